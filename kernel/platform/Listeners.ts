@@ -1,0 +1,27 @@
+// Extra listening sockets for plugins that serve something besides the facilitator's own port, such as the embedded
+// ledger's RPC. The runtime implements it; a listener closes with the Scope that opened it.
+import { Context, type Effect, Schema, type Scope } from "effect"
+
+export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFailed", {
+  host: Schema.String,
+  port: Schema.Int,
+  cause: Schema.Defect()
+}) {}
+
+export interface ListenOptions {
+  readonly host: string
+  /** 0 picks a free port. */
+  readonly port: number
+  /** PEM key and certificate; present means HTTPS. */
+  readonly tls?: { readonly key: string; readonly cert: string }
+  /** A request body longer than this is answered 413 and not read on. */
+  readonly bodyBytesMax: number
+}
+
+export class Listeners extends Context.Service<Listeners, {
+  /** Opens a socket and answers each request with `handle`. Succeeds with the port actually bound. */
+  readonly open: (
+    options: ListenOptions,
+    handle: (request: Request) => Effect.Effect<Response>
+  ) => Effect.Effect<{ readonly port: number }, ListenFailed, Scope.Scope>
+}>()("tollkeeper/platform/Listeners") {}
