@@ -1,0 +1,67 @@
+// The Crypto port on `node:crypto`, for Node and for Deno. Every function is synchronous and none throws on hostile
+// input: a malformed key, digest or signature is answered `false`. Public keys that were parsed once are kept in a
+// bounded cache, because parsing costs a third of a verification. P-256 is the exception: the native library only
+// verifies what it has hashed itself, and a contract hands over a ready digest, so `@noble/curves` does that one. It
+// accepts a signature with a high S; a caller that must refuse it (the ledger's host does) checks S first.
+import { p256 } from "@noble/curves/nist.js"
+import { Layer } from "effect"
+import * as native from "node:crypto"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+
+const ed25519PublicPrefix = Buffer.from("302a300506032b6570032100", "hex")
+const ed25519SeedPrefix = Buffer.from("302e020100300506032b657004220420", "hex")
+
+/** Parsed keys kept; the oldest is dropped first. */
+const parsedKeysMax = 4_096
+
+const plain = (bytes: Uint8Array): Uint8Array => new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+const parsed = (max: number, parse: (bytes: Uint8Array) => native.KeyObject) => {
+  const keys = new Map<string, native.KeyObject>()
+  return (bytes: Uint8Array): native.KeyObject => {
+    const id = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1")
+    const known = keys.get(id)
+    if (known !== undefined) return known
+    const key = parse(bytes)
+    if (keys.size >= max) keys.delete(keys.keys().next().value as string)
+    keys.set(id, key)
+    return key
+  }
+}
+
+const make = (): Crypto["Service"] => {
+  const ed25519Public = parsed(parsedKeysMax, (bytes) =>
+    native.createPublicKey({ key: Buffer.concat([ed25519PublicPrefix, bytes]), format: "der", type: "spki" }))
+  const ed25519Private = (seed: Uint8Array): native.KeyObject =>
+    native.createPrivateKey({ key: Buffer.concat([ed25519SeedPrefix, seed]), format: "der", type: "pkcs8" })
+  return {
+    sha256: (bytes) => plain(native.createHash("sha256").update(bytes).digest()),
+    hmacSha256: (key, bytes) => plain(native.createHmac("sha256", key).update(bytes).digest()),
+    randomBytes: (length) => plain(native.randomBytes(length)),
+    timingSafeEqual: (a, b) => a.length === b.length && native.timingSafeEqual(a, b),
+    ed25519VerifyNative: (publicKey, message, signature) => {
+      if (publicKey.length !== 32 || signature.length !== 64) return false
+      try {
+        return native.verify(null, message, ed25519Public(publicKey), signature)
+      } catch {
+        return false
+      }
+    },
+    ed25519PublicKey: (seed) => {
+      const der = native.createPublicKey(ed25519Private(seed)).export({ format: "der", type: "spki" })
+      return plain(der.subarray(der.length - 32))
+    },
+    ed25519Sign: (seed, message) => plain(native.sign(null, message, ed25519Private(seed))),
+    secp256r1Verify: (publicKey, digest, signature) => {
+      if (publicKey.length !== 65 || publicKey[0] !== 4 || digest.length !== 32 || signature.length !== 64) return false
+      try {
+        return p256.verify(signature, digest, publicKey, { prehash: false, lowS: false })
+      } catch {
+        return false
+      }
+    }
+  }
+}
+
+/** The port for Node and Deno. */
+export const layer: Layer.Layer<Crypto> = Layer.sync(Crypto, make)
