@@ -1,0 +1,40 @@
+// A reconciler is an actor that converges: woken by a tick or a signal, it takes no input, looks at the world and does what
+// is missing. The same turn runs after a crash and on the happy path, so no recovery path can rot. A typed failure of a
+// turn is a fact about the world (a database away, a ledger silent): it is logged and the next tick tries again. A defect is
+// a bug and goes to the supervisor. Wake-ups that arrive during a turn are kept: exactly one more turn follows.
+import { Duration, Effect, Queue, type Scope } from "effect"
+import { Supervisor } from "./Supervisor.ts"
+
+export interface ReconcilerSpec<E, R> {
+  readonly id: string
+  /** The longest time between two turns. An Effect may decide it anew before each wait. */
+  readonly every: Duration.Input | Effect.Effect<Duration.Duration, never, R>
+  /** Bounded, idempotent work. */
+  readonly turn: Effect.Effect<void, E, R>
+}
+
+export interface Reconciler {
+  /** Asks for a turn soon. Never waits, never fails, may be called from anywhere. */
+  readonly wake: Effect.Effect<void>
+}
+
+/** Starts a permanent, supervised reconciler in the current Scope. Its first turn runs at once. */
+export const reconciler = Effect.fnUntraced(function*<E, R>(
+  spec: ReconcilerSpec<E, R>
+): Effect.fn.Return<Reconciler, never, R | Supervisor | Scope.Scope> {
+  const supervisor = yield* Supervisor
+  const wakes = yield* Queue.sliding<void>(1)
+  const every = Effect.isEffect(spec.every) ? spec.every : Effect.succeed(Duration.fromInputUnsafe(spec.every))
+  const turn = spec.turn.pipe(
+    Effect.catch((error) => Effect.logWarning(`turn of ${spec.id} failed, the next one tries again`, error)),
+    Effect.withSpan(`actor/${spec.id}`)
+  )
+  const run = Effect.forever(
+    Effect.gen(function*() {
+      yield* turn
+      yield* Effect.timeoutOption(Queue.take(wakes), yield* every)
+    })
+  )
+  yield* supervisor.start({ id: spec.id, restart: "permanent", run })
+  return { wake: Effect.asVoid(Queue.offer(wakes, undefined)) }
+})

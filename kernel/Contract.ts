@@ -1,0 +1,20 @@
+// A contract names what one plugin or driver gives to others: an id and the service keys behind it. It is a value, so that
+// the loader sees at run time the same needs that the types see. A plugin declares the contracts it needs; whoever carries
+// the contract's id must provide its services. Contracts live in a plugin's `contract.ts` or beside a kernel service.
+import type { Context } from "effect"
+
+export interface Contract<out Id extends string, out Services> {
+  readonly id: Id
+  readonly keys: ReadonlyArray<Context.Key<Services, any>>
+}
+
+export type AnyContract = Contract<string, any>
+
+/** The services a contract stands for. */
+export type ServicesOf<C> = C extends Contract<string, infer Services> ? Services : never
+
+/** Names the services that the plugin or driver `id` provides. */
+export const contract = <const Id extends string, Services>(
+  id: Id,
+  ...keys: ReadonlyArray<Context.Key<Services, any>>
+): Contract<Id, Services> => ({ id, keys })

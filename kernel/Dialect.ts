@@ -1,0 +1,47 @@
+// Two spellings of one wire. The specification's words are neutral (`ledger:testnet`, `invalid_ledger_…`,
+// `extensions.catalog`); the live x402 ecosystem says `stellar:testnet`, `invalid_stellar_…`, `extensions.bazaar`. Inside
+// the house there is only the neutral form; this module is the one place that maps between them. All functions are pure.
+import { Option } from "effect"
+
+export type Dialect = "ledger" | "stellar"
+
+/** A network in its neutral spelling. */
+export type NeutralNetwork = "ledger:testnet" | "ledger:pubnet"
+
+export interface SpelledNetwork {
+  readonly dialect: Dialect
+  readonly network: NeutralNetwork
+}
+
+/** Reads a network in either spelling; None for anything else. Exact match: no case folding, no trimming. */
+export const readNetwork = (spelled: string): Option.Option<SpelledNetwork> => {
+  switch (spelled) {
+    case "ledger:testnet":
+    case "ledger:pubnet":
+      return Option.some({ dialect: "ledger", network: spelled })
+    case "stellar:testnet":
+      return Option.some({ dialect: "stellar", network: "ledger:testnet" })
+    case "stellar:pubnet":
+      return Option.some({ dialect: "stellar", network: "ledger:pubnet" })
+    default:
+      return Option.none()
+  }
+}
+
+/** `ledger:testnet` → `stellar:testnet` in the stellar dialect. */
+export const spellNetwork = (network: NeutralNetwork, dialect: Dialect): string => dialect === "ledger" ? network : network.replace("ledger:", "stellar:")
+
+/** A reason or other word that holds `ledger` as a part between underscores. */
+export const spellWord = (word: string, dialect: Dialect): string =>
+  dialect === "ledger" ? word : word.split("_").map((part) => part === "ledger" ? "stellar" : part).join("_")
+
+/** The neutral form of a word in either spelling. */
+export const neutralWord = (word: string): string => word.split("_").map((part) => part === "stellar" ? "ledger" : part).join("_")
+
+const extensionSpellings: ReadonlyArray<readonly [neutral: string, stellar: string]> = [["catalog", "bazaar"]]
+
+/** The neutral key of an extension; a key without two spellings is itself. */
+export const neutralExtension = (key: string): string => extensionSpellings.find(([, stellar]) => stellar === key)?.[0] ?? key
+
+export const spellExtension = (neutral: string, dialect: Dialect): string =>
+  dialect === "ledger" ? neutral : extensionSpellings.find(([ours]) => ours === neutral)?.[1] ?? neutral

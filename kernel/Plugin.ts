@@ -1,0 +1,93 @@
+// A plugin is a plain value with six fields: id, summary, boot policy, needs, migrations and one Layer. Whatever it
+// contributes, it contributes by calling a kernel registry while that Layer is built; the Layer's Scope takes it back.
+// `define` makes the compiler hold `needs` equal to what the Layer really requires, and `catalogue` makes it hold the
+// order of a list of plugins. Nothing here runs: the Loader starts plugins.
+import { Context, type FileSystem, type Layer, type Path } from "effect"
+import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
+import type { AnyContract, Contract, ServicesOf } from "./Contract.ts"
+import type { Crypto } from "./platform/Crypto.ts"
+import type { Listeners } from "./platform/Listeners.ts"
+
+/** The plugin or driver whose Layer is being built; "kernel" outside of any. It names owners in registries and logs. */
+export const CurrentPlugin = Context.Reference<string>("tollkeeper/kernel/CurrentPlugin", {
+  defaultValue: () => "kernel"
+})
+
+export type Boot = "required" | "optional"
+
+/** `folder`: the files of `migrations/<id>/` run before the Layer is built. */
+export type Migrations = "folder" | "none"
+
+export interface Plugin<out Id extends string, in Out, out E, out R, out Needs extends ReadonlyArray<AnyContract>> {
+  /** Kebab-case, equal to the plugin's folder; names it in logs, spans, metrics and the migration ledger. */
+  readonly id: Id
+  /** One line for people. */
+  readonly summary: string
+  /** A failing `optional` plugin is reported degraded and the rest runs. Only one that provides nothing may be optional. */
+  readonly boot: Boot
+  readonly needs: Needs
+  readonly migrations: Migrations
+  readonly layer: Layer.Layer<Out, E, R>
+}
+
+export type AnyPlugin = Plugin<string, never, any, any, ReadonlyArray<AnyContract>>
+
+/**
+ * What every plugin may use without asking: the router it mounts routes on and the ports of the platform. A route handler
+ * that still requires a service is not ambient: services are taken while the Layer is built, never per request.
+ */
+export type Ambient =
+  | HttpRouter.HttpRouter
+  | HttpPlatform.HttpPlatform
+  | Etag.Generator
+  | FileSystem.FileSystem
+  | Path.Path
+  | Crypto
+  | Listeners
+
+type Undeclared<R, Needs extends ReadonlyArray<AnyContract>> = Exclude<R, Ambient | ServicesOf<Needs[number]>>
+
+type Unused<R, Needs extends ReadonlyArray<AnyContract>> = {
+  [K in keyof Needs]: [Extract<R, ServicesOf<Needs[K]>>] extends [never] ? Needs[K]["id" & keyof Needs[K]] : never
+}[number]
+
+/** Empty when declared and used needs agree; otherwise an argument nobody can give, whose name says what is wrong. */
+type Proof<R, Needs extends ReadonlyArray<AnyContract>> = [Undeclared<R, Needs>] extends [never]
+  ? [Unused<R, Needs>] extends [never] ? [] : [declaredButUnused: Unused<R, Needs>]
+  : [usedButNotDeclared: Undeclared<R, Needs>]
+
+interface Shape {
+  readonly id: string
+  readonly summary: string
+  readonly boot: Boot
+  readonly needs: ReadonlyArray<AnyContract>
+  readonly migrations: Migrations
+  readonly layer: Layer.Layer<never, any, any>
+}
+
+type OutOf<P extends Shape> = Layer.Success<P["layer"]>
+
+/** Defines a plugin. A need used but undeclared, declared but unused, or an optional provider does not compile. */
+export const define = <const P extends Shape>(
+  plugin: P,
+  ..._: [OutOf<P>] extends [never] ? Proof<Layer.Services<P["layer"]>, P["needs"]>
+    : P["boot"] extends "required" ? Proof<Layer.Services<P["layer"]>, P["needs"]>
+    : [aProviderCannotBeOptional: OutOf<P>]
+): Plugin<P["id"], OutOf<P>, Layer.Error<P["layer"]>, Layer.Services<P["layer"]>, P["needs"]> => plugin as any
+
+type Missing<Need, Have> = Need extends Contract<infer Id, infer Services>
+  ? Id extends keyof Have
+    ? [Services] extends [Have[Id]] ? never : ["does not provide its contract", Id]
+    : ["missing or later", Id]
+  : never
+
+type Order<Ps, Have = {}> = Ps extends readonly [infer Head, ...infer Tail]
+  ? Head extends Plugin<infer Id, infer Out, any, any, infer Needs>
+    ? Missing<Needs[number], Have> | Order<Tail, Have & { [K in Id]: Out }>
+    : never
+  : never
+
+/** A list of plugins in dependency order. A need that stands later, or that nobody provides, does not compile. */
+export const catalogue = <const Ps extends ReadonlyArray<AnyPlugin>>(
+  ...plugins: Ps & ([Order<Ps>] extends [never] ? unknown : Order<Ps>)
+): Ps => plugins

@@ -1,0 +1,134 @@
+// The one ledger network this process serves: where its RPC is, who signs, which assets may move and what a transaction may
+// cost. Networks carry their neutral names here (`ledger:testnet`, `ledger:pubnet`). More than one enabled network is
+// refused; so is pubnet, wholesale, until every condition of its startup gate is checked.
+import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
+import { amount, entry, flag, integer, list, optionalText, scalar, table, text } from "./Setting.ts"
+import { Settings, SettingsRefused } from "./Settings.ts"
+
+export type NetworkId = "ledger:testnet" | "ledger:pubnet"
+
+/** Network passphrases as the Stellar ledger defines them. */
+export const passphrases: Readonly<Record<NetworkId, string>> = {
+  "ledger:testnet": "Test SDF Network ; September 2015",
+  "ledger:pubnet": "Public Global Stellar Network ; September 2015"
+}
+
+const fees = entry({
+  max_resource_fee_stroops: amount({ default: 200_000, doc: "Ceiling of the resource fee, stroops." }),
+  max_inclusion_fee_stroops: amount({ default: 10_000, doc: "Ceiling of the inclusion bid, stroops." }),
+  max_total_fee_stroops: amount({ default: 210_000, doc: "Ceiling of both together, stroops." })
+})
+const asset = entry({
+  contract: Schema.String.check(Schema.isPattern(/^C[A-Z2-7]{55}$/)),
+  symbol: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9]{1,12}$/)),
+  decimals: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 38 })),
+  max_payment: amount({ default: "170141183460469231731687303715884105727", doc: "Largest single payment, atomic units." })
+})
+const networks = scalar(
+  "networks",
+  table(
+    entry({
+      enabled: flag({ default: false, doc: "Whether this process serves the network. One per process." }),
+      rpc_urls: list(Schema.String, { default: [], doc: "RPC endpoints, the first preferred." }),
+      friendbot_url: text({ default: "", doc: "Faucet for the development funding of the sponsor." }),
+      sponsor_secret_env: text({ default: "SPONSOR_SECRET", doc: "Environment variable with the sponsor's secret seed." }),
+      channel_secrets_env: optionalText({ doc: "Environment variable with channel seeds, comma separated. Absent: derived from the sponsor's seed." }),
+      channel_count: integer({ default: 20, min: 1, max: 1_000, doc: "Channel accounts." }),
+      channel_min_balance_stroops: amount({ default: 50_000_000, doc: "Balance below which a channel is topped up, stroops." }),
+      development_auto_fund: flag({ default: false, doc: "Create and fund missing sponsor and channels at boot. Refused on pubnet." }),
+      fee_ceilings_calibrated: flag({ default: false, doc: "The operator measured the fee ceilings. Wanted on pubnet." }),
+      max_timeout_seconds: integer({ default: 300, min: 1, max: 3_600, unit: "seconds", doc: "Longest maxTimeoutSeconds of a payment." }),
+      upto_contract: optionalText({ doc: "Address of the audited upto contract." }),
+      assets: list(asset, { default: [], doc: "Assets that may be paid with." }),
+      fees: table(fees, { default: {}, doc: "Fee ceilings by scheme." })
+    }),
+    { default: {}, doc: "Networks by neutral name." }
+  )
+)
+
+export interface Asset {
+  /** Contract address, C… */
+  readonly contract: string
+  readonly symbol: string
+  readonly decimals: number
+  /** Largest single payment, atomic units. */
+  readonly paymentMax: bigint
+}
+
+/** All in stroops. */
+export interface FeeCeilings {
+  readonly resourceStroopsMax: bigint
+  readonly inclusionStroopsMax: bigint
+  readonly totalStroopsMax: bigint
+}
+
+export interface NetworkValues {
+  readonly id: NetworkId
+  readonly passphrase: string
+  readonly rpcUrls: ReadonlyArray<string>
+  readonly friendbotUrl: Option.Option<string>
+  readonly sponsorSecret: Option.Option<Redacted.Redacted>
+  readonly channelSecrets: Option.Option<Redacted.Redacted>
+  readonly channelCount: number
+  readonly channelBalanceStroopsMin: bigint
+  readonly developmentAutoFund: boolean
+  readonly timeoutSecondsMax: number
+  readonly uptoContract: Option.Option<string>
+  /** By contract address. */
+  readonly assets: ReadonlyMap<string, Asset>
+  readonly feeCeilings: (scheme: string) => FeeCeilings
+}
+
+const isNetworkId = (id: string): id is NetworkId => id in passphrases
+const present = (value: string | undefined): Option.Option<string> => value === undefined || value === "" ? Option.none() : Option.some(value)
+
+export class Network extends Context.Service<Network, NetworkValues>()("tollkeeper/config/Network") {
+  static readonly layer = Layer.effect(
+    Network,
+    Effect.gen(function*() {
+      const settings = yield* Settings
+      const refuse = (path: string, message: string) => new SettingsRefused({ path: `networks.${path}`, message })
+      const all = yield* settings.section(networks)
+      for (const id of Object.keys(all)) {
+        if (!isNetworkId(id)) return yield* refuse(id, "no such network; known: ledger:testnet, ledger:pubnet")
+      }
+      const enabled = Object.entries(all).filter(([, values]) => values.enabled)
+      if (all["ledger:pubnet"]?.enabled === true) {
+        return yield* refuse("ledger:pubnet.enabled", "pubnet is disabled in this version")
+      }
+      const [first, second] = enabled
+      if (first === undefined) return yield* refuse("", "no network is enabled")
+      if (second !== undefined) return yield* refuse(second[0], "one process serves one network")
+      const [id, values] = first
+      if (!isNetworkId(id)) return yield* refuse(id, "no such network")
+      if (values.rpc_urls.length === 0) return yield* refuse(`${id}.rpc_urls`, "at least one RPC endpoint is wanted")
+      const noFees = { max_resource_fee_stroops: 200_000n, max_inclusion_fee_stroops: 10_000n, max_total_fee_stroops: 210_000n }
+      return Network.of({
+        id,
+        passphrase: passphrases[id],
+        rpcUrls: values.rpc_urls,
+        friendbotUrl: present(values.friendbot_url),
+        sponsorSecret: settings.secret(values.sponsor_secret_env),
+        channelSecrets: Option.flatMap(present(values.channel_secrets_env), settings.secret),
+        channelCount: values.channel_count,
+        channelBalanceStroopsMin: values.channel_min_balance_stroops,
+        developmentAutoFund: values.development_auto_fund,
+        timeoutSecondsMax: values.max_timeout_seconds,
+        uptoContract: present(values.upto_contract),
+        assets: new Map(
+          values.assets.map(({ max_payment, ...asset }) => [asset.contract, { ...asset, paymentMax: max_payment }])
+        ),
+        feeCeilings: (scheme) => {
+          const ceilings = values.fees[scheme] ?? noFees
+          return {
+            resourceStroopsMax: ceilings.max_resource_fee_stroops,
+            inclusionStroopsMax: ceilings.max_inclusion_fee_stroops,
+            totalStroopsMax: ceilings.max_total_fee_stroops
+          }
+        }
+      })
+    })
+  )
+
+  static readonly layerTest = (values: NetworkValues): Layer.Layer<Network> => Layer.succeed(Network, Network.of(values))
+}

@@ -1,0 +1,62 @@
+// Where the process listens and what it is called, and which environment variables hold the keys of callers and operators.
+import { Context, Effect, Layer, Schema } from "effect"
+import { integer, list, optionalText, scalar, section, text } from "./Setting.ts"
+import { Settings } from "./Settings.ts"
+
+const server = section("server", "The facilitator's listener.", {
+  host: optionalText({ doc: "Address to bind. Absent: 127.0.0.1 without caller keys, 0.0.0.0 with them." }),
+  port: integer({ default: 4022, min: 0, max: 65_535, doc: "TCP port; 0 picks a free one." }),
+  instance: optionalText({ doc: "Name of this replica, facilitator_id in analytics. Absent: the host's name." }),
+  trusted_proxies: list(Schema.String, { default: [], doc: "Addresses or CIDR ranges whose X-Forwarded-For is believed." }),
+  max_request_bytes: integer({
+    default: 262_144,
+    min: 16_384,
+    max: 8_388_608,
+    unit: "bytes",
+    doc: "A longer request body is answered 413."
+  })
+})
+const plugins = scalar("plugins", list(Schema.String, { default: [], doc: "Ids of the enabled plugins." }))
+const apiKeysEnv = scalar(
+  "api_keys_env",
+  text({ default: "FACILITATOR_API_KEYS", doc: "Environment variable with the callers' keys, comma separated." })
+)
+const operatorKeysEnv = scalar(
+  "operator_keys_env",
+  text({ default: "OPERATOR_API_KEYS", doc: "Environment variable with the operators' keys, comma separated." })
+)
+
+export interface ServerValues {
+  readonly host: string | undefined
+  readonly port: number
+  readonly instance: string | undefined
+  readonly trustedProxies: ReadonlyArray<string>
+  readonly requestBytesMax: number
+  readonly plugins: ReadonlyArray<string>
+  readonly apiKeysEnv: string
+  readonly operatorKeysEnv: string
+}
+
+export class Server extends Context.Service<Server, ServerValues>()("tollkeeper/config/Server") {
+  static readonly layer = Layer.effect(
+    Server,
+    Effect.gen(function*() {
+      const settings = yield* Settings
+      const values = yield* settings.section(server)
+      return Server.of({
+        host: values.host,
+        port: values.port,
+        instance: values.instance,
+        trustedProxies: values.trusted_proxies,
+        requestBytesMax: values.max_request_bytes,
+        plugins: yield* settings.section(plugins),
+        apiKeysEnv: yield* settings.section(apiKeysEnv),
+        operatorKeysEnv: yield* settings.section(operatorKeysEnv)
+      })
+    })
+  )
+}
+
+/** The section that lists a profile's plugins, for the loader, which reads it before anything is built. */
+export const pluginsSection = plugins
+

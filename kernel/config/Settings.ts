@@ -1,0 +1,67 @@
+// The settings of this process: one tree from the profile, handed out section by section. A section has one owner: the
+// first plugin to claim it; a second claim by another owner is refused at boot. Secrets never stand in the tree; it names
+// the environment variables that hold them, and `secret` reads those as Redacted values.
+import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
+import { CurrentPlugin } from "../Plugin.ts"
+import { type Section, sections } from "./Setting.ts"
+
+/** A value of the profile that this program cannot start with. `path` is the setting's dotted path. */
+export class SettingsRefused extends Schema.TaggedError<SettingsRefused>()("SettingsRefused", {
+  path: Schema.String,
+  message: Schema.String
+}) {}
+
+export interface SettingsSource {
+  /** The profile as parsed from YAML, overrides applied. */
+  readonly tree: Readonly<Record<string, unknown>>
+  /** Reads one environment variable; never listed, never logged. */
+  readonly secret: (variable: string) => Option.Option<Redacted.Redacted>
+}
+
+export class Settings extends Context.Service<Settings, {
+  /** Decodes a section and claims it for the plugin being built. */
+  readonly section: <A>(section: Section<A>) => Effect.Effect<A, SettingsRefused>
+  /** The value of an environment variable, when it is set and not empty. */
+  readonly secret: (variable: string) => Option.Option<Redacted.Redacted>
+}>()("tollkeeper/config/Settings") {
+  /** Refuses a tree with a key that no section of this program claims: a misspelt section must not pass silently. */
+  static readonly layer = (source: SettingsSource): Layer.Layer<Settings, SettingsRefused> =>
+    Layer.effect(
+      Settings,
+      Effect.gen(function*() {
+        const known = sections()
+        for (const key of Object.keys(source.tree)) {
+          if (!known.has(key)) return yield* new SettingsRefused({ path: key, message: "no such section" })
+        }
+        const owners = new Map<string, string>()
+        const section = Effect.fnUntraced(function*<A>(section: Section<A>): Effect.fn.Return<A, SettingsRefused> {
+          const plugin = yield* CurrentPlugin
+          const owner = owners.get(section.name) ?? plugin
+          if (owner !== plugin) {
+            return yield* new SettingsRefused({ path: section.name, message: `belongs to ${owner}, claimed by ${plugin}` })
+          }
+          owners.set(section.name, plugin)
+          return yield* decodeSection(section, source.tree)
+        })
+        return Settings.of({ section, secret: source.secret })
+      })
+    )
+
+  /** Settings from a plain tree, without secrets unless given. */
+  static readonly layerTest = (
+    tree: Readonly<Record<string, unknown>> = {},
+    secret: SettingsSource["secret"] = () => Option.none()
+  ): Layer.Layer<Settings> => Layer.orDie(Settings.layer({ tree, secret }))
+}
+
+/** Decodes one section of a tree; the error names the setting's path and what was expected, never the value of a secret. */
+export const decodeSection = <A>(
+  section: Section<A>,
+  tree: Readonly<Record<string, unknown>>
+): Effect.Effect<A, SettingsRefused> =>
+  Schema.decodeUnknownEffect(Schema.Struct({ [section.name]: section.schema }), { onExcessProperty: "error" })(
+    section.name in tree ? { [section.name]: tree[section.name] } : {}
+  ).pipe(
+    Effect.map((decoded) => (decoded as Record<string, A>)[section.name] as A),
+    Effect.mapError((error) => new SettingsRefused({ path: section.name, message: error.message }))
+  )

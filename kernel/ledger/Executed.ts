@@ -1,0 +1,26 @@
+// What an included transaction shows of itself, read from the ledger's answer. Amounts are atomic units, fees stroops.
+// `transfers` is None when the meta could not be decoded: the status alone is then what is known.
+import type { Option } from "effect"
+
+/** A token movement as a contract event tells it. `mint` and `burn` events are transfers from or to the issuer. */
+export interface TransferEvent {
+  /** Address of the token contract that emitted it, C… */
+  readonly contract: string
+  /** G… or C… */
+  readonly from: string
+  readonly to: string
+  readonly amount: bigint
+}
+
+export interface ExecutedTransaction {
+  readonly ledger: number
+  /** Unix seconds of the ledger's close. */
+  readonly closedAtSeconds: number
+  /** Hex of the inner transaction's hash, recomputed from the envelope. */
+  readonly innerHash: string
+  /** Hex of the fee bump's hash; equal to `innerHash` when the transaction was not bumped. */
+  readonly outerHash: string
+  readonly feeChargedStroops: bigint
+  readonly succeeded: boolean
+  readonly transfers: Option.Option<ReadonlyArray<TransferEvent>>
+}

@@ -1,0 +1,56 @@
+// Response extensions: observers that a plugin hangs on the payment's answer. They run after the decision, are bounded in
+// time (50 ms by default; later than that the header says `processing`), and can neither fail nor alter it. What they say
+// goes into the `EXTENSION-RESPONSES` header under the key that was sent (decisions 4, S254–S257).
+import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
+import type { Payment } from "./Payment.ts"
+
+export interface ExtensionOutcome {
+  readonly status: "success" | "processing" | "rejected"
+  /** A public word, only with `rejected`. */
+  readonly rejectedReason?: string
+}
+
+/** What the observer learns. `verified`: valid, nothing moved yet. `settled`: the ledger moved `amount`. */
+export interface Observation {
+  readonly payment: Payment
+  readonly stage: "verified" | "settled"
+  readonly payer: string
+  /** Inner transaction hash, hex, once settled. */
+  readonly transaction: Option.Option<string>
+}
+
+export interface Extension {
+  /** Neutral key in `extensions`, such as `catalog`; the observer is asked only when the payment carries it. */
+  readonly key: string
+  /** A failure or a defect is reported as `processing` and logged: it is the observer's own fault. */
+  readonly observe: (observation: Observation) => Effect.Effect<ExtensionOutcome>
+}
+
+export class ExtensionRefused extends Schema.TaggedError<ExtensionRefused>()("ExtensionRefused", { key: Schema.String }) {}
+
+export class Extensions extends Context.Service<Extensions, {
+  readonly register: (extension: Extension) => Effect.Effect<void, ExtensionRefused, Scope.Scope>
+  /** Declares a key for `/supported` that needs no observer, such as `payment-identifier`. */
+  readonly declare: (key: string) => Effect.Effect<void, never, Scope.Scope>
+  readonly find: (key: string) => Option.Option<Extension>
+  /** Neutral keys, sorted. */
+  readonly keys: () => ReadonlyArray<string>
+}>()("tollkeeper/payment/Extensions") {
+  static readonly layer = Layer.sync(Extensions, () => {
+    const extensions = new Map<string, Extension>()
+    const declared = new Set<string>()
+    const register = Effect.fnUntraced(function*(extension: Extension) {
+      if (extensions.has(extension.key)) return yield* new ExtensionRefused({ key: extension.key })
+      yield* Effect.acquireRelease(
+        Effect.sync(() => extensions.set(extension.key, extension)),
+        () => Effect.sync(() => extensions.delete(extension.key))
+      )
+    })
+    return Extensions.of({
+      register,
+      declare: (key) => Effect.asVoid(Effect.acquireRelease(Effect.sync(() => declared.add(key)), () => Effect.sync(() => declared.delete(key)))),
+      find: (key) => Option.fromUndefinedOr(extensions.get(key)),
+      keys: () => [...new Set([...extensions.keys(), ...declared])].sort()
+    })
+  })
+}

@@ -1,0 +1,50 @@
+// A payment as the house knows it: what a seller asks for, what a buyer signed, and who calls. It is made once, at the edge,
+// from bounded JSON (`Wire.ts`), with networks in their neutral spelling and amounts as bigint. A payment that exists is
+// well-formed as an envelope; whether it is valid is the scheme's to say. The signed transaction is passed on verbatim.
+import type { Option } from "effect"
+import type { NetworkId } from "../config/Network.ts"
+import type { Dialect } from "../Dialect.ts"
+
+/** Terms of one payment: an element of `accepts`, the buyer's `accepted`, the seller's `paymentRequirements`. */
+export interface Terms {
+  readonly scheme: string
+  readonly network: NetworkId
+  /** Token contract address, as sent. */
+  readonly asset: string
+  /** Atomic units, as sent; None when it is not a canonical integer string ≥ 0 (the scheme refuses it by its own word). */
+  readonly amount: Option.Option<bigint>
+  readonly amountText: string
+  readonly payTo: string
+  readonly maxTimeoutSeconds: number
+  /** Free-form; `areFeesSponsored` among others. */
+  readonly extra: Readonly<Record<string, unknown>>
+}
+
+/** Who asks: a keyed principal, or an anonymous one named by its source address. */
+export interface Principal {
+  /** `key:<label or hash>` or `ip:<address or /64>`; safe to store, never a secret. */
+  readonly id: string
+  readonly keyed: boolean
+}
+
+export interface Payment {
+  /** The spelling to answer in: that of `paymentRequirements.network`. */
+  readonly dialect: Dialect
+  readonly principal: Principal
+  /** The seller's terms. */
+  readonly requirements: Terms
+  /** The option the buyer chose. */
+  readonly accepted: Terms
+  /** `paymentPayload.payload`, the scheme's to decode. For `exact`: `{ transaction: string }`. */
+  readonly payload: Readonly<Record<string, unknown>>
+  /** `paymentPayload.resource.url`, when sent. Inert text. */
+  readonly resourceUrl: Option.Option<string>
+  /** `paymentPayload.resource`, free-form and bounded. Inert text. */
+  readonly resource: Readonly<Record<string, unknown>>
+  /** Extensions by neutral key; the value is what the buyer echoed. */
+  readonly extensions: ReadonlyMap<string, { readonly sentKey: string; readonly value: unknown }>
+  /** `payment-identifier`, when sent: 16–128 of `[A-Za-z0-9_-]`. */
+  readonly identifier: Option.Option<string>
+  /** sha256 hex of canonical {envelope bytes, accepted, requirements, resource.url}, networks neutral (decisions 2). */
+  readonly fingerprint: string
+}

@@ -1,0 +1,91 @@
+// A payment scheme, as a plugin gives it to the kernel. A scheme is pure of HTTP and SQL: it decodes its own payload, checks
+// it (cheap checks first, then at most one simulation), rebuilds the transaction on a leased channel, and reads what was
+// executed. The kernel knows no scheme by name. The port carries what a scheme with a signed maximum needs: our own auth
+// entries in the simulation, extra data in the supported kind, and a settled amount below the signed one.
+import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
+import type { NetworkId } from "../config/Network.ts"
+import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
+import type { ExecutedTransaction } from "../ledger/Executed.ts"
+import type { Payment } from "./Payment.ts"
+import type { Refusal, RefusalRow } from "./Refusal.ts"
+
+/** A payment that passed every check of its scheme, with what settling it will need. */
+export interface Verified {
+  readonly _tag: "Verified"
+  readonly payer: string
+  readonly payTo: string
+  readonly asset: string
+  /** What the payer's signature allows at most, atomic units. */
+  readonly amountMax: bigint
+  /** What will be moved, atomic units. Equal to `amountMax` for a fixed-amount scheme. */
+  readonly amount: bigint
+  /** Identity of the payer's authorization, opaque to the kernel, unique per network: it moves money at most once. */
+  readonly authorizationKey: string
+  /** Last ledger in which the authorization can be used. */
+  readonly authorizationExpiresLedger: number
+  /** The resource fee of our own simulation, stroops. */
+  readonly resourceFeeStroops: bigint
+  /** The scheme's own state between verify and prepare (simulation result and the like). */
+  readonly state: unknown
+}
+
+/** What `prepare` gives: the operation and resource data for the channel's transaction, nothing signed yet. */
+export interface Prepared {
+  /** XDR of the one operation, auth entries included, without a source of its own. */
+  readonly operationXdr: Uint8Array
+  /** XDR of SorobanTransactionData with the resource fee inside. */
+  readonly sorobanDataXdr: Uint8Array
+}
+
+/** What the executed transaction shows. `moved` is what really went from payer to payTo, atomic units. */
+export type Executed =
+  | { readonly _tag: "Moved"; readonly amount: bigint }
+  | { readonly _tag: "NotMoved"; readonly message: string }
+
+export interface Scheme {
+  /** As on the wire: `[a-z][a-z0-9-]*`. */
+  readonly scheme: string
+  readonly refusals: ReadonlyArray<RefusalRow>
+  /** Extra fields of the kind's `extra` beside `areFeesSponsored`; None when the scheme is not offered on the network. */
+  readonly supportedExtra: (network: NetworkId) => Option.Option<Readonly<Record<string, unknown>>>
+  /**
+   * The authorization key read offline from the payload, for the lookup that precedes every check; None when the payload
+   * cannot be read (verify will then refuse it). No RPC, no cost beyond decoding.
+   */
+  readonly authorizationKey: (payment: Payment) => Option.Option<string>
+  /** Every check of the scheme. Fails only when the ledger cannot be asked. */
+  readonly verify: (payment: Payment) => Effect.Effect<Verified | Refusal, LedgerUnavailable>
+  /** Rebuilds the operation for submission from the verified state. No RPC. */
+  readonly prepare: (payment: Payment, verified: Verified) => Effect.Effect<Prepared>
+  /** Reads a successful transaction of ours: did the promised movement happen? Pure. */
+  readonly checkExecuted: (
+    promise: { readonly payer: string; readonly payTo: string; readonly asset: string; readonly amount: bigint },
+    executed: ExecutedTransaction
+  ) => Executed
+}
+
+/** Two plugins offered the same scheme, or one reason word with two meanings. */
+export class SchemeRefused extends Schema.TaggedError<SchemeRefused>()("SchemeRefused", { scheme: Schema.String, message: Schema.String }) {}
+
+export class Schemes extends Context.Service<Schemes, {
+  /** Offers a scheme for as long as the Scope lives. */
+  readonly register: (scheme: Scheme) => Effect.Effect<void, SchemeRefused, Scope.Scope>
+  readonly find: (scheme: string) => Option.Option<Scheme>
+  readonly all: () => ReadonlyArray<Scheme>
+}>()("tollkeeper/payment/Schemes") {
+  static readonly layer = Layer.sync(Schemes, () => {
+    const schemes = new Map<string, Scheme>()
+    const register = Effect.fnUntraced(function*(scheme: Scheme) {
+      if (schemes.has(scheme.scheme)) return yield* new SchemeRefused({ scheme: scheme.scheme, message: "offered twice" })
+      yield* Effect.acquireRelease(
+        Effect.sync(() => schemes.set(scheme.scheme, scheme)),
+        () => Effect.sync(() => schemes.delete(scheme.scheme))
+      )
+    })
+    return Schemes.of({
+      register,
+      find: (scheme) => Option.fromUndefinedOr(schemes.get(scheme)),
+      all: () => [...schemes.values()]
+    })
+  })
+}
