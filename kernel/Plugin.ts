@@ -7,6 +7,7 @@ import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import type { AnyContract, Contract, ServicesOf } from "./Contract.ts"
 import type { Crypto } from "./platform/Crypto.ts"
 import type { Listeners } from "./platform/Listeners.ts"
+import type { PluginStates } from "./PluginStates.ts"
 
 /** The plugin or driver whose Layer is being built; "kernel" outside of any. It names owners in registries and logs. */
 export const CurrentPlugin = Context.Reference<string>("tollkeeper/kernel/CurrentPlugin", {
@@ -44,6 +45,7 @@ export type Ambient =
   | Path.Path
   | Crypto
   | Listeners
+  | PluginStates
 
 type Undeclared<R, Needs extends ReadonlyArray<AnyContract>> = Exclude<R, Ambient | ServicesOf<Needs[number]>>
 

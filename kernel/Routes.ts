@@ -1,0 +1,62 @@
+// A plugin mounts routes on a router of its own that only collects them; the loader hands them to the real router when the
+// plugin is whole. So a half-built optional plugin leaves no route behind, and a path that two plugins claim stops the boot,
+// optional or not. Plugins contribute routes, never global middleware.
+import { type Context, Effect, Schema } from "effect"
+import { HttpRouter } from "effect/http"
+
+type Routes = Parameters<HttpRouter.HttpRouter["addAll"]>[0]
+
+/** Two owners claim the same method and path. */
+export class RouteClaimedTwice extends Schema.TaggedError<RouteClaimedTwice>()("RouteClaimedTwice", {
+  route: Schema.String,
+  owner: Schema.String,
+  claimedBy: Schema.String
+}) {}
+
+export interface Collected {
+  readonly routes: Routes
+  /** The context at the time of registration; it carries middleware that the routes were declared under. */
+  readonly context: Context.Context<never>
+}
+
+/** A router that remembers instead of routing. */
+export const collectingRouter = (sink: Array<Collected>): HttpRouter.HttpRouter => {
+  const collecting = (move: (routes: Routes) => Routes): HttpRouter.HttpRouter => {
+    const addAll = (routes: Routes) =>
+      Effect.contextWith((context: Context.Context<never>) => Effect.sync(() => void sink.push({ routes: move(routes), context })))
+    return {
+      addAll,
+      add: (method: any, path: any, handler: any, options: any) => addAll([HttpRouter.route(method, path, handler, options)]),
+      prefixed: (prefix: string) => collecting((routes) => move(routes.map(HttpRouter.prefixRoute(prefix)) as any)),
+      addGlobalMiddleware: () => Effect.die(new Error("a plugin contributes routes, not global middleware")),
+      asHttpEffect: () => Effect.die(new Error("a collecting router serves nothing"))
+    } as unknown as HttpRouter.HttpRouter
+  }
+  return collecting((routes) => routes)
+}
+
+/** `GET /a/:x` and `GET /a/:y` are the same claim. */
+const claimOf = (method: string, path: string): string => `${method} ${path.replace(/:[^/]+/g, ":").replace(/(.)\/+$/, "$1")}`
+
+/** Who claimed which route; shared by all plugins of a process. */
+export const makeClaims = () => {
+  const claims = new Map<string, string>()
+  return Effect.fnUntraced(function*(owner: string, collected: ReadonlyArray<Collected>) {
+    for (const { routes } of collected) {
+      for (const route of routes) {
+        const claim = claimOf(route.method, route.path)
+        const claimedBy = claims.get(claim)
+        if (claimedBy !== undefined) return yield* new RouteClaimedTwice({ route: claim, owner, claimedBy })
+        claims.set(claim, owner)
+      }
+    }
+  })
+}
+
+/** Mounts what was collected on the real router. */
+export const mount = (router: HttpRouter.HttpRouter, collected: ReadonlyArray<Collected>): Effect.Effect<void> =>
+  Effect.forEach(
+    collected,
+    ({ context, routes }) => Effect.provideContext(router.addAll(routes), context) as Effect.Effect<void>,
+    { discard: true }
+  )
