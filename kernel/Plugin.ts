@@ -6,6 +6,7 @@ import { Context, type FileSystem, type Layer, type Path } from "effect"
 import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import type { AnyContract, Contract, ServicesOf } from "./Contract.ts"
 import type { Crypto } from "./platform/Crypto.ts"
+import type { Host } from "./platform/Host.ts"
 import type { Listeners } from "./platform/Listeners.ts"
 import type { PluginStates } from "./PluginStates.ts"
 
@@ -44,6 +45,7 @@ export type Ambient =
   | FileSystem.FileSystem
   | Path.Path
   | Crypto
+  | Host
   | Listeners
   | PluginStates
 
