@@ -1,0 +1,63 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as native from "node:crypto"
+import { isSmallOrder, verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { layer } from "../../../runtime/platform/nodeCrypto.ts"
+
+const order = 2n ** 252n + 27742317777372353535851937790883648493n
+const little = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).reverse().toString("hex")}`)
+const bytes32 = (value: bigint): Uint8Array => new Uint8Array(Buffer.from(value.toString(16).padStart(64, "0"), "hex").reverse())
+const message = new TextEncoder().encode("payload")
+const seed = new Uint8Array(32).fill(7)
+
+/** A signature by an honest key whose R is the identity: S = k·a fits the verification equation. */
+const smallR = (publicKey: Uint8Array): Uint8Array => {
+  const hashed = native.createHash("sha512").update(seed).digest()
+  const scalar = Buffer.from(hashed.subarray(0, 32))
+  scalar[0]! &= 248
+  scalar[31]! = (scalar[31]! & 127) | 64
+  const R = new Uint8Array(32)
+  R[0] = 1
+  const k = little(native.createHash("sha512").update(Buffer.concat([R, publicKey, message])).digest()) % order
+  return new Uint8Array(Buffer.concat([R, bytes32((k * (little(scalar) % order)) % order)]))
+}
+
+describe("Ed25519", () => {
+  it.effect("accepts an honest signature and refuses a changed message or signature", () =>
+    Effect.gen(function*() {
+      const crypto = yield* Crypto
+      const publicKey = crypto.ed25519PublicKey(seed)
+      const signature = crypto.ed25519Sign(seed, message)
+      expect(verifyEd25519(crypto, publicKey, message, signature)).toBe(true)
+      expect(verifyEd25519(crypto, publicKey, message.subarray(1), signature)).toBe(false)
+      expect(verifyEd25519(crypto, publicKey, message, signature.map((byte, i) => (i === 0 ? byte ^ 1 : byte)))).toBe(false)
+      expect(verifyEd25519(crypto, publicKey.subarray(1), message, signature)).toBe(false)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("refuses a key and an R of small order and an S above the group's order, whatever the platform says", () =>
+    Effect.gen(function*() {
+      const real = yield* Crypto
+      const publicKey = real.ed25519PublicKey(seed)
+      const identity = new Uint8Array(32)
+      identity[0] = 1
+      const anyMessage = new Uint8Array(64)
+      anyMessage[0] = 1
+      const lenient = { ...real, ed25519VerifyNative: () => true }
+      expect(verifyEd25519(lenient, identity, message, anyMessage)).toBe(false)
+      expect(verifyEd25519(lenient, publicKey, message, smallR(publicKey))).toBe(false)
+      const signature = real.ed25519Sign(seed, message)
+      const tooLarge = new Uint8Array(Buffer.concat([signature.subarray(0, 32), bytes32(little(signature.subarray(32)) + order)]))
+      expect(verifyEd25519(real, publicKey, message, tooLarge)).toBe(false)
+    }).pipe(Effect.provide(layer)))
+
+  it("knows the encodings of small order with either sign bit, and no other", () => {
+    const minusOne = new Uint8Array(32).fill(255)
+    minusOne[0] = 0xec
+    minusOne[31] = 0x7f
+    expect(isSmallOrder(minusOne)).toBe(true)
+    minusOne[31] = 0xff
+    expect(isSmallOrder(minusOne)).toBe(true)
+    expect(isSmallOrder(new Uint8Array(32).fill(3))).toBe(false)
+  })
+})
