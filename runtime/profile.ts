@@ -1,0 +1,60 @@
+// A profile is a YAML file that names the plugins to enable and their settings. A shipped one is named by its word
+// (`local`, `hosted`, `self-hosted`), any other by its path. `--set path=value` overrides single settings, the value being
+// YAML. The result is a plain tree; the owners of the sections check it.
+import { Effect, FileSystem, Option, Path, Redacted, Schema } from "effect"
+import { parse } from "yaml"
+import { decodeSection, type SettingsSource } from "../kernel/config/Settings.ts"
+import { pluginsSection } from "../kernel/config/Server.ts"
+
+/** A profile that cannot be read. */
+export class ProfileUnreadable extends Schema.TaggedError<ProfileUnreadable>()("ProfileUnreadable", {
+  profile: Schema.String,
+  message: Schema.String
+}) {}
+
+export interface Profile extends SettingsSource {
+  readonly name: string
+  readonly plugins: ReadonlyArray<string>
+}
+
+const shipped = /^[a-z][a-z-]*$/
+
+const isTable = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Sets one dotted path; a network's id may hold a colon but never a dot. */
+const override = (tree: Record<string, unknown>, path: string, value: unknown): Record<string, unknown> => {
+  const [head = "", ...rest] = path.split(".")
+  if (rest.length === 0) return { ...tree, [head]: value }
+  const below = tree[head]
+  return { ...tree, [head]: override(isTable(below) ? below : {}, rest.join("."), value) }
+}
+
+/** Reads a profile and applies overrides of the form `path=value`. */
+export const loadProfile = Effect.fn("loadProfile")(function*(
+  name: string,
+  overrides: ReadonlyArray<string>,
+  environment: Readonly<Record<string, string | undefined>>
+) {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const unreadable = (message: string) => new ProfileUnreadable({ profile: name, message })
+  const folder = yield* Effect.orDie(path.fromFileUrl(new URL("profiles/", import.meta.url)))
+  const file = shipped.test(name) ? path.join(folder, `${name}.yaml`) : name
+  const source = yield* Effect.mapError(files.readFileString(file), () => unreadable(`there is no readable file ${file}`))
+  const parseYaml = (source: string) =>
+    Effect.try({ try: () => parse(source, { maxAliasCount: 0 }) as unknown, catch: (error) => unreadable(String(error)) })
+  const parsed = yield* parseYaml(source)
+  if (!isTable(parsed)) return yield* unreadable("it is not a table of settings")
+  let tree = parsed
+  for (const assignment of overrides) {
+    const at = assignment.indexOf("=")
+    if (at < 1) return yield* unreadable(`--set wants path=value, not ${assignment}`)
+    tree = override(tree, assignment.slice(0, at), yield* parseYaml(assignment.slice(at + 1)))
+  }
+  const secret = (variable: string) => {
+    const value = environment[variable]
+    return value === undefined || value === "" ? Option.none() : Option.some(Redacted.make(value))
+  }
+  const profile: Profile = { name, tree, secret, plugins: yield* decodeSection(pluginsSection, tree) }
+  return profile
+})
