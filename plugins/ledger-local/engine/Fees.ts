@@ -12,6 +12,7 @@ const RESULT_BYTES = 300n
 /** Size of a TTL entry, charged as written when a TTL changes. */
 const TTL_ENTRY_BYTES = 48n
 const RENT_1KB_FLOOR_STROOPS = 1_000n
+const CODE_RENT_DISCOUNT = 3n
 
 const ceilDivide = (a: bigint, b: bigint): bigint => (a >= 0n ? (a + b - 1n) / b : a / b)
 
@@ -63,7 +64,7 @@ export const eventsFeeStroops = (settings: NetworkSettings, bytes: number): bigi
 /** One entry's change as rent sees it. Sizes are of the whole entry's XDR; a new entry has old size and old live-until 0. */
 export interface RentChange {
   readonly persistent: boolean
-  /** Contract code is charged for its bytes at a third of the data rate. */
+  /** Contract code pays a third of the rent of data. */
   readonly isCode: boolean
   readonly oldSizeBytes: number
   readonly newSizeBytes: number
@@ -80,19 +81,19 @@ export const rentFeeStroops = (settings: NetworkSettings, changes: ReadonlyArray
   for (const change of changes) {
     const denominator = change.persistent ? fees.persistentRentDenominator : fees.temporaryRentDenominator
     const rentOf = (bytes: number, ledgers: number): bigint =>
-      ceilDivide(BigInt(bytes) * rate * BigInt(ledgers), KB * denominator * (change.isCode ? CODE_RENT_DISCOUNT : 1n))
+      ceilDivide(BigInt(bytes) * rate * BigInt(ledgers), KB * denominator)
     const isNew = change.oldSizeBytes === 0 && change.oldLiveUntil === 0
     const paidUntil = isNew ? ledgerSeq - 1 : change.oldLiveUntil
-    if (change.newLiveUntil > paidUntil) fee += rentOf(change.newSizeBytes, change.newLiveUntil - paidUntil)
+    let rent = 0n
+    if (change.newLiveUntil > paidUntil) rent += rentOf(change.newSizeBytes, change.newLiveUntil - paidUntil)
     if (!isNew && change.newSizeBytes > change.oldSizeBytes && change.oldLiveUntil >= ledgerSeq) {
-      fee += rentOf(change.newSizeBytes - change.oldSizeBytes, change.oldLiveUntil - ledgerSeq + 1)
+      rent += rentOf(change.newSizeBytes - change.oldSizeBytes, change.oldLiveUntil - ledgerSeq + 1)
     }
+    fee += change.isCode ? ceilDivide(rent, CODE_RENT_DISCOUNT) : rent
     if (change.oldLiveUntil < change.newLiveUntil) extended++
   }
   return fee + fees.writeEntryStroops * extended + per(TTL_ENTRY_BYTES * extended, fees.write1KbStroops, KB)
 }
-
-const CODE_RENT_DISCOUNT = 3n
 
 /** The least inclusion fee (the bid outside of resources): the base fee per operation, a fee bump counting as one more. */
 export const minimumInclusionFeeStroops = (settings: NetworkSettings, operations: number, isFeeBump: boolean): bigint =>

@@ -123,7 +123,7 @@ export const keyOfEntry = (entry: LedgerEntry): LedgerKey => {
     case 5:
       return { type: 5, liquidityPool: { liquidityPoolId: data.liquidityPool.liquidityPoolId } }
     case 6:
-      return contractDataKey(data.contractData.contract, data.contractData.key, data.contractData.durability)
+      return contractDataKey(data.contractData.contract, data.contractData.key, data.contractData.durability as Durability)
     case 7:
       return contractCodeKey(data.contractCode.hash)
     case 8:

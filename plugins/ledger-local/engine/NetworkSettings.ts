@@ -47,6 +47,21 @@ export interface Limits {
   readonly dataEntryBytesMax: number
 }
 
+/** Memory of a parsed contract module: a base, and a rate per counted item in 128ths of a byte. */
+export interface ModuleMemory {
+  readonly baseBytes: bigint
+  readonly instruction128: bigint
+  readonly function128: bigint
+  readonly global128: bigint
+  readonly tableEntry128: bigint
+  readonly type128: bigint
+  readonly dataSegment128: bigint
+  readonly elemSegment128: bigint
+  readonly import128: bigint
+  readonly export128: bigint
+  readonly dataSegmentByte128: bigint
+}
+
 export interface NetworkSettings {
   readonly protocolVersion: number
   readonly baseFeeStroops: bigint
@@ -54,6 +69,7 @@ export interface NetworkSettings {
   readonly fees: FeeRates
   readonly ttl: TtlSettings
   readonly limits: Limits
+  readonly moduleMemory: ModuleMemory
 }
 
 /** The test network at protocol 27 (fees of SLP-4 and SLP-5), with the rent rate at its floor. */
@@ -92,8 +108,24 @@ export const testnet: NetworkSettings = {
     contractCodeBytesMax: 131_072,
     dataKeyBytesMax: 250,
     dataEntryBytesMax: 65_536
+  },
+  moduleMemory: {
+    baseBytes: 17_564n,
+    instruction128: 6_457n,
+    function128: 47_464n,
+    global128: 13_420n,
+    tableEntry128: 6_285n,
+    type128: 64_670n,
+    dataSegment128: 29_074n,
+    elemSegment128: 48_095n,
+    import128: 103_229n,
+    export128: 36_394n,
+    dataSegmentByte128: 257n
   }
 }
+
+/** Position of the module parsing costs (instructions first) in the network's list of cost parameters. */
+const PARSE_INSTRUCTIONS = 23
 
 const withConfigSetting = (settings: NetworkSettings, entry: ConfigSettingEntry): NetworkSettings => {
   const { fees, limits } = settings
@@ -145,6 +177,27 @@ const withConfigSetting = (settings: NetworkSettings, entry: ConfigSettingEntry)
         fees: { ...fees, bandwidth1KbStroops: entry.contractBandwidth.feeTxSize1Kb },
         limits: { ...limits, txSizeBytesMax: entry.contractBandwidth.txMaxSizeBytes }
       }
+    case 7: {
+      const [base, ...rest] = entry.contractCostParamsMemBytes.slice(PARSE_INSTRUCTIONS, PARSE_INSTRUCTIONS + 10)
+      if (base === undefined || rest.length < 9) return settings
+      const rate = (i: number): bigint => rest[i]!.linearTerm
+      return {
+        ...settings,
+        moduleMemory: {
+          baseBytes: base.constTerm,
+          instruction128: base.linearTerm,
+          function128: rate(0),
+          global128: rate(1),
+          tableEntry128: rate(2),
+          type128: rate(3),
+          dataSegment128: rate(4),
+          elemSegment128: rate(5),
+          import128: rate(6),
+          export128: rate(7),
+          dataSegmentByte128: rate(8)
+        }
+      }
+    }
     case 8:
       return { ...settings, limits: { ...limits, dataKeyBytesMax: entry.contractDataKeySizeBytes } }
     case 9:

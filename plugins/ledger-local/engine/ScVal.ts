@@ -3,7 +3,7 @@
 // 64 and 128 bits are `bigint`s; symbols, which are short ASCII, are cached by their text.
 import type { xdr } from "@stellar/stellar-sdk/base"
 import { HostError } from "./HostError.ts"
-import { codec, latin1, type ScAddress, type ScMapEntry, type ScVal, textOf, xdrText } from "./Xdr.ts"
+import { codec, compareBytes, latin1, type ScAddress, type ScMapEntry, type ScVal, textOf, xdrText } from "./Xdr.ts"
 
 /** The discriminants of `SCValType`. */
 export const ScvType = {
@@ -92,3 +92,114 @@ export const field = (map: ReadonlyArray<ScMapEntry>, name: string): ScVal | und
 export const scvString = (value: ScVal): string => latin1(codec.ScVal.encode(value))
 
 export type XdrString = xdr.XdrString
+
+const compareNumbers = (a: number | bigint, b: number | bigint): number => (a < b ? -1 : a > b ? 1 : 0)
+
+const compareLists = <T>(a: ReadonlyArray<T>, b: ReadonlyArray<T>, compare: (x: T, y: T) => number): number => {
+  const length = Math.min(a.length, b.length)
+  for (let i = 0; i < length; i++) {
+    const order = compare(a[i]!, b[i]!)
+    if (order !== 0) return order
+  }
+  return a.length - b.length
+}
+
+const wide = (parts: { readonly [part: string]: bigint }, order: ReadonlyArray<string>): bigint =>
+  order.reduce((sum, part, i) => (i === 0 ? parts[part]! : (sum << 64n) + parts[part]!), 0n)
+
+const HALVES = ["hi", "lo"]
+const QUARTERS = ["hiHi", "hiLo", "loHi", "loLo"]
+
+/** The host's total order of values, by which maps are sorted: by type, then by content. Negative, 0 or positive. */
+export const compareScVal = (a: ScVal, b: ScVal): number => {
+  if (a.type !== b.type) return a.type - b.type
+  switch (a.type) {
+    case 0:
+      return compareNumbers(Number(a.b), Number((b as typeof a).b))
+    case 2: {
+      const [x, y] = [a.error, (b as typeof a).error]
+      if (x.type !== y.type) return x.type - y.type
+      return (x.type === 0 ? x.contractCode : x.code) - (y.type === 0 ? y.contractCode : y.code)
+    }
+    case 3:
+      return compareNumbers(a.u32, (b as typeof a).u32)
+    case 4:
+      return compareNumbers(a.i32, (b as typeof a).i32)
+    case 5:
+      return compareNumbers(a.u64, (b as typeof a).u64)
+    case 6:
+      return compareNumbers(a.i64, (b as typeof a).i64)
+    case 7:
+      return compareNumbers(a.timepoint, (b as typeof a).timepoint)
+    case 8:
+      return compareNumbers(a.duration, (b as typeof a).duration)
+    case 9:
+      return compareNumbers(wide({ ...a.u128 }, HALVES), wide({ ...(b as typeof a).u128 }, HALVES))
+    case 10:
+      return compareNumbers(wide({ ...a.i128 }, HALVES), wide({ ...(b as typeof a).i128 }, HALVES))
+    case 11:
+      return compareNumbers(wide({ ...a.u256 }, QUARTERS), wide({ ...(b as typeof a).u256 }, QUARTERS))
+    case 12:
+      return compareNumbers(wide({ ...a.i256 }, QUARTERS), wide({ ...(b as typeof a).i256 }, QUARTERS))
+    case 13:
+      return compareBytes(a.bytes, (b as typeof a).bytes)
+    case 14:
+      return compareBytes(a.str.bytes, (b as typeof a).str.bytes)
+    case 15:
+      return compareBytes(a.sym.bytes, (b as typeof a).sym.bytes)
+    case 16:
+      return compareLists(a.vec ?? [], (b as typeof a).vec ?? [], compareScVal)
+    case 17:
+      return compareLists(
+        a.map ?? [],
+        (b as typeof a).map ?? [],
+        (x, y) => compareScVal(x.key, y.key) || compareScVal(x.val, y.val)
+      )
+    default: {
+      const [x, y] = [scvString(a), scvString(b)]
+      return x < y ? -1 : x > y ? 1 : 0
+    }
+  }
+}
+
+const isSymbolByte = (byte: number): boolean =>
+  (byte >= 97 && byte <= 122) || (byte >= 65 && byte <= 90) || (byte >= 48 && byte <= 57) || byte === 95
+
+/** Refuses what the host cannot take as a value: bad symbols, unsorted maps, absent vectors, values reserved for ledger keys. */
+export const checkScVal = (value: ScVal): void => {
+  switch (value.type) {
+    case 15:
+      checkSymbol(value.sym.bytes)
+      return
+    case 16:
+      if (value.vec === null) throw HostError.of("Value", "InvalidInput", "absent vector")
+      for (const item of value.vec) checkScVal(item)
+      return
+    case 17: {
+      if (value.map === null) throw HostError.of("Value", "InvalidInput", "absent map")
+      let previous: ScVal | undefined
+      for (const entry of value.map) {
+        checkScVal(entry.key)
+        checkScVal(entry.val)
+        if (previous !== undefined && compareScVal(previous, entry.key) >= 0) {
+          throw HostError.of("Object", "InvalidInput", "map keys are not sorted")
+        }
+        previous = entry.key
+      }
+      return
+    }
+    case 18:
+      if (value.address.type > 2) throw HostError.of("Value", "UnexpectedType", "unexpected address type")
+      return
+    case 19:
+    case 20:
+    case 21:
+    case 22:
+      throw HostError.of("Value", "InvalidInput", "value is reserved for ledger keys")
+  }
+}
+
+/** Refuses a symbol that is too long or has other characters than letters, digits and underscores. */
+export const checkSymbol = (text: Uint8Array): void => {
+  if (text.length > 32 || !text.every(isSymbolByte)) throw HostError.of("Value", "InvalidInput", "bad symbol")
+}

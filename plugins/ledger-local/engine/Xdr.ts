@@ -134,3 +134,6 @@ export const addressOfStrKey = (text: string): ScAddress =>
 
 export const accountStrKey = (id: PublicKey): string => StrKey.encodeEd25519PublicKey(id.ed25519)
 export const accountOfStrKey = (text: string): PublicKey => publicKey(StrKey.decodeEd25519PublicKey(text))
+
+/** Codec of an asset, as in the argument of a new asset contract's initialization. */
+export const codecAsset = xdr.Asset.schema
