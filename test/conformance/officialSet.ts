@@ -1,0 +1,109 @@
+// One set of official packages at work: installed from its lockfile when it is not there, its seller and its buyers started
+// as programs of their own, with a tap between the seller and the facilitator.
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { readFile, writeFile } from "node:fs/promises"
+import { createHash } from "node:crypto"
+import { join } from "node:path"
+import { type Program, startProgram } from "./programs.ts"
+import { startTap, type Tap } from "./tap.ts"
+import { root, type World } from "./world.ts"
+
+export type SetName = "a" | "b" | "c"
+
+/** What one purchase of an official client came to. */
+export interface Purchase {
+  readonly error?: string
+  readonly status: number
+  readonly body: string
+  readonly receipt?: any
+  readonly milliseconds: number
+  readonly responses: ReadonlyArray<{ status: number; paymentSignature?: string; paymentRequired?: any; paymentResponse?: any }>
+}
+
+export interface PurchaseOptions {
+  readonly path: string
+  readonly secret: string
+  readonly method?: string
+  readonly json?: unknown
+  readonly identifier?: string
+}
+
+export interface OfficialSet {
+  readonly sellerUrl: string
+  readonly tap: Tap
+  /** Buys one page with the official client; a failure of the client is in `error`. */
+  readonly buy: (options: PurchaseOptions) => Promise<Purchase>
+  /** A payment that the official client made and nobody has sent: its PaymentPayload. */
+  readonly sign: (paymentRequired: unknown, secret: string) => Promise<any>
+  readonly stop: () => Promise<void>
+}
+
+const folderOf = (name: SetName) => join(root, "test", "official", name)
+
+/** Installs the packages of a set from its lockfile unless exactly that lockfile is already installed. */
+export const installSet = async (name: SetName, say: (line: string) => void): Promise<void> => {
+  const folder = folderOf(name)
+  const wanted = createHash("sha256").update(await readFile(join(folder, "package-lock.json"))).digest("hex")
+  const mark = join(folder, "node_modules", ".installed")
+  if (await readFile(mark, "utf8").catch(() => "") === wanted) return
+  say(`installing the official packages of set ${name} …`)
+  const child = spawn("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] })
+  let errors = ""
+  child.stderr.setEncoding("utf8").on("data", (chunk) => (errors += chunk))
+  const [code] = await once(child, "exit")
+  if (code !== 0) throw new Error(`npm ci in test/official/${name} ended with ${code}\n${errors}`)
+  await writeFile(mark, wanted)
+}
+
+/** Starts the seller (paid at `payTo`) and the buyers of a set. */
+export const startSet = async (name: SetName, world: World, payTo: string, network: string): Promise<OfficialSet> => {
+  const folder = folderOf(name)
+  const tap = await startTap(world.facilitator)
+  const programs: Array<Program> = []
+  const start = (file: string, settings: unknown): Program => {
+    const program = startProgram(
+      process.execPath,
+      ["--import", join(root, "test", "official", "horizon.mjs"), join(folder, file), JSON.stringify(settings)],
+      {
+        cwd: folder,
+        env: {
+          NODE_EXTRA_CA_CERTS: world.certificate,
+          LOCAL_HORIZON_PORT: new URL(world.ledgerHttps).port
+        }
+      }
+    )
+    programs.push(program)
+    return program
+  }
+  const stop = async () => {
+    await Promise.all(programs.map((program) => program.stop()))
+    await tap.stop()
+  }
+  try {
+    const seller = start("seller.mjs", { facilitator: tap.url, payTo, network })
+    const buyers = start("buyer.mjs", { rpc: world.ledgerHttps, network })
+    const { url: sellerUrl } = await seller.next((line) => line.url !== undefined)
+    await buyers.next((line) => line.ready === true)
+    let id = 0
+    const ask = (request: Record<string, unknown>) => {
+      const mine = ++id
+      buyers.send({ ...request, id: mine })
+      return buyers.next((line) => line.id === mine)
+    }
+    return {
+      sellerUrl,
+      tap,
+      buy: ({ path, ...rest }) => ask({ ...rest, url: `${sellerUrl}${path}` }),
+      sign: async (paymentRequired, secret) => {
+        const { error, paymentPayload } = await ask({ paymentRequired, secret })
+        if (error !== undefined) throw new Error(error)
+        return paymentPayload
+      },
+      stop
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

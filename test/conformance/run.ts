@@ -1,0 +1,45 @@
+// `npm run conformance`: the official packages, and a client and seller of the neutral dialect, against a facilitator that is
+// started as a user starts it. Arguments: `--set a|b|c` for some sets only, names of parts (`official`, `neutral`,
+// `malformed`) for some parts only, and `--url`, `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs
+// already. Prints one line a case and ends with `N passed, N failed`; the exit code is 0 only when every case held.
+import { parseArgs } from "node:util"
+import { malformedCases } from "../redteam/httpMalformed.ts"
+import { neutralCases } from "./neutralCases.ts"
+import { officialCases } from "./officialCases.ts"
+import type { SetName } from "./officialSet.ts"
+import { makeReport } from "./report.ts"
+import { startWorld } from "./world.ts"
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    set: { type: "string", multiple: true },
+    url: { type: "string" },
+    ledger: { type: "string" },
+    "ledger-https": { type: "string" },
+    certificate: { type: "string" }
+  }
+})
+const parts = positionals.length > 0 ? positionals : values.set === undefined ? ["official", "neutral", "malformed"] : ["official"]
+const sets = (values.set ?? ["a", "b", "c"]) as ReadonlyArray<SetName>
+const titles = { a: "set A: official packages 2.9.0", b: "set B: official packages 2.21.0", c: "set C: official packages 2.27.0" }
+
+const say = (line: string) => console.log(line)
+const report = makeReport(say)
+const world = await startWorld({
+  url: values.url,
+  ledger: values.ledger,
+  ledgerHttps: values["ledger-https"],
+  certificate: values.certificate
+})
+say(`facilitator ${world.facilitator}${world.readyAfterMs === undefined ? "" : `, ready after ${world.readyAfterMs} ms`}`)
+try {
+  for (const name of parts.includes("official") ? sets : []) {
+    await report.part(titles[name], (part) => officialCases(name, world, part, say))
+  }
+  if (parts.includes("neutral")) await report.part("neutral dialect", (part) => neutralCases(world, part))
+  if (parts.includes("malformed")) await report.part("malformed requests", (part) => malformedCases({ url: world.facilitator }, part))
+} finally {
+  await world.stop()
+}
+process.exitCode = report.close() ? 0 : 1

@@ -1,0 +1,125 @@
+// The world of a conformance run: a facilitator with its embedded ledger, started as a user starts it (`tollkeeper start`)
+// on free ports with a state folder of its own, or a running one that was named on the command line. It hands out funded
+// accounts and reads balances from the ledger, never from the facilitator.
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Keypair } from "@stellar/stellar-sdk"
+import { usdcBalance } from "../support/balances.ts"
+import { askFriendbot, type RpcCall, rpcCall } from "../support/rpcCall.ts"
+import { freePort, startProgram } from "./programs.ts"
+
+/** The folder of the project. */
+export const root = new URL("../..", import.meta.url).pathname
+
+export interface World {
+  readonly facilitator: string
+  /** Origin of the ledger's plain listener. */
+  readonly ledger: string
+  /** Origin of the ledger's HTTPS listener, which the official client insists on. */
+  readonly ledgerHttps: string
+  /** File with the certificate of that listener. */
+  readonly certificate: string
+  readonly rpc: RpcCall
+  /** A new account with XLM, a USDC trustline and `usdc` USDC. */
+  readonly account: (usdc: number) => Promise<Keypair>
+  /** Atomic USDC units of an account. */
+  readonly balance: (address: string) => Promise<bigint>
+  /** Milliseconds from start to ready; undefined for a facilitator that was running before. */
+  readonly readyAfterMs: number | undefined
+  /** The last lines the facilitator wrote, for a report. */
+  readonly tail: () => string
+  readonly stop: () => Promise<void>
+}
+
+export interface WorldOptions {
+  readonly url?: string | undefined
+  readonly ledger?: string | undefined
+  readonly ledgerHttps?: string | undefined
+  readonly certificate?: string | undefined
+}
+
+export const startWorld = async (options: WorldOptions): Promise<World> => {
+  if (options.url !== undefined) {
+    const ledger = options.ledger ?? "http://127.0.0.1:8000"
+    return {
+      ...over(options.url, ledger),
+      ledgerHttps: options.ledgerHttps ?? "https://127.0.0.1:8443",
+      certificate: options.certificate ?? join(root, ".tollkeeper", "ledger-certificate.pem"),
+      readyAfterMs: undefined,
+      tail: () => "",
+      stop: async () => {}
+    }
+  }
+  const state = await mkdtemp(join(tmpdir(), "tollkeeper-conformance-"))
+  const [port, ledgerPort, ledgerHttpsPort] = [await freePort(), await freePort(), await freePort()]
+  const started = performance.now()
+  const program = startProgram(
+    process.execPath,
+    [
+      "runtime/cli.ts",
+      "start",
+      ...["--state", state],
+      ...["--port", String(port)],
+      ...["--ledger-port", String(ledgerPort)],
+      ...["--ledger-https-port", String(ledgerHttpsPort)]
+    ],
+    { cwd: root }
+  )
+  const stop = async () => {
+    await program.stop()
+    await rm(state, { recursive: true, force: true })
+  }
+  const facilitator = `http://127.0.0.1:${port}`
+  try {
+    await ready(facilitator, 60_000, program.tail)
+    const readyAfterMs = Math.round(performance.now() - started)
+    return {
+      ...over(facilitator, `http://127.0.0.1:${ledgerPort}`),
+      ledgerHttps: `https://127.0.0.1:${ledgerHttpsPort}`,
+      certificate: await findCertificate(state),
+      readyAfterMs,
+      tail: program.tail,
+      stop
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+const over = (facilitator: string, ledger: string) => {
+  const rpc = rpcCall(ledger)
+  return {
+    facilitator: facilitator.replace(/\/+$/, ""),
+    ledger,
+    rpc,
+    account: async (usdc: number) => {
+      const account = Keypair.random()
+      await askFriendbot(ledger, account.publicKey(), usdc)
+      return account
+    },
+    balance: (address: string) => usdcBalance(rpc, address)
+  }
+}
+
+/** Waits until `/health/ready` answers 200. */
+const ready = async (facilitator: string, waitMs: number, tail: () => string): Promise<void> => {
+  const until = performance.now() + waitMs
+  for (;;) {
+    const answer = await fetch(`${facilitator}/health/ready`).catch(() => undefined)
+    if (answer?.status === 200) return
+    if (performance.now() > until) throw new Error(`the facilitator was not ready within ${waitMs} ms\n${tail()}`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+/** The first file below `folder` that holds a certificate. */
+const findCertificate = async (folder: string): Promise<string> => {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || !/\.(pem|crt|cert)$/.test(entry.name)) continue
+    const path = join(entry.parentPath, entry.name)
+    if ((await readFile(path, "utf8")).includes("BEGIN CERTIFICATE")) return path
+  }
+  throw new Error(`no certificate of the ledger in ${folder}`)
+}

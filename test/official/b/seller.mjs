@@ -1,0 +1,24 @@
+// The seller of set B: official packages at 2.21.0, the Stellar scheme as published at 2.9.0.
+import { HTTPFacilitatorClient } from "@x402/core/server"
+import { paymentMiddleware, x402ResourceServer } from "@x402/express"
+import {
+  bazaarResourceServerExtension,
+  declareDiscoveryExtension,
+  declarePaymentIdentifierExtension,
+  paymentIdentifierResourceServerExtension
+} from "@x402/extensions"
+import { ExactStellarScheme } from "@x402/stellar/exact/server"
+import express from "express"
+import { runSeller } from "../seller.mjs"
+
+await runSeller({
+  HTTPFacilitatorClient,
+  x402ResourceServer,
+  paymentMiddleware,
+  bazaarResourceServerExtension,
+  declareDiscoveryExtension,
+  declarePaymentIdentifierExtension,
+  paymentIdentifierResourceServerExtension,
+  StellarScheme: ExactStellarScheme,
+  express
+})

@@ -1,0 +1,70 @@
+// An express seller built from the official packages that a folder beside this file hands in. It takes its settings as JSON
+// in its first argument, `{ facilitator, payTo, network, apiKey? }`, listens on a free port, prints one line
+// `{"url": …}` when it serves, and ends when its standard input ends. The packages are used as published.
+
+export const runSeller = async (set) => {
+  const settings = JSON.parse(process.argv[2] ?? "{}")
+  const { network, payTo } = settings
+  const headers = settings.apiKey === undefined ? {} : { authorization: `Bearer ${settings.apiKey}` }
+  const facilitator = new set.HTTPFacilitatorClient({
+    url: settings.facilitator,
+    createAuthHeaders: async () => ({ verify: headers, settle: headers, supported: headers, bazaar: headers })
+  })
+  const server = new set.x402ResourceServer(facilitator)
+    .register(network, new set.StellarScheme())
+    .registerExtension(set.bazaarResourceServerExtension)
+    .registerExtension(set.paymentIdentifierResourceServerExtension)
+
+  const accepts = { scheme: "exact", network, price: "$0.001", payTo }
+  const routes = {
+    "GET /plain": { accepts, description: "A plain page" },
+    "GET /weather": {
+      accepts: { ...accepts, maxTimeoutSeconds: 60 },
+      description: "Weather of a city",
+      mimeType: "application/json",
+      extensions: set.declareDiscoveryExtension({
+        input: { city: "Riga" },
+        inputSchema: { properties: { city: { type: "string", description: "Name of the city" } }, required: ["city"] },
+        output: { example: { city: "Riga", celsius: 17 } }
+      })
+    },
+    "GET /users/:id": {
+      accepts,
+      description: "One user by number",
+      extensions: set.declareDiscoveryExtension({
+        pathParamsSchema: { properties: { id: { type: "string" } }, required: ["id"] },
+        output: { example: { id: "7" } }
+      })
+    },
+    "POST /report": {
+      accepts,
+      description: "A report about a company",
+      extensions: set.declareDiscoveryExtension({
+        input: { company: "Acme" },
+        inputSchema: { properties: { company: { type: "string" } }, required: ["company"] },
+        bodyType: "json",
+        output: { example: { pages: 3 } }
+      })
+    },
+    "GET /order": {
+      accepts,
+      description: "A page whose payment may carry an identifier",
+      extensions: { "payment-identifier": set.declarePaymentIdentifierExtension(false) }
+    }
+  }
+
+  const app = set.express()
+  app.use(set.express.json())
+  app.use(set.paymentMiddleware(routes, server))
+  app.get("/plain", (_, response) => response.json({ page: "plain" }))
+  app.get("/weather", (request, response) => response.json({ city: request.query.city, celsius: 17 }))
+  app.get("/users/:id", (request, response) => response.json({ id: request.params.id }))
+  app.post("/report", (request, response) => response.json({ company: request.body?.company, pages: 3 }))
+  app.get("/order", (_, response) => response.json({ page: "order" }))
+
+  const listener = app.listen(0, "127.0.0.1", () => {
+    console.log(JSON.stringify({ url: `http://127.0.0.1:${listener.address().port}` }))
+  })
+  process.stdin.resume()
+  process.stdin.on("end", () => process.exit(0))
+}
