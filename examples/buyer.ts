@@ -1,0 +1,118 @@
+// A buyer: asks for a page, reads the terms of the 402, signs one authorization, and asks again. What it signs is the single
+// call `transfer(buyer, seller, amount)` with an end that the terms set; the facilitator pays the ledger's fee, so that the
+// buyer needs the asset and nothing else. It refuses terms above its own limit before it signs.
+//
+//   BUYER_SECRET=S… node examples/buyer.ts http://127.0.0.1:…/weather
+import { fileURLToPath } from "node:url"
+import {
+  Account,
+  Address,
+  authorizeEntry,
+  Contract,
+  Keypair,
+  nativeToScVal,
+  Networks,
+  Operation,
+  rpc,
+  TransactionBuilder
+} from "@stellar/stellar-sdk"
+
+export interface BuyerOptions {
+  readonly secret: string
+  /** A ledger RPC to simulate with. */
+  readonly rpcUrl: string
+  /** The most this buyer pays for one request, in atomic units of the asset. */
+  readonly maxAmount: bigint
+  /** Default `ledger:testnet` and its passphrase. */
+  readonly network?: string
+  readonly networkPassphrase?: string
+}
+
+export interface Purchase {
+  /** The page, paid or not. */
+  readonly response: Response
+  /** The terms that were offered, when the page was not free. */
+  readonly paymentRequired?: any
+  /** What was signed and sent. */
+  readonly paymentPayload?: any
+  /** The settlement's receipt, when the seller sent one. */
+  readonly receipt?: any
+}
+
+/** The account that stands as source while nobody has leased a real one; the facilitator replaces it. */
+const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
+
+/** Gets `url`, paying when it asks for it within the buyer's limit. Rejects when no offered option suits the buyer. */
+export const buy = async (url: string, options: BuyerOptions): Promise<Purchase> => {
+  const unpaid = await fetch(url)
+  if (unpaid.status !== 402) return { response: unpaid }
+  const paymentRequired: any = await unpaid.json()
+  const network = options.network ?? "ledger:testnet"
+  const accepted = paymentRequired.accepts.find((option: any) =>
+    option.scheme === "exact" && option.network === network && BigInt(option.amount) <= options.maxAmount
+  )
+  if (accepted === undefined) throw new Error(`${url} asks for nothing that this buyer would pay on ${network}`)
+
+  const transaction = await signPayment(accepted, options)
+  const paymentPayload = {
+    x402Version: 2,
+    payload: { transaction },
+    resource: paymentRequired.resource,
+    accepted,
+    ...(paymentRequired.extensions === undefined ? {} : { extensions: paymentRequired.extensions })
+  }
+  const response = await fetch(url, { headers: { "payment-signature": encode(paymentPayload) } })
+  const header = response.headers.get("payment-response")
+  return { response, paymentRequired, paymentPayload, ...(header === null ? {} : { receipt: decode(header) }) }
+}
+
+/** The transaction of a payment: one transfer, authorized by the buyer, in an envelope that nobody has signed. */
+const signPayment = async (accepted: any, options: BuyerOptions): Promise<string> => {
+  const buyer = Keypair.fromSecret(options.secret)
+  const networkPassphrase = options.networkPassphrase ?? Networks.TESTNET
+  const server = new rpc.Server(options.rpcUrl, { allowHttp: new URL(options.rpcUrl).protocol === "http:" })
+  const transfer = new Contract(accepted.asset).call(
+    "transfer",
+    new Address(buyer.publicKey()).toScVal(),
+    new Address(accepted.payTo).toScVal(),
+    nativeToScVal(BigInt(accepted.amount), { type: "i128" })
+  )
+  const envelopeOf = (operation: Parameters<TransactionBuilder["addOperation"]>[0]) =>
+    new TransactionBuilder(new Account(nullAccount, "0"), { fee: "100", networkPassphrase })
+      .addOperation(operation)
+      .setTimeout(300)
+      .build()
+
+  // A first simulation says what has to be authorized; one ledger is reckoned as five seconds.
+  const draft = envelopeOf(transfer)
+  const recorded = await server.simulateTransaction(draft)
+  if (!rpc.Api.isSimulationSuccess(recorded)) throw new Error(`the ledger refuses this payment: ${reasonOf(recorded)}`)
+  const entries = recorded.result?.auth ?? []
+  const expirationLedger = recorded.latestLedger + Math.ceil(accepted.maxTimeoutSeconds / 5)
+  const auth = await Promise.all(entries.map((entry) => authorizeEntry(entry, buyer, expirationLedger, networkPassphrase)))
+
+  // A second one, with the signature in place, must go through and gives the resources that the call needs.
+  const call = draft.operations[0]
+  if (call?.type !== "invokeHostFunction") throw new Error("the draft calls no contract")
+  const signed = envelopeOf(Operation.invokeHostFunction({ func: call.func, auth }))
+  const enforced = await server.simulateTransaction(signed)
+  if (!rpc.Api.isSimulationSuccess(enforced)) throw new Error(`the ledger refuses the signature: ${reasonOf(enforced)}`)
+  return rpc.assembleTransaction(signed, enforced).build().toXDR()
+}
+
+const reasonOf = (simulation: rpc.Api.SimulateTransactionResponse): string =>
+  rpc.Api.isSimulationError(simulation) ? simulation.error.split("\n")[0]! : "something has to be restored first"
+
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64")
+
+const decode = (header: string): any => JSON.parse(Buffer.from(header, "base64").toString("utf8"))
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const url = process.argv[2]
+  const secret = process.env["BUYER_SECRET"]
+  if (url === undefined || secret === undefined) throw new Error("set BUYER_SECRET and name a URL")
+  const rpcUrl = process.env["LEDGER_RPC_URL"] ?? "http://127.0.0.1:8000"
+  const { receipt, response } = await buy(url, { secret, rpcUrl, maxAmount: 1_000_000n })
+  console.log(response.status, await response.text())
+  if (receipt !== undefined) console.log(receipt)
+}

@@ -1,0 +1,81 @@
+// `npm run pay`: one payment, told step by step. Two new accounts of the local ledger, a seller and a buyer meet through the
+// facilitator that `npm start` runs; what each side sees is printed, and in the end the ledger's own record of it.
+// `FACILITATOR_URL` and `LEDGER_URL` name others than the local ones.
+import { Keypair, Networks, rpc, TransactionBuilder, FeeBumpTransaction } from "@stellar/stellar-sdk"
+import { buy } from "./buyer.ts"
+import { startSeller } from "./seller-http.ts"
+
+const facilitator = process.env["FACILITATOR_URL"] ?? "http://127.0.0.1:4022"
+const ledger = process.env["LEDGER_URL"] ?? "http://127.0.0.1:8000"
+const usdc = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
+const amount = 10_000n
+
+const say = (line = "") => console.log(line)
+const short = (name: string) => `${name.slice(0, 6)}…${name.slice(-6)}`
+const inUsdc = (units: bigint) => `${units / 10_000_000n}.${String(units % 10_000_000n).padStart(7, "0")} USDC`
+
+const ready = await fetch(`${facilitator}/health/ready`).then((answer) => answer.ok, () => false)
+if (!ready) {
+  say(`No facilitator answers at ${facilitator}. Start one with "npm start" in another terminal and try again.`)
+  process.exit(1)
+}
+
+const account = async (units: number): Promise<Keypair> => {
+  const keypair = Keypair.random()
+  const funded = await fetch(`${ledger}/friendbot?addr=${keypair.publicKey()}&usdc=${units}`).catch(() => undefined)
+  if (funded?.ok !== true) {
+    say(`The ledger at ${ledger} gives no money to new accounts. "npm start" runs a local one that does.`)
+    process.exit(1)
+  }
+  return keypair
+}
+
+const [buyer, owner] = [await account(1), await account(0)]
+const seller = await startSeller({ facilitator, payTo: owner.publicKey(), asset: usdc, amount: String(amount) })
+const url = `${seller.url}/weather?city=Riga`
+say(`Seller       ${short(owner.publicKey())} offers ${url}`)
+say(`Buyer        ${short(buyer.publicKey())} has ${inUsdc(10_000_000n)}`)
+say(`Facilitator  ${facilitator}`)
+say(`Ledger       ${ledger}`)
+
+const started = performance.now()
+const { paymentPayload, paymentRequired, receipt, response } = await buy(url, {
+  secret: buyer.secret(),
+  rpcUrl: ledger,
+  maxAmount: 1_000_000n
+})
+const milliseconds = Math.round(performance.now() - started)
+const page = await response.text()
+
+const offer = paymentRequired.accepts[0]
+say()
+say("1. The buyer asks for the page: 402 Payment Required")
+say(`   ${offer.scheme} on ${offer.network}: ${offer.amount} units of ${short(offer.asset)} (${inUsdc(BigInt(offer.amount))})`)
+say(`   to ${short(offer.payTo)}, good for ${offer.maxTimeoutSeconds} seconds, ledger fees sponsored: ${offer.extra.areFeesSponsored}`)
+say()
+say("2. The buyer signs one authorization and asks again with PAYMENT-SIGNATURE")
+say(`   ${paymentPayload.payload.transaction.length} characters of transaction: transfer ${short(buyer.publicKey())} → ${short(offer.payTo)}`)
+say()
+say("3. The seller lets the facilitator verify and settle, and answers")
+say(`   ${response.status} ${page.slice(0, 120)}`)
+say()
+say("4. The receipt in PAYMENT-RESPONSE")
+say(`   success ${receipt?.success}, ${receipt?.network}, payer ${short(receipt?.payer ?? "unknown")}${receipt?.errorReason ? `, ${receipt.errorReason}` : ""}`)
+say(`   transaction ${receipt?.transaction ?? "none"}`)
+
+if (receipt?.transaction) {
+  const server = new rpc.Server(ledger, { allowHttp: true })
+  const found = await server.pollTransaction(receipt.transaction, { attempts: 20, sleepStrategy: () => 250 })
+  say()
+  say("5. The ledger's own record")
+  if (found.status === rpc.Api.GetTransactionStatus.NOT_FOUND) say("   not found")
+  else {
+    const envelope = TransactionBuilder.fromXDR(found.envelopeXdr, Networks.TESTNET)
+    const feeSource = envelope instanceof FeeBumpTransaction ? envelope.feeSource : envelope.source
+    say(`   ${found.status} in ledger ${found.ledger}, fee of ${found.resultXdr.feeCharged} stroops paid by the sponsor ${short(feeSource)}`)
+  }
+}
+say()
+say(`From the first question to the page: ${milliseconds} ms.`)
+await seller.close()
+process.exitCode = response.status === 200 && receipt?.success === true ? 0 : 1
