@@ -1,0 +1,69 @@
+// Counts what a replay did, per family: executed and identical, executed and different, and not executed with the reason.
+// Every transaction of every stream is in exactly one of these, so that nothing passes in silence.
+export type Verdict =
+  | { readonly kind: "identical"; readonly feeCompared: boolean }
+  | { readonly kind: "different"; readonly what: string }
+  | { readonly kind: "unsupported"; readonly reason: string }
+
+interface Row {
+  streams: number
+  identical: number
+  fees: number
+  different: number
+  unsupported: number
+}
+
+const newRow = (): Row => ({ streams: 0, identical: 0, fees: 0, different: 0, unsupported: 0 })
+
+export class Report {
+  readonly #rows = new Map<string, Row>()
+  readonly #reasons = new Map<string, number>()
+  readonly #differences: Array<string> = []
+  readonly total = newRow()
+
+  #row(family: string): Row {
+    let row = this.#rows.get(family)
+    if (row === undefined) this.#rows.set(family, (row = newRow()))
+    return row
+  }
+
+  stream(family: string): void {
+    this.#row(family).streams++
+    this.total.streams++
+  }
+
+  add(family: string, where: string, verdict: Verdict): void {
+    for (const row of [this.#row(family), this.total]) {
+      row[verdict.kind]++
+      if (verdict.kind === "identical" && verdict.feeCompared) row.fees++
+    }
+    if (verdict.kind === "different") this.#differences.push(`${where}: ${verdict.what}`)
+    if (verdict.kind === "unsupported") this.#reasons.set(verdict.reason, (this.#reasons.get(verdict.reason) ?? 0) + 1)
+  }
+
+  get differences(): ReadonlyArray<string> {
+    return this.#differences
+  }
+
+  /** The table, the reasons and the totals, which are the last line. */
+  print(write: (line: string) => void, differencesMax = 40): void {
+    const columns = (name: string, values: ReadonlyArray<number | string>): string =>
+      name.slice(0, 58).padEnd(58) + values.map((value) => String(value).padStart(12)).join("")
+    write(columns("family", ["streams", "executed", "identical", "fees", "different", "unsupported"]))
+    const line = (name: string, row: Row): string =>
+      columns(name, [row.streams, row.identical + row.different, row.identical, row.fees, row.different, row.unsupported])
+    for (const [family, row] of [...this.#rows].sort(([a], [b]) => (a < b ? -1 : 1))) write(line(family, row))
+    if (this.#reasons.size > 0) write("\nnot executed, by reason")
+    for (const [reason, count] of [...this.#reasons].sort(([, a], [, b]) => b - a)) write(`${String(count).padStart(8)}  ${reason}`)
+    if (this.#differences.length > 0) write("\ndifferent")
+    for (const difference of this.#differences.slice(0, differencesMax)) write(`  ${difference}`)
+    if (this.#differences.length > differencesMax) write(`  … and ${this.#differences.length - differencesMax} more`)
+    const { streams, identical, different, unsupported, fees } = this.total
+    const executed = identical + different
+    const share = executed === 0 ? "0.00" : ((100 * identical) / executed).toFixed(2)
+    write(
+      `\ntotal: ${streams} streams, ${executed + unsupported} transactions, ${executed} executed, ${identical} identical (${share} %), ` +
+        `${fees} fees compared, ${different} different, ${unsupported} unsupported`
+    )
+  }
+}

@@ -1,0 +1,103 @@
+// Ledger streams as stellar-core publishes them: record-marked LedgerCloseMeta frames, one file per test of its own suite.
+// Finds them in a folder (unpacked, or as `streams.tar.gz`, which is unpacked into a temporary folder) together with the
+// index that names each file. Where there are none the caller says so and skips.
+import { execFileSync } from "node:child_process"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { xdr } from "@stellar/stellar-sdk/base"
+
+type LedgerCloseMeta = Extract<xdr.LedgerCloseMetaWire, { v: 2 }>["v2"]
+
+export interface StreamFile {
+  readonly path: string
+  /** The suite: the folder's name. */
+  readonly suite: string
+  /** The test's name, or the file's when the index does not know it. */
+  readonly name: string
+  /** The family that a table groups by: the name up to its first hyphen. */
+  readonly family: string
+}
+
+/** Where the shared streams lie, seen from the project's root. */
+export const sharedStreams = new URL("../../../shared/data/ledger-streams", import.meta.url).pathname
+
+type Index = Readonly<Record<string, Readonly<Record<string, string>>>>
+
+const readIndex = (folder: string): Index => {
+  const path = join(folder, "index.json")
+  if (!existsSync(path)) return {}
+  return JSON.parse(readFileSync(path, "utf8")) as Index
+}
+
+const unpacked = (folder: string): string => {
+  const archive = ["streams.tar.gz", "streams.tgz"].map((name) => join(folder, name)).find(existsSync)
+  if (archive === undefined) return folder
+  const target = mkdtempSync(join(tmpdir(), "tollkeeper-streams-"))
+  execFileSync("tar", ["-xzf", archive, "-C", target])
+  return target
+}
+
+const xdrFiles = (folder: string): Array<string> =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    return entry.isDirectory() ? xdrFiles(path) : entry.name.endsWith(".xdr") ? [path] : []
+  })
+
+/** Every stream below `folder`, or undefined when there is no such folder or nothing in it. */
+export const findStreams = (folder: string): ReadonlyArray<StreamFile> | undefined => {
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) return undefined
+  const root = unpacked(folder)
+  const index: Index = { ...readIndex(root), ...readIndex(folder) }
+  const files = xdrFiles(root).map((path): StreamFile => {
+    const [suite, file] = path.split("/").slice(-2) as [string, string]
+    const id = file.replace(/\.xdr$/, "")
+    const local = readIndex(join(path, "..")) as unknown as Readonly<Record<string, string>>
+    const name = index[suite]?.[id] ?? local[id] ?? id
+    return { path, suite, name, family: name.split("-")[0]! }
+  })
+  return files.length === 0 ? undefined : files.sort((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+type Envelope = xdr.TransactionEnvelopeWire
+type Processing = Omit<LedgerCloseMeta["txProcessing"][number], "ext" | "postTxApplyFeeProcessing"> & {
+  readonly postTxApplyFeeProcessing: ReadonlyArray<xdr.LedgerEntryChangeWire>
+}
+
+/** One closed ledger in one shape, whatever version its meta has. */
+export interface Ledger {
+  readonly header: xdr.LedgerHeaderWire
+  readonly envelopes: ReadonlyArray<Envelope>
+  readonly processing: ReadonlyArray<Processing>
+  readonly upgrades: ReadonlyArray<{ readonly changes: ReadonlyArray<xdr.LedgerEntryChangeWire> }>
+  readonly evicted: ReadonlyArray<xdr.LedgerKeyWire>
+}
+
+const envelopesOf = (set: Extract<xdr.GeneralizedTransactionSetWire, { v: 1 }>): Array<Envelope> =>
+  set.v1TxSet.phases.flatMap((phase) =>
+    phase.v === 0
+      ? phase.v0Components.flatMap((component) => component.txsMaybeDiscountedFee.txs)
+      : phase.parallelTxsComponent.executionStages.flat(2)
+  )
+
+const ledgerOf = (meta: xdr.LedgerCloseMetaWire): Ledger => {
+  const closed = meta.v === 0 ? meta.v0 : meta.v === 1 ? meta.v1 : meta.v2
+  return {
+    header: closed.ledgerHeader.header,
+    envelopes: "v1TxSet" in closed.txSet ? envelopesOf(closed.txSet) : closed.txSet.txs,
+    processing: closed.txProcessing.map((tx) => ({ postTxApplyFeeProcessing: [], ...tx })),
+    upgrades: closed.upgradesProcessing,
+    evicted: meta.v === 2 ? meta.v2.evictedKeys : []
+  }
+}
+
+/** The ledgers of one stream, in order. */
+export function* readLedgers(file: StreamFile): Generator<Ledger> {
+  const bytes = readFileSync(file.path)
+  let at = 0
+  while (at < bytes.length) {
+    const length = bytes.readUInt32BE(at) & 0x7fffffff
+    yield ledgerOf(xdr.LedgerCloseMeta.schema.decode(new Uint8Array(bytes.subarray(at + 4, at + 4 + length))))
+    at += 4 + length
+  }
+}
