@@ -146,6 +146,9 @@ const operationChanges = (processing: Ledger["processing"][number]): ReadonlyArr
   return meta.v === 4 ? meta.v4.operations.flatMap(({ changes }) => changes) : []
 }
 
+const isContractTransaction = (envelope: TransactionEnvelope): boolean =>
+  envelope.type !== 0 && (envelope.type === 5 ? envelope.feeBump.tx.innerTx.v1 : envelope.v1).tx.ext.v === 1
+
 /** Replays a stream into the report. */
 export const replayStream = (file: StreamFile, options: ReplayOptions, report: Report): void => {
   report.stream(file.family)
@@ -157,15 +160,20 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
       state.seed(feeProcessing)
       state.apply(feeProcessing)
     }
-    for (const { txApplyProcessing: meta } of ledger.processing) {
-      if (meta.v !== 4) continue
-      state.seed(meta.v4.txChangesBefore)
-      state.apply(meta.v4.txChangesBefore)
-    }
-    for (const processing of ledger.processing) {
+    let isParallelPhase = false
+    for (const [i, processing] of ledger.processing.entries()) {
       const changes = operationChanges(processing)
-      state.seed(changes)
       const envelope = envelopes.get(latin1(processing.result.transactionHash))
+      if (!isParallelPhase) {
+        // Classic transactions take their sequence numbers one by one, contract transactions all before the first of them.
+        isParallelPhase = envelope !== undefined && isContractTransaction(envelope)
+        for (const { txApplyProcessing: meta } of isParallelPhase ? ledger.processing.slice(i) : [processing]) {
+          if (meta.v !== 4) continue
+          state.seed(meta.v4.txChangesBefore)
+          state.apply(meta.v4.txChangesBefore)
+        }
+      }
+      state.seed(changes)
       const where = `${file.suite}/${file.name} ledger ${ledger.header.ledgerSeq}`
       const verdict =
         envelope === undefined ? unsupported("a version 0 envelope") : replayTransaction({ options, state, ledger, envelope, processing })
