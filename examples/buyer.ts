@@ -83,9 +83,10 @@ const signPayment = async (accepted: any, options: BuyerOptions): Promise<string
       .setTimeout(300)
       .build()
 
-  // A first simulation says what has to be authorized; one ledger is reckoned as five seconds.
+  // A first simulation says what has to be authorized, in the older form of credentials, which every facilitator reads. One
+  // ledger is reckoned as five seconds.
   const draft = envelopeOf(transfer)
-  const recorded = await server.simulateTransaction(draft)
+  const recorded = await server.simulateTransaction(draft, undefined, undefined, false)
   if (!rpc.Api.isSimulationSuccess(recorded)) throw new Error(`the ledger refuses this payment: ${reasonOf(recorded)}`)
   const entries = recorded.result?.auth ?? []
   const expirationLedger = recorded.latestLedger + Math.ceil(accepted.maxTimeoutSeconds / 5)

@@ -57,11 +57,14 @@ say("2. The buyer signs one authorization and asks again with PAYMENT-SIGNATURE"
 say(`   ${paymentPayload.payload.transaction.length} characters of transaction: transfer ${short(buyer.publicKey())} → ${short(offer.payTo)}`)
 say()
 say("3. The seller lets the facilitator verify and settle, and answers")
-say(`   ${response.status} ${page.slice(0, 120)}`)
+say(`   ${response.status} ${response.ok ? page : response.statusText}`)
 say()
 say("4. The receipt in PAYMENT-RESPONSE")
-say(`   success ${receipt?.success}, ${receipt?.network}, payer ${short(receipt?.payer ?? "unknown")}${receipt?.errorReason ? `, ${receipt.errorReason}` : ""}`)
-say(`   transaction ${receipt?.transaction ?? "none"}`)
+if (receipt === undefined) say(`   none: ${JSON.parse(page).error}`)
+else {
+  say(`   ${receipt.success ? "success" : `no success: ${receipt.errorReason}`} on ${receipt.network}, paid by ${short(receipt.payer ?? "")}`)
+  say(`   transaction ${receipt.transaction}`)
+}
 
 if (receipt?.transaction) {
   const server = new rpc.Server(ledger, { allowHttp: true })

@@ -21,15 +21,18 @@ const unlistedContract = "CAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAABS
 export const inDialect = (reason: string, network: string): string =>
   network.startsWith("stellar:") ? reason.replaceAll("ledger", "stellar") : reason
 
+/** A copy through JSON: unlike `structuredClone` it never keeps two copies of the terms as one object. */
+const copyOf = (body: any): any => JSON.parse(JSON.stringify(body))
+
 const both = (change: (terms: any, stranger: string) => void) => (body: any, stranger: string) => {
-  const copy = structuredClone(body)
+  const copy = copyOf(body)
   change(copy.paymentRequirements, stranger)
   change(copy.paymentPayload.accepted, stranger)
   return copy
 }
 
 const accepted = (change: (terms: any, stranger: string) => void) => (body: any, stranger: string) => {
-  const copy = structuredClone(body)
+  const copy = copyOf(body)
   change(copy.paymentPayload.accepted, stranger)
   return copy
 }
@@ -38,7 +41,7 @@ const accepted = (change: (terms: any, stranger: string) => void) => (body: any,
 const transaction =
   (change: (call: xdr.InvokeHostFunctionOp, stranger: string) => xdr.InvokeHostFunctionOp) =>
   (body: any, stranger: string) => {
-    const copy = structuredClone(body)
+    const copy = copyOf(body)
     const envelope = xdr.TransactionEnvelope.fromXdr(copy.paymentPayload.payload.transaction, "base64")
     if (envelope.type !== "envelopeTypeTx") throw new Error("the payment is no plain transaction")
     const { tx } = envelope.v1
@@ -113,7 +116,7 @@ export const refusals: ReadonlyArray<Refusal> = [
     apply: accepted((t) => (t.network = t.network.replace("testnet", "pubnet"))),
     reasons: ["network_mismatch"]
   },
-  { change: "version 1 of the protocol", apply: (body) => ({ ...structuredClone(body), x402Version: 1 }), reasons: ["invalid_x402_version"] },
+  { change: "version 1 of the protocol", apply: (body) => ({ ...copyOf(body), x402Version: 1 }), reasons: ["invalid_x402_version"] },
   { change: "one bit of R of the signature", apply: signatureBit(7), reasons: [`${exact}_invalid_signature`] },
   { change: "one bit of S of the signature", apply: signatureBit(256 + 9), reasons: [`${exact}_invalid_signature`] },
   { change: "the last byte of the signature", apply: signatureBit(511), reasons: [`${exact}_invalid_signature`] },

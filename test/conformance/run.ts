@@ -1,8 +1,9 @@
 // `npm run conformance`: the official packages, and a client and seller of the neutral dialect, against a facilitator that is
-// started as a user starts it. Arguments: `--set a|b|c` for some sets only, names of parts (`official`, `neutral`,
+// started as a user starts it. Arguments: `--set a|b|c` for some sets only, names of parts (`official`, `neutral`, `attacks`,
 // `malformed`) for some parts only, and `--url`, `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs
 // already. Prints one line a case and ends with `N passed, N failed`; the exit code is 0 only when every case held.
 import { parseArgs } from "node:util"
+import { attackCases } from "../redteam/httpAttacks.ts"
 import { malformedCases } from "../redteam/httpMalformed.ts"
 import { neutralCases } from "./neutralCases.ts"
 import { officialCases } from "./officialCases.ts"
@@ -20,7 +21,10 @@ const { positionals, values } = parseArgs({
     certificate: { type: "string" }
   }
 })
-const parts = positionals.length > 0 ? positionals : values.set === undefined ? ["official", "neutral", "malformed"] : ["official"]
+const everything = ["official", "neutral", "attacks", "malformed"]
+const parts = positionals.length > 0 ? positionals : values.set === undefined ? everything : ["official"]
+const unknown = parts.find((part) => !everything.includes(part))
+if (unknown !== undefined) throw new Error(`no part ${unknown}; there are ${everything.join(", ")}`)
 const sets = (values.set ?? ["a", "b", "c"]) as ReadonlyArray<SetName>
 const titles = { a: "set A: official packages 2.9.0", b: "set B: official packages 2.21.0", c: "set C: official packages 2.27.0" }
 
@@ -38,6 +42,9 @@ try {
     await report.part(titles[name], (part) => officialCases(name, world, part, say))
   }
   if (parts.includes("neutral")) await report.part("neutral dialect", (part) => neutralCases(world, part))
+  if (parts.includes("attacks")) {
+    await report.part("crafted payments", (part) => attackCases({ url: world.facilitator }, world.ledger, part))
+  }
   if (parts.includes("malformed")) await report.part("malformed requests", (part) => malformedCases({ url: world.facilitator }, part))
 } finally {
   await world.stop()

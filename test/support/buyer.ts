@@ -229,8 +229,9 @@ export const makePayment = async (options: PaymentOptions): Promise<Payment> => 
     maxTimeoutSeconds,
     extra: { areFeesSponsored: true }
   }
-  const paymentRequirements = tamper.requirements?.(honest) ?? honest
-  const accepted = tamper.accepted?.(honest) ?? honest
+  // Two objects of the same content: a change to one copy must never reach the other.
+  const paymentRequirements = tamper.requirements?.(structuredClone(honest)) ?? structuredClone(honest)
+  const accepted = tamper.accepted?.(structuredClone(honest)) ?? structuredClone(honest)
   const honestPayload = {
     x402Version: 2,
     payload: { transaction },
