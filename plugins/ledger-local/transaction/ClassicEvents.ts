@@ -1,0 +1,115 @@
+// The events that classic operations and fees emit since protocol 23 (CAP-67): the same words that an asset's contract
+// uses, so one reader follows both. A transfer from the issuer is a mint, to the issuer a burn; the receiver's muxed id or
+// the transaction's memo travels in the data. With events switched off, nothing is collected.
+import { assetContractId } from "./assetContractId.ts"
+import type { EngineCrypto } from "../engine/HostTypes.ts"
+import * as scv from "../engine/ScVal.ts"
+import { accountAddress, accountStrKey, type Asset, type ContractEvent, equalBytes, latin1, type PublicKey, type ScVal } from "../engine/Xdr.ts"
+import { accountOf } from "./Frame.ts"
+import type { Memo, MuxedAccount, TransactionEvent } from "./Wire.ts"
+
+export interface EventSettings {
+  readonly crypto: EngineCrypto
+  readonly networkId: Uint8Array
+  readonly classicEvents: boolean
+}
+
+const assetCode = (bytes: Uint8Array): string => latin1(bytes).replace(/\0+$/, "")
+
+/** An asset in the form of SEP-11: `native` or `CODE:ISSUER`. */
+export const sep11 = (asset: Asset): string => {
+  switch (asset.type) {
+    case 0:
+      return "native"
+    case 1:
+      return `${assetCode(asset.alphaNum4.assetCode)}:${accountStrKey(asset.alphaNum4.issuer)}`
+    case 2:
+      return `${assetCode(asset.alphaNum12.assetCode)}:${accountStrKey(asset.alphaNum12.issuer)}`
+  }
+}
+
+export const issuerOf = (asset: Asset): PublicKey | undefined =>
+  asset.type === 1 ? asset.alphaNum4.issuer : asset.type === 2 ? asset.alphaNum12.issuer : undefined
+
+export const isIssuer = (id: PublicKey, asset: Asset): boolean => {
+  const issuer = issuerOf(asset)
+  return issuer !== undefined && equalBytes(issuer.ed25519, id.ed25519)
+}
+
+const memoValue = (memo: Memo): ScVal | undefined => {
+  switch (memo.type) {
+    case 0:
+      return undefined
+    case 1:
+      return { type: 14, str: memo.text }
+    case 2:
+      return scv.u64(memo.id)
+    case 3:
+      return scv.bytes(memo.hash)
+    case 4:
+      return scv.bytes(memo.retHash)
+  }
+}
+
+const address = (id: PublicKey): ScVal => scv.address(accountAddress(id))
+
+export class ClassicEvents {
+  readonly events: Array<ContractEvent> = []
+  readonly #settings: EventSettings
+  readonly #memo: Memo
+
+  constructor(settings: EventSettings, memo: Memo) {
+    this.#settings = settings
+    this.#memo = memo
+  }
+
+  /** A movement of an asset, told as mint, burn or transfer. */
+  moved(asset: Asset, from: MuxedAccount, to: MuxedAccount, amount: bigint): void {
+    const [source, target] = [accountOf(from), accountOf(to)]
+    const minted = isIssuer(source, asset)
+    if (minted === isIssuer(target, asset)) this.transferred(asset, from, to, amount)
+    else if (minted) this.#emit(asset, "mint", [address(target)], this.#received(to, amount))
+    else this.#emit(asset, "burn", [address(source)], scv.i128(amount))
+  }
+
+  transferred(asset: Asset, from: MuxedAccount, to: MuxedAccount, amount: bigint): void {
+    this.#emit(asset, "transfer", [address(accountOf(from)), address(accountOf(to))], this.#received(to, amount))
+  }
+
+  clawedBack(asset: Asset, from: PublicKey, amount: bigint): void {
+    this.#emit(asset, "clawback", [address(from)], scv.i128(amount))
+  }
+
+  authorized(asset: Asset, id: PublicKey, on: boolean): void {
+    this.#emit(asset, "set_authorized", [address(id)], scv.bool(on))
+  }
+
+  #received(to: MuxedAccount, amount: bigint): ScVal {
+    const muxed = to.type === 256 ? scv.u64(to.med25519.id) : memoValue(this.#memo)
+    return muxed === undefined ? scv.i128(amount) : scv.structMap({ amount: scv.i128(amount), to_muxed_id: muxed })
+  }
+
+  #emit(asset: Asset, name: string, topics: ReadonlyArray<ScVal>, data: ScVal): void {
+    if (!this.#settings.classicEvents) return
+    this.events.push(assetEvent(this.#settings, asset, [scv.sym(name), ...topics, scv.str(sep11(asset))], data))
+  }
+}
+
+const assetEvent = (settings: EventSettings, asset: Asset, topics: Array<ScVal>, data: ScVal): ContractEvent => ({
+  ext: { v: 0 },
+  contractId: assetContractId(settings.crypto, settings.networkId, asset),
+  type: 1,
+  body: { v: 0, v0: { topics, data } }
+})
+
+/** The fee events of a transaction: charged before all transactions, refunded (negative) after all; none of zero. */
+export const feeEvent = (
+  settings: EventSettings,
+  payer: PublicKey,
+  stroops: bigint,
+  stage: "beforeAll" | "afterAll"
+): ReadonlyArray<TransactionEvent> =>
+  !settings.classicEvents || stroops === 0n ? [] : [{
+    stage: stage === "beforeAll" ? 0 : 2,
+    event: assetEvent(settings, { type: 0 }, [scv.sym("fee"), address(payer)], scv.i128(stroops))
+  }]

@@ -1,0 +1,114 @@
+// What an operation sees while it is checked and applied, and how its outcome is said. Operations are plain functions from
+// a body and a context to a result; everything that they may change goes through the context's `Txn`, so a failed
+// operation is undone by dropping it.
+import type { EngineCrypto, ContractRuntime } from "../engine/HostTypes.ts"
+import type { KeyString } from "../engine/LedgerKeys.ts"
+import type { NetworkSettings } from "../engine/NetworkSettings.ts"
+import type { PublicKey, ScVal, ContractEvent, DiagnosticEvent } from "../engine/Xdr.ts"
+import type { ClassicEvents } from "./ClassicEvents.ts"
+import type { Frame } from "./Frame.ts"
+import type { RefundableFee } from "./RefundableFee.ts"
+import type { Threshold } from "./Signatures.ts"
+import type { Sponsorships } from "./Sponsorships.ts"
+import type { Restored, Txn } from "./Txn.ts"
+import type { BodyOf, MuxedAccount, OpErrorCode, Operation, OperationBody, OperationResult } from "./Wire.ts"
+
+/** The ledger that a transaction is checked against or applied in. */
+export interface LedgerContext {
+  readonly crypto: EngineCrypto
+  readonly networkId: Uint8Array
+  readonly settings: NetworkSettings
+  /** Sequence of the ledger being applied; for a check, the next one. */
+  readonly ledgerSeq: number
+  /** Its close time, in seconds; for a check, the last closed one's. */
+  readonly closeTime: bigint
+  /** Classic operations and fees emit the events of CAP-67. */
+  readonly classicEvents: boolean
+  /** Resource fees appear in the meta (extension v1). */
+  readonly sorobanMetaFees: boolean
+  readonly contracts?: ContractRuntime
+}
+
+export interface CheckContext {
+  readonly ledger: LedgerContext
+  readonly frame: Frame
+  readonly operation: Operation
+  readonly source: PublicKey
+}
+
+/** What a contract operation leaves for the meta; filled in while it runs. */
+export interface SorobanOutcome {
+  returnValue: ScVal | null
+  events: ReadonlyArray<ContractEvent>
+  diagnostics: ReadonlyArray<DiagnosticEvent>
+}
+
+export interface ApplyContext extends CheckContext {
+  readonly muxedSource: MuxedAccount
+  readonly index: number
+  readonly txn: Txn
+  readonly sponsorships: Sponsorships
+  readonly events: ClassicEvents
+  /** Only of contract transactions. */
+  readonly refundable: RefundableFee | undefined
+  readonly soroban: SorobanOutcome
+  /** Entries brought back from the archive by this operation; the meta marks them so. */
+  readonly restored: Map<KeyString, Restored>
+}
+
+export interface OperationRules<Type extends OperationBody["type"]> {
+  /** Signature weight the source must show. */
+  readonly threshold: Threshold | ((body: BodyOf<Type>) => Threshold)
+  /** 0 when well formed, otherwise the operation's own (inner) code. */
+  readonly check: (body: BodyOf<Type>, context: CheckContext) => number
+  readonly apply: (body: BodyOf<Type>, context: ApplyContext) => OperationResult
+}
+
+const resultFields = [
+  "createAccountResult", "paymentResult", "pathPaymentStrictReceiveResult", "manageSellOfferResult", "createPassiveSellOfferResult",
+  "setOptionsResult", "changeTrustResult", "allowTrustResult", "accountMergeResult", "inflationResult", "manageDataResult", "bumpSeqResult",
+  "manageBuyOfferResult", "pathPaymentStrictSendResult", "createClaimableBalanceResult", "claimClaimableBalanceResult",
+  "beginSponsoringFutureReservesResult", "endSponsoringFutureReservesResult", "revokeSponsorshipResult", "clawbackResult",
+  "clawbackClaimableBalanceResult", "setTrustLineFlagsResult", "liquidityPoolDepositResult", "liquidityPoolWithdrawResult",
+  "invokeHostFunctionResult", "extendFootprintTtlResult", "restoreFootprintResult"
+] as const
+
+/** An operation's own result: its inner code and, on success of some kinds, what comes with it. */
+export const inner = (type: OperationBody["type"], code: number, rest: Readonly<Record<string, unknown>> = {}): OperationResult =>
+  ({ code: 0, tr: { type, [resultFields[type]]: { code, ...rest } } }) as unknown as OperationResult
+
+/** A result outside of the operation itself, such as "no account". */
+export const outer = (code: OpErrorCode): OperationResult => ({ code })
+
+const EMPTY_HASH = new Uint8Array(32)
+const NO_OFFER = { offersClaimed: [], offer: { effect: 2 } }
+
+/** What the network reports for an operation that never ran: the success of its kind, with nothing in it. */
+export const untouched = (type: OperationBody["type"]): OperationResult => {
+  switch (type) {
+    case 2:
+    case 13:
+      return inner(type, 0, { success: { offers: [], last: { destination: { type: 0, ed25519: EMPTY_HASH }, asset: { type: 0 }, amount: 0n } } })
+    case 3:
+    case 4:
+    case 12:
+      return inner(type, 0, { success: NO_OFFER })
+    case 8:
+      return inner(type, 0, { sourceAccountBalance: 0n })
+    case 9:
+      return inner(type, 0, { payouts: [] })
+    case 14:
+      return inner(type, 0, { balanceId: { type: 0, v0: EMPTY_HASH } })
+    case 24:
+      return inner(type, 0, { success: EMPTY_HASH })
+    default:
+      return inner(type, 0)
+  }
+}
+
+/** True when the operation did what it was asked to do. */
+export const succeeded = (result: OperationResult): boolean => {
+  if (result.code !== 0) return false
+  const own = (result.tr as unknown as Record<string, { readonly code: number }>)[resultFields[result.tr.type]]
+  return own !== undefined && own.code === 0
+}

@@ -1,0 +1,59 @@
+// The wire types and codecs that only transactions need, beside those of `engine/Xdr.ts`: operations, results, meta,
+// ledger headers. Like there, a value is a plain object that is never changed once somebody else can see it.
+import { xdr } from "@stellar/stellar-sdk/base"
+
+export type MuxedAccount = xdr.MuxedAccountWire
+export type Operation = xdr.OperationWire
+export type OperationBody = xdr.OperationBodyWire
+export type OperationResult = xdr.OperationResultWire
+export type OperationResultTr = xdr.OperationResultTrWire
+export type TransactionResult = xdr.TransactionResultWire
+export type TransactionResultResult = xdr.TransactionResultResultWire
+export type TransactionMeta = xdr.TransactionMetaWire
+export type TransactionEvent = xdr.TransactionEventWire
+export type LedgerEntryChange = xdr.LedgerEntryChangeWire
+export type DecoratedSignature = xdr.DecoratedSignatureWire
+export type Signer = xdr.SignerWire
+export type SignerKey = xdr.SignerKeyWire
+export type Memo = xdr.MemoWire
+export type LedgerHeader = xdr.LedgerHeaderWire
+export type LedgerCloseMeta = xdr.LedgerCloseMetaWire
+export type AccountExtV2 = xdr.AccountEntryExtensionV2Wire
+export type AccountExtV3 = xdr.AccountEntryExtensionV3Wire
+
+/** The body of one kind of operation. */
+export type BodyOf<Type extends OperationBody["type"]> = Extract<OperationBody, { type: Type }>
+
+export const OperationType = {
+  createAccount: 0, payment: 1, setOptions: 5, changeTrust: 6, allowTrust: 7, accountMerge: 8, manageData: 10, bumpSequence: 11,
+  beginSponsoring: 16, endSponsoring: 17, clawback: 19, setTrustLineFlags: 21, invokeHostFunction: 24, extendFootprintTtl: 25, restoreFootprint: 26
+} as const
+
+/** `TransactionResultCode`. */
+export const TxCode = {
+  feeBumpInnerSuccess: 1, success: 0, failed: -1, tooEarly: -2, tooLate: -3, missingOperation: -4, badSeq: -5, badAuth: -6,
+  insufficientBalance: -7, noAccount: -8, insufficientFee: -9, badAuthExtra: -10, internalError: -11, notSupported: -12,
+  feeBumpInnerFailed: -13, badSponsorship: -14, badMinSeqAgeOrGap: -15, malformed: -16, sorobanInvalid: -17
+} as const
+/** A code that carries no operation results. */
+export type TxErrorCode = -2 | -3 | -4 | -5 | -6 | -7 | -8 | -9 | -10 | -11 | -12 | -14 | -15 | -16 | -17
+
+/** `OperationResultCode` other than the inner one. */
+export const OpCode = {
+  badAuth: -1, noAccount: -2, notSupported: -3, tooManySubentries: -4, exceededWorkLimit: -5, tooManySponsoring: -6
+} as const
+export type OpErrorCode = (typeof OpCode)[keyof typeof OpCode]
+
+export const codecs = {
+  Operation: xdr.Operation.schema,
+  SignerKey: xdr.SignerKey.schema,
+  SorobanTransactionData: xdr.SorobanTransactionData.schema,
+  LedgerHeader: xdr.LedgerHeader.schema,
+  LedgerCloseMeta: xdr.LedgerCloseMeta.schema,
+  LedgerEntryExt: xdr.LedgerEntryExt.schema,
+  LedgerEntryData: xdr.LedgerEntryData.schema,
+  TransactionResult: xdr.TransactionResult.schema,
+  TransactionMeta: xdr.TransactionMeta.schema,
+  TransactionEnvelope: xdr.TransactionEnvelope.schema,
+  Asset: xdr.Asset.schema
+} as const

@@ -1,0 +1,238 @@
+// A transaction's way through a ledger, in the network's phases: the fee is charged for all first, then each is prepared
+// (judged again, sequence number consumed, one-time signers removed) and run, and when all have run what was not used goes
+// back. `applyTransaction` does the phases for one transaction. Nothing fails here: whatever happens is in the result. Only
+// `Unsupported` is thrown on, when asked to, by what the engine does not implement.
+import type { Store } from "../engine/Store.ts"
+import { Unsupported } from "../engine/HostError.ts"
+import { type DiagnosticEvent, equalBytes, type PublicKey } from "../engine/Xdr.ts"
+import { withAddedBalance, withSequence } from "./Accounts.ts"
+import { ClassicEvents, feeEvent } from "./ClassicEvents.ts"
+import { type ApplyContext, type LedgerContext, outer, type SorobanOutcome, succeeded, untouched } from "./Context.ts"
+import { accountOf, type Frame, operationSource } from "./Frame.ts"
+import { rulesOf } from "./operations/operationRules.ts"
+import { RefundableFee } from "./RefundableFee.ts"
+import { SignatureChecker } from "./Signatures.ts"
+import { Sponsorships, withoutSigner } from "./Sponsorships.ts"
+import { type Restored, Txn } from "./Txn.ts"
+import { commonValid, declaredNonRefundable, operationAuthProblem, operationProblem, resultOf } from "./validate.ts"
+import {
+  type LedgerEntryChange, OpCode, type OperationResult, type TransactionEvent, type TransactionMeta, type TransactionResult, TxCode, type TxErrorCode
+} from "./Wire.ts"
+
+/** A transaction on its way; the phases fill it in. */
+export interface Applying {
+  readonly frame: Frame
+  readonly feeStroops: bigint
+  readonly feeChanges: ReadonlyArray<LedgerEntryChange>
+  readonly refundable: RefundableFee | undefined
+  readonly nonRefundableStroops: bigint
+  readonly results: Array<OperationResult>
+  code: TxErrorCode | typeof TxCode.success | typeof TxCode.failed
+  changesBefore: ReadonlyArray<LedgerEntryChange>
+  operations: ReadonlyArray<{ readonly changes: ReadonlyArray<LedgerEntryChange>; readonly events: ClassicEvents["events"] }>
+  outcome: SorobanOutcome
+  diagnostics: ReadonlyArray<DiagnosticEvent>
+  events: ReadonlyArray<TransactionEvent>
+}
+
+export interface Applied {
+  readonly result: TransactionResult
+  readonly meta: TransactionMeta
+  readonly feeChanges: ReadonlyArray<LedgerEntryChange>
+  /** Changes of the refund, after all transactions of the ledger. */
+  readonly refundChanges: ReadonlyArray<LedgerEntryChange>
+  readonly succeeded: boolean
+}
+
+/** The price per operation at which a ledger's transactions are included; undefined means the whole bid. */
+export type InclusionBaseFee = bigint | undefined
+
+/** Phase 1: takes the fee, at most what the payer has. */
+export const chargeFee = (frame: Frame, ledger: LedgerContext, store: Store, baseFee: InclusionBaseFee): Applying => {
+  const txn = new Txn(store, ledger.ledgerSeq)
+  const payer = txn.loadAccount(frame.feeSource)
+  const asked = baseFee === undefined
+    ? frame.fullFeeStroops
+    : frame.resourceFeeStroops + min(frame.inclusionFeeStroops, baseFee * BigInt(frame.feeOperations))
+  const feeStroops = payer === undefined ? 0n : min(asked, payer.balance)
+  if (payer !== undefined) txn.putAccount({ ...payer, balance: payer.balance - feeStroops })
+  const feeChanges = txn.changes()
+  txn.commit()
+  const nonRefundableStroops = declaredNonRefundable(frame, ledger)
+  return {
+    frame,
+    feeStroops,
+    feeChanges,
+    refundable: frame.isSoroban ? new RefundableFee(frame.resourceFeeStroops - nonRefundableStroops) : undefined,
+    nonRefundableStroops,
+    results: frame.tx.operations.map(({ body }) => untouched(body.type)),
+    code: TxCode.success,
+    changesBefore: [],
+    operations: [],
+    outcome: { returnValue: null, events: [], diagnostics: [] },
+    diagnostics: [],
+    events: feeEvent(ledger, frame.feeSource, feeStroops, "beforeAll")
+  }
+}
+
+const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+
+const failWith = (applying: Applying, code: Applying["code"]): void => {
+  applying.code = code
+  applying.refundable?.reset()
+}
+
+/** A signer that stood for this very transaction has done its work. */
+const removeOneTimeSigner = (txn: Txn, id: PublicKey, hash: Uint8Array): void => {
+  const account = txn.peekAccount(id)
+  const at = account?.signers.findIndex(({ key }) => key.type === 1 && equalBytes(key.preAuthTx, hash)) ?? -1
+  if (at >= 0) txn.putAccount(withoutSigner(txn, txn.loadAccount(id)!, at))
+}
+
+const changesOfFeeSource = (frame: Frame, ledger: LedgerContext, store: Store): Array<LedgerEntryChange> => {
+  const txn = new Txn(store, ledger.ledgerSeq)
+  txn.loadAccount(frame.feeSource)
+  removeOneTimeSigner(txn, frame.feeSource, frame.hash)
+  const changes = txn.changes()
+  txn.commit()
+  return changes
+}
+
+/** Phase 2: judges the transaction once more, consumes its sequence number and checks the operations' signatures. */
+export const prepare = (applying: Applying, ledger: LedgerContext, store: Store): void => {
+  const { frame } = applying
+  const outerChanges = frame.isFeeBump ? changesOfFeeSource(frame, ledger, store) : []
+  const checker = new SignatureChecker(ledger.crypto, frame.innerHash, frame.signatures)
+  const options = { applying: true, chargeFee: !frame.isFeeBump, closeTimeOffsetMax: 0n }
+  const judgement = commonValid(frame, ledger, store, checker, options)
+  applying.diagnostics = judgement.diagnostics
+  const txn = new Txn(store, ledger.ledgerSeq)
+  if (judgement.reached !== "nothing") {
+    txn.putAccount(withSequence(txn.loadAccount(frame.source)!, frame.tx.seqNum, ledger.ledgerSeq, ledger.closeTime))
+  }
+  if (judgement.code !== undefined) failWith(applying, judgement.code)
+  else checkOperationAuth(applying, txn, checker)
+  const sources = [frame.source, ...frame.tx.operations.map((operation) => accountOf(operationSource(frame, operation)))]
+  for (const id of sources) removeOneTimeSigner(txn, id, frame.innerHash)
+  applying.changesBefore = [...outerChanges, ...txn.changes()]
+  txn.commit()
+}
+
+const checkOperationAuth = (applying: Applying, txn: Txn, checker: SignatureChecker): void => {
+  const { frame } = applying
+  let signed = true
+  for (const [i, operation] of frame.tx.operations.entries()) {
+    const problem = operationAuthProblem(frame, operation, txn.store, checker)
+    if (problem === undefined) continue
+    applying.results[i] = problem
+    signed = false
+  }
+  if (!signed) failWith(applying, TxCode.failed)
+  else if (!checker.allUsed) failWith(applying, TxCode.badAuthExtra)
+}
+
+/** Phase 3: runs the operations; all of them take effect or none. Throws `Unsupported`. */
+export const run = (applying: Applying, ledger: LedgerContext, store: Store): void => {
+  if (applying.code !== TxCode.success) return
+  const { frame } = applying
+  const all = store.child()
+  const sponsorships = new Sponsorships()
+  const operations: Array<{ changes: Array<LedgerEntryChange>; events: ClassicEvents["events"] }> = []
+  let ok = true
+  for (const [index, operation] of frame.tx.operations.entries()) {
+    const muxedSource = operationSource(frame, operation)
+    const txn = new Txn(all, ledger.ledgerSeq)
+    const events = new ClassicEvents(ledger, frame.tx.memo)
+    const restored = new Map<string, Restored>()
+    const context: ApplyContext = {
+      ledger, frame, operation, source: accountOf(muxedSource), muxedSource, index, txn, sponsorships, events,
+      refundable: applying.refundable, soroban: applying.outcome, restored
+    }
+    const result = applyOperation(context)
+    applying.results[index] = result
+    if (!succeeded(result)) {
+      ok = false
+      continue
+    }
+    operations.push({ changes: txn.changes(restored), events: frame.isSoroban ? [...applying.outcome.events] : events.events })
+    txn.commit()
+  }
+  if (!ok) return failWith(applying, TxCode.failed)
+  if (sponsorships.any) return failWith(applying, TxCode.badSponsorship)
+  applying.operations = operations
+  all.commit()
+}
+
+const applyOperation = (context: ApplyContext): OperationResult => {
+  const { operation, source, txn } = context
+  if (rulesOf(operation.body) === undefined) return outer(OpCode.notSupported)
+  if (txn.peekAccount(source) === undefined) return outer(OpCode.noAccount)
+  return operationProblem(context) ?? rulesOf(operation.body)!.apply(operation.body as never, context)
+}
+
+const sorobanMeta = (applying: Applying, ledger: LedgerContext) => {
+  const { outcome, refundable } = applying
+  if (refundable === undefined) return null
+  const ext = ledger.sorobanMetaFees
+    ? {
+      v: 1 as const,
+      v1: {
+        ext: { v: 0 as const },
+        totalNonRefundableResourceFeeCharged: applying.nonRefundableStroops,
+        totalRefundableResourceFeeCharged: refundable.consumedStroops,
+        rentFeeCharged: refundable.rentStroops
+      }
+    }
+    : { v: 0 as const }
+  return { ext, returnValue: outcome.returnValue }
+}
+
+/** Phase 4: gives back what was not used and closes the books. A payer that is gone or full loses the refund. */
+export const refund = (applying: Applying, ledger: LedgerContext, store: Store): Applied => {
+  const { frame, refundable } = applying
+  const txn = new Txn(store, ledger.ledgerSeq)
+  const owed = refundable?.refundStroops ?? 0n
+  const payer = owed === 0n ? undefined : txn.loadAccount(frame.feeSource)
+  const paid = payer === undefined ? undefined : withAddedBalance(payer, owed, ledger.settings.baseReserveStroops)
+  const refunded = paid === undefined ? 0n : owed
+  if (paid !== undefined) txn.putAccount(paid)
+  const refundChanges = paid === undefined ? [] : txn.changes()
+  if (paid !== undefined) txn.commit()
+  const events = [...applying.events, ...feeEvent(ledger, frame.feeSource, -refunded, "afterAll")]
+  const isSuccess = applying.code === TxCode.success
+  const meta: TransactionMeta = {
+    v: 4,
+    v4: {
+      ext: { v: 0 },
+      txChangesBefore: [...applying.changesBefore],
+      operations: isSuccess
+        ? applying.operations.map(({ changes, events }) => ({ ext: { v: 0 as const }, changes: [...changes], events }))
+        : [],
+      txChangesAfter: [],
+      sorobanMeta: isSuccess ? sorobanMeta(applying, ledger) : null,
+      events,
+      diagnosticEvents: [...applying.diagnostics, ...applying.outcome.diagnostics]
+    }
+  }
+  const result = resultOf(frame, applying.feeStroops - refunded, applying.code, applying.results)
+  return { result, meta, feeChanges: applying.feeChanges, refundChanges, succeeded: isSuccess }
+}
+
+/** What the engine does not implement becomes an internal error of the transaction: its fee is spent, nothing else happens. */
+export const runOrInternalError = (applying: Applying, ledger: LedgerContext, store: Store): void => {
+  try {
+    run(applying, ledger, store)
+  } catch (error) {
+    if (!(error instanceof Unsupported)) throw error
+    failWith(applying, TxCode.internalError)
+    applying.operations = []
+  }
+}
+
+/** All phases for one transaction, written into `store`. */
+export const applyTransaction = (frame: Frame, ledger: LedgerContext, store: Store, baseFee: InclusionBaseFee): Applied => {
+  const applying = chargeFee(frame, ledger, store, baseFee)
+  prepare(applying, ledger, store)
+  run(applying, ledger, store)
+  return refund(applying, ledger, store)
+}

@@ -1,0 +1,21 @@
+// The address of an asset's contract, which follows from the network and the asset alone. Answers are remembered (bounded),
+// since every payment event asks for one.
+import type { EngineCrypto } from "../engine/HostTypes.ts"
+import { type Asset, codec, latin1 } from "../engine/Xdr.ts"
+import { codecs } from "./Wire.ts"
+
+const known = new Map<string, Uint8Array>()
+const KNOWN_MAX = 1_024
+
+/** The 32-byte contract id of `asset` on the network whose passphrase hashes to `networkId`. */
+export const assetContractId = (crypto: EngineCrypto, networkId: Uint8Array, asset: Asset): Uint8Array => {
+  const name = latin1(networkId) + latin1(codecs.Asset.encode(asset))
+  const found = known.get(name)
+  if (found !== undefined) return found
+  const id = crypto.sha256(
+    codec.HashIdPreimage.encode({ type: 8, contractId: { networkId, contractIdPreimage: { type: 1, fromAsset: asset } } })
+  )
+  if (known.size >= KNOWN_MAX) known.clear()
+  known.set(name, id)
+  return id
+}

@@ -1,0 +1,53 @@
+// What the three contract operations share: which keys have a life that can end, whether it has ended, what sizes are
+// allowed, and how an entry comes back from the archive. An entry whose TTL entry has passed (or is gone, for one that
+// was evicted) is archived when persistent and does not exist when temporary.
+import { entrySizeBytes } from "../../engine/entrySize.ts"
+import { hasTtl, keyString, type KeyString, ttlEntry, ttlHash, ttlKeyString } from "../../engine/LedgerKeys.ts"
+import type { LedgerEntry, LedgerKey } from "../../engine/Xdr.ts"
+import type { ApplyContext, LedgerContext } from "../Context.ts"
+import type { Restored } from "../Txn.ts"
+
+export const isPersistent = (key: LedgerKey): boolean => key.type === 7 || (key.type === 6 && key.contractData.durability === 1)
+
+export type Life = "absent" | "live" | "expired" | "archived"
+
+/** The entry under a key with its state of life; keys without a TTL are live when present. */
+export const lifeOf = (context: ApplyContext, key: LedgerKey): { readonly life: Life; readonly entry: LedgerEntry | undefined } => {
+  const { txn, ledger } = context
+  const id = keyString(key)
+  const entry = txn.store.get(id)
+  if (entry === undefined) return { life: "absent", entry }
+  if (!hasTtl(key)) return { life: "live", entry }
+  const ttl = txn.store.get(ttlKeyString(ledger.crypto, id))
+  if (ttl?.data.type === 9 && ttl.data.ttl.liveUntilLedgerSeq >= ledger.ledgerSeq) return { life: "live", entry }
+  return { life: isPersistent(key) ? "archived" : "expired", entry }
+}
+
+/** False when a contract entry is larger than the network allows now. */
+export const isSizeAllowed = ({ settings }: LedgerContext, key: LedgerKey, entry: LedgerEntry): boolean => {
+  if (key.type === 6) return entrySizeBytes(entry) <= settings.limits.dataEntryBytesMax
+  if (key.type === 7) return entrySizeBytes(entry) <= settings.limits.contractCodeBytesMax
+  return true
+}
+
+/**
+ * Brings an archived entry back to life for the minimum time and notes how the meta shows it. `rewritten` entries are
+ * stamped with the current ledger, as a host function does to all it may write.
+ */
+export const restore = (context: ApplyContext, key: LedgerKey, entry: LedgerEntry, rewritten: boolean): void => {
+  const { txn, ledger, restored } = context
+  const id = keyString(key)
+  const hash = ttlHash(ledger.crypto, id)
+  const ttlId: KeyString = ttlKeyString(ledger.crypto, id)
+  const evicted = txn.store.get(ttlId)
+  const liveUntil = ledger.ledgerSeq + ledger.settings.ttl.minPersistentLedgers - 1
+  const ttl = ttlEntry(hash, liveUntil, ledger.ledgerSeq)
+  const stamped = { ...entry, lastModifiedLedgerSeq: ledger.ledgerSeq }
+  const shown = rewritten || evicted === undefined ? stamped : entry
+  if (rewritten || evicted === undefined) txn.store.set(id, stamped)
+  txn.store.set(ttlId, ttl)
+  const asBefore = evicted === undefined ? ttl : { ...evicted, lastModifiedLedgerSeq: ledger.ledgerSeq }
+  const note = (name: KeyString, value: Restored): Map<KeyString, Restored> => restored.set(name, value)
+  note(id, { unchanged: shown, changed: shown })
+  note(ttlId, { unchanged: ttl, changed: asBefore })
+}

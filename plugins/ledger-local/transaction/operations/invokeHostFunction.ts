@@ -1,0 +1,109 @@
+// InvokeHostFunction: reads are metered and archived entries brought back before the host runs, writes and events metered
+// after it, and rent and events paid last, each with its own result code, in the network's order. What the host did is
+// kept only when all of that fits.
+import { entrySizeBytes } from "../../engine/entrySize.ts"
+import { eventsFeeStroops, rentFeeStroops } from "../../engine/Fees.ts"
+import { invokeHostFunction as invoke } from "../../engine/Host.ts"
+import type { HostSuccess } from "../../engine/HostTypes.ts"
+import { hasTtl, keyOfEntry } from "../../engine/LedgerKeys.ts"
+import { codec, type LedgerKey } from "../../engine/Xdr.ts"
+import { isAssetValid } from "../assetRules.ts"
+import { type ApplyContext, inner, type OperationRules } from "../Context.ts"
+import { Threshold } from "../Signatures.ts"
+import { OperationType } from "../Wire.ts"
+import { isSizeAllowed, lifeOf, restore } from "./footprint.ts"
+
+const Code = {
+  success: 0, malformed: -1, trapped: -2, resourceLimitExceeded: -3, entryArchived: -4, insufficientRefundableFee: -5
+} as const
+const result = (code: number) => inner(OperationType.invokeHostFunction, code)
+
+/** The seed of the contract's random numbers: the transaction's and the operation's own. */
+export const operationSeed = ({ ledger, frame, index }: ApplyContext): Uint8Array => {
+  const seed = new Uint8Array(40)
+  seed.set(frame.innerHash)
+  seed[39] = index
+  return ledger.crypto.sha256(seed)
+}
+
+/** Meters reads and restores what is marked; a code other than 0 fails the operation. */
+const read = (context: ApplyContext): number => {
+  const data = context.frame.soroban!
+  const { footprint, diskReadBytes } = data.resources
+  const marked = new Set(data.ext.v === 1 ? data.ext.resourceExt.archivedSorobanEntries : [])
+  let bytes = 0
+  const readKey = (key: LedgerKey, mayRestore: boolean): number => {
+    const { life, entry } = lifeOf(context, key)
+    if (entry === undefined || life === "expired") return 0
+    if (life === "archived" && !mayRestore) return Code.entryArchived
+    if (!isSizeAllowed(context.ledger, key, entry)) return Code.resourceLimitExceeded
+    if (life === "archived") restore(context, key, entry, true)
+    if (life === "archived" || !hasTtl(key)) bytes += entrySizeBytes(entry)
+    return bytes > diskReadBytes ? Code.resourceLimitExceeded : 0
+  }
+  for (const key of footprint.readOnly) {
+    const code = readKey(key, false)
+    if (code !== 0) return code
+  }
+  for (const [i, key] of footprint.readWrite.entries()) {
+    const code = readKey(key, marked.has(i))
+    if (code !== 0) return code
+  }
+  return 0
+}
+
+/** Meters what the host wrote and emitted, and pays for it. */
+const settle = (context: ApplyContext, host: HostSuccess): number => {
+  const { ledger, frame, refundable } = context
+  if (host.writeBytes > frame.soroban!.resources.writeBytes) return Code.resourceLimitExceeded
+  for (const { after } of host.changes.changes()) {
+    if (after !== undefined && !isSizeAllowed(ledger, keyOfEntry(after), after)) return Code.resourceLimitExceeded
+  }
+  if (host.eventsBytes > ledger.settings.limits.txEventsBytesMax) return Code.resourceLimitExceeded
+  const rent = rentFeeStroops(ledger.settings, host.rentChanges, ledger.ledgerSeq)
+  return refundable!.consume(rent, eventsFeeStroops(ledger.settings, host.eventsBytes)) ? 0 : Code.insufficientRefundableFee
+}
+
+export const invokeHostFunction: OperationRules<24> = {
+  threshold: Threshold.low,
+  check: ({ invokeHostFunctionOp: { hostFunction } }, { ledger }) => {
+    if (hostFunction.type === 2 && hostFunction.wasm.length > ledger.settings.limits.contractCodeBytesMax) return Code.malformed
+    const preimage = hostFunction.type === 1
+      ? hostFunction.createContract.contractIdPreimage
+      : hostFunction.type === 3
+      ? hostFunction.createContractV2.contractIdPreimage
+      : undefined
+    return preimage?.type === 1 && !isAssetValid(preimage.fromAsset) ? Code.malformed : 0
+  },
+  apply: ({ invokeHostFunctionOp: { hostFunction, auth } }, context) => {
+    const { ledger, frame, source, txn, soroban, restored } = context
+    const unreadable = read(context)
+    if (unreadable !== 0) return result(unreadable)
+    const host = invoke({
+      store: txn.store,
+      settings: ledger.settings,
+      ledgerSeq: ledger.ledgerSeq,
+      closeTime: ledger.closeTime,
+      networkId: ledger.networkId,
+      source,
+      hostFunction,
+      auth,
+      access: { mode: "enforce", footprint: frame.soroban!.resources.footprint },
+      restored: new Set(restored.keys()),
+      crypto: ledger.crypto,
+      ...(ledger.contracts === undefined ? {} : { contracts: ledger.contracts }),
+      randomSeed: operationSeed(context)
+    })
+    soroban.diagnostics = host.diagnostics
+    if (!host.ok) return result(host.error.is("Budget", "ExceededLimit") ? Code.resourceLimitExceeded : Code.trapped)
+    const unpaid = settle(context, host)
+    if (unpaid !== 0) return result(unpaid)
+    host.changes.commit()
+    const { returnValue, events } = host
+    soroban.returnValue = returnValue
+    soroban.events = events
+    const success = ledger.crypto.sha256(codec.InvokeHostFunctionSuccessPreImage.encode({ returnValue, events: [...events] }))
+    return inner(OperationType.invokeHostFunction, Code.success, { success })
+  }
+}
+

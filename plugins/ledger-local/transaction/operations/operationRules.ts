@@ -1,0 +1,36 @@
+// The operations this ledger knows, by kind. One that is not here is answered "not supported", as the network answers an
+// operation that its protocol version does not have.
+import type { OperationRules } from "../Context.ts"
+import { Threshold } from "../Signatures.ts"
+import type { OperationBody } from "../Wire.ts"
+import { accountMerge } from "./accountMerge.ts"
+import { bumpSequence } from "./bumpSequence.ts"
+import { changeTrust, isPoolShare } from "./changeTrust.ts"
+import { clawback } from "./clawback.ts"
+import { createAccount } from "./createAccount.ts"
+import { extendFootprintTtl } from "./extendFootprintTtl.ts"
+import { invokeHostFunction } from "./invokeHostFunction.ts"
+import { manageData } from "./manageData.ts"
+import { payment } from "./payment.ts"
+import { restoreFootprint } from "./restoreFootprint.ts"
+import { setOptions } from "./setOptions.ts"
+import { beginSponsoring, endSponsoring } from "./sponsoring.ts"
+import { allowTrust, setTrustLineFlags } from "./trustFlags.ts"
+
+type AnyRules = OperationRules<OperationBody["type"]>
+
+const rules = new Map<OperationBody["type"], unknown>([
+  [0, createAccount], [1, payment], [5, setOptions], [6, changeTrust], [7, allowTrust], [8, accountMerge], [10, manageData],
+  [11, bumpSequence], [16, beginSponsoring], [17, endSponsoring], [19, clawback], [21, setTrustLineFlags],
+  [24, invokeHostFunction], [25, extendFootprintTtl], [26, restoreFootprint]
+])
+
+/** The rules for an operation, or nothing when it is not supported. */
+export const rulesOf = (body: OperationBody): AnyRules | undefined =>
+  body.type === 6 && isPoolShare(body) ? undefined : (rules.get(body.type) as AnyRules | undefined)
+
+/** The weight that the source's signers must show; an unsupported operation is judged at the usual one. */
+export const thresholdOf = (body: OperationBody): Threshold => {
+  const threshold = rulesOf(body)?.threshold ?? Threshold.medium
+  return typeof threshold === "function" ? threshold(body as never) : threshold
+}

@@ -1,0 +1,73 @@
+// SetTrustLineFlags and its older form AllowTrust: an issuer grants, limits or revokes another account's use of its asset.
+// Revoking needs the issuer's AUTH_REVOCABLE flag. There are no offers on this ledger that a revocation would close.
+import { AccountFlag, isAuthorized, TrustFlag } from "../Accounts.ts"
+import { isAssetValid } from "../assetRules.ts"
+import { isIssuer } from "../ClassicEvents.ts"
+import { type ApplyContext, inner, type OperationRules } from "../Context.ts"
+import { Threshold } from "../Signatures.ts"
+import { type BodyOf, OperationType } from "../Wire.ts"
+import { equalBytes, type Asset, type PublicKey, type TrustLineEntry } from "../../engine/Xdr.ts"
+
+const AUTH_MASK = TrustFlag.authorized | TrustFlag.maintainLiabilities
+const FLAGS_MASK = AUTH_MASK | TrustFlag.clawbackEnabled
+const bothAuths = (flags: number): boolean => (flags & AUTH_MASK) === AUTH_MASK
+
+const isRevocable = ({ txn, source }: ApplyContext): boolean =>
+  ((txn.peekAccount(source)?.flags ?? 0) & AccountFlag.authRevocable) !== 0
+
+const setFlags = ({ txn, events }: ApplyContext, asset: Asset, line: TrustLineEntry, flags: number): void => {
+  txn.putTrustLine({ ...line, flags })
+  const now = (flags & TrustFlag.authorized) !== 0
+  if (isAuthorized(line) !== now) events.authorized(asset, line.accountId, now)
+}
+
+const Set = { success: 0, malformed: -1, noTrustLine: -2, cantRevoke: -3, invalidState: -4 } as const
+const setResult = (code: number) => inner(OperationType.setTrustLineFlags, code)
+
+export const setTrustLineFlags: OperationRules<21> = {
+  threshold: Threshold.low,
+  check: ({ setTrustLineFlagsOp: op }, { source }) => {
+    const bad = op.asset.type === 0 || !isAssetValid(op.asset) || !isIssuer(source, op.asset) ||
+      equalBytes(op.trustor.ed25519, source.ed25519) || (op.setFlags & op.clearFlags) !== 0 ||
+      (op.setFlags & ~AUTH_MASK) !== 0 || bothAuths(op.setFlags) || (op.clearFlags & ~FLAGS_MASK) !== 0
+    return bad ? Set.malformed : 0
+  },
+  apply: ({ setTrustLineFlagsOp: op }, context) => {
+    if (!isRevocable(context) && (op.clearFlags & AUTH_MASK) !== 0) return setResult(Set.cantRevoke)
+    const line = context.txn.loadTrustLine(op.trustor, op.asset)
+    if (line === undefined) return setResult(Set.noTrustLine)
+    const flags = (line.flags & ~op.clearFlags) | op.setFlags
+    if (bothAuths(flags)) return setResult(Set.invalidState)
+    setFlags(context, op.asset, line, flags)
+    return setResult(Set.success)
+  }
+}
+
+const Allow = { success: 0, malformed: -1, noTrustLine: -2, cantRevoke: -4, selfNotAllowed: -5 } as const
+const allowResult = (code: number) => inner(OperationType.allowTrust, code)
+
+const allowedAsset = ({ allowTrustOp }: BodyOf<7>, issuer: PublicKey): Asset =>
+  allowTrustOp.asset.type === 1
+    ? { type: 1, alphaNum4: { assetCode: allowTrustOp.asset.assetCode4, issuer } }
+    : { type: 2, alphaNum12: { assetCode: allowTrustOp.asset.assetCode12, issuer } }
+
+export const allowTrust: OperationRules<7> = {
+  threshold: Threshold.low,
+  check: (body, { source }) => {
+    const { authorize, trustor } = body.allowTrustOp
+    const bad = authorize > AUTH_MASK || bothAuths(authorize) || !isAssetValid(allowedAsset(body, source)) ||
+      equalBytes(trustor.ed25519, source.ed25519)
+    return bad ? Allow.malformed : 0
+  },
+  apply: (body, context) => {
+    const { authorize, trustor } = body.allowTrustOp
+    const asset = allowedAsset(body, context.source)
+    const revocable = isRevocable(context)
+    if (!revocable && authorize === 0) return allowResult(Allow.cantRevoke)
+    const line = context.txn.loadTrustLine(trustor, asset)
+    if (line === undefined) return allowResult(Allow.noTrustLine)
+    if (!revocable && isAuthorized(line) && authorize === TrustFlag.maintainLiabilities) return allowResult(Allow.cantRevoke)
+    setFlags(context, asset, line, (line.flags & ~AUTH_MASK) | authorize)
+    return allowResult(Allow.success)
+  }
+}

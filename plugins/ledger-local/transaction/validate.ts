@@ -1,0 +1,264 @@
+// Whether a transaction may enter the queue or be applied, judged in the network's own order so that the first failing rule
+// gives the same result code. `commonValid` is used for both; when applying, the fee has been charged already, the time is
+// the ledger's own, and a failure still tells whether the sequence number was consumed.
+import { minimumInclusionFeeStroops, nonRefundableFeeStroops } from "../engine/Fees.ts"
+import type { Store } from "../engine/Store.ts"
+import { accountKey, keyString } from "../engine/LedgerKeys.ts"
+import { type AccountEntry, type DiagnosticEvent, equalBytes, type PublicKey } from "../engine/Xdr.ts"
+import { availableBalance, sequenceAge } from "./Accounts.ts"
+import { diagnosticError, duplicateProblem, resourceProblem } from "./checkResources.ts"
+import { type CheckContext, inner, type LedgerContext, outer, untouched } from "./Context.ts"
+import { accountOf, type Frame, isSorobanOperation, operationSource } from "./Frame.ts"
+import { startingSequence } from "./operations/createAccount.ts"
+import { rulesOf, thresholdOf } from "./operations/operationRules.ts"
+import { SignatureChecker, Threshold } from "./Signatures.ts"
+import { codecs, OpCode, type Operation, type OperationResult, type TransactionResult, TxCode, type TxErrorCode } from "./Wire.ts"
+
+/** How far a transaction got. From `sequence` on its sequence number is consumed when it is applied. */
+export type Reached = "nothing" | "sequence" | "auth" | "valid"
+
+export interface Judgement {
+  readonly reached: Reached
+  /** The failure; undefined when valid. */
+  readonly code: TxErrorCode | undefined
+  readonly diagnostics: ReadonlyArray<DiagnosticEvent>
+}
+
+export interface CheckOptions {
+  readonly applying: boolean
+  /** False for the inner transaction of a fee bump. */
+  readonly chargeFee: boolean
+  /** Seconds after the last close at which the transaction may still be applied; 0 when applying. */
+  readonly closeTimeOffsetMax: bigint
+}
+
+export const readAccount = (store: Store, id: PublicKey): AccountEntry | undefined => {
+  const entry = store.get(keyString(accountKey(id)))
+  return entry?.data.type === 0 ? entry.data.account : undefined
+}
+
+const archivedCount = (frame: Frame): number =>
+  frame.soroban?.ext.v === 1 ? frame.soroban.ext.resourceExt.archivedSorobanEntries.length : 0
+
+/** The part of the declared resource fee that is never given back. */
+export const declaredNonRefundable = (frame: Frame, ledger: LedgerContext): bigint =>
+  frame.soroban === undefined
+    ? 0n
+    : nonRefundableFeeStroops(ledger.settings, frame.soroban.resources, frame.innerBytesLength, archivedCount(frame))
+
+const timeBounds = ({ tx: { cond } }: Frame) => (cond.type === 1 ? cond.timeBounds : cond.type === 2 ? cond.v2.timeBounds : null)
+
+const isTooEarly = (frame: Frame, ledger: LedgerContext): boolean => {
+  const bounds = timeBounds(frame)
+  if (bounds !== null && bounds.minTime > ledger.closeTime) return true
+  const { cond } = frame.tx
+  return cond.type === 2 && cond.v2.ledgerBounds !== null && cond.v2.ledgerBounds.minLedger > ledger.ledgerSeq
+}
+
+const isTooLate = (frame: Frame, ledger: LedgerContext, offset: bigint): boolean => {
+  const bounds = timeBounds(frame)
+  if (bounds !== null && bounds.maxTime !== 0n && bounds.maxTime < ledger.closeTime + offset) return true
+  const { cond } = frame.tx
+  const max = cond.type === 2 ? (cond.v2.ledgerBounds?.maxLedger ?? 0) : 0
+  return max !== 0 && max <= ledger.ledgerSeq
+}
+
+const isTooEarlyForAccount = (frame: Frame, ledger: LedgerContext, account: AccountEntry): boolean => {
+  const { cond } = frame.tx
+  const [minAge, minGap] = cond.type === 2 ? [cond.v2.minSeqAge, cond.v2.minSeqLedgerGap] : [0n, 0]
+  const age = sequenceAge(account)
+  return minAge > ledger.closeTime || ledger.closeTime - minAge < age.time ||
+    minGap > ledger.ledgerSeq || ledger.ledgerSeq - minGap < age.ledger
+}
+
+const isBadSequence = ({ tx }: Frame, ledger: LedgerContext, current: bigint): boolean => {
+  if (tx.seqNum === startingSequence(ledger.ledgerSeq)) return true
+  const min = tx.cond.type === 2 ? tx.cond.v2.minSeqNum : null
+  return min === null ? current + 1n !== tx.seqNum : current < min || current >= tx.seqNum
+}
+
+const areExtraSignersMalformed = ({ tx: { cond } }: Frame): boolean => {
+  if (cond.type !== 2) return false
+  const [first, second] = cond.v2.extraSigners
+  if (first !== undefined && second !== undefined && equalBytes(codecs.SignerKey.encode(first), codecs.SignerKey.encode(second))) return true
+  return cond.v2.extraSigners.some((key) => key.type === 3 && key.ed25519SignedPayload.payload.length === 0)
+}
+
+/** A contract operation stands alone; classic operations carry no contract data. */
+const isMixed = ({ tx, isSoroban }: Frame): boolean =>
+  tx.operations.some((operation) => isSorobanOperation(operation) !== isSoroban) || (isSoroban && tx.operations.length !== 1)
+
+const isMuxed = (frame: Frame): boolean =>
+  frame.tx.sourceAccount.type === 256 || frame.tx.operations.some(({ sourceAccount }) => sourceAccount?.type === 256)
+
+const sorobanProblem = (frame: Frame, ledger: LedgerContext): DiagnosticEvent | undefined => {
+  if (frame.tx.memo.type !== 0 || isMuxed(frame)) {
+    return diagnosticError("Context", "InvalidInput", "Soroban transactions use neither a memo nor a muxed source account")
+  }
+  const limit = resourceProblem(frame, ledger)
+  if (limit !== undefined) return limit
+  const declared = frame.resourceFeeStroops
+  const needed = declaredNonRefundable(frame, ledger)
+  if (declared < needed) {
+    const message = "transaction `sorobanData.resourceFee` is lower than the actual Soroban resource fee"
+    return diagnosticError("Storage", "ExceededLimit", message, [declared, needed])
+  }
+  return duplicateProblem(frame)
+}
+
+const fail = (code: TxErrorCode, reached: Reached = "nothing", diagnostics: ReadonlyArray<DiagnosticEvent> = []): Judgement =>
+  ({ reached, code, diagnostics })
+
+const beforeSequence = (frame: Frame, ledger: LedgerContext, options: CheckOptions): Judgement | undefined => {
+  if (areExtraSignersMalformed(frame)) return fail(TxCode.malformed)
+  if (frame.tx.operations.length === 0) return fail(TxCode.missingOperation)
+  if (isMixed(frame)) return fail(TxCode.malformed)
+  if (frame.isSoroban) {
+    const problem = sorobanProblem(frame, ledger)
+    if (problem !== undefined) return fail(TxCode.sorobanInvalid, "nothing", [problem])
+    if (!frame.isFeeBump && frame.resourceFeeStroops > frame.fullFeeStroops) {
+      const message = "transaction `sorobanData.resourceFee` is higher than the full transaction fee"
+      const args = [frame.resourceFeeStroops, frame.fullFeeStroops]
+      return fail(TxCode.sorobanInvalid, "nothing", [diagnosticError("Storage", "ExceededLimit", message, args)])
+    }
+  }
+  if (isTooEarly(frame, ledger)) return fail(TxCode.tooEarly)
+  if (isTooLate(frame, ledger, options.closeTimeOffsetMax)) return fail(TxCode.tooLate)
+  const least = minimumInclusionFeeStroops(ledger.settings, frame.tx.operations.length, false)
+  if (options.chargeFee && frame.innerInclusionFeeStroops < least) return fail(TxCode.insufficientFee)
+  return undefined
+}
+
+/** The rules of a transaction itself: of its fee only when it pays for itself. */
+export const commonValid = (
+  frame: Frame,
+  ledger: LedgerContext,
+  store: Store,
+  checker: SignatureChecker,
+  options: CheckOptions
+): Judgement => {
+  const early = beforeSequence(frame, ledger, options)
+  if (early !== undefined) return early
+  const account = readAccount(store, frame.source)
+  if (account === undefined) return fail(TxCode.noAccount)
+  if (isBadSequence(frame, ledger, account.seqNum)) return fail(TxCode.badSeq)
+  if (isTooEarlyForAccount(frame, ledger, account)) return fail(TxCode.badMinSeqAgeOrGap, "sequence")
+  if (!checker.checkAccount(account, account.thresholds[Threshold.low]!)) return fail(TxCode.badAuth, "sequence")
+  const { cond } = frame.tx
+  if (cond.type === 2 && cond.v2.extraSigners.length > 0) {
+    const signers = cond.v2.extraSigners.map((key) => ({ key, weight: 1 }))
+    if (!checker.check(signers, signers.length)) return fail(TxCode.badAuth, "sequence")
+  }
+  const toPay = options.applying ? 0n : frame.fullFeeStroops
+  if (options.chargeFee && availableBalance(account, ledger.settings.baseReserveStroops) < toPay) {
+    return fail(TxCode.insufficientBalance, "auth")
+  }
+  return { reached: "valid", code: undefined, diagnostics: [] }
+}
+
+/** Whether an operation's source has signed for it; undefined when it has. */
+export const operationAuthProblem = (
+  frame: Frame,
+  operation: Operation,
+  store: Store,
+  checker: SignatureChecker
+): OperationResult | undefined => {
+  const source = accountOf(operationSource(frame, operation))
+  const account = readAccount(store, source)
+  if (account !== undefined) {
+    return checker.checkAccount(account, account.thresholds[thresholdOf(operation.body)]!) ? undefined : outer(OpCode.badAuth)
+  }
+  if (operation.sourceAccount === null) return outer(OpCode.noAccount)
+  return checker.checkMissingAccount(source) ? undefined : outer(OpCode.badAuth)
+}
+
+/** An operation's own rules; undefined when it is well formed. */
+export const operationProblem = (context: CheckContext): OperationResult | undefined => {
+  const { body } = context.operation
+  const rules = rulesOf(body)
+  if (rules === undefined) return outer(OpCode.notSupported)
+  const code = rules.check(body as never, context)
+  return code === 0 ? undefined : inner(body.type, code)
+}
+
+export interface Verdict {
+  /** Undefined when the transaction may enter the queue. */
+  readonly error: TransactionResult | undefined
+  readonly diagnostics: ReadonlyArray<DiagnosticEvent>
+}
+
+const plain = (feeCharged: bigint, code: TxErrorCode): TransactionResult => ({ feeCharged, result: { code }, ext: { v: 0 } })
+
+/** A result without operations, for an envelope that has no frame or was refused before it was looked into. */
+export const errorResult = (code: TxErrorCode, feeCharged = 0n): TransactionResult => plain(feeCharged, code)
+
+/** What the network reports as charged for a transaction that it refuses: its least price, not a charge. */
+const nominalFee = (frame: Frame, ledger: LedgerContext): bigint =>
+  frame.resourceFeeStroops + ledger.settings.baseFeeStroops * BigInt(frame.feeOperations)
+
+const feeBumpProblem = (frame: Frame, ledger: LedgerContext, store: Store): TransactionResult | undefined => {
+  const fee = nominalFee(frame, ledger)
+  const least = ledger.settings.baseFeeStroops * BigInt(frame.feeOperations)
+  if (frame.inclusionFeeStroops < least) return plain(fee, TxCode.insufficientFee)
+  const innerLeast = ledger.settings.baseFeeStroops * BigInt(Math.max(1, frame.tx.operations.length))
+  if (frame.innerInclusionFeeStroops >= 0n) {
+    const needed = frame.innerInclusionFeeStroops * least
+    if (frame.inclusionFeeStroops * innerLeast < needed) return plain((needed + innerLeast - 1n) / innerLeast, TxCode.insufficientFee)
+  } else if (!frame.isSoroban) {
+    return {
+      feeCharged: fee,
+      result: { code: TxCode.feeBumpInnerFailed, innerResultPair: { transactionHash: frame.innerHash, result: { feeCharged: 0n, result: { code: TxCode.success, results: frame.tx.operations.map(({ body }) => untouched(body.type)) }, ext: { v: 0 } } } },
+      ext: { v: 0 }
+    } as TransactionResult
+  }
+  const account = readAccount(store, frame.feeSource)
+  if (account === undefined) return plain(fee, TxCode.noAccount)
+  const checker = new SignatureChecker(ledger.crypto, frame.hash, frame.feeBumpSignatures)
+  if (!checker.checkAccount(account, account.thresholds[Threshold.low]!)) return plain(fee, TxCode.badAuth)
+  if (availableBalance(account, ledger.settings.baseReserveStroops) < frame.fullFeeStroops) return plain(fee, TxCode.insufficientBalance)
+  return checker.allUsed ? undefined : plain(fee, TxCode.badAuthExtra)
+}
+
+/** Wraps the inner code or results as the envelope's kind asks. */
+export const resultOf = (
+  frame: Frame,
+  feeCharged: bigint,
+  code: TxErrorCode | typeof TxCode.success | typeof TxCode.failed,
+  results: ReadonlyArray<OperationResult>
+): TransactionResult => {
+  const own = code === TxCode.success || code === TxCode.failed ? { code, results } : { code }
+  const result = frame.isFeeBump
+    ? {
+      code: code === TxCode.success ? TxCode.feeBumpInnerSuccess : TxCode.feeBumpInnerFailed,
+      innerResultPair: { transactionHash: frame.innerHash, result: { feeCharged: 0n, result: own, ext: { v: 0 } } }
+    }
+    : own
+  return { feeCharged, result, ext: { v: 0 } } as TransactionResult
+}
+
+/** Everything that is checked before a transaction may wait in the queue. `ledger.ledgerSeq` is the next ledger. */
+export const validate = (frame: Frame, ledger: LedgerContext, store: Store, closeTimeOffsetMax: bigint): Verdict => {
+  if (frame.isFeeBump) {
+    const problem = feeBumpProblem(frame, ledger, store)
+    if (problem !== undefined) return { error: problem, diagnostics: [] }
+  }
+  const fee = nominalFee(frame, ledger)
+  const checker = new SignatureChecker(ledger.crypto, frame.innerHash, frame.signatures)
+  const options = { applying: false, chargeFee: !frame.isFeeBump, closeTimeOffsetMax }
+  const { code, diagnostics } = commonValid(frame, ledger, store, checker, options)
+  if (code !== undefined) return { error: resultOf(frame, fee, code, []), diagnostics }
+  const results = frame.tx.operations.map(({ body }) => untouched(body.type))
+  for (const [i, operation] of frame.tx.operations.entries()) {
+    const source = accountOf(operationSource(frame, operation))
+    const problem = rulesOf(operation.body) === undefined
+      ? outer(OpCode.notSupported)
+      : operationAuthProblem(frame, operation, store, checker) ?? operationProblem({ ledger, frame, operation, source })
+    if (problem === undefined) continue
+    results[i] = problem
+    return { error: resultOf(frame, fee, TxCode.failed, results), diagnostics: [] }
+  }
+  return checker.allUsed
+    ? { error: undefined, diagnostics: [] }
+    : { error: resultOf(frame, fee, TxCode.badAuthExtra, []), diagnostics: [] }
+}
+
