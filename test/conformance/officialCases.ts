@@ -107,8 +107,11 @@ const everyRoute = async (set: OfficialSet, world: World, part: Part, payTo: str
       assert.deepEqual(JSON.parse(purchase.body), body)
     })
   }
+  await part.check("a client that cannot learn the time between ledgers is paid and served", async () => {
+    assertPaid(await set.buy({ path: "/plain", secret: buyer.secret() }, "down"))
+  })
   await part.check("each of them paid its price once", async () => {
-    assert.equal(await world.balance(payTo) - before, price * BigInt(routes.length))
+    assert.equal(await world.balance(payTo) - before, price * BigInt(routes.length + 1))
   })
 }
 

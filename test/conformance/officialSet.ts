@@ -32,8 +32,11 @@ export interface PurchaseOptions {
 export interface OfficialSet {
   readonly sellerUrl: string
   readonly tap: Tap
-  /** Buys one page with the official client; a failure of the client is in `error`. */
-  readonly buy: (options: PurchaseOptions) => Promise<Purchase>
+  /**
+   * Buys one page with the official client; a failure of the client is in `error`. With `horizon: "down"` the client
+   * cannot learn the time between ledgers and reckons five seconds.
+   */
+  readonly buy: (options: PurchaseOptions, horizon?: "up" | "down") => Promise<Purchase>
   /** A payment that the official client made and nobody has sent: its PaymentPayload. */
   readonly sign: (paymentRequired: unknown, secret: string) => Promise<any>
   readonly stop: () => Promise<void>
@@ -61,7 +64,7 @@ export const startSet = async (name: SetName, world: World, payTo: string, netwo
   const folder = folderOf(name)
   const tap = await startTap(world.facilitator)
   const programs: Array<Program> = []
-  const start = (file: string, settings: unknown): Program => {
+  const start = (file: string, settings: unknown, horizonPort = new URL(world.ledgerHttps).port): Program => {
     const program = startProgram(
       process.execPath,
       ["--import", join(root, "test", "official", "horizon.mjs"), join(folder, file), JSON.stringify(settings)],
@@ -69,7 +72,7 @@ export const startSet = async (name: SetName, world: World, payTo: string, netwo
         cwd: folder,
         env: {
           NODE_EXTRA_CA_CERTS: world.certificate,
-          LOCAL_HORIZON_PORT: new URL(world.ledgerHttps).port
+          LOCAL_HORIZON_PORT: horizonPort
         }
       }
     )
@@ -83,18 +86,21 @@ export const startSet = async (name: SetName, world: World, payTo: string, netwo
   try {
     const seller = start("seller.mjs", { facilitator: tap.url, payTo, network })
     const buyers = start("buyer.mjs", { rpc: world.ledgerHttps, network })
+    // Nothing listens on port 1: these buyers find Horizon out of reach.
+    const cutOffBuyers = start("buyer.mjs", { rpc: world.ledgerHttps, network }, "1")
     const { url: sellerUrl } = await seller.next((line) => line.url !== undefined)
-    await buyers.next((line) => line.ready === true)
+    for (const program of [buyers, cutOffBuyers]) await program.next((line) => line.ready === true)
     let id = 0
-    const ask = (request: Record<string, unknown>) => {
+    const ask = (request: Record<string, unknown>, program = buyers) => {
       const mine = ++id
-      buyers.send({ ...request, id: mine })
-      return buyers.next((line) => line.id === mine)
+      program.send({ ...request, id: mine })
+      return program.next((line) => line.id === mine)
     }
     return {
       sellerUrl,
       tap,
-      buy: ({ path, ...rest }) => ask({ ...rest, url: `${sellerUrl}${path}` }),
+      buy: ({ path, ...rest }, horizon = "up") =>
+        ask({ ...rest, url: `${sellerUrl}${path}` }, horizon === "up" ? buyers : cutOffBuyers),
       sign: async (paymentRequired, secret) => {
         const { error, paymentPayload } = await ask({ paymentRequired, secret })
         if (error !== undefined) throw new Error(error)

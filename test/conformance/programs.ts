@@ -14,6 +14,8 @@ export interface Program {
   readonly tail: () => string
   /** Ends the program: its input first, then SIGTERM, then SIGKILL. */
   readonly stop: () => Promise<void>
+  /** Ends the program with SIGKILL, so that it can do nothing about it. */
+  readonly kill: () => Promise<void>
 }
 
 export interface ProgramOptions {
@@ -85,6 +87,10 @@ export const startProgram = (command: string, args: ReadonlyArray<string>, optio
       child.stdin!.write(`${JSON.stringify(line)}\n`)
     },
     tail: () => text,
+    kill: async () => {
+      child.kill("SIGKILL")
+      await exit
+    },
     stop: async () => {
       child.stdin!.end()
       for (const [signal, afterMs] of [["SIGTERM", 1_000], ["SIGKILL", 8_000]] as const) {

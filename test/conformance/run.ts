@@ -1,6 +1,6 @@
 // `npm run conformance`: the official packages, and a client and seller of the neutral dialect, against a facilitator that is
 // started as a user starts it. Arguments: `--set a|b|c` for some sets only, names of parts (`official`, `neutral`, `attacks`,
-// `malformed`) for some parts only, and `--url`, `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs
+// `malformed`, `restart`) for some parts only, and `--url`, `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs
 // already. Prints one line a case and ends with `N passed, N failed`; the exit code is 0 only when every case held.
 import { parseArgs } from "node:util"
 import { attackCases } from "../redteam/httpAttacks.ts"
@@ -9,6 +9,7 @@ import { neutralCases } from "./neutralCases.ts"
 import { officialCases } from "./officialCases.ts"
 import type { SetName } from "./officialSet.ts"
 import { makeReport } from "./report.ts"
+import { restartCases } from "./restartCases.ts"
 import { startWorld } from "./world.ts"
 
 const { positionals, values } = parseArgs({
@@ -21,7 +22,7 @@ const { positionals, values } = parseArgs({
     certificate: { type: "string" }
   }
 })
-const everything = ["official", "neutral", "attacks", "malformed"]
+const everything = ["official", "neutral", "attacks", "malformed", "restart"]
 const parts = positionals.length > 0 ? positionals : values.set === undefined ? everything : ["official"]
 const unknown = parts.find((part) => !everything.includes(part))
 if (unknown !== undefined) throw new Error(`no part ${unknown}; there are ${everything.join(", ")}`)
@@ -46,6 +47,9 @@ try {
     await report.part("crafted payments", (part) => attackCases({ url: world.facilitator }, world.ledger, part))
   }
   if (parts.includes("malformed")) await report.part("malformed requests", (part) => malformedCases({ url: world.facilitator }, part))
+  if (parts.includes("restart") && world.crash !== undefined) {
+    await report.part("start and restart", (part) => restartCases(world, part))
+  }
 } finally {
   await world.stop()
 }

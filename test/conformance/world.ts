@@ -25,8 +25,10 @@ export interface World {
   readonly account: (usdc: number) => Promise<Keypair>
   /** Atomic USDC units of an account. */
   readonly balance: (address: string) => Promise<bigint>
-  /** Milliseconds from start to ready; undefined for a facilitator that was running before. */
+  /** Milliseconds from the first start to ready; undefined for a facilitator that was running before. */
   readonly readyAfterMs: number | undefined
+  /** Kills the facilitator without a warning and starts it on the same state; milliseconds until it is ready again. */
+  readonly crash: (() => Promise<number>) | undefined
   /** The last lines the facilitator wrote, for a report. */
   readonly tail: () => string
   readonly stop: () => Promise<void>
@@ -47,39 +49,50 @@ export const startWorld = async (options: WorldOptions): Promise<World> => {
       ledgerHttps: options.ledgerHttps ?? "https://127.0.0.1:8443",
       certificate: options.certificate ?? join(root, ".tollkeeper", "ledger-certificate.pem"),
       readyAfterMs: undefined,
+      crash: undefined,
       tail: () => "",
       stop: async () => {}
     }
   }
   const state = await mkdtemp(join(tmpdir(), "tollkeeper-conformance-"))
   const [port, ledgerPort, ledgerHttpsPort] = [await freePort(), await freePort(), await freePort()]
-  const started = performance.now()
-  const program = startProgram(
-    process.execPath,
-    [
-      "runtime/cli.ts",
-      "start",
-      ...["--state", state],
-      ...["--port", String(port)],
-      ...["--ledger-port", String(ledgerPort)],
-      ...["--ledger-https-port", String(ledgerHttpsPort)]
-    ],
-    { cwd: root }
-  )
+  const facilitator = `http://127.0.0.1:${port}`
+  const launch = () =>
+    startProgram(
+      process.execPath,
+      [
+        "runtime/cli.ts",
+        "start",
+        ...["--state", state],
+        ...["--port", String(port)],
+        ...["--ledger-port", String(ledgerPort)],
+        ...["--ledger-https-port", String(ledgerHttpsPort)]
+      ],
+      { cwd: root }
+    )
+  let program = launch()
+  const untilReady = async (): Promise<number> => {
+    const started = performance.now()
+    await ready(facilitator, 60_000, () => program.tail())
+    return Math.round(performance.now() - started)
+  }
   const stop = async () => {
     await program.stop()
     await rm(state, { recursive: true, force: true })
   }
-  const facilitator = `http://127.0.0.1:${port}`
   try {
-    await ready(facilitator, 60_000, program.tail)
-    const readyAfterMs = Math.round(performance.now() - started)
+    const readyAfterMs = await untilReady()
     return {
       ...over(facilitator, `http://127.0.0.1:${ledgerPort}`),
       ledgerHttps: `https://127.0.0.1:${ledgerHttpsPort}`,
       certificate: await findCertificate(state),
       readyAfterMs,
-      tail: program.tail,
+      crash: async () => {
+        await program.kill()
+        program = launch()
+        return untilReady()
+      },
+      tail: () => program.tail(),
       stop
     }
   } catch (error) {
