@@ -8,6 +8,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     exclude: ["**/node_modules/**", "test/official/**", "test/tools/**", ...(slow ? [] : ["test/**/*.slow.test.ts"])],
+    globalSetup: ["test/support/globalSetup.ts"],
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 30_000,

@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { integer, list, optionalText, scalar, section, text } from "./Setting.ts"
 import { Settings } from "./Settings.ts"
 
-const server = section("server", "The facilitator's listener.", {
+export const serverSection = section("server", "The facilitator's listener.", {
   host: optionalText({ doc: "Address to bind. Absent: 127.0.0.1 without caller keys, 0.0.0.0 with them." }),
   port: integer({ default: 4022, min: 0, max: 65_535, doc: "TCP port; 0 picks a free one." }),
   instance: optionalText({ doc: "Name of this replica, facilitator_id in analytics. Absent: the host's name." }),
@@ -42,7 +42,7 @@ export class Server extends Context.Service<Server, ServerValues>()("tollkeeper/
     Server,
     Effect.gen(function*() {
       const settings = yield* Settings
-      const values = yield* settings.section(server)
+      const values = yield* settings.section(serverSection)
       return Server.of({
         host: values.host,
         port: values.port,

@@ -1,0 +1,64 @@
+// The embedded database's thread: PGlite with pgvector, away from the event loop of the process, so that a long query cannot
+// freeze it. The parent opens connections by sending a port; bytes go both ways over it, null means end. `dump` answers with
+// the whole data folder, for tests that start many databases from one.
+import { PGlite } from "@electric-sql/pglite"
+import { vector } from "@electric-sql/pglite-pgvector"
+import { type MessagePort, parentPort, workerData } from "node:worker_threads"
+import { PgliteSession, SessionGate } from "./PgliteSession.ts"
+
+export type WorkerRequest =
+  | { readonly kind: "connect"; readonly port: MessagePort }
+  | { readonly kind: "dump" }
+  | { readonly kind: "close" }
+
+export type WorkerAnswer =
+  | { readonly kind: "ready" }
+  | { readonly kind: "failed"; readonly message: string }
+  | { readonly kind: "dumped"; readonly bytes: Uint8Array }
+  | { readonly kind: "closed" }
+
+export interface WorkerOptions {
+  /** Folder of the data; in memory when absent. */
+  readonly folder?: string
+  /** A dumped data folder to start from, only in memory. */
+  readonly from?: Uint8Array
+}
+
+const parent = parentPort!
+const options = workerData as WorkerOptions
+const answer = (message: WorkerAnswer): void => parent.postMessage(message)
+
+const connect = (database: PGlite, gate: SessionGate, peers: Set<PgliteSession>, port: MessagePort): void => {
+  const session = new PgliteSession(database, gate, peers, (bytes) => port.postMessage(bytes))
+  port.on("message", (bytes: Uint8Array | null) => {
+    if (bytes !== null) return session.receive(bytes)
+    void session.close().then(() => port.close())
+  })
+  port.on("close", () => void session.close())
+}
+
+try {
+  const database = await PGlite.create({
+    ...(options.folder === undefined ? {} : { dataDir: options.folder }),
+    ...(options.from === undefined ? {} : { loadDataDir: new Blob([options.from as Uint8Array<ArrayBuffer>]) }),
+    extensions: { vector }
+  })
+  const gate = new SessionGate()
+  const peers = new Set<PgliteSession>()
+  parent.on("message", async (request: WorkerRequest) => {
+    switch (request.kind) {
+      case "connect":
+        return connect(database, gate, peers, request.port)
+      case "dump": {
+        const dump = await database.dumpDataDir("none")
+        return answer({ kind: "dumped", bytes: new Uint8Array(await dump.arrayBuffer()) })
+      }
+      case "close":
+        await database.close()
+        return answer({ kind: "closed" })
+    }
+  })
+  answer({ kind: "ready" })
+} catch (error) {
+  answer({ kind: "failed", message: error instanceof Error ? error.message : String(error) })
+}

