@@ -1,0 +1,189 @@
+// Transaction envelopes, in and out. In: strict and bounded decoding, so that what is accepted has exactly one encoding. Out:
+// the transactions the house builds: a settlement on a channel, the fee bump around it, the no-op that cancels it, and the
+// sponsor's own. Hashes are computed here from the network's passphrase. Values are the SDK's plain wire objects; nothing
+// here signs.
+import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+import { Data, Effect, Result } from "effect"
+import { Base64, Hex } from "effect/encoding"
+import type { Crypto } from "../platform/Crypto.ts"
+
+export type Envelope = xdr.TransactionEnvelopeWire
+export type Transaction = xdr.TransactionWire
+export type Operation = xdr.OperationWire
+
+const envelopeCodec = xdr.TransactionEnvelope.schema
+const payloadCodec = xdr.TransactionSignaturePayload.schema
+
+/** Decoded bytes at most: the network's largest transaction is smaller. */
+export const envelopeBytesMax = 131_072
+/** Nested XDR schemas at most; the network refuses values that nest deeper than some 500. */
+const depthMax = 1_000
+
+/** Why a transaction string is not one: never its content. */
+export class EnvelopeMalformed extends Data.TaggedError("EnvelopeMalformed")<{
+  readonly reason: "not base64" | "too large" | "not a transaction envelope" | "not canonical"
+}> {}
+
+/** Decodes canonical base64 of exactly one envelope: no white space, no other alphabet, no trailing bytes, one encoding only. */
+export const decodeEnvelope = (text: string): Effect.Effect<Envelope, EnvelopeMalformed> =>
+  Effect.suspend(() => {
+    if (text.length > Math.ceil(envelopeBytesMax / 3) * 4) return Effect.fail(new EnvelopeMalformed({ reason: "too large" }))
+    const bytes = Result.getOrUndefined(Base64.decode(text))
+    if (bytes === undefined || bytes.length === 0 || Base64.encode(bytes) !== text) {
+      return Effect.fail(new EnvelopeMalformed({ reason: "not base64" }))
+    }
+    try {
+      const envelope = envelopeCodec.decode(bytes, { maxDepth: depthMax })
+      const again = envelopeCodec.encode(envelope)
+      return sameBytes(again, bytes) ? Effect.succeed(envelope) : Effect.fail(new EnvelopeMalformed({ reason: "not canonical" }))
+    } catch {
+      // The decoder throws on anything that is not an envelope, a stack overflow on absurd nesting included.
+      return Effect.fail(new EnvelopeMalformed({ reason: "not a transaction envelope" }))
+    }
+  })
+
+export const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, i) => byte === b[i])
+
+export const encodeEnvelope = (envelope: Envelope): string => Base64.encode(envelopeCodec.encode(envelope))
+
+/** Largest fee an inner transaction's field can hold. */
+const innerFeeMax = 0xffff_ffffn
+/** What the network asks of one operation, and again for a fee bump, in stroops. */
+export const baseFeeStroops = 100n
+
+const accountOf = (address: string): xdr.MuxedAccountWire => ({ type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) })
+const publicKeyOf = (address: string): xdr.PublicKeyWire => ({ type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) })
+
+export interface Bounds {
+  /** Last ledger in which the transaction may be included. */
+  readonly ledgerMax: number
+  /** Unix seconds; a net behind the ledger bound. */
+  readonly timeMax: bigint
+}
+
+const preconditions = (bounds: Bounds): xdr.PreconditionsWire => ({
+  type: 2,
+  v2: {
+    timeBounds: { minTime: 0n, maxTime: bounds.timeMax },
+    ledgerBounds: { minLedger: 0, maxLedger: bounds.ledgerMax },
+    minSeqNum: null,
+    minSeqAge: 0n,
+    minSeqLedgerGap: 0,
+    extraSigners: []
+  }
+} as unknown as xdr.PreconditionsWire)
+
+interface OnChannel {
+  /** Address of the channel, G… */
+  readonly channel: string
+  /** The sequence number this transaction uses. */
+  readonly sequence: bigint
+  readonly bounds: Bounds
+}
+
+const unsigned = (options: OnChannel & { readonly fee: bigint; readonly operations: Array<Operation>; readonly ext: Transaction["ext"] }): Transaction => ({
+  sourceAccount: accountOf(options.channel),
+  fee: Number(options.fee > innerFeeMax ? innerFeeMax : options.fee),
+  seqNum: options.sequence,
+  cond: preconditions(options.bounds),
+  memo: { type: 0 },
+  operations: options.operations,
+  ext: options.ext
+} as unknown as Transaction)
+
+/** The settlement's transaction: one operation as the scheme prepared it, its resource data, nothing else. */
+export const settlementTransaction = (
+  options: OnChannel & { readonly operationXdr: Uint8Array; readonly sorobanDataXdr: Uint8Array }
+): Transaction => {
+  const operation = xdr.Operation.schema.decode(options.operationXdr)
+  const sorobanData = xdr.SorobanTransactionData.schema.decode(options.sorobanDataXdr)
+  return unsigned({ ...options, fee: sorobanData.resourceFee + baseFeeStroops, operations: [operation], ext: { v: 1, sorobanData } })
+}
+
+/** An ordinary no-op with the same channel and sequence: whichever of the two lands, the other never can. */
+export const cancelTransaction = (options: OnChannel): Transaction => {
+  const operation = { sourceAccount: null, body: { type: 11, bumpSequenceOp: { bumpTo: 0n } } } as unknown as Operation
+  return unsigned({ ...options, fee: baseFeeStroops, operations: [operation], ext: { v: 0 } })
+}
+
+/** A transaction of the sponsor's own: creates, funds or merges channel accounts, at most 100 operations. */
+export const sponsorTransaction = (
+  options: OnChannel & { readonly feeStroopsPerOperation: bigint; readonly operations: ReadonlyArray<SponsorOperation> }
+): Transaction =>
+  unsigned({
+    ...options,
+    fee: options.feeStroopsPerOperation * BigInt(options.operations.length),
+    operations: options.operations.map(sponsorOperation),
+    ext: { v: 0 }
+  })
+
+export type SponsorOperation =
+  | { readonly _tag: "Create"; readonly account: string; readonly balanceStroops: bigint }
+  | { readonly _tag: "Fund"; readonly account: string; readonly amountStroops: bigint }
+  /** The account gives everything to the sponsor and ends. Wants the account's signature too. */
+  | { readonly _tag: "Merge"; readonly account: string; readonly into: string }
+
+const sponsorOperation = (operation: SponsorOperation): Operation => {
+  switch (operation._tag) {
+    case "Create":
+      return {
+        sourceAccount: null,
+        body: { type: 0, createAccountOp: { destination: publicKeyOf(operation.account), startingBalance: operation.balanceStroops } }
+      } as unknown as Operation
+    case "Fund":
+      return {
+        sourceAccount: null,
+        body: { type: 1, paymentOp: { destination: accountOf(operation.account), asset: { type: 0 }, amount: operation.amountStroops } }
+      } as unknown as Operation
+    case "Merge":
+      return { sourceAccount: accountOf(operation.account), body: { type: 8, destination: accountOf(operation.into) } } as unknown as Operation
+  }
+}
+
+export interface Signed {
+  /** The signer's public key. */
+  readonly publicKey: Uint8Array
+  readonly signature: Uint8Array
+}
+
+const decorated = ({ publicKey, signature }: Signed): xdr.DecoratedSignatureWire => ({ hint: publicKey.slice(28), signature })
+
+export const withSignatures = (tx: Transaction, signatures: ReadonlyArray<Signed>): Envelope =>
+  ({ type: 2, v1: { tx, signatures: signatures.map(decorated) } }) as unknown as Envelope
+
+/** A fee bump around a signed transaction, unsigned. `fee` is everything offered: resource fee and inclusion bid, once each. */
+export const feeBump = (inner: Envelope, sponsor: string, feeStroops: bigint): xdr.FeeBumpTransactionWire => {
+  if (inner.type !== 2) throw new Error("a fee bump wraps a plain transaction")
+  return { feeSource: accountOf(sponsor), fee: feeStroops, innerTx: { type: 2, v1: inner.v1 }, ext: { v: 0 } } as unknown as xdr.FeeBumpTransactionWire
+}
+
+export const bumpWithSignature = (tx: xdr.FeeBumpTransactionWire, signature: Signed): Envelope =>
+  ({ type: 5, feeBump: { tx, signatures: [decorated(signature)] } }) as unknown as Envelope
+
+/** sha256 of the passphrase: what every hash of a network begins with. */
+export const networkIdOf = (crypto: Crypto["Service"], passphrase: string): Uint8Array => crypto.sha256(new TextEncoder().encode(passphrase))
+
+/** What a signature of a transaction signs: 32 bytes. */
+export const transactionHash = (crypto: Crypto["Service"], networkId: Uint8Array, tx: Transaction): Uint8Array =>
+  crypto.sha256(payloadCodec.encode({ networkId, taggedTransaction: { type: 2, tx } }))
+
+export const feeBumpHash = (crypto: Crypto["Service"], networkId: Uint8Array, tx: xdr.FeeBumpTransactionWire): Uint8Array =>
+  crypto.sha256(payloadCodec.encode({ networkId, taggedTransaction: { type: 5, feeBump: tx } }))
+
+/** Hex of the inner and outer hash of an envelope; equal when it is no fee bump. None for the legacy kind. */
+export const hashesOf = (
+  crypto: Crypto["Service"],
+  networkId: Uint8Array,
+  envelope: Envelope
+): { readonly innerHash: string; readonly outerHash: string } | undefined => {
+  if (envelope.type === 2) {
+    const hash = Hex.encode(transactionHash(crypto, networkId, envelope.v1.tx))
+    return { innerHash: hash, outerHash: hash }
+  }
+  if (envelope.type !== 5) return undefined
+  const { tx } = envelope.feeBump
+  return {
+    innerHash: Hex.encode(transactionHash(crypto, networkId, tx.innerTx.v1.tx)),
+    outerHash: Hex.encode(feeBumpHash(crypto, networkId, tx))
+  }
+}

@@ -1,0 +1,112 @@
+// JSON-RPC over HTTP, bounded: one deadline a call, one limit for the answer's bytes, ids checked, errors typed. Reads move on
+// to the next configured endpoint when one fails; an endpoint that failed is asked last for a while. A submission is sent
+// to one endpoint once. Nothing of a request or an answer is logged or put into an error: both may hold signed envelopes.
+import { Clock, Data, Duration, Effect, Metric, Ref, Schema, Stream } from "effect"
+import { HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
+import { LedgerUnavailable } from "./LedgerUnavailable.ts"
+import { JsonRpcAnswer } from "./LedgerWire.ts"
+
+/** How long a failed endpoint stands behind the others. */
+const penalty = Duration.seconds(10)
+/** An answer longer than this is not read. */
+const answerBytesMax = 8 * 1_048_576
+
+export const callsTotal = Metric.counter("tollkeeper_ledger_rpc_calls_total", {
+  description: "Calls to the ledger's RPC by method, counted when they are sent.",
+  incremental: true
+})
+
+/** The endpoint answered, and its answer is an error of the protocol. Asking elsewhere might differ. */
+class RpcError extends Data.TaggedError("RpcError")<{ readonly code: number; readonly message: string }> {}
+
+export interface Endpoints {
+  /** Asks one endpoint after another until one gives a well-formed answer. */
+  readonly ask: <A>(method: string, params: unknown, answer: Schema.Codec<A, any>) => Effect.Effect<A, LedgerUnavailable>
+  /** Asks the preferred endpoint once. */
+  readonly once: <A>(method: string, params: unknown, answer: Schema.Codec<A, any>) => Effect.Effect<A, LedgerUnavailable>
+  /** Asks one given endpoint once. */
+  readonly at: <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) => Effect.Effect<A, LedgerUnavailable>
+}
+
+export interface EndpointOptions {
+  /** At least one; the first is preferred. */
+  readonly urls: ReadonlyArray<string>
+  /** Deadline of one call. */
+  readonly timeout: Duration.Duration
+}
+
+/** Reads a body up to a limit. */
+const readBounded = (response: HttpClientResponse.HttpClientResponse) =>
+  Stream.runFoldEffect(
+    response.stream,
+    () => ({ chunks: [] as Array<Uint8Array>, bytes: 0 }),
+    (read, chunk) => {
+      const bytes = read.bytes + chunk.length
+      read.chunks.push(chunk)
+      return bytes > answerBytesMax
+        ? Effect.fail(new RpcError({ code: 0, message: "the answer is too long" }))
+        : Effect.succeed({ chunks: read.chunks, bytes })
+    }
+  ).pipe(Effect.map(({ bytes, chunks }) => {
+    const whole = new Uint8Array(bytes)
+    let at = 0
+    for (const chunk of chunks) {
+      whole.set(chunk, at)
+      at += chunk.length
+    }
+    return new TextDecoder().decode(whole)
+  }))
+
+const reasonOf = (error: unknown): string =>
+  error instanceof RpcError ? `error ${error.code}: ${error.message.slice(0, 200)}`
+    : typeof error === "object" && error !== null && "_tag" in error ? String(error._tag) : "failed"
+
+export const makeEndpoints = Effect.fnUntraced(function*(options: EndpointOptions) {
+  const client = yield* HttpClient.HttpClient
+  const nextId = yield* Ref.make(0)
+  const badUntil = new Map<string, number>()
+  const decodeEnvelope = Schema.decodeUnknownEffect(JsonRpcAnswer)
+
+  const call = <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
+    Effect.gen(function*() {
+      const id = yield* Ref.updateAndGet(nextId, (n) => n + 1)
+      yield* Metric.update(Metric.withAttributes(callsTotal, { method }), 1)
+      const request = HttpClientRequest.post(url).pipe(HttpClientRequest.bodyJsonUnsafe({ jsonrpc: "2.0", id, method, params }))
+      const response = yield* client.execute(request)
+      const text = yield* readBounded(response)
+      const parsed = yield* Effect.try({
+        try: () => JSON.parse(text) as unknown,
+        catch: () => new RpcError({ code: response.status, message: "the answer is not JSON" })
+      })
+      const envelope = yield* decodeEnvelope(parsed)
+      if (envelope.error) return yield* new RpcError(envelope.error)
+      if (envelope.id !== id) return yield* new RpcError({ code: 0, message: "the answer has another id" })
+      return yield* Schema.decodeUnknownEffect(answer)(envelope.result)
+    }).pipe(
+      Effect.timeout(options.timeout),
+      Effect.withSpan(`ledger.${method}`, { kind: "client", attributes: { "rpc.method": method } }),
+      Effect.tapError(() =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sync(() => badUntil.set(url, now + Duration.toMillis(penalty))))
+      ),
+      Effect.tap(() => Effect.sync(() => badUntil.delete(url))),
+      Effect.mapError((error) => new LedgerUnavailable({ operation: method, message: reasonOf(error) }))
+    )
+
+  /** Configured order, those that failed lately last. */
+  const ordered = Effect.map(Clock.currentTimeMillis, (now) => {
+    const bad = (url: string) => (badUntil.get(url) ?? 0) > now
+    return [...options.urls.filter((url) => !bad(url)), ...options.urls.filter(bad)]
+  })
+
+  const endpoints: Endpoints = {
+    at: call,
+    once: (method, params, answer) => Effect.flatMap(ordered, ([url]) => call(url!, method, params, answer)),
+    ask: (method, params, answer) =>
+      Effect.flatMap(ordered, ([first, ...others]) =>
+        others.reduce(
+          (asked, url) => Effect.catch(asked, () => call(url, method, params, answer)),
+          call(first!, method, params, answer)
+        ))
+  }
+  return endpoints
+})

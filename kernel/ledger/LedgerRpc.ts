@@ -1,0 +1,87 @@
+// The ledger's RPC as the house needs it: few questions, typed answers, one expected error. An answer is believed only as far
+// as it can be checked: hashes are recomputed from the envelopes, a transaction's status is read before its meta. Asking is
+// bounded in time and bytes; reads may be asked again at another endpoint, a submission never is by itself.
+import { Context, type Effect, Option } from "effect"
+import type { ExecutedTransaction } from "./Executed.ts"
+import type { LedgerUnavailable } from "./LedgerUnavailable.ts"
+
+export interface LatestLedger {
+  readonly sequence: number
+  /** Unix seconds. */
+  readonly closedAtSeconds: number
+  readonly protocolVersion: number
+}
+
+/** What a node said of a submission. No answer ends a settlement (decisions 3). */
+export type SendAnswer =
+  | { readonly _tag: "Pending" }
+  | { readonly _tag: "Duplicate" }
+  | { readonly _tag: "TryAgainLater" }
+  /** Refused by the node's queue; `code` is the transaction result's name, such as `txBadSeq`. */
+  | { readonly _tag: "Error"; readonly code: string }
+  /** No believable answer: it may or may not have arrived. */
+  | { readonly _tag: "Lost"; readonly message: string }
+
+export type TransactionAnswer =
+  | {
+    readonly _tag: "NotFound"
+    /** The newest and oldest ledger this node can speak of. */
+    readonly latestLedger: number
+    readonly oldestLedger: number
+  }
+  | { readonly _tag: "Included"; readonly executed: ExecutedTransaction; readonly latestLedger: number }
+
+export type SimulationAnswer =
+  | {
+    readonly _tag: "Simulated"
+    readonly latestLedger: number
+    /** `minResourceFee`, stroops. */
+    readonly resourceFeeStroops: bigint
+    /** XDR of SorobanTransactionData, resource fee inside. */
+    readonly sorobanDataXdr: Uint8Array
+    /** XDR of DiagnosticEvents, in order. */
+    readonly eventsXdr: ReadonlyArray<Uint8Array>
+    /** XDR of SorobanAuthorizationEntries that a recording simulation proposes; those sent, in an enforcing one. */
+    readonly authXdr: ReadonlyArray<Uint8Array>
+  }
+  /** The host refuses. `code` is `Error(Type, Code)` of the first line; `detail` a bounded excerpt of the host's own words. */
+  | { readonly _tag: "Refused"; readonly latestLedger: number; readonly code: string; readonly detail: string }
+  /** Archived entries would have to be restored first. */
+  | { readonly _tag: "RestoreWanted"; readonly latestLedger: number }
+
+export interface LedgerAccount {
+  /** Address, G… */
+  readonly address: string
+  readonly balanceStroops: bigint
+  readonly sequence: bigint
+  /** The ledger in which the sequence was last used, when the account says so. */
+  readonly sequenceLedger: Option.Option<number>
+}
+
+export interface FeeStats {
+  /** Percentiles of recent Soroban inclusion fees, stroops. */
+  readonly p50: bigint
+  readonly p90: bigint
+  readonly p99: bigint
+}
+
+export class LedgerRpc extends Context.Service<LedgerRpc, {
+  readonly latestLedger: Effect.Effect<LatestLedger, LedgerUnavailable>
+  readonly feeStats: Effect.Effect<FeeStats, LedgerUnavailable>
+  /** `envelope` is base64 XDR. Auth entries in it are enforced; without any, they are recorded. */
+  readonly simulate: (envelope: string) => Effect.Effect<SimulationAnswer, LedgerUnavailable>
+  /** Sends once. A lost answer is an answer. `outerHash` is ours; another hash in the answer is not believed (Lost). */
+  readonly send: (envelope: string, outerHash: string) => Effect.Effect<SendAnswer>
+  /** Asks for a transaction by inner or outer hash, hex. */
+  readonly transaction: (hash: string) => Effect.Effect<TransactionAnswer, LedgerUnavailable>
+  /** Accounts as of one ledger; missing ones are absent from the map. At most 200. */
+  readonly accounts: (addresses: ReadonlyArray<string>) => Effect.Effect<
+    { readonly latestLedger: number; readonly accounts: ReadonlyMap<string, LedgerAccount> },
+    LedgerUnavailable
+  >
+  /** Whether the nonce of an address credential is spent and still live on the ledger. */
+  readonly nonceSpent: (address: string, nonce: bigint) => Effect.Effect<
+    { readonly latestLedger: number; readonly spent: boolean; readonly inLedger: Option.Option<number> },
+    LedgerUnavailable
+  >
+}>()("tollkeeper/ledger/LedgerRpc") {}

@@ -1,0 +1,221 @@
+// The LedgerRpc port over JSON-RPC. Here answers become believable: a hash in an answer is compared with the one asked for and
+// recomputed from the envelope that comes with it; a status is read before anything that might not decode; a result code
+// and the fee charged come from the result itself. An answer that contradicts itself is `LedgerUnavailable`, never a verdict.
+import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+import { type Duration, Effect, Layer, Option, Result } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { Base64 } from "effect/encoding"
+import { Crypto } from "../platform/Crypto.ts"
+import type { ExecutedTransaction } from "./Executed.ts"
+import { hashesOf, networkIdOf } from "./Envelope.ts"
+import { makeEndpoints } from "./JsonRpc.ts"
+import { type LedgerAccount, LedgerRpc, type SimulationAnswer } from "./LedgerRpc.ts"
+import { LedgerUnavailable } from "./LedgerUnavailable.ts"
+import * as Wire from "./LedgerWire.ts"
+import { readEvent } from "./TransferEvents.ts"
+
+export interface LedgerRpcOptions {
+  /** At least one; the first is preferred. */
+  readonly urls: ReadonlyArray<string>
+  readonly passphrase: string
+  readonly timeout: Duration.Duration
+}
+
+/** Longest excerpt of the host's own words that is kept. */
+const detailCharactersMax = 300
+
+const fromBase64 = (text: string): Uint8Array | undefined => Result.getOrUndefined(Base64.decode(text))
+
+/** `Error(Type, Code)` of a host error, and the first plain words of its event log. */
+export const readHostError = (error: string): { readonly code: string; readonly detail: string } => {
+  const code = /Error\([A-Za-z]+, #?[A-Za-z0-9]+\)/.exec(error)?.[0] ?? "Error(Unknown, Unknown)"
+  const said = /data:\[?"([^"]{1,200})"/.exec(error)?.[1] ?? ""
+  return { code, detail: said.slice(0, detailCharactersMax) }
+}
+
+const resultCodes: Readonly<Record<number, string>> = {
+  1: "txFeeBumpInnerSuccess", 0: "txSuccess", [-1]: "txFailed", [-2]: "txTooEarly", [-3]: "txTooLate", [-4]: "txMissingOperation",
+  [-5]: "txBadSeq", [-6]: "txBadAuth", [-7]: "txInsufficientBalance", [-8]: "txNoAccount", [-9]: "txInsufficientFee",
+  [-10]: "txBadAuthExtra", [-11]: "txInternalError", [-12]: "txNotSupported", [-13]: "txFeeBumpInnerFailed",
+  [-14]: "txBadSponsorship", [-15]: "txBadMinSeqAgeOrGap", [-16]: "txMalformed", [-17]: "txSorobanInvalid"
+}
+
+const decodeWith = <T>(codec: { readonly decode: (bytes: Uint8Array) => T }, text: string | null | undefined): T | undefined => {
+  const bytes = text === null || text === undefined ? undefined : fromBase64(text)
+  if (bytes === undefined) return undefined
+  try {
+    return codec.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+const codeOf = (result: xdr.TransactionResultWire | undefined): string => {
+  if (result === undefined) return "unknown"
+  const outer = resultCodes[result.result.code] ?? String(result.result.code)
+  const inner = "innerResultPair" in result.result ? resultCodes[result.result.innerResultPair.result.result.code] : undefined
+  return inner ?? outer
+}
+
+/** The contract events of a transaction's operations; None when its meta is of a kind we cannot read. */
+const transfersOf = (meta: xdr.TransactionMetaWire | undefined): ExecutedTransaction["transfers"] => {
+  if (meta === undefined) return Option.none()
+  const events = meta.v === 4 ? meta.v4.operations.flatMap((operation) => operation.events)
+    : meta.v === 3 ? meta.v3.sorobanMeta?.events ?? []
+    : undefined
+  if (events === undefined) return Option.none()
+  const read = events.map(readEvent)
+  if (read.some(({ _tag }) => _tag === "Unreadable")) return Option.none()
+  return Option.some(read.flatMap((event) => event._tag === "Moved" ? [event.transfer] : []))
+}
+
+const accountKey = (address: string): string =>
+  Base64.encode(xdr.LedgerKey.schema.encode({ type: 0, account: { accountId: { type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) } } } as never))
+
+const nonceKey = (address: string, nonce: bigint): string => {
+  const contract = StrKey.isValidContract(address)
+    ? { type: 1, contractId: StrKey.decodeContract(address) }
+    : { type: 0, accountId: { type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) } }
+  return Base64.encode(xdr.LedgerKey.schema.encode({
+    type: 6,
+    contractData: { contract, key: { type: 21, nonceKey: { nonce } }, durability: 0 }
+  } as never))
+}
+
+const readAccount = (data: xdr.LedgerEntryDataWire): LedgerAccount | undefined => {
+  if (data.type !== 0) return undefined
+  const { account } = data
+  const v1 = account.ext.v === 1 ? account.ext.v1 : undefined
+  const v2 = v1 !== undefined && v1.ext.v === 2 ? v1.ext.v2 : undefined
+  const v3 = v2 !== undefined && v2.ext.v === 3 ? v2.ext.v3 : undefined
+  return {
+    address: StrKey.encodeEd25519PublicKey((account.accountId as { readonly ed25519: Uint8Array }).ed25519),
+    balanceStroops: account.balance,
+    sequence: account.seqNum,
+    sequenceLedger: Option.fromUndefinedOr(v3?.seqLedger)
+  }
+}
+
+const make = Effect.fnUntraced(function*(options: LedgerRpcOptions) {
+  const crypto = yield* Crypto
+  const networkId = networkIdOf(crypto, options.passphrase)
+  const { ask, once } = yield* makeEndpoints(options)
+  const contradiction = (operation: string, message: string) => new LedgerUnavailable({ operation, message })
+
+  const simulate = Effect.fnUntraced(function*(envelope: string): Effect.fn.Return<SimulationAnswer, LedgerUnavailable> {
+    const answer = yield* ask("simulateTransaction", { transaction: envelope }, Wire.SimulateTransaction)
+    const { latestLedger } = answer
+    if (answer.error) return { _tag: "Refused", latestLedger, ...readHostError(answer.error) }
+    if (answer.restorePreamble) return { _tag: "RestoreWanted", latestLedger }
+    const sorobanDataXdr = answer.transactionData ? fromBase64(answer.transactionData) : undefined
+    if (sorobanDataXdr === undefined || !/^[0-9]{1,18}$/.test(answer.minResourceFee ?? "")) {
+      return yield* contradiction("simulateTransaction", "a success without resource data")
+    }
+    const bytes = (texts: ReadonlyArray<string> | null | undefined) => (texts ?? []).map(fromBase64)
+    const eventsXdr = bytes(answer.events)
+    const authXdr = bytes(answer.results?.[0]?.auth)
+    if (eventsXdr.includes(undefined) || authXdr.includes(undefined)) {
+      return yield* contradiction("simulateTransaction", "events or auth entries that are not base64")
+    }
+    return {
+      _tag: "Simulated",
+      latestLedger,
+      resourceFeeStroops: BigInt(answer.minResourceFee!),
+      sorobanDataXdr,
+      eventsXdr: eventsXdr as ReadonlyArray<Uint8Array>,
+      authXdr: authXdr as ReadonlyArray<Uint8Array>
+    }
+  })
+
+  const send = Effect.fnUntraced(function*(envelope: string, outerHash: string) {
+    const answer = yield* once("sendTransaction", { transaction: envelope }, Wire.SendTransaction)
+    if (answer.hash !== outerHash) return { _tag: "Lost", message: "the answer is about another transaction" } as const
+    switch (answer.status) {
+      case "PENDING":
+        return { _tag: "Pending" } as const
+      case "DUPLICATE":
+        return { _tag: "Duplicate" } as const
+      case "TRY_AGAIN_LATER":
+        return { _tag: "TryAgainLater" } as const
+      case "ERROR":
+        return { _tag: "Error", code: codeOf(decodeWith(xdr.TransactionResult.schema, answer.errorResultXdr)) } as const
+    }
+  }, Effect.catch((error) => Effect.succeed({ _tag: "Lost", message: error.message } as const)))
+
+  const transaction = Effect.fnUntraced(function*(hash: string) {
+    const answer = yield* ask("getTransaction", { hash }, Wire.GetTransaction)
+    const { latestLedger, oldestLedger } = answer
+    if (answer.status === "NOT_FOUND") return { _tag: "NotFound", latestLedger, oldestLedger } as const
+    const envelope = decodeWith(xdr.TransactionEnvelope.schema, answer.envelopeXdr)
+    const hashes = envelope === undefined ? undefined : hashesOf(crypto, networkId, envelope)
+    if (hashes === undefined || (hashes.innerHash !== hash && hashes.outerHash !== hash)) {
+      return yield* contradiction("getTransaction", "the answer is about another transaction")
+    }
+    const result = decodeWith(xdr.TransactionResult.schema, answer.resultXdr)
+    const succeeded = result !== undefined && (result.result.code === 0 || result.result.code === 1)
+    if (result === undefined || succeeded !== (answer.status === "SUCCESS") || answer.ledger === undefined) {
+      return yield* contradiction("getTransaction", "status and result contradict each other")
+    }
+    const executed: ExecutedTransaction = {
+      ledger: answer.ledger,
+      closedAtSeconds: Number(answer.createdAt ?? 0),
+      ...hashes,
+      feeChargedStroops: result.feeCharged,
+      succeeded,
+      transfers: transfersOf(decodeWith(xdr.TransactionMeta.schema, answer.resultMetaXdr))
+    }
+    return { _tag: "Included", executed, latestLedger } as const
+  })
+
+  const accounts = Effect.fnUntraced(function*(addresses: ReadonlyArray<string>) {
+    const answer = yield* ask("getLedgerEntries", { keys: addresses.map(accountKey) }, Wire.GetLedgerEntries)
+    const found = new Map<string, LedgerAccount>()
+    for (const entry of answer.entries ?? []) {
+      const data = decodeWith(xdr.LedgerEntryData.schema, entry.xdr)
+      const account = data === undefined ? undefined : readAccount(data)
+      if (account === undefined) return yield* contradiction("getLedgerEntries", "an entry that is no account")
+      found.set(account.address, account)
+    }
+    return { latestLedger: answer.latestLedger, accounts: found }
+  })
+
+  const nonceSpent = Effect.fnUntraced(function*(address: string, nonce: bigint) {
+    const answer = yield* ask("getLedgerEntries", { keys: [nonceKey(address, nonce)] }, Wire.GetLedgerEntries)
+    const [entry] = answer.entries ?? []
+    return { latestLedger: answer.latestLedger, spent: entry !== undefined, inLedger: Option.fromUndefinedOr(entry?.lastModifiedLedgerSeq) }
+  })
+
+  const toStroops = (text: string): bigint => /^[0-9]{1,15}$/.test(text) ? BigInt(text) : 0n
+
+  return LedgerRpc.of({
+    latestLedger: Effect.map(ask("getLatestLedger", undefined, Wire.GetLatestLedger), (answer) => ({
+      sequence: answer.sequence,
+      closedAtSeconds: Number(answer.closeTime ?? 0),
+      protocolVersion: answer.protocolVersion
+    })),
+    feeStats: Effect.map(ask("getFeeStats", undefined, Wire.GetFeeStats), ({ sorobanInclusionFee: fee }) => ({
+      p50: toStroops(fee.p50),
+      p90: toStroops(fee.p90),
+      p99: toStroops(fee.p99)
+    })),
+    simulate,
+    send,
+    transaction,
+    accounts,
+    nonceSpent
+  })
+})
+
+/** The port over the given endpoints, by the runtime's own fetch. */
+export const layer = (options: LedgerRpcOptions): Layer.Layer<LedgerRpc, never, Crypto> =>
+  Layer.effect(LedgerRpc, make(options)).pipe(Layer.provide(FetchHttpClient.layer))
+
+/** Asks each endpoint for its network and says which do not serve this one (decisions 2: checked at startup). */
+export const checkEndpoints = Effect.fn("LedgerRpc.checkEndpoints")(function*(options: LedgerRpcOptions) {
+  const { at } = yield* makeEndpoints(options)
+  return yield* Effect.forEach(options.urls, (url, index) =>
+    at(url, "getNetwork", undefined, Wire.GetNetwork).pipe(
+      Effect.map(({ passphrase }) => ({ endpoint: index, state: passphrase === options.passphrase ? "right" : "wrong network" } as const)),
+      Effect.catch((error) => Effect.succeed({ endpoint: index, state: "unreachable", message: error.message } as const))
+    ), { concurrency: "unbounded" })
+}, Effect.provide(FetchHttpClient.layer))
