@@ -1,0 +1,91 @@
+// The embedded ledger over HTTP, as one function from a web-standard request to a response: JSON-RPC at `/` and `/rpc`, the
+// friendbot, and Horizon's ledgers. Open to every origin, as public RPC nodes are. Nothing is answered 500 for what a client
+// sends.
+import { Effect } from "effect"
+import { horizonLedgers } from "./node/horizon.ts"
+import type { LocalLedger } from "./LocalLedger.ts"
+import { errorResponse, type RpcResponse } from "./rpc/jsonRpc.ts"
+import { RpcCode } from "./rpc/RpcError.ts"
+
+/** A request body may have this many bytes. */
+export const BODY_BYTES_MAX = 512 * 1_024
+/** Requests in one batch. */
+const BATCH_MAX = 50
+
+const cors = {
+  "access-control-allow-origin": "*",
+  "access-control-allow-methods": "GET, POST, OPTIONS",
+  "access-control-allow-headers": "*",
+  "access-control-max-age": "86400"
+}
+
+const json = (body: unknown, status = 200): Response =>
+  new Response(JSON.stringify(body), { status, headers: { "content-type": "application/json; charset=utf-8", ...cors } })
+
+const problem = (status: number, title: string, detail: string): Response => json({ type: "about:blank", title, status, detail }, status)
+
+const readJson = (request: Request): Effect.Effect<unknown, "too long" | "not JSON"> =>
+  Effect.promise(() => request.text()).pipe(
+    Effect.flatMap((text) =>
+      text.length > BODY_BYTES_MAX
+        ? Effect.fail("too long" as const)
+        : Effect.try({ try: () => JSON.parse(text) as unknown, catch: () => "not JSON" as const })
+    )
+  )
+
+const rpc = Effect.fnUntraced(function*(ledger: LocalLedger["Service"], request: Request) {
+  const body = yield* readJson(request)
+  if (!Array.isArray(body)) return json(yield* ledger.rpc(body))
+  if (body.length === 0 || body.length > BATCH_MAX) return json(errorResponse(null, RpcCode.invalidRequest, "invalid request"))
+  const answers: Array<RpcResponse> = []
+  for (const one of body) answers.push(yield* ledger.rpc(one))
+  return json(answers)
+}, (effect) =>
+  effect.pipe(
+    Effect.catch((error) =>
+      Effect.succeed(
+        error === "too long"
+          ? problem(413, "Payload Too Large", `at most ${BODY_BYTES_MAX} bytes`)
+          : error === "not JSON"
+          ? json(errorResponse(null, RpcCode.parseError, "parse error"))
+          : new Response(null, { status: error.status, headers: cors })
+      )
+    )
+  ))
+
+/** A decimal amount with up to seven digits behind the point, in units of 10^-7. */
+const unitsOf = (text: string): bigint | undefined => {
+  const match = /^([0-9]{1,12})(?:\.([0-9]{1,7}))?$/.exec(text)
+  return match === null ? undefined : BigInt(match[1]! + (match[2] ?? "").padEnd(7, "0"))
+}
+
+const friendbot = Effect.fnUntraced(function*(ledger: LocalLedger["Service"], url: URL) {
+  const address = url.searchParams.get("addr") ?? ""
+  const wanted = url.searchParams.get("usdc")
+  const usdcUnits = wanted === null ? undefined : unitsOf(wanted)
+  if (wanted !== null && usdcUnits === undefined) return problem(400, "Bad Request", "usdc is a decimal number with at most 7 digits behind the point")
+  const funded = yield* ledger.fund(address, usdcUnits === undefined ? {} : { usdcUnits })
+  if (funded === undefined) return problem(400, "Bad Request", "addr is not an account this friendbot can fund, or the amount is too large")
+  const { hash, ledger: sequence } = funded
+  return json({ id: hash, hash, successful: true, ledger: sequence, _links: { transaction: { href: `${url.origin}/transactions/${hash}` } } })
+})
+
+/** Answers one request. */
+export const handle = Effect.fnUntraced(function*(ledger: LocalLedger["Service"], request: Request) {
+  const url = new URL(request.url)
+  const { method } = request
+  if (method === "OPTIONS") return new Response(null, { status: 204, headers: cors })
+  switch (url.pathname.replace(/\/+$/, "") || "/") {
+    case "/":
+    case "/rpc":
+      return method === "POST" ? yield* rpc(ledger, request) : problem(405, "Method Not Allowed", "this is a Stellar RPC: POST JSON-RPC 2.0")
+    case "/friendbot":
+      return method === "GET" || method === "POST" ? yield* friendbot(ledger, url) : problem(405, "Method Not Allowed", "GET or POST")
+    case "/ledgers": {
+      const ledgers = method === "GET" ? horizonLedgers(ledger.ledger, url) : undefined
+      return ledgers === undefined ? problem(400, "Bad Request", "limit is 1 to 200, order is asc or desc") : json(ledgers)
+    }
+    default:
+      return problem(404, "Not Found", "there are /, /rpc, /friendbot and /ledgers")
+  }
+})

@@ -1,0 +1,54 @@
+// Faults to order, for tests and for anybody who wants to see a client cope: transactions that are dropped, delayed or
+// refused, answers that fail, come late, come old, come wrong or are lost after the work was done. A fault decides from
+// what it sees; the ledger asks it at each point. `noFaults` is the quiet network.
+import type { Frame } from "../transaction/Frame.ts"
+import type { TxErrorCode } from "../transaction/Wire.ts"
+
+export type RpcFault =
+  /** A JSON-RPC error in place of the answer. */
+  | { readonly kind: "error"; readonly code: number; readonly message: string }
+  /** An HTTP status without a JSON-RPC body. */
+  | { readonly kind: "status"; readonly status: number }
+  /** The work is done and its answer replaced by an HTTP 504. */
+  | { readonly kind: "lost" }
+  /** The answer comes after a while. */
+  | { readonly kind: "late"; readonly millis: number }
+  /** No answer at all; the connection stays open until the client gives up. */
+  | { readonly kind: "silent" }
+  /** The answer of a node that is some ledgers behind. */
+  | { readonly kind: "stale"; readonly ledgers: number }
+  /** The true answer, changed. */
+  | { readonly kind: "wrong"; readonly change: (result: unknown) => unknown }
+
+export interface Faults {
+  /** The status of a sent transaction instead of the true one: come again, or a result code. It is not queued. */
+  readonly onSend: (frame: Frame) => "TRY_AGAIN_LATER" | TxErrorCode | undefined
+  /** True keeps a queued transaction out of the ledger being closed; for ever true, it ages out of the queue. */
+  readonly drops: (frame: Frame) => boolean
+  /** Ledgers a queued transaction is held back. */
+  readonly delayLedgers: (frame: Frame) => number
+  readonly onRpc: (method: string, params: unknown) => RpcFault | undefined
+}
+
+export const noFaults: Faults = {
+  onSend: () => undefined,
+  drops: () => false,
+  delayLedgers: () => 0,
+  onRpc: () => undefined
+}
+
+/** Several faults at once; of those that answer, the first decides. */
+export const combineFaults = (all: ReadonlyArray<Partial<Faults>>): Faults => ({
+  onSend: (frame) => first(all, (faults) => faults.onSend?.(frame)),
+  drops: (frame) => all.some((faults) => faults.drops?.(frame) === true),
+  delayLedgers: (frame) => Math.max(0, ...all.map((faults) => faults.delayLedgers?.(frame) ?? 0)),
+  onRpc: (method, params) => first(all, (faults) => faults.onRpc?.(method, params))
+})
+
+const first = <A, B>(all: ReadonlyArray<A>, ask: (one: A) => B | undefined): B | undefined => {
+  for (const one of all) {
+    const answer = ask(one)
+    if (answer !== undefined) return answer
+  }
+  return undefined
+}

@@ -1,0 +1,43 @@
+// Ledger headers of the embedded ledger: a true chain of hashes over what this ledger knows. What it has no use for (the
+// bucket list, consensus values) is zero, so a header decodes everywhere and proves order and content, nothing more. Headers
+// are made when asked for; the history keeps only what they are made of.
+import type { EngineCrypto } from "../engine/HostTypes.ts"
+import type { NetworkSettings } from "../engine/NetworkSettings.ts"
+import type { LedgerHeader } from "../transaction/Wire.ts"
+import { codecs } from "../transaction/Wire.ts"
+import type { LedgerRecord } from "./History.ts"
+
+export const ZERO_HASH = new Uint8Array(32)
+/** All the native stroops there are, as on the public network after 2019. */
+export const TOTAL_STROOPS = 50_001_806_812_0000000n
+
+/** What a header is made of: a ledger without its own hash and transactions. */
+export type HeaderParts = Omit<LedgerRecord, "hash" | "transactions">
+
+export const headerOf = (settings: NetworkSettings, parts: HeaderParts): LedgerHeader => ({
+  ledgerVersion: settings.protocolVersion,
+  previousLedgerHash: parts.previousHash,
+  scpValue: { txSetHash: parts.transactionSetHash, closeTime: parts.closeTime, upgrades: [], ext: { v: 0 } },
+  txSetResultHash: parts.resultHash,
+  bucketListHash: ZERO_HASH,
+  ledgerSeq: parts.sequence,
+  totalCoins: TOTAL_STROOPS,
+  feePool: parts.feePoolStroops,
+  inflationSeq: 0,
+  idPool: 0n,
+  baseFee: Number(settings.baseFeeStroops),
+  baseReserve: Number(settings.baseReserveStroops),
+  maxTxSetSize: 1_000,
+  skipList: [ZERO_HASH, ZERO_HASH, ZERO_HASH, ZERO_HASH],
+  ext: { v: 0 }
+})
+
+export const headerBytes = (settings: NetworkSettings, parts: HeaderParts): Uint8Array => codecs.LedgerHeader.encode(headerOf(settings, parts))
+
+/** A ledger with its hash. */
+export const seal = (
+  crypto: EngineCrypto,
+  settings: NetworkSettings,
+  parts: HeaderParts,
+  transactions: LedgerRecord["transactions"]
+): LedgerRecord => ({ ...parts, transactions, hash: crypto.sha256(headerBytes(settings, parts)) })

@@ -1,0 +1,272 @@
+// The ledger as one synchronous machine: entries, history, queue and the closing of ledgers. Time is given, never asked for.
+// A close is computed on an overlay (`prepareClose`) and takes effect only with `publish`, so that the owner can write it
+// to disk in between; what arrives meanwhile is judged against the old ledger, as on a network. Close times never go back.
+import type { ContractRuntime, EngineCrypto } from "../engine/HostTypes.ts"
+import type { NetworkSettings } from "../engine/NetworkSettings.ts"
+import type { Store } from "../engine/Store.ts"
+import { type DiagnosticEvent, type LedgerEntry, type TransactionEnvelope, codec } from "../engine/Xdr.ts"
+import type { KeyString } from "../engine/LedgerKeys.ts"
+import { availableBalance } from "../transaction/Accounts.ts"
+import { type Applying, chargeFee, prepare, refund, runOrInternalError } from "../transaction/applyTransaction.ts"
+import type { LedgerContext } from "../transaction/Context.ts"
+import { type Frame, frameOf } from "../transaction/Frame.ts"
+import { errorResult, readAccount, resultOf, validate } from "../transaction/validate.ts"
+import { codecs, type TransactionResult, TxCode } from "../transaction/Wire.ts"
+import { changesBytes } from "./changesBytes.ts"
+import { type Faults, noFaults } from "./Faults.ts"
+import { seal, ZERO_HASH } from "./Header.ts"
+import { History, type LedgerRecord, type Retention, type TransactionRecord } from "./History.ts"
+import { Queue } from "./Queue.ts"
+import { toHex } from "./text.ts"
+
+export interface LedgerOptions {
+  readonly crypto: EngineCrypto
+  /** SHA-256 of the network's passphrase. */
+  readonly networkId: Uint8Array
+  readonly settings: NetworkSettings
+  readonly retention: Retention
+  /** Transactions in one ledger at most; the lowest bids wait. */
+  readonly transactionsPerLedgerMax: number
+  /** Expected seconds between two ledgers, for the time bounds of what is queued; 0 when closed by hand. */
+  readonly closeIntervalSeconds: number
+  readonly contracts?: ContractRuntime
+}
+
+/** What is left after a restart: the last ledger, with its state and the history before it. */
+export interface LedgerState {
+  readonly store: Store
+  /** Oldest first, without gaps; at least one. */
+  readonly ledgers: ReadonlyArray<LedgerRecord>
+}
+
+export type SendStatus = "PENDING" | "DUPLICATE" | "TRY_AGAIN_LATER" | "ERROR"
+
+export interface SendAnswer {
+  readonly status: SendStatus
+  readonly hash: string
+  readonly error?: TransactionResult
+  readonly diagnostics?: ReadonlyArray<DiagnosticEvent>
+}
+
+export interface ClosedLedger {
+  readonly record: LedgerRecord
+  /** Changed entries; undefined means deleted. */
+  readonly changes: ReadonlyArray<{ readonly key: KeyString; readonly before: LedgerEntry | undefined; readonly after: LedgerEntry | undefined }>
+  readonly frames: ReadonlyArray<Frame>
+  readonly commit: () => void
+  /** True for a ledger that served only its own purpose (the friendbot's), and leaves the queue as it was. */
+  readonly isAside: boolean
+}
+
+/** Ledgers whose state can still be looked at, for answers of a node that lags. */
+const PAST_LEDGERS = 64
+
+export class Ledger {
+  readonly options: LedgerOptions
+  readonly store: Store
+  readonly history: History
+  readonly queue = new Queue()
+  faults: Faults = noFaults
+  readonly #past: Array<ClosedLedger> = []
+  readonly #heldUntil = new Map<string, number>()
+
+  constructor(options: LedgerOptions, state: LedgerState) {
+    this.options = options
+    this.store = state.store
+    this.history = new History(options.retention)
+    for (const ledger of state.ledgers) this.history.add(ledger)
+  }
+
+  get latest(): LedgerRecord {
+    return this.history.latest
+  }
+
+  /** The ledger that transactions are judged for (the next one) or applied in. */
+  context(ledgerSeq: number, closeTime: bigint): LedgerContext {
+    const { crypto, networkId, settings, contracts } = this.options
+    return {
+      crypto, networkId, settings, ledgerSeq, closeTime, classicEvents: true, sorobanMetaFees: true,
+      ...(contracts === undefined ? {} : { contracts })
+    }
+  }
+
+  frame(envelope: TransactionEnvelope, bytes?: Uint8Array): Frame | undefined {
+    return frameOf(this.options.crypto, this.options.networkId, envelope, bytes)
+  }
+
+  /** The state as of a ledger that closed recently; undefined when it is too long ago. */
+  storeAsOf(sequence: number): Store | undefined {
+    const back = this.latest.sequence - sequence
+    if (back <= 0) return this.store
+    if (back > this.#past.length) return undefined
+    const view = this.store.child()
+    for (const { changes } of this.#past.slice(-back).reverse()) {
+      for (const { key, before } of changes) {
+        if (before === undefined) view.delete(key)
+        else view.set(key, before)
+      }
+    }
+    return view
+  }
+
+  /** Judges an envelope and lets it wait for the next ledger. `now` in seconds. */
+  send(envelope: TransactionEnvelope, bytes: Uint8Array, now: bigint): SendAnswer {
+    const frame = this.frame(envelope, bytes)
+    if (frame === undefined) return { status: "ERROR", hash: this.#looseHash(envelope), error: errorResult(TxCode.malformed) }
+    const hash = toHex(frame.hash)
+    const injected = this.faults.onSend(frame)
+    if (injected === "TRY_AGAIN_LATER") return { status: injected, hash }
+    if (injected !== undefined) return { status: "ERROR", hash, error: errorResult(injected) }
+    const admission = this.queue.admit(frame)
+    switch (admission.is) {
+      case "duplicate":
+        return { status: "DUPLICATE", hash }
+      case "tryAgainLater":
+        return { status: "TRY_AGAIN_LATER", hash }
+      case "badSequence":
+        return { status: "ERROR", hash, error: resultOf(frame, 0n, TxCode.badSeq, []) }
+      case "feeTooLow":
+        return { status: "ERROR", hash, error: errorResult(TxCode.insufficientFee, admission.leastFeeStroops) }
+      case "open":
+        return this.#judge(frame, hash, admission.payerBusyStroops, now)
+    }
+  }
+
+  #judge(frame: Frame, hash: string, payerBusyStroops: bigint, now: bigint): SendAnswer {
+    const { closeTime, sequence } = this.latest
+    const drift = now > closeTime ? now - closeTime : 0n
+    const ledger = this.context(sequence + 1, closeTime)
+    const { error, diagnostics } = validate(frame, ledger, this.store, drift + 2n * BigInt(this.options.closeIntervalSeconds))
+    if (error !== undefined) return { status: "ERROR", hash, error, diagnostics }
+    const payer = readAccount(this.store, frame.feeSource)!
+    if (availableBalance(payer, ledger.settings.baseReserveStroops) - frame.fullFeeStroops < payerBusyStroops) {
+      const charged = frame.resourceFeeStroops + ledger.settings.baseFeeStroops * BigInt(frame.feeOperations)
+      return { status: "ERROR", hash, error: errorResult(TxCode.insufficientBalance, charged) }
+    }
+    this.queue.add(frame)
+    const delay = this.faults.delayLedgers(frame)
+    if (delay > 0) this.#heldUntil.set(frame.fullHash, sequence + delay)
+    return { status: "PENDING", hash }
+  }
+
+  #looseHash(envelope: TransactionEnvelope): string {
+    const { crypto, networkId } = this.options
+    if (envelope.type === 0) return toHex(crypto.sha256(codecs.TransactionEnvelope.encode(envelope)))
+    const taggedTransaction = envelope.type === 5 ? { type: 5 as const, feeBump: envelope.feeBump.tx } : { type: 2 as const, tx: envelope.v1.tx }
+    return toHex(crypto.sha256(codec.TransactionSignaturePayload.encode({ networkId, taggedTransaction })))
+  }
+
+  /** Computes the next ledger from what waits. Nothing changes before `publish`. */
+  prepareClose(now: bigint): ClosedLedger {
+    const closeTime = now > this.latest.closeTime ? now : this.latest.closeTime
+    const ledger = this.context(this.latest.sequence + 1, closeTime)
+    const { frames, baseFee } = this.#select(ledger)
+    return this.#close(ledger, frames, baseFee, false, () => undefined)
+  }
+
+  /** A ledger with one transaction of the house and edits to the state beside it; the queue stays as it is. */
+  prepareAside(now: bigint, frames: ReadonlyArray<Frame>, edit: (store: Store, ledgerSeq: number) => void): ClosedLedger {
+    const closeTime = now > this.latest.closeTime ? now : this.latest.closeTime
+    const { baseFeeStroops } = this.options.settings
+    return this.#close(this.context(this.latest.sequence + 1, closeTime), frames, baseFeeStroops, true, edit)
+  }
+
+  /**
+   * What goes into the next ledger: valid now, not held back, the best bids first; what became invalid is dropped. When
+   * there is no room for all, everybody pays what the least of the included bid, otherwise the base fee.
+   */
+  #select(ledger: LedgerContext): { readonly frames: ReadonlyArray<Frame>; readonly baseFee: bigint } {
+    const selected: Array<Frame> = []
+    let isFull = false
+    for (const frame of this.queue.candidates()) {
+      if ((this.#heldUntil.get(frame.fullHash) ?? 0) >= ledger.ledgerSeq || this.faults.drops(frame)) continue
+      if (selected.length >= this.options.transactionsPerLedgerMax) {
+        isFull = true
+        break
+      }
+      if (validate(frame, ledger, this.store, 0n).error === undefined) selected.push(frame)
+      else this.queue.ban(frame)
+    }
+    const frames = [...selected.filter(({ isSoroban }) => !isSoroban), ...selected.filter(({ isSoroban }) => isSoroban)]
+    const last = selected.at(-1)
+    const surge = isFull && last !== undefined ? last.inclusionFeeStroops / BigInt(last.feeOperations) : 0n
+    const { baseFeeStroops } = this.options.settings
+    return { frames, baseFee: surge > baseFeeStroops ? surge : baseFeeStroops }
+  }
+
+  #close(
+    ledger: LedgerContext,
+    frames: ReadonlyArray<Frame>,
+    baseFee: bigint,
+    isAside: boolean,
+    edit: (store: Store, ledgerSeq: number) => void
+  ): ClosedLedger {
+    const store = this.store.child()
+    const applying = frames.map((frame) => chargeFee(frame, ledger, store, baseFee))
+    const runAll = (some: ReadonlyArray<Applying>): void => {
+      for (const one of some) prepare(one, ledger, store)
+      for (const one of some) runOrInternalError(one, ledger, store)
+    }
+    for (const one of applying) if (!one.frame.isSoroban) runAll([one])
+    runAll(applying.filter(({ frame }) => frame.isSoroban))
+    let feePool = this.latest.feePoolStroops
+    const transactions = applying.map((one, i): TransactionRecord => {
+      const { frame } = one
+      const applied = refund(one, ledger, store)
+      feePool += applied.result.feeCharged
+      return {
+        hash: toHex(frame.hash),
+        innerHash: toHex(frame.innerHash),
+        envelope: frame.bytes,
+        result: codecs.TransactionResult.encode(applied.result),
+        meta: codecs.TransactionMeta.encode(applied.meta),
+        feeChanges: changesBytes(applied.feeChanges),
+        refundChanges: changesBytes(applied.refundChanges),
+        succeeded: applied.succeeded,
+        isFeeBump: frame.isFeeBump,
+        isSoroban: frame.isSoroban,
+        order: i + 1,
+        ledger: ledger.ledgerSeq,
+        closeTime: ledger.closeTime,
+        inclusionFeeStroops: baseFee
+      }
+    })
+    edit(store, ledger.ledgerSeq)
+    const sha = this.options.crypto.sha256
+    const hashAll = (parts: ReadonlyArray<Uint8Array>): Uint8Array => parts.length === 0 ? ZERO_HASH : sha(concat(parts))
+    const parts = {
+      sequence: ledger.ledgerSeq,
+      closeTime: ledger.closeTime,
+      previousHash: this.latest.hash,
+      transactionSetHash: hashAll(transactions.map(({ envelope }) => envelope)),
+      resultHash: hashAll(transactions.map(({ result }) => result)),
+      feePoolStroops: feePool
+    }
+    const record = seal(this.options.crypto, ledger.settings, parts, transactions)
+    const changes = [...store.changes()].filter(({ before, after }) => before !== after)
+    return { record, changes, frames, commit: () => store.commit(), isAside }
+  }
+
+  /** Makes a computed ledger the latest one. It must follow the ledger it was computed on. */
+  publish(closed: ClosedLedger): void {
+    if (closed.record.sequence !== this.latest.sequence + 1) throw new Error("a ledger was published out of turn")
+    closed.commit()
+    this.history.add(closed.record)
+    this.#past.push(closed)
+    if (this.#past.length > PAST_LEDGERS) this.#past.shift()
+    if (closed.isAside) return
+    this.queue.ledgerClosed(closed.frames)
+    for (const [hash, until] of this.#heldUntil) if (until < closed.record.sequence) this.#heldUntil.delete(hash)
+  }
+
+}
+
+const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const all = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
+  }
+  return all
+}

@@ -1,0 +1,149 @@
+// The waiting line for the next ledger, with the network's own rules: one transaction per sequence account, a fee bump may
+// replace it for ten times its inclusion fee, and what has waited for four ledgers is dropped and its envelope refused for
+// ten. An account that merely pays for somebody counts as busy for the other kind of transaction (classic or contract), as
+// on the network. Nothing here looks at time.
+import { latin1, type PublicKey } from "../engine/Xdr.ts"
+import type { Frame } from "../transaction/Frame.ts"
+
+/** Ledgers a transaction may wait before it is dropped. */
+export const PENDING_LEDGERS_MAX = 4
+/** Ledgers for which a dropped envelope is refused. */
+export const BAN_LEDGERS = 10
+/** How much more a replacement must bid. */
+export const REPLACEMENT_FACTOR = 10n
+/** Transactions waiting at most; more are asked to come again. */
+export const QUEUE_MAX = 5_000
+
+interface Waiting {
+  readonly frame: Frame
+  readonly arrival: number
+  age: number
+}
+
+/** What the queue says before the transaction itself is judged. */
+export type Admission =
+  | { readonly is: "duplicate" | "tryAgainLater" | "badSequence" }
+  | { readonly is: "feeTooLow"; readonly leastFeeStroops: bigint }
+  /** May be judged; `payerBusyStroops` is what the fee source has promised already, apart from what this one replaces. */
+  | { readonly is: "open"; readonly payerBusyStroops: bigint }
+
+const name = (id: PublicKey): string => latin1(id.ed25519)
+
+/** What an account has to do with waiting transactions, as source or as payer. */
+interface Role {
+  promisedStroops: bigint
+  classic: number
+  soroban: number
+}
+
+export class Queue {
+  readonly #waiting = new Map<string, Waiting>()
+  readonly #roles = new Map<string, Role>()
+  #bans: Array<Set<string>> = [new Set()]
+  #arrivals = 0
+
+  get size(): number {
+    return this.#waiting.size
+  }
+
+  admit(frame: Frame): Admission {
+    if (this.isBanned(frame)) return { is: "tryAgainLater" }
+    const current = this.#waiting.get(name(frame.source))?.frame
+    if (this.#isBusyElsewhere(frame)) return { is: "tryAgainLater" }
+    if (current === undefined) {
+      return this.#waiting.size >= QUEUE_MAX ? { is: "tryAgainLater" } : { is: "open", payerBusyStroops: this.#promised(frame.feeSource) }
+    }
+    if (isDuplicate(current, frame)) return { is: "duplicate" }
+    if (frame.tx.seqNum < current.tx.seqNum) return { is: "badSequence" }
+    if (!frame.isFeeBump || frame.tx.seqNum !== current.tx.seqNum) return { is: "tryAgainLater" }
+    const leastFeeStroops = leastReplacementFee(current, frame)
+    if (frame.fullFeeStroops < leastFeeStroops) return { is: "feeTooLow", leastFeeStroops }
+    const freed = name(current.feeSource) === name(frame.feeSource) ? current.fullFeeStroops : 0n
+    return { is: "open", payerBusyStroops: this.#promised(frame.feeSource) - freed }
+  }
+
+  /** Adds a judged transaction, in place of the one it replaces. */
+  add(frame: Frame): void {
+    const before = this.#waiting.get(name(frame.source))
+    this.#remove(name(frame.source))
+    this.#waiting.set(name(frame.source), { frame, arrival: this.#arrivals++, age: before?.age ?? 0 })
+    this.#count(frame, 1)
+  }
+
+  #remove(source: string): void {
+    const waiting = this.#waiting.get(source)
+    if (waiting === undefined) return
+    this.#waiting.delete(source)
+    this.#count(waiting.frame, -1)
+  }
+
+  #count(frame: Frame, by: 1 | -1): void {
+    for (const account of new Set([name(frame.source), name(frame.feeSource)])) {
+      const role = this.#roles.get(account) ?? { promisedStroops: 0n, classic: 0, soroban: 0 }
+      role[frame.isSoroban ? "soroban" : "classic"] += by
+      if (account === name(frame.feeSource)) role.promisedStroops += BigInt(by) * frame.fullFeeStroops
+      if (role.classic + role.soroban === 0) this.#roles.delete(account)
+      else this.#roles.set(account, role)
+    }
+  }
+
+  /** Refuses the envelope from now on and drops it when it waits. */
+  ban(frame: Frame): void {
+    this.#bans[0]!.add(frame.fullHash)
+    if (this.#waiting.get(name(frame.source))?.frame.fullHash === frame.fullHash) this.#remove(name(frame.source))
+  }
+
+  isBanned(frame: Frame): boolean {
+    return this.#bans.some((hashes) => hashes.has(frame.fullHash))
+  }
+
+  /** Everything that waits, the highest bid per operation first, then the earliest. */
+  candidates(): ReadonlyArray<Frame> {
+    return [...this.#waiting.values()].sort((a, b) => compareBids(b.frame, a.frame) || a.arrival - b.arrival).map(({ frame }) => frame)
+  }
+
+  has(frame: Frame): boolean {
+    return this.#waiting.get(name(frame.source))?.frame.fullHash === frame.fullHash
+  }
+
+  /** After a ledger: what it took leaves, what it made impossible too, and everything else grows older. */
+  ledgerClosed(applied: ReadonlyArray<Frame>): void {
+    for (const frame of applied) {
+      const waiting = this.#waiting.get(name(frame.source))
+      if (waiting !== undefined && waiting.frame.tx.seqNum <= frame.tx.seqNum) this.#remove(name(frame.source))
+    }
+    this.#bans = [new Set<string>(), ...this.#bans].slice(0, BAN_LEDGERS)
+    for (const [source, waiting] of this.#waiting) {
+      waiting.age++
+      if (waiting.age < PENDING_LEDGERS_MAX) continue
+      this.#bans[0]!.add(waiting.frame.fullHash)
+      this.#remove(source)
+    }
+  }
+
+  #promised(payer: PublicKey): bigint {
+    return this.#roles.get(name(payer))?.promisedStroops ?? 0n
+  }
+
+  /** The network keeps two queues and takes no source that is in the other one, as source or as payer. */
+  #isBusyElsewhere(frame: Frame): boolean {
+    const role = this.#roles.get(name(frame.source))
+    return role !== undefined && role[frame.isSoroban ? "classic" : "soroban"] > 0
+  }
+}
+
+const isDuplicate = (old: Frame, frame: Frame): boolean =>
+  old.isFeeBump === frame.isFeeBump ? old.fullHash === frame.fullHash : old.isFeeBump && old.innerFullHash === frame.fullHash
+
+/** The least full fee by which `frame` may replace `old`. */
+const leastReplacementFee = (old: Frame, frame: Frame): bigint => {
+  const bid = old.inclusionFeeStroops * BigInt(frame.feeOperations) * REPLACEMENT_FACTOR
+  const per = BigInt(old.feeOperations)
+  return (bid + per - 1n) / per + frame.resourceFeeStroops
+}
+
+/** By inclusion fee per operation. */
+export const compareBids = (a: Frame, b: Frame): number => {
+  const difference = a.inclusionFeeStroops * BigInt(b.feeOperations) - b.inclusionFeeStroops * BigInt(a.feeOperations)
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0
+}

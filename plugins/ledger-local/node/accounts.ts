@@ -1,0 +1,47 @@
+// The local ledger's own accounts. Their keys follow from a word, so everybody has them and nobody should trust them: they
+// hold nothing anywhere but here. The USDC issuer is the test network's own account, whose key is not ours; on this ledger it
+// has a second signer, the local USDC administrator.
+import { StrKey } from "@stellar/stellar-sdk/base"
+import type { EngineCrypto } from "../engine/HostTypes.ts"
+import { accountOfStrKey, type Asset, type PublicKey, publicKey } from "../engine/Xdr.ts"
+
+export interface LocalAccount {
+  readonly name: string
+  readonly seed: Uint8Array
+  readonly id: PublicKey
+  /** `G…` */
+  readonly address: string
+  /** `S…` */
+  readonly secret: string
+}
+
+const utf8 = new TextEncoder()
+
+const ofSeed = (crypto: EngineCrypto, name: string, seed: Uint8Array): LocalAccount => {
+  const key = crypto.ed25519PublicKey(seed)
+  return { name, seed, id: publicKey(key), address: StrKey.encodeEd25519PublicKey(key), secret: StrKey.encodeEd25519SecretSeed(seed) }
+}
+
+/** The account of a word, such as `buyer`. */
+export const localAccount = (crypto: EngineCrypto, name: string): LocalAccount =>
+  ofSeed(crypto, name, crypto.sha256(utf8.encode(`tollkeeper local ledger account: ${name}`)))
+
+/** The account that a network's passphrase implies and that holds everything at its genesis. */
+export const rootAccount = (crypto: EngineCrypto, networkId: Uint8Array): LocalAccount => ofSeed(crypto, "root", networkId)
+
+export const friendbotAccount = (crypto: EngineCrypto): LocalAccount => localAccount(crypto, "friendbot")
+/** May sign for the USDC issuer on this ledger. */
+export const usdcAdminAccount = (crypto: EngineCrypto): LocalAccount => localAccount(crypto, "usdc administrator")
+
+/** Issuer of USDC on the test network. */
+export const USDC_ISSUER = "GBBD47IF6LWK7P7MDEVSCWR7DPUWV3NY3DTQEVFL4NAT4AQH3ZLLFLA5"
+/** Its contract on the test network; the same here, because it follows from passphrase, code and issuer. */
+export const USDC_CONTRACT = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
+/** The contract of native XLM on the test network, and here. */
+export const NATIVE_CONTRACT = "CDLZFC3SYJYDZT7K67VZ75HPJVIEUVNIXF47ZG2FB2RMQQVU2HHGCYSC"
+
+export const usdcIssuerId: PublicKey = accountOfStrKey(USDC_ISSUER)
+export const usdc: Asset = { type: 1, alphaNum4: { assetCode: utf8.encode("USDC"), issuer: usdcIssuerId } }
+
+/** Names of the accounts that `--seed-accounts` funds, for demonstrations and tests. */
+export const demoNames = ["buyer", "seller", "agent", "merchant"] as const

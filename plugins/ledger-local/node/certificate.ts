@@ -1,0 +1,55 @@
+// The self-signed certificate of the HTTPS listener: for this machine and for the test network's Horizon, whose name official
+// clients have built in. Made once, kept in the state folder for ten years; clients trust it by its file
+// (`NODE_EXTRA_CA_CERTS`). The library is loaded only when there is something to make.
+import { Clock, Effect, FileSystem, Path } from "effect"
+
+export interface Certificate {
+  readonly key: string
+  readonly cert: string
+  /** The file that a client must trust. */
+  readonly file: string
+}
+
+const YEARS_MILLIS = 10 * 365 * 24 * 3_600 * 1_000
+const HOUR_MILLIS = 3_600 * 1_000
+const names = ["localhost", "horizon-testnet.stellar.org", "soroban-testnet.stellar.org"]
+
+const generate = Effect.fnUntraced(function*() {
+  const now = yield* Clock.currentTimeMillis
+  return yield* Effect.promise(async () => {
+    const selfsigned = await import("selfsigned")
+    return selfsigned.generate([{ name: "commonName", value: "Tollkeeper local ledger" }], {
+      keyType: "ec",
+      curve: "P-256",
+      algorithm: "sha256",
+      notBeforeDate: new Date(now - HOUR_MILLIS),
+      notAfterDate: new Date(now + YEARS_MILLIS),
+      extensions: [
+        { name: "basicConstraints", cA: true, critical: true },
+        { name: "keyUsage", digitalSignature: true, keyCertSign: true, critical: true },
+        { name: "extKeyUsage", serverAuth: true },
+        {
+          name: "subjectAltName",
+          altNames: [...names.map((value) => ({ type: 2 as const, value })), { type: 7, ip: "127.0.0.1" }, { type: 7, ip: "::1" }]
+        }
+      ]
+    })
+  })
+})
+
+/** The certificate in `folder`, made when there is none. */
+export const certificate = Effect.fn("certificate")(function*(folder: string) {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const keyFile = path.join(folder, "ledger-key.pem")
+  const certFile = path.join(folder, "ledger-cert.pem")
+  const known = (yield* files.exists(keyFile)) && (yield* files.exists(certFile))
+  if (!known) {
+    yield* files.makeDirectory(folder, { recursive: true })
+    const made = yield* generate()
+    yield* files.writeFileString(keyFile, made.private, { mode: 0o600 })
+    yield* files.writeFileString(certFile, made.cert)
+  }
+  const result: Certificate = { key: yield* files.readFileString(keyFile), cert: yield* files.readFileString(certFile), file: certFile }
+  return result
+}, Effect.orDie)

@@ -1,0 +1,64 @@
+// The one answer of Horizon that payment clients ask for: recent ledgers with their close times, in Horizon's own shape.
+import { headerOf } from "./Header.ts"
+import type { LedgerRecord } from "./History.ts"
+import type { Ledger } from "./Ledger.ts"
+import { codecs } from "../transaction/Wire.ts"
+import { toBase64, toHex } from "./text.ts"
+import { toid } from "../rpc/Toid.ts"
+
+const LEDGERS_DEFAULT = 10
+const LEDGERS_MAX = 200
+
+const stroopsText = (stroops: bigint): string => `${stroops / 10_000_000n}.${(stroops % 10_000_000n).toString().padStart(7, "0")}`
+
+const item = (ledger: Ledger, origin: string, record: LedgerRecord) => {
+  const header = headerOf(ledger.options.settings, record)
+  const succeeded = record.transactions.filter((transaction) => transaction.succeeded).length
+  return {
+    _links: { self: { href: `${origin}/ledgers/${record.sequence}` } },
+    id: toHex(record.hash),
+    paging_token: toid(record.sequence, 0, 0).toString(),
+    hash: toHex(record.hash),
+    prev_hash: toHex(header.previousLedgerHash),
+    sequence: record.sequence,
+    successful_transaction_count: succeeded,
+    failed_transaction_count: record.transactions.length - succeeded,
+    operation_count: succeeded,
+    tx_set_operation_count: record.transactions.length,
+    closed_at: new Date(Number(record.closeTime) * 1_000).toISOString().replace(".000Z", "Z"),
+    total_coins: stroopsText(header.totalCoins),
+    fee_pool: stroopsText(header.feePool),
+    base_fee_in_stroops: header.baseFee,
+    base_reserve_in_stroops: header.baseReserve,
+    max_tx_set_size: header.maxTxSetSize,
+    protocol_version: header.ledgerVersion,
+    header_xdr: toBase64(codecs.LedgerHeader.encode(header))
+  }
+}
+
+/** `GET /ledgers?limit=&order=&cursor=`; a bad parameter is `undefined`, which Horizon answers 400. */
+export const horizonLedgers = (ledger: Ledger, url: URL): object | undefined => {
+  const limit = Number(url.searchParams.get("limit") ?? LEDGERS_DEFAULT)
+  const order = url.searchParams.get("order") ?? "asc"
+  const cursor = url.searchParams.get("cursor") ?? ""
+  if (!Number.isInteger(limit) || limit < 1 || limit > LEDGERS_MAX || (order !== "asc" && order !== "desc")) return undefined
+  if (cursor !== "" && cursor !== "now" && !/^[0-9]{1,19}$/.test(cursor)) return undefined
+  const { history } = ledger
+  const at = cursor === "" ? undefined : cursor === "now" ? history.latest.sequence + 1 : Number(BigInt(cursor) >> 32n)
+  const records: Array<LedgerRecord> = []
+  const step = order === "asc" ? 1 : -1
+  let sequence = at === undefined ? (order === "asc" ? history.oldest.sequence : history.latest.sequence) : at + step
+  while (records.length < limit) {
+    const record = history.ledger(sequence)
+    if (record === undefined) break
+    records.push(record)
+    sequence += step
+  }
+  const link = (from: LedgerRecord | undefined, direction: string): { readonly href: string } => ({
+    href: `${url.origin}/ledgers?cursor=${from === undefined ? "" : toid(from.sequence, 0, 0)}&limit=${limit}&order=${direction}`
+  })
+  return {
+    _links: { self: { href: url.href }, next: link(records.at(-1), order), prev: link(records[0], order === "asc" ? "desc" : "asc") },
+    _embedded: { records: records.map((record) => item(ledger, url.origin, record)) }
+  }
+}

@@ -1,0 +1,38 @@
+// What a method sees of the ledger: usually the present, for the sake of a fault also the past. Methods read from here and
+// never from the ledger's own notion of the latest state.
+import type { Store } from "../engine/Store.ts"
+import type { LedgerRecord } from "../node/History.ts"
+import type { Ledger } from "../node/Ledger.ts"
+import { RpcCode, RpcError } from "./RpcError.ts"
+
+export interface NetworkFacts {
+  readonly passphrase: string
+  /** Where the friendbot answers; absent when there is none. */
+  readonly friendbotUrl: string | undefined
+}
+
+export interface View {
+  readonly ledger: Ledger
+  readonly store: Store
+  readonly latest: LedgerRecord
+  readonly network: NetworkFacts
+  /** The present, in seconds. */
+  readonly now: bigint
+}
+
+/** The present, or the state of a node that lags by `behind` ledgers (as far back as is remembered). */
+export const viewOf = (ledger: Ledger, network: NetworkFacts, now: bigint, behind = 0): View => {
+  const sequence = Math.max(ledger.history.oldest.sequence, ledger.latest.sequence - behind)
+  const latest = ledger.history.ledger(sequence) ?? ledger.latest
+  const store = ledger.storeAsOf(latest.sequence)
+  if (store === undefined) throw new RpcError(RpcCode.internal, "data stores are not initialized")
+  return { ledger, store, latest, network, now }
+}
+
+/** The four fields that name how much history there is, in the form of single-transaction answers. */
+export const rangeFields = ({ ledger, latest }: View) => ({
+  latestLedger: latest.sequence,
+  latestLedgerCloseTime: latest.closeTime.toString(),
+  oldestLedger: ledger.history.oldest.sequence,
+  oldestLedgerCloseTime: ledger.history.oldest.closeTime.toString()
+})

@@ -1,0 +1,47 @@
+// getLedgerEntries: up to 200 keys at once; what does not exist is left out of the answer, the order of the rest is kept.
+// Contract entries come with the last ledger they live in, archived ones too.
+import { hasTtl, keyString, ttlKeyString } from "../engine/LedgerKeys.ts"
+import { codec, type LedgerKey } from "../engine/Xdr.ts"
+import { fromBase64, toBase64 } from "../node/text.ts"
+import { codecs } from "../transaction/Wire.ts"
+import { checkFormat, list, type Params } from "./params.ts"
+import { invalidParams } from "./RpcError.ts"
+import type { View } from "./View.ts"
+
+export const KEYS_MAX = 200
+/** A key's XDR may have this many bytes. */
+export const KEY_BYTES_MAX = 16_384
+
+const decodeKey = (value: unknown, index: number): LedgerKey => {
+  try {
+    const bytes = fromBase64(value as string)
+    if (bytes !== undefined && bytes.length <= KEY_BYTES_MAX) return codec.LedgerKey.decode(bytes)
+  } catch {
+    // told below
+  }
+  throw invalidParams(`cannot unmarshal key value ${String(value)} at index ${index}`)
+}
+
+export const getLedgerEntries = ({ ledger, store, latest }: View, params: Params) => {
+  checkFormat(params)
+  const keys = list(params, "keys")
+  if (keys.length > KEYS_MAX) throw invalidParams(`key count (${keys.length}) exceeds maximum supported (${KEYS_MAX})`)
+  if (!keys.every((key) => typeof key === "string")) throw invalidParams("invalid parameters")
+  const entries: Array<unknown> = []
+  for (const [index, text] of keys.entries()) {
+    const key = decodeKey(text, index)
+    if (key.type === 9) throw invalidParams("ledger ttl entries cannot be queried directly")
+    const id = keyString(key)
+    const entry = store.get(id)
+    if (entry === undefined) continue
+    const ttl = hasTtl(key) ? store.get(ttlKeyString(ledger.options.crypto, id)) : undefined
+    entries.push({
+      key: text,
+      xdr: toBase64(codecs.LedgerEntryData.encode(entry.data)),
+      lastModifiedLedgerSeq: entry.lastModifiedLedgerSeq,
+      ...(ttl?.data.type === 9 ? { liveUntilLedgerSeq: ttl.data.ttl.liveUntilLedgerSeq } : {}),
+      extXdr: toBase64(codecs.LedgerEntryExt.encode(entry.ext))
+    })
+  }
+  return { entries, latestLedger: latest.sequence }
+}

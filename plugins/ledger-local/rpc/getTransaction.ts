@@ -1,0 +1,80 @@
+// getTransaction and getTransactions: what happened, by either hash or by range. Only what the history still holds is
+// found; the range in every answer says how far back that is.
+import { codec } from "../engine/Xdr.ts"
+import type { TransactionRecord } from "../node/History.ts"
+import { toBase64 } from "../node/text.ts"
+import { codecs } from "../transaction/Wire.ts"
+import { checkFormat, count, page, type Params, text } from "./params.ts"
+import { invalidParams, invalidRequest } from "./RpcError.ts"
+import { ledgerOf, toid, transactionOf } from "./Toid.ts"
+import { rangeFields, type View } from "./View.ts"
+
+const TRANSACTIONS_DEFAULT = 50
+const TRANSACTIONS_MAX = 200
+
+/** The fields of a transaction that was applied. */
+const appliedFields = (record: TransactionRecord) => {
+  const meta = codecs.TransactionMeta.decode(record.meta)
+  const v4 = meta.v === 4 ? meta.v4 : undefined
+  const diagnostics = (v4?.diagnosticEvents ?? []).map((event) => toBase64(codec.DiagnosticEvent.encode(event)))
+  return {
+    status: record.succeeded ? "SUCCESS" : "FAILED",
+    applicationOrder: record.order,
+    feeBump: record.isFeeBump,
+    envelopeXdr: toBase64(record.envelope),
+    resultXdr: toBase64(record.result),
+    resultMetaXdr: toBase64(record.meta),
+    ...(diagnostics.length === 0 ? {} : { diagnosticEventsXdr: diagnostics }),
+    events: {
+      transactionEventsXdr: (v4?.events ?? []).map((event) => toBase64(codec.TransactionEvent.encode(event))),
+      contractEventsXdr: (v4?.operations ?? []).map(({ events }) => events.map((event) => toBase64(codec.ContractEvent.encode(event))))
+    },
+    ledger: record.ledger
+  }
+}
+
+export const getTransaction = (view: View, params: Params) => {
+  checkFormat(params)
+  const hash = text(params, "hash")
+  if (hash.length !== 64) throw invalidParams(`unexpected hash length (${hash.length})`)
+  if (!/^[0-9a-fA-F]+$/.test(hash)) throw invalidParams(`incorrect hash: ${hash}`)
+  const record = view.ledger.history.transaction(hash.toLowerCase())
+  const range = rangeFields(view)
+  if (record === undefined || record.ledger > view.latest.sequence) {
+    return { status: "NOT_FOUND", ...range, txHash: hash, applicationOrder: 0, feeBump: false, events: {}, ledger: 0, createdAt: "0" }
+  }
+  return { ...range, ...appliedFields(record), txHash: hash, createdAt: record.closeTime.toString() }
+}
+
+export const getTransactions = ({ ledger, latest }: View, params: Params) => {
+  checkFormat(params)
+  const startLedger = count(params, "startLedger")
+  const { cursor, limit } = page(params, TRANSACTIONS_DEFAULT, TRANSACTIONS_MAX)
+  const oldest = ledger.history.oldest
+  if (cursor !== "" && startLedger !== 0) throw invalidParams("startLedger and cursor cannot both be set")
+  if (cursor !== "" && !/^[0-9]{1,19}$/.test(cursor)) throw invalidParams(`parsing cursor: ${cursor}`)
+  if (cursor === "" && (startLedger < oldest.sequence || startLedger > latest.sequence)) {
+    const range = `oldest ledger: ${oldest.sequence} and the latest ledger: ${latest.sequence}`
+    throw invalidRequest(`start ledger must be between the ${range} for this rpc instance`)
+  }
+  const after = cursor === "" ? toid(startLedger, 0, 0) : BigInt(cursor)
+  const transactions: Array<unknown> = []
+  let last = after
+  for (const record of ledger.history.from(ledgerOf(after))) {
+    if (record.sequence > latest.sequence || transactions.length >= limit) break
+    for (const transaction of record.transactions) {
+      if (record.sequence === ledgerOf(after) && transaction.order <= transactionOf(after)) continue
+      if (transactions.length >= limit) break
+      transactions.push({ ...appliedFields(transaction), txHash: transaction.hash, createdAt: Number(transaction.closeTime) })
+      last = toid(record.sequence, transaction.order, 1)
+    }
+  }
+  return {
+    transactions,
+    latestLedger: latest.sequence,
+    latestLedgerCloseTimestamp: Number(latest.closeTime),
+    oldestLedger: oldest.sequence,
+    oldestLedgerCloseTimestamp: Number(oldest.closeTime),
+    cursor: last.toString()
+  }
+}

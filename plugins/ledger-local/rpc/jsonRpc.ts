@@ -1,0 +1,61 @@
+// One JSON-RPC request against a view of the ledger. Methods are pure functions of the view and their parameters, apart from
+// sendTransaction, which queues. What goes wrong inside becomes an error of the answer, never an exception of the caller.
+import { getEvents } from "./getEvents.ts"
+import { getLedgerEntries } from "./getLedgerEntries.ts"
+import { getLedgers } from "./getLedgers.ts"
+import { getTransaction, getTransactions } from "./getTransaction.ts"
+import { getFeeStats, getHealth, getLatestLedger, getNetwork, getVersionInfo } from "./info.ts"
+import { type Params, paramsOf } from "./params.ts"
+import { RpcCode, RpcError } from "./RpcError.ts"
+import { sendTransaction } from "./sendTransaction.ts"
+import { simulateTransaction } from "./simulateTransaction.ts"
+import type { View } from "./View.ts"
+
+type Method = (view: View, params: Params) => unknown
+
+const methods = new Map<string, Method>([
+  ["getHealth", getHealth],
+  ["getNetwork", getNetwork],
+  ["getLatestLedger", getLatestLedger],
+  ["getVersionInfo", getVersionInfo],
+  ["getFeeStats", getFeeStats],
+  ["getLedgerEntries", getLedgerEntries],
+  ["simulateTransaction", simulateTransaction],
+  ["sendTransaction", sendTransaction],
+  ["getTransaction", getTransaction],
+  ["getTransactions", getTransactions],
+  ["getLedgers", getLedgers],
+  ["getEvents", getEvents]
+])
+
+export interface RpcRequest {
+  readonly id: unknown
+  readonly method: string
+  readonly params: unknown
+}
+
+export interface RpcResponse {
+  readonly jsonrpc: "2.0"
+  readonly id: unknown
+  readonly result?: unknown
+  readonly error?: { readonly code: number; readonly message: string }
+}
+
+export const errorResponse = (id: unknown, code: number, message: string): RpcResponse => ({ jsonrpc: "2.0", id, error: { code, message } })
+
+/** Reads a request; a response in its place says why it is none. */
+export const readRequest = (value: unknown): RpcRequest | RpcResponse => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return errorResponse(null, RpcCode.invalidRequest, "invalid request")
+  }
+  const { id = null, jsonrpc, method, params } = value as Record<string, unknown>
+  if (jsonrpc !== "2.0" || typeof method !== "string") return errorResponse(id, RpcCode.invalidRequest, "invalid request")
+  return { id, method, params }
+}
+
+/** The result of a method. Throws `RpcError`. */
+export const callMethod = (view: View, method: string, params: unknown): unknown => {
+  const found = methods.get(method)
+  if (found === undefined) throw new RpcError(RpcCode.methodNotFound, "method not found")
+  return found(view, paramsOf(params))
+}

@@ -1,0 +1,177 @@
+// simulateTransaction: runs a contract operation against the latest ledger and recommends what to declare and to pay.
+// Neither source, sequence number, signatures of the envelope, fees nor bounds matter. The call always succeeds; what went
+// wrong is a text in `error`. Authorization is enforced when entries are given and recorded when not, unless `authMode` says.
+import { entrySizeBytes } from "../engine/entrySize.ts"
+import { Unsupported } from "../engine/HostError.ts"
+import { invokeHostFunction } from "../engine/Host.ts"
+import type { Access, HostSuccess } from "../engine/HostTypes.ts"
+import { hasTtl, keyString, ttlKeyString } from "../engine/LedgerKeys.ts"
+import type { RentChange } from "../engine/Fees.ts"
+import { rentSizeBytes } from "../engine/rentSize.ts"
+import { codec, type LedgerFootprint, type LedgerKey, type Transaction } from "../engine/Xdr.ts"
+import { toBase64 } from "../node/text.ts"
+import { accountOf } from "../transaction/Frame.ts"
+import { isPersistent } from "../transaction/operations/footprint.ts"
+import type { BodyOf, Operation } from "../transaction/Wire.ts"
+import { decodeEnvelope } from "./decodeEnvelope.ts"
+import { hostErrorText } from "./hostErrorText.ts"
+import { count, flag, formatProblem, object, type Params, text } from "./params.ts"
+import { paddedInstructions, recommendedData } from "./simulationCost.ts"
+import type { View } from "./View.ts"
+
+const authModes = ["", "enforce", "record", "record_allow_nonroot"] as const
+type AuthMode = (typeof authModes)[number]
+
+const failed = ({ latest }: View, error: string, more: object = {}) => ({ error, ...more, latestLedger: latest.sequence })
+
+/** 63 random bits. */
+const randomNonce = (view: View) => (): bigint =>
+  view.ledger.options.crypto.randomBytes(8).reduce((value, byte) => (value << 8n) | BigInt(byte), 0n) & 0x7fff_ffff_ffff_ffffn
+
+const stateChanges = (view: View, host: HostSuccess) =>
+  host.footprint.readWrite.flatMap((key) => {
+    const id = keyString(key)
+    const [before, after] = [view.store.get(id), host.changes.get(id)]
+    if (before === undefined && after === undefined) return []
+    const encode = (entry: typeof before): string | null => entry === undefined ? null : toBase64(codec.LedgerEntry.encode(entry))
+    const type = before === undefined ? "created" : after === undefined ? "deleted" : "updated"
+    return [{ type, key: toBase64(codec.LedgerKey.encode(key)), before: encode(before), after: encode(after) }]
+  })
+
+/** The data and fee of a RestoreFootprint operation that would bring `keys` back. */
+const restoreData = (view: View, keys: ReadonlyArray<LedgerKey>) => {
+  const { settings } = view.ledger.options
+  const ledgerSeq = view.latest.sequence
+  const newLiveUntil = ledgerSeq + settings.ttl.minPersistentLedgers - 1
+  const rentChanges: Array<RentChange> = []
+  let bytes = 0
+  for (const key of keys) {
+    const id = keyString(key)
+    const entry = view.store.get(id)
+    const ttl = hasTtl(key) ? view.store.get(ttlKeyString(view.ledger.options.crypto, id)) : undefined
+    const liveUntil = ttl?.data.type === 9 ? ttl.data.ttl.liveUntilLedgerSeq : 0
+    if (entry === undefined || liveUntil >= ledgerSeq) continue
+    bytes += entrySizeBytes(entry)
+    const newSizeBytes = rentSizeBytes(settings, entry)
+    rentChanges.push({ persistent: true, isCode: key.type === 7, oldSizeBytes: 0, newSizeBytes, oldLiveUntil: 0, newLiveUntil })
+  }
+  const footprint: LedgerFootprint = { readOnly: [], readWrite: [...keys] }
+  return recommendedData({
+    settings,
+    ledgerSeq,
+    body: { type: 26, restoreFootprintOp: { ext: { v: 0 } } },
+    resources: { footprint, instructions: 0, diskReadBytes: bytes, writeBytes: bytes },
+    archivedIndices: [],
+    rentChanges,
+    eventsBytes: 0
+  })
+}
+
+const encodeData = (data: ReturnType<typeof restoreData>) => ({
+  transactionData: toBase64(codec.SorobanTransactionData.encode(data)),
+  minResourceFee: data.resourceFee.toString()
+})
+
+const simulateInvoke = (view: View, tx: Transaction, operation: Operation, body: BodyOf<24>, params: Params, mode: AuthMode) => {
+  const { options } = view.ledger
+  const { auth, hostFunction } = body.invokeHostFunctionOp
+  const isEnforced = mode === "enforce" || (mode === "" && auth.length > 0)
+  if (!isEnforced && auth.length > 0) return failed(view, `cannot set authMode to '${mode}' with an auth footprint`)
+  const access: Access = isEnforced ? { mode: "enforce-recording-footprint" } : {
+    mode: "record",
+    randomNonce: randomNonce(view),
+    useUpgradedAuth: flag(params, "useUpgradedAuth"),
+    allowNonRoot: mode === "record_allow_nonroot"
+  }
+  const host = invokeHostFunction({
+    store: view.store,
+    settings: options.settings,
+    ledgerSeq: view.latest.sequence,
+    closeTime: view.latest.closeTime,
+    networkId: options.networkId,
+    source: accountOf(operation.sourceAccount ?? tx.sourceAccount),
+    hostFunction,
+    auth,
+    access,
+    crypto: options.crypto,
+    ...(options.contracts === undefined ? {} : { contracts: options.contracts }),
+    randomSeed: options.crypto.randomBytes(32)
+  })
+  const events = host.diagnostics.map((event) => toBase64(codec.DiagnosticEvent.encode(event)))
+  if (!host.ok) return failed(view, hostErrorText(host.error, host.diagnostics), events.length === 0 ? {} : { events })
+  const signed = host.recordedAuth ?? auth
+  const data = recommendedData({
+    settings: options.settings,
+    ledgerSeq: view.latest.sequence,
+    body: { type: 24, invokeHostFunctionOp: { hostFunction, auth: [...signed] } },
+    resources: {
+      footprint: host.footprint,
+      instructions: paddedInstructions(host.instructions, count(object(params, "resourceConfig"), "instructionLeeway")),
+      diskReadBytes: host.diskReadBytes,
+      writeBytes: host.writeBytes
+    },
+    archivedIndices: host.restoredIndices,
+    rentChanges: host.rentChanges,
+    eventsBytes: host.eventsBytes
+  })
+  const archived = host.restoredIndices.map((index) => host.footprint.readWrite[index]!)
+  return {
+    ...encodeData(data),
+    ...(events.length === 0 ? {} : { events }),
+    results: [{
+      auth: signed.map((entry) => toBase64(codec.SorobanAuthorizationEntry.encode(entry))),
+      xdr: toBase64(codec.ScVal.encode(host.returnValue))
+    }],
+    ...(archived.length === 0 ? {} : { restorePreamble: encodeData(restoreData(view, archived)) }),
+    stateChanges: stateChanges(view, host),
+    latestLedger: view.latest.sequence
+  }
+}
+
+const simulateExtend = (view: View, body: BodyOf<25>, footprint: LedgerFootprint) => {
+  const { settings, crypto } = view.ledger.options
+  const ledgerSeq = view.latest.sequence
+  const newLiveUntil = ledgerSeq + body.extendFootprintTtlOp.extendTo
+  const rentChanges = footprint.readOnly.flatMap((key): Array<RentChange> => {
+    const id = keyString(key)
+    const entry = view.store.get(id)
+    const ttl = hasTtl(key) ? view.store.get(ttlKeyString(crypto, id)) : undefined
+    const oldLiveUntil = ttl?.data.type === 9 ? ttl.data.ttl.liveUntilLedgerSeq : 0
+    if (entry === undefined || oldLiveUntil < ledgerSeq || oldLiveUntil >= newLiveUntil) return []
+    const size = rentSizeBytes(settings, entry)
+    return [{ persistent: isPersistent(key), isCode: key.type === 7, oldSizeBytes: size, newSizeBytes: size, oldLiveUntil, newLiveUntil }]
+  })
+  const resources = { footprint: { readOnly: footprint.readOnly, readWrite: [] }, instructions: 0, diskReadBytes: 0, writeBytes: 0 }
+  return recommendedData({ settings, ledgerSeq, body, resources, archivedIndices: [], rentChanges, eventsBytes: 0 })
+}
+
+export const simulateTransaction = (view: View, params: Params): object => {
+  const format = formatProblem(params)
+  if (format !== undefined) return failed(view, format)
+  const decoded = decodeEnvelope(text(params, "transaction"))
+  if (decoded === undefined) return failed(view, "Could not unmarshal transaction")
+  const { envelope } = decoded
+  if (envelope.type === 0) return failed(view, "Could not unmarshal transaction")
+  const { tx } = envelope.type === 5 ? envelope.feeBump.tx.innerTx.v1 : envelope.v1
+  const [operation, second] = tx.operations
+  if (operation === undefined || second !== undefined) return failed(view, "Transaction contains more than one operation")
+  if (tx.memo.type !== 0) return failed(view, "Transaction contains a memo. Soroban transactions do not support memos.")
+  const authMode = text(params, "authMode")
+  const mode = authModes.find((known) => known === authMode)
+  if (mode === undefined) {
+    return failed(view, "optional 'authMode' must be one of enforce,record,record_allow_nonroot when included")
+  }
+  const { body } = operation
+  try {
+    if (body.type === 24) return simulateInvoke(view, tx, operation, body, params, mode)
+    if (body.type !== 25 && body.type !== 26) return failed(view, `transaction contains unsupported operation type: ${body.type}`)
+    if (mode !== "") return failed(view, "authMode can only be specified for InvokeHostFunction operations")
+    if (tx.ext.v !== 1) return failed(view, "to perform a SimulateTransaction for ExtendFootprintTTL or RestoreFootprint operations, SorobanTransactionData must be provided")
+    const { footprint } = tx.ext.sorobanData.resources
+    const data = body.type === 25 ? simulateExtend(view, body, footprint) : restoreData(view, footprint.readWrite)
+    return { ...encodeData(data), latestLedger: view.latest.sequence }
+  } catch (error) {
+    if (error instanceof Unsupported) return failed(view, error.message)
+    throw error
+  }
+}
