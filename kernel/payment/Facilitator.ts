@@ -2,7 +2,8 @@
 // `settle` finds what is already known of the payment, verifies it again, and hands it to the settlement's own fiber; the
 // caller only waits. Its answers are values; it never fails and never dies on a payment's account.
 import { Context, type Effect, type Option } from "effect"
-import type { Payment } from "./Payment.ts"
+import type { SettlementRecord } from "../settlement/Settlements.ts"
+import type { Payment, Principal } from "./Payment.ts"
 import type { Refusal } from "./Refusal.ts"
 
 export type VerifyAnswer = { readonly _tag: "Valid"; readonly payer: string } | Refusal
@@ -32,4 +33,9 @@ export type SettleAnswer =
 export class Facilitator extends Context.Service<Facilitator, {
   readonly verify: (payment: Payment) => Effect.Effect<VerifyAnswer>
   readonly settle: (payment: Payment) => Effect.Effect<SettleAnswer>
+  /** A principal's own settlements, newest first, by payment identifier or transaction hash. */
+  readonly lookup: (
+    principal: Principal,
+    by: { readonly identifier: string } | { readonly hash: string }
+  ) => Effect.Effect<ReadonlyArray<SettlementRecord>>
 }>()("tollkeeper/payment/Facilitator") {}

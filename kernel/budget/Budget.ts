@@ -1,0 +1,93 @@
+// What the sponsor may spend on network fees, in stroops per UTC day: per principal and in all, half of the total being kept for
+// keyed principals. The most a transaction may cost is reserved when it is recorded and replaced by what the ledger charged when
+// it ends, both on the day of the reservation; failed transactions count. The total is spread over shards so that no row is
+// hot, so that reservations made in the same instant may together pass the total by their own size; a principal's bound is exact.
+import { Clock, Context, Effect, Layer } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Limits } from "../config/Limits.ts"
+import { contract } from "../Contract.ts"
+
+export interface BudgetPrincipal {
+  readonly id: string
+  readonly keyed: boolean
+}
+
+/** Where a reservation stands: what is settled later must be settled on the same row. */
+export interface Reservation {
+  /** UTC day, `YYYY-MM-DD`. */
+  readonly day: string
+  readonly principal: string
+  readonly keyed: boolean
+  readonly shard: number
+  readonly stroops: bigint
+}
+
+/** Rows over which a day's total is spread, for each of keyed and anonymous. */
+export const shards = 8
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+export class Budget extends Context.Service<Budget, {
+  /** A cheap early read: would this much still fit? Reserves nothing. */
+  readonly fits: (principal: BudgetPrincipal, stroops: bigint) => Sql<boolean>
+  /** Reserves inside the caller's transaction; None when it does not fit. `spread` picks the shard. */
+  readonly reserve: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation | undefined>
+  /** Replaces a reservation by what was charged, inside the caller's transaction. */
+  readonly commit: (reservation: Reservation, chargedStroops: bigint) => Sql<void>
+}>()("tollkeeper/budget/Budget") {
+  static readonly layer = Layer.effect(
+    Budget,
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const limits = yield* Limits
+      const perPrincipal = limits.sponsoredPerPrincipalPerDayStroopsMax
+      const inAll = limits.sponsoredPerDayStroopsMax
+
+      const today = Effect.map(Clock.currentTimeMillis, (now) => new Date(now).toISOString().slice(0, 10))
+
+      const totalFits = Effect.fnUntraced(function*(day: string, keyed: boolean, stroops: bigint) {
+        const [row] = yield* sql<{ all: bigint; anonymous: bigint }>`select
+          coalesce(sum(reserved_stroops + committed_stroops), 0)::int8 as all,
+          coalesce(sum(reserved_stroops + committed_stroops) filter (where not keyed), 0)::int8 as anonymous
+          from kernel_sponsor_budget_total where day = ${day}::date`
+        const spent = row ?? { all: 0n, anonymous: 0n }
+        return spent.all + stroops <= inAll && (keyed || spent.anonymous + stroops <= inAll / 2n)
+      })
+
+      const fits = Effect.fn("Budget.fits")(function*(principal: BudgetPrincipal, stroops: bigint) {
+        const day = yield* today
+        const [row] = yield* sql<{ spent: bigint }>`select reserved_stroops + committed_stroops as spent
+          from kernel_sponsor_budget where day = ${day}::date and principal = ${principal.id}`
+        return (row?.spent ?? 0n) + stroops <= perPrincipal && (yield* totalFits(day, principal.keyed, stroops))
+      })
+
+      const reserve = Effect.fn("Budget.reserve")(function*(principal: BudgetPrincipal, stroops: bigint, spread: number) {
+        const day = yield* today
+        const shard = Math.abs(spread) % shards
+        if (stroops > perPrincipal || !(yield* totalFits(day, principal.keyed, stroops))) return undefined
+        const rows = yield* sql`insert into kernel_sponsor_budget as b (day, principal, reserved_stroops)
+          values (${day}::date, ${principal.id}, ${stroops}::int8)
+          on conflict (day, principal) do update set reserved_stroops = b.reserved_stroops + excluded.reserved_stroops
+          where b.reserved_stroops + b.committed_stroops + excluded.reserved_stroops <= ${perPrincipal}::int8 returning 1`
+        if (rows.length === 0) return undefined
+        yield* sql`insert into kernel_sponsor_budget_total as t (day, keyed, shard, reserved_stroops)
+          values (${day}::date, ${principal.keyed}, ${shard}, ${stroops}::int8)
+          on conflict (day, keyed, shard) do update set reserved_stroops = t.reserved_stroops + excluded.reserved_stroops`
+        return { day, principal: principal.id, keyed: principal.keyed, shard, stroops }
+      })
+
+      const commit = Effect.fn("Budget.commit")(function*(reservation: Reservation, chargedStroops: bigint) {
+        yield* sql`update kernel_sponsor_budget set reserved_stroops = reserved_stroops - ${reservation.stroops}::int8,
+          committed_stroops = committed_stroops + ${chargedStroops}::int8
+          where day = ${reservation.day}::date and principal = ${reservation.principal}`
+        yield* sql`update kernel_sponsor_budget_total set reserved_stroops = reserved_stroops - ${reservation.stroops}::int8,
+          committed_stroops = committed_stroops + ${chargedStroops}::int8
+          where day = ${reservation.day}::date and keyed = ${reservation.keyed} and shard = ${reservation.shard}`
+      })
+
+      return Budget.of({ fits, reserve, commit })
+    })
+  )
+}
+
+export const budgetContract = contract("budget", Budget)

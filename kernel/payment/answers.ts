@@ -1,0 +1,73 @@
+// What a settle request is told, from what is stored of its payment. Pure: the rules of "one payment releases one resource" in
+// one place (decisions 2).
+import { Option } from "effect"
+import type { SettlementRecord } from "../settlement/Settlements.ts"
+import { isOpen } from "../settlement/Settlement.ts"
+import type { SettleAnswer } from "./Facilitator.ts"
+import type { Payment } from "./Payment.ts"
+import { type Refusal, refusal } from "./Refusal.ts"
+
+export const refuse = (refused: Refusal, transaction: Option.Option<string> = Option.none()): SettleAnswer => ({
+  _tag: "Failed",
+  refusal: refused,
+  transaction
+})
+
+/** One word for every cause that passes by itself: no channel, a twin elsewhere, too many open, a silent ledger. */
+export const busy = (payer?: string): SettleAnswer =>
+  refuse(refusal(
+    "settle_ledger_temporarily_unavailable",
+    "no capacity at the moment; try the same payment again",
+    payer === undefined ? Option.none() : Option.some(payer)
+  ))
+
+export const conflict: Refusal = refusal(
+  "payment_identifier_conflict",
+  "this identifier or authorization belongs to a payment with other terms"
+)
+
+/** What is told of a settlement that has ended. `deliver` says whether its success may be given to this caller. */
+export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleAnswer => {
+  const { innerHash, payer } = record
+  switch (record.state) {
+    case "settled":
+      return deliver
+        ? { _tag: "Settled", payer, transaction: innerHash, amount: Option.getOrElse(record.moved, () => record.amount) }
+        : refuse(
+          refusal("settle_ledger_already_settled", "the payment was settled and its success was delivered before", Option.some(payer)),
+          Option.some(innerHash)
+        )
+    case "failed":
+    case "expired":
+      return refuse(
+        refusal(
+          Option.getOrElse(record.reason, () => "settle_ledger_transaction_failed"),
+          Option.getOrElse(record.reasonMessage, () => "the transaction failed"),
+          Option.some(payer)
+        ),
+        Option.some(innerHash)
+      )
+    default:
+      return { _tag: "Pending", payer, transaction: innerHash }
+  }
+}
+
+export type Known =
+  | { readonly _tag: "New" }
+  | { readonly _tag: "Answer"; readonly answer: SettleAnswer }
+  | { readonly _tag: "Open"; readonly record: SettlementRecord }
+  /** Settled, and nobody was told yet: one caller may claim it; the others hear `otherwise`. */
+  | { readonly _tag: "Undelivered"; readonly record: SettlementRecord; readonly otherwise: SettleAnswer }
+
+/** What the stored records mean for a payment. */
+export const known = (payment: Payment, records: ReadonlyArray<SettlementRecord>): Known => {
+  if (records.some(({ fingerprint }) => fingerprint !== payment.fingerprint)) return { _tag: "Answer", answer: refuse(conflict) }
+  const [record] = records
+  if (record === undefined) return { _tag: "New" }
+  if (isOpen(record.state)) return { _tag: "Open", record }
+  if (record.state === "settled" && !record.delivered) {
+    return { _tag: "Undelivered", record, otherwise: { _tag: "Pending", payer: record.payer, transaction: record.innerHash } }
+  }
+  const mayReadAgain = Option.isSome(payment.identifier) && Option.isSome(record.identifier)
+  return { _tag: "Answer", answer: answerFinal(record, mayReadAgain) }
+}

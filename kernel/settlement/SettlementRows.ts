@@ -1,0 +1,106 @@
+// How settlement rows come out of the database: snake case, null, Date and decimal text become the house's own forms here.
+import { Option } from "effect"
+import { Base64 } from "effect/encoding"
+import type { NetworkId } from "../config/Network.ts"
+import type { Attempt, SettlementState } from "./Settlement.ts"
+import type { OpenRecord, SettlementRecord } from "./Settlements.ts"
+
+/** The columns a record is read from, as SQL. */
+export const recordColumns = `id::text as id, network, scheme, authorization_key, authorization_expires_ledger, fingerprint, principal,
+  identifier, payer, pay_to, asset, amount::text as amount, inner_hash, channel, state, recorded_at, deadline_at, resolved_at, ledger,
+  moved::text as moved, fee_charged_stroops, reason, reason_message, delivered_at is not null as delivered`
+
+export interface SettlementRow {
+  readonly id: string
+  readonly network: string
+  readonly scheme: string
+  readonly authorization_key: string
+  readonly authorization_expires_ledger: bigint
+  readonly fingerprint: string
+  readonly principal: string
+  readonly identifier: string | null
+  readonly payer: string
+  readonly pay_to: string
+  readonly asset: string
+  readonly amount: string
+  readonly inner_hash: string
+  readonly channel: string
+  readonly state: string
+  readonly recorded_at: Date
+  readonly deadline_at: Date
+  readonly resolved_at: Date | null
+  readonly ledger: bigint | null
+  readonly moved: string | null
+  readonly fee_charged_stroops: bigint | null
+  readonly reason: string | null
+  readonly reason_message: string | null
+  readonly delivered: boolean
+}
+
+export const toRecord = (row: SettlementRow): SettlementRecord => ({
+  id: row.id,
+  network: row.network as NetworkId,
+  scheme: row.scheme,
+  authorizationKey: row.authorization_key,
+  authorizationExpiresLedger: Number(row.authorization_expires_ledger),
+  fingerprint: row.fingerprint,
+  principal: row.principal,
+  identifier: Option.fromNullOr(row.identifier),
+  payer: row.payer,
+  payTo: row.pay_to,
+  asset: row.asset,
+  amount: BigInt(row.amount),
+  innerHash: row.inner_hash,
+  channel: row.channel,
+  state: row.state as SettlementState,
+  recordedAt: row.recorded_at,
+  deadlineAt: row.deadline_at,
+  resolvedAt: Option.fromNullOr(row.resolved_at),
+  ledger: Option.map(Option.fromNullOr(row.ledger), Number),
+  moved: Option.map(Option.fromNullOr(row.moved), BigInt),
+  feeChargedStroops: Option.fromNullOr(row.fee_charged_stroops),
+  reason: Option.fromNullOr(row.reason),
+  reasonMessage: Option.fromNullOr(row.reason_message),
+  delivered: row.delivered
+})
+
+export interface OpenRow extends SettlementRow {
+  readonly channel_sequence: bigint
+  readonly recorded_ledger: bigint
+  readonly sponsor: string
+  readonly resource_fee_stroops: bigint
+}
+
+export interface AttemptRow {
+  readonly settlement: string
+  readonly number: number
+  readonly kind: "payment" | "cancel"
+  readonly inner_hash: string
+  readonly outer_hash: string
+  readonly envelope: Uint8Array
+  readonly inclusion_stroops: bigint
+  readonly recorded_ledger: bigint
+  readonly sent_status: Attempt["sentStatus"] | null
+  readonly sent_ledger: bigint | null
+}
+
+export const toAttempt = (row: AttemptRow): Attempt => ({
+  number: row.number,
+  kind: row.kind,
+  innerHash: row.inner_hash,
+  outerHash: row.outer_hash,
+  envelope: Base64.encode(row.envelope),
+  inclusionStroops: row.inclusion_stroops,
+  recordedLedger: Number(row.recorded_ledger),
+  sentStatus: row.sent_status ?? undefined,
+  sentLedger: row.sent_ledger === null ? undefined : Number(row.sent_ledger)
+})
+
+export const toOpen = (row: OpenRow, attempts: ReadonlyArray<AttemptRow>): OpenRecord => ({
+  ...toRecord(row),
+  channelSequence: row.channel_sequence,
+  recordedLedger: Number(row.recorded_ledger),
+  sponsor: row.sponsor,
+  resourceFeeStroops: row.resource_fee_stroops,
+  attempts: attempts.filter(({ settlement }) => settlement === row.id).map(toAttempt)
+})

@@ -1,0 +1,117 @@
+// The repository of settlements, as a port: an SQL implementation serves the process, an in-memory twin the simulation. What it
+// promises: recording is one transaction that either stores everything (envelope, hold on the channel, budget, fact) or nothing;
+// an authorization, and an identifier, belong to one settlement for ever; only an open settlement is resolved, once.
+import { Context, type Effect, Option } from "effect"
+import type { SqlError } from "effect/sql"
+import type { NetworkId } from "../config/Network.ts"
+import type { Attempt, OpenSettlement, Outcome, SettlementState } from "./Settlement.ts"
+
+/** How a payment may be known already. */
+export interface FindQuery {
+  readonly network: NetworkId
+  readonly scheme: string
+  readonly authorizationKey: Option.Option<string>
+  readonly principal: string
+  readonly payTo: string
+  readonly identifier: Option.Option<string>
+}
+
+export interface SettlementRecord {
+  readonly id: string
+  readonly network: NetworkId
+  readonly scheme: string
+  readonly authorizationKey: string
+  readonly authorizationExpiresLedger: number
+  readonly fingerprint: string
+  readonly principal: string
+  readonly identifier: Option.Option<string>
+  readonly payer: string
+  readonly payTo: string
+  readonly asset: string
+  readonly amount: bigint
+  readonly innerHash: string
+  readonly channel: string
+  readonly state: SettlementState
+  readonly recordedAt: Date
+  readonly deadlineAt: Date
+  readonly resolvedAt: Option.Option<Date>
+  readonly ledger: Option.Option<number>
+  readonly moved: Option.Option<bigint>
+  readonly feeChargedStroops: Option.Option<bigint>
+  readonly reason: Option.Option<string>
+  readonly reasonMessage: Option.Option<string>
+  readonly delivered: boolean
+}
+
+export interface NewSettlement {
+  readonly id: string
+  readonly network: NetworkId
+  readonly scheme: string
+  readonly authorizationKey: string
+  readonly authorizationExpiresLedger: number
+  readonly fingerprint: string
+  readonly principal: { readonly id: string; readonly keyed: boolean }
+  readonly identifier: Option.Option<string>
+  readonly payer: string
+  readonly payTo: string
+  readonly asset: string
+  readonly amountMax: bigint
+  readonly amount: bigint
+  readonly resourceUrl: Option.Option<string>
+  readonly innerHash: string
+  readonly sponsor: string
+  readonly channel: { readonly address: string; readonly fence: bigint; readonly sequence: bigint }
+  readonly resourceFeeStroops: bigint
+  readonly recordedLedger: number
+  /** Unix milliseconds until which the first caller waits. */
+  readonly deadlineAt: number
+  /** The most the transaction may cost the sponsor: reserved now. */
+  readonly budgetStroops: bigint
+  readonly attempt: NewAttempt
+}
+
+export interface NewAttempt {
+  readonly kind: "payment" | "cancel"
+  readonly innerHash: string
+  readonly outerHash: string
+  readonly envelope: string
+  readonly inclusionStroops: bigint
+  readonly recordedLedger: number
+}
+
+export type RecordAnswer =
+  | { readonly _tag: "Recorded" }
+  /** The authorization, or the identifier, belongs to a settlement already. */
+  | { readonly _tag: "Known" }
+  /** The lease was lost to another holder. */
+  | { readonly _tag: "FenceLost" }
+  | { readonly _tag: "BudgetExceeded" }
+  | { readonly _tag: "TooManyOpen" }
+
+export interface OpenRecord extends SettlementRecord, OpenSettlement {
+  readonly identifier: Option.Option<string>
+  readonly sponsor: string
+  readonly resourceFeeStroops: bigint
+  readonly attempts: ReadonlyArray<Attempt>
+}
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+export class Settlements extends Context.Service<Settlements, {
+  /** At most two: by authorization and by identifier. One read. */
+  readonly find: (query: FindQuery) => Sql<ReadonlyArray<SettlementRecord>>
+  readonly record: (settlement: NewSettlement) => Sql<RecordAnswer>
+  /** Adds an attempt to an open settlement before it is sent; false when it is not open any more. */
+  readonly addAttempt: (id: string, attempt: NewAttempt) => Sql<boolean>
+  /** Notes that an attempt was sent and what was answered; `prepared` becomes `submitted`. */
+  readonly noteSent: (id: string, number: number, status: NonNullable<Attempt["sentStatus"]>, ledger: number) => Sql<void>
+  /** Open settlements, oldest first. */
+  readonly open: (limit: number) => Sql<ReadonlyArray<OpenRecord>>
+  /** Ends an open settlement: outcome, channel, budget and fact in one transaction. False when it was not open. */
+  readonly resolve: (id: string, outcome: Outcome) => Sql<boolean>
+  /** True for the one caller who may be given the success of a settled payment for the first time. */
+  readonly claimDelivery: (id: string) => Sql<boolean>
+  readonly byIds: (ids: ReadonlyArray<string>) => Sql<ReadonlyArray<SettlementRecord>>
+  /** A principal's own settlements by identifier or by hash (inner, or outer of any attempt). */
+  readonly lookup: (principal: string, by: { readonly identifier: string } | { readonly hash: string }) => Sql<ReadonlyArray<SettlementRecord>>
+}>()("tollkeeper/settlement/Settlements") {}

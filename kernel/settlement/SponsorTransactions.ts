@@ -1,0 +1,88 @@
+// The sponsor's own transactions, journaled before they are sent and followed to their end like settlements. At most one is
+// open at a time, so the sponsor's sequence number is never guessed.
+import { Context, Effect, Layer, Option, Result } from "effect"
+import { Base64 } from "effect/encoding"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Network } from "../config/Network.ts"
+import { type SponsorOperation, sponsorTransaction } from "../ledger/Envelope.ts"
+import { LedgerRpc } from "../ledger/LedgerRpc.ts"
+import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
+import { Signer, type SignerRefused } from "../signer/Signer.ts"
+
+/** Ledgers a sponsor transaction may wait for its inclusion. */
+const lifeLedgers = 30
+/** Offered for each operation: ten times the network's minimum. */
+const feeStroopsPerOperation = 1_000n
+
+interface OpenRow {
+  readonly hash: string
+  readonly envelope: Uint8Array
+  readonly ledger_max: bigint
+}
+
+type Fault = SqlError.SqlError | LedgerUnavailable | SignerRefused
+
+export class SponsorTransactions extends Context.Service<SponsorTransactions, {
+  /** Follows the open one, if any: true when none is open any more. Sends it again while it may still land. */
+  readonly settleOpen: Effect.Effect<boolean, Fault>
+  /** Records and sends a transaction. Only when none is open. */
+  readonly submit: (purpose: string, operations: ReadonlyArray<SponsorOperation>) => Effect.Effect<void, Fault>
+}>()("tollkeeper/settlement/SponsorTransactions") {
+  static readonly layer = Layer.effect(
+    SponsorTransactions,
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const network = yield* Network
+      const rpc = yield* LedgerRpc
+      const signer = yield* Signer
+
+      const end = (hash: string, state: "landed" | "failed" | "expired", feeStroops: bigint, ledger: number | null) =>
+        sql`update kernel_sponsor_transactions set state = ${state}, fee_charged_stroops = ${feeStroops}::int8, ledger = ${ledger}::int8
+          where hash = ${hash} and state = 'open'`
+
+      const settleOpen = Effect.gen(function*() {
+        const [open] = yield* sql<OpenRow>`select hash, envelope, ledger_max from kernel_sponsor_transactions
+          where network = ${network.id} and sponsor = ${signer.sponsor} and state = 'open' order by recorded_at limit 1`
+        if (open === undefined) return true
+        const answer = yield* rpc.transaction(open.hash)
+        if (answer._tag === "Included") {
+          const { feeChargedStroops, ledger, succeeded } = answer.executed
+          yield* end(open.hash, succeeded ? "landed" : "failed", feeChargedStroops, ledger)
+          return true
+        }
+        if (answer.latestLedger >= Number(open.ledger_max)) {
+          yield* end(open.hash, "expired", 0n, null)
+          return true
+        }
+        yield* rpc.send(Base64.encode(open.envelope), open.hash)
+        return false
+      }).pipe(Effect.withSpan("SponsorTransactions.settleOpen"))
+
+      const submit = Effect.fn("SponsorTransactions.submit")(function*(purpose: string, operations: ReadonlyArray<SponsorOperation>) {
+        const { accounts, latestLedger } = yield* rpc.accounts([signer.sponsor])
+        const account = Option.fromUndefinedOr(accounts.get(signer.sponsor))
+        if (Option.isNone(account)) return
+        const ledgerMax = latestLedger + lifeLedgers
+        const transaction = sponsorTransaction({
+          channel: signer.sponsor,
+          sequence: account.value.sequence + 1n,
+          bounds: { ledgerMax, timeMax: 0n },
+          feeStroopsPerOperation,
+          operations
+        })
+        const { envelope, hash } = yield* signer.signSponsor(transaction)
+        yield* sql`insert into kernel_sponsor_transactions ${sql.insert({
+          hash,
+          network: network.id,
+          sponsor: signer.sponsor,
+          purpose,
+          envelope: Result.getOrThrow(Base64.decode(envelope)),
+          ledger_max: ledgerMax
+        })} on conflict do nothing`
+        yield* rpc.send(envelope, hash)
+      })
+
+      return SponsorTransactions.of({ settleOpen, submit })
+    })
+  )
+}

@@ -1,0 +1,22 @@
+// A new fee bump around the same inner transaction: the identity of the settlement stays, only the bid rises. The inner
+// transaction is taken from the first attempt as it was recorded.
+import { Effect } from "effect"
+import { decodeEnvelope } from "../ledger/Envelope.ts"
+import type { FeeCeilings } from "../config/Network.ts"
+import { Signer } from "../signer/Signer.ts"
+import type { OpenRecord } from "./Settlements.ts"
+
+export const rebid = Effect.fnUntraced(function*(record: OpenRecord, inclusionStroops: bigint, ceilings: FeeCeilings) {
+  const signer = yield* Signer
+  const first = record.attempts.find(({ kind }) => kind === "payment")
+  if (first === undefined) return yield* Effect.die(new Error("a settlement without a payment attempt"))
+  const envelope = yield* Effect.orDie(decodeEnvelope(first.envelope))
+  if (envelope.type !== 5) return yield* Effect.die(new Error("an attempt that is no fee bump"))
+  return yield* signer.signSettlement({
+    transaction: envelope.feeBump.tx.innerTx.v1.tx,
+    channel: record.channel,
+    inclusionStroops,
+    resourceStroopsMax: ceilings.resourceStroopsMax,
+    inclusionStroopsMax: ceilings.inclusionStroopsMax
+  })
+})

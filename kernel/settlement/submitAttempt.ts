@@ -1,0 +1,29 @@
+// Sends a recorded attempt and notes what was answered. No answer ends a settlement; a lost one least of all. Never fails: an
+// attempt that could not even be noted is sent again by the follower.
+import { Effect } from "effect"
+import { LedgerClock } from "../ledger/LedgerClock.ts"
+import { LedgerRpc } from "../ledger/LedgerRpc.ts"
+import { Settlements } from "./Settlements.ts"
+
+export const submitAttempt = Effect.fn("ledger.submit")(function*(
+  id: string,
+  attempt: { readonly number: number; readonly envelope: string; readonly outerHash: string; readonly recordedLedger: number }
+) {
+  const rpc = yield* LedgerRpc
+  const clock = yield* LedgerClock
+  const settlements = yield* Settlements
+  const answer = yield* rpc.send(attempt.envelope, attempt.outerHash)
+  const ledger = yield* clock.now.pipe(
+    Effect.map(({ sequence }) => sequence),
+    Effect.catch(() => Effect.succeed(attempt.recordedLedger))
+  )
+  if (answer._tag === "Error" || answer._tag === "Lost") {
+    const why = answer._tag === "Error" ? answer.code : answer.message
+    yield* Effect.logInfo("a submission was not taken; the settlement stays open").pipe(
+      Effect.annotateLogs({ settlement: id, attempt: attempt.number, answer: answer._tag, why })
+    )
+  }
+  yield* settlements.noteSent(id, attempt.number, answer._tag, ledger).pipe(
+    Effect.catch((error) => Effect.logWarning("a submission could not be noted; it will be sent again", error))
+  )
+})
