@@ -1,0 +1,102 @@
+// How many enforcing simulations of one exact payment the embedded ledger answers per second on one core: decode the envelope,
+// run the host with the signed authorization, and encode the answer that an RPC would give. The bar is 1,500 per second.
+import { eventsFeeStroops, nonRefundableFeeStroops, rentFeeStroops } from "../../plugins/ledger-local/engine/Fees.ts"
+import { invokeHostFunction } from "../../plugins/ledger-local/engine/Host.ts"
+import { testnet } from "../../plugins/ledger-local/engine/NetworkSettings.ts"
+import { codec, publicKey, type TransactionEnvelope } from "../../plugins/ledger-local/engine/Xdr.ts"
+import { crypto, ledgerSeq, networkId, paidWorld, payee, payer, sponsor, transferArgs } from "../plugins/ledger-local/engine/World.ts"
+
+const ROUND_MS = 1_000
+const ROUNDS = 5
+
+const world = paidWorld()
+const root = world.invocation("transfer", transferArgs(payer, payee, 10n))
+const envelope: TransactionEnvelope = {
+  type: 2,
+  v1: {
+    tx: {
+      sourceAccount: { type: 0, ed25519: sponsor.id.ed25519 },
+      fee: 100,
+      seqNum: 1n,
+      cond: { type: 0 },
+      memo: { type: 0 },
+      operations: [
+        {
+          sourceAccount: null,
+          body: {
+            type: 24,
+            invokeHostFunctionOp: {
+              hostFunction: { type: 0, invokeContract: (root.function as Extract<typeof root.function, { type: 0 }>).contractFn },
+              auth: [world.sign(payer, root)]
+            }
+          }
+        }
+      ],
+      ext: { v: 0 }
+    },
+    signatures: []
+  }
+}
+const request = Buffer.from(codec.TransactionEnvelope.encode(envelope)).toString("base64")
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64")
+
+const simulate = (text: string): string => {
+  const decoded = codec.TransactionEnvelope.decode(new Uint8Array(Buffer.from(text, "base64")))
+  if (decoded.type !== 2) throw new Error("unexpected envelope")
+  const { tx } = decoded.v1
+  const body = tx.operations[0]!.body
+  if (body.type !== 24 || tx.sourceAccount.type !== 0) throw new Error("unexpected operation")
+  const { hostFunction, auth } = body.invokeHostFunctionOp
+  const result = invokeHostFunction({
+    store: world.store,
+    settings: testnet,
+    ledgerSeq,
+    closeTime: 1_700_000_000n,
+    networkId,
+    source: publicKey(tx.sourceAccount.ed25519),
+    hostFunction,
+    auth,
+    access: { mode: "enforce-recording-footprint" },
+    crypto
+  })
+  if (!result.ok) throw result.error
+  const { footprint, instructions, diskReadBytes, writeBytes } = result
+  const resources = { footprint, instructions: Math.max(instructions + 50_000, Math.floor(instructions * 1.04)), diskReadBytes, writeBytes }
+  const sizeBytes = Math.floor(codec.TransactionEnvelope.encode(decoded).length * 1.1)
+  const refundable = rentFeeStroops(testnet, result.rentChanges, ledgerSeq) + eventsFeeStroops(testnet, result.eventsBytes)
+  const resourceFee = nonRefundableFeeStroops(testnet, resources, sizeBytes) + (refundable * 115n) / 100n
+  return JSON.stringify({
+    latestLedger: ledgerSeq,
+    minResourceFee: String(resourceFee),
+    transactionData: base64(codec.SorobanTransactionData.encode({ ext: { v: 0 }, resources, resourceFee })),
+    results: [{ auth: auth.map((entry) => base64(codec.SorobanAuthorizationEntry.encode(entry))), xdr: base64(codec.ScVal.encode(result.returnValue)) }],
+    events: result.diagnostics.map((event) => base64(codec.DiagnosticEvent.encode(event))),
+    stateChanges: footprint.readWrite.map((key) => {
+      const before = world.store.getEntry(key)
+      const after = result.changes.getEntry(key)
+      return {
+        type: before === undefined ? "created" : after === undefined ? "deleted" : "updated",
+        key: base64(codec.LedgerKey.encode(key)),
+        before: before === undefined ? null : base64(codec.LedgerEntry.encode(before)),
+        after: after === undefined ? null : base64(codec.LedgerEntry.encode(after))
+      }
+    })
+  })
+}
+
+/** Simulations per second in the best of a few rounds of one second each. */
+export const simulationsPerSecond = (): number => {
+  let best = 0
+  for (let round = 0; round < ROUNDS; round++) {
+    const start = performance.now()
+    let count = 0
+    while (performance.now() - start < ROUND_MS) for (let i = 0; i < 50; i++, count++) simulate(request)
+    best = Math.max(best, (count * 1_000) / (performance.now() - start))
+  }
+  return best
+}
+
+if (import.meta.main) {
+  console.log(`envelope ${request.length} characters, answer ${simulate(request).length}`)
+  console.log(`ledger: ${Math.round(simulationsPerSecond())} enforcing simulations per second on one core (bar 1,500)`)
+}
