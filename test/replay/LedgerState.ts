@@ -25,7 +25,8 @@ const entryOf = (change: EntryChange): LedgerEntry | undefined => {
 /** What a test network of stellar-core starts from before any upgrade in the stream. */
 const genesis: NetworkSettings = {
   ...testnet,
-  ttl: { minTemporaryLedgers: 16, minPersistentLedgers: 20, maxEntryLedgers: 1_054_080 }
+  fees: { ...testnet.fees, stateSizeBytes: 0n },
+  ttl: { minTemporaryLedgers: 16, minPersistentLedgers: 4_096, maxEntryLedgers: 1_054_080 }
 }
 
 export class LedgerState {

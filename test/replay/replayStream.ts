@@ -4,7 +4,7 @@ import { xdr } from "@stellar/stellar-sdk/base"
 import { eventsFeeStroops, minimumInclusionFeeStroops, nonRefundableFeeStroops, rentFeeStroops } from "../../plugins/ledger-local/engine/Fees.ts"
 import { Unsupported } from "../../plugins/ledger-local/engine/HostError.ts"
 import { invokeHostFunction } from "../../plugins/ledger-local/engine/Host.ts"
-import type { EngineCrypto, HostResult, HostSuccess } from "../../plugins/ledger-local/engine/HostTypes.ts"
+import type { ContractRuntime, EngineCrypto, HostResult, HostSuccess } from "../../plugins/ledger-local/engine/HostTypes.ts"
 import { keyOfEntry, keyString } from "../../plugins/ledger-local/engine/LedgerKeys.ts"
 import type { Store } from "../../plugins/ledger-local/engine/Store.ts"
 import { codec, equalBytes, latin1, publicKey, type TransactionEnvelope } from "../../plugins/ledger-local/engine/Xdr.ts"
@@ -15,6 +15,7 @@ import { type Ledger, readLedgers, type StreamFile } from "./streams.ts"
 export interface ReplayOptions {
   readonly crypto: EngineCrypto
   readonly networkId: Uint8Array
+  readonly contracts: ContractRuntime
 }
 
 const ACCOUNTED_LIMIT_CODES = new Map([[-3, "a resource limit"], [-4, "an archived entry"], [-5, "the refundable fee"]])
@@ -132,7 +133,8 @@ const replayTransaction = (job: Job): Verdict => {
       hostFunction,
       auth,
       access: { mode: "enforce", footprint: tx.ext.sorobanData.resources.footprint },
-      crypto: options.crypto
+      crypto: options.crypto,
+      contracts: options.contracts
     })
     return judge(job, result, own.tr.invokeHostFunctionResult, changes)
   } catch (error) {

@@ -4,6 +4,7 @@ import type { HostError } from "./HostError.ts"
 import { bytes, str, sym, vec } from "./ScVal.ts"
 import type { ContractEvent, DiagnosticEvent, ScVal } from "./Xdr.ts"
 
+const SYSTEM = 0
 const CONTRACT = 1
 const DIAGNOSTIC = 2
 
@@ -12,7 +13,7 @@ interface Entry {
   failed: boolean
 }
 
-const eventOf = (contractId: Uint8Array | null, type: 1 | 2, topics: ReadonlyArray<ScVal>, data: ScVal): ContractEvent => ({
+const eventOf = (contractId: Uint8Array | null, type: 0 | 1 | 2, topics: ReadonlyArray<ScVal>, data: ScVal): ContractEvent => ({
   ext: { v: 0 },
   contractId,
   type,
@@ -31,6 +32,11 @@ export class EventLog {
 
   contract(contractId: Uint8Array, topics: ReadonlyArray<ScVal>, data: ScVal): void {
     this.#entries.push({ event: eventOf(contractId, CONTRACT, topics, data), failed: false })
+  }
+
+  /** An event of the host itself about a contract, such as new code. */
+  system(contractId: Uint8Array, topics: ReadonlyArray<ScVal>, data: ScVal): void {
+    this.#entries.push({ event: eventOf(contractId, SYSTEM, topics, data), failed: false })
   }
 
   #diagnostic(contractId: Uint8Array | null, topics: ReadonlyArray<ScVal>, data: ScVal): void {
@@ -64,7 +70,7 @@ export class EventLog {
   }
 
   get emitted(): ReadonlyArray<ContractEvent> {
-    return this.#entries.filter(({ event, failed }) => !failed && event.type === CONTRACT).map(({ event }) => event)
+    return this.#entries.filter(({ event, failed }) => !failed && event.type !== DIAGNOSTIC).map(({ event }) => event)
   }
 
   get all(): ReadonlyArray<DiagnosticEvent> {

@@ -1,6 +1,7 @@
 // An estimate of the instructions the network would meter, from calibrated constants: a base per kind of call and a cost
 // per account authentication and signature. The anchors are metered transactions of the test network; a simulation pads the
-// estimate as the RPC does (4 %, at least 50,000). It is a price, not a limit: nothing here stops a call.
+// estimate as the RPC does (4 %, at least 50,000). It is a price; the limit is the fuel that contract
+// wasm runs on, which is generous and only there to stop what would never end.
 
 /** Account authentication of one address entry with its nonce, without the signature check itself. */
 const ADDRESS_AUTH = 126_364
@@ -21,8 +22,16 @@ const SAC: Readonly<Record<string, number>> = {
 }
 const SAC_READ = 110_000
 
+/** Wasm instructions one host function may run: a tenth of a second of work at most. */
+const FUEL = 50_000_000
+const MEMORY_BYTES = 41_943_040
+
 export class InstructionMeter {
   #total = 0
+  /** Wasm instructions left to all contracts of this call. */
+  fuel = FUEL
+  /** Bytes of values that contracts of this call may still make: the network's memory limit of a transaction. */
+  memoryBytes = MEMORY_BYTES
 
   get total(): number {
     return this.#total

@@ -1,0 +1,150 @@
+// One contract frame's virtual machine as the host functions see it: its values, its linear memory and its fuel. Every access
+// to memory is checked against its current size, and every host function pays fuel for the bytes or values it moves, so that
+// a module cannot make the host work for nothing.
+import type { HostContext } from "../HostContext.ts"
+import { HostError } from "../HostError.ts"
+import { readAddress, readBytes, readMap, readVec } from "../ScVal.ts"
+import { latin1, type ScAddress, type ScMapEntry, type ScVal } from "../Xdr.ts"
+import { deepSizeBytes } from "./deepSize.ts"
+import { Tag, Values } from "./Values.ts"
+
+const EMPTY = new ArrayBuffer(0)
+/** Fuel of one host function call, in wasm instructions. */
+export const HOST_CALL_FUEL = 50
+
+export class Vm {
+  readonly host: HostContext
+  readonly values: Values
+  readonly #fuel: WebAssembly.Global
+  readonly #memory: WebAssembly.Memory | undefined
+
+  constructor(host: HostContext, fuel: WebAssembly.Global, memory: WebAssembly.Memory | undefined) {
+    this.host = host
+    this.values = new Values(host.meter)
+    this.#fuel = fuel
+    this.#memory = memory
+  }
+
+  get fuel(): number {
+    return this.#fuel.value as number
+  }
+
+  set fuel(value: number) {
+    this.#fuel.value = value
+  }
+
+  /** Takes fuel for work the host does; running out is the budget's error. */
+  pay(instructions: number): void {
+    const left = this.fuel - instructions
+    if (left < 0) {
+      this.fuel = -1
+      throw HostError.of("Budget", "ExceededLimit", "instruction limit exceeded")
+    }
+    this.fuel = left
+  }
+
+  /** Runs something that may run other contracts, which use the same fuel. */
+  nested<A>(run: () => A): A {
+    this.host.meter.fuel = this.fuel
+    try {
+      return run()
+    } finally {
+      this.fuel = this.host.meter.fuel
+    }
+  }
+
+  #buffer(from: number, length: number): ArrayBufferLike {
+    const buffer = this.#memory?.buffer ?? EMPTY
+    if (from + length > buffer.byteLength) throw HostError.of("WasmVm", "IndexBounds", "out-of-bounds linear memory access")
+    this.pay(length >> 3)
+    return buffer
+  }
+
+  read(from: number, length: number): Uint8Array {
+    return new Uint8Array(this.#buffer(from, length), from, length).slice()
+  }
+
+  write(from: number, bytes: Uint8Array): void {
+    new Uint8Array(this.#buffer(from, bytes.length), from, bytes.length).set(bytes)
+  }
+
+  readText(from: number, length: number): string {
+    return latin1(this.read(from, length))
+  }
+
+  readValues(from: number, count: number): Array<ScVal> {
+    const view = new DataView(this.#buffer(from, count * 8))
+    return Array.from({ length: count }, (_, i) => this.values.value(view.getBigInt64(from + 8 * i, true)))
+  }
+
+  writeValues(from: number, values: ReadonlyArray<ScVal>): void {
+    const words = values.map((value) => this.values.word(value))
+    const view = new DataView(this.#buffer(from, words.length * 8))
+    words.forEach((word, i) => view.setBigInt64(from + 8 * i, word, true))
+  }
+
+  /** Texts named by pairs of position and length. */
+  readTexts(from: number, count: number): Array<string> {
+    const view = new DataView(this.#buffer(from, count * 8))
+    return Array.from({ length: count }, (_, i) =>
+      this.readText(view.getUint32(from + 8 * i, true), view.getUint32(from + 8 * i + 4, true))
+    )
+  }
+
+  /** A u32 value's number. */
+  u32(word: bigint): number {
+    const bits = BigInt.asUintN(64, word)
+    if (Number(bits & 0xffn) !== Tag.u32) throw HostError.of("Value", "UnexpectedType", "value is not a u32")
+    return Number(bits >> 32n)
+  }
+
+  value(word: bigint): ScVal {
+    const value = this.values.value(word)
+    if (value.type === 16 || value.type === 17) this.pay(deepSizeBytes(value) >> 3)
+    return value
+  }
+
+  vec(word: bigint): ReadonlyArray<ScVal> {
+    const items = readVec(this.value(word))
+    this.pay(items.length)
+    return items
+  }
+
+  map(word: bigint): ReadonlyArray<ScMapEntry> {
+    const entries = readMap(this.value(word))
+    this.pay(entries.length * 2)
+    return entries
+  }
+
+  bytes(word: bigint): Uint8Array {
+    const bytes = readBytes(this.value(word))
+    this.pay(bytes.length >> 3)
+    return bytes
+  }
+
+  sized(word: bigint, length: number): Uint8Array {
+    const bytes = this.bytes(word)
+    if (bytes.length !== length) throw HostError.of("Object", "UnexpectedSize", `expected ${length} bytes`)
+    return bytes
+  }
+
+  text(word: bigint, type: 14 | 15): Uint8Array {
+    const value = this.value(word)
+    if (value.type !== type) throw HostError.of("Value", "UnexpectedType", type === 14 ? "value is not a string" : "value is not a symbol")
+    return value.type === 14 ? value.str.bytes : value.type === 15 ? value.sym.bytes : new Uint8Array()
+  }
+
+  address(word: bigint): ScAddress {
+    return readAddress(this.value(word))
+  }
+
+  contract(word: bigint): Uint8Array {
+    const address = this.address(word)
+    if (address.type !== 1) throw HostError.of("Value", "UnexpectedType", "address is not a contract")
+    return address.contractId
+  }
+}
+
+/** A host function: words in, and a word, a value or nothing out. */
+export type HostFunction = (vm: Vm, ...args: ReadonlyArray<bigint>) => bigint | ScVal | void
+export type HostFunctions = Readonly<Record<string, HostFunction>>

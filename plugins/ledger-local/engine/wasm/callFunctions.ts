@@ -1,0 +1,154 @@
+// Host functions on the context (`x.*`), calls (`d.*`), addresses and authorization (`a.*`) and cryptography (`c.*`). A caught
+// error keeps a contract's own number and becomes `Error(Context, InvalidAction)` otherwise; internal errors and exceeded
+// limits cannot be caught.
+import type { HostContext } from "../HostContext.ts"
+import { HostError } from "../HostError.ts"
+import { contractInstanceKey } from "../LedgerKeys.ts"
+import { address as addressVal, bytes, compareScVal, field, readMap, readVec, str, sym, symbolText, u32, u64, vec, VOID } from "../ScVal.ts"
+import {
+  addressOfStrKey, addressStrKey, accountAddress, contractAddress, latin1, publicKey, type ScVal, type SorobanAuthorizedInvocation
+} from "../Xdr.ts"
+import { executableVal } from "./ledgerFunctions.ts"
+import type { HostFunctions, Vm } from "./Vm.ts"
+
+const P256_HALF_ORDER = 0x7fffffff800000007fffffffffffffffde737d56d38bcf4279dce5617e3192a8n
+
+const call = (vm: Vm, contract: bigint, fn: bigint, args: bigint): ScVal => {
+  const contractId = vm.contract(contract)
+  const name = latin1(vm.text(fn, 15))
+  const values = vm.vec(args)
+  return vm.nested(() => vm.host.call(contractId, name, values))
+}
+
+const requireAuth = (vm: Vm, address: bigint, args: ReadonlyArray<ScVal>): void => {
+  const who = vm.address(address)
+  vm.nested(() => vm.host.auth.require(who, args))
+}
+
+const malformedAuth = (): HostError => HostError.of("Auth", "InvalidInput", "invoker authorization is malformed")
+
+const part = (value: ScVal | undefined, name: string): ScVal => {
+  const found = value === undefined ? undefined : field(readMap(value), name)
+  if (found === undefined) throw malformedAuth()
+  return found
+}
+
+/** What a contract hands to `authorize_as_curr_contract`: the same tree as in an authorization entry, as values. */
+const invokerInvocation = (host: HostContext, value: ScVal): SorobanAuthorizedInvocation => {
+  const [kind, content] = readVec(value)
+  const name = symbolText(kind)
+  if (name === "Contract") {
+    const context = part(content, "context")
+    const [contract, fn] = [part(context, "contract"), part(context, "fn_name")]
+    if (contract.type !== 18 || fn.type !== 15) throw malformedAuth()
+    const contractFn = { contractAddress: contract.address, functionName: fn.sym, args: [...readVec(part(context, "args"))] }
+    const subs = readVec(part(content, "sub_invocations"))
+    return { function: { type: 0, contractFn }, subInvocations: subs.map((sub) => invokerInvocation(host, sub)) }
+  }
+  const [executable, salt] = [readVec(part(content, "executable")), part(content, "salt")]
+  const wasmHash = executable[1]
+  if (symbolText(executable[0]) !== "Wasm" || wasmHash?.type !== 13 || salt.type !== 13) throw malformedAuth()
+  const constructorArgs = name === "CreateContractWithCtorHostFn" ? [...readVec(part(content, "constructor_args"))] : []
+  if (name !== "CreateContractHostFn" && name !== "CreateContractWithCtorHostFn") throw malformedAuth()
+  const fromAddress = { address: contractAddress(host.frame.contractId), salt: salt.bytes }
+  const createContractV2HostFn = {
+    contractIdPreimage: { type: 0 as const, fromAddress },
+    executable: { type: 0 as const, wasmHash: wasmHash.bytes },
+    constructorArgs
+  }
+  return { function: { type: 2, createContractV2HostFn }, subInvocations: [] }
+}
+
+const verifySecp256r1 = (vm: Vm, key: bigint, digest: bigint, signature: bigint): void => {
+  const [publicPoint, hash, rs] = [vm.sized(key, 65), vm.sized(digest, 32), vm.sized(signature, 64)]
+  const s = rs.subarray(32).reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
+  if (s > P256_HALF_ORDER || !vm.host.input.crypto.secp256r1Verify(publicPoint, hash, rs)) {
+    throw HostError.of("Crypto", "InvalidInput", "failed secp256r1 verification")
+  }
+}
+
+export const callFunctions: HostFunctions = {
+  "x._": (vm, text, length, values, count) => { // log_from_linear_memory
+    const message = str(vm.readText(vm.u32(text), vm.u32(length)))
+    vm.host.log.message(vm.host.currentContract, message, vm.readValues(vm.u32(values), vm.u32(count)))
+  },
+  "x.0": (vm, a, b) => BigInt(Math.sign(compareScVal(vm.value(a), vm.value(b)))), // obj_cmp
+  "x.1": (vm, topics, data) => vm.host.emit(vm.vec(topics), vm.value(data)), // contract_event
+  "x.2": (vm) => u32(vm.host.input.settings.protocolVersion), // get_ledger_version
+  "x.3": (vm) => u32(vm.host.input.ledgerSeq), // get_ledger_sequence
+  "x.4": (vm) => u64(vm.host.input.closeTime), // get_ledger_timestamp
+  "x.5": (vm, error) => { // fail_with_error
+    const value = vm.value(error)
+    if (value.type !== 2 || value.error.type !== 0) throw HostError.of("Context", "UnexpectedType", "contract attempted to fail with other than a contract error")
+    throw HostError.contract(value.error.contractCode, "failing with contract error", [u32(value.error.contractCode)])
+  },
+  "x.6": (vm) => bytes(vm.host.input.networkId), // get_ledger_network_id
+  "x.7": (vm) => addressVal(contractAddress(vm.host.frame.contractId)), // get_current_contract_address
+  "x.8": (vm) => u32(vm.host.storage.maxLiveUntil), // get_max_live_until_ledger
+
+  "d._": (vm, contract, fn, args) => call(vm, contract, fn, args), // call
+  "d.0": (vm, contract, fn, args) => { // try_call
+    try {
+      return call(vm, contract, fn, args)
+    } catch (error) {
+      if (!(error instanceof HostError) || !vm.host.isRecoverable(error)) throw error
+      return { type: 2, error: error.errorType === "Contract" ? error.scError : HostError.of("Context", "InvalidAction", "").scError }
+    }
+  },
+
+  "a._": (vm, address, args) => requireAuth(vm, address, vm.vec(args)), // require_auth_for_args
+  "a.0": (vm, address) => requireAuth(vm, address, vm.host.frame.args), // require_auth
+  "a.1": (vm, text) => { // strkey_to_address
+    const value = vm.value(text)
+    const key = value.type === 13 ? latin1(value.bytes) : latin1(vm.text(text, 14))
+    try {
+      return addressVal(addressOfStrKey(key))
+    } catch {
+      throw HostError.of("Value", "InvalidInput", "not an address")
+    }
+  },
+  "a.2": (vm, address) => str(addressStrKey(vm.address(address))), // address_to_strkey
+  "a.3": (vm, entries) => { // authorize_as_curr_contract
+    const { host } = vm
+    const invocations = vm.vec(entries).map((entry) => invokerInvocation(host, entry))
+    host.auth.addInvokerAuth(contractAddress(host.frame.contractId), invocations)
+  },
+  "a.4": (vm, word) => { // get_address_from_muxed_address
+    const value = vm.value(word)
+    if (value.type !== 18 || value.address.type !== 2) throw HostError.of("Value", "UnexpectedType", "not a muxed address")
+    return addressVal(accountAddress(publicKey(value.address.muxedAccount.ed25519)))
+  },
+  "a.5": (vm, word) => { // get_id_from_muxed_address
+    const value = vm.value(word)
+    if (value.type !== 18 || value.address.type !== 2) throw HostError.of("Value", "UnexpectedType", "not a muxed address")
+    return u64(value.address.muxedAccount.id)
+  },
+  "a.6": (vm, word) => { // get_address_executable
+    const address = vm.address(word)
+    if (address.type === 0) return vm.host.storage.get({ type: 0, account: { accountId: address.accountId } }) === undefined ? VOID : vec([sym("Account")])
+    const entry = vm.host.storage.get(contractInstanceKey(address))
+    const value = entry?.data.type === 6 ? entry.data.contractData.val : undefined
+    return value?.type === 19 ? executableVal(value.instance.executable) : VOID
+  },
+  "a.9": (vm) => { // get_delegated_signers_for_current_auth_check
+    const check = vm.host.frame.authCheck
+    if (check === undefined) throw HostError.of("Auth", "InvalidAction", "no authentication is running in this frame")
+    return vec(check.delegates.map(({ signature }) => addressVal(signature.address)))
+  },
+  "a.a": (vm, address) => { // delegate_account_auth
+    const who = vm.address(address)
+    vm.nested(() => vm.host.auth.delegate(vm.host.frame.authCheck, who))
+  },
+
+  "c._": (vm, content) => bytes(vm.host.input.crypto.sha256(vm.bytes(content))), // compute_hash_sha256
+  "c.0": (vm, key, message, signature) => { // verify_sig_ed25519
+    vm.host.meter.signature()
+    if (!vm.host.verifyEd25519(vm.sized(key, 32), vm.bytes(message), vm.sized(signature, 64))) {
+      throw HostError.of("Crypto", "InvalidInput", "failed ED25519 verification")
+    }
+  },
+  "c.3": (vm, key, digest, signature) => { // verify_sig_ecdsa_secp256r1
+    vm.host.meter.add(3_000_000)
+    verifySecp256r1(vm, key, digest, signature)
+  }
+}

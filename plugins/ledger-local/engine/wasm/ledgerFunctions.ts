@@ -1,0 +1,124 @@
+// Host functions on the ledger (`l.*`): a contract's own data with its three kinds of storage, times to live, and making or
+// replacing contracts. Instance storage is part of the instance entry and is written when the frame ends well.
+import type { HostContext } from "../HostContext.ts"
+import { contractIdOf, createContract, uploadWasm } from "../createContract.ts"
+import { HostError } from "../HostError.ts"
+import { contractCodeKey, contractDataKey, contractInstanceKey, type Durability } from "../LedgerKeys.ts"
+import { address as addressVal, bytes, sym, vec } from "../ScVal.ts"
+import { codecAsset, contractAddress, type ContractExecutable, type LedgerKey, type ScVal } from "../Xdr.ts"
+import { boolWord } from "./Values.ts"
+import type { HostFunctions, Vm } from "./Vm.ts"
+
+const INSTANCE = 2n
+
+const keyOf = (vm: Vm, key: ScVal, storage: bigint): LedgerKey => {
+  if (storage !== 0n && storage !== 1n) throw HostError.of("Value", "InvalidInput", "unknown storage type")
+  return contractDataKey(contractAddress(vm.host.frame.contractId), key, Number(storage) as Durability)
+}
+
+const put = (vm: Vm, key: ScVal, val: ScVal, storage: bigint): void => {
+  if (storage === INSTANCE) return vm.host.instancePut(key, val)
+  const ledgerKey = keyOf(vm, key, storage)
+  const contract = contractAddress(vm.host.frame.contractId)
+  vm.host.storage.put(ledgerKey, { type: 6, contractData: { ext: { v: 0 }, contract, key, durability: Number(storage) as Durability, val } })
+}
+
+const get = (vm: Vm, key: ScVal, storage: bigint): ScVal | undefined => {
+  if (storage === INSTANCE) return vm.host.instanceGet(key)
+  const entry = vm.host.storage.get(keyOf(vm, key, storage))
+  return entry?.data.type === 6 ? entry.data.contractData.val : undefined
+}
+
+const executableOf = (host: HostContext, contractId: Uint8Array): ContractExecutable => {
+  const entry = host.storage.require(contractInstanceKey(contractAddress(contractId)), "contract instance is missing")
+  const value = entry.data.type === 6 ? entry.data.contractData.val : undefined
+  if (value?.type !== 19) throw HostError.of("Storage", "InternalError", "contract instance is malformed")
+  return value.instance.executable
+}
+
+const extendInstance = (host: HostContext, contractId: Uint8Array, threshold: number, extendTo: number): void =>
+  host.storage.extend(contractInstanceKey(contractAddress(contractId)), threshold, extendTo)
+
+const extendCode = (host: HostContext, contractId: Uint8Array, threshold: number, extendTo: number): void => {
+  const executable = executableOf(host, contractId)
+  if (executable.type === 0) host.storage.extend(contractCodeKey(executable.wasmHash), threshold, extendTo)
+}
+
+const extendBoth = (vm: Vm, contractId: Uint8Array, threshold: bigint, extendTo: bigint): void => {
+  extendInstance(vm.host, contractId, vm.u32(threshold), vm.u32(extendTo))
+  extendCode(vm.host, contractId, vm.u32(threshold), vm.u32(extendTo))
+}
+
+/** The value by which events and contexts show an executable. */
+export const executableVal = (executable: ContractExecutable): ScVal =>
+  executable.type === 0 ? vec([sym("Wasm"), bytes(executable.wasmHash)]) : vec([sym("StellarAsset")])
+
+const create = (vm: Vm, deployer: bigint, wasmHash: bigint, salt: bigint, constructorArgs: ReadonlyArray<ScVal>): ScVal => {
+  const contractIdPreimage = { type: 0 as const, fromAddress: { address: vm.address(deployer), salt: vm.sized(salt, 32) } }
+  const executable = { type: 0 as const, wasmHash: vm.sized(wasmHash, 32) }
+  return vm.nested(() => createContract(vm.host, { contractIdPreimage, executable, constructorArgs: [...constructorArgs] }))
+}
+
+const readAsset = (vm: Vm, word: bigint) => {
+  try {
+    return codecAsset.decode(vm.bytes(word))
+  } catch (error) {
+    if (error instanceof HostError) throw error
+    throw HostError.of("Value", "InvalidInput", "bytes are not an asset")
+  }
+}
+
+export const ledgerFunctions: HostFunctions = {
+  "l._": (vm, k, v, t) => put(vm, vm.value(k), vm.value(v), t), // put_contract_data
+  "l.0": (vm, k, t) => boolWord(get(vm, vm.value(k), t) !== undefined), // has_contract_data
+  "l.1": (vm, k, t) => { // get_contract_data
+    const key = vm.value(k)
+    const value = get(vm, key, t)
+    if (value === undefined) throw HostError.of("Storage", "MissingValue", "trying to get non-existing value for contract data key", [key])
+    return value
+  },
+  "l.2": (vm, k, t) => { // del_contract_data
+    const key = vm.value(k)
+    if (t === INSTANCE) vm.host.instancePut(key, undefined)
+    else vm.host.storage.delete(keyOf(vm, key, t))
+  },
+  "l.3": (vm, deployer, hash, salt) => create(vm, deployer, hash, salt, []), // create_contract
+  "l.4": (vm, asset) => { // create_asset_contract
+    const fromAsset = readAsset(vm, asset)
+    const contractIdPreimage = { type: 1 as const, fromAsset }
+    return vm.nested(() => createContract(vm.host, { contractIdPreimage, executable: { type: 1 }, constructorArgs: [] }))
+  },
+  "l.5": (vm, code) => uploadWasm(vm.host, vm.bytes(code)), // upload_wasm
+  "l.6": (vm, hash) => { // update_current_contract_wasm
+    const { host } = vm
+    const executable: ContractExecutable = { type: 0, wasmHash: vm.sized(hash, 32) }
+    host.storage.require(contractCodeKey(executable.wasmHash), "Wasm does not exist")
+    const { contractId, instanceKey } = host.frame
+    const before = executableOf(host, contractId)
+    host.log.system(contractId, [sym("executable_update"), executableVal(before), executableVal(executable)], vec([]))
+    const entry = host.storage.require(instanceKey, "contract instance is missing")
+    if (entry.data.type !== 6 || entry.data.contractData.val.type !== 19) return
+    const { contractData } = entry.data
+    const { val } = contractData
+    if (val.type !== 19) return
+    host.storage.put(instanceKey, { type: 6, contractData: { ...contractData, val: { type: 19, instance: { ...val.instance, executable } } } })
+  },
+  "l.7": (vm, k, t, threshold, extendTo) => { // extend_contract_data_ttl
+    if (t === INSTANCE) return extendBoth(vm, vm.host.frame.contractId, threshold, extendTo)
+    vm.host.storage.extend(keyOf(vm, vm.value(k), t), vm.u32(threshold), vm.u32(extendTo))
+  },
+  "l.8": (vm, threshold, extendTo) => extendBoth(vm, vm.host.frame.contractId, threshold, extendTo), // extend_current_contract_instance_and_code_ttl
+  "l.9": (vm, c, threshold, extendTo) => extendBoth(vm, vm.contract(c), threshold, extendTo), // extend_contract_instance_and_code_ttl
+  "l.a": (vm, deployer, salt) => { // get_contract_id
+    const { crypto, networkId } = vm.host.input
+    const fromAddress = { address: vm.address(deployer), salt: vm.sized(salt, 32) }
+    return addressVal(contractAddress(contractIdOf(crypto, networkId, { type: 0, fromAddress })))
+  },
+  "l.b": (vm, asset) => { // get_asset_contract_id
+    const { crypto, networkId } = vm.host.input
+    return addressVal(contractAddress(contractIdOf(crypto, networkId, { type: 1, fromAsset: readAsset(vm, asset) })))
+  },
+  "l.c": (vm, c, threshold, extendTo) => extendInstance(vm.host, vm.contract(c), vm.u32(threshold), vm.u32(extendTo)), // extend_contract_instance_ttl
+  "l.d": (vm, c, threshold, extendTo) => extendCode(vm.host, vm.contract(c), vm.u32(threshold), vm.u32(extendTo)), // extend_contract_code_ttl
+  "l.e": (vm, deployer, hash, salt, args) => create(vm, deployer, hash, salt, vm.vec(args)) // create_contract_with_constructor
+}
