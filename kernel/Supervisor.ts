@@ -3,6 +3,7 @@
 // intensity allows gives up and escalates: the process ends with a clear error rather than limping on. An actor stops with
 // the Scope that started it, so a plugin's actors end before the services under them.
 import { Cause, Clock, Context, Deferred, Duration, Effect, Layer, Schema, type Scope } from "effect"
+import { contract } from "./Contract.ts"
 import { CurrentPlugin } from "./Plugin.ts"
 
 /** An actor was restarted `restarts` times within its window and keeps dying. */
@@ -92,3 +93,5 @@ export class Supervisor extends Context.Service<Supervisor, {
     })
   )
 }
+
+export const supervisorContract = contract("supervisor", Supervisor)

@@ -2,6 +2,7 @@
 // first plugin to claim it; a second claim by another owner is refused at boot. Secrets never stand in the tree; it names
 // the environment variables that hold them, and `secret` reads those as Redacted values.
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
+import { contract } from "../Contract.ts"
 import { CurrentPlugin } from "../Plugin.ts"
 import { type Section, sections } from "./Setting.ts"
 
@@ -65,3 +66,5 @@ export const decodeSection = <A>(
     Effect.map((decoded) => (decoded as Record<string, A>)[section.name] as A),
     Effect.mapError((error) => new SettingsRefused({ path: section.name, message: error.message }))
   )
+
+export const settingsContract = contract("settings", Settings)

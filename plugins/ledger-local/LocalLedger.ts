@@ -6,11 +6,13 @@ import { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { ContractRuntime } from "./engine/HostTypes.ts"
 import { type NetworkSettings, testnet } from "./engine/NetworkSettings.ts"
 import { combineFaults, type Faults, noFaults, type RpcFault } from "./node/Faults.ts"
-import { FRIENDBOT_STROOPS, prepareFunding, USDC_UNITS_MAX } from "./node/friendbot.ts"
+import { prepareFunding, USDC_UNITS_MAX } from "./node/friendbot.ts"
 import { genesis } from "./node/genesis.ts"
 import { openJournal } from "./node/Journal.ts"
 import { type ClosedLedger, Ledger } from "./node/Ledger.ts"
 import { decodeAccount } from "./node/decodeAccount.ts"
+import type { PublicKey } from "./engine/Xdr.ts"
+import { readAccount } from "./transaction/validate.ts"
 import { callMethod, errorResponse, readRequest, type RpcResponse } from "./rpc/jsonRpc.ts"
 import { RpcCode, RpcError } from "./rpc/RpcError.ts"
 import { viewOf } from "./rpc/View.ts"
@@ -63,6 +65,8 @@ interface Shape {
   readonly fund: (address: string, options?: FundOptions) => Effect.Effect<Funded | undefined>
   /** Replaces the faults in effect; an empty list is a quiet network. */
   readonly setFaults: (faults: ReadonlyArray<Partial<Faults>>) => Effect.Effect<void>
+  /** Whether an account exists as of the latest ledger. */
+  readonly exists: (id: PublicKey) => boolean
   /** The machine inside, for looking at. */
   readonly ledger: Ledger
   readonly passphrase: string
@@ -186,6 +190,7 @@ const make = Effect.fnUntraced(function*(options: LocalLedgerOptions, storage: S
     setFaults: (faults) => Effect.sync(() => {
       ledger.faults = faults.length === 0 ? noFaults : combineFaults(faults)
     }),
+    exists: (id) => readAccount(ledger.store, id) !== undefined,
     ledger,
     passphrase,
     setFriendbotUrl: (url) => Effect.sync(() => {
@@ -203,6 +208,3 @@ export class LocalLedger extends Context.Service<LocalLedger, Shape>()("tollkeep
   static readonly layerTest = (options: LocalLedgerOptions = {}): Layer.Layer<LocalLedger, never, Crypto> =>
     Layer.effect(LocalLedger, Effect.orDie(make(options, { folder: undefined })) as Effect.Effect<Shape, never, Crypto>)
 }
-
-/** Stroops that one friendbot request gives. */
-export const fundedStroops = FRIENDBOT_STROOPS

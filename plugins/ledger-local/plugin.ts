@@ -1,0 +1,38 @@
+// The embedded ledger as a plugin: a Stellar RPC at 127.0.0.1:8000 (and 8443 over TLS) with its state in the state folder. It
+// provides the ledger to others in the process; the facilitator uses it over HTTP like any other.
+import { Effect, Layer } from "effect"
+import { settingsContract } from "../../kernel/config/Settings.ts"
+import { Host } from "../../kernel/platform/Host.ts"
+import { define } from "../../kernel/Plugin.ts"
+import { supervisorContract } from "../../kernel/Supervisor.ts"
+import { Config, type ConfigValues } from "./Config.ts"
+import { LocalLedger } from "./LocalLedger.ts"
+import { ledgerFolder, serve } from "./serve.ts"
+
+/** A ledger in `folder` by these settings, not yet listening. */
+export const ledgerLayer = (config: ConfigValues, folder: string) =>
+  LocalLedger.layer({
+    close: config.close,
+    retentionLedgers: config.retentionLedgers,
+    retentionTransactions: config.retentionTransactions,
+    transactionsPerLedgerMax: config.transactionsPerLedgerMax,
+    faults: config.faults
+  }, folder)
+
+const layer = Layer.unwrap(
+  Effect.gen(function*() {
+    const config = yield* Config
+    const { stateFolder } = yield* Host
+    const folder = yield* ledgerFolder(stateFolder)
+    return Layer.effectDiscard(serve(config, folder)).pipe(Layer.provideMerge(ledgerLayer(config, folder)))
+  })
+).pipe(Layer.provide(Config.layer))
+
+export const plugin = define({
+  id: "ledger-local",
+  summary: "An embedded Stellar ledger: RPC, friendbot and close times, for newcomers and tests.",
+  boot: "required",
+  needs: [settingsContract, supervisorContract],
+  migrations: "none",
+  layer
+})

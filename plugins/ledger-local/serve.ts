@@ -1,0 +1,51 @@
+// The embedded ledger on the network and on the clock: an HTTP listener at once, an HTTPS one as soon as its certificate is
+// there (which does not hold up the start), and an actor that closes ledgers. All of it ends with the Scope. A port that is
+// taken fails the start, for HTTPS it is a warning.
+import { Effect, Path } from "effect"
+import { Listeners } from "../../kernel/platform/Listeners.ts"
+import { Supervisor } from "../../kernel/Supervisor.ts"
+import type { ConfigValues } from "./Config.ts"
+import { BODY_BYTES_MAX, handle } from "./httpApi.ts"
+import { LocalLedger } from "./LocalLedger.ts"
+import { certificate } from "./node/certificate.ts"
+
+export interface Serving {
+  /** Where RPC, friendbot and ledgers are. */
+  readonly url: string
+  readonly port: number
+}
+
+/** The ledger's own folder within the state folder. */
+export const ledgerFolder = (stateFolder: string) => Effect.map(Path.Path, (path) => path.join(stateFolder, "ledger"))
+
+export const serve = Effect.fnUntraced(function*(config: ConfigValues, folder: string) {
+  const ledger = yield* LocalLedger
+  const listeners = yield* Listeners
+  const supervisor = yield* Supervisor
+  const answer = (request: Request) => handle(ledger, request)
+  const { port } = yield* listeners.open({ host: config.host, port: config.port, bodyBytesMax: BODY_BYTES_MAX }, answer)
+  const url = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`
+  yield* ledger.setFriendbotUrl(`${url}/friendbot`)
+
+  const { httpsPort } = config
+  if (httpsPort !== undefined) {
+    const secure = Effect.gen(function*() {
+      const { key, cert, file } = yield* certificate(folder)
+      const opened = yield* listeners.open({ host: config.host, port: httpsPort, tls: { key, cert }, bodyBytesMax: BODY_BYTES_MAX }, answer)
+      yield* Effect.logInfo(`ledger over HTTPS at ${config.host}:${opened.port}; clients trust ${file}`)
+      return yield* Effect.never
+    }).pipe(Effect.scoped, Effect.catch((error) => Effect.logWarning(`the ledger has no HTTPS: port ${error.port} cannot be opened`)))
+    yield* supervisor.start({ id: "https", restart: "transient", run: secure })
+  }
+
+  const { close } = config
+  if (close !== "manual") {
+    yield* supervisor.start({
+      id: "close-ledgers",
+      restart: "permanent",
+      run: Effect.forever(Effect.delay(ledger.close, close))
+    })
+  }
+  const serving: Serving = { url, port }
+  return serving
+})

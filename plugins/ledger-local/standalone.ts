@@ -1,0 +1,89 @@
+// The embedded ledger by itself, for somebody who only wants a Stellar RPC: what the command `tollkeeper ledger` runs. In
+// memory unless a folder is given. With `seedAccounts`, four accounts with XLM and USDC are there from the start, with keys
+// that are the same everywhere.
+import { Effect, type FileSystem, Layer, type Path, Schema, type Scope } from "effect"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import type { ListenFailed, Listeners } from "../../kernel/platform/Listeners.ts"
+import type { Supervisor } from "../../kernel/Supervisor.ts"
+import { configDefaults, type ConfigValues } from "./Config.ts"
+import { LocalLedger } from "./LocalLedger.ts"
+import { demoNames, localAccount, USDC_CONTRACT } from "./node/accounts.ts"
+import type { Faults } from "./node/Faults.ts"
+import { parseFault } from "./node/parseFault.ts"
+import { serve, type Serving } from "./serve.ts"
+
+/** A fault that cannot be read. */
+export class FaultRefused extends Schema.TaggedError<FaultRefused>()("FaultRefused", {
+  fault: Schema.String,
+  message: Schema.String
+}) {}
+
+export interface StandaloneOptions {
+  readonly host?: string
+  /** Default 8 000; 0 picks a free one. */
+  readonly port?: number
+  /** Absent: no HTTPS. Needs a folder for its certificate. */
+  readonly httpsPort?: number
+  /** Milliseconds, default 1 000, or "manual": then only the friendbot makes ledgers. */
+  readonly close?: number | "manual"
+  /** In the language of `parseFault.ts`. */
+  readonly faults?: ReadonlyArray<string>
+  /** Absent: in memory. */
+  readonly folder?: string
+  readonly seedAccounts?: boolean
+}
+
+export interface SeededAccount {
+  readonly name: string
+  readonly address: string
+  readonly secret: string
+}
+
+export interface Standalone extends Serving {
+  readonly passphrase: string
+  readonly usdcContract: string
+  readonly accounts: ReadonlyArray<SeededAccount>
+}
+
+const SEED_USDC_UNITS = 10_000_0000000n
+
+/** Funds the demonstration accounts that do not exist yet. */
+const seed = Effect.gen(function*() {
+  const ledger = yield* LocalLedger
+  const crypto = yield* Crypto
+  const accounts = demoNames.map((name) => localAccount(crypto, name))
+  for (const { address, id } of accounts) {
+    if (ledger.exists(id)) continue
+    yield* ledger.fund(address, { usdcUnits: SEED_USDC_UNITS })
+  }
+  return accounts.map(({ name, address, secret }): SeededAccount => ({ name, address, secret }))
+})
+
+/** Starts a ledger that runs until the Scope closes, and tells where it is. */
+export const standalone = Effect.fnUntraced(function*(
+  options: StandaloneOptions
+): Effect.fn.Return<Standalone, FaultRefused | ListenFailed, Crypto | FileSystem.FileSystem | Path.Path | Listeners | Supervisor | Scope.Scope> {
+  const faults: Array<Partial<Faults>> = []
+  for (const text of options.faults ?? []) {
+    const fault = parseFault(text)
+    if (typeof fault === "string") return yield* new FaultRefused({ fault: text, message: fault })
+    faults.push(fault)
+  }
+  const config: ConfigValues = {
+    ...configDefaults,
+    host: options.host ?? configDefaults.host,
+    port: options.port ?? configDefaults.port,
+    httpsPort: options.folder === undefined ? undefined : options.httpsPort,
+    close: options.close ?? configDefaults.close,
+    faults
+  }
+  const ledgerOptions = { close: config.close, faults }
+  const layer = options.folder === undefined ? LocalLedger.layerTest(ledgerOptions) : LocalLedger.layer(ledgerOptions, options.folder)
+  const context = yield* Layer.build(layer)
+  return yield* Effect.gen(function*() {
+    const serving = yield* serve(config, options.folder ?? "")
+    const ledger = yield* LocalLedger
+    const accounts = options.seedAccounts === true ? yield* seed : []
+    return { ...serving, passphrase: ledger.passphrase, usdcContract: USDC_CONTRACT, accounts }
+  }).pipe(Effect.provideContext(context))
+})
