@@ -5,7 +5,8 @@ import { xdr } from "@stellar/stellar-sdk/base"
 import { keyOfEntry, keyString } from "../../plugins/ledger-local/engine/LedgerKeys.ts"
 import { type NetworkSettings, testnet, withConfigSettings } from "../../plugins/ledger-local/engine/NetworkSettings.ts"
 import { Store } from "../../plugins/ledger-local/engine/Store.ts"
-import type { ConfigSettingEntry, LedgerEntry } from "../../plugins/ledger-local/engine/Xdr.ts"
+import type { Ledger } from "./streams.ts"
+import type { ConfigSettingEntry, LedgerEntry, LedgerKey } from "../../plugins/ledger-local/engine/Xdr.ts"
 
 export type EntryChange = xdr.LedgerEntryChangeWire
 
@@ -32,9 +33,20 @@ const genesis: NetworkSettings = {
 export class LedgerState {
   readonly store = Store.empty()
   settings: NetworkSettings = genesis
-  /** Fees can be compared only once the stream has shown the fee settings. */
-  knowsFees = false
   readonly #known = new Set<string>()
+
+  /** The settings a stream starts with: each as its first change shows it before. */
+  begin(ledgers: ReadonlyArray<Ledger>): void {
+    const first = new Map<number, ConfigSettingEntry>()
+    for (const { upgrades } of ledgers) {
+      for (const change of upgrades.flatMap(({ changes }) => changes)) {
+        if (change.type !== 3 || change.state.data.type !== 8) continue
+        const setting = change.state.data.configSetting
+        if (!first.has(setting.configSettingID)) first.set(setting.configSettingID, setting)
+      }
+    }
+    this.settings = withConfigSettings(this.settings, first.values())
+  }
 
   /** Entries that the changes show as they were before, unless this state knows the key already. */
   seed(changes: ReadonlyArray<EntryChange>): void {
@@ -59,9 +71,14 @@ export class LedgerState {
       else this.store.set(key, entry)
       if (entry?.data.type === 8) configuration.push(entry.data.configSetting)
     }
-    if (configuration.length === 0) return
-    this.settings = withConfigSettings(this.settings, configuration)
-    if (configuration.some(({ configSettingID }) => configSettingID === 1)) this.knowsFees = true
+    if (configuration.length > 0) this.settings = withConfigSettings(this.settings, configuration)
+  }
+
+  /** Evicted entries: temporary ones are gone, persistent ones stay known without their TTL, which is how the ledger sees the archive. */
+  evict(keys: ReadonlyArray<LedgerKey>): void {
+    for (const key of keys) {
+      if (key.type === 9 || (key.type === 6 && key.contractData.durability === 0)) this.store.delete(keyString(key))
+    }
   }
 
   /** Takes over what the header says. */

@@ -1,16 +1,18 @@
-// Replays one stream: for each transaction the state before it, our own execution, and the comparison with what the real
-// node wrote: result code, success hash (return value and events), every changed entry with its TTL, and the fee charged.
-import { xdr } from "@stellar/stellar-sdk/base"
-import { eventsFeeStroops, minimumInclusionFeeStroops, nonRefundableFeeStroops, rentFeeStroops } from "../../plugins/ledger-local/engine/Fees.ts"
+// Replays one stream through the embedded ledger's whole way of applying a transaction: fee, preparation, operations, refund.
+// Each phase of each transaction runs on the real state before it, and what it changes is compared with what the real node
+// wrote, and so is the whole result: codes, success hash (return value and events) and the fee charged.
 import { Unsupported } from "../../plugins/ledger-local/engine/HostError.ts"
-import { invokeHostFunction } from "../../plugins/ledger-local/engine/Host.ts"
-import type { ContractRuntime, EngineCrypto, HostResult, HostSuccess } from "../../plugins/ledger-local/engine/HostTypes.ts"
+import type { ContractRuntime, EngineCrypto } from "../../plugins/ledger-local/engine/HostTypes.ts"
 import { keyOfEntry, keyString } from "../../plugins/ledger-local/engine/LedgerKeys.ts"
-import type { Store } from "../../plugins/ledger-local/engine/Store.ts"
-import { codec, equalBytes, latin1, publicKey, type TransactionEnvelope } from "../../plugins/ledger-local/engine/Xdr.ts"
+import { codec, equalBytes, latin1, type LedgerFootprint } from "../../plugins/ledger-local/engine/Xdr.ts"
+import { type Applying, chargeFee, prepare, refund, run } from "../../plugins/ledger-local/transaction/applyTransaction.ts"
+import type { LedgerContext } from "../../plugins/ledger-local/transaction/Context.ts"
+import { type Frame, frameOf } from "../../plugins/ledger-local/transaction/Frame.ts"
+import { rulesOf } from "../../plugins/ledger-local/transaction/operations/operationRules.ts"
 import { type EntryChange, LedgerState } from "./LedgerState.ts"
+import { ParallelTtl } from "./ParallelTtl.ts"
 import type { Report, Verdict } from "./Report.ts"
-import { type Ledger, readLedgers, type StreamFile } from "./streams.ts"
+import { type Ledger, type Placed, readLedgers, type StreamFile } from "./streams.ts"
 
 export interface ReplayOptions {
   readonly crypto: EngineCrypto
@@ -18,21 +20,11 @@ export interface ReplayOptions {
   readonly contracts: ContractRuntime
 }
 
-const ACCOUNTED_LIMIT_CODES = new Map([[-3, "a resource limit"], [-4, "an archived entry"], [-5, "the refundable fee"]])
+/** The oldest protocol whose rules the engine follows. */
+const PROTOCOL_MIN = 26
 
-const hashOf = ({ crypto, networkId }: ReplayOptions, envelope: TransactionEnvelope): string =>
-  latin1(
-    crypto.sha256(
-      codec.TransactionSignaturePayload.encode({
-        networkId,
-        taggedTransaction:
-          envelope.type === 5 ? { type: 5, feeBump: envelope.feeBump.tx } : { type: 2, tx: (envelope as Extract<TransactionEnvelope, { type: 2 }>).v1.tx }
-      })
-    )
-  )
-
-/** Real changes by key: the entry's XDR, or null when removed. */
-const realChanges = (changes: ReadonlyArray<EntryChange>): Map<string, string | null> => {
+/** Real or own changes by key: the entry's XDR, or null when removed. */
+const byKey = (changes: ReadonlyArray<EntryChange>): Map<string, string | null> => {
   const result = new Map<string, string | null>()
   for (const change of changes) {
     if (change.type === 3) continue
@@ -45,149 +37,185 @@ const realChanges = (changes: ReadonlyArray<EntryChange>): Map<string, string | 
   return result
 }
 
-const ownChanges = (store: Store): Map<string, string | null> => {
-  const result = new Map<string, string | null>()
-  for (const { key, before, after } of store.changes()) {
-    if (after !== undefined) result.set(key, latin1(codec.LedgerEntry.encode(after)))
-    else if (before !== undefined) result.set(key, null)
-  }
-  return result
-}
-
 const kinds = ["account", "trustline", "offer", "data", "claimable balance", "pool", "contract data", "code", "config", "ttl"]
 
-const compareChanges = (real: Map<string, string | null>, own: Map<string, string | null>): string | undefined => {
-  const differences: Array<string> = []
+const compareChanges = (phase: string, real: ReadonlyArray<EntryChange>, own: ReadonlyArray<EntryChange>): Array<string> => {
+  const [theirs, ours] = [byKey(real), byKey(own)]
   const kind = (key: string): string => kinds[key.charCodeAt(3)] ?? "?"
-  for (const [key, entry] of real) if (own.get(key) !== entry) differences.push(`${own.has(key) ? "other" : "missing"} ${kind(key)}`)
-  for (const key of own.keys()) if (!real.has(key)) differences.push(`extra ${kind(key)}`)
-  return differences.length === 0 ? undefined : differences.join(", ")
+  return [
+    ...[...theirs].filter(([key, entry]) => ours.get(key) !== entry).map(([key]) => `${phase}: ${ours.has(key) ? "other" : "missing"} ${kind(key)}`),
+    ...[...ours.keys()].filter((key) => !theirs.has(key)).map((key) => `${phase}: extra ${kind(key)}`)
+  ]
 }
 
-interface Job {
-  readonly options: ReplayOptions
-  readonly state: LedgerState
-  readonly ledger: Ledger
-  readonly envelope: TransactionEnvelope
+/** One transaction while its ledger is replayed. */
+interface Item {
+  readonly placed: Placed | undefined
+  readonly frame: Frame | undefined
   readonly processing: Ledger["processing"][number]
+  readonly differences: Array<string>
+  applying: Applying | undefined
+  unsupported: string | undefined
 }
 
-const unsupported = (reason: string): Verdict => ({ kind: "unsupported", reason })
-const different = (what: string): Verdict => ({ kind: "different", what })
+const operationChanges = ({ processing: { txApplyProcessing: meta } }: Item): ReadonlyArray<EntryChange> =>
+  meta.v === 4 ? meta.v4.operations.flatMap(({ changes }) => changes) : []
 
-const compareFee = (job: Job, result: HostSuccess): string | undefined => {
-  const { envelope, state, ledger, processing } = job
-  const inner = envelope.type === 5 ? envelope.feeBump.tx.innerTx.v1 : (envelope as Extract<TransactionEnvelope, { type: 2 }>).v1
-  if (inner.tx.ext.v !== 1) return undefined
-  const size = codec.TransactionEnvelope.encode({ type: 2, v1: inner }).length
-  const fee =
-    minimumInclusionFeeStroops(state.settings, inner.tx.operations.length, envelope.type === 5) +
-    nonRefundableFeeStroops(state.settings, inner.tx.ext.sorobanData.resources, size) +
-    rentFeeStroops(state.settings, result.rentChanges, ledger.header.ledgerSeq) +
-    eventsFeeStroops(state.settings, result.eventsBytes)
-  const real = processing.result.result.feeCharged
-  return fee === real ? undefined : `fee ${fee} instead of ${real}`
+const changesBefore = ({ processing: { txApplyProcessing: meta } }: Item): ReadonlyArray<EntryChange> => (meta.v === 4 ? meta.v4.txChangesBefore : [])
+
+const whyUnsupported = (item: Item, ledger: Ledger): string | undefined => {
+  if (item.placed === undefined || item.placed.envelope.type === 0) return "a version 0 envelope"
+  if (item.processing.txApplyProcessing.v !== 4) return `meta v${item.processing.txApplyProcessing.v}`
+  if (ledger.header.ledgerVersion < PROTOCOL_MIN) return `protocol ${ledger.header.ledgerVersion}`
+  if (item.frame === undefined) return "an envelope that has no frame"
+  const missing = item.frame.tx.operations.find(({ body }) => rulesOf(body) === undefined)
+  return missing === undefined ? undefined : `operation type ${missing.body.type}`
 }
 
-const judge = (job: Job, result: HostResult, real: xdr.InvokeHostFunctionResultWire, changes: ReadonlyArray<EntryChange>): Verdict => {
-  if ((real.code === 0) !== result.ok) {
-    const limit = ACCOUNTED_LIMIT_CODES.get(real.code)
-    if (limit !== undefined && result.ok) return unsupported(`failed by ${limit}, which the host alone does not judge`)
-    return different(`result code ${real.code}, ours ${result.ok ? "success" : `${result.error.label} ${result.error.message}`}`)
+/** The names a transaction is known by in a result: the hash of its outer envelope. */
+const hashOf = ({ crypto, networkId }: ReplayOptions, { envelope }: Placed): string | undefined => {
+  if (envelope.type === 0) return undefined
+  const taggedTransaction = envelope.type === 5 ? { type: 5 as const, feeBump: envelope.feeBump.tx } : { type: 2 as const, tx: envelope.v1.tx }
+  return latin1(crypto.sha256(codec.TransactionSignaturePayload.encode({ networkId, taggedTransaction })))
+}
+
+const sameResult = (item: Item, own: ReturnType<typeof refund>): string | undefined => {
+  const real = item.processing.result.result
+  if (equalBytes(codec.TransactionResult.encode(real), codec.TransactionResult.encode(own.result))) return undefined
+  if (real.feeCharged !== own.result.feeCharged && JSON.stringify(real.result, bigints) === JSON.stringify(own.result.result, bigints)) {
+    return `fee ${own.result.feeCharged} instead of ${real.feeCharged}`
   }
-  if (!result.ok || real.code !== 0) return { kind: "identical", feeCompared: false }
-  const preimage = codec.InvokeHostFunctionSuccessPreImage.encode({ returnValue: result.returnValue, events: [...result.events] })
-  if (!equalBytes(job.options.crypto.sha256(preimage), real.success)) return different("return value or events")
-  const entries = compareChanges(realChanges(changes), ownChanges(result.changes))
-  if (entries !== undefined) return different(entries)
-  if (!job.state.knowsFees) return { kind: "identical", feeCompared: false }
-  const fee = compareFee(job, result)
-  return fee === undefined ? { kind: "identical", feeCompared: true } : different(fee)
+  return `result ${JSON.stringify(own.result.result, bigints).slice(0, 160)} instead of ${JSON.stringify(real.result, bigints).slice(0, 160)}`
 }
 
-const replayTransaction = (job: Job): Verdict => {
-  const { envelope, processing, state, ledger, options } = job
-  if (envelope.type === 0) return unsupported("a version 0 envelope")
-  const tx = envelope.type === 5 ? envelope.feeBump.tx.innerTx.v1.tx : envelope.v1.tx
-  const operation = tx.operations[0]
-  if (operation?.body.type !== 24) return unsupported("a classic operation")
-  const outcome = processing.result.result.result
-  const inner = "innerResultPair" in outcome ? outcome.innerResultPair.result.result : outcome
-  const results = "results" in inner ? inner.results : undefined
-  const own = results?.[0]
-  if (own?.code !== 0 || own.tr.type !== 24) return unsupported("not applied by the real node")
-  if (tx.ext.v !== 1) return unsupported("no contract data in the transaction")
-  const apply = processing.txApplyProcessing
-  if (apply.v !== 4) return unsupported(`meta v${apply.v}`)
-  const changes = apply.v4.operations.flatMap((meta) => meta.changes)
-  const account = operation.sourceAccount ?? tx.sourceAccount
-  const { hostFunction, auth } = operation.body.invokeHostFunctionOp
-  try {
-    const result = invokeHostFunction({
-      store: state.store,
+const bigints = (_: string, value: unknown): unknown =>
+  typeof value === "bigint" ? String(value) : value instanceof Uint8Array ? Buffer.from(value).toString("hex").slice(0, 8) : value
+
+class LedgerReplay {
+  readonly #state: LedgerState
+  readonly #ledger: Ledger
+  readonly #context: LedgerContext
+  readonly #ttl: ParallelTtl
+  readonly items: ReadonlyArray<Item>
+
+  constructor(options: ReplayOptions, state: LedgerState, ledger: Ledger) {
+    this.#state = state
+    this.#ledger = ledger
+    this.#context = {
+      ...options,
       settings: state.settings,
       ledgerSeq: ledger.header.ledgerSeq,
       closeTime: ledger.header.scpValue.closeTime,
-      networkId: options.networkId,
-      source: publicKey(account.type === 0 ? account.ed25519 : account.med25519.ed25519),
-      hostFunction,
-      auth,
-      access: { mode: "enforce", footprint: tx.ext.sorobanData.resources.footprint },
-      crypto: options.crypto,
-      contracts: options.contracts
+      classicEvents: false,
+      sorobanMetaFees: false
+    }
+    this.#ttl = new ParallelTtl(state.store, options.crypto)
+    const known = new Map(ledger.envelopes.map((placed) => [hashOf(options, placed), placed]))
+    this.items = ledger.processing.map((processing) => {
+      const placed = known.get(latin1(processing.result.transactionHash))
+      const frame = placed === undefined ? undefined : frameOf(options.crypto, options.networkId, placed.envelope)
+      const item: Item = { placed, frame, processing, differences: [], applying: undefined, unsupported: undefined }
+      item.unsupported = whyUnsupported(item, ledger)
+      return item
     })
-    return judge(job, result, own.tr.invokeHostFunctionResult, changes)
-  } catch (error) {
-    if (error instanceof Unsupported) return unsupported(error.what)
-    throw error
+  }
+
+  /** Runs a phase of ours on a copy of the state, unless the transaction is out already. */
+  #phase(item: Item, body: (store: LedgerState["store"]) => void): void {
+    if (item.unsupported !== undefined) return
+    try {
+      body(this.#state.store.child())
+    } catch (error) {
+      if (!(error instanceof Unsupported)) throw error
+      item.unsupported = error.what
+    }
+  }
+
+  #follow(changes: ReadonlyArray<EntryChange>): void {
+    this.#state.seed(changes)
+    this.#state.apply(changes)
+  }
+
+  #charge(item: Item): void {
+    const real = item.processing.feeProcessing
+    this.#state.seed(real)
+    this.#phase(item, (store) => {
+      item.applying = chargeFee(item.frame!, this.#context, store, item.placed!.baseFee)
+      item.differences.push(...compareChanges("fee", real, item.applying.feeChanges))
+    })
+    this.#follow(real)
+  }
+
+  #prepare(item: Item): void {
+    const real = changesBefore(item)
+    this.#state.seed(real)
+    this.#phase(item, (store) => {
+      prepare(item.applying!, this.#context, store)
+      item.differences.push(...compareChanges("before", real, item.applying!.changesBefore))
+    })
+    this.#follow(real)
+  }
+
+  #run(item: Item): void {
+    const real = operationChanges(item)
+    const footprint: LedgerFootprint | undefined = item.frame?.soroban?.resources.footprint
+    this.#state.seed(real)
+    this.#ttl.enter(item.placed?.stage, footprint)
+    this.#phase(item, (store) => {
+      run(item.applying!, this.#context, store)
+      const own = item.applying!.operations.flatMap(({ changes }) => changes)
+      item.differences.push(...compareChanges("operations", real, own))
+    })
+    this.#follow(this.#ttl.visible(real, footprint))
+    const meta = item.processing.txApplyProcessing
+    if (meta.v === 4) this.#follow(meta.v4.txChangesAfter)
+  }
+
+  #refund(item: Item): void {
+    const real = item.processing.postTxApplyFeeProcessing
+    this.#phase(item, (store) => {
+      const applied = refund(item.applying!, this.#context, store)
+      item.differences.push(...compareChanges("refund", real, applied.refundChanges))
+      const result = sameResult(item, applied)
+      if (result !== undefined) item.differences.unshift(result)
+    })
+    this.#follow(real)
+  }
+
+  replay(): void {
+    for (const item of this.items) this.#charge(item)
+    // Classic transactions take their sequence numbers one by one, contract transactions all before the first of them.
+    const firstParallel = this.items.findIndex(({ placed }) => placed?.stage !== undefined)
+    const classic = firstParallel < 0 ? this.items : this.items.slice(0, firstParallel)
+    const parallel = firstParallel < 0 ? [] : this.items.slice(firstParallel)
+    for (const item of classic) {
+      this.#prepare(item)
+      this.#run(item)
+    }
+    for (const item of parallel) this.#prepare(item)
+    for (const item of parallel) this.#run(item)
+    this.#ttl.flush()
+    for (const item of this.items) this.#refund(item)
+    for (const { changes } of this.#ledger.upgrades) this.#follow(changes)
+    this.#state.evict(this.#ledger.evicted)
   }
 }
 
-const operationChanges = (processing: Ledger["processing"][number]): ReadonlyArray<EntryChange> => {
-  const meta = processing.txApplyProcessing
-  return meta.v === 4 ? meta.v4.operations.flatMap(({ changes }) => changes) : []
+const verdictOf = ({ unsupported, differences }: Item): Verdict => {
+  if (unsupported !== undefined) return { kind: "unsupported", reason: unsupported }
+  return differences.length === 0 ? { kind: "identical", feeCompared: true } : { kind: "different", what: differences.slice(0, 4).join("; ") }
 }
-
-const isContractTransaction = (envelope: TransactionEnvelope): boolean =>
-  envelope.type !== 0 && (envelope.type === 5 ? envelope.feeBump.tx.innerTx.v1 : envelope.v1).tx.ext.v === 1
 
 /** Replays a stream into the report. */
 export const replayStream = (file: StreamFile, options: ReplayOptions, report: Report): void => {
   report.stream(file.family)
   const state = new LedgerState()
-  for (const ledger of readLedgers(file)) {
+  const ledgers = [...readLedgers(file)]
+  state.begin(ledgers)
+  for (const ledger of ledgers) {
     state.follow(ledger.header)
-    const envelopes = new Map(ledger.envelopes.map((envelope) => [envelope.type === 0 ? "" : hashOf(options, envelope), envelope]))
-    for (const { feeProcessing } of ledger.processing) {
-      state.seed(feeProcessing)
-      state.apply(feeProcessing)
-    }
-    let isParallelPhase = false
-    for (const [i, processing] of ledger.processing.entries()) {
-      const changes = operationChanges(processing)
-      const envelope = envelopes.get(latin1(processing.result.transactionHash))
-      if (!isParallelPhase) {
-        // Classic transactions take their sequence numbers one by one, contract transactions all before the first of them.
-        isParallelPhase = envelope !== undefined && isContractTransaction(envelope)
-        for (const { txApplyProcessing: meta } of isParallelPhase ? ledger.processing.slice(i) : [processing]) {
-          if (meta.v !== 4) continue
-          state.seed(meta.v4.txChangesBefore)
-          state.apply(meta.v4.txChangesBefore)
-        }
-      }
-      state.seed(changes)
-      const where = `${file.suite}/${file.name} ledger ${ledger.header.ledgerSeq}`
-      const verdict =
-        envelope === undefined ? unsupported("a version 0 envelope") : replayTransaction({ options, state, ledger, envelope, processing })
-      report.add(file.family, where, verdict)
-      state.apply(changes)
-      const meta = processing.txApplyProcessing
-      if (meta.v === 4) state.apply(meta.v4.txChangesAfter)
-    }
-    for (const { postTxApplyFeeProcessing } of ledger.processing) state.apply(postTxApplyFeeProcessing)
-    for (const { changes } of ledger.upgrades) {
-      state.seed(changes)
-      state.apply(changes)
-    }
+    const replay = new LedgerReplay(options, state, ledger)
+    replay.replay()
+    for (const item of replay.items) report.add(file.family, `${file.suite}/${file.name} ledger ${ledger.header.ledgerSeq}`, verdictOf(item))
   }
 }

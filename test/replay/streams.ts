@@ -64,27 +64,40 @@ type Processing = Omit<LedgerCloseMeta["txProcessing"][number], "ext" | "postTxA
   readonly postTxApplyFeeProcessing: ReadonlyArray<xdr.LedgerEntryChangeWire>
 }
 
+/** An envelope with its place in the transaction set. */
+export interface Placed {
+  readonly envelope: Envelope
+  /** The price per operation of its part of the set; undefined means the whole bid. */
+  readonly baseFee: bigint | undefined
+  /** Position of its stage in the parallel phase; undefined in the classic phase. */
+  readonly stage: number | undefined
+}
+
 /** One closed ledger in one shape, whatever version its meta has. */
 export interface Ledger {
   readonly header: xdr.LedgerHeaderWire
-  readonly envelopes: ReadonlyArray<Envelope>
+  readonly envelopes: ReadonlyArray<Placed>
   readonly processing: ReadonlyArray<Processing>
   readonly upgrades: ReadonlyArray<{ readonly changes: ReadonlyArray<xdr.LedgerEntryChangeWire> }>
   readonly evicted: ReadonlyArray<xdr.LedgerKeyWire>
 }
 
-const envelopesOf = (set: Extract<xdr.GeneralizedTransactionSetWire, { v: 1 }>): Array<Envelope> =>
-  set.v1TxSet.phases.flatMap((phase) =>
+const envelopesOf = (set: Extract<xdr.GeneralizedTransactionSetWire, { v: 1 }>): Array<Placed> =>
+  set.v1TxSet.phases.flatMap((phase): Array<Placed> =>
     phase.v === 0
-      ? phase.v0Components.flatMap((component) => component.txsMaybeDiscountedFee.txs)
-      : phase.parallelTxsComponent.executionStages.flat(2)
+      ? phase.v0Components.flatMap(({ txsMaybeDiscountedFee: { baseFee, txs } }) =>
+          txs.map((envelope) => ({ envelope, baseFee: baseFee ?? undefined, stage: undefined }))
+        )
+      : phase.parallelTxsComponent.executionStages.flatMap((clusters, stage) =>
+          clusters.flat().map((envelope) => ({ envelope, baseFee: phase.parallelTxsComponent.baseFee ?? undefined, stage }))
+        )
   )
 
 const ledgerOf = (meta: xdr.LedgerCloseMetaWire): Ledger => {
   const closed = meta.v === 0 ? meta.v0 : meta.v === 1 ? meta.v1 : meta.v2
   return {
     header: closed.ledgerHeader.header,
-    envelopes: "v1TxSet" in closed.txSet ? envelopesOf(closed.txSet) : closed.txSet.txs,
+    envelopes: "v1TxSet" in closed.txSet ? envelopesOf(closed.txSet) : closed.txSet.txs.map((envelope) => ({ envelope, baseFee: undefined, stage: undefined })),
     processing: closed.txProcessing.map((tx) => ({ postTxApplyFeeProcessing: [], ...tx })),
     upgrades: closed.upgradesProcessing,
     evicted: meta.v === 2 ? meta.v2.evictedKeys : []
