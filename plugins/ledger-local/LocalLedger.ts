@@ -3,8 +3,8 @@
 // and closes never interleave within a ledger: a close is written down first and published in one step.
 import { Clock, Context, Effect, type FileSystem, Layer, type Path, Semaphore } from "effect"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
-import type { ContractRuntime } from "./engine/HostTypes.ts"
 import { type NetworkSettings, testnet } from "./engine/NetworkSettings.ts"
+import { WasmRuntime } from "./engine/wasm/WasmRuntime.ts"
 import { combineFaults, type Faults, noFaults, type RpcFault } from "./node/Faults.ts"
 import { prepareFunding, USDC_UNITS_MAX } from "./node/friendbot.ts"
 import { genesis } from "./node/genesis.ts"
@@ -34,8 +34,6 @@ export interface LocalLedgerOptions {
   readonly faults?: ReadonlyArray<Partial<Faults>>
   /** What getNetwork names as the friendbot. */
   readonly friendbotUrl?: string
-  /** Runs contract wasm; without it such contracts are not supported. */
-  readonly contracts?: ContractRuntime
 }
 
 /** What a request may meet instead of an answer: a status without a body, or the loss of an answer after the work. */
@@ -101,7 +99,7 @@ const make = Effect.fnUntraced(function*(options: LocalLedgerOptions, storage: S
     retention: { ledgersMax: options.retentionLedgers ?? 17_280, transactionsMax: options.retentionTransactions ?? 20_000 },
     transactionsPerLedgerMax: options.transactionsPerLedgerMax ?? 1_000,
     closeIntervalSeconds: close === "manual" ? 0 : Math.ceil(close / second),
-    ...(options.contracts === undefined ? {} : { contracts: options.contracts })
+    contracts: new WasmRuntime()
   }, state)
   ledger.faults = combineFaults(options.faults ?? [])
   if (journal !== undefined && stored === undefined) yield* journal.begin(ledger)

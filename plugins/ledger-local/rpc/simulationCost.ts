@@ -60,7 +60,8 @@ export const recommendedData = (input: CostInput): SorobanTransactionData => {
   const { settings, resources, archivedIndices } = input
   const size = paddedSize(input.body, resources.footprint)
   const refundable = rentFeeStroops(settings, input.rentChanges, input.ledgerSeq) + eventsFeeStroops(settings, input.eventsBytes)
-  const resourceFee = nonRefundableFeeStroops(settings, resources, size, archivedIndices.length) + (refundable * 115n) / 100n
+  const diskReads = input.body.type === 26 ? resources.footprint.readWrite.length : archivedIndices.length
+  const resourceFee = nonRefundableFeeStroops(settings, resources, size, diskReads) + (refundable * 115n) / 100n
   return {
     ext: archivedIndices.length === 0 ? { v: 0 } : { v: 1, resourceExt: { archivedSorobanEntries: [...archivedIndices] } },
     resources,

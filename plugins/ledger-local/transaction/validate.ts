@@ -12,7 +12,7 @@ import { accountOf, type Frame, isSorobanOperation, operationSource } from "./Fr
 import { startingSequence } from "./operations/createAccount.ts"
 import { rulesOf, thresholdOf } from "./operations/operationRules.ts"
 import { SignatureChecker, Threshold } from "./Signatures.ts"
-import { codecs, OpCode, type Operation, type OperationResult, type TransactionResult, TxCode, type TxErrorCode } from "./Wire.ts"
+import { codecs, OpCode, type Operation, type OperationResult, OperationType, type TransactionResult, TxCode, type TxErrorCode } from "./Wire.ts"
 
 /** How far a transaction got. From `sequence` on its sequence number is consumed when it is applied. */
 export type Reached = "nothing" | "sequence" | "auth" | "valid"
@@ -37,14 +37,18 @@ export const readAccount = (store: Store, id: PublicKey): AccountEntry | undefin
   return entry?.data.type === 0 ? entry.data.account : undefined
 }
 
-const archivedCount = (frame: Frame): number =>
-  frame.soroban?.ext.v === 1 ? frame.soroban.ext.resourceExt.archivedSorobanEntries.length : 0
+/** Contract entries that are read from disk: those to be restored on the way, and all that RestoreFootprint names. */
+const archivedReads = (frame: Frame): number => {
+  const { ext, resources } = frame.soroban!
+  if (frame.tx.operations[0]!.body.type === OperationType.restoreFootprint) return resources.footprint.readWrite.length
+  return ext.v === 1 ? ext.resourceExt.archivedSorobanEntries.length : 0
+}
 
 /** The part of the declared resource fee that is never given back. */
 export const declaredNonRefundable = (frame: Frame, ledger: LedgerContext): bigint =>
   frame.soroban === undefined
     ? 0n
-    : nonRefundableFeeStroops(ledger.settings, frame.soroban.resources, frame.innerBytesLength, archivedCount(frame))
+    : nonRefundableFeeStroops(ledger.settings, frame.soroban.resources, frame.innerBytesLength, archivedReads(frame))
 
 const timeBounds = ({ tx: { cond } }: Frame) => (cond.type === 1 ? cond.timeBounds : cond.type === 2 ? cond.v2.timeBounds : null)
 

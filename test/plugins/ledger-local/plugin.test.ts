@@ -54,7 +54,10 @@ describe("the embedded ledger as a plugin", () => {
       expect((yield* call(`${url}/rpc`, "getNetwork")).result.friendbotUrl).toBe(`${url}/friendbot`)
       const before = (yield* call(url, "getLatestLedger")).result.sequence
       yield* Effect.repeat(call(url, "getLatestLedger"), { until: ({ result }) => result.sequence > before })
-      const ca = yield* files.readFileString(`${folder}/ledger/ledger-cert.pem`)
+      const certificate = `${folder}/ledger/ledger-cert.pem`
+      yield* Effect.repeat(files.exists(certificate), { until: (exists) => exists })
+      const ca = yield* files.readFileString(certificate)
+      yield* Effect.retry(overTls(httpsPort, ca, "localhost"), { while: (error) => error.message.includes("ECONNREFUSED") })
       for (const name of ["localhost", "horizon-testnet.stellar.org"]) expect(yield* overTls(httpsPort, ca, name)).toBe(200)
       expect(Exit.isFailure(yield* Effect.exit(overTls(httpsPort, ca, "example.com")))).toBe(true)
     }).pipe(Effect.scoped, Effect.provide(platform)), 20_000)

@@ -18,6 +18,12 @@ const Code = {
 } as const
 const result = (code: number) => inner(OperationType.invokeHostFunction, code)
 
+/**
+ * Instructions are estimated, not metered, to about a quarter. A call fails for want of declared instructions only when the
+ * estimate is half as much again, so that what the network takes is never refused here.
+ */
+const INSTRUCTION_TOLERANCE = 1.5
+
 /** The seed of the contract's random numbers: the transaction's and the operation's own. */
 export const operationSeed = ({ ledger, frame, index }: ApplyContext): Uint8Array => {
   const seed = new Uint8Array(40)
@@ -96,6 +102,7 @@ export const invokeHostFunction: OperationRules<24> = {
     })
     soroban.diagnostics = host.diagnostics
     if (!host.ok) return result(host.error.is("Budget", "ExceededLimit") ? Code.resourceLimitExceeded : Code.trapped)
+    if (host.instructions > frame.soroban!.resources.instructions * INSTRUCTION_TOLERANCE) return result(Code.resourceLimitExceeded)
     const unpaid = settle(context, host)
     if (unpaid !== 0) return result(unpaid)
     host.changes.commit()
