@@ -63,13 +63,29 @@ const operationChanges = ({ processing: { txApplyProcessing: meta } }: Item): Re
 
 const changesBefore = ({ processing: { txApplyProcessing: meta } }: Item): ReadonlyArray<EntryChange> => (meta.v === 4 ? meta.v4.txChangesBefore : [])
 
-const whyUnsupported = (item: Item, ledger: Ledger): string | undefined => {
+const touchesExchange = (change: EntryChange): boolean => {
+  const entry = change.type === 3 ? change.state : change.type === 1 ? change.updated : undefined
+  return entry !== undefined && (entry.data.type === 2 || entry.data.type === 4 || entry.data.type === 5)
+}
+
+/** True when the real node stopped the call by its own metering, which the engine only estimates, and ours went through. */
+const stoppedByMetering = (item: Item): boolean => {
+  const outcome = item.processing.result.result.result
+  const inner = "innerResultPair" in outcome ? outcome.innerResultPair.result.result : outcome
+  const real = "results" in inner ? inner.results?.[0] : undefined
+  const own = item.applying?.results[0]
+  if (real?.code !== 0 || real.tr.type !== 24 || own?.code !== 0 || own.tr.type !== 24) return false
+  return real.tr.invokeHostFunctionResult.code === -3 && own.tr.invokeHostFunctionResult.code === 0
+}
+
+const whyUnsupported = (item: Item, protocolVersion: number): string | undefined => {
   if (item.placed === undefined || item.placed.envelope.type === 0) return "a version 0 envelope"
   if (item.processing.txApplyProcessing.v !== 4) return `meta v${item.processing.txApplyProcessing.v}`
-  if (ledger.header.ledgerVersion < PROTOCOL_MIN) return `protocol ${ledger.header.ledgerVersion}`
+  if (protocolVersion < PROTOCOL_MIN) return `protocol ${protocolVersion}`
   if (item.frame === undefined) return "an envelope that has no frame"
   const missing = item.frame.tx.operations.find(({ body }) => rulesOf(body) === undefined)
-  return missing === undefined ? undefined : `operation type ${missing.body.type}`
+  if (missing !== undefined) return `operation type ${missing.body.type}`
+  return operationChanges(item).some(touchesExchange) ? "offers, pools or claimable balances touched by another operation" : undefined
 }
 
 /** The names a transaction is known by in a result: the hash of its outer envelope. */
@@ -115,7 +131,7 @@ class LedgerReplay {
       const placed = known.get(latin1(processing.result.transactionHash))
       const frame = placed === undefined ? undefined : frameOf(options.crypto, options.networkId, placed.envelope)
       const item: Item = { placed, frame, processing, differences: [], applying: undefined, unsupported: undefined }
-      item.unsupported = whyUnsupported(item, ledger)
+      item.unsupported = whyUnsupported(item, state.settings.protocolVersion)
       return item
     })
   }
@@ -163,6 +179,7 @@ class LedgerReplay {
     this.#ttl.enter(item.placed?.stage, footprint)
     this.#phase(item, (store) => {
       run(item.applying!, this.#context, store)
+      if (stoppedByMetering(item)) throw new Unsupported("exact instruction metering")
       const own = item.applying!.operations.flatMap(({ changes }) => changes)
       item.differences.push(...compareChanges("operations", real, own))
     })
@@ -212,10 +229,12 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
   const state = new LedgerState()
   const ledgers = [...readLedgers(file)]
   state.begin(ledgers)
+  state.follow(ledgers[0]!.header)
   for (const ledger of ledgers) {
-    state.follow(ledger.header)
     const replay = new LedgerReplay(options, state, ledger)
     replay.replay()
+    // A header shows the network after the ledger's upgrades, which the ledger's own transactions did not see.
+    state.follow(ledger.header)
     for (const item of replay.items) report.add(file.family, `${file.suite}/${file.name} ledger ${ledger.header.ledgerSeq}`, verdictOf(item))
   }
 }

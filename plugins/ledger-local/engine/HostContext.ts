@@ -14,7 +14,8 @@ import { Storage } from "./Storage.ts"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
 import { contractAddress, type ContractInstance, equalBytes, type LedgerKey, type ScMapEntry, type ScVal } from "./Xdr.ts"
 
-const FRAMES_MAX = 100
+/** Contract calls within one another; the host function itself counts as one more frame of the network's hundred. */
+const FRAMES_MAX = 98
 
 /** One contract call in progress. */
 export interface Frame {

@@ -59,10 +59,11 @@ export const createContract = (host: HostContext, args: CreateContractArgs): ScV
     try {
       host.auth.require(contractIdPreimage.fromAddress.address, [])
       contractId = store(host, args)
+      // What the constructor requires is authorized below the creation, so the creation's frame is still open.
+      host.call(contractId, "__constructor", args.constructorArgs, { reserved: true, missingIsNoop: args.constructorArgs.length === 0 })
     } finally {
       host.auth.pop()
     }
-    host.call(contractId, "__constructor", args.constructorArgs, { reserved: true, missingIsNoop: args.constructorArgs.length === 0 })
   } else {
     contractId = store(host, args)
     host.call(contractId, "init_asset", [bytes(codecAsset.encode(contractIdPreimage.fromAsset))], { reserved: true })

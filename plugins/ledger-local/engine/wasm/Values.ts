@@ -93,7 +93,8 @@ export class Values {
 
   #object(tag: number, value: ScVal): bigint {
     this.#meter.memoryBytes -= shallowBytes(value)
-    if (this.#meter.memoryBytes < 0 || deepSizeBytes(value) > VALUE_BYTES_MAX) throw HostError.of("Budget", "ExceededLimit", "memory limit exceeded")
+    if (deepSizeBytes(value) > VALUE_BYTES_MAX) throw HostError.of("Context", "ExceededLimit", "value is too large")
+    if (this.#meter.memoryBytes < 0) throw HostError.of("Budget", "ExceededLimit", "memory limit exceeded")
     this.#objects.push(value)
     return major(this.#objects.length - 1, 0, tag)
   }
