@@ -58,10 +58,23 @@ interface Item {
   unsupported: string | undefined
 }
 
-const operationChanges = ({ processing: { txApplyProcessing: meta } }: Item): ReadonlyArray<EntryChange> =>
-  meta.v === 4 ? meta.v4.operations.flatMap(({ changes }) => changes) : []
+/** The real changes around and by the operations, whatever version the meta has. */
+const metaOf = ({ processing: { txApplyProcessing: meta } }: Item) => {
+  switch (meta.v) {
+    case 0:
+      return { txChangesBefore: [], operations: meta.operations, txChangesAfter: [] }
+    case 1:
+      return { txChangesBefore: meta.v1.txChanges, operations: meta.v1.operations, txChangesAfter: [] }
+    case 2:
+      return meta.v2
+    case 3:
+      return meta.v3
+    case 4:
+      return meta.v4
+  }
+}
 
-const changesBefore = ({ processing: { txApplyProcessing: meta } }: Item): ReadonlyArray<EntryChange> => (meta.v === 4 ? meta.v4.txChangesBefore : [])
+const operationChanges = (item: Item): ReadonlyArray<EntryChange> => metaOf(item).operations.flatMap(({ changes }) => changes)
 
 const touchesExchange = (change: EntryChange): boolean => {
   const entry = change.type === 3 ? change.state : change.type === 1 ? change.updated : undefined
@@ -80,7 +93,6 @@ const stoppedByMetering = (item: Item): boolean => {
 
 const whyUnsupported = (item: Item, protocolVersion: number): string | undefined => {
   if (item.placed === undefined || item.placed.envelope.type === 0) return "a version 0 envelope"
-  if (item.processing.txApplyProcessing.v !== 4) return `meta v${item.processing.txApplyProcessing.v}`
   if (protocolVersion < PROTOCOL_MIN) return `protocol ${protocolVersion}`
   if (item.frame === undefined) return "an envelope that has no frame"
   const missing = item.frame.tx.operations.find(({ body }) => rulesOf(body) === undefined)
@@ -163,7 +175,7 @@ class LedgerReplay {
   }
 
   #prepare(item: Item): void {
-    const real = changesBefore(item)
+    const real = metaOf(item).txChangesBefore
     this.#state.seed(real)
     this.#phase(item, (store) => {
       prepare(item.applying!, this.#context, store)
@@ -184,8 +196,7 @@ class LedgerReplay {
       item.differences.push(...compareChanges("operations", real, own))
     })
     this.#follow(this.#ttl.visible(real, footprint))
-    const meta = item.processing.txApplyProcessing
-    if (meta.v === 4) this.#follow(meta.v4.txChangesAfter)
+    this.#follow(metaOf(item).txChangesAfter)
   }
 
   #refund(item: Item): void {

@@ -3,14 +3,11 @@
 // handle out of range is refused as the host does.
 import { HostError } from "../HostError.ts"
 import type { InstructionMeter } from "../InstructionMeter.ts"
-import { deepSizeBytes } from "./deepSize.ts"
 import { bool, i128, i64, sym, u32, u64, VOID } from "../ScVal.ts"
 import { latin1, type ScVal } from "../Xdr.ts"
 
 const SYMBOL_CHARACTERS = "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const SMALL_SYMBOL_MAX = 9
-/** No value may be larger than this when written out; the network's limits of entries and events are far below. */
-const VALUE_BYTES_MAX = 1_048_576
 const U56 = 1n << 56n
 const I55 = 1n << 55n
 
@@ -93,7 +90,6 @@ export class Values {
 
   #object(tag: number, value: ScVal): bigint {
     this.#meter.memoryBytes -= shallowBytes(value)
-    if (deepSizeBytes(value) > VALUE_BYTES_MAX) throw HostError.of("Context", "ExceededLimit", "value is too large")
     if (this.#meter.memoryBytes < 0) throw HostError.of("Budget", "ExceededLimit", "memory limit exceeded")
     this.#objects.push(value)
     return major(this.#objects.length - 1, 0, tag)

@@ -5,9 +5,13 @@ import type { HostContext } from "../HostContext.ts"
 import { HostError } from "../HostError.ts"
 import { readAddress, readBytes, readMap, readVec } from "../ScVal.ts"
 import { latin1, type ScAddress, type ScMapEntry, type ScVal } from "../Xdr.ts"
-import { deepSizeBytes } from "./deepSize.ts"
+import { deepSize } from "./deepSize.ts"
 import { Tag, Values } from "./Values.ts"
 
+/** No value may be larger than this when written out; the network's limits of entries and events are far below. */
+const VALUE_BYTES_MAX = 1_048_576
+/** The network converts no value that is nested this deeply. */
+const VALUE_LEVELS_MAX = 100
 const EMPTY = new ArrayBuffer(0)
 /** Fuel of one host function call, in wasm instructions. */
 export const HOST_CALL_FUEL = 50
@@ -99,9 +103,28 @@ export class Vm {
   }
 
   value(word: bigint): ScVal {
-    const value = this.values.value(word)
-    if (value.type === 16 || value.type === 17) this.pay(deepSizeBytes(value) >> 3)
+    return this.values.value(word)
+  }
+
+  /** A value that will be written out or compared as a whole, so that its full size and depth count. */
+  whole(word: bigint): ScVal {
+    return this.measured(this.values.value(word))
+  }
+
+  measured(value: ScVal): ScVal {
+    if (value.type !== 16 && value.type !== 17) return value
+    const { bytes, levels } = deepSize(value)
+    if (levels >= VALUE_LEVELS_MAX) throw HostError.of("Context", "ExceededLimit", "value is nested too deeply")
+    if (bytes > VALUE_BYTES_MAX) throw HostError.of("Budget", "ExceededLimit", "value is too large")
+    this.pay(bytes >> 3)
     return value
+  }
+
+  /** A vector whose items will be written out. */
+  wholes(word: bigint): ReadonlyArray<ScVal> {
+    const items = this.vec(word)
+    for (const item of items) this.measured(item)
+    return items
   }
 
   vec(word: bigint): ReadonlyArray<ScVal> {
@@ -113,6 +136,13 @@ export class Vm {
   map(word: bigint): ReadonlyArray<ScMapEntry> {
     const entries = readMap(this.value(word))
     this.pay(entries.length * 2)
+    return entries
+  }
+
+  /** A map whose keys will be compared. */
+  keyed(word: bigint): ReadonlyArray<ScMapEntry> {
+    const entries = this.map(word)
+    for (const { key } of entries) this.measured(key)
     return entries
   }
 

@@ -109,7 +109,7 @@ const run = (host: HostContext, call: ContractCall, { module, imports }: Compile
     const fn = exports[call.fn] as (...args: ReadonlyArray<bigint>) => unknown
     const word = fn(...call.args.map((arg) => vm.values.word(arg)))
     if (typeof word !== "bigint") throw HostError.of("WasmVm", "UnexpectedSize", "VM call failed: no result")
-    return resultOf(vm.values.value(word))
+    return resultOf(vm.whole(word))
   } catch (error) {
     throw trapOf(error, vm)
   } finally {

@@ -16,7 +16,7 @@ const P256_HALF_ORDER = 0x7fffffff800000007fffffffffffffffde737d56d38bcf4279dce5
 const call = (vm: Vm, contract: bigint, fn: bigint, args: bigint): ScVal => {
   const contractId = vm.contract(contract)
   const name = latin1(vm.text(fn, 15))
-  const values = vm.vec(args)
+  const values = vm.wholes(args)
   return vm.nested(() => vm.host.call(contractId, name, values))
 }
 
@@ -70,10 +70,10 @@ const verifySecp256r1 = (vm: Vm, key: bigint, digest: bigint, signature: bigint)
 export const callFunctions: HostFunctions = {
   "x._": (vm, text, length, values, count) => { // log_from_linear_memory
     const message = str(vm.readText(vm.u32(text), vm.u32(length)))
-    vm.host.log.message(vm.host.currentContract, message, vm.readValues(vm.u32(values), vm.u32(count)))
+    vm.host.log.message(vm.host.currentContract, message, vm.readValues(vm.u32(values), vm.u32(count)).map((value) => vm.measured(value)))
   },
-  "x.0": (vm, a, b) => BigInt(Math.sign(compareScVal(vm.value(a), vm.value(b)))), // obj_cmp
-  "x.1": (vm, topics, data) => vm.host.emit(vm.vec(topics), vm.value(data)), // contract_event
+  "x.0": (vm, a, b) => BigInt(Math.sign(compareScVal(vm.whole(a), vm.whole(b)))), // obj_cmp
+  "x.1": (vm, topics, data) => vm.host.emit(vm.wholes(topics), vm.whole(data)), // contract_event
   "x.2": (vm) => u32(vm.host.input.settings.protocolVersion), // get_ledger_version
   "x.3": (vm) => u32(vm.host.input.ledgerSeq), // get_ledger_sequence
   "x.4": (vm) => u64(vm.host.input.closeTime), // get_ledger_timestamp
@@ -96,7 +96,7 @@ export const callFunctions: HostFunctions = {
     }
   },
 
-  "a._": (vm, address, args) => requireAuth(vm, address, vm.vec(args)), // require_auth_for_args
+  "a._": (vm, address, args) => requireAuth(vm, address, vm.wholes(args)), // require_auth_for_args
   "a.0": (vm, address) => requireAuth(vm, address, vm.host.frame.args), // require_auth
   "a.1": (vm, text) => { // strkey_to_address
     const value = vm.value(text)
@@ -110,7 +110,7 @@ export const callFunctions: HostFunctions = {
   "a.2": (vm, address) => str(addressStrKey(vm.address(address))), // address_to_strkey
   "a.3": (vm, entries) => { // authorize_as_curr_contract
     const { host } = vm
-    const invocations = vm.vec(entries).map((entry) => invokerInvocation(host, entry))
+    const invocations = vm.wholes(entries).map((entry) => invokerInvocation(host, entry))
     host.auth.addInvokerAuth(contractAddress(host.frame.contractId), invocations)
   },
   "a.4": (vm, word) => { // get_address_from_muxed_address

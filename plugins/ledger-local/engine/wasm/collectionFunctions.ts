@@ -85,18 +85,18 @@ export const collectionFunctions: HostFunctions = {
   "v.b": (vm, a, b) => vec([...vm.vec(a), ...vm.vec(b)]), // vec_append
   "v.c": (vm, v, from, to) => { const items = vm.vec(v); return vec(items.slice(...slice(vm.u32(from), vm.u32(to), items.length))) }, // vec_slice
   "v.d": (vm, v, x) => { // vec_first_index_of
-    const wanted = vm.value(x)
-    const found = vm.vec(v).findIndex((item) => compareScVal(item, wanted) === 0)
+    const wanted = vm.whole(x)
+    const found = vm.wholes(v).findIndex((item) => compareScVal(item, wanted) === 0)
     return found < 0 ? VOID : u32(found)
   },
   "v.e": (vm, v, x) => { // vec_last_index_of
-    const wanted = vm.value(x)
-    const found = vm.vec(v).findLastIndex((item) => compareScVal(item, wanted) === 0)
+    const wanted = vm.whole(x)
+    const found = vm.wholes(v).findLastIndex((item) => compareScVal(item, wanted) === 0)
     return found < 0 ? VOID : u32(found)
   },
   "v.f": (vm, v, x) => { // vec_binary_search: index in the low half, found above it
-    const items = vm.vec(v).map((key) => ({ key, val: VOID }))
-    const found = search(items, vm.value(x))
+    const items = vm.wholes(v).map((key) => ({ key, val: VOID }))
+    const found = search(items, vm.whole(x))
     return { type: 5, u64: found >= 0 ? (1n << 32n) | BigInt(found) : BigInt(~found) }
   },
   "v.g": (vm, from, count) => vec(vm.readValues(vm.u32(from), vm.u32(count))), // vec_new_from_linear_memory
@@ -108,24 +108,24 @@ export const collectionFunctions: HostFunctions = {
 
   "m._": () => mapVal([]), // map_new
   "m.0": (vm, m, k, x) => { // map_put
-    const [entries, key, val] = [vm.map(m), vm.value(k), vm.value(x)]
+    const [entries, key, val] = [vm.keyed(m), vm.whole(k), vm.value(x)]
     const found = search(entries, key)
     return mapVal(found >= 0 ? entries.with(found, { key, val }) : entries.toSpliced(~found, 0, { key, val }))
   },
   "m.1": (vm, m, k) => { // map_get
-    const entries = vm.map(m)
-    const found = entries[search(entries, vm.value(k))]
+    const entries = vm.keyed(m)
+    const found = entries[search(entries, vm.whole(k))]
     if (found === undefined) throw HostError.of("Object", "MissingValue", "map key not found")
     return found.val
   },
   "m.2": (vm, m, k) => { // map_del
-    const entries = vm.map(m)
-    const found = search(entries, vm.value(k))
+    const entries = vm.keyed(m)
+    const found = search(entries, vm.whole(k))
     if (found < 0) throw HostError.of("Object", "MissingValue", "map key not found")
     return mapVal(entries.toSpliced(found, 1))
   },
   "m.3": (vm, m) => u32Word(vm.map(m).length), // map_len
-  "m.4": (vm, m, k) => boolWord(search(vm.map(m), vm.value(k)) >= 0), // map_has
+  "m.4": (vm, m, k) => boolWord(search(vm.keyed(m), vm.whole(k)) >= 0), // map_has
   "m.5": (vm, m, i) => at(vm.map(m), vm.u32(i)).key, // map_key_by_pos
   "m.6": (vm, m, i) => at(vm.map(m), vm.u32(i)).val, // map_val_by_pos
   "m.7": (vm, m) => vec(vm.map(m).map(({ key }) => key)), // map_keys
@@ -145,7 +145,7 @@ export const collectionFunctions: HostFunctions = {
   },
 
   "b._": (vm, x) => { // serialize_to_bytes
-    const encoded = codec.ScVal.encode(vm.value(x))
+    const encoded = codec.ScVal.encode(vm.whole(x))
     vm.pay(encoded.length)
     return bytesVal(encoded)
   },

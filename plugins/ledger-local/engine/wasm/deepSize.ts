@@ -1,29 +1,49 @@
-// About how large a value is when written out. A contract can build, from a handful of vectors that repeat each other, a value
-// whose XDR would fill the machine; its size is therefore added up from its parts when it is made, never by walking it.
+// About how large and how deep a value is when written out. A contract can build, from a handful of vectors that repeat each
+// other, a value whose XDR would fill the machine; its measure is therefore taken from its parts when it is made, never by
+// walking it.
 import type { ScVal } from "../Xdr.ts"
 
-const sizes = new WeakMap<ScVal, number>()
+export interface DeepSize {
+  /** Bytes of the value's XDR, roughly. */
+  readonly bytes: number
+  /** Vectors and maps within one another; 0 for a plain value. */
+  readonly levels: number
+}
 
-/** Bytes of the value's XDR, roughly. Costs a walk over the direct parts only, once each. */
-export const deepSizeBytes = (value: ScVal): number => {
+const sizes = new WeakMap<ScVal, DeepSize>()
+const plain = (bytes: number): DeepSize => ({ bytes, levels: 0 })
+const SMALL = plain(20)
+const ADDRESS = plain(40)
+
+const sum = (values: Iterable<ScVal>): DeepSize => {
+  let bytes = 12
+  let levels = 0
+  for (const value of values) {
+    const part = deepSize(value)
+    bytes += part.bytes
+    levels = Math.max(levels, part.levels)
+  }
+  return { bytes, levels: levels + 1 }
+}
+
+/** Costs a walk over the direct parts only, once each. */
+export const deepSize = (value: ScVal): DeepSize => {
   switch (value.type) {
     case 13:
-      return 8 + value.bytes.length
+      return plain(8 + value.bytes.length)
     case 14:
-      return 8 + value.str.bytes.length
+      return plain(8 + value.str.bytes.length)
     case 16:
     case 17: {
       const known = sizes.get(value)
       if (known !== undefined) return known
-      let size = 12
-      if (value.type === 16) for (const item of value.vec ?? []) size += deepSizeBytes(item)
-      else for (const { key, val } of value.map ?? []) size += deepSizeBytes(key) + deepSizeBytes(val)
+      const size = sum(value.type === 16 ? (value.vec ?? []) : (value.map ?? []).flatMap(({ key, val }) => [key, val]))
       sizes.set(value, size)
       return size
     }
     case 18:
-      return 40
+      return ADDRESS
     default:
-      return 20
+      return SMALL
   }
 }

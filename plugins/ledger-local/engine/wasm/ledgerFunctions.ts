@@ -69,16 +69,16 @@ const readAsset = (vm: Vm, word: bigint) => {
 }
 
 export const ledgerFunctions: HostFunctions = {
-  "l._": (vm, k, v, t) => put(vm, vm.value(k), vm.value(v), t), // put_contract_data
-  "l.0": (vm, k, t) => boolWord(get(vm, vm.value(k), t) !== undefined), // has_contract_data
+  "l._": (vm, k, v, t) => put(vm, vm.whole(k), vm.whole(v), t), // put_contract_data
+  "l.0": (vm, k, t) => boolWord(get(vm, vm.whole(k), t) !== undefined), // has_contract_data
   "l.1": (vm, k, t) => { // get_contract_data
-    const key = vm.value(k)
+    const key = vm.whole(k)
     const value = get(vm, key, t)
     if (value === undefined) throw HostError.of("Storage", "MissingValue", "trying to get non-existing value for contract data key", [key])
     return value
   },
   "l.2": (vm, k, t) => { // del_contract_data
-    const key = vm.value(k)
+    const key = vm.whole(k)
     if (t === INSTANCE) vm.host.instancePut(key, undefined)
     else vm.host.storage.delete(keyOf(vm, key, t))
   },
@@ -105,7 +105,7 @@ export const ledgerFunctions: HostFunctions = {
   },
   "l.7": (vm, k, t, threshold, extendTo) => { // extend_contract_data_ttl
     if (t === INSTANCE) return extendBoth(vm, vm.host.frame.contractId, threshold, extendTo)
-    vm.host.storage.extend(keyOf(vm, vm.value(k), t), vm.u32(threshold), vm.u32(extendTo))
+    vm.host.storage.extend(keyOf(vm, vm.whole(k), t), vm.u32(threshold), vm.u32(extendTo))
   },
   "l.8": (vm, threshold, extendTo) => extendBoth(vm, vm.host.frame.contractId, threshold, extendTo), // extend_current_contract_instance_and_code_ttl
   "l.9": (vm, c, threshold, extendTo) => extendBoth(vm, vm.contract(c), threshold, extendTo), // extend_contract_instance_and_code_ttl
@@ -120,5 +120,5 @@ export const ledgerFunctions: HostFunctions = {
   },
   "l.c": (vm, c, threshold, extendTo) => extendInstance(vm.host, vm.contract(c), vm.u32(threshold), vm.u32(extendTo)), // extend_contract_instance_ttl
   "l.d": (vm, c, threshold, extendTo) => extendCode(vm.host, vm.contract(c), vm.u32(threshold), vm.u32(extendTo)), // extend_contract_code_ttl
-  "l.e": (vm, deployer, hash, salt, args) => create(vm, deployer, hash, salt, vm.vec(args)) // create_contract_with_constructor
+  "l.e": (vm, deployer, hash, salt, args) => create(vm, deployer, hash, salt, vm.wholes(args)) // create_contract_with_constructor
 }
