@@ -112,7 +112,10 @@ export class Ledger {
   /** Judges an envelope and lets it wait for the next ledger. `now` in seconds. */
   send(envelope: TransactionEnvelope, bytes: Uint8Array, now: bigint): SendAnswer {
     const frame = this.frame(envelope, bytes)
-    if (frame === undefined) return { status: "ERROR", hash: this.#looseHash(envelope), error: errorResult(TxCode.malformed) }
+    if (frame === undefined) {
+      const code = envelope.type === 0 ? TxCode.notSupported : TxCode.malformed
+      return { status: "ERROR", hash: this.#looseHash(envelope), error: errorResult(code) }
+    }
     const hash = toHex(frame.hash)
     const injected = this.faults.onSend(frame)
     if (injected === "TRY_AGAIN_LATER") return { status: injected, hash }

@@ -54,6 +54,7 @@ export const transaction = Effect.fnUntraced(function*(source: Keypair, operatio
   return built
 })
 
+/** `fee` is per operation, of which a bump has one more than what it wraps. */
 export const feeBump = (payer: Keypair, fee: string, inner: Transaction, signers: ReadonlyArray<Keypair> = [payer]): FeeBumpTransaction => {
   const bump = TransactionBuilder.buildFeeBumpTransaction(payer, fee, inner, passphrase)
   for (const signer of signers) bump.sign(signer)
