@@ -1,0 +1,198 @@
+import { describe, expect, it } from "vitest"
+import { contractIdOf } from "../../../../../plugins/ledger-local/engine/createContract.ts"
+import { contractCodeKey } from "../../../../../plugins/ledger-local/engine/LedgerKeys.ts"
+import { invokeHostFunction } from "../../../../../plugins/ledger-local/engine/Host.ts"
+import type { HostResult } from "../../../../../plugins/ledger-local/engine/HostTypes.ts"
+import { compareScVal, i128, i64, str, structMap, sym, u32, u64, vec, VOID } from "../../../../../plugins/ledger-local/engine/ScVal.ts"
+import { InstructionMeter } from "../../../../../plugins/ledger-local/engine/InstructionMeter.ts"
+import { Values } from "../../../../../plugins/ledger-local/engine/wasm/Values.ts"
+import { WasmRuntime } from "../../../../../plugins/ledger-local/engine/wasm/WasmRuntime.ts"
+import { contractAddress, type HostFunction, type ScVal, xdrText } from "../../../../../plugins/ledger-local/engine/Xdr.ts"
+import { crypto, errorOf, ledgerSeq, networkId, sponsor, succeeded, World } from "../World.ts"
+
+const bytesOf = (...parts: ReadonlyArray<number | ReadonlyArray<number>>): Array<number> => parts.flat() as Array<number>
+const sized = (content: ReadonlyArray<number>): Array<number> => [...leb(content.length), ...content]
+const leb = (value: number): Array<number> => (value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)])
+const section = (id: number, ...items: ReadonlyArray<ReadonlyArray<number>>): Array<number> => [id, ...sized([...leb(items.length), ...items.flat()])]
+const text = (value: string): Array<number> => sized([...new TextEncoder().encode(value)])
+const I64 = 0x7e
+const I32 = 0x7f
+const environment = (protocol: number): Array<number> => [0, ...sized([...text("contractenvmetav0"), 0, 0, 0, 0, 0, 0, 0, protocol, 0, 0, 0, 0])]
+
+interface Parts {
+  readonly body: ReadonlyArray<number>
+  readonly locals?: ReadonlyArray<number>
+  readonly imports?: ReadonlyArray<ReadonlyArray<number>>
+  readonly extra?: ReadonlyArray<number>
+  readonly protocol?: number
+}
+
+/** A contract with one function `run` without parameters; imports take the types 1 (no parameter) or 2 (two parameters). */
+const contract = ({ body, locals = [], imports = [], extra = [], protocol = 26 }: Parts): Uint8Array =>
+  Uint8Array.from(
+    bytesOf(
+      [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+      section(1, [0x60, 0, 1, I64], [0x60, 0, 1, I64], [0x60, 2, I64, I64, 1, I64]),
+      imports.length === 0 ? [] : section(2, ...imports),
+      section(3, [0]),
+      section(5, [0, 1]),
+      section(7, [...text("run"), 0, imports.length], [...text("memory"), 2, 0]),
+      [...extra],
+      section(10, sized([...(locals.length === 0 ? [0] : locals), ...body, 0x0b])),
+      environment(protocol)
+    )
+  )
+
+const VOID_BODY = [0x42, 2]
+const hostImport = (module: string, name: string, type: 1 | 2): Array<number> => [...text(module), ...text(name), 0, type]
+
+const world = (): World => {
+  const made = new World()
+  made.account(sponsor)
+  return made
+}
+
+const execute = (on: World, hostFunction: HostFunction, contracts = new WasmRuntime()): HostResult =>
+  invokeHostFunction({
+    store: on.store,
+    settings: on.settings,
+    ledgerSeq,
+    closeTime: 1_700_000_000n,
+    networkId,
+    source: sponsor.id,
+    hostFunction,
+    auth: [],
+    access: { mode: "record", randomNonce: () => 1n, useUpgradedAuth: true, allowNonRoot: false },
+    crypto,
+    contracts
+  })
+
+/** Uploads, creates and calls a contract; the result of the call. */
+const call = (code: Uint8Array): HostResult => {
+  const on = world()
+  succeeded(execute(on, { type: 2, wasm: code })).changes.commit()
+  const contractIdPreimage = { type: 0 as const, fromAddress: { address: sponsor.address, salt: new Uint8Array(32) } }
+  const executable = { type: 0 as const, wasmHash: crypto.sha256(code) }
+  succeeded(execute(on, { type: 1, createContract: { contractIdPreimage, executable } })).changes.commit()
+  const id = contractIdOf(crypto, networkId, contractIdPreimage)
+  return execute(on, { type: 0, invokeContract: { contractAddress: contractAddress(id), functionName: xdrText("run"), args: [] } })
+}
+
+describe("a wasm contract", () => {
+  it("is uploaded, created and called", () => {
+    expect(succeeded(call(contract({ body: VOID_BODY }))).returnValue).toEqual(VOID)
+  })
+
+  it("calls host functions", () => {
+    const ledger = call(contract({ body: [0x10, 0], imports: [hostImport("x", "3", 1)] }))
+    expect(succeeded(ledger).returnValue).toEqual(u32(ledgerSeq))
+  })
+
+  it("names the host function that the engine does not have, instead of failing the contract", () => {
+    expect(() => call(contract({ body: [0x10, 0], imports: [hostImport("p", "9", 1)] }))).toThrow(/host function p.9/)
+  })
+
+  it("keeps its cost inputs with the code", () => {
+    const on = world()
+    const code = contract({ body: VOID_BODY })
+    succeeded(execute(on, { type: 2, wasm: code })).changes.commit()
+    const entry = on.store.getEntry(contractCodeKey(crypto.sha256(code)))
+    const ext = entry?.data.type === 7 ? entry.data.contractCode.ext : undefined
+    expect(ext?.v === 1 && ext.v1.costInputs).toMatchObject({ nInstructions: 2, nFunctions: 1, nTypes: 3, nExports: 2 })
+  })
+})
+
+describe("a hostile module", () => {
+  const refused = (code: Uint8Array): string => errorOf(execute(world(), { type: 2, wasm: code }))
+
+  it("that loops for ever runs out of fuel within a second", () => {
+    const started = performance.now()
+    const error = errorOf(call(contract({ body: [0x03, 0x40, 0x0c, 0, 0x0b, ...VOID_BODY] })))
+    expect(error).toMatch(/^Error\(Budget, ExceededLimit\)/)
+    expect(performance.now() - started).toBeLessThan(5_000)
+  })
+
+  it("that calls itself for ever fails", () => {
+    expect(errorOf(call(contract({ body: [0x10, 0] })))).toMatch(/^Error\(Budget, ExceededLimit\)/)
+  })
+
+  it("gets no more memory than the network allows", () => {
+    // memory.grow(60000) answers -1; shifted into a u32 value's high half.
+    const grow = [0x41, ...[0xe0, 0xd4, 3], 0x40, 0, 0xac, 0x42, 32, 0x86, 0x42, 4, 0x84]
+    expect(succeeded(call(contract({ body: grow }))).returnValue).toEqual(u32(0xffff_ffff))
+  })
+
+  it("cannot pile up values without end", () => {
+    // v = vec_push_back(v, v) for ever: each value is small to make and huge to write.
+    const locals = [1, 1, I64]
+    const body = [0x10, 0, 0x21, 0, 0x03, 0x40, 0x20, 0, 0x20, 0, 0x10, 1, 0x21, 0, 0x0c, 0, 0x0b, ...VOID_BODY]
+    const code = contract({ locals, body, imports: [hostImport("v", "_", 1), hostImport("v", "6", 2)] })
+    expect(errorOf(call(code))).toMatch(/ExceededLimit/)
+  })
+
+  it("cannot return a value that is small to hold and huge to write", () => {
+    const locals = [2, 1, I64, 1, I32]
+    // Twenty-four times v = [v, v]; a map or vector that repeats itself.
+    const body = [
+      0x10, 0, 0x21, 0, 0x03, 0x40,
+      0x10, 0, 0x20, 0, 0x10, 1, 0x20, 0, 0x10, 1, 0x21, 0,
+      0x20, 1, 0x41, 1, 0x6a, 0x22, 1, 0x41, 24, 0x48, 0x0d, 0, 0x0b, 0x20, 0
+    ]
+    const code = contract({ locals, body, imports: [hostImport("v", "_", 1), hostImport("v", "6", 2)] })
+    expect(errorOf(call(code))).toMatch(/ExceededLimit/)
+  })
+
+  it("reads and writes no memory but its own", () => {
+    // bytes_new_from_linear_memory(u32 65530, u32 100)
+    const word = (value: number): Array<number> => [0x42, ...signed((BigInt(value) << 32n) | 4n)]
+    const code = contract({ body: [...word(65_530), ...word(100), 0x10, 0], imports: [hostImport("b", "3", 2)] })
+    expect(errorOf(call(code))).toMatch(/^Error\(WasmVm, IndexBounds\)/)
+  })
+
+  it("cannot name a value it was not given", () => {
+    const handle = [0x42, ...signed((7n << 32n) | 75n)]
+    const code = contract({ body: [...handle, ...handle, 0x10, 0], imports: [hostImport("v", "6", 2)] })
+    expect(errorOf(call(code))).toMatch(/unknown object reference/)
+  })
+
+  it("is refused at upload with floats, a start function, other imports, no or a later environment", () => {
+    expect(refused(contract({ body: [0x43, 0, 0, 0, 0, 0x1a, ...VOID_BODY] }))).toMatch(/floating point/)
+    expect(refused(contract({ body: VOID_BODY, extra: [8, 1, 0] }))).toMatch(/start functions/)
+    expect(refused(contract({ body: VOID_BODY, imports: [[...text("a"), ...text("b"), 2, 0, 1]] }))).toMatch(/only functions/)
+    expect(refused(contract({ body: VOID_BODY, protocol: 99 }))).toMatch(/later protocol/)
+    expect(refused(contract({ body: VOID_BODY }).slice(0, -32))).toMatch(/^Error\(WasmVm/)
+    expect(refused(Uint8Array.of(1, 2, 3))).toMatch(/^Error\(WasmVm/)
+  })
+
+  it("is refused for every cut and never crashes the host", () => {
+    const code = contract({ body: [0x03, 0x40, 0x0c, 0, 0x0b, ...VOID_BODY] })
+    for (let length = 0; length < code.length; length++) expect(refused(code.slice(0, length))).toMatch(/^Error\(WasmVm/)
+  })
+})
+
+const signed = (value: bigint): Array<number> => {
+  const out: Array<number> = []
+  for (let rest = value; ; ) {
+    const low = Number(rest & 127n)
+    rest >>= 7n
+    if ((rest === 0n && low < 64) || (rest === -1n && low >= 64)) return [...out, low]
+    out.push(low | 128)
+  }
+}
+
+describe("words of values", () => {
+  it("come back as the same value, small or by handle", () => {
+    const values: ReadonlyArray<ScVal> = [
+      VOID, { type: 0, b: true }, u32(0xffff_ffff), { type: 4, i32: -1 }, u64(1n), u64(1n << 63n), i64(-1n), i64(-(1n << 63n)), i128(5n), i128(-(1n << 120n)),
+      sym("transfer"), sym("__check_auth"), sym("a_longer_symbol"), str("text"), vec([u32(1)]), structMap({ a: u32(1) }),
+      { type: 2, error: { type: 0, contractCode: 7 } }, { type: 2, error: { type: 9, code: 6 } }
+    ]
+    const table = new Values(new InstructionMeter())
+    for (const value of values) expect(compareScVal(table.value(table.word(value)), value)).toBe(0)
+  })
+
+  it("are refused when no value has them", () => {
+    const table = new Values(new InstructionMeter())
+    for (const word of [15n, 63n, 79n, 255n, (3n << 32n) | 72n]) expect(() => table.value(word)).toThrow(/unknown object reference/)
+  })
+})
