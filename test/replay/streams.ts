@@ -1,8 +1,8 @@
 // Ledger streams as stellar-core publishes them: record-marked LedgerCloseMeta frames, one file per test of its own suite.
-// Finds them in a folder (unpacked, or as `streams.tar.gz`, which is unpacked into a temporary folder) together with the
+// Finds them in a folder (unpacked, or as `streams.tar.gz`, which is unpacked once into a temporary folder) together with the
 // index that names each file. Where there are none the caller says so and skips.
 import { execFileSync } from "node:child_process"
-import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { xdr } from "@stellar/stellar-sdk/base"
@@ -33,8 +33,17 @@ const readIndex = (folder: string): Index => {
 const unpacked = (folder: string): string => {
   const archive = ["streams.tar.gz", "streams.tgz"].map((name) => join(folder, name)).find(existsSync)
   if (archive === undefined) return folder
-  const target = mkdtempSync(join(tmpdir(), "tollkeeper-streams-"))
-  execFileSync("tar", ["-xzf", archive, "-C", target])
+  const { size, mtimeMs } = statSync(archive)
+  const target = join(tmpdir(), `tollkeeper-streams-${size}-${Math.floor(mtimeMs)}`)
+  if (existsSync(target)) return target
+  const fresh = mkdtempSync(`${target}-`)
+  execFileSync("tar", ["-xzf", archive, "-C", fresh])
+  try {
+    renameSync(fresh, target)
+  } catch {
+    // Another run was faster; its copy is the same.
+    rmSync(fresh, { recursive: true, force: true })
+  }
   return target
 }
 
