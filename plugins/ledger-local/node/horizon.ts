@@ -11,7 +11,21 @@ const LEDGERS_MAX = 200
 
 const stroopsText = (stroops: bigint): string => `${stroops / 10_000_000n}.${(stroops % 10_000_000n).toString().padStart(7, "0")}`
 
-const item = (ledger: Ledger, origin: string, record: LedgerRecord) => {
+/**
+ * Close times of `records`, seconds, at least one apart as on the real network. Ledgers that the friendbot makes share a
+ * second; official clients divide by the mean distance of twenty ledgers and fail when it is zero.
+ */
+const spacedCloseTimes = (records: ReadonlyArray<LedgerRecord>): ReadonlyMap<number, number> => {
+  const times = new Map<number, number>()
+  let newer = Infinity
+  for (const { closeTime, sequence } of [...records].sort((a, b) => b.sequence - a.sequence)) {
+    newer = Math.min(Number(closeTime), newer - 1)
+    times.set(sequence, newer)
+  }
+  return times
+}
+
+const item = (ledger: Ledger, origin: string, record: LedgerRecord, closeTimeSeconds: number) => {
   const header = headerOf(ledger.options.settings, record)
   const succeeded = record.transactions.filter((transaction) => transaction.succeeded).length
   return {
@@ -25,7 +39,7 @@ const item = (ledger: Ledger, origin: string, record: LedgerRecord) => {
     failed_transaction_count: record.transactions.length - succeeded,
     operation_count: succeeded,
     tx_set_operation_count: record.transactions.length,
-    closed_at: new Date(Number(record.closeTime) * 1_000).toISOString().replace(".000Z", "Z"),
+    closed_at: new Date(closeTimeSeconds * 1_000).toISOString().replace(".000Z", "Z"),
     total_coins: stroopsText(header.totalCoins),
     fee_pool: stroopsText(header.feePool),
     base_fee_in_stroops: header.baseFee,
@@ -57,8 +71,9 @@ export const horizonLedgers = (ledger: Ledger, url: URL): object | undefined => 
   const link = (from: LedgerRecord | undefined, direction: string): { readonly href: string } => ({
     href: `${url.origin}/ledgers?cursor=${from === undefined ? "" : toid(from.sequence, 0, 0)}&limit=${limit}&order=${direction}`
   })
+  const closeTimes = spacedCloseTimes(records)
   return {
     _links: { self: { href: url.href }, next: link(records.at(-1), order), prev: link(records[0], order === "asc" ? "desc" : "asc") },
-    _embedded: { records: records.map((record) => item(ledger, url.origin, record)) }
+    _embedded: { records: records.map((record) => item(ledger, url.origin, record, closeTimes.get(record.sequence)!)) }
   }
 }
