@@ -2,6 +2,7 @@
 // on free ports with a state folder of its own, or a running one that was named on the command line. It hands out funded
 // accounts and reads balances from the ledger, never from the facilitator.
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
+import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Keypair } from "@stellar/stellar-sdk"
@@ -47,7 +48,7 @@ export const startWorld = async (options: WorldOptions): Promise<World> => {
     return {
       ...over(options.url, ledger),
       ledgerHttps: options.ledgerHttps ?? "https://127.0.0.1:8443",
-      certificate: options.certificate ?? join(root, ".tollkeeper", "ledger-certificate.pem"),
+      certificate: options.certificate ?? join(root, ".tollkeeper", "ledger", "ledger-cert.pem"),
       readyAfterMs: undefined,
       crash: undefined,
       tail: () => "",
@@ -82,10 +83,11 @@ export const startWorld = async (options: WorldOptions): Promise<World> => {
   }
   try {
     const readyAfterMs = await untilReady()
+    const ledgerHttps = `https://127.0.0.1:${ledgerHttpsPort}`
     return {
       ...over(facilitator, `http://127.0.0.1:${ledgerPort}`),
-      ledgerHttps: `https://127.0.0.1:${ledgerHttpsPort}`,
-      certificate: await findCertificate(state),
+      ledgerHttps,
+      certificate: await findCertificate(state, ledgerHttps),
       readyAfterMs,
       crash: async () => {
         await program.kill()
@@ -127,12 +129,31 @@ const ready = async (facilitator: string, waitMs: number, tail: () => string): P
   }
 }
 
-/** The first file below `folder` that holds a certificate. */
-const findCertificate = async (folder: string): Promise<string> => {
+/** The file below `folder` that holds the ledger's certificate; its HTTPS listener may open a little after the rest. */
+const findCertificate = async (folder: string, ledgerHttps: string): Promise<string> => {
+  const until = performance.now() + 20_000
+  for (;;) {
+    const certificate = await certificateIn(folder)
+    if (certificate !== undefined && await listens(ledgerHttps)) return certificate
+    if (performance.now() > until) throw new Error(`no certificate of the ledger in ${folder}, or nothing at ${ledgerHttps}`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+const listens = (url: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname, () => {
+      socket.destroy()
+      resolve(true)
+    }).on("error", () => resolve(false))
+  })
+
+const certificateIn = async (folder: string): Promise<string | undefined> => {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile() || !/\.(pem|crt|cert)$/.test(entry.name)) continue
     const path = join(entry.parentPath, entry.name)
     if ((await readFile(path, "utf8")).includes("BEGIN CERTIFICATE")) return path
   }
-  throw new Error(`no certificate of the ledger in ${folder}`)
+  return undefined
 }
