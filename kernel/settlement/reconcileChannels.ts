@@ -44,8 +44,8 @@ export const startChannels = Effect.fnUntraced(function*() {
 
   /** One row a channel; channels beyond the configured number are retired when nothing holds them. */
   const wantRows = Effect.gen(function*() {
-    const rows = signer.channels.map((address, number) => ({ address, network: network.id, sponsor: signer.sponsor, number }))
-    yield* sql`insert into kernel_channels ${sql.insert([...rows])} on conflict (address) do update set state = 'wanted', sequence = null
+    const rows: Array<Record<string, unknown>> = signer.channels.map((address, number) => ({ address, network: network.id, sponsor: signer.sponsor, number }))
+    yield* sql`insert into kernel_channels ${sql.insert(rows as any)} on conflict (address) do update set state = 'wanted', sequence = null
       where kernel_channels.state = 'retired'`
     yield* sql`update kernel_channels set state = 'retired' where network = ${network.id} and sponsor = ${signer.sponsor}
       and number >= ${signer.channels.length} and settlement is null and state <> 'retired'`
