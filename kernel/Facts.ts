@@ -111,4 +111,4 @@ export class Facts extends Context.Service<Facts, {
 }
 
 /** Facts stand on the database; whoever publishes or consumes needs this contract. */
-export const factsContract = contract("facts", Facts)
+export const factsContract = contract("kernel", Facts)

@@ -5,6 +5,8 @@
 import { Context, type FileSystem, type Layer, type Path } from "effect"
 import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import type { AnyContract, Contract, ServicesOf } from "./Contract.ts"
+import type { DatabaseSource } from "./database/DatabaseSource.ts"
+import type { MigrationsFolder } from "./database/Migrations.ts"
 import type { Crypto } from "./platform/Crypto.ts"
 import type { Host } from "./platform/Host.ts"
 import type { Listeners } from "./platform/Listeners.ts"
@@ -48,6 +50,8 @@ export type Ambient =
   | Host
   | Listeners
   | PluginStates
+  | DatabaseSource
+  | MigrationsFolder
 
 type Undeclared<R, Needs extends ReadonlyArray<AnyContract>> = Exclude<R, Ambient | ServicesOf<Needs[number]>>
 

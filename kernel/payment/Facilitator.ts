@@ -3,7 +3,8 @@
 // caller only waits. Its answers are values; it never fails and never dies on a payment's account.
 import { Context, type Effect, type Option } from "effect"
 import type { SettlementRecord } from "../settlement/Settlements.ts"
-import type { Payment, Principal } from "./Payment.ts"
+import type { Principal } from "../http/Principal.ts"
+import type { Payment } from "./Payment.ts"
 import type { Refusal } from "./Refusal.ts"
 
 export type VerifyAnswer = { readonly _tag: "Valid"; readonly payer: string } | Refusal

@@ -4,6 +4,7 @@
 import type { Option } from "effect"
 import type { NetworkId } from "../config/Network.ts"
 import type { Dialect } from "../Dialect.ts"
+import type { Principal } from "../http/Principal.ts"
 
 /** Terms of one payment: an element of `accepts`, the buyer's `accepted`, the seller's `paymentRequirements`. */
 export interface Terms {
@@ -18,13 +19,6 @@ export interface Terms {
   readonly maxTimeoutSeconds: number
   /** Free-form; `areFeesSponsored` among others. */
   readonly extra: Readonly<Record<string, unknown>>
-}
-
-/** Who asks: a keyed principal, or an anonymous one named by its source address. */
-export interface Principal {
-  /** `key:<label or hash>` or `ip:<address or /64>`; safe to store, never a secret. */
-  readonly id: string
-  readonly keyed: boolean
 }
 
 export interface Payment {

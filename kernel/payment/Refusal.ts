@@ -20,6 +20,8 @@ export interface Refusal {
   readonly message: string
   /** The payer's address, whenever it is known. */
   readonly payer: Option.Option<string>
+  /** Set when the ledger says that the authorization was used before. */
+  readonly authorizationSpent?: true
 }
 
 export const refusal = (reason: string, message: string, payer: Option.Option<string> = Option.none()): Refusal => ({

@@ -213,6 +213,10 @@ export const layer = Layer.effect(
     /** A ledger or database that cannot be asked is busy on settle: the caller may try the same payment again (decisions 1). */
     const faultAnswer = (_error: LedgerUnavailable | SqlError.SqlError): SettleAnswer => busy()
 
+    /** The ledger has seen this authorization, and we have no record of it: somebody else submitted it. */
+    const spentElsewhere = (refused: Refusal): Refusal =>
+      refusal("settle_ledger_authorization_spent", "the authorization was used in a transaction that is not ours", refused.payer)
+
     const overBudget = (payer: string): Refusal =>
       refusal("settle_ledger_sponsor_budget_exceeded", "the sponsor's budget for today does not cover this transaction", Option.some(payer))
 
@@ -253,7 +257,7 @@ export const layer = Layer.effect(
       const checked = yield* check(payment, scheme)
       if (isRefusal(checked)) {
         // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.
-        return (yield* answerKnown(payment, scheme, startedAt)) ?? refuse(checked)
+        return (yield* answerKnown(payment, scheme, startedAt)) ?? refuse(checked.authorizationSpent === true ? spentElsewhere(checked) : checked)
       }
       const report = yield* Deferred.make<Started>()
       yield* FiberSet.run(work, settleInBackground(payment, scheme, checked, startedAt, report).pipe(Effect.provideContext(services)) as Effect.Effect<void>)

@@ -1,0 +1,133 @@
+// The kernel's drivers and the payment spine, in the plugin's own shape, so that one rule starts and stops them all. They come in
+// when something enabled needs them and never stand in a profile. `kernel` is the journal of facts, and the owner of the
+// kernel's migrations.
+import { Effect, Layer } from "effect"
+import { Budget } from "./budget/Budget.ts"
+import { Limits } from "./config/Limits.ts"
+import { Network } from "./config/Network.ts"
+import { Server } from "./config/Server.ts"
+import { Settings, settingsContract, type SettingsSource } from "./config/Settings.ts"
+import { WireWords } from "./config/WireWords.ts"
+import { contract } from "./Contract.ts"
+import { Database, databaseContract } from "./database/Database.ts"
+import { Facts, factsContract } from "./Facts.ts"
+import { Health, healthContract, routes as healthRoutes } from "./Health.ts"
+import { Callers } from "./http/Callers.ts"
+import { Keys } from "./http/Keys.ts"
+import { startNetworkCheck } from "./ledger/checkNetwork.ts"
+import { LedgerClock, ledgerContract } from "./ledger/LedgerClock.ts"
+import * as LedgerRpc from "./ledger/makeLedgerRpc.ts"
+import { Extensions } from "./payment/Extension.ts"
+import { Facilitator } from "./payment/Facilitator.ts"
+import * as MakeFacilitator from "./payment/makeFacilitator.ts"
+import * as PaymentRoutes from "./payment/Routes.ts"
+import { Schemes } from "./payment/Scheme.ts"
+import { define } from "./Plugin.ts"
+import { ChannelPool } from "./settlement/ChannelPool.ts"
+import { Leases } from "./settlement/Leases.ts"
+import { Outcomes } from "./settlement/Outcomes.ts"
+import { Settlements } from "./settlement/Settlements.ts"
+import { SponsorTransactions } from "./settlement/SponsorTransactions.ts"
+import * as SqlSettlements from "./settlement/SqlSettlements.ts"
+import { budgetContract } from "./budget/Budget.ts"
+import { Signer, signerContract } from "./signer/Signer.ts"
+import { Vault } from "./signer/Vault.ts"
+import { Supervisor, supervisorContract } from "./Supervisor.ts"
+
+export const configContract = contract<"config", Server | Limits | WireWords>("config", Server as any, Limits as any, WireWords as any)
+export const networkContract = contract("network", Network)
+export const httpContract = contract<"http", Keys | Callers>("http", Keys as any, Callers as any)
+export const settlementContract = contract<"settlement", Settlements | ChannelPool | Outcomes | Leases | SponsorTransactions>(
+  "settlement",
+  Settlements as any,
+  ChannelPool as any,
+  Outcomes as any,
+  Leases as any,
+  SponsorTransactions as any
+)
+export const paymentContract = contract<"payment", Schemes | Extensions | Facilitator>("payment", Schemes as any, Extensions as any, Facilitator as any)
+
+const driver = { boot: "required", migrations: "none" } as const
+
+/** Every driver, in dependency order. */
+export const drivers = (source: SettingsSource) =>
+  [
+    define({ ...driver, id: "settings", summary: "The profile's settings.", needs: [], layer: Settings.layer(source) }),
+    define({ ...driver, id: "supervisor", summary: "Owner of every long-running fiber.", needs: [], layer: Supervisor.layer }),
+    define({ ...driver, id: "health", summary: "Who reports to readiness.", needs: [], layer: Health.layer }),
+    define({
+      ...driver,
+      id: "config",
+      summary: "Server, limits and words of the wire.",
+      needs: [settingsContract],
+      layer: Layer.mergeAll(Server.layer, Limits.layer, WireWords.layer)
+    }),
+    define({ ...driver, id: "network", summary: "The one network served.", needs: [settingsContract], layer: Network.layer }),
+    define({
+      ...driver,
+      id: "http",
+      summary: "Keys and callers.",
+      needs: [settingsContract, configContract],
+      layer: Callers.layer.pipe(Layer.provideMerge(Keys.layer))
+    }),
+    define({ ...driver, id: "database", summary: "The SQL client.", needs: [settingsContract], layer: Database.layer }),
+    define({
+      ...driver,
+      id: "kernel",
+      summary: "The journal of facts, and the kernel's tables.",
+      needs: [databaseContract, supervisorContract],
+      migrations: "folder",
+      layer: Facts.layer
+    }),
+    define({
+      ...driver,
+      id: "ledger",
+      summary: "The ledger's RPC and the clock that follows it.",
+      needs: [supervisorContract, healthContract, configContract, networkContract],
+      layer: Layer.unwrap(Effect.gen(function*() {
+        const network = yield* Network
+        const limits = yield* Limits
+        const options = { urls: network.rpcUrls, passphrase: network.passphrase, timeout: limits.rpcTimeout }
+        return Layer.merge(
+          LedgerClock.layer.pipe(Layer.provideMerge(LedgerRpc.layer(options))),
+          Layer.effectDiscard(startNetworkCheck(options))
+        )
+      }))
+    }),
+    define({
+      ...driver,
+      id: "signer",
+      summary: "Signs what the house would have built.",
+      needs: [networkContract],
+      layer: Signer.layer.pipe(Layer.provide(Vault.layer))
+    }),
+    define({ ...driver, id: "budget", summary: "What the sponsor may spend.", needs: [databaseContract, configContract, factsContract], layer: Layer.effectDiscard(Facts).pipe(Layer.provideMerge(Budget.layer)) }),
+    define({
+      ...driver,
+      id: "settlement",
+      summary: "Settlements, channels and who waits for them.",
+      needs: [supervisorContract, configContract, networkContract, databaseContract, factsContract, ledgerContract, signerContract, budgetContract],
+      layer: Layer.mergeAll(Outcomes.layer, ChannelPool.layer, Leases.layer, SponsorTransactions.layer).pipe(Layer.provideMerge(SqlSettlements.layer))
+    }),
+    define({
+      ...driver,
+      id: "payment",
+      summary: "The payment spine: verify, settle, supported.",
+      needs: [
+        supervisorContract,
+        healthContract,
+        configContract,
+        networkContract,
+        httpContract,
+        databaseContract,
+        ledgerContract,
+        signerContract,
+        budgetContract,
+        settlementContract
+      ],
+      layer: Layer.mergeAll(PaymentRoutes.layer, healthRoutes).pipe(
+        Layer.provideMerge(MakeFacilitator.layer),
+        Layer.provideMerge(Layer.mergeAll(Schemes.layer, Extensions.layer))
+      )
+    })
+  ] as const

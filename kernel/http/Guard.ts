@@ -1,0 +1,50 @@
+// The outermost wrapper of every request: what no route answered becomes JSON. An unknown path is 404, a defect is 500 with a
+// trace id that stands in the log and nothing else of the fault, and on the two payment routes both carry the payment's shape.
+// It also writes one structured line a request, without bodies, queries or addresses.
+import { Cause, Clock, Effect } from "effect"
+import { Hex } from "effect/encoding"
+import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+
+const headers = { "x-content-type-options": "nosniff", "cache-control": "no-store" }
+
+/** A JSON answer with the headers every answer of the house carries. */
+export const json = (body: unknown, options: { readonly status?: number; readonly headers?: Readonly<Record<string, string>> } = {}) =>
+  HttpServerResponse.jsonUnsafe(body, { status: options.status ?? 200, headers: { ...headers, ...options.headers } })
+
+/** The shape in which a fault is answered on a path: payment routes keep theirs. */
+export const faultBody = (path: string, word: string, message: string): Record<string, unknown> => {
+  switch (path) {
+    case "/verify":
+      return { isValid: false, invalidReason: word, invalidMessage: message }
+    case "/settle":
+      return { success: false, transaction: "", network: "", errorReason: word, errorMessage: message }
+    default:
+      return { error: word, message }
+  }
+}
+
+const pathOf = (url: string): string => url.split("?", 1)[0] ?? url
+
+const isRouteNotFound = (error: unknown): boolean => HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+
+/** Wraps the router's handler. `randomBytes` makes the trace ids of defects. */
+export const guard = (randomBytes: (length: number) => Uint8Array) => <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.gen(function*() {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const path = pathOf(request.url)
+    const startedAt = yield* Clock.currentTimeMillis
+    const response = yield* handler.pipe(Effect.catchCause((cause) => {
+      if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
+      if (isRouteNotFound(Cause.squash(cause))) {
+        return Effect.succeed(json(faultBody(path, "not_found", `there is no ${request.method} ${path.slice(0, 200)}`), { status: 404 }))
+      }
+      const traceId = Hex.encode(randomBytes(8))
+      return Effect.logError("a request died", cause).pipe(
+        Effect.annotateLogs({ traceId, path }),
+        Effect.as(json({ ...faultBody(path, "internal_error", "an internal fault; the operator finds it by this trace id"), traceId }, { status: 500 }))
+      )
+    }))
+    const milliseconds = (yield* Clock.currentTimeMillis) - startedAt
+    yield* Effect.logInfo("request").pipe(Effect.annotateLogs({ method: request.method, path: path.slice(0, 200), status: response.status, milliseconds }))
+    return response
+  })

@@ -1,0 +1,86 @@
+// Bearer keys of callers and operators. A key is `secret` or `label:secret`, comma separated in the environment variable that the
+// settings name. Comparison is of hashes, in constant time, over all keys. No key is kept, logged or shown: a principal is its
+// label, or the first 16 hex of the secret's sha256. Without any caller key the facilitator is keyless.
+import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { Hex } from "effect/encoding"
+import { Server } from "../config/Server.ts"
+import { Settings, SettingsRefused } from "../config/Settings.ts"
+import { Crypto } from "../platform/Crypto.ts"
+
+interface Key {
+  readonly principal: string
+  readonly hash: Uint8Array
+}
+
+/** Characters a secret has at least. */
+const secretLengthMin = 16
+const labelled = /^([a-z][a-z0-9-]{0,31}):(.+)$/
+
+export class Keys extends Context.Service<Keys, {
+  /** Whether any caller key is configured. */
+  readonly keyed: () => boolean
+  readonly operatorKeyed: () => boolean
+  /** The principal of a bearer key; None when it is not listed. */
+  readonly caller: (bearer: string) => Option.Option<string>
+  readonly operator: (bearer: string) => Option.Option<string>
+  /** Reads the variables again; on a fault the keys stay as they were. */
+  readonly reread: Effect.Effect<void, SettingsRefused>
+}>()("tollkeeper/http/Keys") {
+  static readonly layer: Layer.Layer<Keys, SettingsRefused, Settings | Server | Crypto> = Layer.effect(
+    Keys,
+    Effect.gen(function*() {
+      const settings = yield* Settings
+      const server = yield* Server
+      const crypto = yield* Crypto
+      const hashOf = (text: string) => crypto.sha256(new TextEncoder().encode(text))
+
+      const parse = (variable: string): Effect.Effect<ReadonlyArray<Key>, SettingsRefused> =>
+        Effect.gen(function*() {
+          const entries = Option.match(settings.secret(variable), {
+            onNone: () => [],
+            onSome: (list) => Redacted.value(list).split(",").map((entry) => entry.trim()).filter((entry) => entry !== "")
+          })
+          const keys: Array<Key> = []
+          for (const [index, entry] of entries.entries()) {
+            const [, label, rest] = labelled.exec(entry) ?? []
+            const secret = rest ?? entry
+            if (secret.length < secretLengthMin) {
+              return yield* new SettingsRefused({ path: variable, message: `entry ${index + 1} is shorter than ${secretLengthMin} characters` })
+            }
+            const hash = hashOf(secret)
+            keys.push({ principal: label ?? Hex.encode(hash).slice(0, 16), hash })
+          }
+          return keys
+        })
+
+      let callers = yield* parse(server.apiKeysEnv)
+      let operators = yield* parse(server.operatorKeysEnv)
+
+      const match = (keys: ReadonlyArray<Key>, bearer: string): Option.Option<string> => {
+        const hash = hashOf(bearer)
+        let found: string | undefined
+        // All keys are compared, so that the time taken does not tell which one came close.
+        for (const key of keys) if (crypto.timingSafeEqual(key.hash, hash)) found = key.principal
+        return Option.fromUndefinedOr(found)
+      }
+
+      return Keys.of({
+        keyed: () => callers.length > 0,
+        operatorKeyed: () => operators.length > 0,
+        caller: (bearer) => match(callers, bearer),
+        operator: (bearer) => match(operators, bearer),
+        reread: Effect.gen(function*() {
+          const [nextCallers, nextOperators] = [yield* parse(server.apiKeysEnv), yield* parse(server.operatorKeysEnv)]
+          callers = nextCallers
+          operators = nextOperators
+        })
+      })
+    })
+  )
+}
+
+/** The token of an `Authorization: Bearer` header; None for any other header, and for two of them. */
+export const bearerOf = (header: string | undefined): Option.Option<string> => {
+  const match = /^Bearer ([^\s,]+)$/i.exec(header ?? "")
+  return Option.fromUndefinedOr(match?.[1])
+}

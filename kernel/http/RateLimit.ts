@@ -1,0 +1,32 @@
+// A token bucket per principal: so many requests a second, bursts of twice that. Memory is bounded: a bucket that is full again is
+// forgotten, and past the bound the oldest go first. A rate of 0 is no limit.
+import { Clock, Effect } from "effect"
+
+interface Bucket {
+  tokens: number
+  at: number
+}
+
+/** Principals remembered at most. */
+const bucketsMax = 50_000
+
+/** Takes one token; the answer is the seconds to wait, 0 when the request may pass. */
+export const makeRateLimit = (perSecond: number): (principal: string) => Effect.Effect<number> => {
+  if (perSecond === 0) return () => Effect.succeed(0)
+  const burst = perSecond * 2
+  const buckets = new Map<string, Bucket>()
+  return (principal) =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      const bucket = buckets.get(principal) ?? { tokens: burst, at: now }
+      const elapsed = Math.max(0, now - bucket.at) / 1_000
+      bucket.tokens = Math.min(burst, bucket.tokens + elapsed * perSecond)
+      bucket.at = now
+      // Set anew, so that the map's order is that of last use.
+      buckets.delete(principal)
+      buckets.set(principal, bucket)
+      if (buckets.size > bucketsMax) buckets.delete(buckets.keys().next().value!)
+      if (bucket.tokens < 1) return Math.max(1, Math.ceil((1 - bucket.tokens) / perSecond))
+      bucket.tokens -= 1
+      return 0
+    })
+}

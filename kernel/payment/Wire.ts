@@ -1,0 +1,202 @@
+// The verify and settle bodies on the wire. In: a parsed body becomes a Payment, or says which field is wrong; unknown fields are
+// ignored at every level; networks and extension keys are read in either spelling. Out: answers in the spelling of the request,
+// every one of them in the payment's shape (S49–S58, decisions 1 and 2).
+import { Option, Predicate } from "effect"
+import { Hex } from "effect/encoding"
+import type { WireWordsValues } from "../config/WireWords.ts"
+import { type Dialect, neutralExtension, readNetwork, spellNetwork, spellWord } from "../Dialect.ts"
+import type { Principal } from "../http/Principal.ts"
+import type { Crypto } from "../platform/Crypto.ts"
+import { canonicalJson } from "./canonicalJson.ts"
+import type { SettleAnswer, VerifyAnswer } from "./Facilitator.ts"
+import type { Payment, Terms } from "./Payment.ts"
+import { isRefusal, type Refusal, refusal } from "./Refusal.ts"
+
+type Fields = Readonly<Record<string, unknown>>
+
+const isFields = (value: unknown): value is Fields => Predicate.isObject(value) && !Array.isArray(value)
+
+/** The body is not an envelope, or names what this process does not speak. Carries the spelling to answer in, once known. */
+export interface Undecodable {
+  readonly _tag: "Undecodable"
+  readonly refusal: Refusal
+  readonly dialect: Dialect | undefined
+  /** The network as it was sent, for the answer. */
+  readonly network: string
+}
+
+const decimal = /^(0|[1-9][0-9]{0,38})$/
+
+/** Thrown inside this file only: the first field that is wrong. */
+class Wrong extends Error {
+  readonly reason: string
+  constructor(reason: string, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+const malformed = (path: string, wanted: string): Wrong => new Wrong("invalid_request", `${path}: ${wanted} is wanted`)
+
+const fieldsAt = (value: unknown, path: string): Fields => {
+  if (isFields(value)) return value
+  throw malformed(path, "an object")
+}
+
+const textAt = (fields: Fields, key: string, path: string): string => {
+  const value = fields[key]
+  if (typeof value === "string" && value.length > 0 && value.length <= 512) return value
+  throw malformed(`${path}.${key}`, "a string of 1 to 512 characters")
+}
+
+const versionAt = (value: unknown, path: string): void => {
+  if (!Number.isInteger(value)) throw malformed(path, "an integer")
+  if (value !== 2) throw new Wrong("invalid_x402_version", `${path} is not 2`)
+}
+
+const termsAt = (value: unknown, path: string, network: Terms["network"]): Terms => {
+  const fields = fieldsAt(value, path)
+  const { amount, extra, maxTimeoutSeconds } = fields
+  if (typeof amount !== "string") throw malformed(`${path}.amount`, "a string")
+  if (typeof maxTimeoutSeconds !== "number" || !Number.isSafeInteger(maxTimeoutSeconds) || maxTimeoutSeconds <= 0) {
+    throw malformed(`${path}.maxTimeoutSeconds`, "a positive integer")
+  }
+  if (extra !== undefined && extra !== null && !isFields(extra)) throw malformed(`${path}.extra`, "an object")
+  return {
+    scheme: textAt(fields, "scheme", path),
+    network,
+    asset: textAt(fields, "asset", path),
+    amount: decimal.test(amount) ? Option.some(BigInt(amount)) : Option.none(),
+    amountText: amount.slice(0, 64),
+    payTo: textAt(fields, "payTo", path),
+    maxTimeoutSeconds,
+    extra: extra ?? {}
+  }
+}
+
+const identifierPattern = /^[A-Za-z0-9_-]{16,128}$/
+
+const readIdentifier = (extension: unknown): Option.Option<string> => {
+  if (!isFields(extension)) return Option.none()
+  const info = isFields(extension["info"]) ? extension["info"] : extension
+  const { id, required } = info
+  if (id === undefined || id === null) {
+    if (required === true) throw new Wrong("payment_identifier_required", "extensions.payment-identifier: an id is required")
+    return Option.none()
+  }
+  if (typeof id !== "string" || !identifierPattern.test(id)) {
+    throw malformed("paymentPayload.extensions.payment-identifier.info.id", "16 to 128 of A-Z a-z 0-9 _ -")
+  }
+  return Option.some(id)
+}
+
+const readExtensions = (value: unknown): Payment["extensions"] => {
+  if (!isFields(value)) return new Map()
+  return new Map(Object.entries(value).map(([sentKey, value]) => [neutralExtension(sentKey), { sentKey, value }]))
+}
+
+/** sha256 of canonical {envelope, accepted, requirements, resource.url}, networks neutral, all from the raw JSON (decisions 2). */
+const fingerprintOf = (crypto: Crypto["Service"], body: Fields, payload: Fields, network: string): string => {
+  const neutral = (terms: unknown): unknown => isFields(terms) ? { ...terms, network } : terms
+  const resource = isFields(payload["resource"]) ? payload["resource"]["url"] : undefined
+  const canonical = canonicalJson({
+    accepted: neutral(payload["accepted"]),
+    payload: payload["payload"],
+    requirements: neutral(body["paymentRequirements"]),
+    resource: resource ?? null
+  })
+  return Hex.encode(crypto.sha256(new TextEncoder().encode(canonical)))
+}
+
+export interface DecodeOptions {
+  readonly principal: Principal
+  readonly words: WireWordsValues
+  readonly crypto: Crypto["Service"]
+}
+
+/** Reads a parsed body. */
+export const decodePayment = (body: unknown, options: DecodeOptions): Payment | Undecodable => {
+  let dialect: Dialect | undefined
+  let sentNetwork = ""
+  try {
+    const envelope = fieldsAt(body, "body")
+    const requirementsFields = fieldsAt(envelope["paymentRequirements"], "paymentRequirements")
+    sentNetwork = textAt(requirementsFields, "network", "paymentRequirements")
+    const required = Option.getOrUndefined(readNetwork(sentNetwork))
+    dialect = required?.dialect
+    versionAt(envelope["x402Version"], "x402Version")
+    const payload = fieldsAt(envelope["paymentPayload"], "paymentPayload")
+    versionAt(payload["x402Version"], "paymentPayload.x402Version")
+    const acceptedFields = fieldsAt(payload["accepted"], "paymentPayload.accepted")
+    const acceptedNetwork = textAt(acceptedFields, "network", "paymentPayload.accepted")
+    if (required === undefined || !options.words.dialects.includes(required.dialect)) {
+      throw new Wrong("unsupported_network", "paymentRequirements.network is not served here")
+    }
+    const accepted = Option.getOrUndefined(readNetwork(acceptedNetwork))
+    if (accepted?.network !== required.network) {
+      throw new Wrong("network_mismatch", "paymentPayload.accepted.network and paymentRequirements.network differ")
+    }
+    const resource = isFields(payload["resource"]) ? payload["resource"] : {}
+    const extensions = readExtensions(payload["extensions"])
+    const url = resource["url"]
+    return {
+      dialect: required.dialect,
+      principal: options.principal,
+      requirements: termsAt(requirementsFields, "paymentRequirements", required.network),
+      accepted: termsAt(acceptedFields, "paymentPayload.accepted", required.network),
+      payload: fieldsAt(payload["payload"], "paymentPayload.payload"),
+      resource,
+      resourceUrl: typeof url === "string" && url.length <= 4_096 ? Option.some(url) : Option.none(),
+      extensions,
+      identifier: readIdentifier(extensions.get("payment-identifier")?.value),
+      fingerprint: fingerprintOf(options.crypto, envelope, payload, required.network)
+    }
+  } catch (error) {
+    if (!(error instanceof Wrong)) throw error
+    return { _tag: "Undecodable", refusal: refusal(error.reason, error.message), dialect, network: sentNetwork.slice(0, 64) }
+  }
+}
+
+/** The spelling and network an answer is written in. */
+export interface AnswerIn {
+  readonly dialect: Dialect
+  readonly network: string
+  readonly words: WireWordsValues
+}
+
+export const answerIn = (payment: Payment, words: WireWordsValues): AnswerIn => ({
+  dialect: payment.dialect,
+  network: spellNetwork(payment.requirements.network, payment.dialect),
+  words
+})
+
+const payerField = (payer: Option.Option<string>) => Option.match(payer, { onNone: () => ({}), onSome: (payer) => payer === "" ? {} : { payer } })
+
+export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): Fields =>
+  isRefusal(answer)
+    ? { isValid: false, invalidReason: spellWord(answer.reason, dialect), invalidMessage: answer.message, ...payerField(answer.payer) }
+    : { isValid: true, payer: answer.payer }
+
+const unknownReason = "settle_ledger_transaction_status_unknown"
+
+export const encodeSettle = (answer: SettleAnswer, { dialect, network, words }: AnswerIn): Fields => {
+  switch (answer._tag) {
+    case "Settled":
+      return { success: true, payer: answer.payer, transaction: answer.transaction, network, amount: answer.amount.toString() }
+    case "Pending": {
+      const spelled = spellWord(unknownReason, dialect)
+      const pending = dialect === "stellar" ? words.stellarPendingReason : spelled
+      const message = pending === spelled ? "the outcome is not known yet; ask again with the same payment" : spelled
+      return { success: false, errorReason: pending, errorMessage: message, payer: answer.payer, transaction: answer.transaction, network }
+    }
+    case "Failed":
+      return {
+        success: false,
+        errorReason: spellWord(answer.refusal.reason, dialect),
+        errorMessage: answer.refusal.message,
+        ...payerField(answer.refusal.payer),
+        transaction: Option.getOrElse(answer.transaction, () => ""),
+        network
+      }
+  }
+}

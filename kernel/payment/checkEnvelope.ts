@@ -1,0 +1,64 @@
+// What can be judged from the envelope and the settings alone, as a list of named checks that come before any scheme: the network is
+// served, the scheme exists, the buyer accepted what the seller asks, the asset is listed, the timeout is within bounds.
+import type { NetworkValues } from "../config/Network.ts"
+import type { Payment } from "./Payment.ts"
+import { type Refusal, refusal, type SpineReason } from "./Refusal.ts"
+
+interface Check {
+  readonly name: string
+  readonly reason: SpineReason
+  readonly message: string
+  readonly fails: (payment: Payment, context: CheckContext) => boolean
+}
+
+export interface CheckContext {
+  readonly network: Pick<NetworkValues, "id" | "assets" | "timeoutSecondsMax">
+  readonly hasScheme: (scheme: string) => boolean
+}
+
+export const checks: ReadonlyArray<Check> = [
+  {
+    name: "the network is served",
+    reason: "unsupported_network",
+    message: "the network is not enabled here",
+    fails: ({ requirements }, { network }) => requirements.network !== network.id
+  },
+  {
+    name: "the scheme is served",
+    reason: "unsupported_scheme",
+    message: "no such scheme is served here",
+    fails: ({ requirements }, { hasScheme }) => !hasScheme(requirements.scheme)
+  },
+  {
+    name: "both copies name the same scheme",
+    reason: "unsupported_scheme",
+    message: "the accepted scheme is not the required one",
+    fails: ({ accepted, requirements }) => accepted.scheme !== requirements.scheme
+  },
+  {
+    name: "the buyer accepted these terms",
+    reason: "requirements_mismatch",
+    message: "accepted and requirements differ in asset, amount, payTo or maxTimeoutSeconds",
+    fails: ({ accepted, requirements }) =>
+      accepted.asset !== requirements.asset || accepted.amountText !== requirements.amountText || accepted.payTo !== requirements.payTo ||
+      accepted.maxTimeoutSeconds !== requirements.maxTimeoutSeconds
+  },
+  {
+    name: "the asset is listed",
+    reason: "invalid_ledger_asset_not_allowed",
+    message: "the asset is not on this facilitator's list",
+    fails: ({ requirements }, { network }) => !network.assets.has(requirements.asset)
+  },
+  {
+    name: "the timeout is within bounds",
+    reason: "requirements_mismatch",
+    message: "maxTimeoutSeconds is above this facilitator's bound",
+    fails: ({ requirements }, { network }) => requirements.maxTimeoutSeconds > network.timeoutSecondsMax
+  }
+]
+
+/** The first check that fails, as a refusal. */
+export const checkEnvelope = (payment: Payment, context: CheckContext): Refusal | undefined => {
+  const failed = checks.find((check) => check.fails(payment, context))
+  return failed === undefined ? undefined : refusal(failed.reason, failed.message)
+}

@@ -1,0 +1,31 @@
+// A settlement's durable state as its own principal reads it at /settlements. An open settlement past its caller's deadline is
+// `unknown`; `settled` is `success`; `failed` and `expired` are `failed` (decisions 3).
+import { Option } from "effect"
+import { type Dialect, spellNetwork, spellWord } from "../Dialect.ts"
+import { isOpen } from "../settlement/Settlement.ts"
+import type { SettlementRecord } from "../settlement/Settlements.ts"
+
+/** The word callers and analytics know a state by. */
+export const statusOf = (record: Pick<SettlementRecord, "state" | "deadlineAt">, nowMillis: number): "pending" | "unknown" | "success" | "failed" => {
+  if (record.state === "settled") return "success"
+  if (record.state === "failed" || record.state === "expired") return "failed"
+  return isOpen(record.state) && record.deadlineAt.getTime() > nowMillis ? "pending" : "unknown"
+}
+
+export const encodeSettlementState = (record: SettlementRecord, dialect: Dialect, nowMillis: number) => ({
+  id: record.id,
+  status: statusOf(record, nowMillis),
+  network: spellNetwork(record.network, dialect),
+  scheme: record.scheme,
+  asset: record.asset,
+  amount: record.amount.toString(),
+  payer: record.payer,
+  payTo: record.payTo,
+  transaction: record.innerHash,
+  ...Option.match(record.identifier, { onNone: () => ({}), onSome: (paymentIdentifier) => ({ paymentIdentifier }) }),
+  recordedAt: record.recordedAt.toISOString(),
+  ...Option.match(record.resolvedAt, { onNone: () => ({}), onSome: (at) => ({ resolvedAt: at.toISOString() }) }),
+  ...Option.match(record.ledger, { onNone: () => ({}), onSome: (ledger) => ({ ledger }) }),
+  ...Option.match(record.feeChargedStroops, { onNone: () => ({}), onSome: (fee) => ({ feeStroops: fee.toString() }) }),
+  ...Option.match(record.reason, { onNone: () => ({}), onSome: (reason) => ({ errorReason: spellWord(reason, dialect) }) })
+})

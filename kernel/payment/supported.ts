@@ -1,0 +1,39 @@
+// The body of /supported: one kind for each scheme and enabled spelling of the network, with the sponsor as signer. A network
+// without a listed asset has no kinds. Kinds depend on settings and plugins alone, so they never come and go (S59–S62).
+import { Option } from "effect"
+import type { NetworkValues } from "../config/Network.ts"
+import type { WireWordsValues } from "../config/WireWords.ts"
+import { spellExtension, spellNetwork } from "../Dialect.ts"
+import type { Signer } from "../signer/Signer.ts"
+import type { Extensions } from "./Extension.ts"
+import type { Schemes } from "./Scheme.ts"
+
+export interface SupportedContext {
+  readonly schemes: Schemes["Service"]
+  readonly extensions: Extensions["Service"]
+  readonly network: NetworkValues
+  readonly signer: Signer["Service"]
+  readonly words: WireWordsValues
+}
+
+export const encodeSupported = ({ extensions, network, schemes, signer, words }: SupportedContext) => {
+  const kinds = network.assets.size === 0 ? [] : schemes.all().flatMap((scheme) =>
+    Option.match(scheme.supportedExtra(network.id), {
+      onNone: () => [],
+      onSome: (extra) =>
+        words.dialects.map((dialect) => ({
+          x402Version: 2,
+          scheme: scheme.scheme,
+          network: spellNetwork(network.id, dialect),
+          signer: signer.sponsor,
+          extra: { areFeesSponsored: true, ...extra }
+        }))
+    })
+  )
+  const addresses = [signer.sponsor, ...signer.channels]
+  return {
+    kinds,
+    extensions: [...new Set(words.dialects.flatMap((dialect) => extensions.keys().map((key) => spellExtension(key, dialect))))].sort(),
+    signers: Object.fromEntries(words.dialects.map((dialect) => [`${dialect}:*`, addresses]))
+  }
+}

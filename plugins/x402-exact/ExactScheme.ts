@@ -1,0 +1,121 @@
+// The `exact` scheme on Stellar: the buyer signs one transfer of a fixed amount, and the facilitator puts exactly that call on
+// the ledger. Offline checks come first; then one enforcing simulation serves as proof, event check, fee check and source of
+// the resource data with which the transaction is rebuilt. Nothing of the client's envelope but the operation survives.
+import { xdr } from "@stellar/stellar-sdk/base"
+import { Effect, Layer, Option } from "effect"
+import { Hex } from "effect/encoding"
+import { Limits } from "../../kernel/config/Limits.ts"
+import { Network } from "../../kernel/config/Network.ts"
+import { encodeEnvelope, networkIdOf } from "../../kernel/ledger/Envelope.ts"
+import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
+import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
+import type { Payment } from "../../kernel/payment/Payment.ts"
+import { refusal } from "../../kernel/payment/Refusal.ts"
+import { type Scheme, Schemes, type Verified } from "../../kernel/payment/Scheme.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { Signer } from "../../kernel/signer/Signer.ts"
+import { firstFault, type Subject } from "./checks.ts"
+import { callOf, credentialsOf, decodePayload, type ExactPayload, transferArgs } from "./ExactWire.ts"
+import { refusals } from "./refusals.ts"
+import { isSpent, movedAsPromised, simulationFault } from "./simulationChecks.ts"
+
+const scheme = "exact"
+
+/** What `prepare` needs of `verify`. */
+interface State {
+  readonly operationXdr: Uint8Array
+  readonly sorobanDataXdr: Uint8Array
+}
+
+/** Payer, nonce and expiry: what the ledger itself keeps an authorization apart by. */
+const authorizationKeyOf = (payload: ExactPayload): Option.Option<string> => {
+  const [entry] = callOf(payload.tx)?.auth ?? []
+  const credentials = entry === undefined ? undefined : credentialsOf(entry)
+  if (credentials === undefined) return Option.none()
+  const address = Hex.encode(xdr.ScAddress.schema.encode(credentials.address))
+  return Option.some(`${address}:${credentials.nonce}:${credentials.signatureExpirationLedger}`)
+}
+
+/** The client's operation without a source, in an envelope that only carries it: its source account does not matter. */
+const simulationEnvelope = (payload: ExactPayload, operation: xdr.OperationWire): string =>
+  encodeEnvelope({
+    type: 2,
+    v1: { tx: { ...payload.tx, memo: { type: 0 }, cond: { type: 0 }, operations: [operation], ext: { v: 0 } }, signatures: [] }
+  } as never)
+
+const makeScheme = Effect.gen(function*() {
+  const rpc = yield* LedgerRpc
+  const clock = yield* LedgerClock
+  const network = yield* Network
+  const limits = yield* Limits
+  const signer = yield* Signer
+  const crypto = yield* Crypto
+  const networkId = networkIdOf(crypto, network.passphrase)
+  const ceilings = network.feeCeilings(scheme)
+
+  const verify = Effect.fn("x402-exact.verify")(function*(payment: Payment) {
+    const terms = payment.requirements
+    const decoded = yield* Effect.result(decodePayload(payment.payload))
+    if (decoded._tag === "Failure") return refusal("invalid_exact_ledger_payload_malformed", decoded.failure.reason)
+    const payload = decoded.success
+    const call = callOf(payload.tx)
+    const transfer = transferArgs(call?.args ?? [])
+    const payer = Option.fromUndefinedOr(transfer.from)
+    const subject: Subject = {
+      terms,
+      payload,
+      call,
+      transfer,
+      time: yield* clock.now,
+      networkId,
+      isOurs: signer.isOurs,
+      paymentMax: network.assets.get(terms.asset)?.paymentMax ?? 0n,
+      expiryToleranceLedgers: limits.expiryToleranceLedgers,
+      crypto
+    }
+    const fault = firstFault(subject)
+    if (fault !== undefined) return refusal(fault[0], fault[1], payer)
+    const operation = { ...call!.operation, sourceAccount: null }
+    const promise = { payer: transfer.from!, payTo: terms.payTo, asset: terms.asset, amount: transfer.amount! }
+    const simulated = yield* rpc.simulate(simulationEnvelope(payload, operation))
+    const refused = simulationFault(simulated, promise, ceilings)
+    if (refused !== undefined || simulated._tag !== "Simulated") {
+      const [reason, message] = refused ?? ["invalid_ledger_enforcing_simulation_failed", "the simulation gave no result"]
+      return { ...refusal(reason, message, payer), ...(isSpent(simulated) ? { authorizationSpent: true as const } : {}) }
+    }
+    const state: State = { operationXdr: xdr.Operation.schema.encode(operation), sorobanDataXdr: simulated.sorobanDataXdr }
+    const verified: Verified = {
+      _tag: "Verified",
+      ...promise,
+      amountMax: promise.amount,
+      authorizationKey: Option.getOrThrow(authorizationKeyOf(payload)),
+      authorizationExpiresLedger: credentialsOf(call!.auth[0]!)!.signatureExpirationLedger,
+      resourceFeeStroops: simulated.resourceFeeStroops,
+      state
+    }
+    return verified
+  })
+
+  const exact: Scheme = {
+    scheme,
+    refusals,
+    supportedExtra: () => Option.some({}),
+    authorizationKey: (payment) =>
+      Option.flatMap(Option.fromUndefinedOr(Effect.runSync(Effect.option(decodePayload(payment.payload))).pipe(Option.getOrUndefined)), authorizationKeyOf),
+    verify,
+    prepare: (_payment, verified) => Effect.succeed(verified.state as State),
+    checkExecuted: (promise, { transfers }) =>
+      Option.isNone(transfers) || movedAsPromised(transfers.value, promise)
+        ? { _tag: "Moved", amount: promise.amount }
+        : { _tag: "NotMoved", message: "the executed transaction does not show the promised transfer" }
+  }
+  return exact
+})
+
+/** Registers the scheme for as long as the plugin lives. */
+export const layer = Layer.effectDiscard(
+  Effect.gen(function*() {
+    const schemes = yield* Schemes
+    yield* schemes.register(yield* makeScheme)
+  })
+)

@@ -1,0 +1,253 @@
+// The rules of an `exact` payment as a list of named checks, in the order in which they are made: structure, terms, safety,
+// authorization, signatures, expiry. They need the payload, the terms, the ledger's time and nothing else; no RPC. Each gives the
+// word and the sentence of its refusal, or nothing. Sources: the x402 `exact` scheme for Stellar and decisions 1 and 3.
+import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+import type { Crypto } from "../../kernel/platform/Crypto.ts"
+import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
+import { sameBytes } from "../../kernel/ledger/Envelope.ts"
+import type { LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
+import type { Terms } from "../../kernel/payment/Payment.ts"
+import { addressesIn, type AuthEntry, type ContractCall, credentialsOf, type ExactPayload, type TransferArgs } from "./ExactWire.ts"
+import type { ExactReason } from "./refusals.ts"
+
+export interface Subject {
+  readonly terms: Terms
+  readonly payload: ExactPayload
+  /** Absent when the transaction is not one contract call. */
+  readonly call: ContractCall | undefined
+  readonly transfer: TransferArgs
+  readonly time: LedgerTime
+  readonly networkId: Uint8Array
+  readonly isOurs: (address: string) => boolean
+  readonly paymentMax: bigint
+  readonly expiryToleranceLedgers: number
+  readonly crypto: Crypto["Service"]
+}
+
+/** A refusal's word and sentence, or nothing. */
+export type Fault = readonly [reason: ExactReason, message: string] | undefined
+
+export interface Check {
+  readonly name: string
+  readonly find: (subject: Subject) => Fault
+}
+
+/** Ledgers that must remain for a transaction to be built, sent and included. */
+export const ledgersLeftMin = 2
+
+const entriesOf = ({ call }: Subject): ReadonlyArray<AuthEntry> => call?.auth ?? []
+
+const everyEntry = (subject: Subject, fault: (entry: AuthEntry) => Fault): Fault => {
+  for (const entry of entriesOf(subject)) {
+    const found = fault(entry)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const hasSubInvocations = (entry: AuthEntry): boolean => entry.rootInvocation.subInvocations.length > 0
+
+const credentialAddress = (entry: AuthEntry): string | undefined => {
+  const credentials = credentialsOf(entry)
+  return credentials === undefined ? undefined : [...addressesIn(credentials.address)][0]
+}
+
+/** What a signature of an authorization entry signs. */
+const signedPayload = ({ crypto, networkId }: Subject, entry: AuthEntry): Uint8Array | undefined => {
+  const credentials = credentialsOf(entry)
+  if (credentials === undefined) return undefined
+  const { nonce, signatureExpirationLedger } = credentials
+  const common = { networkId, nonce, signatureExpirationLedger, invocation: entry.rootInvocation }
+  const preimage = credentials.kind === "address"
+    ? { type: 9, sorobanAuthorization: common }
+    : { type: 10, sorobanAuthorizationWithAddress: { ...common, address: credentials.address } }
+  return crypto.sha256(xdr.HashIdPreimage.schema.encode(preimage as never))
+}
+
+/** The listed key signatures of a classic account; undefined when the signature value has any other form. */
+const keySignatures = (value: xdr.ScValWire): ReadonlyArray<{ readonly key: Uint8Array; readonly signature: Uint8Array }> | undefined => {
+  if (value.type !== 16 || value.vec == null) return undefined
+  const read = value.vec.map((item) => {
+    if (item.type !== 17 || item.map == null) return undefined
+    const [key, signature] = item.map
+    return key?.val.type === 13 && signature?.val.type === 13
+      ? { key: key.val.bytes as Uint8Array, signature: signature.val.bytes as Uint8Array }
+      : undefined
+  })
+  return read.some((item) => item === undefined) ? undefined : read as ReadonlyArray<{ key: Uint8Array; signature: Uint8Array }>
+}
+
+/** The last ledger an honest authorization may name: its timeout by the faster of two clocks, and a tolerance. */
+export const latestExpiry = ({ expiryToleranceLedgers, terms, time }: Pick<Subject, "expiryToleranceLedgers" | "terms" | "time">): number =>
+  time.sequence + Math.ceil(terms.maxTimeoutSeconds / Math.min(5, time.secondsPerLedger)) + expiryToleranceLedgers
+
+export const checks: ReadonlyArray<Check> = [
+  {
+    name: "one contract call and nothing else",
+    find: ({ call }) => call === undefined ? ["invalid_exact_ledger_payload_wrong_operation", "the transaction is not exactly one contract call"] : undefined
+  },
+  {
+    name: "no source, signature or condition of ours",
+    find: ({ call, isOurs, payload }) => {
+      const source = call?.operation.sourceAccount
+      const sources = [payload.source, ...(source == null ? [] : addressesIn(source))]
+      return sources.some(isOurs)
+        ? ["invalid_exact_ledger_payload_unsafe_tx_or_op_source", "an account of the facilitator is a source"]
+        : undefined
+    }
+  },
+  {
+    name: "the contract is the asset",
+    find: ({ call, terms }) => call?.contract !== terms.asset ? ["invalid_exact_ledger_payload_wrong_asset", "the contract called is not the asset"] : undefined
+  },
+  {
+    name: "transfer with three arguments",
+    find: ({ call }) =>
+      call?.functionName !== "transfer" || call.args.length !== 3
+        ? ["invalid_exact_ledger_payload_wrong_function_name", "the call is not transfer(from, to, amount)"]
+        : undefined
+  },
+  {
+    name: "plain addresses",
+    find: ({ terms, transfer }) =>
+      transfer.muxed || terms.payTo.startsWith("M")
+        ? ["invalid_exact_ledger_payload_muxed_address", "muxed addresses are not supported"]
+        : undefined
+  },
+  {
+    name: "the facilitator pays nobody",
+    find: ({ isOurs, transfer }) =>
+      transfer.from !== undefined && isOurs(transfer.from)
+        ? ["invalid_exact_ledger_payload_facilitator_is_payer", "an account of the facilitator is the payer"]
+        : undefined
+  },
+  {
+    name: "the facilitator receives nothing",
+    find: ({ isOurs, terms, transfer }) =>
+      isOurs(terms.payTo) || (transfer.to !== undefined && isOurs(transfer.to))
+        ? ["invalid_exact_ledger_payload_facilitator_is_recipient", "an account of the facilitator is the recipient"]
+        : undefined
+  },
+  {
+    name: "the recipient is payTo",
+    find: ({ terms, transfer }) =>
+      transfer.to === undefined || transfer.to !== terms.payTo
+        ? ["invalid_exact_ledger_payload_wrong_recipient", "the recipient is not payTo"]
+        : undefined
+  },
+  {
+    name: "a payer",
+    find: ({ transfer }) => transfer.from === undefined ? ["invalid_exact_ledger_payload_missing_payer_signature", "the payer is no address"] : undefined
+  },
+  {
+    name: "payer and recipient differ",
+    find: ({ terms, transfer }) =>
+      transfer.from === terms.payTo ? ["invalid_exact_ledger_payload_self_payment", "payer and recipient are the same"] : undefined
+  },
+  {
+    name: "the amount is the required one, above zero, within the asset's bound",
+    find: ({ paymentMax, terms, transfer }) => {
+      const required = terms.amount._tag === "Some" ? terms.amount.value : undefined
+      if (required === undefined || required <= 0n || transfer.amount !== required) {
+        return ["invalid_exact_ledger_payload_wrong_amount", "the amount is not the required one, or not above zero"]
+      }
+      return required > paymentMax ? ["invalid_exact_ledger_payload_wrong_amount", "the amount is above this asset's largest payment"] : undefined
+    }
+  },
+  {
+    name: "authorized by entries",
+    find: (subject) => entriesOf(subject).length === 0 ? ["invalid_exact_ledger_payload_no_auth_entries", "there is no authorization entry"] : undefined
+  },
+  {
+    name: "address credentials only",
+    find: (subject) =>
+      everyEntry(subject, (entry) =>
+        credentialsOf(entry) === undefined
+          ? ["invalid_exact_ledger_payload_unsupported_credential_type", "credentials of this kind are not accepted"]
+          : undefined)
+  },
+  {
+    name: "no account of ours in any authorization",
+    find: (subject) =>
+      everyEntry(subject, (entry) =>
+        [...addressesIn(entry)].some(subject.isOurs)
+          ? ["invalid_exact_ledger_payload_facilitator_in_auth", "an account of the facilitator stands in an authorization"]
+          : undefined)
+  },
+  {
+    name: "no sub-invocations",
+    find: (subject) =>
+      everyEntry(subject, (entry) =>
+        hasSubInvocations(entry) ? ["invalid_exact_ledger_payload_has_subinvocations", "the authorization covers further calls"] : undefined)
+  },
+  {
+    name: "exactly the payer authorizes, once",
+    find: (subject) => {
+      const [entry, ...others] = entriesOf(subject)
+      if (entry === undefined || credentialAddress(entry) !== subject.transfer.from) {
+        return ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is not the payer's"]
+      }
+      return others.length > 0 ? ["invalid_exact_ledger_payload_unexpected_pending_signatures", "there are further authorization entries"] : undefined
+    }
+  },
+  {
+    name: "the payer authorizes this very call",
+    find: ({ call }) => {
+      const [entry] = call?.auth ?? []
+      const authorized = entry?.rootInvocation.function
+      const invoked = call?.operation.body.type === 24 && call.operation.body.invokeHostFunctionOp.hostFunction.type === 0
+        ? call.operation.body.invokeHostFunctionOp.hostFunction.invokeContract
+        : undefined
+      const same = authorized?.type === 0 && invoked !== undefined &&
+        sameBytes(xdr.InvokeContractArgs.schema.encode(authorized.contractFn), xdr.InvokeContractArgs.schema.encode(invoked))
+      return same ? undefined : ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is for another call"]
+    }
+  },
+  {
+    name: "signed",
+    find: (subject) =>
+      everyEntry(subject, (entry) =>
+        credentialsOf(entry)?.signature.type === 1
+          ? ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is not signed"]
+          : undefined)
+  },
+  {
+    name: "not expired",
+    find: (subject) =>
+      everyEntry(subject, (entry) =>
+        (credentialsOf(entry)?.signatureExpirationLedger ?? 0) < subject.time.sequence + ledgersLeftMin
+          ? ["invalid_ledger_auth_expired", `the authorization ends before ledger ${subject.time.sequence + ledgersLeftMin}`]
+          : undefined)
+  },
+  {
+    name: "not too far in the future",
+    find: (subject) =>
+      everyEntry(subject, (entry) =>
+        (credentialsOf(entry)?.signatureExpirationLedger ?? 0) > latestExpiry(subject)
+          ? ["invalid_exact_ledger_signature_expiration_too_far", `the authorization lives beyond ledger ${latestExpiry(subject)}`]
+          : undefined)
+  },
+  {
+    name: "signatures by listed keys verify",
+    find: (subject) =>
+      everyEntry(subject, (entry) => {
+        const credentials = credentialsOf(entry)
+        const payload = signedPayload(subject, entry)
+        // A contract account's signature is its own contract's business: the simulation judges it.
+        if (credentials === undefined || payload === undefined || !StrKey.isValidEd25519PublicKey(subject.transfer.from ?? "")) return undefined
+        const signatures = keySignatures(credentials.signature)
+        const valid = signatures !== undefined && signatures.length > 0 &&
+          signatures.every(({ key, signature }) => verifyEd25519(subject.crypto, key, payload, signature))
+        return valid ? undefined : ["invalid_exact_ledger_payload_invalid_signature", "a signature does not verify"]
+      })
+  }
+]
+
+/** The first fault, by the first check that finds one. */
+export const firstFault = (subject: Subject): Fault => {
+  for (const check of checks) {
+    const fault = check.find(subject)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}

@@ -1,0 +1,15 @@
+// The `exact` scheme as a plugin: a fixed amount, moved by one call that the buyer signed.
+import { configContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
+import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
+import { define } from "../../kernel/Plugin.ts"
+import { signerContract } from "../../kernel/signer/Signer.ts"
+import { layer } from "./ExactScheme.ts"
+
+export const plugin = define({
+  id: "x402-exact",
+  summary: "Payments of a fixed amount, signed by the buyer and sponsored by the facilitator.",
+  boot: "required",
+  needs: [configContract, networkContract, ledgerContract, signerContract, paymentContract],
+  migrations: "none",
+  layer
+})

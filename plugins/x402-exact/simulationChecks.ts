@@ -1,0 +1,94 @@
+// What the one enforcing simulation must show: success without a restore, one movement of the asset and it is the promised
+// transfer, and a fee within the ceilings. Events that move no tokens, such as those of a smart account, are tolerated.
+import { xdr } from "@stellar/stellar-sdk/base"
+import type { FeeCeilings } from "../../kernel/config/Network.ts"
+import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
+import { type ReadEvent, readEvent } from "../../kernel/ledger/TransferEvents.ts"
+import type { Fault } from "./checks.ts"
+
+export interface Promise {
+  readonly payer: string
+  readonly payTo: string
+  readonly asset: string
+  readonly amount: bigint
+}
+
+/** What a host error most likely means, for people. */
+const meanings: ReadonlyArray<readonly [pattern: RegExp, meaning: string]> = [
+  [/#10\)/, "the payer's balance does not cover the amount"],
+  [/#13\)/, "a trustline is missing"],
+  [/#11\)/, "a balance is deauthorized"],
+  [/#6\)/, "an account does not exist"],
+  [/Auth, ExistingValue/, "the authorization's nonce is used"],
+  [/Auth, InvalidInput/, "the authorization has expired or lives too long"],
+  [/Auth, InvalidAction/, "the authorization is not accepted"],
+  [/Storage, MissingValue/, "the contract does not exist"],
+  [/Budget, ExceededLimit/, "the call needs too many resources"]
+]
+
+const explain = (code: string, detail: string): string => {
+  const meaning = meanings.find(([pattern]) => pattern.test(code))?.[1]
+  return [code, meaning, detail === "" ? undefined : `“${detail}”`].filter((part) => part !== undefined).join(": ")
+}
+
+/** True when the host says that the authorization was used before. */
+export const isSpent = (answer: SimulationAnswer): boolean => answer._tag === "Refused" && /Auth, ExistingValue/.test(answer.code)
+
+const readEvents = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<ReadEvent> | undefined => {
+  try {
+    return eventsXdr.flatMap((bytes) => {
+      const { event, inSuccessfulContractCall } = xdr.DiagnosticEvent.schema.decode(bytes)
+      // Diagnostic events (type 2) tell of calls, not of movements.
+      return inSuccessfulContractCall && event.type !== 2 ? [readEvent(event)] : []
+    })
+  } catch {
+    return undefined
+  }
+}
+
+const movementFault = (events: ReadonlyArray<ReadEvent> | undefined, promise: Promise): Fault => {
+  if (events === undefined || events.some(({ _tag }) => _tag === "Unreadable")) {
+    return ["invalid_exact_ledger_payload_event_not_transfer", "a movement in the simulation cannot be read"]
+  }
+  const moved = events.flatMap((event) => event._tag === "Moved" ? [event] : [])
+  const [only, ...others] = moved
+  if (only === undefined) return ["invalid_exact_ledger_payload_no_transfer_events", "the simulation shows no transfer"]
+  if (moved.some(({ transfer }) => transfer.contract !== promise.asset)) {
+    return ["invalid_exact_ledger_payload_event_wrong_asset", "the simulation moves another asset"]
+  }
+  if (others.length > 0) return ["invalid_exact_ledger_payload_multiple_transfers", "the simulation moves the asset more than once"]
+  if (only.kind === "mint") return ["invalid_exact_ledger_payload_issuer_is_payer", "the payer issues the asset: nothing would be paid"]
+  if (only.transfer.from !== promise.payer) return ["invalid_exact_ledger_payload_event_wrong_from", "the simulation moves another account's tokens"]
+  // A payment to the issuer burns; the event then names no recipient.
+  if (only.kind === "transfer" ? only.transfer.to !== promise.payTo : only.kind !== "burn") {
+    return ["invalid_exact_ledger_payload_event_wrong_to", "the simulation moves the tokens elsewhere"]
+  }
+  return only.transfer.amount === promise.amount ? undefined : ["invalid_exact_ledger_payload_event_wrong_amount", "the simulation moves another amount"]
+}
+
+const feeFault = (resourceStroops: bigint, ceilings: FeeCeilings): Fault => {
+  const least = resourceStroops + 200n
+  if (resourceStroops > ceilings.resourceStroopsMax) {
+    return ["invalid_exact_ledger_payload_fee_exceeds_maximum", `the resource fee is ${resourceStroops} stroops, the ceiling ${ceilings.resourceStroopsMax}`]
+  }
+  return least > ceilings.totalStroopsMax
+    ? ["invalid_exact_ledger_payload_fee_exceeds_maximum", `the fee is at least ${least} stroops, the ceiling ${ceilings.totalStroopsMax}`]
+    : undefined
+}
+
+/** The first thing wrong with a simulation's answer. */
+export const simulationFault = (answer: SimulationAnswer, promise: Promise, ceilings: FeeCeilings): Fault => {
+  switch (answer._tag) {
+    case "Refused":
+      return ["invalid_ledger_enforcing_simulation_failed", explain(answer.code, answer.detail)]
+    case "RestoreWanted":
+      return ["invalid_ledger_restore_required", "entries of the ledger are archived and must be restored first"]
+    case "Simulated":
+      return movementFault(readEvents(answer.eventsXdr), promise) ?? feeFault(answer.resourceFeeStroops, ceilings)
+  }
+}
+
+/** Whether an executed transaction moved what was promised. A transaction whose meta cannot be read succeeded, and was simulated. */
+export const movedAsPromised = (transfers: ReadonlyArray<{ readonly contract: string; readonly from: string; readonly to: string; readonly amount: bigint }>, promise: Promise): boolean =>
+  transfers.some(({ amount, contract, from, to }) =>
+    contract === promise.asset && from === promise.payer && (to === promise.payTo || to === "") && amount === promise.amount)

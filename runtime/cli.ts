@@ -1,0 +1,113 @@
+// The `tollkeeper` command. It reads a profile, starts what the profile says, and prints in a few lines what runs where. With the
+// files beside it the only place that reads the environment or writes to the terminal.
+import "effect/schema/SchemaJITCompiler/enable"
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Cause, Console, Effect, FileSystem, Layer, Logger, Option, References, Schema } from "effect"
+import { Command, Flag } from "effect/cli"
+import process from "node:process"
+import { sections } from "../kernel/config/Setting.ts"
+import { decodeSection } from "../kernel/config/Settings.ts"
+import { makeCatalogue } from "./App.ts"
+import { crashAt } from "./crashAt.ts"
+import { ledgerCommand } from "./ledgerCommand.ts"
+import { greeting } from "./greeting.ts"
+import { loadProfile } from "./profile.ts"
+import { serve } from "./serve.ts"
+
+const version = "0.1.0"
+
+const profileFlag = Flag.String("profile").pipe(
+  Flag.withDescription("A shipped profile (local, hosted, self-hosted) or the path of a YAML file"),
+  Flag.withDefault("local")
+)
+const stateFlag = Flag.String("state").pipe(Flag.withDescription("Folder of this process's state"), Flag.withDefault(".tollkeeper"))
+const setFlag = Flag.String("set").pipe(Flag.withDescription("Override one setting: path=value, the value being YAML"), Flag.atLeast(0))
+const portFlag = (name: string, what: string) => Flag.Int(name).pipe(Flag.withDescription(`Port of ${what}; 0 picks a free one`), Flag.optional)
+
+const portOverride = (path: string, port: Option.Option<number>): ReadonlyArray<string> =>
+  Option.match(port, { onNone: () => [], onSome: (port) => [`${path}=${port}`] })
+
+const start = Command.make("start", {
+  profile: profileFlag,
+  state: stateFlag,
+  set: setFlag,
+  port: portFlag("port", "the facilitator"),
+  ledgerPort: portFlag("ledger-port", "the embedded ledger"),
+  ledgerHttpsPort: portFlag("ledger-https-port", "the embedded ledger over HTTPS")
+}, Effect.fn(function*(flags) {
+  const ledgerUrl = Option.match(flags.ledgerPort, {
+    onNone: () => [],
+    onSome: (port) => [
+      `networks.ledger:testnet.rpc_urls=["http://127.0.0.1:${port}"]`,
+      `networks.ledger:testnet.friendbot_url=http://127.0.0.1:${port}/friendbot`
+    ]
+  })
+  const overrides = [
+    ...portOverride("server.port", flags.port),
+    ...portOverride("local_ledger.port", flags.ledgerPort),
+    ...portOverride("local_ledger.https_port", flags.ledgerHttpsPort),
+    ...ledgerUrl,
+    ...flags.set
+  ]
+  const profile = yield* loadProfile(flags.profile, overrides, process.env)
+  yield* serve({
+    profile,
+    stateFolder: flags.state,
+    databaseUrl: profile.secret("DATABASE_URL"),
+    onReady: (address, services) => greeting({ address, profile, services, stateFolder: flags.state })
+  }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))
+})).pipe(Command.withDescription("Run a facilitator, or whatever the profile names"))
+
+const configSchema = Command.make("schema", {}, () =>
+  Console.log(JSON.stringify(
+    Object.fromEntries([...sections()].map(([name, section]) => [name, Schema.toJsonSchemaDocument(section.schema).schema])),
+    null,
+    2
+  ))).pipe(Command.withDescription("Print every setting with its type, default and documentation"))
+
+const configCheck = Command.make("check", { profile: profileFlag, set: setFlag }, Effect.fn(function*(flags) {
+  const profile = yield* loadProfile(flags.profile, flags.set, process.env)
+  makeCatalogue(profile)
+  for (const section of sections().values()) yield* decodeSection(section, profile.tree)
+  yield* Console.log(`${profile.name}: ${profile.plugins.join(", ")}: every setting is well-formed`)
+})).pipe(Command.withDescription("Check a profile without starting anything"))
+
+const config = Command.make("config").pipe(Command.withDescription("Settings and profiles"), Command.withSubcommands([configSchema, configCheck]))
+
+const reset = Command.make("reset", { state: stateFlag }, Effect.fn(function*(flags) {
+  const files = yield* FileSystem.FileSystem
+  yield* files.remove(flags.state, { recursive: true, force: true })
+  yield* files.remove(`${flags.state}/database.lock`, { force: true })
+  yield* Console.log(`${flags.state} is gone: database, ledger and development keys`)
+})).pipe(Command.withDescription("Delete the local state: database, embedded ledger and development keys"))
+
+const tollkeeper = Command.make("tollkeeper").pipe(
+  Command.withDescription("An x402 payment facilitator for the Stellar ledger"),
+  Command.withSubcommands([start, ledgerCommand, config, reset])
+)
+
+/** Warnings and worse on a terminal, where people read; one JSON object a line otherwise, where machines do. */
+const logging = Layer.mergeAll(
+  Logger.layer([process.stderr.isTTY ? Logger.consolePretty({ stderr: true } as never) : Logger.consoleJson]),
+  Layer.succeed(References.MinimumLogLevel, process.stderr.isTTY ? "Warn" : "Info")
+)
+
+/** A refusal is one calm sentence and exit code 1; only a defect shows a trace. */
+const report = (cause: Cause.Cause<unknown>) => {
+  const error = Cause.squash(cause)
+  const isExpected = typeof error === "object" && error !== null && "_tag" in error && !Cause.hasDies(cause)
+  return isExpected
+    ? Console.error(`tollkeeper: ${"path" in error ? `${String(error.path)}: ` : ""}${"message" in error ? String(error.message) : String(error._tag)}`)
+    : Effect.logError("tollkeeper ended on a defect", cause)
+}
+
+const main: Effect.Effect<void, unknown> = Command.run(tollkeeper, { version }).pipe(
+  Effect.tapCause((cause) => Cause.hasInterruptsOnly(cause) ? Effect.void : report(cause)),
+  Effect.provide(Layer.mergeAll(NodeServices.layer, logging))
+) as Effect.Effect<void, unknown>
+
+NodeRuntime.runMain(main, {
+  disableErrorReporting: true,
+  // A stop that was asked for is a success.
+  teardown: (exit, onExit) => onExit(exit._tag === "Success" || Cause.hasInterruptsOnly(exit.cause) ? 0 : 1)
+})

@@ -1,0 +1,100 @@
+// One process from a profile: the platform's ports, the plugins the profile names, and then, when all of them stand, the
+// listener. So migrations are done and every refusal is said before a port opens. On a signal the listener stops first and
+// answers what it has begun, then the plugins stop in reverse. An actor that gives up ends the process.
+import { NodeHttpServer } from "@effect/platform-node"
+import { Context, Effect, FileSystem, Layer, Option, Path, type Redacted } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { createServer } from "node:http"
+import { hostname } from "node:os"
+import { serverSection } from "../kernel/config/Server.ts"
+import { decodeSection } from "../kernel/config/Settings.ts"
+import { DatabaseSource } from "../kernel/database/DatabaseSource.ts"
+import { MigrationsFolder } from "../kernel/database/Migrations.ts"
+import { guard } from "../kernel/http/Guard.ts"
+import { Keys } from "../kernel/http/Keys.ts"
+import * as Loader from "../kernel/Loader.ts"
+import { Crypto } from "../kernel/platform/Crypto.ts"
+import { Host } from "../kernel/platform/Host.ts"
+import { PluginStates } from "../kernel/PluginStates.ts"
+import { Supervisor } from "../kernel/Supervisor.ts"
+import { makeCatalogue } from "./App.ts"
+import * as NodeCrypto from "./platform/nodeCrypto.ts"
+import * as NodeListeners from "./platform/nodeListeners.ts"
+import * as Pglite from "./platform/pglite.ts"
+import { onHangup } from "./platform/signals.ts"
+import type { Profile } from "./profile.ts"
+
+export interface ServeOptions {
+  readonly profile: Profile
+  /** Folder of this process's state; made when missing, for this user alone. */
+  readonly stateFolder: string
+  /** A PostgreSQL server; absent means the embedded database in the state folder. */
+  readonly databaseUrl: Option.Option<Redacted.Redacted>
+  /** Called once the listener answers, with the address it is bound to and the services that were started. */
+  readonly onReady: (
+    address: { readonly host: string; readonly port: number },
+    services: Context.Context<never>
+  ) => Effect.Effect<void>
+}
+
+/** Requests that have begun get this long to end when the process is asked to stop; longer than `/settle` may take. */
+const drainTimeout = "28 seconds"
+
+const httpServer = () => createServer({ headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000, maxHeaderSize: 65_536 })
+
+/** Without caller keys the facilitator is for this machine only, unless the profile says otherwise (decisions 2). */
+const listenHost = (host: string | undefined, services: Context.Context<never>): string =>
+  host ?? (Option.exists(Context.getOption(services, Keys), (keys) => keys.keyed()) ? "0.0.0.0" : "127.0.0.1")
+
+const databaseSource = (options: ServeOptions, path: Path.Path): Layer.Layer<DatabaseSource> =>
+  Option.match(options.databaseUrl, {
+    onNone: () => Pglite.layer(path.join(path.resolve(options.stateFolder), "database")),
+    onSome: (url) => Layer.succeed(DatabaseSource, { open: Effect.succeed({ kind: "server" as const, url }) })
+  })
+
+const run = Effect.fnUntraced(function*(options: ServeOptions) {
+  const { profile } = options
+  const router = yield* HttpRouter.HttpRouter
+  const { randomBytes } = yield* Crypto
+  const services = yield* Loader.start(makeCatalogue(profile), profile.plugins)
+  const server = yield* decodeSection(serverSection, profile.tree)
+  const host = listenHost(server.host, services)
+  const listener = yield* Layer.build(
+    NodeHttpServer.layerServer(httpServer, { host, port: server.port, gracefulShutdownTimeout: drainTimeout })
+  )
+  const http = Context.get(listener, HttpServer.HttpServer)
+  yield* HttpServer.serveEffect(guard(randomBytes)(router.asHttpEffect())).pipe(Effect.provideContext(listener))
+  const keys = Context.getOption(services, Keys)
+  if (Option.isSome(keys)) {
+    yield* onHangup(keys.value.reread.pipe(
+      Effect.matchEffect({
+        onFailure: (error) => Effect.logError("keys were not read again", error),
+        onSuccess: () => Effect.logInfo("keys were read again")
+      })
+    ))
+  }
+  yield* options.onReady({ host, port: "port" in http.address ? http.address.port : server.port }, services)
+  return yield* Option.match(Context.getOption(services, Supervisor), {
+    onNone: () => Effect.never,
+    onSome: (supervisor) => supervisor.escalated
+  })
+}, Effect.scoped)
+
+/** Runs the profile until it is interrupted or an actor gives up. */
+export const serve = Effect.fn("serve")(function*(options: ServeOptions) {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* files.makeDirectory(options.stateFolder, { recursive: true, mode: 0o700 })
+  const migrations = yield* Effect.orDie(path.fromFileUrl(new URL("../migrations/", import.meta.url)))
+  const platform = Layer.mergeAll(
+    NodeCrypto.layer,
+    NodeListeners.layer,
+    PluginStates.layer,
+    HttpRouter.layer,
+    NodeHttpServer.layerHttpServices,
+    databaseSource(options, path),
+    Layer.succeed(MigrationsFolder, { path: migrations }),
+    Layer.succeed(Host, { name: hostname(), stateFolder: path.resolve(options.stateFolder) })
+  )
+  return yield* Effect.provide(run(options), platform)
+})
