@@ -156,6 +156,13 @@ const replays = async (set: OfficialSet, world: World, part: Part, payTo: string
     const answer = await post(`${world.facilitator}/verify`, settle.body)
     assertRefusedVerify(answer, ["invalid_stellar_enforcing_simulation_failed", "settle_stellar_already_settled"])
   })
+  await part.check("the settled authorization at another resource is a conflict, 409, and pays nothing", async () => {
+    const body = JSON.parse(settle.body)
+    body.paymentPayload.resource.url = `${set.sellerUrl}/weather`
+    const answer = await post(`${world.facilitator}/settle`, body)
+    assertRefusedSettle(answer, ["payment_identifier_conflict"])
+    assert.equal(answer.status, 409)
+  })
   await part.check("the seller gives nothing for a replayed PAYMENT-SIGNATURE", async () => {
     const header = purchase.responses[1]!.paymentSignature!
     const answer = await fetch(`${set.sellerUrl}/plain`, { headers: { "payment-signature": header } })
