@@ -31,6 +31,8 @@ export interface LocalLedgerOptions {
   /** Default 1 000. */
   readonly transactionsPerLedgerMax?: number
   readonly genesisSequence?: number
+  /** Ledgers in the journal before it is folded into a snapshot; default 20 000. */
+  readonly journalLinesMax?: number
   readonly faults?: ReadonlyArray<Partial<Faults>>
   /** What getNetwork names as the friendbot. */
   readonly friendbotUrl?: string
@@ -85,7 +87,7 @@ const make = Effect.fnUntraced(function*(options: LocalLedgerOptions, storage: S
   const networkId = crypto.sha256(new TextEncoder().encode(passphrase))
   const settings = options.settings ?? testnet
   const now = Effect.map(Clock.currentTimeMillis, (millis) => BigInt(Math.floor(millis / second)))
-  const journal = storage.folder === undefined ? undefined : yield* openJournal(storage.folder, networkId)
+  const journal = storage.folder === undefined ? undefined : yield* openJournal(storage.folder, networkId, options.journalLinesMax)
   const stored = journal === undefined ? undefined : yield* journal.read
   const state = stored ?? genesis({
     crypto, networkId, settings, closeTime: yield* now,

@@ -12,7 +12,7 @@ import { fromBase64, toBase64 } from "./text.ts"
 
 const VERSION = 1
 /** Journal lines and bytes after which a snapshot is due. */
-const LINES_MAX = 20_000
+export const JOURNAL_LINES_MAX = 20_000
 const BYTES_MAX = 16 * 1024 * 1024
 
 interface TransactionLine extends Omit<TransactionRecord, "envelope" | "result" | "meta" | "feeChanges" | "refundChanges" | "closeTime" | "inclusionFeeStroops" | "ledger"> {
@@ -152,7 +152,7 @@ export interface Journal {
 }
 
 /** Opens the journal in `folder`, which is made when it is absent. A folder of another network is a defect. */
-export const openJournal = Effect.fn("openJournal")(function*(folder: string, networkId: Uint8Array) {
+export const openJournal = Effect.fn("openJournal")(function*(folder: string, networkId: Uint8Array, linesMax = JOURNAL_LINES_MAX) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   yield* files.makeDirectory(folder, { recursive: true })
@@ -195,7 +195,7 @@ export const openJournal = Effect.fn("openJournal")(function*(folder: string, ne
     read: Effect.orDie(read),
     begin: (ledger) => Effect.orDie(snapshot(ledger)),
     append: (closed) => Effect.orDie(append(closed)),
-    compact: (ledger) => lines < LINES_MAX && size < BYTES_MAX ? Effect.void : Effect.orDie(snapshot(ledger))
+    compact: (ledger) => lines < linesMax && size < BYTES_MAX ? Effect.void : Effect.orDie(snapshot(ledger))
   }
   return journal
 })
