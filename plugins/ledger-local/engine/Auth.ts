@@ -4,11 +4,13 @@
 import { HostError } from "./HostError.ts"
 import type { HostContext } from "./HostContext.ts"
 import { checkAccountAuth } from "./AccountAuth.ts"
+import { authContexts } from "./authContexts.ts"
+import { checkEntry, credentialsOf } from "./authEntry.ts"
 import { functionString, InvocationTracker, type NodeSnapshot } from "./InvocationTracker.ts"
 import { accountKey, contractCodeKey, contractDataKey, contractInstanceKey, Durability } from "./LedgerKeys.ts"
-import { address as addressVal, bytes, checkScVal, checkSymbol, structMap, sym, u32, vec, VOID } from "./ScVal.ts"
+import { address as addressVal, bytes, sym, u32, vec, VOID } from "./ScVal.ts"
 import {
-  accountAddress, addressString, codec, compareBytes, equalAddress, type ScAddress, type ScVal, type SorobanAuthorizationEntry,
+  accountAddress, addressString, codec, equalAddress, type ScAddress, type ScVal, type SorobanAuthorizationEntry,
   type SorobanAuthorizedFunction, type SorobanAuthorizedInvocation, type SorobanDelegateSignature
 } from "./Xdr.ts"
 
@@ -51,43 +53,6 @@ export interface AuthSnapshot {
   readonly invokers: ReadonlyArray<NodeSnapshot>
 }
 
-const checkInvocation = (invocation: SorobanAuthorizedInvocation): void => {
-  const fn = invocation.function
-  if (fn.type === 0) {
-    checkSymbol(fn.contractFn.functionName.bytes)
-    if (fn.contractFn.contractAddress.type > 2) throw HostError.of("Value", "InvalidInput", "unexpected address type")
-    for (const arg of fn.contractFn.args) checkScVal(arg)
-  }
-  for (const sub of invocation.subInvocations) checkInvocation(sub)
-}
-
-const checkDelegates = (delegates: ReadonlyArray<SorobanDelegateSignature>): void => {
-  let previous: Uint8Array | undefined
-  for (const delegate of delegates) {
-    const encoded = codec.ScAddress.encode(delegate.address)
-    if (previous !== undefined && compareBytes(previous, encoded) >= 0) {
-      throw HostError.of("Auth", "InvalidInput", "delegates are not sorted by address")
-    }
-    previous = encoded
-    checkScVal(delegate.signature)
-    checkDelegates(delegate.nestedDelegates)
-  }
-}
-
-const credentialsOf = (entry: SorobanAuthorizationEntry) => {
-  const credentials = entry.credentials
-  switch (credentials.type) {
-    case 0:
-      return undefined
-    case 1:
-      return credentials.address
-    case 2:
-      return credentials.addressV2
-    case 3:
-      return credentials.addressWithDelegates.addressCredentials
-  }
-}
-
 export class Auth {
   readonly #host: HostContext
   readonly #accounts: Array<AccountTracker> = []
@@ -99,10 +64,8 @@ export class Auth {
     this.#host = host
     if (host.input.access.mode === "record") return
     for (const entry of host.input.auth) {
-      checkInvocation(entry.rootInvocation)
+      checkEntry(entry)
       const credentials = credentialsOf(entry)
-      if (credentials !== undefined) checkScVal(credentials.signature)
-      if (entry.credentials.type === 3) checkDelegates(entry.credentials.addressWithDelegates.delegates)
       const address = credentials?.address ?? accountAddress(host.input.source)
       this.#accounts.push({
         entry,
@@ -353,36 +316,4 @@ export class Auth {
     const value = instance?.data.type === 6 ? instance.data.contractData.val : undefined
     if (value?.type === 19 && value.instance.executable.type === 0) storage.get(contractCodeKey(value.instance.executable.wasmHash))
   }
-}
-
-const createContext = (fn: Exclude<SorobanAuthorizedFunction, { type: 0 }>): ScVal => {
-  const args = fn.type === 1 ? { ...fn.createContractHostFn, constructorArgs: [] } : fn.createContractV2HostFn
-  if (args.executable.type !== 0) {
-    throw HostError.of("Auth", "InvalidInput", "StellarAsset executable is not allowed when authorizing create_contract host fn")
-  }
-  if (args.contractIdPreimage.type !== 0) {
-    throw HostError.of("Auth", "InvalidInput", "asset preimage is not allowed when authorizing create_contract host fn")
-  }
-  const executable = vec([sym("Wasm"), bytes(args.executable.wasmHash)])
-  const salt = bytes(args.contractIdPreimage.fromAddress.salt)
-  return args.constructorArgs.length === 0
-    ? vec([sym("CreateContractHostFn"), structMap({ executable, salt })])
-    : vec([sym("CreateContractWithCtorHostFn"), structMap({ constructor_args: vec(args.constructorArgs), executable, salt })])
-}
-
-/** The authorization context that `__check_auth` gets: every node of the tree, parents first. */
-export const authContexts = (invocation: SorobanAuthorizedInvocation): Array<ScVal> => {
-  const fn = invocation.function
-  const own =
-    fn.type === 0
-      ? vec([
-          sym("Contract"),
-          structMap({
-            args: vec(fn.contractFn.args),
-            contract: addressVal(fn.contractFn.contractAddress),
-            fn_name: { type: 15, sym: fn.contractFn.functionName }
-          })
-        ])
-      : createContext(fn)
-  return [own, ...invocation.subInvocations.flatMap(authContexts)]
 }
