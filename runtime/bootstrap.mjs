@@ -1,0 +1,97 @@
+// From a fresh checkout to a program that runs: plain JavaScript without dependencies, because it runs before there are any.
+// It installs what a lockfile names when that differs from what is installed, and finds a Node that runs TypeScript sources:
+// the pinned one that npm brought, else the one that runs this. Whatever it cannot do it says in one sentence, and ends with 1.
+import { spawn, spawnSync } from "node:child_process"
+import { existsSync, readFileSync } from "node:fs"
+import { constants } from "node:os"
+import { join } from "node:path"
+import process from "node:process"
+import { fileURLToPath } from "node:url"
+
+/** The folder of the project, without a slash at its end. */
+export const root = fileURLToPath(new URL("..", import.meta.url)).replace(/[\\/]$/, "")
+
+const fail = (sentence) => {
+  console.error(`tollkeeper: ${sentence}`)
+  process.exit(1)
+}
+
+const versionOf = (version) => version.split(".").map(Number)
+
+const isAtLeast = (version, [major, minor]) => {
+  const [ownMajor, ownMinor] = versionOf(version)
+  return ownMajor > major || (ownMajor === major && ownMinor >= minor)
+}
+
+/** Ends the process when this Node is too old even to fetch a newer one. */
+export const refuseOldNode = () => {
+  if (!isAtLeast(process.versions.node, [20, 0])) fail(`Node ${process.versions.node} is too old; Node 20 or newer can start it.`)
+}
+
+const packagesOf = (file) => {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")).packages
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * True when what npm last installed below `folder` is what its lockfile names. Optional packages may be missing: they are for
+ * other machines. npm writes its own record last, so an installation that was cut short counts as none.
+ */
+export const isInstalled = (folder) => {
+  const wanted = packagesOf(join(folder, "package-lock.json"))
+  const present = packagesOf(join(folder, "node_modules", ".package-lock.json"))
+  if (wanted === undefined || present === undefined) return false
+  const same = (path) => wanted[path]?.version === present[path]?.version && wanted[path]?.integrity === present[path]?.integrity
+  return Object.entries(wanted).every(([path, entry]) =>
+    path === "" || (entry.optional === true && present[path] === undefined) || same(path)
+  ) && Object.keys(present).every((path) => wanted[path] !== undefined)
+}
+
+/** Installs the packages of `folder` unless they are there; says so first, since it may take a minute. */
+export const install = (folder, what) => {
+  if (isInstalled(folder)) return
+  console.error(`Installing ${what} (npm ci), which is needed once …`)
+  const npm = process.env.npm_execpath
+  const [command, ...first] = npm !== undefined && /\.c?js$/.test(npm) ? [process.execPath, npm] : ["npm"]
+  const { error, status } = spawnSync(command, [...first, "ci", "--loglevel=error", "--no-fund", "--no-audit"], {
+    cwd: folder,
+    // The output of npm belongs to neither the program's answers nor a test's figures.
+    stdio: ["ignore", 2, 2]
+  })
+  if (error !== undefined) fail(`npm could not be started: ${error.message}`)
+  if (status !== 0) fail(`npm ci ended with ${status}; the lines above say why.`)
+}
+
+/** A Node that runs TypeScript by stripping its types: 24 from the installed packages, else this one from 22.19 on. */
+export const findNode = () => {
+  const installed = join(root, "node_modules", `node-${process.platform}-${process.arch}`, "bin", "node")
+  if (existsSync(installed)) return installed
+  if (isAtLeast(process.versions.node, [22, 19])) return process.execPath
+  return fail(`Node ${process.versions.node} cannot run it and npm has no Node 24 for this machine; install Node 24 (or 22.19 and newer).`)
+}
+
+/** How often a program under npm looks whether npm is still there. */
+const parentInterval = 500
+
+/**
+ * Runs a program in this one's place: same streams, signals handed on, and its exit status in the end. A terminal sends an
+ * interrupt to both already, so that one is then left to the program. Under npm the program is also stopped when npm is gone,
+ * which a signal that cannot be caught would otherwise hide.
+ */
+export const become = (command, args, options) => {
+  const child = spawn(command, args, { stdio: "inherit", ...options })
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+    process.on(signal, () => {
+      if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal)
+    })
+  }
+  const parent = process.ppid
+  if (process.env.npm_lifecycle_event !== undefined) {
+    setInterval(() => process.ppid !== parent && child.kill("SIGTERM"), parentInterval).unref()
+  }
+  child.on("error", (error) => fail(`${command} could not be started: ${error.message}`))
+  child.on("exit", (status, signal) => process.exit(signal === null ? status : 128 + constants.signals[signal]))
+}
