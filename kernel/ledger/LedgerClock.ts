@@ -13,19 +13,40 @@ export interface LedgerTime {
   readonly sequence: number
   /** Unix seconds of its close. */
   readonly closedAtSeconds: number
-  /** Mean over the last ledgers seen; 5 until it is measured. */
+  /** What a ledger takes now, by the last looks that saw a new one: 0.1 to 60; 1 until it is measured. */
   readonly secondsPerLedger: number
 }
 
 /** A reading older than this is not relied upon. */
 export const ageMax = Duration.seconds(30)
-/** What clients assume a ledger takes (x402 on Stellar). */
-const secondsPerLedgerAssumed = 5
-/** Ledgers over which the interval is averaged. */
-const windowLedgers = 20
+/** Until it is measured, the shortest close time that an official client computes with: nobody honest is refused for it. */
+const secondsPerLedgerAssumed = 1
+/** Looks over which the interval is averaged, and how many of the shortest and of the longest are left out. */
+const looksMax = 20
+const looksMin = 3
+const outliersShare = 0.2
 const pollMin = 200
 const pollMax = 1_000
 const feeStatsEvery = Duration.seconds(5)
+
+/** One look that saw news: ledgers since the look before, and the milliseconds between. */
+interface Look {
+  readonly ledgers: number
+  readonly millis: number
+}
+
+/**
+ * Seconds per ledger of some looks. Those with the shortest and the longest interval a ledger are left out: a burst (a friendbot that
+ * closes at once) and a gap (an endpoint that was away) say nothing about the ledger's pace.
+ */
+export const paceOf = (looks: ReadonlyArray<Look>): number => {
+  if (looks.length < looksMin) return secondsPerLedgerAssumed
+  const ordered = looks.toSorted((a, b) => a.millis / a.ledgers - b.millis / b.ledgers)
+  const outliers = Math.max(1, Math.floor(looks.length * outliersShare))
+  const kept = ordered.slice(outliers, looks.length - outliers)
+  const seconds = kept.reduce((sum, { millis }) => sum + millis, 0) / kept.reduce((sum, { ledgers }) => sum + ledgers, 0) / 1_000
+  return Math.min(60, Math.max(0.1, seconds))
+}
 
 export class LedgerClock extends Context.Service<LedgerClock, {
   /** The newest reading; fails when there is none or it is older than 30 s. */
@@ -41,20 +62,14 @@ export class LedgerClock extends Context.Service<LedgerClock, {
     LedgerClock,
     Effect.gen(function*() {
       const rpc = yield* LedgerRpc
-      const seen: Array<LatestLedger> = []
+      let newest: LatestLedger | undefined
+      let newestAt = 0
+      const looks: Array<Look> = []
       let readAt: number | undefined
       let fees: FeeStats = { p50: 100n, p90: 100n, p99: 100n }
       let feesAt = -Infinity
       const newLedger = yield* Latch.make()
       const subscribers = new Set<Effect.Effect<void>>()
-
-      const secondsPerLedger = (): number => {
-        const first = seen[0]
-        const last = seen.at(-1)
-        if (first === undefined || last === undefined || last.sequence - first.sequence < 3) return secondsPerLedgerAssumed
-        const mean = (last.closedAtSeconds - first.closedAtSeconds) / (last.sequence - first.sequence)
-        return Math.min(60, Math.max(0.1, mean))
-      }
 
       const readFees = Effect.gen(function*() {
         const now = yield* Clock.currentTimeMillis
@@ -66,10 +81,13 @@ export class LedgerClock extends Context.Service<LedgerClock, {
       const turn = Effect.gen(function*() {
         const latest = yield* rpc.latestLedger
         readAt = yield* Clock.currentTimeMillis
-        const newest = seen.at(-1)
         if (newest !== undefined && latest.sequence <= newest.sequence) return
-        seen.push(latest)
-        while (latest.sequence - seen[0]!.sequence > windowLedgers) seen.shift()
+        if (newest !== undefined) {
+          looks.push({ ledgers: latest.sequence - newest.sequence, millis: readAt - newestAt })
+          if (looks.length > looksMax) looks.shift()
+        }
+        newest = latest
+        newestAt = readAt
         yield* newLedger.release
         yield* Effect.forEach(subscribers, (subscriber) => subscriber, { discard: true })
         yield* readFees
@@ -77,18 +95,17 @@ export class LedgerClock extends Context.Service<LedgerClock, {
 
       /** Four looks a ledger, within bounds: a new ledger is noticed within a quarter of its interval. */
       const every = Effect.sync(() =>
-        Duration.millis(Math.min(pollMax, Math.max(pollMin, (seen.length < 2 ? 1 : secondsPerLedger()) * 250)))
+        Duration.millis(Math.min(pollMax, Math.max(pollMin, paceOf(looks) * 250)))
       )
       yield* reconciler({ id: "ledger-clock", every, turn })
 
       return LedgerClock.of({
         now: Effect.gen(function*() {
-          const newest = seen.at(-1)
           const now = yield* Clock.currentTimeMillis
           if (newest === undefined || readAt === undefined || now - readAt > Duration.toMillis(ageMax)) {
             return yield* new LedgerUnavailable({ operation: "getLatestLedger", message: "no recent ledger is known" })
           }
-          return { sequence: newest.sequence, closedAtSeconds: newest.closedAtSeconds, secondsPerLedger: secondsPerLedger() }
+          return { sequence: newest.sequence, closedAtSeconds: newest.closedAtSeconds, secondsPerLedger: paceOf(looks) }
         }),
         fees: Effect.sync(() => fees),
         nextLedger: newLedger.await,

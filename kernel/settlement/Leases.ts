@@ -4,6 +4,7 @@
 import { Context, Duration, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
+import { Database } from "../database/Database.ts"
 import { Crypto } from "../platform/Crypto.ts"
 
 export class Leases extends Context.Service<Leases, {
@@ -14,6 +15,8 @@ export class Leases extends Context.Service<Leases, {
     Leases,
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
+      // An embedded database has one process at a time: a lease found in it is of a process that died.
+      if ((yield* Database).kind === "embedded") yield* sql`delete from kernel_leases`
       const holder = Hex.encode((yield* Crypto).randomBytes(8))
       const held = new Set<string>()
       // A process that ends in order hands its work on at once.

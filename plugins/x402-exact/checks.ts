@@ -77,9 +77,15 @@ const keySignatures = (value: xdr.ScValWire): ReadonlyArray<{ readonly key: Uint
   return read.some((item) => item === undefined) ? undefined : read as ReadonlyArray<{ key: Uint8Array; signature: Uint8Array }>
 }
 
-/** The last ledger an honest authorization may name: its timeout by the faster of two clocks, and a tolerance. */
+/** A client measures the ledger's pace over another window than ours; its clock may run this much faster. */
+const paceTolerance = 0.95
+
+/** Clients compute with 5 s a ledger, or with the measured pace in whole seconds, rounded up: never with less than one. */
+const secondsPerLedgerOfClients = (measured: number): number => Math.min(5, Math.max(1, measured * paceTolerance))
+
+/** The last ledger an honest authorization may name: its timeout by the fastest clock a client may have, and a tolerance. */
 export const latestExpiry = ({ expiryToleranceLedgers, terms, time }: Pick<Subject, "expiryToleranceLedgers" | "terms" | "time">): number =>
-  time.sequence + Math.ceil(terms.maxTimeoutSeconds / Math.min(5, time.secondsPerLedger)) + expiryToleranceLedgers
+  time.sequence + Math.ceil(terms.maxTimeoutSeconds / secondsPerLedgerOfClients(time.secondsPerLedger)) + expiryToleranceLedgers
 
 export const checks: ReadonlyArray<Check> = [
   {
@@ -224,7 +230,7 @@ export const checks: ReadonlyArray<Check> = [
     find: (subject) =>
       everyEntry(subject, (entry) =>
         (credentialsOf(entry)?.signatureExpirationLedger ?? 0) > latestExpiry(subject)
-          ? ["invalid_exact_ledger_signature_expiration_too_far", `the authorization lives beyond ledger ${latestExpiry(subject)}`]
+          ? ["invalid_exact_ledger_signature_expiration_too_far", `the authorization ends at ledger ${credentialsOf(entry)?.signatureExpirationLedger}, beyond ledger ${latestExpiry(subject)}`]
           : undefined)
   },
   {
