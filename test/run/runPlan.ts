@@ -1,0 +1,46 @@
+// Runs a plan's parts one after another, all of them whatever fails, prints the time and figures of each, and ends with the
+// line `N passed, N failed` over all of them; the exit status is 1 when anything failed. Words after the plan keep only the
+// parts whose names contain one of them: `npm test -- deno`.
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import process from "node:process"
+import { install, root } from "../../runtime/bootstrap.mjs"
+import { systemBinaries } from "../support/postgres.ts"
+import { partsOf, type PlanName } from "./parts.ts"
+import { type Result, runPart } from "./runPart.ts"
+
+const plans: ReadonlyArray<string> = ["ok", "daily", "full"] satisfies ReadonlyArray<PlanName>
+const [plan = "daily", ...words] = process.argv.slice(2)
+if (!plans.includes(plan)) {
+  console.error(`no plan ${plan}; there are ${plans.join(", ")}`)
+  process.exit(2)
+}
+
+/** Deno from the tools, else the machine's own. */
+const deno = ((): string => {
+  const installed = join(root, "test", "tools", "node_modules", "@deno", "linux-x64-glibc", "deno")
+  return existsSync(installed) ? installed : "deno"
+})()
+
+if (plan !== "ok" && systemBinaries() === undefined && !process.env["TOLLKEEPER_TEST_DATABASE_URL"]) {
+  install(join(root, "test", "tools", "postgres"), "a PostgreSQL server for the tests")
+}
+
+const parts = partsOf(plan as PlanName, deno).filter(({ name }) =>
+  words.length === 0 || words.some((word) => name.toLowerCase().includes(word.toLowerCase()))
+)
+const results: Array<Result> = []
+for (const part of parts) {
+  console.log(`\n── ${part.name}`)
+  const result = await runPart(part)
+  results.push(result)
+}
+
+console.log("\npart                                          seconds   passed   failed  skipped")
+for (const { counts, part, seconds } of results) {
+  const figures = [seconds.toFixed(1), counts.passed, counts.failed, counts.skipped]
+  console.log(part.name.padEnd(44) + figures.map((figure) => String(figure).padStart(9)).join(""))
+}
+const sum = (key: "passed" | "failed") => results.reduce((total, { counts }) => total + counts[key], 0)
+console.log(`\n${sum("passed")} passed, ${sum("failed")} failed`)
+process.exitCode = sum("failed") > 0 || results.length === 0 ? 1 : 0
