@@ -12,7 +12,7 @@ import { crashAt } from "./crashAt.ts"
 import { ledgerCommand } from "./ledgerCommand.ts"
 import { greeting } from "./greeting.ts"
 import { loadProfile } from "./profile.ts"
-import { serve } from "./serve.ts"
+import { databaseAt, serve } from "./serve.ts"
 
 const version = "0.1.0"
 
@@ -53,7 +53,7 @@ const start = Command.make("start", {
   yield* serve({
     profile,
     stateFolder: flags.state,
-    databaseUrl: profile.secret("DATABASE_URL"),
+    database: databaseAt(profile.secret("DATABASE_URL"), flags.state),
     onReady: (address, services) => greeting({ address, profile, services, stateFolder: flags.state })
   }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))
 })).pipe(Command.withDescription("Run a facilitator, or whatever the profile names"))

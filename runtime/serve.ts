@@ -28,8 +28,8 @@ export interface ServeOptions {
   readonly profile: Profile
   /** Folder of this process's state; made when missing, for this user alone. */
   readonly stateFolder: string
-  /** A PostgreSQL server; absent means the embedded database in the state folder. */
-  readonly databaseUrl: Option.Option<Redacted.Redacted>
+  /** Where the data is: `databaseAt`, or one of a test's own. */
+  readonly database: Layer.Layer<DatabaseSource, never, Path.Path>
   /** Called once the listener answers, with the address it is bound to and the services that were started. */
   readonly onReady: (
     address: { readonly host: string; readonly port: number },
@@ -46,9 +46,10 @@ const httpServer = () => createServer({ headersTimeout: 10_000, requestTimeout: 
 const listenHost = (host: string | undefined, services: Context.Context<never>): string =>
   host ?? (Option.exists(Context.getOption(services, Keys), (keys) => keys.keyed()) ? "0.0.0.0" : "127.0.0.1")
 
-const databaseSource = (options: ServeOptions, path: Path.Path): Layer.Layer<DatabaseSource> =>
-  Option.match(options.databaseUrl, {
-    onNone: () => Pglite.layer(path.join(path.resolve(options.stateFolder), "database")),
+/** A PostgreSQL server; without one, the embedded database in the state folder. */
+export const databaseAt = (url: Option.Option<Redacted.Redacted>, stateFolder: string): Layer.Layer<DatabaseSource, never, Path.Path> =>
+  Option.match(url, {
+    onNone: () => Layer.unwrap(Effect.map(Path.Path, (path) => Pglite.layer(path.join(path.resolve(stateFolder), "database")))),
     onSome: (url) => Layer.succeed(DatabaseSource, { open: Effect.succeed({ kind: "server" as const, url }) })
   })
 
@@ -92,7 +93,7 @@ export const serve = Effect.fn("serve")(function*(options: ServeOptions) {
     PluginStates.layer,
     HttpRouter.layer,
     NodeHttpServer.layerHttpServices,
-    databaseSource(options, path),
+    options.database,
     Layer.succeed(MigrationsFolder, { path: migrations }),
     Layer.succeed(Host, { name: hostname(), stateFolder: path.resolve(options.stateFolder) })
   )

@@ -1,0 +1,159 @@
+// A whole facilitator in this process: the program as a profile starts it, on ports of its own, over a fresh database and an
+// embedded ledger of its own (or another facilitator's). Nothing in it is replaced; a test speaks to it over HTTP and looks at
+// its services beside that. It stops with the Scope.
+import { NodeServices } from "@effect/platform-node"
+import { Keypair } from "@stellar/stellar-sdk"
+import { Context, Deferred, Effect, Fiber, FileSystem, type Layer, References, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import { createServer, type AddressInfo } from "node:net"
+import process from "node:process"
+import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
+import { CrashPoints, type Step } from "../../kernel/settlement/CrashPoints.ts"
+import { LocalLedger } from "../../plugins/ledger-local/LocalLedger.ts"
+import { loadProfile } from "../../runtime/profile.ts"
+import { serve } from "../../runtime/serve.ts"
+import { usdcBalance } from "./balances.ts"
+import { makePayment, type Payment, type PaymentOptions } from "./buyer.ts"
+import { type DatabaseKind, sourceLayer } from "./databases.ts"
+import { type RpcCall, rpcCall } from "./rpcCall.ts"
+
+export interface FacilitatorOptions {
+  /** Default: the embedded database in memory. A layer is for a database that outlives this facilitator. */
+  readonly database?: DatabaseKind | Layer.Layer<DatabaseSource>
+  /** Settings over those of the local profile, each `path=value`. */
+  readonly set?: ReadonlyArray<string>
+  /** Secrets and variables that the profile's settings name. */
+  readonly environment?: Readonly<Record<string, string>>
+  /** The RPC of a ledger that runs already; absent starts one in the process. */
+  readonly ledgerUrl?: string
+  /** Milliseconds between two ledgers of its own ledger; default 200. */
+  readonly closeMillis?: number
+  /** Channels made at first boot; default 3. */
+  readonly channels?: number
+  /** Runs at each named step of the money path. */
+  readonly atStep?: (step: Step) => Effect.Effect<void>
+}
+
+/** An answer with its body as text and, where it is JSON, parsed. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly json: any
+}
+
+export interface Facilitator {
+  /** Without a slash at the end. */
+  readonly url: string
+  readonly ledgerUrl: string
+  readonly rpc: RpcCall
+  readonly services: Context.Context<never>
+  readonly sql: SqlClient.SqlClient
+  /** The embedded ledger, when it is this facilitator's own. */
+  readonly ledger: LocalLedger["Service"]
+  readonly ask: (path: string, init?: RequestInit) => Effect.Effect<Answer>
+  readonly verify: (body: unknown, headers?: Record<string, string>) => Effect.Effect<Answer>
+  readonly settle: (body: unknown, headers?: Record<string, string>) => Effect.Effect<Answer>
+  /** A new account with XLM and as many atomic units of USDC; default 100 USDC. */
+  readonly account: (usdcUnits?: bigint) => Effect.Effect<Keypair>
+  /** A signed payment of USDC. */
+  readonly payment: (options: Omit<PaymentOptions, "rpc">) => Effect.Effect<Payment>
+  /** Atomic units of USDC, by the ledger's own entries. */
+  readonly balance: (address: string) => Effect.Effect<bigint>
+  /** Ends it as a signal does. */
+  readonly stop: Effect.Effect<void>
+}
+
+/** A port nobody listens on at this moment. */
+export const freePort: Effect.Effect<number> = Effect.promise(() =>
+  new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject)
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+)
+
+const ask = (url: string, init?: RequestInit): Effect.Effect<Answer> =>
+  Effect.promise(async (signal) => {
+    const response = await fetch(url, { signal, ...init })
+    const text = await response.text()
+    let json: unknown
+    try {
+      json = JSON.parse(text)
+    } catch {
+      json = undefined
+    }
+    return { status: response.status, headers: response.headers, text, json }
+  })
+
+/** Starts it and waits until it is ready. What it logs is dropped unless TOLLKEEPER_TEST_LOG is set. */
+export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effect<Facilitator, unknown, Scope.Scope> => Effect.gen(function*() {
+  const files = yield* FileSystem.FileSystem
+  const stateFolder = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-" })
+  const ledgerUrl = options.ledgerUrl ?? `http://127.0.0.1:${yield* freePort}`
+  const profile = yield* loadProfile("local", [
+    "server.port=0",
+    `networks.ledger:testnet.rpc_urls=["${ledgerUrl}"]`,
+    `networks.ledger:testnet.friendbot_url=${ledgerUrl}/friendbot`,
+    `networks.ledger:testnet.channel_count=${options.channels ?? 3}`,
+    `local_ledger.port=${new URL(ledgerUrl).port}`,
+    "local_ledger.https=false",
+    `local_ledger.close_interval_ms=${options.closeMillis ?? 200}`,
+    ...(options.ledgerUrl === undefined ? [] : ["plugins=[x402-exact]"]),
+    ...(options.set ?? [])
+  ], options.environment ?? {})
+  const ready = yield* Deferred.make<{ readonly port: number; readonly services: Context.Context<never> }, unknown>()
+  const database = options.database ?? "pglite"
+  const running = yield* serve({
+    profile,
+    stateFolder,
+    database: typeof database === "string" ? sourceLayer(database) : database,
+    onReady: ({ port }, services) => Effect.asVoid(Deferred.succeed(ready, { port, services }))
+  }).pipe(
+    Effect.provideService(CrashPoints, options.atStep ?? (() => Effect.void)),
+    Effect.tapCause((cause) => Deferred.failCause(ready, cause)),
+    Effect.provideService(References.MinimumLogLevel, process.env["TOLLKEEPER_TEST_LOG"] === undefined ? "None" : "Debug"),
+    Effect.forkScoped
+  )
+  const { port, services } = yield* Deferred.await(ready)
+  const url = `http://127.0.0.1:${port}`
+  const rpc = rpcCall(ledgerUrl)
+  const post = (path: string) => (body: unknown, headers: Record<string, string> = {}) =>
+    ask(`${url}${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body: typeof body === "string" ? body : JSON.stringify(body)
+    })
+  const fund = (address: string, usdcUnits: bigint) =>
+    Effect.promise(async () => {
+      const friendbot = new URL("/friendbot", ledgerUrl)
+      friendbot.searchParams.set("addr", address)
+      friendbot.searchParams.set("usdc", String(Number(usdcUnits) / 1e7))
+      const answer = await fetch(friendbot)
+      if (!answer.ok) throw new Error(`friendbot: ${answer.status} ${await answer.text()}`)
+    })
+  const facilitator: Facilitator = {
+    url,
+    ledgerUrl,
+    rpc,
+    services,
+    sql: Context.getUnsafe(services, SqlClient.SqlClient as never) as SqlClient.SqlClient,
+    get ledger() {
+      return Context.getUnsafe(services, LocalLedger as never) as LocalLedger["Service"]
+    },
+    ask: (path, init) => ask(`${url}${path}`, init),
+    verify: post("/verify"),
+    settle: post("/settle"),
+    account: Effect.fnUntraced(function*(usdcUnits = 1_000_000_000n) {
+      const pair = Keypair.random()
+      yield* fund(pair.publicKey(), usdcUnits)
+      return pair
+    }),
+    payment: (payment) => Effect.promise(() => makePayment({ ...payment, rpc })),
+    balance: (address) => Effect.promise(() => usdcBalance(rpc, address)),
+    stop: Effect.asVoid(Fiber.interrupt(running))
+  }
+  return facilitator
+}).pipe(Effect.provide(NodeServices.layer))
