@@ -231,14 +231,17 @@ export const layer = Layer.effect(
       return (yield* settlements.claimDelivery(id)) ? answerFinal(record.value, true) : pending
     })
 
-    const answerKnown = Effect.fnUntraced(function*(payment: Payment, scheme: Scheme, startedAt: number) {
+    /** `late`: the payment was new when this request came, so whoever recorded it since is a concurrent twin, and is given the success. */
+    const answerKnown = Effect.fnUntraced(function*(payment: Payment, scheme: Scheme, startedAt: number, late: boolean) {
       const records = yield* settlements.find(findQuery(payment, scheme)).pipe(Effect.withSpan("payment.find"))
       const found = known(payment, records)
       switch (found._tag) {
         case "New":
           return undefined
-        case "Answer":
-          return found.answer
+        case "Answer": {
+          const { answer } = found
+          return late && answer._tag === "Settled" ? { _tag: "Pending", payer: answer.payer, transaction: answer.transaction } as SettleAnswer : answer
+        }
         case "Undelivered":
           return (yield* settlements.claimDelivery(found.record.id)) ? answerFinal(found.record, true) : found.otherwise
         case "Open": {
@@ -250,14 +253,14 @@ export const layer = Layer.effect(
     })
 
     const settleOnce = Effect.fnUntraced(function*(payment: Payment, scheme: Scheme, startedAt: number) {
-      const already = yield* answerKnown(payment, scheme, startedAt)
+      const already = yield* answerKnown(payment, scheme, startedAt, false)
       if (already !== undefined) return already
       const ceilings = network.feeCeilings(scheme.scheme)
       if (!(yield* budget.fits(payment.principal, ceilings.inclusionStroopsMax))) return refuse(overBudget(""))
       const checked = yield* check(payment, scheme)
       if (isRefusal(checked)) {
         // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.
-        return (yield* answerKnown(payment, scheme, startedAt)) ?? refuse(checked.authorizationSpent === true ? spentElsewhere(checked) : checked)
+        return (yield* answerKnown(payment, scheme, startedAt, true)) ?? refuse(checked.authorizationSpent === true ? spentElsewhere(checked) : checked)
       }
       const report = yield* Deferred.make<Started>()
       yield* FiberSet.run(work, settleInBackground(payment, scheme, checked, startedAt, report).pipe(Effect.provideContext(services)) as Effect.Effect<void>)
@@ -268,7 +271,7 @@ export const layer = Layer.effect(
         case "Answer":
           return started.answer
         case "Known":
-          return (yield* answerKnown(payment, scheme, startedAt)) ?? busy(checked.payer)
+          return (yield* answerKnown(payment, scheme, startedAt, true)) ?? busy(checked.payer)
       }
     })
 

@@ -1,0 +1,98 @@
+// Many requests for one payment, on one replica and on two over one database: one payment, one success, and nobody is told a
+// falsehood. And clients that hang up: what was recorded is finished without them.
+import { expect, it } from "@effect/vitest"
+import { Keypair } from "@stellar/stellar-sdk"
+import { Context, Deferred, Effect, Fiber, Layer } from "effect"
+import { describe } from "vitest"
+import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
+import { databaseKinds, sourceLayer } from "../../support/databases.ts"
+import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+
+const price = 10_000n
+const twins = 40
+
+const kindOf = ({ json, status }: Answer): string =>
+  json.success === true ? "success" : `${status} ${json.errorReason}`
+
+const expectOneSuccess = (answers: ReadonlyArray<Answer>, pendingReason: string) => {
+  const successes = answers.filter(({ json }) => json.success === true)
+  expect(successes.map(kindOf)).toEqual(["success"])
+  const hash = successes[0]!.json.transaction
+  for (const answer of answers) {
+    if (answer === successes[0]) continue
+    expect(["200 " + pendingReason, "503 settle_ledger_temporarily_unavailable"]).toContain(kindOf(answer))
+    if (answer.status === 200) expect(answer.json.transaction).toBe(hash)
+    else expect(answer.headers.get("retry-after")).toBe("1")
+  }
+  return hash
+}
+
+const payment = (facilitator: Facilitator, id: string) =>
+  Effect.gen(function*() {
+    const payer = yield* facilitator.account()
+    const seller = yield* facilitator.account(0n)
+    const { body } = yield* facilitator.payment({
+      payer, payTo: seller.publicKey(), amount: price, extensions: { "payment-identifier": { info: { required: true, id } } }
+    })
+    return { body, seller: seller.publicKey() }
+  })
+
+describe.each(databaseKinds)("one payment asked for many times on %s", (database) => {
+  it.live("gives one success to 40 identical settles, and the receipt to a later retry [S85, S86, S91, S93, S96]", () =>
+    Effect.gen(function*() {
+      const facilitator = yield* startFacilitator({ database })
+      const { body, seller } = yield* payment(facilitator, "forty-twins-of-one-payment")
+      const answers = yield* Effect.forEach(Array.from({ length: twins }), () => facilitator.settle(body), { concurrency: "unbounded" })
+      const hash = expectOneSuccess(answers, "settle_ledger_transaction_status_unknown")
+      expect(yield* facilitator.balance(seller)).toBe(price)
+      const retry = yield* facilitator.settle(body)
+      expect(retry.json).toMatchObject({ success: true, transaction: hash })
+    }).pipe(Effect.scoped), 60_000)
+
+  it.live("finishes a recorded payment whose client hung up, and tells the truth to a retry [S89, S90]", () =>
+    Effect.gen(function*() {
+      const recorded = yield* Deferred.make<void>()
+      const goOn = yield* Deferred.make<void>()
+      let submitted = 0
+      const facilitator = yield* startFacilitator({
+        database,
+        atStep: (step) =>
+          step === "afterRecord" ? Effect.andThen(Deferred.succeed(recorded, undefined), Deferred.await(goOn))
+          : step === "afterSubmit" ? Effect.sync(() => void submitted++)
+          : Effect.void
+      })
+      const { body, seller } = yield* payment(facilitator, "a-client-that-hangs-up")
+      const asking = yield* Effect.forkChild(facilitator.settle(body))
+      yield* Deferred.await(recorded)
+      yield* Fiber.interrupt(asking)
+      yield* Deferred.succeed(goOn, undefined)
+      const retry = yield* facilitator.settle(body)
+      expect(retry.json, retry.text).toMatchObject({ success: true })
+      expect(yield* facilitator.balance(seller)).toBe(price)
+      expect(submitted).toBe(1)
+    }).pipe(Effect.scoped), 60_000)
+})
+
+describe.runIf(databaseKinds.includes("postgres"))("two replicas over one database", () => {
+  it.live("give one success between them [S85, S96, S340]", () =>
+    Effect.gen(function*() {
+      const source = yield* Layer.build(sourceLayer("postgres"))
+      const opened = yield* Context.get(source, DatabaseSource).open
+      const database = Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
+      const shared = { database, environment: { SPONSOR_SECRET: Keypair.random().secret() } }
+      const first = yield* startFacilitator(shared)
+      const second = yield* startFacilitator({ ...shared, ledgerUrl: first.ledgerUrl })
+      for (let round = 0; round < 3; round++) {
+        const { body, seller } = yield* payment(first, `two-replicas-and-twins-${round}`)
+        const answers = yield* Effect.forEach(Array.from({ length: twins }), (_, index) => (index % 2 === 0 ? first : second).settle(body), {
+          concurrency: "unbounded"
+        })
+        const hash = expectOneSuccess(answers, "settle_ledger_transaction_status_unknown")
+        expect(yield* first.balance(seller)).toBe(price)
+        for (const replica of [first, second]) {
+          expect((yield* replica.settle(body)).json).toMatchObject({ success: true, transaction: hash })
+        }
+      }
+      expect(yield* first.sql`select 1 from kernel_settlements`).toHaveLength(3)
+    }).pipe(Effect.scoped), 90_000)
+})
