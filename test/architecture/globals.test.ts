@@ -1,0 +1,59 @@
+// Outside the runtime folder nothing reaches for the platform's globals: time, randomness, timers, output and requests come
+// through services, so that a test can hold them and Node and Deno run the same source.
+import { describe, expect, it } from "vitest"
+import { eachNode, isNode, lineAt, type Node, parseSource, type Source, sourcesIn } from "./sources.ts"
+
+const globals = new Set([
+  "process", "Deno", "Bun", "Buffer", "console", "globalThis", "require", "__dirname", "__filename", "navigator", "fetch", "performance",
+  "setTimeout", "setInterval", "setImmediate", "queueMicrotask", "localStorage"
+])
+
+/** `crypto` is also what our own service is called where it is held, so that one goes by its members. */
+const members = new Set(["Date.now", "Math.random", "crypto.subtle", "crypto.getRandomValues", "crypto.randomUUID"])
+
+/** True where a name is only the name of a property, a key or an imported thing. */
+const isLabel = (parent: Node | undefined, key: string): boolean => {
+  if (parent === undefined) return false
+  if (key === "property" && parent.type === "MemberExpression") return parent["computed"] !== true
+  if (key === "key") return parent["computed"] !== true
+  if (key === "right" && parent.type === "TSQualifiedName") return true
+  return ["ImportSpecifier", "ExportSpecifier"].includes(parent.type) && key === "imported"
+}
+
+const nameOf = (value: unknown): string => isNode(value) && value.type === "Identifier" ? String(value["name"]) : ""
+
+const globalFaults = (source: Source): ReadonlyArray<string> => {
+  const faults: Array<string> = []
+  const fault = (node: Node, what: string) => faults.push(`${source.path}:${lineAt(source, node.start)} ${what}`)
+  eachNode(source.program, (node, parent, key) => {
+    const name = nameOf(node)
+    if (globals.has(name) && !isLabel(parent, key)) fault(node, name)
+    if (node.type === "MemberExpression") {
+      const member = `${nameOf(node["object"])}.${nameOf(node["property"])}`
+      if (members.has(member)) fault(node, member)
+    }
+    const bare = Array.isArray(node["arguments"]) && node["arguments"].length === 0
+    if (["NewExpression", "CallExpression"].includes(node.type) && bare && nameOf(node["callee"]) === "Date") fault(node, "the current date")
+  })
+  return faults
+}
+
+describe("globals of a platform", () => {
+  it("are used in the runtime folder, in tests and in examples, and nowhere else [S336]", () => {
+    expect(sourcesIn("kernel", "plugins", "migrations").flatMap(globalFaults)).toEqual([])
+  })
+
+  it.each([
+    "process.env.X", "Deno.args", "Buffer.from([])", "console.log(1)", "Date.now()", "new Date()", "Math.random()", "setTimeout(f, 1)",
+    "globalThis.fetch(u)", "fetch(u)", "crypto.randomUUID()", "performance.now()", "({ process })"
+  ])("would catch %s", (expression) => {
+    expect(globalFaults(parseSource("kernel/x.ts", `export const x: any = () => ${expression}`))).toHaveLength(1)
+  })
+
+  it.each(["options.process.id", "({ fetch: 1 })", "new Date(0)", "Effect.log(console_)", "\"process\"", "/* process.env */ 1"])(
+    "lets %s pass",
+    (expression) => {
+      expect(globalFaults(parseSource("kernel/x.ts", `export const x: any = ${expression}`))).toEqual([])
+    }
+  )
+})

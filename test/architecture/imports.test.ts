@@ -1,0 +1,106 @@
+// Who may import whom: the kernel downwards only and never a plugin, a plugin the kernel and itself, and only the runtime
+// folder a platform. The table of `kernel/README.md`, held over every import there is.
+import { posix } from "node:path"
+import { describe, expect, it } from "vitest"
+import { parseSource, readText, type Source, sources, sourcesIn } from "./sources.ts"
+
+const platform = /^(node:|bun:|jsr:|@effect\/platform-|@effect\/sql-pglite|@electric-sql\/|https?:)/
+
+/** Higher may import lower; the same only itself. `root` is the files of the kernel's own folder, which are its mechanism. */
+const levels: Readonly<Record<string, number>> = {
+  platform: 0, root: 1, config: 1, database: 1, http: 1, ledger: 2, signer: 3, budget: 3, settlement: 4, payment: 5, drivers: 6
+}
+
+/** On the mechanism's level the folders below may be used, but not each other; it may use them. */
+const sideways: Readonly<Record<string, ReadonlyArray<string>>> = {
+  root: ["config", "database", "http"], config: ["root"], database: ["root", "config"], http: ["root", "config"]
+}
+
+const unitOf = (path: string): string => {
+  const [, folder, file] = path.split("/")
+  if (file !== undefined) return folder ?? ""
+  return folder === "drivers.ts" ? "drivers" : "root"
+}
+
+const kernelFault = (path: string, target: string): string | undefined => {
+  if (!target.startsWith("kernel/")) return "the kernel imports only the kernel"
+  const [from, to] = [unitOf(path), unitOf(target)]
+  if (levels[from] === undefined || levels[to] === undefined) return "a folder of the kernel that has no level yet"
+  if (from === to || levels[from] > levels[to] || sideways[from]?.includes(to) === true) return undefined
+  return "the kernel imports downwards only"
+}
+
+const pluginFault = (path: string, target: string): string | undefined => {
+  const [own, other] = [path.split("/")[1], target.split("/")[1]]
+  if (target.startsWith("kernel/")) return target.endsWith("Wire.ts") ? "a plugin leaves the kernel's wire alone" : undefined
+  if (!target.startsWith("plugins/")) return "a plugin imports the kernel and plugins only"
+  return own === other || target.endsWith("/contract.ts") ? undefined : "of another plugin only its contract is imported"
+}
+
+const runtimeFault = (path: string, target: string): string | undefined => {
+  if (target.startsWith("kernel/") || target.startsWith("runtime/")) return undefined
+  // The ledger by itself is a program of its own, so its command starts more than a plugin.
+  if (path === "runtime/ledgerCommand.ts" && target === "plugins/ledger-local/standalone.ts") return undefined
+  return /^plugins\/[a-z0-9-]+\/plugin\.ts$/.test(target) ? undefined : "the runtime imports of a plugin its plugin.ts only"
+}
+
+const ruleOf: Readonly<Record<string, (path: string, target: string) => string | undefined>> = {
+  kernel: kernelFault,
+  plugins: pluginFault,
+  runtime: runtimeFault,
+  examples: (_, target) => /^(examples|kernel)\/|\/contract\.ts$/.test(target) ? undefined : "an example stands on what anybody can use"
+}
+
+/** What is wrong with the imports of one source. */
+const importFaults = (source: Source): ReadonlyArray<string> => {
+  const folder = source.path.split("/")[0] ?? ""
+  return source.imports.flatMap((specifier) => {
+    const said = (why: string | undefined) => why === undefined ? [] : [`${source.path} → ${specifier}: ${why}`]
+    if (specifier.startsWith(".")) {
+      const target = posix.join(posix.dirname(source.path), specifier)
+      if (!/\.(ts|mjs|mts|json)$/.test(target)) return said("a file is imported by its whole name")
+      if (target.startsWith("test/") && folder !== "test") return said("only tests import tests")
+      return said(ruleOf[folder]?.(source.path, target))
+    }
+    if (!["kernel", "plugins", "migrations"].includes(folder)) return []
+    return said(platform.test(specifier) ? "only the runtime folder knows a platform" : undefined)
+  })
+}
+
+const packageOf = (specifier: string): string => specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/")
+
+const manifest = JSON.parse(readText("package.json")) as Record<"dependencies" | "devDependencies", Record<string, string>>
+
+describe("imports", () => {
+  it("go downwards in the kernel, from plugins to the kernel, and to a platform from the runtime only [S336, S338]", () => {
+    expect(sources.flatMap(importFaults)).toEqual([])
+  })
+
+  it.each([
+    ["kernel/Facts.ts", "../plugins/catalog/contract.ts"],
+    ["kernel/ledger/JsonRpc.ts", "node:http"],
+    ["kernel/ledger/JsonRpc.ts", "../payment/Wire.ts"],
+    ["kernel/database/Database.ts", "../http/Keys.ts"],
+    ["kernel/Facts.ts", "./settlement/Settlement.ts"],
+    ["kernel/Facts.ts", "./Health"],
+    ["plugins/catalog/Catalog.ts", "../x402-exact/checks.ts"],
+    ["plugins/catalog/Catalog.ts", "../../kernel/payment/Wire.ts"],
+    ["plugins/catalog/Catalog.ts", "../../runtime/App.ts"],
+    ["plugins/catalog/Catalog.ts", "@effect/platform-node"],
+    ["runtime/App.ts", "../plugins/catalog/Catalog.ts"],
+    ["runtime/App.ts", "../test/support/buyer.ts"]
+  ])("would catch %s importing %s", (path, specifier) => {
+    expect(importFaults(parseSource(path, `import { x } from "${specifier}"\nx()`))).toHaveLength(1)
+    expect(importFaults(parseSource(path, `import type { X } from "${specifier}"\nexport type { X }`))).toHaveLength(1)
+    expect(importFaults(parseSource(path, `export const x = () => import("${specifier}")`))).toHaveLength(1)
+  })
+
+  it("of the product name only packages that are installed with it", () => {
+    const bare = sourcesIn("kernel", "plugins", "runtime").flatMap(({ imports, path }) =>
+      imports.filter((specifier) => !specifier.startsWith(".") && !specifier.startsWith("node:")).map((specifier) => ({ path, specifier }))
+    )
+    const missing = bare.filter(({ specifier }) => manifest.dependencies[packageOf(specifier)] === undefined)
+    expect(missing).toEqual([])
+    expect(bare.filter(({ specifier }) => packageOf(specifier).startsWith("@x402/"))).toEqual([])
+  })
+})

@@ -1,0 +1,79 @@
+// The house style, as far as a machine can hold it: names of files and folders, a head of prose, named exports, no barrels, a
+// length that fits a reader's patience, and nothing that type stripping cannot strip.
+import { basename, dirname } from "node:path"
+import { describe, expect, it } from "vitest"
+import { isNode, parseSource, type Source, sources, sourcesIn, textFiles } from "./sources.ts"
+
+/** Lines of a product source; house style looks hard at 300. */
+const linesMax = 330
+
+const bodyOf = (source: Source) => (source.program["body"] as ReadonlyArray<unknown>).filter(isNode)
+
+/** A tool reads its configuration from a default export, and that is the only reason for one. */
+const isConfiguration = (path: string) => /\.config\.ts$/.test(path)
+
+const styleFaults = (source: Source): ReadonlyArray<string> => {
+  const body = bodyOf(source)
+  const faults: Array<string> = []
+  const name = basename(source.path)
+  if (!/^([A-Za-z][A-Za-z0-9]*)((\.slow)?\.test|\.config)?\.(ts|mjs)$/.test(name) && !source.path.startsWith("examples/") && !source.path.startsWith("test/bench/")) {
+    faults.push("a source is named in PascalCase or camelCase")
+  }
+  if (!/^([a-z][a-z0-9-]*\/)*$/.test(source.path.slice(0, -name.length)) && !source.path.startsWith("test/")) {
+    faults.push("a folder is named in kebab-case")
+  }
+  const isTest = /\.test\.ts$/.test(name)
+  const head = /^(?:#!.*\n)?((?:\/\/.*\n)+)/.exec(source.text)?.[1] ?? ""
+  if (!isTest && !/[.:]\s*\n?$/m.test(head)) faults.push("a source opens with sentences that say what it is")
+  if (body.some(({ type }) => type === "ExportDefaultDeclaration") && !isConfiguration(source.path)) faults.push("a default export")
+  if (body.some(({ type }) => type === "ExportAllDeclaration")) faults.push("export * hides what is exported")
+  if (body.length > 0 && body.every((node) => node.type.startsWith("Export") && isNode(node["source"]))) faults.push("a barrel")
+  if (!source.path.startsWith("test/") && source.lines > linesMax) faults.push(`${source.lines} lines, more than ${linesMax}`)
+  return faults.map((fault) => `${source.path}: ${fault}`)
+}
+
+describe("the style of the sources", () => {
+  it("has names, heads, named exports and lengths of the house", () => {
+    expect(sources.filter(({ path }) => !path.startsWith("test/official/")).flatMap(styleFaults)).toEqual([])
+  })
+
+  it("keeps the median of the product's files near sixty to a hundred and twenty lines", () => {
+    const lengths = sourcesIn("kernel", "plugins", "runtime").map(({ lines }) => lines).sort((a, b) => a - b)
+    expect(lengths[Math.floor(lengths.length / 2)]).toBeLessThanOrEqual(120)
+    expect(lengths.filter((lines) => lines > 300).length).toBeLessThanOrEqual(lengths.length / 10)
+  })
+
+  it.each([
+    ["kernel/my_file.ts", "// A head.\nexport const x = 1"],
+    ["kernel/Bad_Folder/File.ts", "// A head.\nexport const x = 1"],
+    ["kernel/File.ts", "export const x = 1"],
+    ["kernel/File.ts", "// A head.\nexport default 1"],
+    ["kernel/File.ts", "// A head.\nimport { b } from \"./a.ts\"\nexport * from \"./a.ts\"\nexport const c = b"],
+    ["kernel/File.ts", "// A head.\nexport { b } from \"./a.ts\"\nexport { c } from \"./c.ts\""],
+    ["kernel/File.ts", `// A head.\n${"export {}\n".repeat(linesMax)}`]
+  ])("would catch a fault in %s", (path, text) => {
+    expect(styleFaults(parseSource(path, text)).length).toBeGreaterThan(0)
+  })
+})
+
+describe("the tree", () => {
+  it("has the folders of the specification and no others at its top [S337]", () => {
+    const folders = new Set(textFiles.filter((path) => path.includes("/")).map((path) => path.split("/")[0]))
+    const named = ["examples", "kernel", "migrations", "plugins", "runtime", "test"]
+    expect([...folders].filter((folder) => folder?.startsWith(".") !== true).sort()).toEqual(named)
+  })
+
+  it("has one source tree with the files of both runtimes [S336]", () => {
+    const top = textFiles.filter((path) => dirname(path) === ".")
+    expect(top).toEqual(expect.arrayContaining(["package.json", "deno.json", "tsconfig.json"]))
+    expect(sources.filter(({ path }) => !/\.(ts|mjs)$/.test(path))).toEqual([])
+  })
+
+  it("numbers each owner's migrations without a gap [S311]", () => {
+    const owners = Map.groupBy(textFiles.filter((path) => /^migrations\/.*\.sql$/.test(path)), (path) => dirname(path))
+    for (const [owner, files] of owners) {
+      const expected = files.map((_, index) => `${owner}/${String(index + 1).padStart(4, "0")}_`)
+      expect(files.toSorted().map((file) => /^.*\/\d{4}_/.exec(file)?.[0])).toEqual(expected)
+    }
+  })
+})

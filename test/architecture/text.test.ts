@@ -1,0 +1,39 @@
+// What no file of the project may hold, whatever its kind: a path of somebody's machine, the address of a package registry, a
+// secret key, a mark of an unfinished merge.
+import { describe, expect, it } from "vitest"
+import { readText, textFiles } from "./sources.ts"
+
+const unwanted: ReadonlyArray<readonly [what: string, pattern: RegExp]> = [
+  ["a path of somebody's machine", /(?<![\w.:/$}])\/(?:home|Users|work|root)\/[A-Za-z0-9._-]+/],
+  ["the address of a package registry", /registry\.(?:npmjs|yarnpkg|npmmirror)\.[a-z]+|"resolved":\s*"https?:/],
+  ["a private key", /-----BEGIN [A-Z ]*PRIVATE KEY-----\n[A-Za-z0-9+/]/],
+  ["an unfinished merge", /^(?:<{7}|>{7}) /m]
+]
+
+const textFaults = (path: string, text: string): ReadonlyArray<string> =>
+  unwanted.flatMap(([what, pattern]) => {
+    const found = pattern.exec(text)
+    return found === null ? [] : [`${path}: ${what}: ${found[0].slice(0, 80)}`]
+  })
+
+describe("the text of every file", () => {
+  it("names no machine, no registry and no secret", () => {
+    const own = "test/architecture/text.test.ts"
+    expect(textFiles.filter((path) => path !== own).flatMap((path) => textFaults(path, readText(path)))).toEqual([])
+  })
+
+  it("ends with a line break and holds no carriage return, tab or space at the end of a line", () => {
+    const odd = textFiles.filter((path) => {
+      const text = readText(path)
+      return text.length > 0 && (!text.endsWith("\n") || text.includes("\r") || (/\.(ts|mjs|md|yaml|sql)$/.test(path) && /[ \t]$/m.test(text)))
+    })
+    expect(odd).toEqual([])
+  })
+
+  it.each(["cd /home/anna/x", "see /work/main", "https://registry.npmjs.org/x", "-----BEGIN PRIVATE KEY-----\nMIIE", "\n<<<<<<< HEAD\n"])(
+    "would catch %j",
+    (text) => {
+      expect(textFaults("x.md", text)).toHaveLength(1)
+    }
+  )
+})
