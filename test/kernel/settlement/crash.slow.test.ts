@@ -1,0 +1,65 @@
+// The program, killed without warning at each named step of the money path, over a ledger that lives on. Started again, it
+// finishes what was recorded and forgets what was not: the payment ends once, and a retry is told the truth.
+import { expect, it } from "@effect/vitest"
+import { NodeServices } from "@effect/platform-node"
+import { Effect, FileSystem } from "effect"
+import process from "node:process"
+import { fileURLToPath } from "node:url"
+import { steps } from "../../../kernel/settlement/CrashPoints.ts"
+import { startProgram } from "../../conformance/programs.ts"
+import { freePort, startFacilitator } from "../../support/facilitator.ts"
+
+const price = 10_000n
+const root = fileURLToPath(new URL("../../..", import.meta.url))
+
+const postJson = (url: string, body: unknown) =>
+  fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) })
+    .then(async (response) => ({ status: response.status, json: await response.json() as any }))
+
+it.live.each(steps)("killed at %s, the payment ends once and a retry gets the truth [S87, S89, S93, S94]", (step) =>
+  Effect.gen(function*() {
+    const files = yield* FileSystem.FileSystem
+    const state = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-crash-" })
+    const world = yield* startFacilitator({ channels: 1, closeMillis: 500 })
+    const port = yield* freePort
+    const url = `http://127.0.0.1:${port}`
+    const launch = (crashAt: string | undefined) =>
+      Effect.acquireRelease(
+        Effect.promise(async () => {
+          const program = startProgram(process.execPath, [
+            "runtime/cli.ts", "start", "--state", state, "--port", String(port),
+            "--set", "plugins=[x402-exact]",
+            "--set", `networks.ledger:testnet.rpc_urls=["${world.ledgerUrl}"]`,
+            "--set", `networks.ledger:testnet.friendbot_url=${world.ledgerUrl}/friendbot`,
+            "--set", "networks.ledger:testnet.channel_count=2"
+          ], { cwd: root, env: crashAt === undefined ? {} : { TOLLKEEPER_TEST_CRASH_AT: crashAt } })
+          const until = performance.now() + 30_000
+          while (!await fetch(`${url}/health/ready`).then(({ ok }) => ok, () => false)) {
+            if (performance.now() > until) throw new Error(`not ready\n${program.tail()}`)
+            await new Promise((resolve) => setTimeout(resolve, 50))
+          }
+          return program
+        }),
+        (program) => Effect.promise(() => program.kill())
+      )
+    const payer = yield* world.account()
+    const seller = yield* world.account(0n)
+    const { body } = yield* world.payment({
+      payer, payTo: seller.publicKey(), amount: price, maxTimeoutSeconds: 120,
+      extensions: { "payment-identifier": { info: { required: true, id: `killed-at-the-step-${step}` } } }
+    })
+    yield* launch(step)
+    const cutOff = yield* Effect.promise(() => postJson(`${url}/settle`, body).then(() => false, () => true))
+    expect(cutOff).toBe(true)
+    yield* launch(undefined)
+    const retry = yield* Effect.promise(() => postJson(`${url}/settle`, body))
+    expect(retry.json).toMatchObject({ success: true })
+    expect(yield* world.balance(seller.publicKey())).toBe(price)
+    const again = yield* Effect.promise(() => postJson(`${url}/settle`, body))
+    expect(again.json).toEqual(retry.json)
+    // Both channels came back: two payments at once find one each.
+    const others = yield* Effect.forEach([1, 2], () => world.payment({ payer, payTo: seller.publicKey(), amount: price }))
+    const answers = yield* Effect.promise(() => Promise.all(others.map(({ body }) => postJson(`${url}/settle`, body))))
+    expect(answers.map(({ json }) => json.success)).toEqual([true, true])
+    expect(yield* world.balance(seller.publicKey())).toBe(3n * price)
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), 120_000)
