@@ -1,0 +1,89 @@
+// What the enforcing simulation must show, by answers made for the purpose: each departure has its word, and what a smart
+// account says beside its transfer is no departure.
+import { Address, Keypair, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk"
+import { expect, it } from "vitest"
+import { isSpent, movedAsPromised, simulationFault } from "../../../plugins/x402-exact/simulationChecks.ts"
+
+const asset = StrKey.encodeContract(new Uint8Array(32).fill(1))
+const otherAsset = StrKey.encodeContract(new Uint8Array(32).fill(2))
+const [payer, payTo, stranger] = [1, 2, 3].map(() => Keypair.random().publicKey()) as [string, string, string]
+const promise = { payer, payTo, asset, amount: 10_000n }
+const ceilings = { resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n }
+const exact = "invalid_exact_ledger_payload"
+
+const address = (value: string) => new Address(value).toScVal()
+const i128 = (value: bigint) => nativeToScVal(value, { type: "i128" })
+
+const event = (contract: string, topics: ReadonlyArray<xdr.ScVal>, data: xdr.ScVal): Uint8Array =>
+  new xdr.DiagnosticEvent({
+    inSuccessfulContractCall: true,
+    event: new xdr.ContractEvent({
+      ext: xdr.ExtensionPoint.v0(),
+      contractId: new xdr.ContractId(StrKey.decodeContract(contract)),
+      type: xdr.ContractEventType.contract,
+      body: xdr.ContractEventBody.v0(new xdr.ContractEventV0({ topics: [...topics], data }))
+    })
+  }).toXdr() as unknown as Uint8Array
+
+const transfer = (change: Partial<{ contract: string; from: string; to: string; amount: bigint }> = {}) =>
+  event(change.contract ?? asset, [xdr.ScVal.scvSymbol("transfer"), address(change.from ?? payer), address(change.to ?? payTo), xdr.ScVal.scvString("USDC:X")], i128(change.amount ?? 10_000n))
+
+const simulated = (eventsXdr: ReadonlyArray<Uint8Array>, resourceFeeStroops = 40_000n) =>
+  ({ _tag: "Simulated", latestLedger: 1, resourceFeeStroops, sorobanDataXdr: new Uint8Array(), eventsXdr, authXdr: [] }) as const
+
+const reasonOf = (answer: Parameters<typeof simulationFault>[0]) => simulationFault(answer, promise, ceilings)?.[0]
+
+it("accepts exactly the promised transfer", () => expect(reasonOf(simulated([transfer()]))).toBeUndefined())
+
+it("tolerates what a smart account says beside it", () => {
+  const note = event(otherAsset, [xdr.ScVal.scvSymbol("policy_checked")], xdr.ScVal.scvU32(1))
+  expect(reasonOf(simulated([note, transfer(), note]))).toBeUndefined()
+})
+
+it("accepts a payment to the issuer, which burns", () => {
+  const burn = event(asset, [xdr.ScVal.scvSymbol("burn"), address(payer), xdr.ScVal.scvString("USDC:X")], i128(10_000n))
+  expect(reasonOf(simulated([burn]))).toBeUndefined()
+})
+
+it.each([
+  ["nothing moves", [], `${exact}_no_transfer_events`],
+  ["another token moves", [transfer({ contract: otherAsset })], `${exact}_event_wrong_asset`],
+  ["another token moves too", [transfer(), transfer({ contract: otherAsset })], `${exact}_event_wrong_asset`],
+  ["the asset moves twice", [transfer(), transfer()], `${exact}_multiple_transfers`],
+  ["the asset moves on to a stranger", [transfer(), transfer({ from: payTo, to: stranger, amount: 1n })], `${exact}_multiple_transfers`],
+  ["somebody else pays", [transfer({ from: stranger })], `${exact}_event_wrong_from`],
+  ["somebody else is paid", [transfer({ to: stranger })], `${exact}_event_wrong_to`],
+  ["less is moved", [transfer({ amount: 9_999n })], `${exact}_event_wrong_amount`],
+  ["the issuer pays", [event(asset, [xdr.ScVal.scvSymbol("mint"), address(payTo), xdr.ScVal.scvString("USDC:X")], i128(10_000n))], `${exact}_issuer_is_payer`],
+  ["an event is no event", [new Uint8Array([1, 2, 3])], `${exact}_event_not_transfer`],
+  ["a transfer cannot be read", [event(asset, [xdr.ScVal.scvSymbol("transfer"), xdr.ScVal.scvU32(1)], xdr.ScVal.scvVoid())], `${exact}_event_not_transfer`]
+] as const)("refuses when %s [S76]", (_, events, reason) => expect(reasonOf(simulated(events))).toBe(reason))
+
+it("refuses a fee above the ceiling, and names both figures", () => {
+  expect(reasonOf(simulated([transfer()], 200_000n))).toBeUndefined()
+  const fault = simulationFault(simulated([transfer()], 200_001n), promise, ceilings)
+  expect(fault).toEqual([`${exact}_fee_exceeds_maximum`, "the resource fee is 200001 stroops, the ceiling 200000"])
+  const total = simulationFault(simulated([transfer()], 150_000n), promise, { ...ceilings, totalStroopsMax: 150_100n })
+  expect(total?.[0]).toBe(`${exact}_fee_exceeds_maximum`)
+})
+
+it("tells a refusal by the ledger with its code and what it means [S266]", () => {
+  const answer = { _tag: "Refused", latestLedger: 1, code: "HostError: Error(Contract, #10)", detail: "" } as const
+  expect(simulationFault(answer, promise, ceilings)).toEqual([
+    "invalid_ledger_enforcing_simulation_failed",
+    "HostError: Error(Contract, #10): the payer's balance does not cover the amount"
+  ])
+  expect(isSpent(answer)).toBe(false)
+  expect(isSpent({ ...answer, code: "HostError: Error(Auth, ExistingValue)" })).toBe(true)
+})
+
+it("wants archived entries restored first", () => {
+  expect(reasonOf({ _tag: "RestoreWanted", latestLedger: 1 })).toBe("invalid_ledger_restore_required")
+})
+
+it("finds the promised transfer among those executed, and nothing else for it", () => {
+  expect(movedAsPromised([{ contract: asset, from: payer, to: payTo, amount: 10_000n }], promise)).toBe(true)
+  expect(movedAsPromised([{ contract: asset, from: payer, to: payTo, amount: 9_999n }], promise)).toBe(false)
+  expect(movedAsPromised([{ contract: asset, from: payer, to: stranger, amount: 10_000n }], promise)).toBe(false)
+  expect(movedAsPromised([], promise)).toBe(false)
+})
