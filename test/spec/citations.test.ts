@@ -10,6 +10,7 @@ describe("citations", () => {
     expect(numbersIn("refuses [S1]")).toEqual([1])
     expect(numbersIn("refuses [S1, S84]")).toEqual([1, 84])
     expect(numbersIn("has them all [S285–S287,S9]")).toEqual([285, 286, 287, 9])
+    expect(numbersIn("has two [S14][S15]")).toEqual([14, 15])
     for (const none of ["refuses", "refuses [S]", "refuses [S1] and more", "refuses S1", "[12]"]) expect(numbersIn(none)).toEqual([])
   })
 

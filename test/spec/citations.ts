@@ -10,13 +10,14 @@ export interface Citation {
   readonly at: string
 }
 
-const citation = /\[(S\d+(?:[-–]S?\d+)?(?:, ?S\d+(?:[-–]S?\d+)?)*)\]$/
+/** `[S1, S84]`, or each in brackets of its own. */
+const citation = /\[(S\d+(?:[-–]S?\d+)?(?:(?:, ?|\]\[)S\d+(?:[-–]S?\d+)?)*)\]$/
 
 /** The numbers in a test's name; empty when it cites none. */
 export const numbersIn = (name: string): ReadonlyArray<number> => {
   const cited = citation.exec(name)?.[1]
   if (cited === undefined) return []
-  return cited.split(",").flatMap((part) => {
+  return cited.split(/,|\]\[/).flatMap((part) => {
     const [first = 0, last = first] = [...part.matchAll(/\d+/g)].map(([number]) => Number(number))
     return Array.from({ length: Math.max(0, last - first) + 1 }, (_, index) => first + index)
   })

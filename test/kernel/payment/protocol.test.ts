@@ -23,7 +23,7 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
       return { facilitator, payer: payer.publicKey(), seller: seller.publicKey(), payment, body: payment.body }
     })
 
-    it.effect("names what it supports, with the signer and who pays fees [S59, S60, S61, S7, S306, S314]", () =>
+    it.effect("names what it supports, with the signer and who pays fees [S59, S60, S61, S7, S28, S47, S306, S314]", () =>
       Effect.gen(function*() {
         const facilitator = yield* Running
         const answer = yield* facilitator.ask("/supported")
@@ -78,7 +78,7 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
         expect((yield* facilitator.verify(neutral.body)).json.invalidReason).toBe("invalid_ledger_auth_expired")
       }))
 
-    it.effect("gives every refusal a word, on both routes, in the payment's shape [S54, S58, S261, S262, S263, S264, S265, S273, S328]", () =>
+    it.effect("gives every refusal a word, on both routes, in the payment's shape [S54, S58, S75, S261, S262, S263, S264, S265, S273, S328]", () =>
       Effect.gen(function*() {
         const { facilitator, payment: { body } } = yield* honest
         const changed = (change: (body: any) => void) => {
