@@ -50,19 +50,23 @@ export const isInstalled = (folder) => {
   ) && Object.keys(present).every((path) => wanted[path] !== undefined)
 }
 
-/** Installs the packages of `folder` unless they are there; says so first, since it may take a minute. */
-export const install = (folder, what) => {
+/**
+ * Installs the packages of `folder` unless they are there; says so first, since it may take a minute. `lenient` keeps to the
+ * lockfile as well, but forgives a registry that lacks a program's builds for other machines, which `npm ci` does not.
+ */
+export const install = (folder, what, { lenient = false } = {}) => {
   if (isInstalled(folder)) return
-  console.error(`Installing ${what} (npm ci), which is needed once …`)
+  const words = lenient ? ["install", "--no-save"] : ["ci"]
+  console.error(`Installing ${what} (npm ${words.join(" ")}), which is needed once …`)
   const npm = process.env.npm_execpath
   const [command, ...first] = npm !== undefined && /\.c?js$/.test(npm) ? [process.execPath, npm] : ["npm"]
-  const { error, status } = spawnSync(command, [...first, "ci", "--loglevel=error", "--no-fund", "--no-audit"], {
+  const { error, status } = spawnSync(command, [...first, ...words, "--loglevel=error", "--no-fund", "--no-audit"], {
     cwd: folder,
     // The output of npm belongs to neither the program's answers nor a test's figures.
     stdio: ["ignore", 2, 2]
   })
   if (error !== undefined) fail(`npm could not be started: ${error.message}`)
-  if (status !== 0) fail(`npm ci ended with ${status}; the lines above say why.`)
+  if (status !== 0) fail(`npm ${words[0]} ended with ${status}; the lines above say why.`)
 }
 
 /** A Node that runs TypeScript by stripping its types: 24 from the installed packages, else this one from 22.19 on. */
