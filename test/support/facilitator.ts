@@ -124,7 +124,7 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
     ask(`${url}${path}`, {
       method: "POST",
       headers: { "content-type": "application/json", ...headers },
-      body: typeof body === "string" ? body : JSON.stringify(body)
+      body: typeof body === "string" ? body : body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body)
     })
   const fund = (address: string, usdcUnits: bigint) =>
     Effect.promise(async () => {
