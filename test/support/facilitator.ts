@@ -8,6 +8,7 @@ import { SqlClient } from "effect/sql"
 import { createServer, type AddressInfo } from "node:net"
 import process from "node:process"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
+import { ChannelPool } from "../../kernel/settlement/ChannelPool.ts"
 import { CrashPoints, type Step } from "../../kernel/settlement/CrashPoints.ts"
 import { LocalLedger } from "../../plugins/ledger-local/LocalLedger.ts"
 import { loadProfile } from "../../runtime/profile.ts"
@@ -88,7 +89,7 @@ const ask = (url: string, init?: RequestInit): Effect.Effect<Answer> =>
     return { status: response.status, headers: response.headers, text, json }
   })
 
-/** Starts it and waits until it is ready. What it logs is dropped unless TOLLKEEPER_TEST_LOG is set. */
+/** Starts it and waits until it is ready and its channels are. What it logs is dropped unless TOLLKEEPER_TEST_LOG is set. */
 export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effect<Facilitator, unknown, Scope.Scope> => Effect.gen(function*() {
   const files = yield* FileSystem.FileSystem
   const stateFolder = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-" })
@@ -118,6 +119,8 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
     Effect.forkScoped
   )
   const { port, services } = yield* Deferred.await(ready)
+  const pool = Context.getUnsafe(services, ChannelPool as never) as ChannelPool["Service"]
+  while ((yield* pool.counts).ready < (options.channels ?? 3)) yield* Effect.sleep("20 millis")
   const url = `http://127.0.0.1:${port}`
   const rpc = rpcCall(ledgerUrl)
   const post = (path: string) => (body: unknown, headers: Record<string, string> = {}) =>
