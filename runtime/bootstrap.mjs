@@ -38,16 +38,17 @@ const packagesOf = (file) => {
 
 /**
  * True when what npm last installed below `folder` is what its lockfile names. Optional packages may be missing: they are for
- * other machines. npm writes its own record last, so an installation that was cut short counts as none.
+ * other machines. npm writes its own record last, so an installation that was cut short counts as none. `lenient` allows
+ * packages beyond the lockfile, which then are builds for this machine.
  */
-export const isInstalled = (folder) => {
+export const isInstalled = (folder, { lenient = false } = {}) => {
   const wanted = packagesOf(join(folder, "package-lock.json"))
   const present = packagesOf(join(folder, "node_modules", ".package-lock.json"))
   if (wanted === undefined || present === undefined) return false
   const same = (path) => wanted[path]?.version === present[path]?.version && wanted[path]?.integrity === present[path]?.integrity
   return Object.entries(wanted).every(([path, entry]) =>
     path === "" || (entry.optional === true && present[path] === undefined) || same(path)
-  ) && Object.keys(present).every((path) => wanted[path] !== undefined)
+  ) && (lenient || Object.keys(present).every((path) => wanted[path] !== undefined))
 }
 
 /**
@@ -55,7 +56,7 @@ export const isInstalled = (folder) => {
  * lockfile as well, but forgives a registry that lacks a program's builds for other machines, which `npm ci` does not.
  */
 export const install = (folder, what, { lenient = false } = {}) => {
-  if (isInstalled(folder)) return
+  if (isInstalled(folder, { lenient })) return
   const words = lenient ? ["install", "--no-save"] : ["ci"]
   console.error(`Installing ${what} (npm ${words.join(" ")}), which is needed once …`)
   const npm = process.env.npm_execpath

@@ -58,11 +58,18 @@ const conformance: Part = {
   minutesMax: 15
 }
 
+const conformanceOnDeno = (deno: string): Part => ({
+  ...conformance,
+  name: "conformance, facilitator on Deno",
+  command: deno,
+  args: ["run", "-A", ...conformance.args]
+})
+
 const replay: Part = { name: "replay", command: node, args: ["test/replay/replay.ts"], figures: "status", minutesMax: 15 }
 
 /** The parts of a plan; `deno` is the program to use as Deno. */
 export const partsOf = (plan: PlanName, deno: string): ReadonlyArray<Part> => {
   if (plan === "ok") return [types, lint, fast]
   if (plan === "daily") return [types, lint, onNode, onDeno(deno)]
-  return [slow, conformance, replay]
+  return [slow, conformance, conformanceOnDeno(deno), replay]
 }

@@ -1,0 +1,76 @@
+import { spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe, expect, it } from "vitest"
+import { findNode, isInstalled, root } from "../../runtime/bootstrap.mjs"
+
+const folder = mkdtempSync(join(tmpdir(), "tollkeeper-bootstrap-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const entry = (version: string, more = {}) => ({ version, integrity: `sha512-${version}`, ...more })
+
+/** A folder with a lockfile, and npm's record of what it installed. */
+const project = (wanted: object, present?: object): string => {
+  const path = mkdtempSync(join(folder, "project-"))
+  writeFileSync(join(path, "package-lock.json"), JSON.stringify({ packages: { "": {}, ...wanted } }))
+  mkdirSync(join(path, "node_modules"))
+  if (present !== undefined) writeFileSync(join(path, "node_modules", ".package-lock.json"), JSON.stringify({ packages: present }))
+  return path
+}
+
+describe("an installation", () => {
+  it("is up to date when it holds what the lockfile names, builds for other machines aside", () => {
+    const a = { "node_modules/a": entry("1.0.0") }
+    const other = { "node_modules/b": entry("1.0.0", { optional: true }) }
+    expect(isInstalled(project(a, a))).toBe(true)
+    expect(isInstalled(project({ ...a, ...other }, a))).toBe(true)
+    expect(isInstalled(project(a, { ...a, ...other }), { lenient: true })).toBe(true)
+  })
+
+  it("is not when a package is missing, changed or left over, or npm was cut short", () => {
+    const a = { "node_modules/a": entry("1.0.0") }
+    const b = { "node_modules/b": entry("1.0.0") }
+    expect(isInstalled(project(a))).toBe(false)
+    expect(isInstalled(project({ ...a, ...b }, a))).toBe(false)
+    expect(isInstalled(project({ "node_modules/a": entry("1.0.1") }, a))).toBe(false)
+    expect(isInstalled(project({ "node_modules/a": { ...entry("1.0.0"), integrity: "sha512-x" } }, a))).toBe(false)
+    expect(isInstalled(project(a, { ...a, ...b }))).toBe(false)
+    expect(isInstalled(join(folder, "nowhere"))).toBe(false)
+  })
+
+  it("of this project is one, and has a Node that runs the sources", () => {
+    expect(isInstalled(root)).toBe(true)
+    const { status } = spawnSync(findNode(), ["-e", "const [a, b] = process.versions.node.split('.'); process.exit(a > 22 || (a == 22 && b >= 19) ? 0 : 1)"])
+    expect(status).toBe(0)
+  })
+})
+
+describe("a program in another's place", () => {
+  const script = (program: string) =>
+    `import { become } from ${JSON.stringify(join(root, "runtime", "bootstrap.mjs"))}; become(process.execPath, ["-e", ${JSON.stringify(program)}])`
+  const start = (program: string, env = {}) =>
+    spawn(findNode(), ["--input-type=module", "-e", script(program)], { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, ...env } })
+
+  it("hands its exit status back", async () => {
+    expect((await once(start("process.exit(7)"), "exit"))[0]).toBe(7)
+    expect((await once(start("process.kill(process.pid, 'SIGKILL')"), "exit"))[0]).toBe(128 + 9)
+  })
+
+  it.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("is handed %s, and may end as it likes", async (signal) => {
+    const child = start(`process.on("${signal}", () => process.exit(3)); setInterval(() => {}, 1_000); console.log("up")`)
+    await once(child.stdout, "data")
+    // Not `child.kill`, after which Deno reports the signal and not the status.
+    process.kill(child.pid!, signal)
+    expect((await once(child, "exit"))[0]).toBe(3)
+  })
+})
+
+describe("npm start", () => {
+  it("hands a refusal on as one sentence and status 1", () => {
+    const { status, stderr } = spawnSync(findNode(), ["runtime/start.mjs", "--profile", "none-such"], { cwd: root, encoding: "utf8" })
+    expect(status).toBe(1)
+    expect(stderr).toMatch(/^tollkeeper: there is no readable file .*none-such\.yaml\n$/)
+  })
+})
