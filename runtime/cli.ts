@@ -50,7 +50,7 @@ const start = Command.make("start", {
     ...flags.set
   ]
   const profile = yield* loadProfile(flags.profile, overrides, process.env)
-  yield* serve({
+  return yield* serve({
     profile,
     stateFolder: flags.state,
     database: databaseAt(profile.secret("DATABASE_URL"), flags.state),

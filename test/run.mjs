@@ -6,5 +6,5 @@ import process from "node:process"
 
 refuseOldNode()
 install(root, "what Tollkeeper needs")
-install(join(root, "test", "tools"), "the linter and Deno", { lenient: true })
+install(join(root, "test", "tools"), "the linters and Deno", { lenient: true })
 become(findNode(), ["--disable-warning=ExperimentalWarning", join(root, "test", "run", "runPlan.ts"), ...process.argv.slice(2)], { cwd: root })

@@ -17,6 +17,15 @@ const lint: Part = {
   minutesMax: 1
 }
 
+/** What only the types tell: an Effect that nobody runs, a service that nobody provides, an API of an earlier Effect. */
+const effects: Part = {
+  name: "effects",
+  command: "test/tools/node_modules/.bin/effect-tsgo",
+  args: ["diagnostics", "--project", "tsconfig.json", "--format", "text", "--severity", "error", "--lspconfig", `{"name":"@effect/language-service"}`],
+  figures: "status",
+  minutesMax: 2
+}
+
 const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"]
 
 const both = { TOLLKEEPER_TEST_DATABASES: "pglite,postgres" }
@@ -69,7 +78,7 @@ const replay: Part = { name: "replay", command: node, args: ["test/replay/replay
 
 /** The parts of a plan; `deno` is the program to use as Deno. */
 export const partsOf = (plan: PlanName, deno: string): ReadonlyArray<Part> => {
-  if (plan === "ok") return [types, lint, fast]
-  if (plan === "daily") return [types, lint, onNode, onDeno(deno)]
+  if (plan === "ok") return [types, lint, effects, fast]
+  if (plan === "daily") return [types, lint, effects, onNode, onDeno(deno)]
   return [slow, conformance, conformanceOnDeno(deno), replay]
 }
