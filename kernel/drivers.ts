@@ -17,6 +17,9 @@ import { Keys } from "./http/Keys.ts"
 import { startNetworkCheck } from "./ledger/checkNetwork.ts"
 import { LedgerClock, ledgerContract } from "./ledger/LedgerClock.ts"
 import * as LedgerRpc from "./ledger/makeLedgerRpc.ts"
+import * as Metrics from "./Metrics.ts"
+import * as OpenApi from "./http/OpenApi.ts"
+import { spine } from "./payment/description.ts"
 import { Extensions } from "./payment/Extension.ts"
 import { Facilitator } from "./payment/Facilitator.ts"
 import * as MakeFacilitator from "./payment/makeFacilitator.ts"
@@ -36,7 +39,7 @@ import { Supervisor, supervisorContract } from "./Supervisor.ts"
 
 export const configContract = contract<"config", Server | Limits | WireWords>("config", Server as any, Limits as any, WireWords as any)
 export const networkContract = contract("network", Network)
-export const httpContract = contract<"http", Keys | Callers>("http", Keys as any, Callers as any)
+export const httpContract = contract<"http", Keys | Callers | OpenApi.OpenApi>("http", Keys as any, Callers as any, OpenApi.OpenApi as any)
 export const settlementContract = contract<"settlement", Settlements | ChannelPool | Outcomes | Leases | SponsorTransactions>(
   "settlement",
   Settlements as any,
@@ -66,9 +69,9 @@ export const drivers = (source: SettingsSource) =>
     define({
       ...driver,
       id: "http",
-      summary: "Keys and callers.",
+      summary: "Keys, callers and the description of the interface.",
       needs: [settingsContract, configContract],
-      layer: Callers.layer.pipe(Layer.provideMerge(Keys.layer))
+      layer: Layer.merge(OpenApi.OpenApi.layer, Callers.layer.pipe(Layer.provideMerge(Keys.layer)))
     }),
     define({ ...driver, id: "database", summary: "The SQL client.", needs: [settingsContract], layer: Database.layer }),
     define({
@@ -125,7 +128,7 @@ export const drivers = (source: SettingsSource) =>
         budgetContract,
         settlementContract
       ],
-      layer: Layer.mergeAll(PaymentRoutes.layer, healthRoutes).pipe(
+      layer: Layer.mergeAll(PaymentRoutes.layer, healthRoutes, Metrics.routes, OpenApi.routes, OpenApi.describe(spine)).pipe(
         Layer.provideMerge(MakeFacilitator.layer),
         Layer.provideMerge(Layer.mergeAll(Schemes.layer, Extensions.layer))
       )

@@ -12,6 +12,7 @@ import { crashAt } from "./crashAt.ts"
 import { ledgerCommand } from "./ledgerCommand.ts"
 import { greeting } from "./greeting.ts"
 import { loadProfile } from "./profile.ts"
+import { layer as telemetry } from "./platform/telemetry.ts"
 import { databaseAt, serve } from "./serve.ts"
 
 const version = "0.1.0"
@@ -103,7 +104,7 @@ const report = (cause: Cause.Cause<unknown>) => {
 
 const main: Effect.Effect<void, unknown> = Command.run(tollkeeper, { version }).pipe(
   Effect.tapCause((cause) => Cause.hasInterruptsOnly(cause) ? Effect.void : report(cause)),
-  Effect.provide(Layer.mergeAll(NodeServices.layer, logging))
+  Effect.provide(Layer.mergeAll(NodeServices.layer, telemetry.pipe(Layer.provideMerge(logging))))
 ) as Effect.Effect<void, unknown>
 
 NodeRuntime.runMain(main, {

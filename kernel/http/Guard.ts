@@ -1,7 +1,7 @@
 // The outermost wrapper of every request: what no route answered becomes JSON. An unknown path is 404, a defect is 500 with a
 // trace id that stands in the log and nothing else of the fault, and on the two payment routes both carry the payment's shape.
 // It also writes one structured line a request, without bodies, queries or addresses.
-import { Cause, Clock, Effect } from "effect"
+import { Cause, Clock, Effect, Metric } from "effect"
 import { Hex } from "effect/encoding"
 import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 
@@ -27,6 +27,28 @@ const pathOf = (url: string): string => url.split("?", 1)[0] ?? url
 
 const isRouteNotFound = (error: unknown): boolean => HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
+const requestsTotal = Metric.counter("tollkeeper_http_requests_total", {
+  description: "Requests answered, by route and status.",
+  incremental: true
+})
+const requestSeconds = Metric.histogram("tollkeeper_http_request_seconds", {
+  description: "Time from a request's head to its answer, by route.",
+  boundaries: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25]
+})
+
+/** Routes that are a label of their own; what a stranger may write into a path is not one. */
+const known = new Set(["/verify", "/settle", "/supported", "/settlements", "/health", "/health/live", "/health/ready", "/metrics", "/openapi.json"])
+const families = /^\/(discovery|catalog|analytics|dashboard)(\/|$)/
+const routeOf = (path: string): string => known.has(path) ? path : families.exec(path)?.[0].replace(/\/$/, "") ?? "other"
+
+const measured = (path: string, status: number, milliseconds: number): Effect.Effect<void> => {
+  const route = routeOf(path)
+  return Effect.andThen(
+    Metric.update(Metric.withAttributes(requestsTotal, { route, status: String(status) }), 1),
+    Metric.update(Metric.withAttributes(requestSeconds, { route }), milliseconds / 1_000)
+  )
+}
+
 /** Wraps the router's handler. `randomBytes` makes the trace ids of defects. */
 export const guard = (randomBytes: (length: number) => Uint8Array) => <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   Effect.gen(function*() {
@@ -45,6 +67,7 @@ export const guard = (randomBytes: (length: number) => Uint8Array) => <E, R>(han
       )
     }))
     const milliseconds = (yield* Clock.currentTimeMillis) - startedAt
+    yield* measured(path, response.status, milliseconds)
     yield* Effect.logInfo("request").pipe(Effect.annotateLogs({ method: request.method, path: path.slice(0, 200), status: response.status, milliseconds }))
     return response
   })

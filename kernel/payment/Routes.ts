@@ -1,7 +1,7 @@
 // The payment routes: /verify, /settle, /supported, /settlements. Each answer carries the payment's shape whatever went wrong, in
 // the spelling of the request. The routes only read, check, ask the facilitator and write; the work is not theirs, so a client
 // that hangs up interrupts nothing but its own waiting.
-import { Effect, Option } from "effect"
+import { Effect, Metric, Option } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
@@ -36,12 +36,19 @@ interface Operation<A> {
   readonly refuse: (refused: Refusal) => A
   readonly encode: (answer: A, into: AnswerIn) => Readonly<Record<string, unknown>>
   readonly refusalOf: (answer: A) => Refusal | undefined
+  readonly wordOf: (answer: A) => string
   /** The payer when the decision lets extensions observe the payment. */
   readonly observable: (answer: A) => { readonly payer: string; readonly transaction: Option.Option<string> } | undefined
 }
 
 /** The spine's own rows; a scheme's words are business refusals. */
 const statuses = new Map<string, RefusalRow["status"]>(spineRows.map(({ reason, status }) => [reason, status]))
+
+/** A word of a refusal is from the house's own table, so it may be a label. */
+const answersTotal = Metric.counter("tollkeeper_payment_answers_total", {
+  description: "Payments answered, by operation and word; `ok` for valid and settled ones.",
+  incremental: true
+})
 
 const unauthorizedHeaders = { "www-authenticate": "Bearer" }
 
@@ -102,6 +109,7 @@ export const layer = HttpRouter.use((router) =>
       const refused = checkEnvelope(payment, context)
       if (refused !== undefined) return answer(operation, operation.refuse(refused), into)
       const given = yield* operation.run(payment)
+      yield* Metric.update(Metric.withAttributes(answersTotal, { operation: operation.name, word: operation.wordOf(given) }), 1)
       const observable = operation.observable(given)
       const header = observable === undefined ? Option.none<string>() : yield* observePayment(
         extensions,
@@ -117,6 +125,7 @@ export const layer = HttpRouter.use((router) =>
       refuse: (refused) => refused,
       encode: encodeVerify,
       refusalOf: (given) => isRefusal(given) ? given : undefined,
+      wordOf: (given) => isRefusal(given) ? given.reason : "ok",
       observable: (given) => isRefusal(given) ? undefined : { payer: given.payer, transaction: Option.none() }
     }
     const settle: Operation<SettleAnswer> = {
@@ -125,6 +134,7 @@ export const layer = HttpRouter.use((router) =>
       refuse: (refused) => ({ _tag: "Failed", refusal: refused, transaction: Option.none() }),
       encode: encodeSettle,
       refusalOf: (given) => given._tag === "Failed" ? given.refusal : undefined,
+      wordOf: (given) => given._tag === "Failed" ? given.refusal.reason : given._tag === "Pending" ? "pending" : "ok",
       observable: (given) => given._tag === "Settled" ? { payer: given.payer, transaction: Option.some(given.transaction) } : undefined
     }
 

@@ -111,6 +111,8 @@ export class Settlements extends Context.Service<Settlements, {
   readonly resolve: (id: string, outcome: Outcome) => Sql<boolean>
   /** True for the one caller who may be given the success of a settled payment for the first time. */
   readonly claimDelivery: (id: string) => Sql<boolean>
+  /** How many have no end yet. */
+  readonly openCount: Sql<number>
   readonly byIds: (ids: ReadonlyArray<string>) => Sql<ReadonlyArray<SettlementRecord>>
   /** A principal's own settlements by identifier or by hash (inner, or outer of any attempt). */
   readonly lookup: (principal: string, by: { readonly identifier: string } | { readonly hash: string }) => Sql<ReadonlyArray<SettlementRecord>>

@@ -190,6 +190,11 @@ export const layer = Layer.effect(
       return rows.length === 1
     })
 
+    const openCount = Effect.map(
+      sql<{ open: number }>`select count(*)::int as open from kernel_settlements where state in ('prepared', 'submitted')`,
+      ([row]) => row?.open ?? 0
+    )
+
     const byIds = Effect.fn("Settlements.byIds")(function*(ids: ReadonlyArray<string>) {
       if (ids.length === 0) return []
       return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id in ${sql.in(ids)}`).map(toRecord)
@@ -207,6 +212,6 @@ export const layer = Layer.effect(
       return rows.map(toRecord)
     })
 
-    return Settlements.of({ find, record, addAttempt, noteSent, open, resolve, claimDelivery, byIds, lookup })
+    return Settlements.of({ find, record, addAttempt, noteSent, open, resolve, claimDelivery, openCount, byIds, lookup })
   })
 )

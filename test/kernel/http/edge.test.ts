@@ -62,6 +62,15 @@ layer(keyed, { timeout: 60_000, excludeTestServices: true })("with keys", (it) =
     }))
 })
 
+layer(keyed, { timeout: 60_000, excludeTestServices: true })("with operator keys", (it) => {
+  it.effect("shows metrics to an operator and to nobody else", () =>
+    Effect.gen(function*() {
+      const { ask } = yield* Keyed
+      for (const headers of [{}, bearer(alice)]) expect((yield* ask("/metrics", { headers })).status).toBe(401)
+      expect((yield* ask("/metrics", { headers: bearer("operator-secret-0123456789") })).status).toBe(200)
+    }))
+})
+
 class Open extends Context.Service<Open, Facilitator>()("test/Open") {}
 
 const expectVerifyShape = ({ json, status, text }: Answer) => {
@@ -89,11 +98,35 @@ layer(Layer.effect(Open, startFacilitator()), { timeout: 60_000, excludeTestServ
       expect(ready.json.search).toMatchObject({ lexical: "disabled", semantic: "disabled", vectorSupport: expect.any(Boolean) })
     }))
 
+  it.effect("counts what it answers, without a caller's text in any label", () =>
+    Effect.gen(function*() {
+      const { ask, verify } = yield* Open
+      yield* verify("{")
+      yield* ask("/a-path-that-a-stranger-made-up")
+      const metrics = yield* ask("/metrics")
+      expect(metrics.headers.get("content-type")).toContain("text/plain")
+      expect(metrics.text).toMatch(/tollkeeper_http_requests_total\{[^}]*route="\/verify"[^}]*status="400"[^}]*\} [1-9]/)
+      expect(metrics.text).toMatch(/tollkeeper_channels_ready(\{[^}]*\})? 3/)
+      expect(metrics.text).toMatch(/tollkeeper_ledger_available(\{[^}]*\})? 1/)
+      expect(metrics.text).not.toContain("stranger")
+    }))
+
+  it.effect("describes its interface, each mounted route of the specification in it [S307]", () =>
+    Effect.gen(function*() {
+      const { ask } = yield* Open
+      const { headers, json } = yield* ask("/openapi.json")
+      expect(headers.get("access-control-allow-origin")).toBe("*")
+      expect([json.openapi, json.info.version]).toEqual(["3.1.0", "0.1.0"])
+      expect(Object.keys(json.paths)).toEqual(expect.arrayContaining(["/verify", "/settle", "/supported", "/settlements", "/health", "/health/live", "/health/ready"]))
+      const references = [...JSON.stringify(json).matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name!)
+      for (const name of references) expect(json.components.schemas).toHaveProperty(name)
+    }))
+
   it.effect("answers every malformed body with a word, and goes on [S1, S2, S261]", () =>
     Effect.gen(function*() {
       const { payment, settle, verify } = yield* Open
       const { account } = yield* Open
-      const honest = yield* payment({ payer: yield* account(), payTo: (yield* account(0n)).publicKey(), amount: 1n })
+      const honest = yield* payment({ payer: yield* account(), payTo: (yield* account(0n)).publicKey(), amount: 1n, maxTimeoutSeconds: 300 })
       const template = yield* Effect.promise(() => templateOf("ledger:testnet"))
       const bodies = [brokenBodies, mistypedBodies, senselessTerms, senselessTransactions].flatMap((make) => make(template))
       expect(bodies.length).toBeGreaterThan(40)
