@@ -4,12 +4,12 @@
 import { Effect, Metric } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
-import { Callers } from "./http/Callers.ts"
-import { json } from "./http/Guard.ts"
-import { Keys } from "./http/Keys.ts"
-import { LedgerClock } from "./ledger/LedgerClock.ts"
-import { ChannelPool } from "./settlement/ChannelPool.ts"
-import { Settlements } from "./settlement/Settlements.ts"
+import { Callers } from "../http/Callers.ts"
+import { json } from "../http/Guard.ts"
+import { Keys } from "../http/Keys.ts"
+import { LedgerClock } from "../ledger/LedgerClock.ts"
+import { ChannelPool } from "../settlement/ChannelPool.ts"
+import { Settlements } from "../settlement/Settlements.ts"
 
 const channelsReady = Metric.gauge("tollkeeper_channels_ready", { description: "Channel accounts that exist and may be leased." })
 const channelsFree = Metric.gauge("tollkeeper_channels_free", { description: "Channel accounts that nobody holds at this moment." })
