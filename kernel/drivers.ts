@@ -27,6 +27,8 @@ import * as PaymentRoutes from "./payment/Routes.ts"
 import { Schemes } from "./payment/Scheme.ts"
 import { define } from "./Plugin.ts"
 import { ChannelPool } from "./settlement/ChannelPool.ts"
+import { ChannelStore } from "./settlement/ChannelStore.ts"
+import { startChannels } from "./settlement/reconcileChannels.ts"
 import { Leases } from "./settlement/Leases.ts"
 import { Outcomes } from "./settlement/Outcomes.ts"
 import { Settlements } from "./settlement/Settlements.ts"
@@ -110,7 +112,10 @@ export const drivers = (source: SettingsSource) =>
       id: "settlement",
       summary: "Settlements, channels and who waits for them.",
       needs: [supervisorContract, configContract, networkContract, databaseContract, factsContract, ledgerContract, signerContract, budgetContract],
-      layer: Layer.mergeAll(Outcomes.layer, ChannelPool.layer, Leases.layer, SponsorTransactions.layer).pipe(Layer.provideMerge(SqlSettlements.layer))
+      layer: Layer.effectDiscard(startChannels()).pipe(
+        Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ChannelPool.layer, Leases.layer, SponsorTransactions.layer)),
+        Layer.provideMerge(Layer.merge(SqlSettlements.layer, ChannelStore.layer))
+      )
     }),
     define({
       ...driver,

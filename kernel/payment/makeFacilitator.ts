@@ -12,11 +12,11 @@ import { settlementTransaction } from "../ledger/Envelope.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../platform/Crypto.ts"
-import { ChannelPool, type ChannelLease } from "../settlement/ChannelPool.ts"
+import { ChannelPool } from "../settlement/ChannelPool.ts"
+import type { ChannelLease } from "../settlement/ChannelStore.ts"
 import { reached } from "../settlement/CrashPoints.ts"
 import { Outcomes } from "../settlement/Outcomes.ts"
 import { type FollowerOptions, startFollower } from "../settlement/reconcileSettlements.ts"
-import { startChannels } from "../settlement/reconcileChannels.ts"
 import { Settlements } from "../settlement/Settlements.ts"
 import { submitAttempt } from "../settlement/submitAttempt.ts"
 import { Signer } from "../signer/Signer.ts"
@@ -62,7 +62,6 @@ export const layer = Layer.effect(
       return checked._tag === "Moved" ? checked.amount : undefined
     }
     const follower = yield* startFollower({ moved, feeCeilings: network.feeCeilings })
-    yield* startChannels()
 
     const unavailable = (error: LedgerUnavailable | SqlError.SqlError): Refusal =>
       error._tag === "LedgerUnavailable"

@@ -1,20 +1,10 @@
-// Channels are lent for moments. A lease is a row's fence raised and a deadline set; whoever leases it later raises the fence
-// again, and an older holder's record then finds nothing to hold. A lease becomes a hold in the transaction that records a
-// settlement and ends with its outcome. Who finds no free channel waits in order of arrival, for a bounded time, behind a bounded queue;
-// only the head of the queue asks the database.
+// Who wants a channel and finds none free waits in order of arrival, for a bounded time, behind a bounded queue. Only the head of
+// the queue asks the store.
 import { Context, Duration, Effect, Latch, Layer, Option, Semaphore } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import { Limits } from "../config/Limits.ts"
-import { Network } from "../config/Network.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
-import { Signer } from "../signer/Signer.ts"
-
-export interface ChannelLease {
-  readonly address: string
-  readonly fence: bigint
-  /** The sequence number the next transaction of this channel uses. */
-  readonly sequence: bigint
-}
+import { type ChannelCounts, type ChannelLease, ChannelStore } from "./ChannelStore.ts"
 
 /** Callers that may wait at a time; more are answered busy at once. */
 const waitersMax = 2_000
@@ -28,31 +18,17 @@ export class ChannelPool extends Context.Service<ChannelPool, {
   readonly release: (lease: ChannelLease) => Effect.Effect<void>
   /** Tells the queue that a channel may have come free. */
   readonly freed: Effect.Effect<void>
-  readonly counts: Effect.Effect<{ readonly ready: number; readonly free: number }, SqlError.SqlError>
+  readonly counts: Effect.Effect<ChannelCounts, SqlError.SqlError>
 }>()("tollkeeper/settlement/ChannelPool") {
   static readonly layer = Layer.effect(
     ChannelPool,
     Effect.gen(function*() {
-      const sql = yield* SqlClient.SqlClient
+      const store = yield* ChannelStore
       const limits = yield* Limits
-      const network = yield* Network
-      const signer = yield* Signer
       const clock = yield* LedgerClock
       const head = yield* Semaphore.make(1)
       const bell = yield* Latch.make()
       let waiting = 0
-
-      const take = Effect.gen(function*() {
-        const rows = yield* sql<{ address: string; fence: bigint; sequence: bigint }>`update kernel_channels
-          set fence = fence + 1, leased_until = clock_timestamp() + make_interval(secs => ${Duration.toMillis(limits.channelLease) / 1_000}::float8)
-          where address = (
-            select address from kernel_channels
-            where network = ${network.id} and sponsor = ${signer.sponsor} and state = 'ready' and sequence is not null and settlement is null
-              and (leased_until is null or leased_until < clock_timestamp())
-            order by used_at limit 1 for update skip locked)
-          returning address, fence, sequence + 1 as sequence`
-        return Option.fromUndefinedOr(rows[0])
-      })
 
       /** One close interval and 3 s: a channel held now is usually free by then. */
       const waitMax = limits.channelWait === undefined
@@ -64,7 +40,7 @@ export class ChannelPool extends Context.Service<ChannelPool, {
 
       const takeOrWait: Effect.Effect<ChannelLease, SqlError.SqlError> = Effect.gen(function*() {
         while (true) {
-          const lease = yield* take
+          const lease = yield* store.take
           if (Option.isSome(lease)) return lease.value
           yield* Effect.timeoutOption(bell.await, lookAgain)
         }
@@ -82,18 +58,13 @@ export class ChannelPool extends Context.Service<ChannelPool, {
       return ChannelPool.of({
         lease,
         release: (lease) =>
-          sql`update kernel_channels set leased_until = null where address = ${lease.address} and fence = ${lease.fence} and settlement is null`.pipe(
+          store.release(lease).pipe(
             Effect.andThen(bell.release),
             // A lease that cannot be given back ends by itself.
             Effect.catch((error) => Effect.logWarning("a channel lease was not given back and will run out", error))
           ),
         freed: Effect.asVoid(bell.release),
-        counts: Effect.map(
-          sql<{ ready: number; free: number }>`select count(*)::int as ready,
-            (count(*) filter (where settlement is null and (leased_until is null or leased_until < clock_timestamp())))::int as free
-            from kernel_channels where network = ${network.id} and sponsor = ${signer.sponsor} and state = 'ready'`,
-          ([row]) => row ?? { ready: 0, free: 0 }
-        )
+        counts: store.counts
       })
     })
   )

@@ -16,7 +16,7 @@ import { reached } from "./CrashPoints.ts"
 import { Leases } from "./Leases.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { rebid } from "./rebid.ts"
-import { decide, type Decision, type Observation } from "./Settlement.ts"
+import { decide, type Decision, type Observation, type Outcome } from "./Settlement.ts"
 import { type OpenRecord, Settlements } from "./Settlements.ts"
 import { submitAttempt } from "./submitAttempt.ts"
 
@@ -57,19 +57,24 @@ export const startFollower = Effect.fnUntraced(function*(options: FollowerOption
     if (cancelled?._tag === "Included") {
       return { _tag: "Included", kind: "cancel", executed: cancelled.executed, moved: undefined } as Observation
     }
-    return { _tag: "Absent", latestLedger: answer.latestLedger, oldestLedger: answer.oldestLedger, channel: undefined } as Observation
+    // Both are absent only as far as both answers reach: they may come from different nodes.
+    const latestLedger = Math.min(answer.latestLedger, cancelled?.latestLedger ?? answer.latestLedger)
+    const oldestLedger = Math.max(answer.oldestLedger, cancelled?.oldestLedger ?? answer.oldestLedger)
+    return { _tag: "Absent", latestLedger, oldestLedger, channel: undefined } as Observation
+  })
+
+  const end = Effect.fnUntraced(function*(record: OpenRecord, outcome: Outcome) {
+    yield* reached("beforeResolve")
+    if (!(yield* settlements.resolve(record.id, outcome))) return
+    yield* reached("afterResolve")
+    yield* channels.freed
+    yield* Effect.flatMap(settlements.byIds([record.id]), outcomes.complete)
   })
 
   const act = Effect.fnUntraced(function*(record: OpenRecord, seen: Observation, decision: Decision) {
     switch (decision._tag) {
-      case "End": {
-        yield* reached("beforeResolve")
-        if (!(yield* settlements.resolve(record.id, decision.outcome))) return
-        yield* reached("afterResolve")
-        yield* channels.freed
-        yield* Effect.flatMap(settlements.byIds([record.id]), outcomes.complete)
-        return
-      }
+      case "End":
+        return yield* end(record, decision.outcome)
       case "Resend": {
         const newest = record.attempts.at(-1)
         return newest === undefined ? undefined : yield* submitAttempt(record.id, newest)
@@ -94,8 +99,7 @@ export const startFollower = Effect.fnUntraced(function*(options: FollowerOption
         if (sequence === undefined || seen._tag !== "Absent") return
         const again = { ...seen, channel: { sequence, ledger: latestLedger } }
         const decided = decide(record, again, { inclusionStroopsMax: 0n })
-        if (decided._tag === "End") yield* settlements.resolve(record.id, decided.outcome)
-        return
+        return decided._tag === "End" ? yield* end(record, decided.outcome) : undefined
       }
       case "Wait":
         return

@@ -1,0 +1,67 @@
+// Where channels are lent. A lease is a row's fence raised and a deadline set; whoever leases it later raises the fence again, and
+// an older holder's record then finds nothing to hold. A lease becomes a hold in the transaction that records a settlement and
+// ends with its outcome.
+import { Context, Duration, Effect, Layer, Option } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Limits } from "../config/Limits.ts"
+import { Network } from "../config/Network.ts"
+import { Signer } from "../signer/Signer.ts"
+
+export interface ChannelLease {
+  readonly address: string
+  readonly fence: bigint
+  /** The sequence number the next transaction of this channel uses. */
+  readonly sequence: bigint
+}
+
+export interface ChannelCounts {
+  /** Channels that exist and may be leased. */
+  readonly ready: number
+  /** Of these, those that nobody leases or holds. */
+  readonly free: number
+}
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+export class ChannelStore extends Context.Service<ChannelStore, {
+  /** Leases the free channel that rested longest; None when none is free at this moment. */
+  readonly take: Sql<Option.Option<ChannelLease>>
+  /** Gives a lease back that was not turned into a hold; a lost lease is left alone. */
+  readonly release: (lease: ChannelLease) => Sql<void>
+  readonly counts: Sql<ChannelCounts>
+}>()("tollkeeper/settlement/ChannelStore") {
+  static readonly layer = Layer.effect(
+    ChannelStore,
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const limits = yield* Limits
+      const network = yield* Network
+      const signer = yield* Signer
+
+      const take = Effect.gen(function*() {
+        const rows = yield* sql<{ address: string; fence: bigint; sequence: bigint }>`update kernel_channels
+          set fence = fence + 1, leased_until = clock_timestamp() + make_interval(secs => ${Duration.toMillis(limits.channelLease) / 1_000}::float8)
+          where address = (
+            select address from kernel_channels
+            where network = ${network.id} and sponsor = ${signer.sponsor} and state = 'ready' and sequence is not null and settlement is null
+              and (leased_until is null or leased_until < clock_timestamp())
+            order by used_at limit 1 for update skip locked)
+          returning address, fence, sequence + 1 as sequence`
+        return Option.fromUndefinedOr(rows[0])
+      })
+
+      return ChannelStore.of({
+        take,
+        release: (lease) =>
+          Effect.asVoid(sql`update kernel_channels set leased_until = null
+            where address = ${lease.address} and fence = ${lease.fence} and settlement is null`),
+        counts: Effect.map(
+          sql<{ ready: number; free: number }>`select count(*)::int as ready,
+            (count(*) filter (where settlement is null and (leased_until is null or leased_until < clock_timestamp())))::int as free
+            from kernel_channels where network = ${network.id} and sponsor = ${signer.sponsor} and state = 'ready'`,
+          ([row]) => row ?? { ready: 0, free: 0 }
+        )
+      })
+    })
+  )
+}
