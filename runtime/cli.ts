@@ -93,13 +93,17 @@ const logging = Layer.mergeAll(
   Layer.succeed(References.MinimumLogLevel, process.stderr.isTTY ? "Warn" : "Info")
 )
 
+/** What an expected error is about: the path of a setting, the id of a plugin. */
+const subjectOf = (error: object): string =>
+  ["path", "plugin"].flatMap((key) => key in error ? [`${String((error as Record<string, unknown>)[key])}: `] : []).join("")
+
 /** A refusal is one calm sentence and exit code 1; only a defect shows a trace. */
 const report = (cause: Cause.Cause<unknown>) => {
   const error = Cause.squash(cause)
   const isExpected = typeof error === "object" && error !== null && "_tag" in error && !Cause.hasDies(cause)
-  return isExpected
-    ? Console.error(`tollkeeper: ${"path" in error ? `${String(error.path)}: ` : ""}${"message" in error ? String(error.message) : String(error._tag)}`)
-    : Effect.logError("tollkeeper ended on a defect", cause)
+  if (!isExpected) return Effect.logError("tollkeeper ended on a defect", cause)
+  const sentence = "message" in error ? String(error.message) : String(error._tag)
+  return Console.error(`tollkeeper: ${subjectOf(error)}${sentence.replace(/\s*\n\s*/g, " ")}`)
 }
 
 const main: Effect.Effect<void, unknown> = Command.run(tollkeeper, { version }).pipe(

@@ -33,7 +33,8 @@ export const fraction = (options: Doc & { readonly default: number; readonly min
 /** An amount in stroops or atomic units: a whole number ≥ 0, written as YAML number or string, read as `bigint`. */
 export const amount = (options: Doc & { readonly default: number | string }): Setting<bigint> =>
   withDefault(
-    Schema.Union([Schema.Natural, Schema.String.check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/))]).pipe(
+    // The written side carries the documentation, since that is what `config schema` prints.
+    annotated(Schema.Union([Schema.Natural, Schema.String.check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/))]) as any, options as any).pipe(
       Schema.decodeTo(Schema.BigInt, {
         decode: SchemaGetter.transform((value: number | string) => BigInt(value)),
         encode: SchemaGetter.transform((value: bigint) => value.toString())
