@@ -34,7 +34,10 @@ export const fraction = (options: Doc & { readonly default: number; readonly min
 export const amount = (options: Doc & { readonly default: number | string }): Setting<bigint> =>
   withDefault(
     // The written side carries the documentation, since that is what `config schema` prints.
-    annotated<number | string, number | string>(Schema.Union([Schema.Natural, Schema.String.check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/))]), options).pipe(
+    annotated<number | string, number | string>(
+      Schema.Union([Schema.Natural, Schema.String.check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/))]),
+      options
+    ).pipe(
       Schema.decodeTo(Schema.BigInt, {
         decode: SchemaGetter.transform((value: number | string) => BigInt(value)),
         encode: SchemaGetter.transform((value: bigint) => value.toString())
