@@ -1,0 +1,261 @@
+// The tables of the settlement repository in memory: what `SqlSettlements` and its neighbours promise, without a database. Each
+// operation is one step that nobody sees half of. That it keeps the same promises as the SQL is shown by `twin.test.ts`, which
+// plays the same histories on both.
+import { Option } from "effect"
+import { isOpen, type Attempt, type Outcome, type SettlementState } from "../../kernel/settlement/Settlement.ts"
+import type { ChannelCounts, ChannelLease } from "../../kernel/settlement/ChannelStore.ts"
+import type { FindQuery, NewAttempt, NewSettlement, OpenRecord, RecordAnswer, SettlementRecord } from "../../kernel/settlement/Settlements.ts"
+
+interface Row {
+  readonly born: NewSettlement
+  readonly day: string
+  readonly recordedAt: number
+  readonly attempts: Array<Attempt>
+  state: SettlementState
+  outcome: Outcome | undefined
+  resolvedAt: number | undefined
+  deliveredAt: number | undefined
+}
+
+interface Channel {
+  readonly address: string
+  sequence: bigint
+  sequenceLedger: number
+  fence: bigint
+  leasedUntil: number | undefined
+  settlement: string | undefined
+  usedAt: number
+  usedOrder: number
+}
+
+export interface Fact {
+  readonly type: string
+  readonly subject: string
+  readonly transaction: string
+}
+
+export interface TwinLimits {
+  readonly leaseMillis: number
+  readonly pendingMax: number
+  readonly perPrincipalStroops: bigint
+  readonly inAllStroops: bigint
+}
+
+export class TwinStore {
+  readonly rows = new Map<string, Row>()
+  readonly channels = new Map<string, Channel>()
+  readonly facts: Array<Fact> = []
+  readonly budgets = new Map<string, { reserved: bigint; committed: bigint; keyed: boolean }>()
+  readonly #leases = new Map<string, { holder: string; until: number }>()
+  readonly #limits: TwinLimits
+  readonly #now: () => number
+  #order = 0
+
+  constructor(limits: TwinLimits, now: () => number) {
+    this.#limits = limits
+    this.#now = now
+  }
+
+  addChannel(address: string, sequence: bigint): void {
+    this.channels.set(address, {
+      address, sequence, sequenceLedger: 0, fence: 0n, leasedUntil: undefined, settlement: undefined, usedAt: this.#now(), usedOrder: this.#order++
+    })
+  }
+
+  // Settlements
+
+  find(query: FindQuery): ReadonlyArray<SettlementRecord> {
+    const byKey = Option.getOrUndefined(query.authorizationKey)
+    const byIdentifier = Option.getOrUndefined(query.identifier)
+    return [...this.rows.values()].filter(({ born }) =>
+      (byKey !== undefined && born.authorizationKey === byKey && born.network === query.network && born.scheme === query.scheme) ||
+      (byIdentifier !== undefined && born.principal.id === query.principal && born.payTo === query.payTo &&
+        Option.getOrUndefined(born.identifier) === byIdentifier)
+    ).map(recordOf)
+  }
+
+  record(born: NewSettlement): RecordAnswer {
+    if (this.openCount() >= this.#limits.pendingMax) return { _tag: "TooManyOpen" }
+    const day = this.#today()
+    if (!this.#fits(day, born.principal, born.budgetStroops)) return { _tag: "BudgetExceeded" }
+    const clashes = [...this.rows.values()].some((row) =>
+      row.born.id === born.id || (row.born.network === born.network && row.born.innerHash === born.innerHash) ||
+      (row.born.network === born.network && row.born.scheme === born.scheme && row.born.authorizationKey === born.authorizationKey) ||
+      (Option.isSome(born.identifier) && row.born.principal.id === born.principal.id && row.born.payTo === born.payTo &&
+        Option.getOrUndefined(row.born.identifier) === born.identifier.value)
+    )
+    if (clashes) return { _tag: "Known" }
+    const channel = this.channels.get(born.channel.address)
+    if (channel === undefined || channel.fence !== born.channel.fence || channel.settlement !== undefined) return { _tag: "FenceLost" }
+    this.rows.set(born.id, {
+      born, day, recordedAt: this.#now(), attempts: [attemptOf(born.attempt, 1)],
+      state: "prepared", outcome: undefined, resolvedAt: undefined, deliveredAt: undefined
+    })
+    channel.settlement = born.id
+    channel.leasedUntil = undefined
+    this.#use(channel)
+    this.#budget(day, born.principal).reserved += born.budgetStroops
+    this.facts.push({ type: "settlement.recorded", subject: born.id, transaction: born.innerHash })
+    return { _tag: "Recorded" }
+  }
+
+  addAttempt(id: string, attempt: NewAttempt): boolean {
+    const row = this.rows.get(id)
+    if (row === undefined || !isOpen(row.state)) return false
+    row.attempts.push(attemptOf(attempt, row.attempts.length + 1))
+    return true
+  }
+
+  noteSent(id: string, number: number, status: NonNullable<Attempt["sentStatus"]>, ledger: number): void {
+    const row = this.rows.get(id)
+    const attempt = row?.attempts[number - 1]
+    if (row === undefined) return
+    if (attempt !== undefined) row.attempts[number - 1] = { ...attempt, sentStatus: status, sentLedger: ledger }
+    if (row.state === "prepared") row.state = "submitted"
+  }
+
+  open(limit: number): ReadonlyArray<OpenRecord> {
+    return [...this.rows.values()].filter(({ state }) => isOpen(state)).sort((a, b) => a.recordedAt - b.recordedAt).slice(0, limit).map(openOf)
+  }
+
+  resolve(id: string, outcome: Outcome): boolean {
+    const row = this.rows.get(id)
+    if (row === undefined || !isOpen(row.state)) return false
+    row.state = outcome.state
+    row.outcome = outcome
+    row.resolvedAt = this.#now()
+    const budget = this.#budget(row.day, row.born.principal)
+    budget.reserved -= row.born.budgetStroops
+    budget.committed += outcome.feeChargedStroops
+    const channel = this.channels.get(row.born.channel.address)
+    if (outcome.channel !== undefined && channel?.settlement === id) {
+      channel.settlement = undefined
+      channel.sequence = outcome.channel.sequenceUsed ? row.born.channel.sequence : row.born.channel.sequence - 1n
+      channel.sequenceLedger = Math.max(channel.sequenceLedger, outcome.channel.ledger)
+      this.#use(channel)
+    }
+    this.facts.push({ type: `settlement.${outcome.state}`, subject: id, transaction: row.born.innerHash })
+    return true
+  }
+
+  claimDelivery(id: string): boolean {
+    const row = this.rows.get(id)
+    if (row === undefined || row.state !== "settled" || row.deliveredAt !== undefined) return false
+    row.deliveredAt = this.#now()
+    return true
+  }
+
+  openCount(): number {
+    let open = 0
+    for (const { state } of this.rows.values()) if (isOpen(state)) open++
+    return open
+  }
+
+  byIds(ids: ReadonlyArray<string>): ReadonlyArray<SettlementRecord> {
+    return ids.flatMap((id) => this.rows.has(id) ? [recordOf(this.rows.get(id)!)] : [])
+  }
+
+  // Channels
+
+  take(): Option.Option<ChannelLease> {
+    const now = this.#now()
+    const [channel] = [...this.channels.values()]
+      .filter(({ leasedUntil, settlement }) => settlement === undefined && (leasedUntil === undefined || leasedUntil < now))
+      .sort((a, b) => a.usedAt - b.usedAt || a.usedOrder - b.usedOrder)
+    if (channel === undefined) return Option.none()
+    channel.fence += 1n
+    channel.leasedUntil = now + this.#limits.leaseMillis
+    return Option.some({ address: channel.address, fence: channel.fence, sequence: channel.sequence + 1n })
+  }
+
+  release(lease: ChannelLease): void {
+    const channel = this.channels.get(lease.address)
+    if (channel !== undefined && channel.fence === lease.fence && channel.settlement === undefined) channel.leasedUntil = undefined
+  }
+
+  counts(): ChannelCounts {
+    const now = this.#now()
+    const all = [...this.channels.values()]
+    return { ready: all.length, free: all.filter(({ leasedUntil, settlement }) => settlement === undefined && (leasedUntil === undefined || leasedUntil < now)).length }
+  }
+
+  // Leases and budgets
+
+  hold(name: string, holder: string, millis: number): boolean {
+    const now = this.#now()
+    const lease = this.#leases.get(name)
+    if (lease !== undefined && lease.holder !== holder && lease.until >= now) return false
+    this.#leases.set(name, { holder, until: now + millis })
+    return true
+  }
+
+  fits(principal: { readonly id: string; readonly keyed: boolean }, stroops: bigint): boolean {
+    return this.#fits(this.#today(), principal, stroops)
+  }
+
+  #fits(day: string, principal: { readonly id: string; readonly keyed: boolean }, stroops: bigint): boolean {
+    const { perPrincipalStroops, inAllStroops } = this.#limits
+    let all = 0n
+    let anonymous = 0n
+    for (const [key, { committed, keyed, reserved }] of this.budgets) {
+      if (!key.startsWith(day)) continue
+      all += reserved + committed
+      if (!keyed) anonymous += reserved + committed
+    }
+    const own = this.budgets.get(`${day} ${principal.id}`)
+    return (own?.reserved ?? 0n) + (own?.committed ?? 0n) + stroops <= perPrincipalStroops && all + stroops <= inAllStroops &&
+      (principal.keyed || anonymous + stroops <= inAllStroops / 2n)
+  }
+
+  #budget(day: string, principal: { readonly id: string; readonly keyed: boolean }) {
+    const key = `${day} ${principal.id}`
+    const budget = this.budgets.get(key) ?? { reserved: 0n, committed: 0n, keyed: principal.keyed }
+    this.budgets.set(key, budget)
+    return budget
+  }
+
+  #use(channel: Channel): void {
+    channel.usedAt = this.#now()
+    channel.usedOrder = this.#order++
+  }
+
+  #today = (): string => new Date(this.#now()).toISOString().slice(0, 10)
+}
+
+const attemptOf = (attempt: NewAttempt, number: number): Attempt => ({ ...attempt, number, sentStatus: undefined, sentLedger: undefined })
+
+const recordOf = ({ born, deliveredAt, outcome, recordedAt, resolvedAt, state }: Row): SettlementRecord => ({
+  id: born.id,
+  network: born.network,
+  scheme: born.scheme,
+  authorizationKey: born.authorizationKey,
+  authorizationExpiresLedger: born.authorizationExpiresLedger,
+  fingerprint: born.fingerprint,
+  principal: born.principal.id,
+  identifier: born.identifier,
+  payer: born.payer,
+  payTo: born.payTo,
+  asset: born.asset,
+  amount: born.amount,
+  innerHash: born.innerHash,
+  channel: born.channel.address,
+  state,
+  recordedAt: new Date(recordedAt),
+  deadlineAt: new Date(born.deadlineAt),
+  resolvedAt: Option.map(Option.fromUndefinedOr(resolvedAt), (at) => new Date(at)),
+  ledger: Option.fromUndefinedOr(outcome?.ledger),
+  moved: Option.fromUndefinedOr(outcome?.moved),
+  feeChargedStroops: Option.fromUndefinedOr(outcome?.feeChargedStroops),
+  reason: Option.fromUndefinedOr(outcome?.reason),
+  reasonMessage: Option.fromUndefinedOr(outcome?.message),
+  delivered: deliveredAt !== undefined
+})
+
+const openOf = (row: Row): OpenRecord => ({
+  ...recordOf(row),
+  channelSequence: row.born.channel.sequence,
+  recordedLedger: row.born.recordedLedger,
+  sponsor: row.born.sponsor,
+  resourceFeeStroops: row.born.resourceFeeStroops,
+  attempts: [...row.attempts]
+})

@@ -1,0 +1,110 @@
+// Time that passes only when nothing is left to do. Fibers run on a scheduler whose tasks wait in a list, and sleep on a clock
+// whose sleepers wait in order; one synchronous loop drives both. So a minute of waiting costs nothing, and the order of
+// everything is decided by the seed alone.
+import { type Clock, Effect, Scheduler } from "effect"
+
+interface Sleeper {
+  readonly at: number
+  readonly order: number
+  readonly wake: () => void
+}
+
+const before = (a: Sleeper, b: Sleeper): boolean => a.at < b.at || (a.at === b.at && a.order < b.order)
+
+export class VirtualTime {
+  now: number
+  readonly scheduler: Scheduler.Scheduler
+  readonly clock: Clock.Clock
+  #tasks: Array<() => void> = []
+  /** A binary heap, the earliest first. */
+  readonly #sleepers: Array<Sleeper> = []
+  #order = 0
+
+  constructor(startMillis: number) {
+    this.now = startMillis
+    this.scheduler = new Scheduler.MixedScheduler("async", (task) => {
+      let isWanted = true
+      this.#tasks.push(() => {
+        if (isWanted) task()
+      })
+      return () => {
+        isWanted = false
+      }
+    })
+    const millis = () => this.now
+    const nanos = () => BigInt(this.now) * 1_000_000n
+    this.clock = {
+      currentTimeMillisUnsafe: millis,
+      currentTimeMillis: Effect.sync(millis),
+      currentTimeNanosUnsafe: nanos,
+      currentTimeNanos: Effect.sync(nanos),
+      monotonicTimeNanosUnsafe: nanos,
+      monotonicTimeNanos: Effect.sync(nanos),
+      sleep: (duration: any) =>
+        Effect.callback<void>((resume) => {
+          let isWanted = true
+          this.at(this.now + Math.max(0, Math.ceil(durationMillis(duration))), () => {
+            if (isWanted) resume(Effect.void)
+          })
+          return Effect.sync(() => {
+            isWanted = false
+          })
+        })
+    } as unknown as Clock.Clock
+  }
+
+  /** Runs something at a moment, after all that was asked for earlier. */
+  at(millis: number, wake: () => void): void {
+    const heap = this.#sleepers
+    const sleeper = { at: millis, order: this.#order++, wake }
+    let index = heap.push(sleeper) - 1
+    while (index > 0) {
+      const parent = (index - 1) >> 1
+      if (!before(sleeper, heap[parent]!)) break
+      heap[index] = heap[parent]!
+      index = parent
+    }
+    heap[index] = sleeper
+  }
+
+  after(millis: number, wake: () => void): void {
+    this.at(this.now + millis, wake)
+  }
+
+  #earliest(): Sleeper | undefined {
+    const heap = this.#sleepers
+    const first = heap[0]
+    const last = heap.pop()
+    if (first === undefined || last === undefined || heap.length === 0) return first
+    let index = 0
+    while (true) {
+      let child = 2 * index + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && before(heap[child + 1]!, heap[child]!)) child++
+      if (!before(heap[child]!, last)) break
+      heap[index] = heap[child]!
+      index = child
+    }
+    heap[index] = last
+    return first
+  }
+
+  /** Runs until `isDone`, or until nothing can happen any more, or past `untilMillis`; true when it was done. */
+  run(isDone: () => boolean, untilMillis: number): boolean {
+    while (true) {
+      while (this.#tasks.length > 0) {
+        const tasks = this.#tasks
+        this.#tasks = []
+        for (const task of tasks) task()
+      }
+      if (isDone()) return true
+      const next = this.#earliest()
+      if (next === undefined || next.at > untilMillis) return false
+      this.now = Math.max(this.now, next.at)
+      next.wake()
+    }
+  }
+}
+
+const durationMillis = (duration: { readonly value: { readonly _tag: string; readonly millis?: number; readonly nanos?: bigint } }): number =>
+  duration.value._tag === "Millis" ? duration.value.millis! : duration.value._tag === "Nanos" ? Number(duration.value.nanos!) / 1e6 : 1e12

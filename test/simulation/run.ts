@@ -1,0 +1,94 @@
+// `npm run simulate -- --runs N --seed S`: runs seeds S to S+N-1 on every core, prints what they came past, and every seed that broke
+// an invariant with what it broke. Exit code 1 when one did, or when something that must be seen was seen fewer than 100 times
+// (for short trials: `--least N`). A failing seed is replayed by `--runs 1 --seed S`.
+import { availableParallelism } from "node:os"
+import process from "node:process"
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads"
+import { parseArgs } from "node:util"
+import { Coverage, wanted } from "./Coverage.ts"
+import { type Report, simulate } from "./simulate.ts"
+
+interface Batch {
+  readonly runs: number
+  readonly payments: number
+  readonly faults: number
+  readonly coverage: ReadonlyArray<readonly [string, number]>
+  readonly broken: ReadonlyArray<{ readonly seed: number; readonly violations: ReadonlyArray<string> }>
+}
+
+/** Seeds a worker runs between two reports. */
+const batchSize = 50
+
+const batchOf = (reports: ReadonlyArray<Report>): Batch => {
+  const coverage = new Coverage()
+  for (const report of reports) coverage.add(report.coverage)
+  return {
+    runs: reports.length,
+    payments: reports.reduce((sum, { payments }) => sum + payments, 0),
+    faults: reports.reduce((sum, { faults }) => sum + faults, 0),
+    coverage: [...coverage.counts],
+    broken: reports.filter(({ violations }) => violations.length > 0).map(({ seed, violations }) => ({ seed, violations }))
+  }
+}
+
+const main = async () => {
+  const { values } = parseArgs({
+    options: {
+      runs: { type: "string", default: "20000" },
+      seed: { type: "string", default: "1" },
+      least: { type: "string", default: "100" },
+      workers: { type: "string", default: String(availableParallelism()) },
+      "until-broken": { type: "boolean", default: false }
+    }
+  })
+  const [runs, first, least] = [values.runs, values.seed, values.least].map(Number) as [number, number, number]
+  const started = performance.now()
+  const coverage = new Coverage()
+  const broken: Array<Batch["broken"][number]> = []
+  let [done, payments, faults, next] = [0, 0, 0, first]
+  const take = (): ReadonlyArray<number> => {
+    if (values["until-broken"] && broken.length > 0) return []
+    const seeds = Array.from({ length: Math.min(batchSize, first + runs - next) }, (_, index) => next + index)
+    next += seeds.length
+    return seeds
+  }
+  const workers = Math.max(1, Math.min(Number(values.workers), Math.ceil(runs / batchSize)))
+  await Promise.all(Array.from({ length: workers }, () =>
+    new Promise<void>((resolve, reject) => {
+      const worker = new Worker(new URL(import.meta.url), { workerData: { isWorker: true } })
+      const give = () => {
+        const seeds = take()
+        if (seeds.length > 0) worker.postMessage(seeds)
+        else void worker.terminate().then(() => resolve())
+      }
+      worker.on("error", reject)
+      worker.on("message", (batch: Batch | "ready") => {
+        if (batch !== "ready") {
+          done += batch.runs
+          payments += batch.payments
+          faults += batch.faults
+          coverage.add(batch.coverage)
+          for (const one of batch.broken) {
+            broken.push(one)
+            if (broken.length <= 20) console.log(`seed ${one.seed} broke: ${one.violations.slice(0, 3).join("; ")}`)
+          }
+          if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${runs} runs`)
+        }
+        give()
+      })
+    })))
+  const seconds = (performance.now() - started) / 1_000
+  for (const what of wanted) console.log(`  ${what.padEnd(26)} ${String(coverage.counts.get(what) ?? 0).padStart(8)}`)
+  const missing = broken.length > 0 && values["until-broken"] ? [] : coverage.missing(least)
+  if (missing.length > 0) console.log(`seen fewer than ${least} times: ${missing.join(", ")}`)
+  console.log(
+    `${done} runs from seed ${first} in ${seconds.toFixed(1)} s: ${payments} payments, ${faults} faults, ${broken.length} runs broke an invariant`
+  )
+  process.exitCode = broken.length > 0 || missing.length > 0 ? 1 : 0
+}
+
+if (isMainThread) await main()
+else if ((workerData as { isWorker?: boolean } | null)?.isWorker === true) {
+  parentPort!.on("message", (seeds: ReadonlyArray<number>) => parentPort!.postMessage(batchOf(seeds.map(simulate))))
+  parentPort!.postMessage("ready")
+}
