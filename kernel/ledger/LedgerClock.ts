@@ -51,6 +51,8 @@ export const paceOf = (looks: ReadonlyArray<Look>): number => {
 export class LedgerClock extends Context.Service<LedgerClock, {
   /** The newest reading; fails when there is none or it is older than 30 s. */
   readonly now: Effect.Effect<LedgerTime, LedgerUnavailable>
+  /** A reading taken now, by a call of its own; for a judgement that the newest reading may be too old for. */
+  readonly fresh: Effect.Effect<LedgerTime, LedgerUnavailable>
   /** Recent inclusion fees; the network's minimum while none are known. */
   readonly fees: Effect.Effect<FeeStats>
   /** Resolves with the next new ledger. */
@@ -78,7 +80,7 @@ export class LedgerClock extends Context.Service<LedgerClock, {
         fees = yield* rpc.feeStats
       }).pipe(Effect.catch((error) => Effect.logDebug("fee stats not read", error)))
 
-      const turn = Effect.gen(function*() {
+      const look = Effect.gen(function*() {
         const latest = yield* rpc.latestLedger
         readAt = yield* Clock.currentTimeMillis
         if (newest !== undefined && latest.sequence <= newest.sequence) return
@@ -90,8 +92,8 @@ export class LedgerClock extends Context.Service<LedgerClock, {
         newestAt = readAt
         yield* newLedger.release
         yield* Effect.forEach(subscribers, (subscriber) => subscriber, { discard: true })
-        yield* readFees
       })
+      const turn = Effect.andThen(look, readFees)
 
       /** Four looks a ledger, within bounds: a new ledger is noticed within a quarter of its interval. */
       const every = Effect.sync(() =>
@@ -99,14 +101,17 @@ export class LedgerClock extends Context.Service<LedgerClock, {
       )
       yield* reconciler({ id: "ledger-clock", every, turn })
 
+      const now = Effect.gen(function*() {
+        const now = yield* Clock.currentTimeMillis
+        if (newest === undefined || readAt === undefined || now - readAt > Duration.toMillis(ageMax)) {
+          return yield* new LedgerUnavailable({ operation: "getLatestLedger", message: "no recent ledger is known" })
+        }
+        return { sequence: newest.sequence, closedAtSeconds: newest.closedAtSeconds, secondsPerLedger: paceOf(looks) }
+      })
+
       return LedgerClock.of({
-        now: Effect.gen(function*() {
-          const now = yield* Clock.currentTimeMillis
-          if (newest === undefined || readAt === undefined || now - readAt > Duration.toMillis(ageMax)) {
-            return yield* new LedgerUnavailable({ operation: "getLatestLedger", message: "no recent ledger is known" })
-          }
-          return { sequence: newest.sequence, closedAtSeconds: newest.closedAtSeconds, secondsPerLedger: paceOf(looks) }
-        }),
+        now,
+        fresh: Effect.andThen(look, now),
         fees: Effect.sync(() => fees),
         nextLedger: newLedger.await,
         subscribe: (onLedger) =>

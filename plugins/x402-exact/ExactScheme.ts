@@ -73,7 +73,9 @@ const makeScheme = Effect.gen(function*() {
       expiryToleranceLedgers: limits.expiryToleranceLedgers,
       crypto
     }
-    const fault = firstFault(subject)
+    let fault = firstFault(subject)
+    // The buyer may know newer ledgers than our last look: too far is only what is too far by a look of this moment.
+    if (fault?.[0] === "invalid_exact_ledger_signature_expiration_too_far") fault = firstFault({ ...subject, time: yield* clock.fresh })
     if (fault !== undefined) return refusal(fault[0], fault[1], payer)
     const operation = { ...call!.operation, sourceAccount: null }
     const promise = { payer: transfer.from!, payTo: terms.payTo, asset: terms.asset, amount: transfer.amount! }
