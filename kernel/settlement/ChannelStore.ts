@@ -28,6 +28,8 @@ export class ChannelStore extends Context.Service<ChannelStore, {
   readonly take: Sql<Option.Option<ChannelLease>>
   /** Gives a lease back that was not turned into a hold; a lost lease is left alone. */
   readonly release: (lease: ChannelLease) => Sql<void>
+  /** Takes an account's sequence number, as of a ledger, for a channel that has none, that nothing holds, and whose last outcome is not newer. */
+  readonly learn: (address: string, sequence: bigint, asOfLedger: number) => Sql<void>
   readonly counts: Sql<ChannelCounts>
 }>()("tollkeeper/settlement/ChannelStore") {
   static readonly layer = Layer.effect(
@@ -55,6 +57,9 @@ export class ChannelStore extends Context.Service<ChannelStore, {
         release: (lease) =>
           Effect.asVoid(sql`update kernel_channels set leased_until = null
             where address = ${lease.address} and fence = ${lease.fence} and settlement is null`),
+        learn: (address, sequence, asOfLedger) =>
+          Effect.asVoid(sql`update kernel_channels set state = 'ready', sequence = ${sequence}::int8, sequence_ledger = ${asOfLedger}
+            where address = ${address} and settlement is null and sequence is null and sequence_ledger <= ${asOfLedger}`),
         counts: Effect.map(
           sql<{ ready: number; free: number }>`select count(*)::int as ready,
             (count(*) filter (where settlement is null and (leased_until is null or leased_until < clock_timestamp())))::int as free

@@ -12,6 +12,7 @@ import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { type LedgerAccount, LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { Signer } from "../signer/Signer.ts"
 import { ChannelPool } from "./ChannelPool.ts"
+import { ChannelStore } from "./ChannelStore.ts"
 import { Leases } from "./Leases.ts"
 import { SponsorTransactions } from "./SponsorTransactions.ts"
 
@@ -38,6 +39,7 @@ export const startChannels = Effect.fnUntraced(function*() {
   const signer = yield* Signer
   const leases = yield* Leases
   const pool = yield* ChannelPool
+  const store = yield* ChannelStore
   const sponsorTransactions = yield* SponsorTransactions
   const http = yield* HttpClient.HttpClient
   let ready = false
@@ -80,8 +82,7 @@ export const startChannels = Effect.fnUntraced(function*() {
     for (const row of rows) {
       const account = accounts.get(row.address)
       if (account === undefined || row.held || row.sequence_known || asOf < Number(row.sequence_ledger)) continue
-      yield* sql`update kernel_channels set state = 'ready', sequence = ${account.sequence}::int8, sequence_ledger = ${asOf}
-        where address = ${row.address} and settlement is null and sequence is null`
+      yield* store.learn(row.address, account.sequence, asOf)
     }
   })
 

@@ -19,7 +19,7 @@ interface Row {
 
 interface Channel {
   readonly address: string
-  sequence: bigint
+  sequence: bigint | undefined
   sequenceLedger: number
   fence: bigint
   leasedUntil: number | undefined
@@ -56,7 +56,7 @@ export class TwinStore {
     this.#now = now
   }
 
-  addChannel(address: string, sequence: bigint): void {
+  addChannel(address: string, sequence: bigint | undefined): void {
     this.channels.set(address, {
       address, sequence, sequenceLedger: 0, fence: 0n, leasedUntil: undefined, settlement: undefined, usedAt: this.#now(), usedOrder: this.#order++
     })
@@ -160,12 +160,12 @@ export class TwinStore {
   take(): Option.Option<ChannelLease> {
     const now = this.#now()
     const [channel] = [...this.channels.values()]
-      .filter(({ leasedUntil, settlement }) => settlement === undefined && (leasedUntil === undefined || leasedUntil < now))
+      .filter(({ leasedUntil, sequence, settlement }) => sequence !== undefined && settlement === undefined && (leasedUntil === undefined || leasedUntil < now))
       .sort((a, b) => a.usedAt - b.usedAt || a.usedOrder - b.usedOrder)
     if (channel === undefined) return Option.none()
     channel.fence += 1n
     channel.leasedUntil = now + this.#limits.leaseMillis
-    return Option.some({ address: channel.address, fence: channel.fence, sequence: channel.sequence + 1n })
+    return Option.some({ address: channel.address, fence: channel.fence, sequence: channel.sequence! + 1n })
   }
 
   release(lease: ChannelLease): void {
@@ -173,9 +173,16 @@ export class TwinStore {
     if (channel !== undefined && channel.fence === lease.fence && channel.settlement === undefined) channel.leasedUntil = undefined
   }
 
+  learn(address: string, sequence: bigint, asOfLedger: number): void {
+    const channel = this.channels.get(address)
+    if (channel === undefined || channel.settlement !== undefined || channel.sequence !== undefined || channel.sequenceLedger > asOfLedger) return
+    channel.sequence = sequence
+    channel.sequenceLedger = asOfLedger
+  }
+
   counts(): ChannelCounts {
     const now = this.#now()
-    const all = [...this.channels.values()]
+    const all = [...this.channels.values()].filter(({ sequence }) => sequence !== undefined)
     return { ready: all.length, free: all.filter(({ leasedUntil, settlement }) => settlement === undefined && (leasedUntil === undefined || leasedUntil < now)).length }
   }
 

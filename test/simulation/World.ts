@@ -319,6 +319,7 @@ export class World {
           return lease
         }),
         release: (lease) => stored(() => store.release(lease)),
+        learn: (address, sequence, asOfLedger) => stored(() => store.learn(address, sequence, asOfLedger)),
         counts: stored(() => store.counts())
       })),
       Layer.succeed(Leases, Leases.of({
