@@ -131,10 +131,14 @@ const expiredOutcome = (settlement: OpenSettlement, seen: { readonly latestLedge
   channel: { sequenceUsed: false, ledger: seen.latestLedger }
 })
 
+/** Ledgers past the bound for which other nodes may still tell what landed, about an hour; then it is an operator's to find out. */
+const unresolvedAfterLedgers = 720
+
 /** The node no longer remembers the ledgers in question; the channel's sequence tells whether anything of ours landed. */
 const beyondRetention = (settlement: OpenSettlement, seen: Extract<Observation, { _tag: "Absent" }>): Decision => {
   if (seen.channel === undefined || seen.channel.ledger < settlement.authorizationExpiresLedger) return { _tag: "AskChannel" }
   if (seen.channel.sequence < settlement.channelSequence) return { _tag: "End", outcome: expiredOutcome(settlement, seen) }
+  if (seen.latestLedger < settlement.authorizationExpiresLedger + unresolvedAfterLedgers) return { _tag: "Wait" }
   return {
     _tag: "End",
     outcome: {

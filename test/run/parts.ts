@@ -76,9 +76,13 @@ const conformanceOnDeno = (deno: string): Part => ({
 
 const replay: Part = { name: "replay", command: node, args: ["test/replay/replay.ts"], figures: "status", minutesMax: 15 }
 
+const simulation: Part = { name: "simulation, 20,000 seeds", command: node, args: ["test/simulation/run.ts"], figures: "status", minutesMax: 20 }
+
+const mutation: Part = { name: "mutation: settlement", command: node, args: ["test/mutation/run.ts", "settlement"], figures: "status", minutesMax: 20 }
+
 /** The parts of a plan; `deno` is the program to use as Deno. */
 export const partsOf = (plan: PlanName, deno: string): ReadonlyArray<Part> => {
   if (plan === "ok") return [types, lint, effects, fast]
   if (plan === "daily") return [types, lint, effects, onNode, onDeno(deno)]
-  return [slow, conformance, conformanceOnDeno(deno), replay]
+  return [slow, conformance, conformanceOnDeno(deno), replay, simulation, mutation]
 }

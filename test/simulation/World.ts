@@ -88,6 +88,12 @@ const numberOf = (transaction: Transaction): string | undefined => {
   return last?.type === 5 ? String(last.u64) : undefined
 }
 
+/** When a request first looked at the store; a twin of a settlement is who looked before it was recorded. */
+export interface FirstLook {
+  at: number | undefined
+}
+export const Looking = Context.Reference<FirstLook>("test/simulation/Looking", { defaultValue: () => ({ at: undefined }) })
+
 export class Replica {
   readonly name: string
   isAlive = true
@@ -104,7 +110,7 @@ export class World {
   readonly ledger: SimulatedLedger
   readonly store: TwinStore
   readonly coverage = new Coverage()
-  readonly nodes: ReadonlyArray<Node>
+  nodes: ReadonlyArray<Node>
   faults: Faults = quiet
   faultsSeen = 0
   /** Called when a replica dies; set by who runs it. */
@@ -122,7 +128,9 @@ export class World {
     if (start < midnight) this.coverage.count("two days")
     this.time = new VirtualTime(start)
     this.ledger = new SimulatedLedger(this.random, start)
-    this.nodes = [0, 1, 2].map(() => ({ lag: chance(0.4) ? int(1, 4) : 0, retention: chance(0.15) ? int(20, 40) : 1_000 }))
+    this.nodes = [0, 1, 2].map(() => ({ lag: chance(0.4) ? int(1, 4) : 0, retention: chance(0.3) ? int(2, 10) : 1_000 }))
+    // One node at least remembers: what none of them can tell is for an operator.
+    this.nodes = [{ lag: 0, retention: 1_000 }, ...this.nodes.slice(1)]
     const isTight = chance(0.2)
     this.store = new TwinStore({
       leaseMillis: 5_000,
@@ -144,13 +152,17 @@ export class World {
 
   crash(replica: Replica, what: Wanted): Effect.Effect<never> {
     return Effect.suspend(() => {
-      if (replica.isAlive) {
-        this.fault(what)
-        replica.isAlive = false
-        this.onCrash(replica)
-      }
+      this.kill(replica, what)
       return Effect.never
     })
+  }
+
+  /** From now on nothing the replica does has an effect, and nobody hears from it. */
+  kill(replica: Replica, what: Wanted): void {
+    if (!replica.isAlive) return
+    this.fault(what)
+    replica.isAlive = false
+    this.onCrash(replica)
   }
 
   /** One call through a port: it takes time, it may fail before or after it had its effect, and the process may die on either side. */
@@ -193,6 +205,7 @@ export class World {
 
   #latest(node: Node): number {
     if (node.lag > 0) this.coverage.count("node behind")
+    if (node.retention < 1_000) this.coverage.count("node forgets")
     return this.ledger.sequence - node.lag
   }
 
@@ -294,7 +307,10 @@ export class World {
     let held: string | undefined
     return Layer.mergeAll(
       Layer.succeed(Settlements, Settlements.of({
-        find: (query) => stored(() => store.find(query)),
+        find: (query) => Effect.flatMap(Looking, (look) => stored(() => {
+          look.at ??= this.time.now
+          return store.find(query)
+        })),
         record: (settlement) => stored(() => {
           const answer = store.record(settlement)
           if (answer._tag === "FenceLost") this.coverage.count("fence lost")

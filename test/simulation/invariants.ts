@@ -8,8 +8,8 @@ import type { World } from "./World.ts"
 
 export interface Told {
   readonly payment: Payment
-  readonly startedAt: number
-  readonly endedAt: number
+  /** When it first looked at the store; absent when it never did. */
+  readonly lookedAt: number | undefined
   readonly answer: SettleAnswer
 }
 
@@ -111,8 +111,8 @@ const contradictions = (world: World, told: ReadonlyArray<Told>, moved: Readonly
   for (const [key, all] of successes) {
     const isIdentified = all[0]!.payment.identifier._tag === "Some"
     if (!isIdentified && all.length > 1) found.push(`${key} released ${all.length} resources`)
-    // Who asked before the settlement was born is a twin of whoever recorded it; one of them gets the success.
-    const twins = all.filter(({ startedAt }) => startedAt <= rows.get(key)!.recordedAt)
+    // Who looked before the settlement was born is a twin of whoever recorded it; one of them gets the success.
+    const twins = all.filter(({ lookedAt }) => lookedAt !== undefined && lookedAt <= rows.get(key)!.recordedAt)
     if (twins.length > 1) found.push(`${key} was given to ${twins.length} callers at once`)
   }
   return found

@@ -13,7 +13,7 @@ import { Supervisor } from "../../kernel/Supervisor.ts"
 import type { Wanted } from "./Coverage.ts"
 import { type Told, violations } from "./invariants.ts"
 import { authorizationOf, makeSimulatedScheme, paymentOf } from "./simulatedScheme.ts"
-import { quiet, Replica, World } from "./World.ts"
+import { type FirstLook, Looking, quiet, Replica, World } from "./World.ts"
 
 export interface Report {
   readonly seed: number
@@ -116,8 +116,8 @@ export const simulate = (seed: number): Report => {
     }
     if (entry?.facilitator === undefined) return again(int(500, 3_000))
     const { facilitator, replica } = entry
-    const startedAt = time.now
-    const fiber = fork(replica, facilitator.settle(payment))
+    const look: FirstLook = { at: undefined }
+    const fiber = fork(replica, Effect.provideService(facilitator.settle(payment), Looking, look))
     asking.set(fiber, replica)
     const hangsUp = !isCalm && chance(0.08)
     if (hangsUp) {
@@ -132,7 +132,7 @@ export const simulate = (seed: number): Report => {
       if (exit._tag === "Failure" || !replica.isAlive) return again(int(500, 6_000))
       const answer = exit.value
       const isRepeated = answer._tag === "Settled" && told.some((one) => one.payment === payment && one.answer._tag === "Settled")
-      told.push({ payment, startedAt, endedAt: time.now, answer })
+      told.push({ payment, lookedAt: look.at, answer })
       const kind = isRepeated ? "answer stored success" : kindOf(answer)
       if (kind !== undefined) coverage.count(kind)
       const hopeful = kind === "answer pending" || kind === "answer busy" || (kind === "answer success" && chance(0.3))
@@ -182,6 +182,14 @@ export const simulate = (seed: number): Report => {
       if (entry === undefined) return
       coverage.count("clock jump")
       entry.replica.skewMillis += int(-60_000, 60_000)
+    })
+  }
+  // Fair weather has its accidents too.
+  for (let deaths = weather < 0.2 ? faultsMin : 0; deaths > 0; deaths--) {
+    time.after(int(5_000, stormMillis - 5_000), () => {
+      const entry = pick(running)
+      if (entry !== undefined) world.kill(entry.replica, "crash at a port")
+      else world.fault("crash at a port")
     })
   }
   time.at(end, () => {

@@ -1,0 +1,16 @@
+// A sample of the simulation's seeds in the daily suite, and that a seed says everything about its run.
+import { expect, it } from "vitest"
+import { faultsMin, paymentsMin, simulate } from "./simulate.ts"
+
+it("keeps every invariant in the first 60 seeds [S89, S91, S94, S96, S340, S341]", () => {
+  for (let seed = 1; seed <= 60; seed++) {
+    const report = simulate(seed)
+    expect([seed, report.violations]).toEqual([seed, []])
+    expect(report.payments).toBeGreaterThanOrEqual(paymentsMin)
+    expect(report.faults).toBeGreaterThanOrEqual(faultsMin)
+  }
+})
+
+it("replays a seed exactly", () => {
+  expect([...simulate(7).coverage]).toEqual([...simulate(7).coverage])
+})
