@@ -7,6 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
+import { stripVTControlCharacters } from "node:util"
 
 export interface Mutation {
   readonly name: string
@@ -57,7 +58,7 @@ const runNode = (copy: string, args: ReadonlyArray<string>, environment: Readonl
 
 /** The line that says what broke. */
 const reasonOf = (tail: string): string => {
-  const lines = tail.split("\n").map((line) => line.replace(/\u001b\[[0-9;]*m/g, "").trim())
+  const lines = stripVTControlCharacters(tail).split("\n").map((line) => line.trim())
   return (lines.find((line) => /broke: |AssertionError|^→|SQL .*twin|Error: /.test(line)) ?? "").slice(0, 160)
 }
 

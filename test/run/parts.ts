@@ -56,7 +56,7 @@ const slow: Part = {
   args: [...vitest, "--passWithNoTests"],
   env: { ...both, TOLLKEEPER_TEST_SLOW: "only" },
   figures: "vitest",
-  minutesMax: 40
+  minutesMax: 25
 }
 
 const conformance: Part = {
@@ -64,7 +64,7 @@ const conformance: Part = {
   command: node,
   args: ["test/conformance/run.ts"],
   figures: "last-line",
-  minutesMax: 15
+  minutesMax: 8
 }
 
 const conformanceOnDeno = (deno: string): Part => ({
@@ -74,11 +74,11 @@ const conformanceOnDeno = (deno: string): Part => ({
   args: ["run", "-A", ...conformance.args]
 })
 
-const replay: Part = { name: "replay", command: node, args: ["test/replay/replay.ts"], figures: "status", minutesMax: 15 }
+const replay: Part = { name: "replay", command: node, args: ["test/replay/replay.ts"], figures: "status", minutesMax: 5 }
 
-const simulation: Part = { name: "simulation, 20,000 seeds", command: node, args: ["test/simulation/run.ts"], figures: "status", minutesMax: 20 }
+const simulation: Part = { name: "simulation, 20,000 seeds", command: node, args: ["test/simulation/run.ts"], figures: "status", minutesMax: 12 }
 
-const mutation: Part = { name: "mutation: settlement", command: node, args: ["test/mutation/run.ts", "settlement"], figures: "status", minutesMax: 20 }
+const mutation: Part = { name: "mutation: settlement", command: node, args: ["test/mutation/run.ts", "settlement"], figures: "status", minutesMax: 12 }
 
 /** The parts of a plan; `deno` is the program to use as Deno. */
 export const partsOf = (plan: PlanName, deno: string): ReadonlyArray<Part> => {
