@@ -1,0 +1,166 @@
+// What the catalog gives to other plugins: documents to index, a word in the journal for each change, the conditions of
+// discovery as SQL, signed cursors, public bodies in a wanted order, and the place where a branch of search is registered. The
+// catalog itself ranks nothing; `/discovery/search` is its route, and whoever registers a branch answers it.
+import { Context, type Effect, type Option, type Scope } from "effect"
+import type { SqlError, Statement } from "effect/sql"
+import { contract } from "../../kernel/Contract.ts"
+import type { NeutralNetwork } from "../../kernel/Dialect.ts"
+
+export type ResourceType = "http" | "mcp"
+export type ResourceState = "active" | "stale" | "quarantined" | "removed"
+
+/**
+ * Published in the transaction of every change: a first listing, a new version, a move of state or owner, `subject` being the
+ * resource's id. Consume with `Facts.consume`, then read `Catalog.documents`: the fact says that, not what.
+ */
+export const changedFact = "catalog.changed"
+
+/** One way to pay for a resource. */
+export interface PaymentOption {
+  readonly scheme: string
+  readonly network: NeutralNetwork
+  readonly asset: string
+  /** Atomic units of `asset`. */
+  readonly amount: bigint
+  readonly payTo: string
+}
+
+/** One method of an HTTP resource, or the one tool of an MCP resource. Everything in it is inert text of a stranger. */
+export interface Operation {
+  /** HTTP method; empty for MCP. */
+  readonly method: string
+  /** What the seller declared: `input` and perhaps `output`. */
+  readonly info: Readonly<Record<string, unknown>>
+  /** JSON Schema of `info`, when one was declared. */
+  readonly schema: Readonly<Record<string, unknown>> | undefined
+}
+
+/** A resource as an index wants it. */
+export interface ResourceDocument {
+  readonly id: bigint
+  readonly type: ResourceType
+  readonly resource: string
+  /** Empty for HTTP. */
+  readonly toolName: string
+  readonly origin: Option.Option<string>
+  readonly description: string
+  readonly serviceName: string
+  readonly tags: ReadonlyArray<string>
+  readonly operations: ReadonlyArray<Operation>
+  readonly options: ReadonlyArray<PaymentOption>
+  readonly state: ResourceState
+  readonly version: number
+  readonly versionHash: string
+  readonly firstSeenAt: Date
+  readonly updatedAt: Date
+  readonly lastSeenAt: Date
+  /** Settled payments and their distinct payers; verified ones do not count. */
+  readonly settled: bigint
+  readonly payers: bigint
+}
+
+/** The structured filters of discovery, decoded: networks and extension names neutral (S107, S118). */
+export interface Filters {
+  readonly type?: ResourceType
+  readonly network?: NeutralNetwork
+  readonly scheme?: string
+  readonly payTo?: string
+  readonly asset?: string
+  /** Neutral name of an extension. */
+  readonly extension?: string
+  /** Atomic units of `asset`; never without it. */
+  readonly maxPrice?: bigint
+}
+
+/** What a cursor holds. It is signed, not secret. */
+export interface CursorPayload {
+  /** Highest resource id of the snapshot. */
+  readonly snapshot: bigint
+  /** Where the next page begins; the meaning is the caller's. */
+  readonly position: string
+  /** Of the filters and of everything else that must not change between pages. */
+  readonly fingerprint: string
+}
+
+export class Catalog extends Context.Service<Catalog, {
+  /** Documents by id, in the order of the ids; an unknown id is left out. At most 1 000 at a time. */
+  readonly documents: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyArray<ResourceDocument>, SqlError.SqlError>
+  /** The next documents after an id, by growing id, whatever their state: for building an index from nothing. */
+  readonly scan: (options: { readonly after: bigint; readonly limit: number }) => Effect.Effect<ReadonlyArray<ResourceDocument>, SqlError.SqlError>
+  /**
+   * A SQL condition on the resource whose id is the SQL expression `id` (default `r.id`, for `catalog_resources r`): it is
+   * visible to discovery by the settings, at most `snapshot`, and passes the filters.
+   */
+  readonly condition: (filters: Filters, options?: { readonly id?: string; readonly snapshot?: bigint }) => Statement.Fragment
+  /** Public bodies, each a JSON text, in the order of the ids; what is no longer visible is left out. */
+  readonly bodies: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyArray<{ readonly id: bigint; readonly json: string }>, SqlError.SqlError>
+  /** The highest resource id at this moment. */
+  readonly snapshot: Effect.Effect<bigint, SqlError.SqlError>
+  /** Seals a cursor; it opens for 15 minutes. */
+  readonly seal: (payload: CursorPayload) => Effect.Effect<string>
+  /** The payload of a cursor that is ours, not expired and made for this fingerprint; None otherwise. */
+  readonly open: (cursor: string, fingerprint: string) => Effect.Effect<Option.Option<CursorPayload>>
+}>()("tollkeeper/catalog/Catalog") {}
+
+export type SearchMode = "lexical" | "semantic" | "hybrid"
+
+/** A search as the route hands it on: everything is checked. */
+export interface SearchRequest {
+  /** 1 to 512 characters. */
+  readonly query: string
+  readonly filters: Filters
+  readonly snapshot: bigint
+  /** Hits wanted at most. */
+  readonly limit: number
+}
+
+export interface Hit {
+  readonly id: bigint
+  /** Higher is better; comparable within one answer only. */
+  readonly score: number
+}
+
+/** A branch could not answer. The answer is partial then, never an error. */
+export interface BranchFailed {
+  readonly _tag: "BranchFailed"
+  /** For the log. */
+  readonly message: string
+}
+
+export interface SearchBranch {
+  readonly mode: "lexical" | "semantic"
+  /** Of this branch when ranks are fused; at least 0. */
+  readonly weight: number
+  /** Candidates asked of this branch for a fused answer. */
+  readonly candidates: number
+  /** After this long the answer goes out without it, marked partial. Milliseconds. */
+  readonly timeoutMillis: number
+  /** Ranked hits, best first, already filtered by `Catalog.condition`. */
+  readonly search: (request: SearchRequest) => Effect.Effect<ReadonlyArray<Hit>, BranchFailed>
+}
+
+/** What was shown to whom, for attribution. */
+export interface Impression {
+  readonly query: string
+  readonly mode: SearchMode
+  /** Ids in the order shown; `offset` is the position of the first, from 0. */
+  readonly ids: ReadonlyArray<bigint>
+  readonly offset: number
+  readonly milliseconds: number
+  /** Branches that were asked and did not answer. */
+  readonly missing: ReadonlyArray<SearchMode>
+  /** Names the caller without telling who it is. */
+  readonly session: string
+}
+
+export class Search extends Context.Service<Search, {
+  /** Adds a branch for as long as the Scope lives; a second one of the same mode is a defect. */
+  readonly register: (branch: SearchBranch) => Effect.Effect<void, never, Scope.Scope>
+  /** Called after each answered search, beside the answer; it cannot fail or delay it. */
+  readonly observe: (observer: (impression: Impression) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
+  /** Branches that are registered now. */
+  readonly branches: () => ReadonlyArray<SearchBranch>
+}>()("tollkeeper/catalog/Search") {}
+
+/** A plugin that indexes or ranks needs this. */
+export const catalogContract = contract<"catalog", Catalog | Search>("catalog", Catalog as any, Search as any)
