@@ -1,6 +1,7 @@
 // The self-signed certificate of the HTTPS listener: for this machine and for the test network's Horizon, whose name official
 // clients have built in. Made once, kept in the state folder for ten years; clients trust it by its file
-// (`NODE_EXTRA_CA_CERTS`). The library is loaded only when there is something to make.
+// (`NODE_EXTRA_CA_CERTS`). The library is loaded only when there is something to make. A file appears whole or not at all, the
+// certificate last: who sees it may use it, and a start that is cut short leaves nothing broken behind.
 import { Clock, Effect, FileSystem, Path } from "effect"
 
 export interface Certificate {
@@ -47,8 +48,10 @@ export const certificate = Effect.fn("certificate")(function*(folder: string) {
   if (!known) {
     yield* files.makeDirectory(folder, { recursive: true })
     const made = yield* generate()
-    yield* files.writeFileString(keyFile, made.private, { mode: 0o600 })
-    yield* files.writeFileString(certFile, made.cert)
+    const put = (file: string, content: string, mode: number) =>
+      Effect.andThen(files.writeFileString(`${file}.new`, content, { mode }), files.rename(`${file}.new`, file))
+    yield* put(keyFile, made.private, 0o600)
+    yield* put(certFile, made.cert, 0o644)
   }
   const result: Certificate = { key: yield* files.readFileString(keyFile), cert: yield* files.readFileString(certFile), file: certFile }
   return result
