@@ -9,6 +9,7 @@ import { type Applying, chargeFee, prepare, refund, run } from "../../plugins/le
 import type { LedgerContext } from "../../plugins/ledger-local/transaction/Context.ts"
 import { type Frame, frameOf } from "../../plugins/ledger-local/transaction/Frame.ts"
 import { rulesOf } from "../../plugins/ledger-local/transaction/operations/operationRules.ts"
+import { TxCode } from "../../plugins/ledger-local/transaction/Wire.ts"
 import { type EntryChange, LedgerState } from "./LedgerState.ts"
 import { ParallelTtl } from "./ParallelTtl.ts"
 import type { Report, Verdict } from "./Report.ts"
@@ -20,8 +21,8 @@ export interface ReplayOptions {
   readonly contracts: ContractRuntime
 }
 
-/** The oldest protocol whose rules the engine follows. */
-const PROTOCOL_MIN = 26
+/** Protocols whose rules the engine follows; 24 and 25 have no streams that would prove it. */
+const isFollowed = (protocolVersion: number): boolean => protocolVersion === 23 || protocolVersion >= 26
 
 /** Real or own changes by key: the entry's XDR, or null when removed. */
 const byKey = (changes: ReadonlyArray<EntryChange>): Map<string, string | null> => {
@@ -93,10 +94,11 @@ const stoppedByMetering = (item: Item): boolean => {
 
 const whyUnsupported = (item: Item, protocolVersion: number): string | undefined => {
   if (item.placed === undefined || item.placed.envelope.type === 0) return "a version 0 envelope"
-  if (protocolVersion < PROTOCOL_MIN) return `protocol ${protocolVersion}`
+  if (!isFollowed(protocolVersion)) return `protocol ${protocolVersion}`
   if (item.frame === undefined) return "an envelope that has no frame"
   const missing = item.frame.tx.operations.find(({ body }) => rulesOf(body) === undefined)
   if (missing !== undefined) return `operation type ${missing.body.type}`
+  if (item.processing.result.result.result.code === TxCode.internalError) return "an internal error that the test provoked in the node"
   return operationChanges(item).some(touchesExchange) ? "offers, pools or claimable balances touched by another operation" : undefined
 }
 

@@ -13,6 +13,8 @@ const RESULT_BYTES = 300n
 const TTL_ENTRY_BYTES = 48n
 const RENT_1KB_FLOOR_STROOPS = 1_000n
 const CODE_RENT_DISCOUNT = 3n
+/** Before this protocol the discounted rent of code is rounded down. */
+const CODE_RENT_ROUNDS_UP_SINCE = 26
 
 const ceilDivide = (a: bigint, b: bigint): bigint => (a >= 0n ? (a + b - 1n) / b : a / b)
 
@@ -76,6 +78,8 @@ export interface RentChange {
 export const rentFeeStroops = (settings: NetworkSettings, changes: ReadonlyArray<RentChange>, ledgerSeq: number): bigint => {
   const { fees } = settings
   const rate = rent1KbStroops(fees)
+  const discounted = (rent: bigint): bigint =>
+    settings.protocolVersion < CODE_RENT_ROUNDS_UP_SINCE ? rent / CODE_RENT_DISCOUNT : ceilDivide(rent, CODE_RENT_DISCOUNT)
   let fee = 0n
   let extended = 0n
   for (const change of changes) {
@@ -89,7 +93,7 @@ export const rentFeeStroops = (settings: NetworkSettings, changes: ReadonlyArray
     if (!isNew && change.newSizeBytes > change.oldSizeBytes && change.oldLiveUntil >= ledgerSeq) {
       rent += rentOf(change.newSizeBytes - change.oldSizeBytes, change.oldLiveUntil - ledgerSeq + 1)
     }
-    fee += change.isCode ? ceilDivide(rent, CODE_RENT_DISCOUNT) : rent
+    fee += change.isCode ? discounted(rent) : rent
     if (change.oldLiveUntil < change.newLiveUntil) extended++
   }
   return fee + fees.writeEntryStroops * extended + per(TTL_ENTRY_BYTES * extended, fees.write1KbStroops, KB)

@@ -23,6 +23,8 @@ import {
 export interface Applying {
   readonly frame: Frame
   readonly feeStroops: bigint
+  /** What the inner transaction of a fee bump would have been charged by itself. */
+  readonly innerFeeStroops: bigint
   readonly feeChanges: ReadonlyArray<LedgerEntryChange>
   readonly refundable: RefundableFee | undefined
   readonly nonRefundableStroops: bigint
@@ -44,6 +46,9 @@ export interface Applied {
   readonly succeeded: boolean
 }
 
+/** Since this protocol the result of a fee bump's inner transaction says that it was charged nothing. */
+const INNER_FEE_ZERO_SINCE = 25
+
 /** The price per operation at which a ledger's transactions are included; undefined means the whole bid. */
 export type InclusionBaseFee = bigint | undefined
 
@@ -62,6 +67,7 @@ export const chargeFee = (frame: Frame, ledger: LedgerContext, store: Store, bas
   return {
     frame,
     feeStroops,
+    innerFeeStroops: frame.resourceFeeStroops + min(frame.innerInclusionFeeStroops, (baseFee ?? ledger.settings.baseFeeStroops) * BigInt(frame.tx.operations.length)),
     feeChanges,
     refundable: frame.isSoroban ? new RefundableFee(frame.resourceFeeStroops - nonRefundableStroops) : undefined,
     nonRefundableStroops,
@@ -214,7 +220,8 @@ export const refund = (applying: Applying, ledger: LedgerContext, store: Store):
       diagnosticEvents: [...applying.diagnostics, ...applying.outcome.diagnostics]
     }
   }
-  const result = resultOf(frame, applying.feeStroops - refunded, applying.code, applying.results)
+  const innerFee = ledger.settings.protocolVersion < INNER_FEE_ZERO_SINCE ? applying.innerFeeStroops - refunded : 0n
+  const result = resultOf(frame, applying.feeStroops - refunded, applying.code, applying.results, innerFee)
   return { result, meta, feeChanges: applying.feeChanges, refundChanges, succeeded: isSuccess }
 }
 

@@ -228,13 +228,14 @@ export const resultOf = (
   frame: Frame,
   feeCharged: bigint,
   code: TxErrorCode | typeof TxCode.success | typeof TxCode.failed,
-  results: ReadonlyArray<OperationResult>
+  results: ReadonlyArray<OperationResult>,
+  innerFeeCharged = 0n
 ): TransactionResult => {
   const own = code === TxCode.success || code === TxCode.failed ? { code, results } : { code }
   const result = frame.isFeeBump
     ? {
       code: code === TxCode.success ? TxCode.feeBumpInnerSuccess : TxCode.feeBumpInnerFailed,
-      innerResultPair: { transactionHash: frame.innerHash, result: { feeCharged: 0n, result: own, ext: { v: 0 } } }
+      innerResultPair: { transactionHash: frame.innerHash, result: { feeCharged: innerFeeCharged, result: own, ext: { v: 0 } } }
     }
     : own
   return { feeCharged, result, ext: { v: 0 } } as TransactionResult
