@@ -70,6 +70,8 @@ interface Shape {
   /** The machine inside, for looking at. */
   readonly ledger: Ledger
   readonly passphrase: string
+  /** True when no clock closes ledgers. */
+  readonly isClosedByHand: boolean
   /** Sets what getNetwork names as the friendbot, once it is known where that listens. */
   readonly setFriendbotUrl: (url: string) => Effect.Effect<void>
 }
@@ -193,6 +195,7 @@ const make = Effect.fnUntraced(function*(options: LocalLedgerOptions, storage: S
     exists: (id) => readAccount(ledger.store, id) !== undefined,
     ledger,
     passphrase,
+    isClosedByHand: close === "manual",
     setFriendbotUrl: (url) => Effect.sync(() => {
       friendbotUrl = url
     })

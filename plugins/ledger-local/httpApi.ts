@@ -1,6 +1,6 @@
 // The embedded ledger over HTTP, as one function from a web-standard request to a response: JSON-RPC at `/` and `/rpc`, the
-// friendbot, and Horizon's ledgers. Open to every origin, as public RPC nodes are. Nothing is answered 500 for what a client
-// sends.
+// friendbot, Horizon's ledgers and, when ledgers are closed by hand, `/close`. Open to every origin, as public RPC nodes are.
+// Nothing is answered 500 for what a client sends.
 import { Effect } from "effect"
 import { horizonLedgers } from "./node/horizon.ts"
 import type { LocalLedger } from "./LocalLedger.ts"
@@ -70,6 +70,16 @@ const friendbot = Effect.fnUntraced(function*(ledger: LocalLedger["Service"], ur
   return json({ id: hash, hash, successful: true, ledger: sequence, _links: { transaction: { href: `${url.origin}/transactions/${hash}` } } })
 })
 
+/** Ledgers that one request may close. */
+const CLOSE_MAX = 1_000
+
+const close = Effect.fnUntraced(function*(ledger: LocalLedger["Service"], url: URL) {
+  const text = url.searchParams.get("ledgers") ?? "1"
+  const ledgers = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0
+  if (ledgers < 1 || ledgers > CLOSE_MAX) return problem(400, "Bad Request", `ledgers is 1 to ${CLOSE_MAX}`)
+  return json({ ledger: yield* ledger.closeMany(ledgers) })
+})
+
 /** Answers one request. */
 export const handle = Effect.fnUntraced(function*(ledger: LocalLedger["Service"], request: Request) {
   const url = new URL(request.url)
@@ -85,6 +95,9 @@ export const handle = Effect.fnUntraced(function*(ledger: LocalLedger["Service"]
       const ledgers = method === "GET" ? horizonLedgers(ledger.ledger, url) : undefined
       return ledgers === undefined ? problem(400, "Bad Request", "limit is 1 to 200, order is asc or desc") : json(ledgers)
     }
+    case "/close":
+      if (!ledger.isClosedByHand) return problem(404, "Not Found", "this ledger is closed by the clock")
+      return method === "POST" ? yield* close(ledger, url) : problem(405, "Method Not Allowed", "POST closes the next ledger")
     default:
       return problem(404, "Not Found", "there are /, /rpc, /friendbot and /ledgers")
   }

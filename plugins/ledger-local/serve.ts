@@ -1,7 +1,7 @@
 // The embedded ledger on the network and on the clock: an HTTP listener at once, an HTTPS one as soon as its certificate is
 // there (which does not hold up the start), and an actor that closes ledgers. All of it ends with the Scope. A port that is
 // taken fails the start, for HTTPS it is a warning.
-import { Effect, Path } from "effect"
+import { Deferred, Effect, Path } from "effect"
 import { Listeners } from "../../kernel/platform/Listeners.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
 import type { ConfigValues } from "./Config.ts"
@@ -13,6 +13,15 @@ export interface Serving {
   /** Where RPC, friendbot and ledgers are. */
   readonly url: string
   readonly port: number
+  /** Waits for the HTTPS listener; undefined when there is none, because none was asked for or its port cannot be opened. */
+  readonly secured: Effect.Effect<Secured | undefined>
+}
+
+/** The HTTPS listener. */
+export interface Secured {
+  readonly port: number
+  /** The certificate's file, which clients must trust. */
+  readonly certificateFile: string
 }
 
 /** The ledger's own folder within the state folder. */
@@ -28,13 +37,20 @@ export const serve = Effect.fnUntraced(function*(config: ConfigValues, folder: s
   yield* ledger.setFriendbotUrl(`${url}/friendbot`)
 
   const { httpsPort } = config
-  if (httpsPort !== undefined) {
+  const secured = yield* Deferred.make<Secured | undefined>()
+  if (httpsPort === undefined) yield* Deferred.succeed(secured, undefined)
+  else {
     const secure = Effect.gen(function*() {
       const { key, cert, file } = yield* certificate(folder)
       const opened = yield* listeners.open({ host: config.host, port: httpsPort, tls: { key, cert }, bodyBytesMax: BODY_BYTES_MAX }, answer)
       yield* Effect.logInfo(`ledger over HTTPS at ${config.host}:${opened.port}; clients trust ${file}`)
+      yield* Deferred.succeed(secured, { port: opened.port, certificateFile: file })
       return yield* Effect.never
-    }).pipe(Effect.scoped, Effect.catch((error) => Effect.logWarning(`the ledger has no HTTPS: port ${error.port} cannot be opened`)))
+    }).pipe(
+      Effect.scoped,
+      Effect.catch((error) => Effect.logWarning(`the ledger has no HTTPS: port ${error.port} cannot be opened`)),
+      Effect.ensuring(Deferred.succeed(secured, undefined))
+    )
     yield* supervisor.start({ id: "https", restart: "transient", run: secure })
   }
 
@@ -46,6 +62,6 @@ export const serve = Effect.fnUntraced(function*(config: ConfigValues, folder: s
       run: Effect.forever(Effect.delay(ledger.close, close))
     })
   }
-  const serving: Serving = { url, port }
+  const serving: Serving = { url, port, secured: Deferred.await(secured) }
   return serving
 })

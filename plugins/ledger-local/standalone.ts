@@ -10,7 +10,7 @@ import { LocalLedger } from "./LocalLedger.ts"
 import { demoNames, localAccount, USDC_CONTRACT } from "./node/accounts.ts"
 import type { Faults } from "./node/Faults.ts"
 import { parseFault } from "./node/parseFault.ts"
-import { serve, type Serving } from "./serve.ts"
+import { type Secured, serve, type Serving } from "./serve.ts"
 
 /** A fault that cannot be read. */
 export class FaultRefused extends Schema.TaggedError<FaultRefused>()("FaultRefused", {
@@ -18,13 +18,16 @@ export class FaultRefused extends Schema.TaggedError<FaultRefused>()("FaultRefus
   message: Schema.String
 }) {}
 
+/** HTTPS was asked for and cannot be had. */
+export class HttpsRefused extends Schema.TaggedError<HttpsRefused>()("HttpsRefused", { message: Schema.String }) {}
+
 export interface StandaloneOptions {
   readonly host?: string
   /** Default 8 000; 0 picks a free one. */
   readonly port?: number
   /** Absent: no HTTPS. Needs a folder for its certificate. */
   readonly httpsPort?: number
-  /** Milliseconds, default 1 000, or "manual": then only the friendbot makes ledgers. */
+  /** Milliseconds, default 1 000, or "manual": then only `POST /close` and the friendbot make ledgers. */
   readonly close?: number | "manual"
   /** In the language of `parseFault.ts`. */
   readonly faults?: ReadonlyArray<string>
@@ -41,6 +44,7 @@ export interface SeededAccount {
 
 export interface Standalone extends Serving {
   readonly passphrase: string
+  readonly https: Secured | undefined
   readonly usdcContract: string
   readonly accounts: ReadonlyArray<SeededAccount>
 }
@@ -62,18 +66,21 @@ const seed = Effect.gen(function*() {
 /** Starts a ledger that runs until the Scope closes, and tells where it is. */
 export const standalone = Effect.fnUntraced(function*(
   options: StandaloneOptions
-): Effect.fn.Return<Standalone, FaultRefused | ListenFailed, Crypto | FileSystem.FileSystem | Path.Path | Listeners | Supervisor | Scope.Scope> {
+): Effect.fn.Return<Standalone, FaultRefused | HttpsRefused | ListenFailed, Crypto | FileSystem.FileSystem | Path.Path | Listeners | Supervisor | Scope.Scope> {
   const faults: Array<Partial<Faults>> = []
   for (const text of options.faults ?? []) {
     const fault = parseFault(text)
     if (typeof fault === "string") return yield* new FaultRefused({ fault: text, message: fault })
     faults.push(fault)
   }
+  if (options.httpsPort !== undefined && options.folder === undefined) {
+    return yield* new HttpsRefused({ message: "HTTPS wants a folder for its certificate" })
+  }
   const config: ConfigValues = {
     ...configDefaults,
     host: options.host ?? configDefaults.host,
     port: options.port ?? configDefaults.port,
-    httpsPort: options.folder === undefined ? undefined : options.httpsPort,
+    httpsPort: options.httpsPort,
     close: options.close ?? configDefaults.close,
     faults
   }
@@ -82,8 +89,12 @@ export const standalone = Effect.fnUntraced(function*(
   const context = yield* Layer.build(layer)
   return yield* Effect.gen(function*() {
     const serving = yield* serve(config, options.folder ?? "")
+    const https = yield* serving.secured
+    if (https === undefined && options.httpsPort !== undefined) {
+      return yield* new HttpsRefused({ message: `port ${options.httpsPort} cannot be opened for HTTPS` })
+    }
     const ledger = yield* LocalLedger
     const accounts = options.seedAccounts === true ? yield* seed : []
-    return { ...serving, passphrase: ledger.passphrase, usdcContract: USDC_CONTRACT, accounts }
+    return { ...serving, https, passphrase: ledger.passphrase, usdcContract: USDC_CONTRACT, accounts }
   }).pipe(Effect.provideContext(context))
 })
