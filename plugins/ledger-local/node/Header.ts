@@ -11,8 +11,8 @@ export const ZERO_HASH = new Uint8Array(32)
 /** All the native stroops there are, as on the public network after 2019. */
 export const TOTAL_STROOPS = 50_001_806_812_0000000n
 
-/** What a header is made of: a ledger without its own hash and transactions. */
-export type HeaderParts = Omit<LedgerRecord, "hash" | "transactions">
+/** What a header is made of: a ledger without its own hash, transactions and evictions. */
+export type HeaderParts = Omit<LedgerRecord, "hash" | "transactions" | "evicted">
 
 export const headerOf = (settings: NetworkSettings, parts: HeaderParts): LedgerHeader => ({
   ledgerVersion: settings.protocolVersion,
@@ -39,5 +39,6 @@ export const seal = (
   crypto: EngineCrypto,
   settings: NetworkSettings,
   parts: HeaderParts,
-  transactions: LedgerRecord["transactions"]
-): LedgerRecord => ({ ...parts, transactions, hash: crypto.sha256(headerBytes(settings, parts)) })
+  transactions: LedgerRecord["transactions"],
+  evicted: LedgerRecord["evicted"] = []
+): LedgerRecord => ({ ...parts, transactions, evicted, hash: crypto.sha256(headerBytes(settings, parts)) })

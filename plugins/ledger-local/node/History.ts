@@ -1,6 +1,7 @@
 // The closed ledgers and their transactions, as far back as they are kept. A transaction is found by its own hash and, when
 // it was bumped, by the hash of the bump too. Whole ledgers are forgotten, oldest first, so the oldest ledger named is one
 // whose transactions are all still here.
+import type { KeyString } from "../engine/LedgerKeys.ts"
 
 export interface TransactionRecord {
   /** Hex of the envelope's hash. */
@@ -34,6 +35,8 @@ export interface LedgerRecord {
   readonly resultHash: Uint8Array
   readonly feePoolStroops: bigint
   readonly transactions: ReadonlyArray<TransactionRecord>
+  /** Keys of the expired temporary entries, and of their TTL entries, that left the state with this ledger. */
+  readonly evicted: ReadonlyArray<KeyString>
 }
 
 export interface Retention {

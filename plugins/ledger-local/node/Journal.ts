@@ -6,6 +6,7 @@ import { Effect, FileSystem, Path } from "effect"
 import { Store } from "../engine/Store.ts"
 import { fromLatin1, latin1, codec } from "../engine/Xdr.ts"
 import { ZERO_HASH } from "./Header.ts"
+import type { KeyString } from "../engine/LedgerKeys.ts"
 import type { ClosedLedger, Ledger, LedgerState } from "./Ledger.ts"
 import type { LedgerRecord, TransactionRecord } from "./History.ts"
 import { fromBase64, toBase64 } from "./text.ts"
@@ -32,6 +33,7 @@ interface LedgerLine {
     readonly feePool: string
     readonly transactions: ReadonlyArray<TransactionLine>
   }
+  readonly evicted?: ReadonlyArray<string>
 }
 
 interface JournalLine extends LedgerLine {
@@ -52,6 +54,9 @@ interface Snapshot {
 
 const bytes = (text: string): Uint8Array => fromBase64(text) ?? new Uint8Array(0)
 
+const keyText = (key: KeyString): string => toBase64(fromLatin1(key))
+const keyOfText = (text: string): KeyString => latin1(bytes(text))
+
 const transactionLine = (record: TransactionRecord): TransactionLine => {
   const { envelope, result, meta, feeChanges, refundChanges, closeTime: _time, ledger: _ledger, inclusionFeeStroops, ...rest } = record
   const encoded = [envelope, result, meta, feeChanges, refundChanges].map(toBase64)
@@ -69,7 +74,8 @@ const ledgerLine = (record: LedgerRecord): LedgerLine => ({
       feePool: record.feePoolStroops.toString(),
       transactions: record.transactions.map(transactionLine)
     }
-  })
+  }),
+  ...(record.evicted.length === 0 ? {} : { evicted: record.evicted.map(keyText) })
 })
 
 /** A ledger from its line; what an empty ledger does not say follows from the one before. */
@@ -84,6 +90,7 @@ const readLedger = (line: LedgerLine, before: Pick<LedgerRecord, "hash" | "feePo
     transactionSetHash: set === undefined ? ZERO_HASH : bytes(set),
     resultHash: results === undefined ? ZERO_HASH : bytes(results),
     feePoolStroops: feePool === undefined ? before.feePoolStroops : BigInt(feePool),
+    evicted: (line.evicted ?? []).map(keyOfText),
     transactions: transactions.map(({ bytes: [envelope, result, meta, feeChanges, refundChanges], fee, ...rest }) => ({
       ...rest,
       envelope: bytes(envelope),
@@ -100,7 +107,8 @@ const readLedger = (line: LedgerLine, before: Pick<LedgerRecord, "hash" | "feePo
 
 const journalLine = ({ record, changes }: ClosedLedger): JournalLine => {
   const put = changes.flatMap(({ after }) => (after === undefined ? [] : [toBase64(codec.LedgerEntry.encode(after))]))
-  const gone = changes.flatMap(({ key, after }) => (after === undefined ? [toBase64(fromLatin1(key))] : []))
+  const evicted = new Set(record.evicted)
+  const gone = changes.flatMap(({ key, after }) => (after === undefined && !evicted.has(key) ? [keyText(key)] : []))
   return { ...ledgerLine(record), ...(put.length === 0 ? {} : { put }), ...(gone.length === 0 ? {} : { gone }) }
 }
 
@@ -130,7 +138,7 @@ const replay = (snapshot: Snapshot, lines: ReadonlyArray<JournalLine>): LedgerSt
   for (const line of lines) {
     if (line.n !== ledgers.at(-1)!.sequence + 1) continue
     for (const entry of line.put ?? []) store.put(codec.LedgerEntry.decode(bytes(entry)))
-    for (const key of line.gone ?? []) store.delete(latin1(bytes(key)))
+    for (const key of [...(line.gone ?? []), ...(line.evicted ?? [])]) store.delete(keyOfText(key))
     add(line)
   }
   return { store, ledgers }

@@ -13,6 +13,7 @@ import { type Frame, frameOf } from "../transaction/Frame.ts"
 import { errorResult, readAccount, resultOf, validate } from "../transaction/validate.ts"
 import { codecs, type TransactionResult, TxCode } from "../transaction/Wire.ts"
 import { changesBytes } from "./changesBytes.ts"
+import { Expiry } from "./Expiry.ts"
 import { type Faults, noFaults } from "./Faults.ts"
 import { seal, ZERO_HASH } from "./Header.ts"
 import { History, type LedgerRecord, type Retention, type TransactionRecord } from "./History.ts"
@@ -69,12 +70,14 @@ export class Ledger {
   faults: Faults = noFaults
   readonly #past: Array<ClosedLedger> = []
   readonly #heldUntil = new Map<string, number>()
+  readonly #expiry: Expiry
 
   constructor(options: LedgerOptions, state: LedgerState) {
     this.options = options
     this.store = state.store
     this.history = new History(options.retention)
     for (const ledger of state.ledgers) this.history.add(ledger)
+    this.#expiry = new Expiry(options.crypto, state.store, this.latest.sequence)
   }
 
   get latest(): LedgerRecord {
@@ -235,6 +238,7 @@ export class Ledger {
       }
     })
     edit(store, ledger.ledgerSeq)
+    const evicted = this.#expiry.evict(store, ledger.ledgerSeq)
     const sha = this.options.crypto.sha256
     const hashAll = (parts: ReadonlyArray<Uint8Array>): Uint8Array => parts.length === 0 ? ZERO_HASH : sha(concat(parts))
     const parts = {
@@ -245,7 +249,7 @@ export class Ledger {
       resultHash: hashAll(transactions.map(({ result }) => result)),
       feePoolStroops: feePool
     }
-    const record = seal(this.options.crypto, ledger.settings, parts, transactions)
+    const record = seal(this.options.crypto, ledger.settings, parts, transactions, evicted)
     const changes = [...store.changes()].filter(({ before, after }) => before !== after)
     return { record, changes, frames, commit: () => store.commit(), isAside }
   }
@@ -255,6 +259,7 @@ export class Ledger {
     if (closed.record.sequence !== this.latest.sequence + 1) throw new Error("a ledger was published out of turn")
     closed.commit()
     this.history.add(closed.record)
+    this.#expiry.follow(closed.changes, closed.record.sequence)
     this.#past.push(closed)
     if (this.#past.length > PAST_LEDGERS) this.#past.shift()
     if (closed.isAside) return

@@ -1,6 +1,7 @@
 // A closed ledger in the form in which a node streams it: header, transaction set, results and meta. Built when asked for,
 // from what the history keeps.
 import { codec } from "../engine/Xdr.ts"
+import { keyOfString } from "../engine/LedgerKeys.ts"
 import type { NetworkSettings } from "../engine/NetworkSettings.ts"
 import { changesOf } from "../node/changesBytes.ts"
 import { headerOf } from "../node/Header.ts"
@@ -58,7 +59,7 @@ export const ledgerCloseMeta = (settings: NetworkSettings, record: LedgerRecord)
       upgradesProcessing: [],
       scpInfo: [],
       totalByteSizeOfLiveSorobanState: 0n,
-      evictedKeys: []
+      evictedKeys: record.evicted.map(keyOfString)
     }
   }
 }

@@ -1,0 +1,97 @@
+// Which temporary entries end when, so that closing a ledger can evict what expired without looking through the state. Every
+// payment leaves a nonce behind; without this a ledger under load would grow for as long as it runs. Persistent entries are
+// never evicted here: an expired one is archived where it lies, until somebody restores it.
+import { Durability, keyOfEntry, keyString, type KeyString, ttlKeyString } from "../engine/LedgerKeys.ts"
+import type { EngineCrypto } from "../engine/HostTypes.ts"
+import type { Change, Store } from "../engine/Store.ts"
+import type { LedgerEntry } from "../engine/Xdr.ts"
+
+interface Temporary {
+  readonly data: KeyString
+  /** The last ledger it lives in; undefined until its TTL entry was seen. */
+  liveUntil: number | undefined
+}
+
+const isTemporary = (entry: LedgerEntry | undefined): boolean =>
+  entry?.data.type === 6 && entry.data.contractData.durability === Durability.temporary
+
+export class Expiry {
+  /** By the key of the TTL entry. */
+  readonly #temporary = new Map<KeyString, Temporary>()
+  readonly #ending = new Map<number, Set<KeyString>>()
+  readonly #crypto: EngineCrypto
+  /** The latest ledger; what ended before it is listed under it. */
+  #latest: number
+
+  /** What is in `store`, the state after ledger `latest`. */
+  constructor(crypto: EngineCrypto, store: Store, latest: number) {
+    this.#crypto = crypto
+    this.#latest = latest
+    const changes: Array<Change> = []
+    for (const after of store.entries()) {
+      if (after.data.type === 9 || isTemporary(after)) changes.push({ key: keyString(keyOfEntry(after)), before: undefined, after })
+    }
+    this.follow(changes, latest)
+  }
+
+  /** Temporary entries known. */
+  get size(): number {
+    return this.#temporary.size
+  }
+
+  /** Takes over what the published ledger `latest` changed. */
+  follow(changes: ReadonlyArray<Change>, latest: number): void {
+    this.#latest = latest
+    for (const { key, before, after } of changes) {
+      if (!isTemporary(after ?? before)) continue
+      const ttl = ttlKeyString(this.#crypto, key)
+      if (after === undefined) this.#forget(ttl)
+      else if (!this.#temporary.has(ttl)) this.#temporary.set(ttl, { data: key, liveUntil: undefined })
+    }
+    for (const { key, after } of changes) {
+      const known = after?.data.type === 9 ? this.#temporary.get(key) : undefined
+      if (after?.data.type === 9 && known !== undefined) this.#end(key, known, after.data.ttl.liveUntilLedgerSeq)
+    }
+  }
+
+  #end(ttl: KeyString, temporary: Temporary, liveUntil: number): void {
+    this.#unlist(ttl, temporary)
+    temporary.liveUntil = Math.max(liveUntil, this.#latest)
+    const others = this.#ending.get(temporary.liveUntil)
+    if (others === undefined) this.#ending.set(temporary.liveUntil, new Set([ttl]))
+    else others.add(ttl)
+  }
+
+  #unlist(ttl: KeyString, { liveUntil }: Temporary): void {
+    if (liveUntil === undefined) return
+    const others = this.#ending.get(liveUntil)
+    others?.delete(ttl)
+    if (others?.size === 0) this.#ending.delete(liveUntil)
+  }
+
+  #forget(ttl: KeyString): void {
+    const temporary = this.#temporary.get(ttl)
+    if (temporary === undefined) return
+    this.#unlist(ttl, temporary)
+    this.#temporary.delete(ttl)
+  }
+
+  /**
+   * Deletes from `store`, the overlay of ledger `ledgerSeq`, what does not live in that ledger any more, and gives the keys of
+   * the entries and of their TTL entries. What the ledger itself brought back to life stays.
+   */
+  evict(store: Store, ledgerSeq: number): ReadonlyArray<KeyString> {
+    const evicted: Array<KeyString> = []
+    for (let ended = this.#latest; ended < ledgerSeq; ended++) {
+      for (const ttl of this.#ending.get(ended) ?? []) {
+        const entry = store.get(ttl)
+        if (entry?.data.type !== 9 || entry.data.ttl.liveUntilLedgerSeq >= ledgerSeq) continue
+        const { data } = this.#temporary.get(ttl)!
+        store.delete(data)
+        store.delete(ttl)
+        evicted.push(data, ttl)
+      }
+    }
+    return evicted
+  }
+}
