@@ -24,23 +24,23 @@ export class EnvelopeMalformed extends Data.TaggedError("EnvelopeMalformed")<{
   readonly reason: "not base64" | "too large" | "not a transaction envelope" | "not canonical"
 }> {}
 
-/** Decodes canonical base64 of exactly one envelope: no white space, no other alphabet, no trailing bytes, one encoding only. */
-export const decodeEnvelope = (text: string): Effect.Effect<Envelope, EnvelopeMalformed> =>
-  Effect.suspend(() => {
-    if (text.length > Math.ceil(envelopeBytesMax / 3) * 4) return Effect.fail(new EnvelopeMalformed({ reason: "too large" }))
-    const bytes = Result.getOrUndefined(Base64.decode(text))
-    if (bytes === undefined || bytes.length === 0 || Base64.encode(bytes) !== text) {
-      return Effect.fail(new EnvelopeMalformed({ reason: "not base64" }))
-    }
-    try {
-      const envelope = envelopeCodec.decode(bytes, { maxDepth: depthMax })
-      const again = envelopeCodec.encode(envelope)
-      return sameBytes(again, bytes) ? Effect.succeed(envelope) : Effect.fail(new EnvelopeMalformed({ reason: "not canonical" }))
-    } catch {
-      // The decoder throws on anything that is not an envelope, a stack overflow on absurd nesting included.
-      return Effect.fail(new EnvelopeMalformed({ reason: "not a transaction envelope" }))
-    }
-  })
+const malformed = (reason: EnvelopeMalformed["reason"]) => Result.fail(new EnvelopeMalformed({ reason }))
+
+/** Reads canonical base64 of exactly one envelope: no white space, no other alphabet, no trailing bytes, one encoding only. */
+export const readEnvelope = (text: string): Result.Result<Envelope, EnvelopeMalformed> => {
+  if (text.length > Math.ceil(envelopeBytesMax / 3) * 4) return malformed("too large")
+  const bytes = Result.getOrUndefined(Base64.decode(text))
+  if (bytes === undefined || bytes.length === 0 || Base64.encode(bytes) !== text) return malformed("not base64")
+  try {
+    const envelope = envelopeCodec.decode(bytes, { maxDepth: depthMax })
+    return sameBytes(envelopeCodec.encode(envelope), bytes) ? Result.succeed(envelope) : malformed("not canonical")
+  } catch {
+    // The decoder throws on anything that is not an envelope, a stack overflow on absurd nesting included.
+    return malformed("not a transaction envelope")
+  }
+}
+
+export const decodeEnvelope = (text: string): Effect.Effect<Envelope, EnvelopeMalformed> => Effect.suspend(() => Effect.fromResult(readEnvelope(text)))
 
 export const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, i) => byte === b[i])
 

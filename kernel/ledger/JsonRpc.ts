@@ -1,10 +1,12 @@
 // JSON-RPC over HTTP, bounded: one deadline a call, one limit for the answer's bytes, ids checked, errors typed. Reads move on
 // to the next configured endpoint when one fails; an endpoint that failed is asked last for a while. A submission is sent
-// to one endpoint once. Nothing of a request or an answer is logged or put into an error: both may hold signed envelopes.
+// to one endpoint once. An endpoint is asked nothing before it has said that it serves the wanted network: another network's
+// word would be a verdict about nothing. Nothing of a request or an answer is logged or put into an error: both may hold
+// signed envelopes.
 import { Clock, Data, Duration, Effect, Metric, Ref, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
-import { JsonRpcAnswer } from "./LedgerWire.ts"
+import { GetNetwork, JsonRpcAnswer } from "./LedgerWire.ts"
 
 /** How long a failed endpoint stands behind the others. */
 const penalty = Duration.seconds(10)
@@ -33,6 +35,8 @@ export interface EndpointOptions {
   readonly urls: ReadonlyArray<string>
   /** Deadline of one call. */
   readonly timeout: Duration.Duration
+  /** Of the network that an endpoint must serve to be asked anything; absent asks whoever answers. */
+  readonly passphrase?: string
 }
 
 /** Reads a body up to a limit. */
@@ -65,25 +69,36 @@ export const makeEndpoints = Effect.fnUntraced(function*(options: EndpointOption
   const client = yield* HttpClient.HttpClient
   const nextId = yield* Ref.make(0)
   const badUntil = new Map<string, number>()
+  /** Endpoints that have named the wanted network. */
+  const admitted = new Set<string>()
   const decodeEnvelope = Schema.decodeUnknownEffect(JsonRpcAnswer)
 
+  const exchange = Effect.fnUntraced(function*<A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) {
+    const id = yield* Ref.updateAndGet(nextId, (n) => n + 1)
+    yield* Metric.update(Metric.withAttributes(callsTotal, { method }), 1)
+    const request = HttpClientRequest.post(url).pipe(HttpClientRequest.bodyJsonUnsafe({ jsonrpc: "2.0", id, method, params }))
+    // The client's own span would name the endpoint's address, which may hold an operator's key.
+    const response = yield* client.execute(request).pipe(Effect.provideService(HttpClient.TracerDisabledWhen, () => true))
+    const text = yield* readBounded(response)
+    const parsed = yield* Effect.try({
+      try: () => JSON.parse(text) as unknown,
+      catch: () => new RpcError({ code: response.status, message: "the answer is not JSON" })
+    })
+    const envelope = yield* decodeEnvelope(parsed)
+    if (envelope.error) return yield* new RpcError(envelope.error)
+    if (envelope.id !== id) return yield* new RpcError({ code: 0, message: "the answer has another id" })
+    return yield* Schema.decodeUnknownEffect(answer)(envelope.result)
+  })
+
+  const admit = Effect.fnUntraced(function*(url: string) {
+    if (options.passphrase === undefined || admitted.has(url)) return
+    const { passphrase } = yield* exchange(url, "getNetwork", undefined, GetNetwork)
+    if (passphrase !== options.passphrase) return yield* new RpcError({ code: 0, message: "the endpoint serves another network" })
+    admitted.add(url)
+  })
+
   const call = <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
-    Effect.gen(function*() {
-      const id = yield* Ref.updateAndGet(nextId, (n) => n + 1)
-      yield* Metric.update(Metric.withAttributes(callsTotal, { method }), 1)
-      const request = HttpClientRequest.post(url).pipe(HttpClientRequest.bodyJsonUnsafe({ jsonrpc: "2.0", id, method, params }))
-      // The client's own span would name the endpoint's address, which may hold an operator's key.
-      const response = yield* client.execute(request).pipe(Effect.provideService(HttpClient.TracerDisabledWhen, () => true))
-      const text = yield* readBounded(response)
-      const parsed = yield* Effect.try({
-        try: () => JSON.parse(text) as unknown,
-        catch: () => new RpcError({ code: response.status, message: "the answer is not JSON" })
-      })
-      const envelope = yield* decodeEnvelope(parsed)
-      if (envelope.error) return yield* new RpcError(envelope.error)
-      if (envelope.id !== id) return yield* new RpcError({ code: 0, message: "the answer has another id" })
-      return yield* Schema.decodeUnknownEffect(answer)(envelope.result)
-    }).pipe(
+    Effect.andThen(admit(url), exchange(url, method, params, answer)).pipe(
       Effect.timeout(options.timeout),
       Effect.withSpan(`ledger.${method}`, { kind: "client", attributes: { "rpc.method": method } }),
       Effect.tapError(() =>

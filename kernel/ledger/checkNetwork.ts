@@ -1,6 +1,6 @@
 // At startup each configured endpoint is asked which network it serves. One that serves another network, or does not answer, is
 // warned about and shown in the readiness body; it is asked again until all are right. Outside pubnet the process starts all
-// the same, and settling is busy until the ledger answers (decisions 2, S73).
+// the same; an endpoint that is not right is asked nothing else, so settling is busy until one is (decisions 2, S73).
 import { Duration, Effect } from "effect"
 import { reconciler } from "../Actor.ts"
 import { Health, type HealthReport } from "../Health.ts"

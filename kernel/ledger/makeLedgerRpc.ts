@@ -107,9 +107,13 @@ const make = Effect.fnUntraced(function*(options: LedgerRpcOptions) {
     const { latestLedger } = answer
     if (answer.error) return { _tag: "Refused", latestLedger, ...readHostError(answer.error) }
     if (answer.restorePreamble) return { _tag: "RestoreWanted", latestLedger }
-    const sorobanDataXdr = answer.transactionData ? fromBase64(answer.transactionData) : undefined
-    if (sorobanDataXdr === undefined || !/^[0-9]{1,18}$/.test(answer.minResourceFee ?? "")) {
+    const data = decodeWith(xdr.SorobanTransactionData.schema, answer.transactionData)
+    if (data === undefined || !/^[0-9]{1,18}$/.test(answer.minResourceFee ?? "")) {
       return yield* contradiction("simulateTransaction", "a success without resource data")
+    }
+    // The data's own fee is what would be paid; the other figure is what ceilings and budget are held to.
+    if (data.resourceFee !== BigInt(answer.minResourceFee!)) {
+      return yield* contradiction("simulateTransaction", "two resource fees that differ")
     }
     const bytes = (texts: ReadonlyArray<string> | null | undefined) => (texts ?? []).map(fromBase64)
     const eventsXdr = bytes(answer.events)
@@ -120,8 +124,8 @@ const make = Effect.fnUntraced(function*(options: LedgerRpcOptions) {
     return {
       _tag: "Simulated",
       latestLedger,
-      resourceFeeStroops: BigInt(answer.minResourceFee!),
-      sorobanDataXdr,
+      resourceFeeStroops: data.resourceFee,
+      sorobanDataXdr: xdr.SorobanTransactionData.schema.encode(data),
       eventsXdr: eventsXdr as ReadonlyArray<Uint8Array>,
       authXdr: authXdr as ReadonlyArray<Uint8Array>
     }
@@ -212,7 +216,7 @@ export const layer = (options: LedgerRpcOptions): Layer.Layer<LedgerRpc, never, 
 
 /** Asks each endpoint for its network and says which do not serve this one (decisions 2: checked at startup). */
 export const checkEndpoints = Effect.fn("LedgerRpc.checkEndpoints")(function*(options: LedgerRpcOptions) {
-  const { at } = yield* makeEndpoints(options)
+  const { at } = yield* makeEndpoints({ urls: options.urls, timeout: options.timeout })
   return yield* Effect.forEach(options.urls, (url, index) =>
     at(url, "getNetwork", undefined, Wire.GetNetwork).pipe(
       Effect.map(({ passphrase }) => ({ endpoint: index, state: passphrase === options.passphrase ? "right" : "wrong network" } as const)),

@@ -24,7 +24,7 @@ export const observePayment = Effect.fn("payment.extensions")(function*(
   const outcomes = yield* Effect.forEach(observed, ({ extension, sentKey }) =>
     Effect.gen(function*() {
       const answer = yield* Deferred.make<ExtensionOutcome>()
-      const run = extension.observe(observation).pipe(
+      const run = Effect.suspend(() => extension.observe(observation)).pipe(
         Effect.catchCause((cause) => Effect.as(Effect.logError(`extension ${extension.key} failed`, cause), processing)),
         Effect.flatMap((outcome) => Deferred.succeed(answer, outcome))
       )

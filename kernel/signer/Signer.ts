@@ -88,7 +88,7 @@ export class Signer extends Context.Service<Signer, {
         const fault = settlementFault(transaction, channel, ourKeys)
         if (fault !== undefined) return yield* refuse(fault)
         const resourceStroops = transaction.ext.v === 1 ? transaction.ext.sorobanData.resourceFee : 0n
-        if (resourceStroops > request.resourceStroopsMax) return yield* refuse("a resource fee above its ceiling")
+        if (resourceStroops < 0n || resourceStroops > request.resourceStroopsMax) return yield* refuse("a resource fee above its ceiling")
         if (inclusionStroops > request.inclusionStroopsMax) return yield* refuse("an inclusion bid above its ceiling")
         return yield* wrap(transaction, channel, resourceStroops + inclusionStroops)
       })
@@ -100,7 +100,7 @@ export class Signer extends Context.Service<Signer, {
         if (!vault.channels.includes(channel) || sourceOf(transaction) !== channel) return yield* refuse("a no-op on an account that is no channel")
         const [operation] = transaction.operations
         const harmless = transaction.operations.length === 1 && operation?.sourceAccount == null && operation?.body.type === 11 &&
-          BigInt(operation.body.bumpSequenceOp.bumpTo) === 0n
+          BigInt(operation.body.bumpSequenceOp.bumpTo) === 0n && conditionFault(transaction) === undefined
         return harmless ? yield* wrap(transaction, channel, inclusionStroops) : yield* refuse("a no-op that does something")
       })
 
@@ -136,8 +136,8 @@ const sourceOf = (transaction: Transaction): string => muxedText(transaction.sou
 /** What is wrong with a settlement's transaction, if anything. */
 const settlementFault = (transaction: Transaction, channel: string, ourKeys: ReadonlyArray<Uint8Array>): string | undefined => {
   if (sourceOf(transaction) !== channel) return "a settlement whose source is not its channel"
-  if (transaction.memo.type !== 0) return "a settlement with a memo"
-  if (transaction.cond.type !== 2 || !transaction.cond.v2.ledgerBounds?.maxLedger) return "a settlement without a ledger bound"
+  const condition = conditionFault(transaction)
+  if (condition !== undefined) return condition
   const [operation] = transaction.operations
   if (transaction.operations.length !== 1 || operation === undefined) return "a settlement with other than one operation"
   if (operation.sourceAccount != null) return "a settlement whose operation has a source"
@@ -146,6 +146,15 @@ const settlementFault = (transaction: Transaction, channel: string, ourKeys: Rea
   if (transaction.ext.v !== 1) return "a settlement without resource data"
   const bytes = xdr.Operation.schema.encode(operation)
   return ourKeys.some((key) => contains(bytes, key)) ? "a settlement that names an account of ours" : undefined
+}
+
+/** What every transaction on a channel has: an end in ledgers, and no condition or text beside it. */
+const conditionFault = ({ cond, memo }: Transaction): string | undefined => {
+  if (memo.type !== 0) return "a channel's transaction with a memo"
+  if (cond.type !== 2 || !cond.v2.ledgerBounds?.maxLedger) return "a channel's transaction without a ledger bound"
+  const { extraSigners, minSeqAge, minSeqLedgerGap, minSeqNum } = cond.v2
+  const plain = extraSigners.length === 0 && minSeqNum == null && BigInt(minSeqAge) === 0n && minSeqLedgerGap === 0
+  return plain ? undefined : "a channel's transaction with further conditions"
 }
 
 /** Whether `bytes` hold the 32 bytes of `key` anywhere: coarse on purpose, no structure can hide it. */

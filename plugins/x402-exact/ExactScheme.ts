@@ -2,7 +2,7 @@
 // the ledger. Offline checks come first; then one enforcing simulation serves as proof, event check, fee check and source of
 // the resource data with which the transaction is rebuilt. Nothing of the client's envelope but the operation survives.
 import { xdr } from "@stellar/stellar-sdk/base"
-import { Effect, Layer, Option } from "effect"
+import { Effect, Layer, Option, Result } from "effect"
 import { Hex } from "effect/encoding"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
@@ -53,10 +53,20 @@ const makeScheme = Effect.gen(function*() {
   const networkId = networkIdOf(crypto, network.passphrase)
   const ceilings = network.feeCeilings(scheme)
 
+  /** A payment is looked up by its authorization before and after it is verified; its transaction is decoded once for all of them. */
+  const decodedPayloads = new WeakMap<Payment["payload"], ReturnType<typeof decodePayload>>()
+  const payloadOf = ({ payload }: Payment) => {
+    const known = decodedPayloads.get(payload)
+    if (known !== undefined) return known
+    const decoded = decodePayload(payload)
+    decodedPayloads.set(payload, decoded)
+    return decoded
+  }
+
   const verify = Effect.fn("x402-exact.verify")(function*(payment: Payment) {
     const terms = payment.requirements
-    const decoded = yield* Effect.result(decodePayload(payment.payload))
-    if (decoded._tag === "Failure") return refusal("invalid_exact_ledger_payload_malformed", decoded.failure.reason)
+    const decoded = payloadOf(payment)
+    if (Result.isFailure(decoded)) return refusal("invalid_exact_ledger_payload_malformed", decoded.failure.reason)
     const payload = decoded.success
     const call = callOf(payload.tx)
     const transfer = transferArgs(call?.args ?? [])
@@ -102,8 +112,7 @@ const makeScheme = Effect.gen(function*() {
     scheme,
     refusals,
     supportedExtra: () => Option.some({}),
-    authorizationKey: (payment) =>
-      Option.flatMap(Option.fromUndefinedOr(Effect.runSync(Effect.option(decodePayload(payment.payload))).pipe(Option.getOrUndefined)), authorizationKeyOf),
+    authorizationKey: (payment) => Option.flatMap(Result.getSuccess(payloadOf(payment)), authorizationKeyOf),
     verify,
     prepare: (_payment, verified) => Effect.succeed(verified.state as State),
     checkExecuted: (promise, { transfers }) =>

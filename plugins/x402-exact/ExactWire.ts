@@ -1,8 +1,8 @@
 // The payload of an `exact` payment on the wire: `{ transaction }`, base64 XDR of an unsigned envelope around one signed
 // contract call. Decoded once into what the checks look at; anything that is not exactly one known form is told apart here.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
-import { Effect } from "effect"
-import { decodeEnvelope, type Envelope, type Operation } from "../../kernel/ledger/Envelope.ts"
+import { Result } from "effect"
+import { type Envelope, type Operation, readEnvelope } from "../../kernel/ledger/Envelope.ts"
 import { addressText } from "../../kernel/ledger/TransferEvents.ts"
 
 export type AuthEntry = xdr.SorobanAuthorizationEntryWire
@@ -26,15 +26,15 @@ export const accountText = (account: xdr.MuxedAccountWire): string =>
   StrKey.encodeEd25519PublicKey((account.type === 0 ? account.ed25519 : account.med25519.ed25519) as Uint8Array)
 
 /** Decodes `payload.transaction`; the reason names the fault, never the content. */
-export const decodePayload = (payload: Readonly<Record<string, unknown>>): Effect.Effect<ExactPayload, { readonly reason: string }> =>
-  Effect.gen(function*() {
-    const { transaction } = payload
-    if (typeof transaction !== "string") return yield* Effect.fail({ reason: "payload.transaction is not a string" })
-    const envelope = yield* Effect.mapError(decodeEnvelope(transaction), ({ reason }) => ({ reason: `payload.transaction is ${reason}` }))
-    if (envelope.type !== 2) return yield* Effect.fail({ reason: "payload.transaction is not a plain v1 envelope" })
-    const { signatures, tx } = envelope.v1
-    return { transactionText: transaction, envelope, tx, source: accountText(tx.sourceAccount), signatures: signatures.length }
-  })
+export const decodePayload = ({ transaction }: Readonly<Record<string, unknown>>): Result.Result<ExactPayload, { readonly reason: string }> => {
+  if (typeof transaction !== "string") return Result.fail({ reason: "payload.transaction is not a string" })
+  const read = readEnvelope(transaction)
+  if (Result.isFailure(read)) return Result.fail({ reason: `payload.transaction is ${read.failure.reason}` })
+  const envelope = read.success
+  if (envelope.type !== 2) return Result.fail({ reason: "payload.transaction is not a plain v1 envelope" })
+  const { signatures, tx } = envelope.v1
+  return Result.succeed({ transactionText: transaction, envelope, tx, source: accountText(tx.sourceAccount), signatures: signatures.length })
+}
 
 export interface ContractCall {
   readonly operation: Operation

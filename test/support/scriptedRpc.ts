@@ -1,0 +1,71 @@
+// A foreign RPC for tests: an HTTP server whose every answer a script gives, true or not. It counts what it was asked, so that a
+// test can tell what was never sent. It stops with the Scope.
+import { Effect, type Scope } from "effect"
+import { createServer, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+
+/** What the script says to one call. */
+export type Said =
+  | { readonly result: unknown }
+  | { readonly error: { readonly code: number; readonly message: string } }
+  /** Bytes that are sent as they are, with a status of their own. */
+  | { readonly raw: string; readonly status?: number }
+  /** Never answers. */
+  | "silence"
+  /** Closes the connection without an answer. */
+  | "hangup"
+  /** A right result under another call's id. */
+  | { readonly otherId: unknown }
+  /** Goes on sending for as long as somebody reads. */
+  | "endless"
+
+export interface ScriptedRpc {
+  readonly url: string
+  /** The script, by method; may be changed at any time. A method without one is a protocol error. */
+  readonly script: Record<string, Said | ((params: any) => Said)>
+  /** Methods asked, in order. */
+  readonly asked: Array<string>
+}
+
+export const testPassphrase = "Test SDF Network ; September 2015"
+
+const endless = (response: ServerResponse) => {
+  response.writeHead(200, { "content-type": "application/json" })
+  const chunk = "[".repeat(65_536)
+  const more = () => {
+    while (!response.destroyed && response.write(chunk)) { /* until the reader is slower */ }
+  }
+  response.on("drain", more)
+  more()
+}
+
+/** A right `getNetwork` is scripted from the start. */
+export const startScriptedRpc = (script: ScriptedRpc["script"] = {}): Effect.Effect<ScriptedRpc, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    const asked: Array<string> = []
+    const full: ScriptedRpc["script"] = { getNetwork: { result: { passphrase: testPassphrase, protocolVersion: 23 } }, ...script }
+    const server = createServer((request, response) => {
+      const chunks: Array<Buffer> = []
+      request.on("data", (chunk: Buffer) => chunks.push(chunk))
+      request.on("end", () => {
+        const { id, method, params } = JSON.parse(Buffer.concat(chunks).toString()) as { id: number; method: string; params: unknown }
+        asked.push(method)
+        const scripted = full[method]
+        const said = typeof scripted === "function" ? scripted(params) : scripted ?? { error: { code: -32601, message: "method not found" } }
+        if (said === "silence") return
+        if (said === "hangup") return void response.destroy()
+        if (said === "endless") return endless(response)
+        const body = "raw" in said ? said.raw
+          : JSON.stringify({ jsonrpc: "2.0", ...("otherId" in said ? { id: id + 1_000, result: said.otherId } : { id, ...said }) })
+        response.writeHead("raw" in said ? said.status ?? 200 : 200, { "content-type": "application/json" }).end(body)
+      })
+    })
+    yield* Effect.acquireRelease(
+      Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))),
+      () => Effect.sync(() => {
+        server.closeAllConnections()
+        server.close()
+      })
+    )
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, script: full, asked }
+  })
