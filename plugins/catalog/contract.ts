@@ -5,6 +5,7 @@ import { Context, type Effect, type Option, type Scope } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import { contract } from "../../kernel/Contract.ts"
 import type { NeutralNetwork } from "../../kernel/Dialect.ts"
+import type { SearchValues } from "./search/searchSection.ts"
 
 export type ResourceType = "http" | "mcp"
 export type ResourceState = "active" | "stale" | "quarantined" | "removed"
@@ -118,6 +119,8 @@ export interface Hit {
   readonly id: bigint
   /** Higher is better; comparable within one answer only. */
   readonly score: number
+  /** 0 to 1, comparable between answers of one branch: what is below `search.minimum_relevance_score` in every branch is left out. */
+  readonly relevance: number
 }
 
 /** A branch could not answer. The answer is partial then, never an error. */
@@ -162,5 +165,8 @@ export class Search extends Context.Service<Search, {
   readonly branches: () => ReadonlyArray<SearchBranch>
 }>()("tollkeeper/catalog/Search") {}
 
+/** The values of the section `search`, which the catalog owns and the branches read. */
+export class SearchSettings extends Context.Service<SearchSettings, SearchValues>()("tollkeeper/catalog/SearchSettings") {}
+
 /** A plugin that indexes or ranks needs this. */
-export const catalogContract = contract<"catalog", Catalog | Search>("catalog", Catalog as any, Search as any)
+export const catalogContract = contract<"catalog", Catalog | Search | SearchSettings>("catalog", Catalog as any, Search as any, SearchSettings as any)

@@ -1,0 +1,64 @@
+// What of a resource is searched, by weight: A names it (service, tool, route, host), B describes it (description, names and
+// descriptions of parameters), C tags it, D exemplifies it (decisions 5). Payment terms are left out: they are filters, and as
+// text they would match every query about payments. Everything comes from strangers and is bounded in depth, count and length.
+import type { ResourceDocument } from "../catalog/contract.ts"
+import { boundedText, urlNames } from "./words.ts"
+
+export interface WeightedText {
+  readonly a: string
+  readonly b: string
+  readonly c: string
+  readonly d: string
+}
+
+const depthMax = 8
+const stringsMax = 400
+const exampleLengthMax = 120
+
+/** Keys of declarations and JSON Schema that are grammar, not names that a seller chose. */
+const grammar = new Set(
+  `$defs $id $ref $schema additionalProperties allOf anyOf body bodyType bodyFields const content default definitions enum example examples
+  format headers headerFields http info input inputSchema items json maximum maxItems maxLength mcp method minimum minItems minLength
+  oneOf output outputSchema pathParams pattern prefixItems properties query queryParams required schema structured text title toolName
+  transport type uniqueItems`.split(/\s+/)
+)
+
+interface Gathered {
+  readonly names: Array<string>
+  readonly prose: Array<string>
+  readonly examples: Array<string>
+}
+
+const gather = (value: unknown, key: string, depth: number, into: Gathered): void => {
+  if (depth > depthMax || into.names.length + into.prose.length + into.examples.length > stringsMax) return
+  if (typeof value === "string") {
+    if (key === "description" || key === "title") into.prose.push(value)
+    else if (value.length <= exampleLengthMax && !grammar.has(value) && key !== "type" && key !== "format" && key !== "pattern") into.examples.push(value)
+    return
+  }
+  if (Array.isArray(value)) {
+    for (const item of value.slice(0, 20)) gather(item, key === "required" ? "type" : key, depth + 1, into)
+    return
+  }
+  if (typeof value !== "object" || value === null) return
+  for (const [name, inner] of Object.entries(value)) {
+    if (name === "$schema" || name === "$id" || name === "$ref") continue
+    if (!grammar.has(name) && name !== "description") into.names.push(name)
+    gather(inner, name, depth + 1, into)
+  }
+}
+
+/** The searchable text of a resource. */
+export const documentText = (resource: ResourceDocument): WeightedText => {
+  const gathered: Gathered = { names: [], prose: [], examples: [] }
+  for (const { info, schema } of resource.operations) {
+    gather(info, "", 0, gathered)
+    gather(schema, "", 0, gathered)
+  }
+  return {
+    a: boundedText([resource.serviceName, resource.toolName, ...urlNames(resource.resource)], { timesMax: 2, wordsMax: 60 }),
+    b: boundedText([resource.description, ...new Set(gathered.names), ...new Set(gathered.prose)], { timesMax: 3, wordsMax: 600 }),
+    c: boundedText(resource.tags, { timesMax: 1, wordsMax: 60 }),
+    d: boundedText(new Set(gathered.examples), { timesMax: 1, wordsMax: 200 })
+  }
+}

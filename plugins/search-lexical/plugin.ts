@@ -1,0 +1,52 @@
+// Full-text search of the catalog as a plugin: an index of its own, kept in step by the catalog's facts, and a branch of search
+// registered with the catalog. Switched off, search falls back to what is on.
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { databaseContract } from "../../kernel/database/Database.ts"
+import { Facts, factsContract } from "../../kernel/Facts.ts"
+import { Health, healthContract } from "../../kernel/Health.ts"
+import { define } from "../../kernel/Plugin.ts"
+import { supervisorContract } from "../../kernel/Supervisor.ts"
+import { Catalog, catalogContract, Search, SearchSettings } from "../catalog/contract.ts"
+import { startIndexing } from "./buildIndex.ts"
+import { LexicalStore } from "./LexicalStore.ts"
+import { rankDocuments } from "./rankDocuments.ts"
+import { readQuery } from "./readQuery.ts"
+
+const registered = Layer.effectDiscard(Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const store = yield* LexicalStore
+  const catalog = yield* Catalog
+  const search = yield* Search
+  const health = yield* Health
+  const { lexical } = yield* SearchSettings
+
+  yield* startIndexing
+  yield* search.register({
+    mode: "lexical",
+    weight: lexical.weight,
+    candidates: lexical.candidate_count,
+    timeoutMillis: lexical.timeout_ms,
+    search: ({ filters, limit, query, snapshot }) =>
+      Effect.gen(function*() {
+        const state = yield* store.answering
+        const read = yield* readQuery(sql, query, state)
+        return yield* rankDocuments(sql, state, read, { condition: catalog.condition(filters, { id: "ranked.id", snapshot }), limit })
+      }).pipe(Effect.mapError((error) => ({ _tag: "BranchFailed" as const, message: error.message })))
+  })
+  yield* health.registerSearch("lexical", Effect.match(store.state, {
+    onFailure: () => ({ state: "degraded" as const, detail: "the lexical index does not answer" }),
+    onSuccess: ({ complete, scanned }) => complete ? { state: "ready" as const } : { state: "degraded" as const, detail: `the lexical index is being built, ${scanned} so far` }
+  }))
+}))
+
+export const plugin = define({
+  id: "search-lexical",
+  summary: "Full-text search of the catalog.",
+  boot: "optional",
+  needs: [supervisorContract, healthContract, databaseContract, factsContract, catalogContract],
+  migrations: "folder",
+  layer: Layer.effectDiscard(Facts).pipe(
+    Layer.merge(registered.pipe(Layer.provide(Layer.unwrap(Effect.map(SearchSettings, ({ lexical }) => LexicalStore.layer(lexical.language))))))
+  )
+})

@@ -1,0 +1,59 @@
+// The ranking: Σ over the query's terms of rarity · saturation of the weighted term frequency. PostgreSQL's ts_rank_cd of a single
+// term is the sum of the weights of its occurrences, that is BM25F's weighted frequency; what ts_rank_cd lacks, the rarity of a
+// term, a bound on repetition and the length of the document, is put around it (S169). Scores are divided by what a document with
+// every word in its name could reach, so that a relevance of 0 to 1 means the same for every query.
+import { Effect } from "effect"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
+import type { Hit } from "../catalog/contract.ts"
+import type { IndexState } from "./LexicalStore.ts"
+import { planCandidates } from "./planCandidates.ts"
+import type { ReadQuery } from "./readQuery.ts"
+
+/** Weights of the fields D, C, B, A in PostgreSQL's order. Halved, since 1 is the highest it takes. */
+export const fieldWeights = "{0.125,0.75,0.5,1}"
+/** Saturation: the weighted frequency at which half of a term's worth is reached, halved like the weights. */
+const saturation = 0.6
+/** How much a document longer than the average is expected to repeat itself: 0 not at all, 1 in proportion. */
+const lengthShare = 0.4
+
+/** Documents looked at in the first, second and last attempt. */
+const budgets = (limit: number): ReadonlyArray<number> => [Math.max(400, 2 * limit), Math.max(6_000, 12 * limit), Number.POSITIVE_INFINITY]
+
+/** The statement, for the search and for the test that reads its plan. */
+export const rankStatement = (
+  sql: SqlClient.SqlClient,
+  state: IndexState,
+  query: ReadQuery,
+  options: { readonly candidates: string; readonly condition: Statement.Fragment; readonly limit: number }
+): Statement.Statement<Hit> => {
+  const norm = sql.literal(
+    `(${saturation} * (${1 - lengthShare} + ${lengthShare} * length(d.document) / greatest(1, ${Number(state.averageLexemes)}::float8)))`
+  )
+  const worth = query.terms.map(({ tsquery, weight }) =>
+    sql`${weight}::float8 * (1 - ${norm} / (ts_rank_cd(${sql.literal(`'${fieldWeights}'`)}, d.document, ${tsquery}::tsquery) + ${norm}))`
+  )
+  return sql<Hit>`with ranked as materialized (
+      select d.id, (${sql.join(" + ", false)(worth)})::float8 as score
+      from search_lexical_documents d
+      where d.language = ${state.language} and d.document @@ ${options.candidates}::tsquery
+      order by score desc, d.id desc)
+    select ranked.id, ranked.score / ${query.mass}::float8 as score, ranked.score / ${query.mass}::float8 as relevance
+    from ranked where ${options.condition} limit ${options.limit}`
+}
+
+/** Ranked hits, best first. Looks at more documents when filters have left too few of the first ones. */
+export const rankDocuments = Effect.fn("rankDocuments")(function*(
+  sql: SqlClient.SqlClient,
+  state: IndexState,
+  query: ReadQuery,
+  options: { readonly condition: Statement.Fragment; readonly limit: number }
+): Effect.fn.Return<ReadonlyArray<Hit>, SqlError.SqlError> {
+  if (query.terms.length === 0) return []
+  let hits: ReadonlyArray<Hit> = []
+  for (const budget of budgets(options.limit)) {
+    const plan = planCandidates(query.terms, state.documents, budget)
+    hits = yield* rankStatement(sql, state, query, { ...options, candidates: plan.tsquery })
+    if (plan.complete || hits.length >= options.limit) break
+  }
+  return hits.toSorted((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
+})

@@ -1,0 +1,92 @@
+// From a query to weighted terms: stemmed as documents are, with the number of documents that hold each. A word that no document
+// holds may be a partial word or a mistyped one: it then stands for the words that begin with it, or else for those most alike by
+// trigrams, at a reduced weight. What stays unknown counts as missing, so that a query of unknown words finds nothing.
+import { Effect } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import type { IndexState } from "./LexicalStore.ts"
+import type { Term } from "./planCandidates.ts"
+import { gramsOf, isMistyped, queryWords } from "./words.ts"
+
+export interface ReadQuery {
+  /** At most `termsMax`, those worth most. */
+  readonly terms: ReadonlyArray<Term>
+  /** What a document could be worth that had every word of the query. */
+  readonly mass: number
+}
+
+const termsMax = 16
+const partialLengthMin = 3
+const mistypedLengthMin = 4
+const alternativesMax = 5
+/** Of a match by the beginning of a word and by likeness, against one by the word itself. */
+const partialShare = 0.5
+const mistypedShare = 0.6
+const likenessMin = 0.25
+
+const quoted = (lexeme: string): string => `'${lexeme.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`
+
+/** Robertson and Sparck Jones' inverse document frequency, never negative. */
+export const rarity = (documents: number, all: number): number => Math.log(1 + (Math.max(0, all - documents) + 0.5) / (documents + 0.5))
+
+interface Counted {
+  readonly lexeme: string
+  readonly documents: number
+}
+
+export const readQuery = Effect.fn("readQuery")(function*(
+  sql: SqlClient.SqlClient,
+  query: string,
+  state: IndexState
+): Effect.fn.Return<ReadQuery, SqlError.SqlError> {
+  const { joined, words } = queryWords(query, state.language)
+  const { language } = state
+  const counted = yield* sql<Counted & { readonly compound: boolean }>`
+    select q.lexeme, q.compound, coalesce(t.documents, 0) as documents
+    from (select unnest(tsvector_to_array(to_tsvector(${language}::regconfig, ${words.join(" ")}))) as lexeme, false as compound
+      union all select unnest(tsvector_to_array(to_tsvector(${language}::regconfig, ${joined.join(" ")}))), true) q
+    left join search_lexical_terms t on t.language = ${language} and t.lexeme = q.lexeme collate "C"`
+
+  const alternatives = Effect.fnUntraced(function*(lexeme: string) {
+    if (lexeme.length >= partialLengthMin) {
+      const longer = yield* sql<Counted>`select lexeme, documents from search_lexical_terms
+        where language = ${language} and lexeme >= ${lexeme} and lexeme < ${`${lexeme}\u{10ffff}`}
+        order by documents desc, lexeme limit ${alternativesMax}`
+      if (longer.length > 0) return { found: longer, share: partialShare }
+    }
+    if (lexeme.length < mistypedLengthMin) return undefined
+    const grams = gramsOf(lexeme)
+    const alike = yield* sql<Counted>`select lexeme, documents from (
+        select lexeme, documents, cardinality(grams) as size,
+          (select count(*) from unnest(grams) g where g in ${sql.in(grams)})::float8 as shared
+        from search_lexical_terms
+        where language = ${language} and grams && (select array_agg(g) from jsonb_array_elements_text(${JSON.stringify(grams)}::jsonb) g)
+          and length(lexeme) between ${lexeme.length - 2} and ${lexeme.length + 2}) t
+      where shared / (size + ${grams.length} - shared) >= ${likenessMin}
+      order by shared / (size + ${grams.length} - shared) desc, documents desc limit 20`
+    const found = alike.filter((one) => isMistyped(lexeme, one.lexeme)).slice(0, 3)
+    return found.length === 0 ? undefined : { found, share: mistypedShare }
+  })
+
+  let mass = 0
+  const terms: Array<Term> = []
+  for (const { compound, documents, lexeme } of counted) {
+    if (documents > 0) {
+      const weight = rarity(documents, state.documents)
+      terms.push({ tsquery: quoted(lexeme), documents, weight })
+      mass += weight
+      continue
+    }
+    // A compound in one piece is a second reading of words that are already there.
+    if (compound) continue
+    mass += rarity(0, state.documents)
+    const instead = yield* alternatives(lexeme)
+    if (instead === undefined) continue
+    const together = instead.found.reduce((sum, one) => sum + one.documents, 0)
+    terms.push({
+      tsquery: instead.found.map((one) => quoted(one.lexeme)).join(" | "),
+      documents: together,
+      weight: instead.share * rarity(together, state.documents)
+    })
+  }
+  return { terms: terms.toSorted((a, b) => b.weight - a.weight).slice(0, termsMax), mass }
+})

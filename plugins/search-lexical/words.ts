@@ -1,0 +1,109 @@
+// Words out of the texts of a resource and of a query, before PostgreSQL stems them: identifiers are split (camelCase,
+// snake_case, paths, hosts), compounds also stand in one piece, a word counts a bounded number of times. Documents and queries
+// go the same way, so that whatever is split on one side is split on the other. All functions are pure and bounded.
+
+/** Longest word that is indexed; what is longer is data, not language. */
+const wordLengthMax = 40
+
+export interface Words {
+  readonly words: ReadonlyArray<string>
+  /** Two-part compounds in one piece: `e-mail` and `eMail` give `email`. */
+  readonly joined: ReadonlyArray<string>
+}
+
+const hyphenated = /(?<![\p{L}\p{N}-])(\p{L}+)-(\p{L}+)(?![\p{L}\p{N}-])/gu
+const camelCased = /(?<![\p{L}\p{N}])(\p{Lu}?\p{Ll}+)(\p{Lu}\p{Ll}+)(?![\p{L}\p{N}])/gu
+
+const keep = (word: string): boolean => word !== "" && word.length <= wordLengthMax
+
+/** Splits a text into lower-case words. Text that is too long is cut at `charactersMax`. */
+export const wordsOf = (text: string, charactersMax = 8_192): Words => {
+  const normal = text.slice(0, charactersMax).normalize("NFKC")
+  const joined = [...normal.matchAll(hyphenated), ...normal.matchAll(camelCased)].map(([, a, b]) => `${a}${b}`.toLowerCase())
+  const words = normal
+    .replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, "$1 $2")
+    .replace(/(\p{Lu}+)(\p{Lu}\p{Ll})/gu, "$1 $2")
+    .toLowerCase()
+    .replace(/['’]s?(?=[^\p{L}\p{N}]|$)/gu, "")
+    .split(/[^\p{L}\p{N}]+/u)
+  return { words: words.filter(keep), joined: joined.filter(keep) }
+}
+
+/** Words of several texts as one string, each word at most `timesMax` times and `wordsMax` in all: repeating gains nothing. */
+export const boundedText = (texts: Iterable<string>, bounds: { readonly timesMax: number; readonly wordsMax: number }): string => {
+  const times = new Map<string, number>()
+  const kept: Array<string> = []
+  for (const text of texts) {
+    const { joined, words } = wordsOf(text)
+    for (const word of [...words, ...joined]) {
+      if (kept.length >= bounds.wordsMax) return kept.join(" ")
+      const seen = times.get(word) ?? 0
+      if (seen >= bounds.timesMax) continue
+      times.set(word, seen + 1)
+      kept.push(word)
+    }
+  }
+  return kept.join(" ")
+}
+
+/** The naming words of a URL: host labels without the top level, and path segments without versions. */
+export const urlNames = (url: string): ReadonlyArray<string> => {
+  const [, host = "", path = ""] = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)/i.exec(url) ?? []
+  const labels = host.replace(/^.*@/, "").replace(/:\d+$/, "").split(".")
+  const named = (labels.length > 1 && !/^\d+$/.test(labels.at(-1) ?? "") ? labels.slice(0, -1) : labels).filter((label) => label !== "www")
+  return [...named, ...path.split("/").filter((segment) => segment !== "" && !/^v\d+$/.test(segment)).map(decodeSegment)]
+}
+
+const decodeSegment = (segment: string): string => {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}
+
+/**
+ * English words by which people frame a request and which say nothing about what they look for. Only verbs and nouns of asking:
+ * a word that could name a service stays out of the list. PostgreSQL's own stop words come on top.
+ */
+const framing = new Set(
+  `able anything currently everything find get give gets gave getting going help helps keep let lets like look looking looks make makes
+  making need needed needing needs please really see show shows somebody someone something take tell thing things try trying us
+  use used uses using want wanted wants way ways would could`.split(/\s+/)
+)
+
+/** A query's words without framing, in English; a query that is nothing but framing keeps its words. */
+export const queryWords = (query: string, language: string): Words => {
+  const { joined, words } = wordsOf(query)
+  const telling = language === "english" ? words.filter((word) => !framing.has(word)) : words
+  return { words: telling.length === 0 ? words : telling, joined }
+}
+
+/** Pieces of three letters of a word between blanks, as trigram indexes have them. */
+export const gramsOf = (word: string): ReadonlyArray<string> => {
+  const padded = `  ${word} `
+  return [...new Set(Array.from({ length: padded.length - 2 }, (_, at) => padded.slice(at, at + 3)))]
+}
+
+/** Letters to insert, remove, replace or swap with their neighbour to make one word of the other; more than `max` is `max + 1`. */
+export const editsBetween = (a: string, b: string, max: number): number => {
+  if (Math.abs(a.length - b.length) > max) return max + 1
+  let before: Array<number> = []
+  let last = Array.from({ length: b.length + 1 }, (_, at) => at)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1]
+      let edits = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + (same ? 0 : 1))
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) edits = Math.min(edits, before[j - 2]! + 1)
+      row.push(edits)
+    }
+    before = last
+    last = row
+  }
+  return Math.min(last[b.length]!, max + 1)
+}
+
+/** Whether `typed` may be `meant` with slips: one, or two in a long word, and never in the first letter. */
+export const isMistyped = (typed: string, meant: string): boolean =>
+  typed[0] === meant[0] && editsBetween(typed, meant, 2) <= (Math.min(typed.length, meant.length) < 8 ? 1 : 2)
