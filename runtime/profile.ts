@@ -1,7 +1,9 @@
 // A profile is a YAML file that names the plugins to enable and their settings. A shipped one is named by its word
 // (`local`, `hosted`, `self-hosted`), any other by its path. `--set path=value` overrides single settings, the value being
-// YAML. The result is a plain tree; the owners of the sections check it.
+// YAML. The result is a plain tree; the owners of the sections check it. A secret is the content of the environment variable that
+// a setting names, or of the file that the variable with `_FILE` behind its name points at, read anew each time.
 import { Effect, FileSystem, Option, Path, Redacted, Schema } from "effect"
+import { readFileSync } from "node:fs"
 import { parse } from "yaml"
 import { decodeSection, type SettingsSource } from "../kernel/config/Settings.ts"
 import { pluginsSection } from "../kernel/config/Server.ts"
@@ -29,6 +31,16 @@ const override = (tree: Record<string, unknown>, path: string, value: unknown): 
   return { ...tree, [head]: override(isTable(below) ? below : {}, rest.join("."), value) }
 }
 
+/** A file of secrets that cannot be read is never taken for an empty one. */
+const contentOf = (variable: string, file: string | undefined): string | undefined => {
+  if (file === undefined || file === "") return undefined
+  try {
+    return readFileSync(file, "utf8").trim()
+  } catch {
+    throw new Error(`the file that ${variable}_FILE names cannot be read`)
+  }
+}
+
 /** Reads a profile and applies overrides of the form `path=value`. */
 export const loadProfile = Effect.fn("loadProfile")(function*(
   name: string,
@@ -52,7 +64,7 @@ export const loadProfile = Effect.fn("loadProfile")(function*(
     tree = override(tree, assignment.slice(0, at), yield* parseYaml(assignment.slice(at + 1)))
   }
   const secret = (variable: string) => {
-    const value = environment[variable]
+    const value = environment[variable] || contentOf(variable, environment[`${variable}_FILE`])
     return value === undefined || value === "" ? Option.none() : Option.some(Redacted.make(value))
   }
   const profile: Profile = { name, tree, secret, plugins: yield* decodeSection(pluginsSection, tree) }

@@ -7,6 +7,9 @@ import { inRange, parseAddress, principalOf } from "./addresses.ts"
 import { bearerOf, Keys } from "./Keys.ts"
 import type { Principal } from "./Principal.ts"
 
+/** Headers by which a proxy, trusted or not, makes itself known. */
+const proxyHeaders = ["x-forwarded-for", "x-real-ip", "forwarded", "via"]
+
 export class Callers extends Context.Service<Callers, {
   /** The principal of a request; None when keys are configured and none of them was sent. */
   readonly identify: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Principal>
@@ -44,7 +47,7 @@ export class Callers extends Context.Service<Callers, {
         },
         isOperator: (request) => Option.isSome(Option.flatMap(bearerOf(request.headers["authorization"]), keys.operator)),
         isLocal: (request) =>
-          request.headers["x-forwarded-for"] === undefined &&
+          proxyHeaders.every((header) => request.headers[header] === undefined) &&
           Option.exists(request.remoteAddress, (peer) => inRange(peer, "127.0.0.0/8") || inRange(peer, "::1/128"))
       })
     })

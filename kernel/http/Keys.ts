@@ -1,5 +1,5 @@
-// Bearer keys of callers and operators. A key is `secret` or `label:secret`, comma separated in the environment variable that the
-// settings name. Comparison is of hashes, in constant time, over all keys. No key is kept, logged or shown: a principal is its
+// Bearer keys of callers and operators. A key is `secret` or `label:secret`, separated by commas or line ends in the environment
+// variable that the settings name, or in the file of its `_FILE` variant, which can change while the process runs. Comparison is of hashes, in constant time, over all keys. No key is kept, logged or shown: a principal is its
 // label, or the first 16 hex of the secret's sha256. Without any caller key the facilitator is keyless.
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Hex } from "effect/encoding"
@@ -36,9 +36,13 @@ export class Keys extends Context.Service<Keys, {
 
       const parse = (variable: string): Effect.Effect<ReadonlyArray<Key>, SettingsRefused> =>
         Effect.gen(function*() {
-          const entries = Option.match(settings.secret(variable), {
+          const listed = yield* Effect.try({
+            try: () => settings.secret(variable),
+            catch: (fault) => new SettingsRefused({ path: variable, message: fault instanceof Error ? fault.message : "it cannot be read" })
+          })
+          const entries = Option.match(listed, {
             onNone: () => [],
-            onSome: (list) => Redacted.value(list).split(",").map((entry) => entry.trim()).filter((entry) => entry !== "")
+            onSome: (list) => Redacted.value(list).split(/[,\n]/).map((entry) => entry.trim()).filter((entry) => entry !== "")
           })
           const keys: Array<Key> = []
           for (const [index, entry] of entries.entries()) {
@@ -71,6 +75,13 @@ export class Keys extends Context.Service<Keys, {
         operator: (bearer) => match(operators, bearer),
         reread: Effect.gen(function*() {
           const [nextCallers, nextOperators] = [yield* parse(server.apiKeysEnv), yield* parse(server.operatorKeysEnv)]
+          // A process that was started for known callers, and listens for them, is never opened to all by an empty file.
+          if (callers.length > 0 && nextCallers.length === 0) {
+            return yield* new SettingsRefused({ path: server.apiKeysEnv, message: "no key is left; a keyless facilitator wants a restart" })
+          }
+          if (operators.length > 0 && nextOperators.length === 0) {
+            return yield* new SettingsRefused({ path: server.operatorKeysEnv, message: "no key is left; a facilitator without operators wants a restart" })
+          }
           callers = nextCallers
           operators = nextOperators
         })
@@ -79,7 +90,7 @@ export class Keys extends Context.Service<Keys, {
   )
 }
 
-/** The token of an `Authorization: Bearer` header; None for any other header, and for two of them. */
+/** The token of an `Authorization: Bearer` header; None for any other header, and for two that were joined into one. */
 export const bearerOf = (header: string | undefined): Option.Option<string> => {
   const match = /^Bearer ([^\s,]+)$/i.exec(header ?? "")
   return Option.fromUndefinedOr(match?.[1])

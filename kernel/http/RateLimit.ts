@@ -1,5 +1,5 @@
-// A token bucket per principal: so many requests a second, bursts of twice that. Memory is bounded: a bucket that is full again is
-// forgotten, and past the bound the oldest go first. A rate of 0 is no limit.
+// A token bucket per principal: so many requests a second, bursts of twice that. Memory is bounded: past so many principals, the one
+// that asked longest ago is forgotten, which gives it a full bucket. A rate of 0 is no limit.
 import { Clock, Effect } from "effect"
 
 interface Bucket {
