@@ -2,9 +2,10 @@
 // falsehood. And clients that hang up: what was recorded is finished without them.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Context, Deferred, Effect, Fiber, Layer } from "effect"
+import { Context, Deferred, Effect, Fiber, Latch, Layer } from "effect"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
+import type { Step } from "../../../kernel/settlement/CrashPoints.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 
@@ -37,12 +38,28 @@ const payment = (facilitator: Facilitator, id: string) =>
     return { body, seller: seller.publicKey() }
   })
 
+/** Holds the end of a payment back until all of its callers but those that wait for it were answered: they were there at the same time. */
+const makeGate = Effect.fnUntraced(function*(waiting: number) {
+  const open = yield* Latch.make()
+  let answered = 0
+  return {
+    atStep: (step: Step) => step === "beforeResolve" ? open.await : Effect.void,
+    close: Effect.suspend(() => {
+      answered = 0
+      return open.close
+    }),
+    count: <A>(answer: Effect.Effect<A>) =>
+      Effect.tap(answer, () => Effect.suspend(() => ++answered === twins - waiting ? open.open : Effect.void))
+  }
+})
+
 describe.each(databaseKinds)("one payment asked for many times on %s", (database) => {
   it.live("gives one success to 40 identical settles, and the receipt to a later retry [S85, S86, S91, S93, S96]", () =>
     Effect.gen(function*() {
-      const facilitator = yield* startFacilitator({ database })
+      const gate = yield* makeGate(1)
+      const facilitator = yield* startFacilitator({ database, atStep: gate.atStep })
       const { body, seller } = yield* payment(facilitator, "forty-twins-of-one-payment")
-      const answers = yield* Effect.forEach(Array.from({ length: twins }), () => facilitator.settle(body), { concurrency: "unbounded" })
+      const answers = yield* Effect.forEach(Array.from({ length: twins }), () => gate.count(facilitator.settle(body)), { concurrency: "unbounded" })
       const hash = expectOneSuccess(answers, "settle_ledger_transaction_status_unknown")
       expect(yield* facilitator.balance(seller)).toBe(price)
       const retry = yield* facilitator.settle(body)
@@ -79,12 +96,15 @@ describe.runIf(databaseKinds.includes("postgres"))("two replicas over one databa
       const source = yield* Layer.build(sourceLayer("postgres"))
       const opened = yield* Context.get(source, DatabaseSource).open
       const database = Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
-      const shared = { database, environment: { SPONSOR_SECRET: Keypair.random().secret() } }
+      // One in each replica waits for the end.
+      const gate = yield* makeGate(2)
+      const shared = { database, environment: { SPONSOR_SECRET: Keypair.random().secret() }, atStep: gate.atStep }
       const first = yield* startFacilitator(shared)
       const second = yield* startFacilitator({ ...shared, ledgerUrl: first.ledgerUrl })
       for (let round = 0; round < 3; round++) {
         const { body, seller } = yield* payment(first, `two-replicas-and-twins-${round}`)
-        const answers = yield* Effect.forEach(Array.from({ length: twins }), (_, index) => (index % 2 === 0 ? first : second).settle(body), {
+        yield* gate.close
+        const answers = yield* Effect.forEach(Array.from({ length: twins }), (_, index) => gate.count((index % 2 === 0 ? first : second).settle(body)), {
           concurrency: "unbounded"
         })
         const hash = expectOneSuccess(answers, "settle_ledger_transaction_status_unknown")
