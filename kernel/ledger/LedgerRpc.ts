@@ -2,6 +2,7 @@
 // as it can be checked: hashes are recomputed from the envelopes, a transaction's status is read before its meta. Asking is
 // bounded in time and bytes; reads may be asked again at another endpoint, a submission never is by itself.
 import { Context, type Effect, Option } from "effect"
+import type { Envelope } from "./Envelope.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
 import type { LedgerUnavailable } from "./LedgerUnavailable.ts"
 
@@ -30,6 +31,22 @@ export type TransactionAnswer =
     readonly oldestLedger: number
   }
   | { readonly _tag: "Included"; readonly executed: ExecutedTransaction; readonly latestLedger: number }
+
+export interface ScanRequest {
+  readonly fromLedger: number
+  /** Default: the newest. */
+  readonly toLedger?: number
+  /** Which transactions to decode, by the hash they were included under (hex; the outer one of a fee bump). */
+  readonly wanted: (hash: string) => boolean
+}
+
+export interface ScanAnswer {
+  /** Every ledger from the one asked for to this one was looked through; before `fromLedger` when none was. */
+  readonly scannedTo: number
+  /** The oldest ledger the node can speak of. */
+  readonly oldestLedger: number
+  readonly found: ReadonlyArray<{ readonly executed: ExecutedTransaction; readonly envelope: Envelope }>
+}
 
 export type SimulationAnswer =
   | {
@@ -74,6 +91,8 @@ export class LedgerRpc extends Context.Service<LedgerRpc, {
   readonly send: (envelope: string, outerHash: string) => Effect.Effect<SendAnswer>
   /** Asks for a transaction by inner or outer hash, hex. */
   readonly transaction: (hash: string) => Effect.Effect<TransactionAnswer, LedgerUnavailable>
+  /** Looks through ledgers for transactions, page after page, a bounded number of them. */
+  readonly scan: (request: ScanRequest) => Effect.Effect<ScanAnswer, LedgerUnavailable>
   /** Accounts as of one ledger; missing ones are absent from the map. At most 200. */
   readonly accounts: (addresses: ReadonlyArray<string>) => Effect.Effect<
     { readonly latestLedger: number; readonly accounts: ReadonlyMap<string, LedgerAccount> },

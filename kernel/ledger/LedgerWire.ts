@@ -58,5 +58,20 @@ export const GetTransaction = Schema.Struct({
   resultMetaXdr: OptionalText
 })
 
+export const GetTransactions = Schema.Struct({
+  latestLedger: Count,
+  oldestLedger: Count,
+  cursor: Schema.optionalKey(Schema.String),
+  transactions: Schema.NullOr(Schema.Array(Schema.Struct({
+    status: Schema.String,
+    txHash: Schema.String,
+    ledger: Count,
+    createdAt: Schema.optionalKey(Schema.Union([Schema.String, Schema.Number])),
+    envelopeXdr: OptionalText,
+    resultXdr: OptionalText,
+    resultMetaXdr: OptionalText
+  })))
+})
+
 const Fees = Schema.Struct({ p50: Schema.String, p90: Schema.String, p99: Schema.String })
 export const GetFeeStats = Schema.Struct({ sorobanInclusionFee: Fees })

@@ -9,7 +9,7 @@ import { Crypto } from "../platform/Crypto.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
 import { hashesOf, networkIdOf } from "./Envelope.ts"
 import { makeEndpoints } from "./JsonRpc.ts"
-import { type LedgerAccount, LedgerRpc, type SimulationAnswer } from "./LedgerRpc.ts"
+import { type LedgerAccount, LedgerRpc, type ScanAnswer, type ScanRequest, type SimulationAnswer } from "./LedgerRpc.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import * as Wire from "./LedgerWire.ts"
 import { readEvent } from "./TransferEvents.ts"
@@ -23,6 +23,16 @@ export interface LedgerRpcOptions {
 
 /** Longest excerpt of the host's own words that is kept. */
 const detailCharactersMax = 300
+
+/** Transactions on one page of a scan, and pages of one scan: two full ledgers' worth. */
+const scanPageMax = 100
+const scanPagesMax = 20
+
+/** The fields of an answer that tell of an included transaction. */
+type IncludedAnswer = Pick<typeof Wire.GetTransaction.Type, "createdAt" | "envelopeXdr" | "resultXdr" | "resultMetaXdr"> & {
+  readonly status: string
+  readonly ledger?: number
+}
 
 const fromBase64 = (text: string): Uint8Array | undefined => Result.getOrUndefined(Base64.decode(text))
 
@@ -146,19 +156,15 @@ const make = Effect.fnUntraced(function*(options: LedgerRpcOptions) {
     }
   }, Effect.catch((error) => Effect.succeed({ _tag: "Lost", message: error.message } as const)))
 
-  const transaction = Effect.fnUntraced(function*(hash: string) {
-    const answer = yield* ask("getTransaction", { hash }, Wire.GetTransaction)
-    const { latestLedger, oldestLedger } = answer
-    if (answer.status === "NOT_FOUND") return { _tag: "NotFound", latestLedger, oldestLedger } as const
+  /** What an included transaction shows, or why that cannot be believed. */
+  const readIncluded = (answer: IncludedAnswer, isWanted: (hashes: { readonly innerHash: string; readonly outerHash: string }) => boolean) => {
     const envelope = decodeWith(xdr.TransactionEnvelope.schema, answer.envelopeXdr)
     const hashes = envelope === undefined ? undefined : hashesOf(crypto, networkId, envelope)
-    if (hashes === undefined || (hashes.innerHash !== hash && hashes.outerHash !== hash)) {
-      return yield* contradiction("getTransaction", "the answer is about another transaction")
-    }
+    if (envelope === undefined || hashes === undefined || !isWanted(hashes)) return "the answer is about another transaction"
     const result = decodeWith(xdr.TransactionResult.schema, answer.resultXdr)
     const succeeded = result !== undefined && (result.result.code === 0 || result.result.code === 1)
     if (result === undefined || succeeded !== (answer.status === "SUCCESS") || answer.ledger === undefined) {
-      return yield* contradiction("getTransaction", "status and result contradict each other")
+      return "status and result contradict each other"
     }
     const executed: ExecutedTransaction = {
       ledger: answer.ledger,
@@ -168,7 +174,46 @@ const make = Effect.fnUntraced(function*(options: LedgerRpcOptions) {
       succeeded,
       transfers: transfersOf(decodeWith(xdr.TransactionMeta.schema, answer.resultMetaXdr))
     }
-    return { _tag: "Included", executed, latestLedger } as const
+    return { executed, envelope }
+  }
+
+  const transaction = Effect.fnUntraced(function*(hash: string) {
+    const answer = yield* ask("getTransaction", { hash }, Wire.GetTransaction)
+    const { latestLedger, oldestLedger } = answer
+    if (answer.status === "NOT_FOUND") return { _tag: "NotFound", latestLedger, oldestLedger } as const
+    const included = readIncluded(answer, ({ innerHash, outerHash }) => innerHash === hash || outerHash === hash)
+    if (typeof included === "string") return yield* contradiction("getTransaction", included)
+    return { _tag: "Included", executed: included.executed, latestLedger } as const
+  })
+
+  const scan = Effect.fn("LedgerRpc.scan")(function*({ fromLedger, toLedger = Number.MAX_SAFE_INTEGER, wanted }: ScanRequest) {
+    const found: Array<ScanAnswer["found"][number]> = []
+    let scannedTo = fromLedger - 1
+    let oldestLedger = 0
+    let cursor: string | undefined
+    for (let page = 0; page < scanPagesMax; page++) {
+      const answer = yield* ask(
+        "getTransactions",
+        cursor === undefined ? { startLedger: fromLedger, pagination: { limit: scanPageMax } } : { pagination: { cursor, limit: scanPageMax } },
+        Wire.GetTransactions
+      )
+      const transactions = answer.transactions ?? []
+      oldestLedger = Math.max(oldestLedger, answer.oldestLedger)
+      for (const one of transactions) {
+        if (one.ledger > toLedger || !wanted(one.txHash)) continue
+        const included = readIncluded(one, ({ outerHash }) => outerHash === one.txHash)
+        if (typeof included === "string") return yield* contradiction("getTransactions", included)
+        found.push(included)
+      }
+      const last = transactions.at(-1)
+      // A full page may end within a ledger; one that is not full reaches to the newest ledger of the node that gave it, as far
+      // as is certain: a node may look through no more ledgers at a time than the page has places.
+      const isFull = transactions.length >= scanPageMax
+      scannedTo = Math.max(scannedTo, isFull && last !== undefined ? last.ledger - 1 : Math.min(answer.latestLedger, scannedTo + scanPageMax))
+      if (!isFull || scannedTo >= toLedger || answer.cursor === undefined) break
+      cursor = answer.cursor
+    }
+    return { scannedTo, oldestLedger, found }
   })
 
   const accounts = Effect.fnUntraced(function*(addresses: ReadonlyArray<string>) {
@@ -205,6 +250,7 @@ const make = Effect.fnUntraced(function*(options: LedgerRpcOptions) {
     simulate,
     send,
     transaction,
+    scan,
     accounts,
     nonceSpent
   })

@@ -63,7 +63,7 @@ export class ChannelStore extends Context.Service<ChannelStore, {
         counts: Effect.map(
           sql<{ ready: number; free: number }>`select count(*)::int as ready,
             (count(*) filter (where settlement is null and (leased_until is null or leased_until < clock_timestamp())))::int as free
-            from kernel_channels where network = ${network.id} and sponsor = ${signer.sponsor} and state = 'ready'`,
+            from kernel_channels where network = ${network.id} and sponsor = ${signer.sponsor} and state = 'ready' and sequence is not null`,
           ([row]) => row ?? { ready: 0, free: 0 }
         )
       })

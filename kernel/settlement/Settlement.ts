@@ -46,9 +46,20 @@ export type Observation =
     readonly _tag: "Absent"
     readonly latestLedger: number
     readonly oldestLedger: number
-    /** The channel's sequence, read from a node at `ledger` or later. Only asked for when it matters. */
-    readonly channel: { readonly sequence: bigint; readonly ledger: number } | undefined
+    /** The channel's account, read at `ledger`. Only asked for when it matters. */
+    readonly channel: ChannelAccount | undefined
   }
+
+/** What the ledger says of a channel, and of the authorization it carried. */
+export interface ChannelAccount {
+  /** Absent when the account is not on the ledger. */
+  readonly sequence: bigint | undefined
+  readonly ledger: number
+  /** The ledger in which the sequence was last used, when the account says so. */
+  readonly sequenceLedger: number | undefined
+  /** The ledger in which the authorization was used, as far as the ledger still says so. */
+  readonly authorizationLedger: number | undefined
+}
 
 export interface Outcome {
   readonly state: FinalState | "unresolved"
@@ -59,8 +70,8 @@ export interface Outcome {
   readonly feeChargedStroops: bigint
   readonly reason: "settle_ledger_transaction_failed" | "settle_ledger_transaction_expired" | undefined
   readonly message: string | undefined
-  /** Whether the channel's sequence number was used up, and by which ledger that is known. */
-  readonly channel: { readonly sequenceUsed: boolean; readonly ledger: number } | undefined
+  /** Whether the channel's sequence number was used up, and by which ledger that is known; `undefined` has it read again. */
+  readonly channel: { readonly sequenceUsed: boolean | undefined; readonly ledger: number } | undefined
 }
 
 export type Decision =
@@ -71,7 +82,7 @@ export type Decision =
   | { readonly _tag: "Bid"; readonly inclusionStroops: bigint }
   /** Record and send a no-op with the same sequence number: the network keeps refusing the payment. */
   | { readonly _tag: "Cancel" }
-  /** The channel's sequence is needed to decide. */
+  /** The channel's account is needed to decide, and the transaction asked for once more after it. */
   | { readonly _tag: "AskChannel" }
   | { readonly _tag: "Wait" }
 
@@ -79,6 +90,8 @@ export type Decision =
 export const queueLedgers = 4
 /** Ledgers after which a queued attempt is outbid once, tenfold. */
 const outbidAfterLedgers = 2
+/** Ledgers of nothing but refusals after which the channel is looked at: somebody else may have used its sequence number. */
+const suspectAfterLedgers = 2
 /** Ledgers of nothing but refusals after which a settlement is cancelled, if its bound is still this far away. */
 const refusedLedgers = 6
 
@@ -94,8 +107,33 @@ export const decide = (settlement: OpenSettlement, seen: Observation, options: D
   const remembers = seen.oldestLedger <= settlement.recordedLedger
   if (expired && remembers) return { _tag: "End", outcome: expiredOutcome(settlement, seen) }
   if (expired) return beyondRetention(settlement, seen)
-  return drive(settlement, seen.latestLedger, options)
+  const { channel } = seen
+  // A node that has seen the channel pass our sequence number and does not know the transaction: it never can land.
+  if (remembers && hasPassed(settlement, channel) && seen.latestLedger >= channel.ledger) {
+    return { _tag: "End", outcome: overtaken(settlement, channel) }
+  }
+  return drive(settlement, seen, options)
 }
+
+const hasPassed = (settlement: OpenSettlement, channel: ChannelAccount | undefined): channel is ChannelAccount & { readonly sequence: bigint } =>
+  channel?.sequence !== undefined && channel.sequence >= settlement.channelSequence
+
+const aliveUntil = (settlement: OpenSettlement): string => `the authorization lives until ledger ${settlement.authorizationExpiresLedger}`
+
+const nothingLanded = {
+  ledger: undefined,
+  closedAtSeconds: undefined,
+  moved: undefined,
+  feeChargedStroops: 0n
+} as const
+
+const overtaken = (settlement: OpenSettlement, { ledger }: ChannelAccount): Outcome => ({
+  ...nothingLanded,
+  state: "failed",
+  reason: "settle_ledger_transaction_failed",
+  message: `another transaction used the channel's sequence number; ${aliveUntil(settlement)}`,
+  channel: { sequenceUsed: undefined, ledger }
+})
 
 const included = (settlement: OpenSettlement, seen: Extract<Observation, { _tag: "Included" }>): Outcome => {
   const { executed, kind, moved } = seen
@@ -110,7 +148,7 @@ const included = (settlement: OpenSettlement, seen: Extract<Observation, { _tag:
     state: "failed",
     moved: undefined,
     reason: "settle_ledger_transaction_failed",
-    message: `${message}; the authorization lives until ledger ${settlement.authorizationExpiresLedger}`
+    message: `${message}; ${aliveUntil(settlement)}`
   })
   if (kind === "cancel") return failed("the network refused the transaction and it was cancelled")
   if (!executed.succeeded) return failed("the transaction failed on the ledger")
@@ -121,11 +159,8 @@ const included = (settlement: OpenSettlement, seen: Extract<Observation, { _tag:
 }
 
 const expiredOutcome = (settlement: OpenSettlement, seen: { readonly latestLedger: number }): Outcome => ({
+  ...nothingLanded,
   state: "expired",
-  ledger: undefined,
-  closedAtSeconds: undefined,
-  moved: undefined,
-  feeChargedStroops: 0n,
   reason: "settle_ledger_transaction_expired",
   message: `the transaction was not included by ledger ${settlement.authorizationExpiresLedger}; the authorization is dead`,
   channel: { sequenceUsed: false, ledger: seen.latestLedger }
@@ -134,37 +169,47 @@ const expiredOutcome = (settlement: OpenSettlement, seen: { readonly latestLedge
 /** Ledgers past the bound for which other nodes may still tell what landed, about an hour; then it is an operator's to find out. */
 const unresolvedAfterLedgers = 720
 
-/** The node no longer remembers the ledgers in question; the channel's sequence tells whether anything of ours landed. */
+/**
+ * The node no longer remembers the ledgers in question. The channel's sequence tells whether anything of ours landed; the
+ * authorization's use in that very ledger, that it was the payment. Else an operator has to say.
+ */
 const beyondRetention = (settlement: OpenSettlement, seen: Extract<Observation, { _tag: "Absent" }>): Decision => {
-  if (seen.channel === undefined || seen.channel.ledger < settlement.authorizationExpiresLedger) return { _tag: "AskChannel" }
-  if (seen.channel.sequence < settlement.channelSequence) return { _tag: "End", outcome: expiredOutcome(settlement, seen) }
-  if (seen.latestLedger < settlement.authorizationExpiresLedger + unresolvedAfterLedgers) return { _tag: "Wait" }
+  const { channel } = seen
+  if (channel === undefined || channel.ledger < settlement.authorizationExpiresLedger) return { _tag: "AskChannel" }
+  if (channel.sequence !== undefined && channel.sequence < settlement.channelSequence) {
+    return { _tag: "End", outcome: expiredOutcome(settlement, seen) }
+  }
+  const { authorizationLedger, ledger, sequence, sequenceLedger } = channel
+  const isOurs = sequence === settlement.channelSequence && sequenceLedger !== undefined && sequenceLedger === authorizationLedger
+  if (!isOurs && seen.latestLedger < settlement.authorizationExpiresLedger + unresolvedAfterLedgers) return { _tag: "Wait" }
+  const common = { ...nothingLanded, reason: undefined, channel: { sequenceUsed: isOurs ? true : undefined, ledger } }
   return {
     _tag: "End",
-    outcome: {
-      state: "unresolved",
-      ledger: undefined,
-      closedAtSeconds: undefined,
-      moved: undefined,
-      feeChargedStroops: 0n,
-      reason: undefined,
-      message: "a transaction of the channel landed, and the node's history no longer says which",
-      channel: { sequenceUsed: true, ledger: seen.channel.ledger }
-    }
+    outcome: isOurs
+      ? { ...common, state: "settled", ledger: sequenceLedger, message: "the ledger shows the authorization used by the channel; its fee is no longer known" }
+      : {
+        ...common,
+        state: "unresolved",
+        message: sequence === undefined
+          ? "the channel's account is gone, and the node's history no longer says what landed"
+          : "a transaction of the channel landed, and the node's history no longer says which"
+      }
   }
 }
 
 /** The bound is open: get it included. */
-const drive = (settlement: OpenSettlement, latestLedger: number, options: DecideOptions): Decision => {
+const drive = (settlement: OpenSettlement, seen: Extract<Observation, { _tag: "Absent" }>, options: DecideOptions): Decision => {
+  const { channel, latestLedger } = seen
   const payments = settlement.attempts.filter(({ kind }) => kind === "payment")
   const newest = payments.at(-1)
   if (newest === undefined || newest.sentLedger === undefined) return { _tag: "Resend" }
+  const waited = latestLedger - newest.recordedLedger
+  const refused = settlement.attempts.every(({ sentStatus }) => sentStatus === "Error")
+  if (refused && channel === undefined && waited >= suspectAfterLedgers) return { _tag: "AskChannel" }
   const cancelled = settlement.attempts.find(({ kind }) => kind === "cancel")
   if (cancelled !== undefined) {
     return cancelled.sentLedger === undefined || latestLedger > cancelled.sentLedger ? { _tag: "Resend" } : { _tag: "Wait" }
   }
-  const waited = latestLedger - newest.recordedLedger
-  const refused = payments.every(({ sentStatus }) => sentStatus === "Error")
   const left = settlement.authorizationExpiresLedger - latestLedger
   if (refused && latestLedger - settlement.recordedLedger >= refusedLedgers && left > refusedLedgers) return { _tag: "Cancel" }
   const higher = newest.inclusionStroops * 10n

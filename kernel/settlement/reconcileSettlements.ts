@@ -1,8 +1,8 @@
-// The follower: one reconciler for all open settlements of all replicas. Each turn it asks the ledger about every open hash,
-// lets `Settlement.decide` say what follows, and does it: end the settlement, send identical bytes again, outbid, cancel. It
-// is woken by each record and each new ledger; the recovery period is its backstop. It takes no input and remembers nothing, so
-// that a restart changes nothing.
-import { Duration, Effect } from "effect"
+// The follower: one reconciler for all open settlements of all replicas. Each turn it asks the ledger about every open hash (or,
+// when they are many, looks through the new ledgers once), lets `Settlement.decide` say what follows, and does it: end the
+// settlement, send identical bytes again, outbid, cancel. It is woken by each record and each new ledger; the recovery period is
+// its backstop. It takes no input and depends on nothing it remembers, so that a restart changes nothing.
+import { Clock, Duration, Effect, Option } from "effect"
 import { type Reconciler, reconciler } from "../Actor.ts"
 import { Limits } from "../config/Limits.ts"
 import { type FeeCeilings } from "../config/Network.ts"
@@ -10,13 +10,15 @@ import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import { cancelTransaction } from "../ledger/Envelope.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
+import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Signer } from "../signer/Signer.ts"
 import { ChannelPool } from "./ChannelPool.ts"
 import { reached } from "./CrashPoints.ts"
 import { Leases } from "./Leases.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { rebid } from "./rebid.ts"
-import { decide, type Decision, type Observation, type Outcome } from "./Settlement.ts"
+import { makeScanner } from "./scanLedgers.ts"
+import { type ChannelAccount, decide, type Decision, type Observation, type Outcome } from "./Settlement.ts"
 import { type OpenRecord, Settlements } from "./Settlements.ts"
 import { submitAttempt } from "./submitAttempt.ts"
 
@@ -24,9 +26,11 @@ export interface FollowerOptions {
   /** What a successful transaction moved, when it is the movement that was promised. Given by the scheme. */
   readonly moved: (record: OpenRecord, executed: ExecutedTransaction) => bigint | undefined
   readonly feeCeilings: (scheme: string) => FeeCeilings
+  /** The ledger in which a settlement's authorization was used, as far as the ledger still tells. Given by the scheme. */
+  readonly usedIn: (record: OpenRecord) => Effect.Effect<number | undefined, LedgerUnavailable>
 }
 
-/** Open settlements looked at in one turn. */
+/** Open settlements looked at in one turn: more than there can be channels to hold them. */
 const batchMax = 2_000
 /** Hashes asked for at a time. */
 const concurrency = 16
@@ -46,17 +50,20 @@ export const startFollower = Effect.fnUntraced(function*(options: FollowerOption
   const channels = yield* ChannelPool
   const signer = yield* Signer
 
+  const observed = (record: OpenRecord, kind: "payment" | "cancel", executed: ExecutedTransaction): Observation => ({
+    _tag: "Included",
+    kind,
+    executed,
+    moved: kind === "payment" && executed.succeeded ? options.moved(record, executed) : undefined
+  })
+  const scan = yield* makeScanner({ observed })
+
   const observe = Effect.fnUntraced(function*(record: OpenRecord) {
     const answer = yield* rpc.transaction(record.innerHash)
-    if (answer._tag === "Included") {
-      const { executed } = answer
-      return { _tag: "Included", kind: "payment", executed, moved: executed.succeeded ? options.moved(record, executed) : undefined } as Observation
-    }
+    if (answer._tag === "Included") return observed(record, "payment", answer.executed)
     const cancel = record.attempts.find(({ kind }) => kind === "cancel")
     const cancelled = cancel === undefined ? undefined : yield* rpc.transaction(cancel.innerHash)
-    if (cancelled?._tag === "Included") {
-      return { _tag: "Included", kind: "cancel", executed: cancelled.executed, moved: undefined } as Observation
-    }
+    if (cancelled?._tag === "Included") return observed(record, "cancel", cancelled.executed)
     // Both are absent only as far as both answers reach: they may come from different nodes.
     const latestLedger = Math.min(answer.latestLedger, cancelled?.latestLedger ?? answer.latestLedger)
     const oldestLedger = Math.max(answer.oldestLedger, cancelled?.oldestLedger ?? answer.oldestLedger)
@@ -65,13 +72,33 @@ export const startFollower = Effect.fnUntraced(function*(options: FollowerOption
 
   const end = Effect.fnUntraced(function*(record: OpenRecord, outcome: Outcome) {
     yield* reached("beforeResolve")
-    if (!(yield* settlements.resolve(record.id, outcome))) return
+    // Where the ledger no longer shows the movement itself, what moved is what was promised.
+    const moved = outcome.state === "settled" ? outcome.moved ?? record.amount : outcome.moved
+    if (!(yield* settlements.resolve(record.id, { ...outcome, moved }))) return
     yield* reached("afterResolve")
     yield* channels.freed
     yield* Effect.flatMap(settlements.byIds([record.id]), outcomes.complete)
   })
 
-  const act = Effect.fnUntraced(function*(record: OpenRecord, seen: Observation, decision: Decision) {
+  const decideOn = (record: OpenRecord, seen: Observation): Decision =>
+    decide(record, seen, { inclusionStroopsMax: options.feeCeilings(record.scheme).inclusionStroopsMax })
+
+  /** The channel's account, and then the transaction once more: it may have landed between the two questions. */
+  const observeWithChannel = Effect.fnUntraced(function*(record: OpenRecord) {
+    const { accounts, latestLedger } = yield* rpc.accounts([record.channel])
+    const account = accounts.get(record.channel)
+    const channel: ChannelAccount = {
+      sequence: account?.sequence,
+      ledger: latestLedger,
+      sequenceLedger: account === undefined ? undefined : Option.getOrUndefined(account.sequenceLedger),
+      // Only looked at once nothing can land any more.
+      authorizationLedger: latestLedger < record.authorizationExpiresLedger ? undefined : yield* options.usedIn(record)
+    }
+    const seen = yield* observe(record)
+    return seen._tag === "Included" ? seen : { ...seen, channel }
+  })
+
+  const act = Effect.fnUntraced(function*(record: OpenRecord, decision: Decision) {
     switch (decision._tag) {
       case "End":
         return yield* end(record, decision.outcome)
@@ -93,14 +120,8 @@ export const startFollower = Effect.fnUntraced(function*(options: FollowerOption
         const signed = yield* signer.signCancel({ transaction, channel: record.channel, inclusionStroops })
         return yield* addAndSubmit(record, { kind: "cancel", inclusionStroops, ...signed })
       }
-      case "AskChannel": {
-        const { accounts, latestLedger } = yield* rpc.accounts([record.channel])
-        const sequence = accounts.get(record.channel)?.sequence
-        if (sequence === undefined || seen._tag !== "Absent") return
-        const again = { ...seen, channel: { sequence, ledger: latestLedger } }
-        const decided = decide(record, again, { inclusionStroopsMax: 0n })
-        return decided._tag === "End" ? yield* end(record, decided.outcome) : undefined
-      }
+      // The channel was asked: what is needed to decide is not there yet.
+      case "AskChannel":
       case "Wait":
         return
     }
@@ -117,30 +138,35 @@ export const startFollower = Effect.fnUntraced(function*(options: FollowerOption
     }
   })
 
-  const follow = Effect.fn("settlement.follow")(function*(record: OpenRecord) {
-    const { sequence } = yield* clock.now
+  /** Sent in this very ledger: nothing can have been included yet. Not sent yet: whoever recorded it is about to. */
+  const isDue = (record: OpenRecord, sequence: number, now: number): boolean => {
     const newest = record.attempts.at(-1)
-    const unsent = newest?.sentLedger === undefined
-    const age = (yield* Effect.clockWith((clock) => clock.currentTimeMillis)) - record.recordedAt.getTime()
-    // Sent in this very ledger: nothing can have been included yet. Not sent yet: the one who recorded it is about to.
-    if (unsent ? age < unsentAfterMillis : sequence <= record.recordedLedger) return
-    const seen = yield* observe(record)
-    const decision = decide(record, seen, { inclusionStroopsMax: options.feeCeilings(record.scheme).inclusionStroopsMax })
-    yield* act(record, seen, decision)
+    if (newest?.sentLedger !== undefined) return sequence > record.recordedLedger
+    // By the ledger as well as by the clock, which may be wrong.
+    return now - record.recordedAt.getTime() >= unsentAfterMillis || sequence > (newest?.recordedLedger ?? 0) + 1
+  }
+
+  const follow = Effect.fn("settlement.follow")(function*(record: OpenRecord, seen: Observation | undefined) {
+    const decision = decideOn(record, seen ?? (yield* observe(record)))
+    yield* act(record, decision._tag === "AskChannel" ? decideOn(record, yield* observeWithChannel(record)) : decision)
   })
 
   const turn = Effect.gen(function*() {
     if (!(yield* leases.hold("settlements", leaseDuration))) return
-    const records = yield* settlements.open(batchMax)
+    const open = yield* settlements.open(batchMax)
+    if (open.length === 0) return
+    const { sequence } = yield* clock.now
+    const now = yield* Clock.currentTimeMillis
+    const records = open.filter((record) => isDue(record, sequence, now))
+    const seen = yield* scan(records)
     yield* Effect.forEach(records, (record) =>
-      follow(record).pipe(
+      follow(record, seen.get(record.id)).pipe(
         Effect.catch((error) =>
           Effect.logWarning("an open settlement could not be followed this time", error).pipe(Effect.annotateLogs({ settlement: record.id }))
         )
       ), { concurrency, discard: true })
   })
 
-  // While something is open here the follower also looks at the poll interval; otherwise only in recovery.
   const follower: Reconciler = yield* reconciler({ id: "settlements", every: limits.recoveryPeriod, turn })
   yield* clock.subscribe(follower.wake)
   return follower

@@ -6,7 +6,7 @@ export const wanted = [
   "state settled", "state failed", "state expired", "cancel landed", "outbid landed", "front-run",
   "crash at a port", "crash afterLease", "crash beforeRecord", "crash afterRecord", "crash afterSubmit", "crash beforeResolve", "crash afterResolve",
   "send Pending", "send Duplicate", "send TryAgainLater", "send Error", "send Lost", "send taken but lost", "send Error but taken",
-  "rpc away", "node behind", "node forgets", "store failed before", "store failed after", "fence lost", "recorded twice", "no channel free", "over budget", "too many open",
+  "rpc away", "ledgers scanned", "node behind", "node forgets", "store failed before", "store failed after", "fence lost", "recorded twice", "no channel free", "over budget", "too many open",
   "answer success", "answer pending", "answer busy", "answer failed", "answer already settled", "answer stored success", "answer spent elsewhere", "answer conflict",
   "client hung up", "clock jump", "two days", "lease taken over"
 ] as const

@@ -130,7 +130,8 @@ export class TwinStore {
     const channel = this.channels.get(row.born.channel.address)
     if (outcome.channel !== undefined && channel?.settlement === id) {
       channel.settlement = undefined
-      channel.sequence = outcome.channel.sequenceUsed ? row.born.channel.sequence : row.born.channel.sequence - 1n
+      const used = outcome.channel.sequenceUsed
+      channel.sequence = used === undefined ? undefined : used ? row.born.channel.sequence : row.born.channel.sequence - 1n
       channel.sequenceLedger = Math.max(channel.sequenceLedger, outcome.channel.ledger)
       this.#use(channel)
     }

@@ -16,6 +16,7 @@ import { Host } from "../../kernel/platform/Host.ts"
 import { ChannelStore } from "../../kernel/settlement/ChannelStore.ts"
 import { CrashPoints } from "../../kernel/settlement/CrashPoints.ts"
 import { Leases } from "../../kernel/settlement/Leases.ts"
+import { ScanAbove } from "../../kernel/settlement/scanLedgers.ts"
 import { Settlements } from "../../kernel/settlement/Settlements.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { Vault } from "../../kernel/signer/Vault.ts"
@@ -119,8 +120,12 @@ export class World {
   /** Authorization and its last ledger by the number an operation carries. */
   readonly authorizations = new Map<string, { readonly key: string; readonly expiresLedger: number }>()
 
+  /** Open settlements above which the follower looks through ledgers. */
+  readonly scanAbove: number
+
   constructor(seed: number) {
     this.random = makeRandom(seed)
+    this.scanAbove = seed % 2 === 0 ? 2 : 50
     const { chance, int } = this.random
     // Some runs cross midnight, where budgets change their day.
     const midnight = Date.UTC(2026, 0, 2)
@@ -234,6 +239,15 @@ export class World {
           ? { _tag: "Included" as const, latestLedger, executed: { ...found, transfers: Option.none() } }
           : { _tag: "NotFound" as const, latestLedger, oldestLedger }
       })),
+      scan: ({ fromLedger, wanted }) => Effect.suspend(() => this.#asked(replica, "getTransactions", (node) => {
+        const latestLedger = this.#latest(node)
+        const oldestLedger = Math.max(1, latestLedger - node.retention)
+        if (fromLedger < oldestLedger || fromLedger > latestLedger) return undefined
+        this.coverage.count("ledgers scanned")
+        const found = ledger.log.filter((one) => one.ledger >= fromLedger && one.ledger <= latestLedger && wanted(one.outerHash))
+        return { scannedTo: latestLedger, oldestLedger, found: found.map((one) => ({ executed: { ...one, transfers: Option.none() }, envelope: undefined as never })) }
+      })).pipe(Effect.flatMap((answer) =>
+        answer === undefined ? Effect.fail(new LedgerUnavailable({ operation: "getTransactions", message: "outside its range" })) : Effect.succeed(answer))),
       accounts: (addresses) => Effect.suspend(() => this.#asked(replica, "getLedgerEntries", () => ({
         latestLedger: ledger.sequence,
         accounts: new Map(addresses.map((address) => [address, { address, balanceStroops: 1n, sequence: ledger.channels.get(address)!, sequenceLedger: Option.none() }]))
@@ -323,6 +337,7 @@ export class World {
         noteSent: (id, number, status, ledger) => stored(() => store.noteSent(id, number, status, ledger)),
         open: (limit) => stored(() => store.open(limit)),
         resolve: (id, outcome) => stored(() => store.resolve(id, outcome)),
+        adopt: () => Effect.die("the store of the simulation loses nothing"),
         claimDelivery: (id) => stored(() => store.claimDelivery(id)),
         openCount: stored(() => store.openCount()),
         byIds: (ids) => ids.length === 0 ? Effect.succeed([]) : stored(() => store.byIds(ids)),
@@ -349,6 +364,7 @@ export class World {
       Layer.succeed(Budget, Budget.of({
         fits: (principal, stroops) => stored(() => store.fits(principal, stroops)),
         reserve: () => Effect.die("part of the store's record"),
+        charge: () => Effect.die("part of the store's adoption"),
         commit: () => Effect.die("part of the store's resolve")
       })),
       Layer.succeed(LedgerRpc, this.rpc(replica)),
@@ -373,6 +389,7 @@ export class World {
       Context.add(Clock.Clock, skewed),
       Context.add(References.MinimumLogLevel, "None"),
       Context.add(References.TracerEnabled, false),
+      Context.add(ScanAbove, this.scanAbove),
       Context.add(CrashPoints, (step: string) =>
         Effect.suspend(() => {
           if (!replica.isAlive) return Effect.never

@@ -42,7 +42,7 @@ const outcomeOf = ({ chance, int, pick }: Random): Outcome => {
     feeChargedStroops: state === "expired" ? 0n : BigInt(int(100, 50_000)),
     reason: state === "failed" ? "settle_ledger_transaction_failed" : state === "expired" ? "settle_ledger_transaction_expired" : undefined,
     message: chance(0.5) ? "why" : undefined,
-    channel: chance(0.95) ? { sequenceUsed: state !== "expired", ledger } : undefined
+    channel: chance(0.95) ? { sequenceUsed: chance(0.1) ? undefined : state !== "expired", ledger } : undefined
   }
 }
 
