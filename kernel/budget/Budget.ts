@@ -32,6 +32,8 @@ export class Budget extends Context.Service<Budget, {
   readonly fits: (principal: BudgetPrincipal, stroops: bigint) => Sql<boolean>
   /** Reserves inside the caller's transaction; None when it does not fit. `spread` picks the shard. */
   readonly reserve: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation | undefined>
+  /** Notes what was charged without a reservation, inside the caller's transaction: it is spent, whatever fits. */
+  readonly charge: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation>
   /** Replaces a reservation by what was charged, inside the caller's transaction. */
   readonly commit: (reservation: Reservation, chargedStroops: bigint) => Sql<void>
 }>()("tollkeeper/budget/Budget") {
@@ -76,6 +78,18 @@ export class Budget extends Context.Service<Budget, {
         return { day, principal: principal.id, keyed: principal.keyed, shard, stroops }
       })
 
+      const charge = Effect.fn("Budget.charge")(function*(principal: BudgetPrincipal, stroops: bigint, spread: number) {
+        const day = yield* today
+        const shard = Math.abs(spread) % shards
+        yield* sql`insert into kernel_sponsor_budget as b (day, principal, committed_stroops)
+          values (${day}::date, ${principal.id}, ${stroops}::int8)
+          on conflict (day, principal) do update set committed_stroops = b.committed_stroops + excluded.committed_stroops`
+        yield* sql`insert into kernel_sponsor_budget_total as t (day, keyed, shard, committed_stroops)
+          values (${day}::date, ${principal.keyed}, ${shard}, ${stroops}::int8)
+          on conflict (day, keyed, shard) do update set committed_stroops = t.committed_stroops + excluded.committed_stroops`
+        return { day, principal: principal.id, keyed: principal.keyed, shard, stroops }
+      })
+
       const commit = Effect.fn("Budget.commit")(function*(reservation: Reservation, chargedStroops: bigint) {
         yield* sql`update kernel_sponsor_budget set reserved_stroops = reserved_stroops - ${reservation.stroops}::int8,
           committed_stroops = committed_stroops + ${chargedStroops}::int8
@@ -85,7 +99,7 @@ export class Budget extends Context.Service<Budget, {
           where day = ${reservation.day}::date and keyed = ${reservation.keyed} and shard = ${reservation.shard}`
       })
 
-      return Budget.of({ fits, reserve, commit })
+      return Budget.of({ fits, reserve, charge, commit })
     })
   )
 }

@@ -42,6 +42,14 @@ export type Executed =
   | { readonly _tag: "Moved"; readonly amount: bigint }
   | { readonly _tag: "NotMoved"; readonly message: string }
 
+/** How a transaction of ours is known again when its record was lost (decisions 3: adoption). */
+export interface Adoption {
+  /** The ledger in which an authorization was used, as far as the ledger still tells. */
+  readonly usedIn: (authorizationKey: string) => Effect.Effect<Option.Option<number>, LedgerUnavailable>
+  /** The authorizations that an operation carries. Pure. */
+  readonly keysIn: (operationXdr: Uint8Array) => ReadonlyArray<string>
+}
+
 export interface Scheme {
   /** As on the wire: `[a-z][a-z0-9-]*`. */
   readonly scheme: string
@@ -55,13 +63,18 @@ export interface Scheme {
   readonly authorizationKey: (payment: Payment) => Option.Option<string>
   /** Every check of the scheme. Fails only when the ledger cannot be asked. */
   readonly verify: (payment: Payment) => Effect.Effect<Verified | Refusal, LedgerUnavailable>
-  /** Rebuilds the operation for submission from the verified state. No RPC. */
-  readonly prepare: (payment: Payment, verified: Verified) => Effect.Effect<Prepared>
+  /**
+   * Rebuilds the operation for submission from the verified state. No RPC. Refuses what has become too old since verify: the
+   * wait for a channel lies between.
+   */
+  readonly prepare: (payment: Payment, verified: Verified) => Effect.Effect<Prepared | Refusal, LedgerUnavailable>
   /** Reads a successful transaction of ours: did the promised movement happen? Pure. */
   readonly checkExecuted: (
     promise: { readonly payer: string; readonly payTo: string; readonly asset: string; readonly amount: bigint },
     executed: ExecutedTransaction
   ) => Executed
+  /** Absent when a spent authorization of the scheme says nothing of where it was spent. */
+  readonly adoption?: Adoption
 }
 
 /** Two plugins offered the same scheme, or one reason word with two meanings. */

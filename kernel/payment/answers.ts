@@ -68,6 +68,7 @@ export const known = (payment: Payment, records: ReadonlyArray<SettlementRecord>
   if (record.state === "settled" && !record.delivered) {
     return { _tag: "Undelivered", record, otherwise: { _tag: "Pending", payer: record.payer, transaction: record.innerHash } }
   }
-  const mayReadAgain = Option.isSome(payment.identifier) && Option.isSome(record.identifier)
+  // The identifier it was recorded with, and no other.
+  const mayReadAgain = Option.isSome(record.identifier) && Option.getOrUndefined(payment.identifier) === record.identifier.value
   return { _tag: "Answer", answer: answerFinal(record, mayReadAgain) }
 }

@@ -20,6 +20,7 @@ import { type FollowerOptions, startFollower } from "../settlement/reconcileSett
 import { Settlements } from "../settlement/Settlements.ts"
 import { submitAttempt } from "../settlement/submitAttempt.ts"
 import { Signer } from "../signer/Signer.ts"
+import { makeAdoptSpent } from "./adoptSpent.ts"
 import { answerFinal, busy, conflict, known, refuse } from "./answers.ts"
 import { Facilitator, type SettleAnswer, type VerifyAnswer } from "./Facilitator.ts"
 import type { Payment } from "./Payment.ts"
@@ -61,7 +62,11 @@ export const layer = Layer.effect(
       const checked = scheme.value.checkExecuted(record, executed)
       return checked._tag === "Moved" ? checked.amount : undefined
     }
-    const follower = yield* startFollower({ moved, feeCeilings: network.feeCeilings })
+    const usedIn: FollowerOptions["usedIn"] = (record) => {
+      const adoption = Option.getOrUndefined(schemes.find(record.scheme))?.adoption
+      return adoption === undefined ? Effect.undefined : Effect.map(adoption.usedIn(record.authorizationKey), Option.getOrUndefined)
+    }
+    const follower = yield* startFollower({ moved, usedIn, feeCeilings: network.feeCeilings })
 
     const unavailable = (error: LedgerUnavailable | SqlError.SqlError): Refusal =>
       error._tag === "LedgerUnavailable"
@@ -112,12 +117,14 @@ export const layer = Layer.effect(
       const hex = Hex.encode(crypto.randomBytes(16))
       return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`
     }
+    const adoptSpent = yield* makeAdoptSpent(newId)
 
     const buildAndRecord = Effect.fnUntraced(function*(payment: Payment, scheme: Scheme, verified: Verified, lease: ChannelLease, startedAt: number) {
       yield* reached("afterLease")
       const ceilings = network.feeCeilings(scheme.scheme)
       const now = yield* clock.now
       const prepared = yield* scheme.prepare(payment, verified).pipe(Effect.withSpan("payment.prepare"))
+      if (isRefusal(prepared)) return prepared
       const ledgersLeft = verified.authorizationExpiresLedger - now.sequence
       const transaction = settlementTransaction({
         channel: lease.address,
@@ -173,9 +180,14 @@ export const layer = Layer.effect(
         const tell = (started: Started) => Deferred.succeed(report, started)
         const lease = yield* channels.lease
         if (Option.isNone(lease)) return yield* tell({ _tag: "Answer", answer: busy(verified.payer) })
-        const { attempt, id, recorded } = yield* buildAndRecord(payment, scheme, verified, lease.value, startedAt).pipe(
+        const built = yield* buildAndRecord(payment, scheme, verified, lease.value, startedAt).pipe(
           Effect.onError(() => channels.release(lease.value))
         )
+        if (isRefusal(built)) {
+          yield* channels.release(lease.value)
+          return yield* tell({ _tag: "Answer", answer: refuse(built) })
+        }
+        const { attempt, id, recorded } = built
         switch (recorded._tag) {
           case "Recorded": {
             yield* reached("afterRecord")
@@ -189,7 +201,7 @@ export const layer = Layer.effect(
             return yield* tell({ _tag: "Known" })
           case "BudgetExceeded":
             yield* channels.release(lease.value)
-            return yield* tell({ _tag: "Answer", answer: refuse(overBudget(verified.payer)) })
+            return yield* tell({ _tag: "Answer", answer: refuse(overBudget(Option.some(verified.payer))) })
           case "FenceLost":
           case "TooManyOpen":
             yield* channels.release(lease.value)
@@ -212,12 +224,12 @@ export const layer = Layer.effect(
     /** A ledger or database that cannot be asked is busy on settle: the caller may try the same payment again (decisions 1). */
     const faultAnswer = (_error: LedgerUnavailable | SqlError.SqlError): SettleAnswer => busy()
 
-    /** The ledger has seen this authorization, and we have no record of it: somebody else submitted it. */
+    /** The ledger has seen this authorization, and no transaction of this payment of ours: somebody else submitted it. */
     const spentElsewhere = (refused: Refusal): Refusal =>
-      refusal("settle_ledger_authorization_spent", "the authorization was used in a transaction that is not ours", refused.payer)
+      refusal("settle_ledger_authorization_spent", "the authorization was used in another transaction", refused.payer)
 
-    const overBudget = (payer: string): Refusal =>
-      refusal("settle_ledger_sponsor_budget_exceeded", "the sponsor's budget for today does not cover this transaction", Option.some(payer))
+    const overBudget = (payer: Option.Option<string>): Refusal =>
+      refusal("settle_ledger_sponsor_budget_exceeded", "the sponsor's budget for today does not cover this transaction", payer)
 
     /** Waits for the end of a recorded settlement and claims its success for this caller. */
     const awaitOutcome = Effect.fnUntraced(function*(id: string, innerHash: string, payer: string, startedAt: number, again: boolean) {
@@ -255,15 +267,20 @@ export const layer = Layer.effect(
       const already = yield* answerKnown(payment, scheme, startedAt, false)
       if (already !== undefined) return already
       const ceilings = network.feeCeilings(scheme.scheme)
-      if (!(yield* budget.fits(payment.principal, ceilings.inclusionStroopsMax))) return refuse(overBudget(""))
+      if (!(yield* budget.fits(payment.principal, ceilings.inclusionStroopsMax))) return refuse(overBudget(Option.none()))
       const checked = yield* check(payment, scheme)
       if (isRefusal(checked)) {
         // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.
-        return (yield* answerKnown(payment, scheme, startedAt, true)) ?? refuse(checked.authorizationSpent === true ? spentElsewhere(checked) : checked)
+        const twin = yield* answerKnown(payment, scheme, startedAt, true)
+        if (twin !== undefined || checked.authorizationSpent !== true) return twin ?? refuse(checked)
+        if (!(yield* adoptSpent(payment, scheme, checked.payer))) return refuse(spentElsewhere(checked))
+        return (yield* answerKnown(payment, scheme, startedAt, false)) ?? busy()
       }
       const report = yield* Deferred.make<Started>()
       yield* FiberSet.run(work, settleInBackground(payment, scheme, checked, startedAt, report).pipe(Effect.provideContext(services)) as Effect.Effect<void>)
-      const started = yield* Deferred.await(report)
+      // The work goes on by itself; a request that hears nothing of it in time tries again and finds what came of it.
+      const left = Math.max(0, startedAt + Duration.toMillis(limits.settleTimeout) - (yield* Clock.currentTimeMillis))
+      const started = Option.getOrElse(yield* Effect.timeoutOption(Deferred.await(report), left), (): Started => ({ _tag: "Answer", answer: busy(checked.payer) }))
       switch (started._tag) {
         case "Recorded":
           return yield* awaitOutcome(started.id, started.innerHash, checked.payer, startedAt, true)
@@ -289,8 +306,10 @@ export const layer = Layer.effect(
     /** The answer to a request whose twin is being settled in this process right now: pending once it is recorded. */
     const answerTwin = Effect.fnUntraced(function*(payment: Payment, scheme: Scheme) {
       const found = known(payment, yield* settlements.find(findQuery(payment, scheme)))
-      if (found._tag === "Answer") return found.answer
       if (found._tag === "New") return undefined
+      // One that ended while this request looked was given to its twin; the success is for later.
+      if (found._tag === "Answer" && found.answer._tag === "Settled") return { ...found.answer, _tag: "Pending" } as SettleAnswer
+      if (found._tag === "Answer") return found.answer
       return { _tag: "Pending", payer: found.record.payer, transaction: found.record.innerHash } as SettleAnswer
     })
 

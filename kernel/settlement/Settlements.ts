@@ -95,6 +95,35 @@ export interface OpenRecord extends SettlementRecord, OpenSettlement {
   readonly attempts: ReadonlyArray<Attempt>
 }
 
+/** A settlement found on the ledger after its record was lost: born and ended at once. */
+export interface AdoptedSettlement {
+  readonly id: string
+  readonly network: NetworkId
+  readonly scheme: string
+  readonly authorizationKey: string
+  readonly authorizationExpiresLedger: number
+  readonly fingerprint: string
+  readonly principal: { readonly id: string; readonly keyed: boolean }
+  readonly identifier: Option.Option<string>
+  readonly payer: string
+  readonly payTo: string
+  readonly asset: string
+  readonly amount: bigint
+  readonly resourceUrl: Option.Option<string>
+  readonly innerHash: string
+  readonly outerHash: string
+  readonly envelope: string
+  readonly sponsor: string
+  readonly channel: string
+  readonly channelSequence: bigint
+  readonly resourceFeeStroops: bigint
+  readonly inclusionStroops: bigint
+  readonly ledger: number
+  readonly closedAtSeconds: number
+  readonly feeChargedStroops: bigint
+  readonly moved: bigint
+}
+
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
 export class Settlements extends Context.Service<Settlements, {
@@ -109,6 +138,8 @@ export class Settlements extends Context.Service<Settlements, {
   readonly open: (limit: number) => Sql<ReadonlyArray<OpenRecord>>
   /** Ends an open settlement: outcome, channel, budget and fact in one transaction. False when it was not open. */
   readonly resolve: (id: string, outcome: Outcome) => Sql<boolean>
+  /** Stores a settlement that the ledger knows and we do not; false when it, or its authorization or identifier, is known after all. */
+  readonly adopt: (settlement: AdoptedSettlement) => Sql<boolean>
   /** True for the one caller who may be given the success of a settled payment for the first time. */
   readonly claimDelivery: (id: string) => Sql<boolean>
   /** How many have no end yet. */

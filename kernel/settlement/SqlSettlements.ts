@@ -8,7 +8,7 @@ import { Limits } from "../config/Limits.ts"
 import { inTransaction, isUniqueViolation } from "../database/Database.ts"
 import { Facts } from "../Facts.ts"
 import type { Outcome } from "./Settlement.ts"
-import { type FindQuery, type NewAttempt, type NewSettlement, type RecordAnswer, Settlements } from "./Settlements.ts"
+import { type AdoptedSettlement, type FindQuery, type NewAttempt, type NewSettlement, type RecordAnswer, Settlements } from "./Settlements.ts"
 import { type AttemptRow, type OpenRow, recordColumns, type SettlementRow, toOpen, toRecord } from "./SettlementRows.ts"
 
 /** Leaves the transaction with an answer instead of an error: everything in it is undone. */
@@ -23,6 +23,40 @@ class Undo extends Error {
 const bytesOf = (envelope: string): Uint8Array => Result.getOrThrow(Base64.decode(envelope))
 
 const spreadOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16)
+
+/** What is told of a birth. */
+const recordedFact = (
+  settlement: Pick<NewSettlement, "id" | "network" | "scheme" | "asset" | "payer" | "payTo" | "amountMax" | "innerHash" | "resourceUrl" | "principal">
+) => ({
+  type: "settlement.recorded",
+  version: 1,
+  subject: settlement.id,
+  data: {
+    network: settlement.network,
+    scheme: settlement.scheme,
+    asset: settlement.asset,
+    payer: settlement.payer,
+    payTo: settlement.payTo,
+    amountMax: settlement.amountMax.toString(),
+    transaction: settlement.innerHash,
+    resourceUrl: Option.getOrNull(settlement.resourceUrl),
+    principal: settlement.principal.id
+  }
+})
+
+/** What is told of an end. */
+const endedFact = (id: string, innerHash: string, outcome: Pick<Outcome, "state" | "moved" | "feeChargedStroops" | "ledger" | "reason">) => ({
+  type: `settlement.${outcome.state}`,
+  version: 1,
+  subject: id,
+  data: {
+    transaction: innerHash,
+    moved: outcome.moved?.toString() ?? null,
+    feeChargedStroops: outcome.feeChargedStroops.toString(),
+    ledger: outcome.ledger ?? null,
+    reason: outcome.reason ?? null
+  }
+})
 
 export const layer = Layer.effect(
   Settlements,
@@ -97,22 +131,7 @@ export const layer = Layer.effect(
         const held = yield* sql`update kernel_channels set settlement = ${settlement.id}, leased_until = null, used_at = clock_timestamp()
           where address = ${settlement.channel.address} and fence = ${settlement.channel.fence} and settlement is null returning 1`
         if (held.length === 0) return yield* undo({ _tag: "FenceLost" })
-        yield* facts.publish({
-          type: "settlement.recorded",
-          version: 1,
-          subject: settlement.id,
-          data: {
-            network: settlement.network,
-            scheme: settlement.scheme,
-            asset: settlement.asset,
-            payer: settlement.payer,
-            payTo: settlement.payTo,
-            amountMax: settlement.amountMax.toString(),
-            transaction: settlement.innerHash,
-            resourceUrl: Option.getOrNull(settlement.resourceUrl),
-            principal: settlement.principal.id
-          }
-        })
+        yield* facts.publish(recordedFact(settlement))
         return { _tag: "Recorded" } as RecordAnswer
       })).pipe(
         Effect.catchIf((error): error is Undo => error instanceof Undo, ({ answer }) => Effect.succeed(answer)),
@@ -164,24 +183,59 @@ export const layer = Layer.effect(
         if (outcome.channel !== undefined) {
           const used = outcome.channel.sequenceUsed
           yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(),
-            sequence = ${used ? row.sequence : row.sequence - 1n}::int8,
+            sequence = ${used === undefined ? null : used ? row.sequence : row.sequence - 1n}::int8,
             sequence_ledger = greatest(sequence_ledger, ${outcome.channel.ledger}::int8)
             where address = ${row.channel} and settlement = ${id}`
         }
-        yield* facts.publish({
-          type: `settlement.${outcome.state}`,
-          version: 1,
-          subject: id,
-          data: {
-            transaction: row.inner_hash,
-            moved: outcome.moved?.toString() ?? null,
-            feeChargedStroops: outcome.feeChargedStroops.toString(),
-            ledger: outcome.ledger ?? null,
-            reason: outcome.reason ?? null
-          }
-        })
+        yield* facts.publish(endedFact(id, row.inner_hash, outcome))
         return true
       }))
+    })
+
+    const adopt = Effect.fn("Settlements.adopt")(function*(settlement: AdoptedSettlement) {
+      return yield* transactional(Effect.gen(function*() {
+        const charge = yield* budget.charge(settlement.principal, settlement.feeChargedStroops, spreadOf(settlement.id))
+        yield* sql`insert into kernel_settlements ${sql.insert({
+          id: settlement.id,
+          network: settlement.network,
+          scheme: settlement.scheme,
+          authorization_key: settlement.authorizationKey,
+          authorization_expires_ledger: settlement.authorizationExpiresLedger,
+          fingerprint: settlement.fingerprint,
+          principal: settlement.principal.id,
+          identifier: Option.getOrNull(settlement.identifier),
+          payer: settlement.payer,
+          pay_to: settlement.payTo,
+          asset: settlement.asset,
+          amount_max: settlement.amount.toString(),
+          amount: settlement.amount.toString(),
+          resource_url: Option.getOrNull(settlement.resourceUrl),
+          inner_hash: settlement.innerHash,
+          sponsor: settlement.sponsor,
+          channel: settlement.channel,
+          channel_sequence: settlement.channelSequence,
+          resource_fee_stroops: settlement.resourceFeeStroops,
+          recorded_ledger: settlement.ledger,
+          deadline_at: new Date(settlement.closedAtSeconds * 1_000),
+          budget_day: charge.day,
+          budget_stroops: charge.stroops,
+          budget_shard: charge.shard,
+          budget_keyed: charge.keyed,
+          state: "settled",
+          resolved_at: new Date(settlement.closedAtSeconds * 1_000),
+          ledger: settlement.ledger,
+          closed_at: new Date(settlement.closedAtSeconds * 1_000),
+          moved: settlement.moved.toString(),
+          fee_charged_stroops: settlement.feeChargedStroops
+        })}`
+        yield* insertAttempt(settlement.id, 1, { ...settlement, kind: "payment", recordedLedger: settlement.ledger })
+        // What was lost with the record may be the channel's sequence too: it is read again.
+        yield* sql`update kernel_channels set sequence = null, sequence_ledger = greatest(sequence_ledger, ${settlement.ledger}::int8)
+          where address = ${settlement.channel} and settlement is null and sequence < ${settlement.channelSequence}::int8`
+        yield* facts.publish(recordedFact({ ...settlement, amountMax: settlement.amount }))
+        yield* facts.publish(endedFact(settlement.id, settlement.innerHash, { ...settlement, state: "settled", reason: undefined }))
+        return true
+      })).pipe(Effect.catchIf((error) => isUniqueViolation(error), () => Effect.succeed(false)))
     })
 
     const claimDelivery = Effect.fn("Settlements.claimDelivery")(function*(id: string) {
@@ -212,6 +266,6 @@ export const layer = Layer.effect(
       return rows.map(toRecord)
     })
 
-    return Settlements.of({ find, record, addAttempt, noteSent, open, resolve, claimDelivery, openCount, byIds, lookup })
+    return Settlements.of({ find, record, addAttempt, noteSent, open, resolve, claimDelivery, openCount, adopt, byIds, lookup })
   })
 )

@@ -9,13 +9,14 @@ import { Network } from "../../kernel/config/Network.ts"
 import { encodeEnvelope, networkIdOf } from "../../kernel/ledger/Envelope.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
+import { addressText } from "../../kernel/ledger/TransferEvents.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
 import { type Scheme, Schemes, type Verified } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
-import { firstFault, type Subject } from "./checks.ts"
-import { callOf, credentialsOf, decodePayload, type ExactPayload, transferArgs } from "./ExactWire.ts"
+import { expiryFault, firstFault, type Subject } from "./checks.ts"
+import { type AuthEntry, callOf, credentialsOf, decodePayload, type ExactPayload, transferArgs } from "./ExactWire.ts"
 import { refusals } from "./refusals.ts"
 import { isSpent, movedAsPromised, simulationFault } from "./simulationChecks.ts"
 
@@ -30,10 +31,28 @@ interface State {
 /** Payer, nonce and expiry: what the ledger itself keeps an authorization apart by. */
 const authorizationKeyOf = (payload: ExactPayload): Option.Option<string> => {
   const [entry] = callOf(payload.tx)?.auth ?? []
-  const credentials = entry === undefined ? undefined : credentialsOf(entry)
-  if (credentials === undefined) return Option.none()
+  return entry === undefined ? Option.none() : Option.fromUndefinedOr(keyOf(entry))
+}
+
+const keyOf = (entry: AuthEntry): string | undefined => {
+  const credentials = credentialsOf(entry)
+  if (credentials === undefined) return undefined
   const address = Hex.encode(xdr.ScAddress.schema.encode(credentials.address))
-  return Option.some(`${address}:${credentials.nonce}:${credentials.signatureExpirationLedger}`)
+  return `${address}:${credentials.nonce}:${credentials.signatureExpirationLedger}`
+}
+
+/** The keys of an operation's entries; none when it is no contract call. */
+const keysIn = (operationXdr: Uint8Array): ReadonlyArray<string> => {
+  const { body } = xdr.Operation.schema.decode(operationXdr)
+  return body.type === 24 ? body.invokeHostFunctionOp.auth.flatMap((entry) => keyOf(entry) ?? []) : []
+}
+
+/** The address and nonce that a key was made of. */
+const readKey = (key: string): { readonly address: string; readonly nonce: bigint } | undefined => {
+  const [hex = "", nonce = ""] = key.split(":")
+  const bytes = Result.getOrUndefined(Hex.decode(hex))
+  const address = bytes === undefined ? undefined : addressText(xdr.ScAddress.schema.decode(bytes))
+  return address === undefined ? undefined : { address, nonce: BigInt(nonce) }
 }
 
 /** The client's operation without a source, in an envelope that only carries it: its source account does not matter. */
@@ -114,7 +133,19 @@ const makeScheme = Effect.gen(function*() {
     supportedExtra: () => Option.some({}),
     authorizationKey: (payment) => Option.flatMap(Result.getSuccess(payloadOf(payment)), authorizationKeyOf),
     verify,
-    prepare: (_payment, verified) => Effect.succeed(verified.state as State),
+    prepare: Effect.fnUntraced(function*(_payment, verified) {
+      const fault = expiryFault(verified.authorizationExpiresLedger, (yield* clock.now).sequence)
+      return fault === undefined ? verified.state as State : refusal(fault[0], fault[1], Option.some(verified.payer))
+    }),
+    adoption: {
+      usedIn: Effect.fnUntraced(function*(key) {
+        const read = readKey(key)
+        if (read === undefined) return Option.none()
+        const { inLedger, spent } = yield* rpc.nonceSpent(read.address, read.nonce)
+        return spent ? inLedger : Option.none()
+      }),
+      keysIn
+    },
     checkExecuted: (promise, { transfers }) =>
       Option.isNone(transfers) || movedAsPromised(transfers.value, promise)
         ? { _tag: "Moved", amount: promise.amount }

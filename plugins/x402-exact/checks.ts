@@ -35,6 +35,12 @@ export interface Check {
 /** Ledgers that must remain for a transaction to be built, sent and included. */
 export const ledgersLeftMin = 2
 
+/** What is wrong with an authorization that ends at a ledger, as of another. */
+export const expiryFault = (expiresLedger: number, latestLedger: number): Fault =>
+  expiresLedger < latestLedger + ledgersLeftMin
+    ? ["invalid_ledger_auth_expired", `the authorization ends before ledger ${latestLedger + ledgersLeftMin}`]
+    : undefined
+
 const entriesOf = ({ call }: Subject): ReadonlyArray<AuthEntry> => call?.auth ?? []
 
 const everyEntry = (subject: Subject, fault: (entry: AuthEntry) => Fault): Fault => {
@@ -220,10 +226,7 @@ export const checks: ReadonlyArray<Check> = [
   {
     name: "not expired",
     find: (subject) =>
-      everyEntry(subject, (entry) =>
-        (credentialsOf(entry)?.signatureExpirationLedger ?? 0) < subject.time.sequence + ledgersLeftMin
-          ? ["invalid_ledger_auth_expired", `the authorization ends before ledger ${subject.time.sequence + ledgersLeftMin}`]
-          : undefined)
+      everyEntry(subject, (entry) => expiryFault(credentialsOf(entry)?.signatureExpirationLedger ?? 0, subject.time.sequence))
   },
   {
     name: "not too far in the future",
