@@ -8,7 +8,7 @@ const platform = /^(node:|bun:|jsr:|@effect\/platform-|@effect\/sql-pglite|@elec
 
 /** Higher may import lower; the same only itself. `root` is the files of the kernel's own folder, which are its mechanism. */
 const levels: Readonly<Record<string, number>> = {
-  platform: 0, root: 1, config: 1, database: 1, http: 1, ledger: 2, signer: 3, budget: 3, settlement: 4, payment: 5, drivers: 6
+  platform: 0, root: 1, config: 1, database: 1, http: 1, ledger: 2, signer: 3, budget: 3, settlement: 4, payment: 5, audit: 5, drivers: 6
 }
 
 /** On the mechanism's level the folders below may be used, but not each other; it may use them. */

@@ -80,9 +80,11 @@ const simulation: Part = { name: "simulation, 20,000 seeds", command: node, args
 
 const mutation: Part = { name: "mutation: settlement", command: node, args: ["test/mutation/run.ts", "settlement"], figures: "status", minutesMax: 12 }
 
+const chaos: Part = { name: "chaos: 2,000 payments", command: node, args: ["test/chaos/run.ts"], figures: "status", minutesMax: 15 }
+
 /** The parts of a plan; `deno` is the program to use as Deno. */
 export const partsOf = (plan: PlanName, deno: string): ReadonlyArray<Part> => {
   if (plan === "ok") return [types, lint, effects, fast]
   if (plan === "daily") return [types, lint, effects, onNode, onDeno(deno)]
-  return [slow, conformance, conformanceOnDeno(deno), replay, simulation, mutation]
+  return [slow, conformance, conformanceOnDeno(deno), replay, simulation, mutation, chaos]
 }

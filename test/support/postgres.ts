@@ -13,6 +13,8 @@ export interface TestPostgres {
   /** URL of the maintenance database; tests create their own beside it. */
   readonly url: string
   readonly description: string
+  /** Cuts every connection and starts again from the log, as after a crash; absent for a server that is not ours. */
+  readonly restart?: () => Promise<void>
   readonly stop: () => Promise<void>
 }
 
@@ -78,24 +80,33 @@ const startFrom = async (binaries: string): Promise<TestPostgres> => {
   execFileSync(join(binaries, "initdb"), ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"], options)
   const port = await freePort()
   const settings = ["fsync=off", "full_page_writes=off", "synchronous_commit=on", "max_connections=200", "unix_socket_directories=", "listen_addresses=127.0.0.1", `port=${port}`]
-  const server = spawn(join(binaries, "postgres"), ["-D", data, ...settings.flatMap((setting) => ["-c", setting])], {
-    ...user,
-    env,
-    cwd: folder,
-    stdio: "ignore"
-  })
-  const ended = new Promise<void>((resolve) => server.once("exit", () => resolve()))
-  for (let attempt = 0; !(await answers(port)); attempt++) {
-    if (attempt > 150 || server.exitCode !== null) throw new Error(`PostgreSQL from ${binaries} did not start`)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+  const launch = async () => {
+    const server = spawn(join(binaries, "postgres"), ["-D", data, ...settings.flatMap((setting) => ["-c", setting])], {
+      ...user,
+      env,
+      cwd: folder,
+      stdio: "ignore"
+    })
+    const ended = new Promise<void>((resolve) => server.once("exit", () => resolve()))
+    for (let attempt = 0; !(await answers(port)); attempt++) {
+      if (attempt > 150 || server.exitCode !== null) throw new Error(`PostgreSQL from ${binaries} did not start`)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    return { server, ended }
   }
+  let running = await launch()
   const version = execFileSync(join(binaries, "postgres"), ["--version"], { ...user, env, encoding: "utf8" }).trim()
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     description: `${version} from ${binaries}`,
+    restart: async () => {
+      running.server.kill("SIGQUIT")
+      await running.ended
+      running = await launch()
+    },
     stop: async () => {
-      server.kill("SIGINT")
-      await ended
+      running.server.kill("SIGINT")
+      await running.ended
       rmSync(folder, { recursive: true, force: true })
     }
   }

@@ -49,7 +49,7 @@ it.live("traces, metrics and logs reach an OpenTelemetry backend, with nothing s
             OTEL_BSP_SCHEDULE_DELAY: "200", OTEL_BLRP_SCHEDULE_DELAY: "200", OTEL_METRIC_EXPORT_INTERVAL: "500"
           }
         })
-        const until = performance.now() + 20_000
+        const until = performance.now() + 45_000
         while (!await fetch(`${url}/health/ready`).then(({ ok }) => ok, () => false)) {
           if (performance.now() > until) throw new Error(`not ready\n${program.tail()}`)
           await new Promise((resolve) => setTimeout(resolve, 50))
@@ -76,4 +76,4 @@ it.live("traces, metrics and logs reach an OpenTelemetry backend, with nothing s
     expect(missing()).toEqual([])
     const everything = [...received.values()].join("\n")
     for (const hidden of [secret, payment.transaction.slice(0, 60), payer.publicKey()]) expect(everything).not.toContain(hidden)
-  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), 60_000)
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), 90_000)

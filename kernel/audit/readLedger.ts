@@ -1,0 +1,132 @@
+// What the ledger says happened, for the auditor: every transaction of our accounts since a ledger, read page by page from one
+// endpoint with a decoding of its own, and the accounts as they are now.
+import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+import { Effect, Result, Schema } from "effect"
+import { Base64 } from "effect/encoding"
+import { hashesOf, networkIdOf } from "../ledger/Envelope.ts"
+import type { TransferEvent } from "../ledger/Executed.ts"
+import { makeEndpoints } from "../ledger/JsonRpc.ts"
+import { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
+import { readEvent } from "../ledger/TransferEvents.ts"
+import { Crypto } from "../platform/Crypto.ts"
+
+/** A transaction that one of our accounts made or paid for. */
+export interface LedgerEntry {
+  readonly ledger: number
+  readonly innerHash: string
+  readonly outerHash: string
+  readonly source: string
+  readonly feeSource: string
+  readonly sequence: bigint
+  readonly succeeded: boolean
+  readonly feeChargedStroops: bigint
+  readonly transfers: ReadonlyArray<TransferEvent>
+}
+
+export interface LedgerView {
+  /** The first ledger that was looked at: what is older, the endpoint has forgotten. */
+  readonly fromLedger: number
+  readonly toLedger: number
+  readonly entries: ReadonlyArray<LedgerEntry>
+  /** Sequence numbers of accounts that exist. */
+  readonly sequences: ReadonlyMap<string, bigint>
+}
+
+const Transactions = Schema.Struct({
+  transactions: Schema.NullOr(Schema.Array(Schema.Struct({
+    status: Schema.Literals(["SUCCESS", "FAILED"]),
+    ledger: Schema.Natural,
+    envelopeXdr: Schema.String,
+    resultXdr: Schema.String,
+    resultMetaXdr: Schema.String
+  }))),
+  latestLedger: Schema.Natural,
+  cursor: Schema.optionalKey(Schema.String)
+})
+const Health = Schema.Struct({ oldestLedger: Schema.Natural, latestLedger: Schema.Natural })
+const Entries = Schema.Struct({ latestLedger: Schema.Natural, entries: Schema.NullOr(Schema.Array(Schema.Struct({ xdr: Schema.String }))) })
+
+/** Transactions on a page, and accounts in a question. */
+const pageMax = 200
+
+export interface ReadLedgerOptions {
+  readonly url: string
+  readonly passphrase: string
+  readonly timeout: import("effect").Duration.Duration
+  /** Sponsors and channels. */
+  readonly accounts: ReadonlySet<string>
+  /** First ledger of interest; older ones the endpoint has forgotten are left out. */
+  readonly sinceLedger: number
+}
+
+const bytesOf = (text: string): Uint8Array => Result.getOrThrow(Base64.decode(text))
+const muxed = (account: xdr.MuxedAccountWire): string =>
+  StrKey.encodeEd25519PublicKey((account.type === 0 ? account.ed25519 : account.med25519.ed25519) as Uint8Array)
+
+const transfersIn = (meta: xdr.TransactionMetaWire): ReadonlyArray<TransferEvent> => {
+  const events = meta.v === 4 ? meta.v4.operations.flatMap(({ events }) => events) : meta.v === 3 ? meta.v3.sorobanMeta?.events ?? [] : []
+  return events.flatMap((event) => {
+    const read = readEvent(event)
+    return read._tag === "Moved" ? [read.transfer] : []
+  })
+}
+
+/** Reads the ledger's side of the books. */
+export const readLedger = Effect.fn("audit.readLedger")(function*(options: ReadLedgerOptions) {
+  const crypto = yield* Crypto
+  const networkId = networkIdOf(crypto, options.passphrase)
+  const { at } = yield* makeEndpoints({ urls: [options.url], timeout: options.timeout })
+  const ask = <A>(method: string, params: unknown, answer: Schema.Codec<A, any>) => at(options.url, method, params, answer)
+
+  const entryOf = (transaction: NonNullable<typeof Transactions.Type["transactions"]>[number]): LedgerEntry | undefined => {
+    const envelope = xdr.TransactionEnvelope.schema.decode(bytesOf(transaction.envelopeXdr))
+    if (envelope.type !== 2 && envelope.type !== 5) return undefined
+    const inner = envelope.type === 5 ? envelope.feeBump.tx.innerTx.v1.tx : envelope.v1.tx
+    const source = muxed(inner.sourceAccount)
+    const feeSource = envelope.type === 5 ? muxed(envelope.feeBump.tx.feeSource) : source
+    if (!options.accounts.has(source) && !options.accounts.has(feeSource)) return undefined
+    const result = xdr.TransactionResult.schema.decode(bytesOf(transaction.resultXdr))
+    return {
+      ...hashesOf(crypto, networkId, envelope)!,
+      ledger: transaction.ledger,
+      source,
+      feeSource,
+      sequence: inner.seqNum,
+      succeeded: result.result.code === 0 || result.result.code === 1,
+      feeChargedStroops: result.feeCharged,
+      transfers: transfersIn(xdr.TransactionMeta.schema.decode(bytesOf(transaction.resultMetaXdr)))
+    }
+  }
+
+  const health = yield* ask("getHealth", undefined, Health)
+  const fromLedger = Math.max(options.sinceLedger, health.oldestLedger)
+  const entries: Array<LedgerEntry> = []
+  let cursor: string | undefined
+  let toLedger = health.latestLedger
+  while (fromLedger <= health.latestLedger) {
+    const pagination = { limit: pageMax, ...(cursor === undefined ? {} : { cursor }) }
+    const page = yield* ask("getTransactions", cursor === undefined ? { startLedger: fromLedger, pagination } : { pagination }, Transactions)
+    const read = yield* Effect.try({
+      try: () => (page.transactions ?? []).flatMap((transaction) => entryOf(transaction) ?? []),
+      catch: () => new LedgerUnavailable({ operation: "getTransactions", message: "a transaction that cannot be decoded" })
+    })
+    entries.push(...read)
+    toLedger = Math.max(toLedger, page.latestLedger)
+    if ((page.transactions ?? []).length === 0 || page.cursor === undefined || page.cursor === cursor) break
+    cursor = page.cursor
+  }
+
+  const sequences = new Map<string, bigint>()
+  const addresses = [...options.accounts]
+  for (let from = 0; from < addresses.length; from += pageMax) {
+    const keys = addresses.slice(from, from + pageMax).map((address) =>
+      Base64.encode(xdr.LedgerKey.schema.encode({ type: 0, account: { accountId: { type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) } } } as never)))
+    const answer = yield* ask("getLedgerEntries", { keys }, Entries)
+    for (const entry of answer.entries ?? []) {
+      const data = xdr.LedgerEntryData.schema.decode(bytesOf(entry.xdr))
+      if (data.type === 0) sequences.set(StrKey.encodeEd25519PublicKey((data.account.accountId as { readonly ed25519: Uint8Array }).ed25519), data.account.seqNum)
+    }
+  }
+  const view: LedgerView = { fromLedger, toLedger, entries, sequences }
+  return view
+})

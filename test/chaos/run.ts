@@ -1,0 +1,204 @@
+// `npm run chaos`: two facilitators, as processes of their own, over one PostgreSQL and one ledger, each behind a bad proxy. Load on both;
+// replicas die without warning, the database restarts, the RPC falls silent and lies. Afterwards every payment has an end, the
+// recipients have exactly what was settled, and `tollkeeper audit` finds nothing. `--payments N --kills N --seed S`.
+import { Keypair } from "@stellar/stellar-sdk"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import process from "node:process"
+import { fileURLToPath } from "node:url"
+import { parseArgs } from "node:util"
+import { freePort, type Program, startProgram } from "../conformance/programs.ts"
+import { makeRandom } from "../simulation/random.ts"
+import { usdcBalance } from "../support/balances.ts"
+import { makePayment } from "../support/buyer.ts"
+import { startPostgres } from "../support/postgres.ts"
+import { askFriendbot, rpcCall } from "../support/rpcCall.ts"
+import { type BadProxy, startBadProxy } from "./badProxy.ts"
+
+const { values } = parseArgs({
+  options: {
+    payments: { type: "string", default: "2000" },
+    kills: { type: "string", default: "10" },
+    restarts: { type: "string", default: "2" },
+    seed: { type: "string", default: "1" },
+    clients: { type: "string", default: "32" }
+  }
+})
+const [paymentsMax, killsMin, restarts, clients] = [values.payments, values.kills, values.restarts, values.clients].map(Number) as [number, number, number, number]
+const random = makeRandom(Number(values.seed))
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const price = 10_000n
+const channels = 40
+const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
+
+const folder = await mkdtemp(join(tmpdir(), "tollkeeper-chaos-"))
+const postgres = await startPostgres()
+if (postgres.restart === undefined) throw new Error("the chaos run wants a PostgreSQL of its own")
+const ledgerPort = await freePort()
+const ledgerUrl = `http://127.0.0.1:${ledgerPort}`
+const ledger = startProgram(process.execPath, ["runtime/cli.ts", "ledger", "--port", String(ledgerPort), "--close", "1s"], { cwd: root })
+const rpc = rpcCall(ledgerUrl)
+const until = async (what: string, holds: () => Promise<boolean>, millis: number): Promise<void> => {
+  const end = performance.now() + millis
+  while (!(await holds().catch(() => false))) {
+    if (performance.now() > end) throw new Error(`${what}: not within ${millis / 1_000} s`)
+    await pause(100)
+  }
+}
+await until("the ledger answers", async () => (await rpc("getHealth")).status === "healthy", 20_000)
+
+const sponsor = Keypair.random()
+const environment = { DATABASE_URL: postgres.url, SPONSOR_SECRET: sponsor.secret() }
+
+interface Slot {
+  readonly name: string
+  readonly url: string
+  readonly proxy: BadProxy
+  readonly args: ReadonlyArray<string>
+  program: Program
+  isUp: boolean
+}
+
+const settingsOf = (rpcUrl: string) => [
+  "--set", "plugins=[x402-exact]",
+  "--set", `networks.ledger:testnet.rpc_urls=["${rpcUrl}"]`,
+  "--set", `networks.ledger:testnet.friendbot_url=${ledgerUrl}/friendbot`,
+  "--set", `networks.ledger:testnet.channel_count=${channels}`,
+  "--set", "limits.settle_timeout_ms=8000",
+  "--set", "limits.rpc_timeout_ms=1500"
+]
+
+const startSlot = async (name: string): Promise<Slot> => {
+  const proxy = await startBadProxy(ledgerUrl, { away: 0.02, lostAnswer: 0.02, errorThoughTaken: 0.03, tryAgain: 0.05, behind: 0.03 }, random.chance)
+  const port = await freePort()
+  const args = ["runtime/cli.ts", "start", "--state", join(folder, name), "--port", String(port), ...settingsOf(proxy.url)]
+  return { name, url: `http://127.0.0.1:${port}`, proxy, args, program: startProgram(process.execPath, args, { cwd: root, env: environment }), isUp: true }
+}
+const isReady = (slot: Slot) => async () => (await fetch(`${slot.url}/health/ready`)).ok
+const slots = [await startSlot("one")]
+await until("the first replica is ready", isReady(slots[0]!), 60_000)
+slots.push(await startSlot("two"))
+await until("the second replica is ready", isReady(slots[1]!), 60_000)
+
+// Buyers and recipients. Nothing else moves their money.
+const buyers = Array.from({ length: 40 }, () => Keypair.random())
+const sellers = Array.from({ length: 4 }, () => Keypair.random())
+for (const account of [...buyers, ...sellers]) await askFriendbot(ledgerUrl, account.publicKey(), 100)
+const paidBefore = await Promise.all(sellers.map((seller) => usdcBalance(rpc, seller.publicKey())))
+
+const counts = new Map<string, number>()
+const count = (what: string): void => void counts.set(what, (counts.get(what) ?? 0) + 1)
+const settled = new Map<string, bigint>()
+let [asked, ended, isOver] = [0, 0, false]
+
+/** One payment: asked of any replica, again and again, until its answer is final. */
+const pay = async (number: number): Promise<void> => {
+  const seller = random.pick(sellers).publicKey()
+  const id = `chaos-payment-${String(number).padStart(8, "0")}`
+  const { body } = await makePayment({
+    rpc, payer: random.pick(buyers), payTo: seller, amount: price, maxTimeoutSeconds: 300, extensions: { "payment-identifier": { info: { required: true, id } } }
+  })
+  const end = performance.now() + 240_000
+  while (performance.now() < end) {
+    const ask = () => fetch(`${random.pick(slots).url}/settle`, {
+      method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal: AbortSignal.timeout(15_000)
+    }).then((response) => response.json() as Promise<any>)
+    // Now and then twice at once.
+    const answers = await Promise.allSettled(random.chance(0.1) ? [ask(), ask()] : [ask()])
+    const told = answers.flatMap((answer) => answer.status === "fulfilled" ? [answer.value] : [])
+    if (told.length < answers.length) count("no answer")
+    const success = told.find(({ success }) => success === true)
+    if (success !== undefined) {
+      settled.set(seller, (settled.get(seller) ?? 0n) + price)
+      return count("settled")
+    }
+    const final = told.find(({ errorReason }) => !["settle_ledger_temporarily_unavailable", "settle_ledger_transaction_status_unknown", "ledger_unavailable", "internal_error"].includes(errorReason))
+    if (final !== undefined) return count(`refused: ${final.errorReason}`)
+    for (const { errorReason } of told) count(`not yet: ${errorReason}`)
+    await pause(random.int(200, 2_000))
+  }
+  count("never ended")
+}
+
+const client = async (): Promise<void> => {
+  while (asked < paymentsMax) {
+    asked += 1
+    await pay(asked)
+    ended += 1
+  }
+}
+
+// The accidents, spread over the load.
+let [kills, databaseRestarts] = [0, 0]
+const accidents = async (): Promise<void> => {
+  let sinceRestart = 0
+  while (!isOver) {
+    await pause(random.int(3_000, 7_000))
+    if (isOver) return
+    const roll = random.next()
+    if (databaseRestarts < restarts && ++sinceRestart > 6) {
+      sinceRestart = 0
+      databaseRestarts += 1
+      await postgres.restart!()
+    } else if (roll < 0.3) random.pick(slots).proxy.blackhole(random.int(2_000, 6_000))
+    else {
+      const slot = random.pick(slots)
+      kills += 1
+      await slot.program.kill()
+      await pause(random.int(100, 3_000))
+      slot.program = startProgram(process.execPath, [...slot.args], { cwd: root, env: environment })
+    }
+  }
+}
+
+const started = performance.now()
+const storm = accidents()
+const progress = setInterval(() => console.log(`  ${ended} of ${paymentsMax} payments ended, ${kills} kills, ${databaseRestarts} restarts of the database`), 15_000)
+let failure: string | undefined
+try {
+  await Promise.all(Array.from({ length: clients }, client))
+  isOver = true
+  await storm
+} finally {
+  isOver = true
+  clearInterval(progress)
+}
+const seconds = (performance.now() - started) / 1_000
+
+// Calm: the replicas come back, and what is open ends.
+for (const slot of slots) await until(`${slot.name} is ready`, isReady(slot), 30_000).catch(() => count("a replica that did not come back"))
+const audit = async (): Promise<{ readonly open: number; readonly mismatches: ReadonlyArray<unknown> }> => {
+  const program = startProgram(process.execPath, ["runtime/cli.ts", "audit", ...settingsOf(ledgerUrl), "--json"], { cwd: root, env: environment })
+  return program.next((line) => line.mismatches !== undefined, 60_000).finally(() => program.stop())
+}
+let report = await audit()
+for (let tries = 0; report.open > 0 && tries < 30; tries++) {
+  await pause(3_000)
+  report = await audit()
+}
+const paid = await Promise.all(sellers.map(async (seller, index) => (await usdcBalance(rpc, seller.publicKey())) - paidBefore[index]!))
+const wanted = sellers.map((seller) => settled.get(seller.publicKey()) ?? 0n)
+
+for (const [what, times] of [...counts].sort()) console.log(`  ${what.padEnd(70)} ${times}`)
+for (const { name, proxy } of slots) for (const [what, times] of proxy.counts) console.log(`  ${`RPC of ${name}: ${what}`.padEnd(70)} ${times}`)
+for (const mismatch of report.mismatches.slice(0, 20)) console.log(`  MISMATCH ${JSON.stringify(mismatch)}`)
+if (paid.join() !== wanted.join()) failure = `recipients were paid ${paid.join()}, callers were told ${wanted.join()}`
+if ((counts.get("never ended") ?? 0) > 0) failure = "a payment never ended"
+if (report.open > 0) failure = `${report.open} settlements are still open`
+if (report.mismatches.length > 0) failure = `${report.mismatches.length} mismatches`
+if (kills < killsMin) failure = `only ${kills} kills`
+if (databaseRestarts < Math.min(restarts, 1)) failure = "the database was never restarted"
+
+for (const { program, proxy } of slots) {
+  await program.stop()
+  await proxy.close()
+}
+await ledger.stop()
+await postgres.stop()
+await rm(folder, { recursive: true, force: true })
+if (failure !== undefined) console.log(`FAILED: ${failure}`)
+console.log(
+  `${ended} payments over two replicas in ${seconds.toFixed(0)} s, ${kills} kills, ${databaseRestarts} restarts of PostgreSQL: ${counts.get("settled") ?? 0} settled, ${report.mismatches.length} mismatches`
+)
+process.exit(failure === undefined ? 0 : 1)
