@@ -33,6 +33,8 @@ const genesis: NetworkSettings = {
 export class LedgerState {
   readonly store = Store.empty()
   settings: NetworkSettings = genesis
+  /** Moved on by the offers that the real ledger made. */
+  readonly offerIds = { last: 0n }
   readonly #known = new Set<string>()
 
   /** The settings a stream starts with: each as its first change shows it before. */
@@ -69,6 +71,7 @@ export class LedgerState {
       this.#known.add(key)
       if (entry === undefined) this.store.delete(key)
       else this.store.set(key, entry)
+      if (entry?.data.type === 2 && entry.data.offer.offerId > this.offerIds.last) this.offerIds.last = entry.data.offer.offerId
       if (entry?.data.type === 8) configuration.push(entry.data.configSetting)
     }
     if (configuration.length > 0) this.settings = withConfigSettings(this.settings, configuration)
@@ -89,5 +92,6 @@ export class LedgerState {
       baseFeeStroops: BigInt(header.baseFee),
       baseReserveStroops: BigInt(header.baseReserve)
     }
+    this.offerIds.last = header.idPool
   }
 }

@@ -77,9 +77,9 @@ const metaOf = ({ processing: { txApplyProcessing: meta } }: Item) => {
 
 const operationChanges = (item: Item): ReadonlyArray<EntryChange> => metaOf(item).operations.flatMap(({ changes }) => changes)
 
-const touchesExchange = (change: EntryChange): boolean => {
+const touchesPool = (change: EntryChange): boolean => {
   const entry = change.type === 3 ? change.state : change.type === 1 ? change.updated : undefined
-  return entry !== undefined && (entry.data.type === 2 || entry.data.type === 4 || entry.data.type === 5)
+  return entry !== undefined && (entry.data.type === 4 || entry.data.type === 5)
 }
 
 /** True when the real node stopped the call by its own metering, which the engine only estimates, and ours went through. */
@@ -99,7 +99,7 @@ const whyUnsupported = (item: Item, protocolVersion: number): string | undefined
   const missing = item.frame.tx.operations.find(({ body }) => rulesOf(body) === undefined)
   if (missing !== undefined) return `operation type ${missing.body.type}`
   if (item.processing.result.result.result.code === TxCode.internalError) return "an internal error that the test provoked in the node"
-  return operationChanges(item).some(touchesExchange) ? "offers, pools or claimable balances touched by another operation" : undefined
+  return operationChanges(item).some(touchesPool) ? "pools or claimable balances touched by another operation" : undefined
 }
 
 /** The names a transaction is known by in a result: the hash of its outer envelope. */
@@ -137,6 +137,7 @@ class LedgerReplay {
       ledgerSeq: ledger.header.ledgerSeq,
       closeTime: ledger.header.scpValue.closeTime,
       classicEvents: false,
+      offerIds: state.offerIds,
       sorobanMetaFees: false
     }
     this.#ttl = new ParallelTtl(state.store, options.crypto)
@@ -191,12 +192,14 @@ class LedgerReplay {
     const footprint: LedgerFootprint | undefined = item.frame?.soroban?.resources.footprint
     this.#state.seed(real)
     this.#ttl.enter(item.placed?.stage, footprint)
+    const lastOfferId = this.#state.offerIds.last
     this.#phase(item, (store) => {
       run(item.applying!, this.#context, store)
       if (stoppedByMetering(item)) throw new Unsupported("exact instruction metering")
       const own = item.applying!.operations.flatMap(({ changes }) => changes)
       item.differences.push(...compareChanges("operations", real, own))
     })
+    this.#state.offerIds.last = lastOfferId
     this.#follow(this.#ttl.visible(real, footprint))
     this.#follow(metaOf(item).txChangesAfter)
   }

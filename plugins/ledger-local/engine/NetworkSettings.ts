@@ -1,7 +1,8 @@
 // Every network setting that the engine computes with, as data: protocol version, fees, times to live, limits, reserve.
 // Money is `bigint` stroops, ledgers and sizes are numbers. `testnet` is what the test network runs at protocol 27;
 // `withConfigSettings` reads the network's own configuration entries over a profile, which is how a replay follows upgrades.
-import type { ConfigSettingEntry } from "./Xdr.ts"
+import type { KeyString } from "./LedgerKeys.ts"
+import { type ConfigSettingEntry, latin1 } from "./Xdr.ts"
 
 export interface FeeRates {
   /** Per 10,000 instructions or part. */
@@ -70,6 +71,8 @@ export interface NetworkSettings {
   readonly ttl: TtlSettings
   readonly limits: Limits
   readonly moduleMemory: ModuleMemory
+  /** Keys, in the store's form, whose entries nobody may trade with; empty on every network today. */
+  readonly frozenKeys: ReadonlySet<KeyString>
 }
 
 /** The test network at protocol 27 (fees of SLP-4 and SLP-5), with the rent rate at its floor. */
@@ -121,7 +124,8 @@ export const testnet: NetworkSettings = {
     import128: 103_229n,
     export128: 36_394n,
     dataSegmentByte128: 257n
-  }
+  },
+  frozenKeys: new Set()
 }
 
 /** Position of the module parsing costs (instructions first) in the network's list of cost parameters. */
@@ -229,6 +233,8 @@ const withConfigSetting = (settings: NetworkSettings, entry: ConfigSettingEntry)
         fees: { ...fees, write1KbStroops: entry.contractLedgerCostExt.feeWrite1Kb },
         limits: { ...limits, txFootprintEntriesMax: entry.contractLedgerCostExt.txMaxFootprintEntries }
       }
+    case 17:
+      return { ...settings, frozenKeys: new Set(entry.frozenLedgerKeys.keys.map(latin1)) }
     default:
       return settings
   }

@@ -98,6 +98,20 @@ export class Store {
     for (const [key, after] of this.#own) yield { key, before: this.parent?.get(key), after }
   }
 
+  /** The live entries whose keys begin with `prefix`; reads every key there is. */
+  *entriesUnder(prefix: KeyString): Generator<LedgerEntry> {
+    const seen = new Set<KeyString>()
+    let store: Store | undefined = this
+    while (store !== undefined) {
+      for (const [key, entry] of store.#own) {
+        if (!key.startsWith(prefix) || seen.has(key)) continue
+        seen.add(key)
+        if (entry !== undefined) yield entry
+      }
+      store = store.parent
+    }
+  }
+
   /** Every live entry of the merged view, oldest layer first. */
   *entries(): Generator<LedgerEntry> {
     const merged = new Map<KeyString, LedgerEntry | undefined>()

@@ -16,6 +16,7 @@ export type LedgerEntryData = xdr.LedgerEntryDataWire
 export type LedgerKey = xdr.LedgerKeyWire
 export type AccountEntry = xdr.AccountEntryWire
 export type TrustLineEntry = xdr.TrustLineEntryWire
+export type OfferEntry = xdr.OfferEntryWire
 export type ContractDataEntry = xdr.ContractDataEntryWire
 export type ContractCodeEntry = xdr.ContractCodeEntryWire
 export type ContractInstance = xdr.ScContractInstanceWire

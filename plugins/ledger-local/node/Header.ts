@@ -24,7 +24,7 @@ export const headerOf = (settings: NetworkSettings, parts: HeaderParts): LedgerH
   totalCoins: TOTAL_STROOPS,
   feePool: parts.feePoolStroops,
   inflationSeq: 0,
-  idPool: 0n,
+  idPool: parts.lastOfferId,
   baseFee: Number(settings.baseFeeStroops),
   baseReserve: Number(settings.baseReserveStroops),
   maxTxSetSize: 1_000,

@@ -34,6 +34,8 @@ export interface LedgerRecord {
   readonly transactionSetHash: Uint8Array
   readonly resultHash: Uint8Array
   readonly feePoolStroops: bigint
+  /** The last number given to an offer. */
+  readonly lastOfferId: bigint
   readonly transactions: ReadonlyArray<TransactionRecord>
   /** Keys of the expired temporary entries, and of their TTL entries, that left the state with this ledger. */
   readonly evicted: ReadonlyArray<KeyString>

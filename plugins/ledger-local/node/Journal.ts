@@ -31,6 +31,8 @@ interface LedgerLine {
     readonly set: string
     readonly results: string
     readonly feePool: string
+    /** Absent while nobody has made an offer. */
+    readonly lastOfferId?: string
     readonly transactions: ReadonlyArray<TransactionLine>
   }
   readonly evicted?: ReadonlyArray<string>
@@ -46,6 +48,7 @@ interface Snapshot {
   /** Base64 of the network's id, so that a folder is not read as another network's. */
   readonly network: string
   readonly feePool: string
+  readonly lastOfferId?: string
   /** Hash of the ledger before the oldest one. */
   readonly previousHash: string
   readonly entries: ReadonlyArray<string>
@@ -72,6 +75,7 @@ const ledgerLine = (record: LedgerRecord): LedgerLine => ({
       set: toBase64(record.transactionSetHash),
       results: toBase64(record.resultHash),
       feePool: record.feePoolStroops.toString(),
+      ...(record.lastOfferId === 0n ? {} : { lastOfferId: record.lastOfferId.toString() }),
       transactions: record.transactions.map(transactionLine)
     }
   }),
@@ -79,9 +83,9 @@ const ledgerLine = (record: LedgerRecord): LedgerLine => ({
 })
 
 /** A ledger from its line; what an empty ledger does not say follows from the one before. */
-const readLedger = (line: LedgerLine, before: Pick<LedgerRecord, "hash" | "feePoolStroops">): LedgerRecord => {
+const readLedger = (line: LedgerLine, before: Pick<LedgerRecord, "hash" | "feePoolStroops" | "lastOfferId">): LedgerRecord => {
   const closeTime = BigInt(line.time)
-  const { set, results, feePool, transactions = [] } = line.with ?? {}
+  const { set, results, feePool, lastOfferId, transactions = [] } = line.with ?? {}
   return {
     sequence: line.n,
     closeTime,
@@ -91,6 +95,7 @@ const readLedger = (line: LedgerLine, before: Pick<LedgerRecord, "hash" | "feePo
     resultHash: results === undefined ? ZERO_HASH : bytes(results),
     feePoolStroops: feePool === undefined ? before.feePoolStroops : BigInt(feePool),
     evicted: (line.evicted ?? []).map(keyOfText),
+    lastOfferId: lastOfferId === undefined ? before.lastOfferId : BigInt(lastOfferId),
     transactions: transactions.map(({ bytes: [envelope, result, meta, feeChanges, refundChanges], fee, ...rest }) => ({
       ...rest,
       envelope: bytes(envelope),
@@ -119,6 +124,7 @@ const snapshotOf = (ledger: Ledger): Snapshot => {
     version: VERSION,
     network: toBase64(ledger.options.networkId),
     feePool: oldest.feePoolStroops.toString(),
+    lastOfferId: oldest.lastOfferId.toString(),
     previousHash: toBase64(oldest.previousHash),
     entries: [...ledger.store.export()].map(toBase64),
     ledgers: ledgers.map(ledgerLine)
@@ -128,7 +134,11 @@ const snapshotOf = (ledger: Ledger): Snapshot => {
 const replay = (snapshot: Snapshot, lines: ReadonlyArray<JournalLine>): LedgerState => {
   const store = Store.import(snapshot.entries.map(bytes))
   const ledgers: Array<LedgerRecord> = []
-  let last: Pick<LedgerRecord, "hash" | "feePoolStroops"> = { hash: bytes(snapshot.previousHash), feePoolStroops: BigInt(snapshot.feePool) }
+  let last: Pick<LedgerRecord, "hash" | "feePoolStroops" | "lastOfferId"> = {
+    hash: bytes(snapshot.previousHash),
+    feePoolStroops: BigInt(snapshot.feePool),
+    lastOfferId: BigInt(snapshot.lastOfferId ?? 0)
+  }
   const add = (line: LedgerLine): void => {
     const record = readLedger(line, last)
     ledgers.push(record)

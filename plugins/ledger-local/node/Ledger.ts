@@ -88,7 +88,7 @@ export class Ledger {
   context(ledgerSeq: number, closeTime: bigint): LedgerContext {
     const { crypto, networkId, settings, contracts } = this.options
     return {
-      crypto, networkId, settings, ledgerSeq, closeTime, classicEvents: true, sorobanMetaFees: true,
+      crypto, networkId, settings, ledgerSeq, closeTime, classicEvents: true, sorobanMetaFees: true, offerIds: { last: this.latest.lastOfferId },
       ...(contracts === undefined ? {} : { contracts })
     }
   }
@@ -247,7 +247,8 @@ export class Ledger {
       previousHash: this.latest.hash,
       transactionSetHash: hashAll(transactions.map(({ envelope }) => envelope)),
       resultHash: hashAll(transactions.map(({ result }) => result)),
-      feePoolStroops: feePool
+      feePoolStroops: feePool,
+      lastOfferId: ledger.offerIds.last
     }
     const record = seal(this.options.crypto, ledger.settings, parts, transactions, evicted)
     const changes = [...store.changes()].filter(({ before, after }) => before !== after)

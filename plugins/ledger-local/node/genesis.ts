@@ -75,6 +75,6 @@ export const genesis = (input: GenesisInput): LedgerState => {
   deployAsset(input, store, sequence, { type: 0 })
   deployAsset(input, store, sequence, usdc)
   extendAll(input, store, sequence)
-  const parts = { sequence, closeTime, previousHash: ZERO_HASH, transactionSetHash: ZERO_HASH, resultHash: ZERO_HASH, feePoolStroops: 0n }
+  const parts = { sequence, closeTime, previousHash: ZERO_HASH, transactionSetHash: ZERO_HASH, resultHash: ZERO_HASH, feePoolStroops: 0n, lastOfferId: 0n }
   return { store, ledgers: [seal(crypto, settings, parts, [])] }
 }

@@ -62,6 +62,12 @@ export const withExtV2 = (account: AccountEntry, change: (v2: AccountExtV2) => A
   return { ...account, ext: { v: 1, v1: { liabilities: accountLiabilities(account), ext: { v: 2, v2: change(v2) } } } }
 }
 
+/** The account with other liabilities, its other extensions kept. */
+export const withAccountLiabilities = (account: AccountEntry, liabilities: Liabilities): AccountEntry => ({
+  ...account,
+  ext: { v: 1, v1: { liabilities, ext: account.ext.v === 1 ? account.ext.v1.ext : { v: 0 } } }
+})
+
 /** The account with its sequence number moved, and when, which is how extensions v1 to v3 come to be. */
 export const withSequence = (account: AccountEntry, seqNum: bigint, ledgerSeq: number, closeTime: bigint): AccountEntry =>
   withExtV2({ ...account, seqNum }, (v2) => ({
@@ -77,6 +83,12 @@ export const sponsoringFits = (account: AccountEntry, more: number): boolean =>
   numSponsoring(account) + account.numSubEntries + more <= UINT32_MAX
 
 export const trustLiabilities = (line: TrustLineEntry): Liabilities => line.ext.v === 1 ? line.ext.v1.liabilities : NONE
+
+/** The trustline with other liabilities. */
+export const withTrustLiabilities = (line: TrustLineEntry, liabilities: Liabilities): TrustLineEntry => ({
+  ...line,
+  ext: { v: 1, v1: { liabilities, ext: line.ext.v === 1 ? line.ext.v1.ext : { v: 0 } } }
+})
 
 export const isAuthorized = (line: TrustLineEntry): boolean => (line.flags & TrustFlag.authorized) !== 0
 export const maintainsLiabilities = (flags: number): boolean =>

@@ -6,7 +6,7 @@ import type { EngineCrypto } from "../engine/HostTypes.ts"
 import * as scv from "../engine/ScVal.ts"
 import { accountAddress, accountStrKey, type Asset, type ContractEvent, equalBytes, latin1, type PublicKey, type ScVal } from "../engine/Xdr.ts"
 import { accountOf } from "./Frame.ts"
-import type { Memo, MuxedAccount, TransactionEvent } from "./Wire.ts"
+import type { ClaimAtom, Memo, MuxedAccount, TransactionEvent } from "./Wire.ts"
 
 export interface EventSettings {
   readonly crypto: EngineCrypto
@@ -51,6 +51,8 @@ const memoValue = (memo: Memo): ScVal | undefined => {
   }
 }
 
+const plainAccount = (id: PublicKey): MuxedAccount => ({ type: 0, ed25519: id.ed25519 })
+
 const address = (id: PublicKey): ScVal => scv.address(accountAddress(id))
 
 export class ClassicEvents {
@@ -64,16 +66,28 @@ export class ClassicEvents {
   }
 
   /** A movement of an asset, told as mint, burn or transfer. */
-  moved(asset: Asset, from: MuxedAccount, to: MuxedAccount, amount: bigint): void {
+  moved(asset: Asset, from: MuxedAccount, to: MuxedAccount, amount: bigint, withMemo = true): void {
     const [source, target] = [accountOf(from), accountOf(to)]
     const minted = isIssuer(source, asset)
-    if (minted === isIssuer(target, asset)) this.transferred(asset, from, to, amount)
-    else if (minted) this.#emit(asset, "mint", [address(target)], this.#received(to, amount))
+    const received = withMemo ? this.#received(to, amount) : scv.i128(amount)
+    if (minted === isIssuer(target, asset)) this.#emit(asset, "transfer", [address(source), address(target)], received)
+    else if (minted) this.#emit(asset, "mint", [address(target)], received)
     else this.#emit(asset, "burn", [address(source)], scv.i128(amount))
   }
 
   transferred(asset: Asset, from: MuxedAccount, to: MuxedAccount, amount: bigint): void {
     this.#emit(asset, "transfer", [address(accountOf(from)), address(accountOf(to))], this.#received(to, amount))
+  }
+
+  /** What was traded with each offer taken, seen from the trader. A memo is not about these. */
+  claimed(trader: MuxedAccount, claims: ReadonlyArray<ClaimAtom>): void {
+    for (const claim of claims) {
+      if (claim.type !== 1) continue
+      const { sellerId, assetSold, amountSold, assetBought, amountBought } = claim.orderBook
+      const [own, seller] = [plainAccount(accountOf(trader)), plainAccount(sellerId)]
+      this.moved(assetBought, own, seller, amountBought, false)
+      this.moved(assetSold, seller, own, amountSold, false)
+    }
   }
 
   clawedBack(asset: Asset, from: PublicKey, amount: bigint): void {

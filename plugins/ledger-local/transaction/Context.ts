@@ -27,6 +27,13 @@ export interface LedgerContext {
   /** Resource fees appear in the meta (extension v1). */
   readonly sorobanMetaFees: boolean
   readonly contracts?: ContractRuntime
+  /** The ledger's counter of offers; a transaction that succeeds moves it on. */
+  readonly offerIds: OfferIds
+}
+
+/** Numbers for new offers, each used once. */
+export interface OfferIds {
+  last: bigint
 }
 
 export interface CheckContext {
@@ -48,6 +55,7 @@ export interface ApplyContext extends CheckContext {
   readonly index: number
   readonly txn: Txn
   readonly sponsorships: Sponsorships
+  readonly nextOfferId: () => bigint
   readonly events: ClassicEvents
   /** Only of contract transactions. */
   readonly refundable: RefundableFee | undefined
@@ -73,9 +81,14 @@ const resultFields = [
   "invokeHostFunctionResult", "extendFootprintTtlResult", "restoreFootprintResult"
 ] as const
 
-/** An operation's own result: its inner code and, on success of some kinds, what comes with it. */
-export const inner = (type: OperationBody["type"], code: number, rest: Readonly<Record<string, unknown>> = {}): OperationResult =>
-  ({ code: 0, tr: { type, [resultFields[type]]: { code, ...rest } } }) as unknown as OperationResult
+/**
+ * An operation's own result: its inner code and, on success of some kinds, what comes with it. The network answers a
+ * passive offer (4) as the ordinary one (3) that it becomes.
+ */
+export const inner = (type: OperationBody["type"], code: number, rest: Readonly<Record<string, unknown>> = {}): OperationResult => {
+  const shown = type === 4 ? 3 : type
+  return { code: 0, tr: { type: shown, [resultFields[shown]]: { code, ...rest } } } as unknown as OperationResult
+}
 
 /** A result outside of the operation itself, such as "no account". */
 export const outer = (code: OpErrorCode): OperationResult => ({ code })

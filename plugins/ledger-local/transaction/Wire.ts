@@ -11,6 +11,7 @@ export type TransactionResult = xdr.TransactionResultWire
 export type TransactionResultResult = xdr.TransactionResultResultWire
 export type TransactionMeta = xdr.TransactionMetaWire
 export type TransactionEvent = xdr.TransactionEventWire
+export type ClaimAtom = xdr.ClaimAtomWire
 export type LedgerEntryChange = xdr.LedgerEntryChangeWire
 export type DecoratedSignature = xdr.DecoratedSignatureWire
 export type Signer = xdr.SignerWire

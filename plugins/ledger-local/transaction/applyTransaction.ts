@@ -143,6 +143,7 @@ export const run = (applying: Applying, ledger: LedgerContext, store: Store): vo
   const { frame } = applying
   const all = store.child()
   const sponsorships = new Sponsorships()
+  let lastOfferId = ledger.offerIds.last
   const operations: Array<{ changes: Array<LedgerEntryChange>; events: ClassicEvents["events"] }> = []
   let ok = true
   for (const [index, operation] of frame.tx.operations.entries()) {
@@ -151,7 +152,7 @@ export const run = (applying: Applying, ledger: LedgerContext, store: Store): vo
     const events = new ClassicEvents(ledger, frame.tx.memo)
     const restored = new Map<string, Restored>()
     const context: ApplyContext = {
-      ledger, frame, operation, source: accountOf(muxedSource), muxedSource, index, txn, sponsorships, events,
+      ledger, frame, operation, source: accountOf(muxedSource), muxedSource, index, txn, sponsorships, nextOfferId: () => ++lastOfferId, events,
       refundable: applying.refundable, soroban: applying.outcome, restored
     }
     const result = applyOperation(context)
@@ -166,6 +167,7 @@ export const run = (applying: Applying, ledger: LedgerContext, store: Store): vo
   if (!ok) return failWith(applying, TxCode.failed)
   if (sponsorships.any) return failWith(applying, TxCode.badSponsorship)
   applying.operations = operations
+  ledger.offerIds.last = lastOfferId
   all.commit()
 }
 

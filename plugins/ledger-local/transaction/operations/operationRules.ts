@@ -10,7 +10,9 @@ import { clawback } from "./clawback.ts"
 import { createAccount } from "./createAccount.ts"
 import { extendFootprintTtl } from "./extendFootprintTtl.ts"
 import { invokeHostFunction } from "./invokeHostFunction.ts"
+import { createPassiveSellOffer, manageBuyOffer, manageSellOffer } from "./manageOffer.ts"
 import { manageData } from "./manageData.ts"
+import { pathPaymentStrictReceive, pathPaymentStrictSend } from "./pathPayment.ts"
 import { payment } from "./payment.ts"
 import { restoreFootprint } from "./restoreFootprint.ts"
 import { setOptions } from "./setOptions.ts"
@@ -20,8 +22,9 @@ import { allowTrust, setTrustLineFlags } from "./trustFlags.ts"
 type AnyRules = OperationRules<OperationBody["type"]>
 
 const rules = new Map<OperationBody["type"], unknown>([
-  [0, createAccount], [1, payment], [5, setOptions], [6, changeTrust], [7, allowTrust], [8, accountMerge], [10, manageData],
-  [11, bumpSequence], [16, beginSponsoring], [17, endSponsoring], [19, clawback], [21, setTrustLineFlags],
+  [0, createAccount], [1, payment], [2, pathPaymentStrictReceive], [3, manageSellOffer], [4, createPassiveSellOffer], [5, setOptions],
+  [6, changeTrust], [7, allowTrust], [8, accountMerge], [10, manageData], [11, bumpSequence], [12, manageBuyOffer], [13, pathPaymentStrictSend],
+  [16, beginSponsoring], [17, endSponsoring], [19, clawback], [21, setTrustLineFlags],
   [24, invokeHostFunction], [25, extendFootprintTtl], [26, restoreFootprint]
 ])
 

@@ -15,7 +15,8 @@ const Code = {
 } as const
 const result = (code: number) => inner(OperationType.payment, code)
 
-const credit = ({ txn, ledger }: ApplyContext, to: PublicKey, asset: Asset, amount: bigint): number => {
+/** Adds a payment to what `to` holds; its code. */
+export const credit = ({ txn, ledger }: ApplyContext, to: PublicKey, asset: Asset, amount: bigint): number => {
   if (asset.type === 0) {
     const credited = withAddedBalance(txn.loadAccount(to)!, amount, ledger.settings.baseReserveStroops)
     if (credited === undefined) return Code.lineFull
@@ -32,7 +33,8 @@ const credit = ({ txn, ledger }: ApplyContext, to: PublicKey, asset: Asset, amou
   return Code.success
 }
 
-const debit = ({ txn, ledger }: ApplyContext, from: PublicKey, asset: Asset, amount: bigint): number => {
+/** Takes a payment from what `from` holds; its code. */
+export const debit = ({ txn, ledger }: ApplyContext, from: PublicKey, asset: Asset, amount: bigint): number => {
   if (asset.type === 0) {
     const account = txn.loadAccount(from)!
     const reserve = ledger.settings.baseReserveStroops

@@ -1,9 +1,10 @@
 // SetTrustLineFlags and its older form AllowTrust: an issuer grants, limits or revokes another account's use of its asset.
-// Revoking needs the issuer's AUTH_REVOCABLE flag. There are no offers on this ledger that a revocation would close.
-import { AccountFlag, isAuthorized, TrustFlag } from "../Accounts.ts"
+// Revoking needs the issuer's AUTH_REVOCABLE flag, and takes the account's offers in the asset out of the book.
+import { AccountFlag, isAuthorized, maintainsLiabilities, TrustFlag } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
 import { isIssuer } from "../ClassicEvents.ts"
 import { type ApplyContext, inner, type OperationRules } from "../Context.ts"
+import { eraseOffer, offersAbout, release } from "../exchange/Offers.ts"
 import { Threshold } from "../Signatures.ts"
 import { type BodyOf, OperationType } from "../Wire.ts"
 import { equalBytes, type Asset, type PublicKey, type TrustLineEntry } from "../../engine/Xdr.ts"
@@ -15,8 +16,15 @@ const bothAuths = (flags: number): boolean => (flags & AUTH_MASK) === AUTH_MASK
 const isRevocable = ({ txn, source }: ApplyContext): boolean =>
   ((txn.peekAccount(source)?.flags ?? 0) & AccountFlag.authRevocable) !== 0
 
-const setFlags = ({ txn, events }: ApplyContext, asset: Asset, line: TrustLineEntry, flags: number): void => {
-  txn.putTrustLine({ ...line, flags })
+const setFlags = (context: ApplyContext, asset: Asset, line: TrustLineEntry, flags: number): void => {
+  const { txn, events } = context
+  if (maintainsLiabilities(line.flags) && !maintainsLiabilities(flags)) {
+    for (const offer of offersAbout(context, line.accountId, asset)) {
+      release(context, offer)
+      eraseOffer(context, offer)
+    }
+  }
+  txn.putTrustLine({ ...txn.peekTrustLine(line.accountId, asset)!, flags })
   const now = (flags & TrustFlag.authorized) !== 0
   if (isAuthorized(line) !== now) events.authorized(asset, line.accountId, now)
 }

@@ -1,7 +1,7 @@
 // Every transaction-level result code that the ledger gives, by a transaction that deserves it.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Asset, Contract, Keypair, Operation, TransactionBuilder, xdr } from "@stellar/stellar-sdk"
+import { Asset, Claimant, Contract, Keypair, Operation, TransactionBuilder, xdr } from "@stellar/stellar-sdk"
 import { LocalLedger } from "../../../../plugins/ledger-local/LocalLedger.ts"
 import { NATIVE_CONTRACT } from "../../../../plugins/ledger-local/node/accounts.ts"
 import { account, apply, feeBump, fund, keypair, ledgerLayer, operationCode, passphrase, send, transaction } from "../support.ts"
@@ -207,8 +207,8 @@ describe("an operation's source", () => {
   it.effect("of a kind the ledger does not know is answered not supported", () =>
     Effect.gen(function*() {
       const payer = yield* fund("payer")
-      const offer = Operation.manageSellOffer({ selling: Asset.native(), buying: new Asset("X", payer.publicKey()), amount: "1", price: "1" })
-      const refused = yield* send(yield* transaction(payer, [offer]))
+      const claimable = Operation.createClaimableBalance({ asset: Asset.native(), amount: "1", claimants: [new Claimant(payer.publicKey())] })
+      const refused = yield* send(yield* transaction(payer, [claimable]))
       expect(operationCode(refused.error)).toBe("opNotSupported")
     }).pipe(Effect.provide(ledgerLayer())))
 })

@@ -1,0 +1,100 @@
+// Offers as entries: their keys and order, what they promise, and the book of a pair of assets. The best offer is the cheapest,
+// the oldest among equals; prices compare as the network compares them, as floating-point quotients. The book is read from the
+// whole state when somebody trades, which is rare here and keeps every other operation free of it.
+import { Unsupported } from "../../engine/HostError.ts"
+import { accountKeyString, keyOfEntry, trustLineKey, keyString } from "../../engine/LedgerKeys.ts"
+import { type Asset, codecAsset, equalBytes, latin1, type LedgerEntry, type LedgerKey, type OfferEntry, type PublicKey } from "../../engine/Xdr.ts"
+import { isIssuer } from "../ClassicEvents.ts"
+import type { ApplyContext } from "../Context.ts"
+import { removeSubentry } from "../Sponsorships.ts"
+import { liabilitiesOf } from "./exchangeAmounts.ts"
+import { addLiabilities } from "./Holding.ts"
+
+/** Of a passive offer, which does not take another at exactly its own price. */
+export const PASSIVE_FLAG = 1
+
+/** Every offer's key string begins like this, and no other entry's. */
+const OFFER_PREFIX = "\0\0\0\x02"
+const POOL_PREFIX = "\0\0\0\x05"
+
+export const offerKey = (sellerId: PublicKey, offerId: bigint): LedgerKey => ({ type: 2, offer: { sellerId, offerId } })
+
+const assetId = (asset: Asset): string => latin1(codecAsset.encode(asset))
+
+export const sameAsset = (a: Asset, b: Asset): boolean => assetId(a) === assetId(b)
+
+export const offerOf = (entry: LedgerEntry | undefined): OfferEntry | undefined => (entry?.data.type === 2 ? entry.data.offer : undefined)
+
+const quotient = ({ price }: OfferEntry): number => price.n / price.d
+
+const betterFirst = (a: OfferEntry, b: OfferEntry): number =>
+  quotient(a) - quotient(b) || (a.offerId < b.offerId ? -1 : a.offerId > b.offerId ? 1 : 0)
+
+/** The offers that sell `selling` for `buying`, best first. */
+export const bookOf = ({ txn }: ApplyContext, selling: Asset, buying: Asset): ReadonlyArray<OfferEntry> => {
+  const [sold, bought] = [assetId(selling), assetId(buying)]
+  const offers: Array<OfferEntry> = []
+  for (const entry of txn.store.entriesUnder(OFFER_PREFIX)) {
+    const offer = offerOf(entry)
+    if (offer !== undefined && assetId(offer.selling) === sold && assetId(offer.buying) === bought) offers.push(offer)
+  }
+  return offers.sort(betterFirst)
+}
+
+/** The offers of an account that sell or buy the asset. */
+export const offersAbout = ({ txn }: ApplyContext, seller: PublicKey, asset: Asset): ReadonlyArray<OfferEntry> => {
+  const offers: Array<OfferEntry> = []
+  for (const entry of txn.store.entriesUnder(OFFER_PREFIX)) {
+    const offer = offerOf(entry)
+    if (offer === undefined || !equalBytes(offer.sellerId.ed25519, seller.ed25519)) continue
+    if (sameAsset(offer.selling, asset) || sameAsset(offer.buying, asset)) offers.push(offer)
+  }
+  return offers
+}
+
+/** Throws where a pool trades the pair, which the network would then prefer or not. */
+export const refusePools = ({ txn }: ApplyContext, one: Asset, other: Asset): void => {
+  for (const { data } of txn.store.entriesUnder(POOL_PREFIX)) {
+    if (data.type !== 5) continue
+    const { params, reserveA, reserveB } = data.liquidityPool.body.constantProduct
+    if (reserveA <= 0n || reserveB <= 0n) continue
+    const pair = [assetId(params.assetA), assetId(params.assetB)]
+    if (pair.includes(assetId(one)) && pair.includes(assetId(other))) throw new Unsupported("liquidity pools")
+  }
+}
+
+const promise = (context: ApplyContext, offer: OfferEntry, sign: 1n | -1n): void => {
+  const { selling, buying } = liabilitiesOf(offer.price, offer.amount)
+  const done = addLiabilities(context, offer.sellerId, offer.buying, "buying", sign * buying) &&
+    addLiabilities(context, offer.sellerId, offer.selling, "selling", sign * selling)
+  if (!done) throw new Error("an offer's liabilities do not fit its owner's holdings")
+}
+
+/** What the offer promises is promised from now on. */
+export const acquire = (context: ApplyContext, offer: OfferEntry): void => promise(context, offer, 1n)
+
+/** The promise is taken back. */
+export const release = (context: ApplyContext, offer: OfferEntry): void => promise(context, offer, -1n)
+
+/** Takes an offer, whose promises are released already, out of the ledger with its reserve. */
+export const eraseOffer = (context: ApplyContext, { sellerId, offerId }: OfferEntry): void => {
+  const { txn } = context
+  const key = offerKey(sellerId, offerId)
+  removeSubentry(context, txn.loadAccount(sellerId)!, txn.peek(key)!)
+  txn.erase(key)
+}
+
+/** True when the network has frozen the seller's account or one of the two trustlines behind an offer. */
+export const isFrozen = ({ ledger }: ApplyContext, { sellerId, selling, buying }: OfferEntry): boolean => {
+  const { frozenKeys } = ledger.settings
+  if (frozenKeys.size === 0) return false
+  const isKeyFrozen = (asset: Asset): boolean =>
+    asset.type === 0 || isIssuer(sellerId, asset) ? false : frozenKeys.has(keyString(trustLineKey(sellerId, asset)))
+  return frozenKeys.has(accountKeyString(sellerId)) || isKeyFrozen(selling) || isKeyFrozen(buying)
+}
+
+/** The entry of an offer, with the number of the ledger that writes it. */
+export const putOffer = ({ txn }: ApplyContext, offer: OfferEntry, ext: LedgerEntry["ext"]): void => {
+  const entry: LedgerEntry = { lastModifiedLedgerSeq: txn.ledgerSeq, data: { type: 2, offer }, ext }
+  txn.store.set(keyString(keyOfEntry(entry)), entry)
+}
