@@ -1,7 +1,7 @@
 // A small ledger for the engine's tests: accounts, trustlines and an asset's contract put straight into a store, and calls
 // of that contract with real signatures. Keys come from fixed seeds, so every run computes the same bytes.
 import { invokeHostFunction } from "../../../../plugins/ledger-local/engine/Host.ts"
-import type { Access, HostFailure, HostResult, HostSuccess } from "../../../../plugins/ledger-local/engine/HostTypes.ts"
+import type { Access, ContractRuntime, HostFailure, HostResult, HostSuccess } from "../../../../plugins/ledger-local/engine/HostTypes.ts"
 import { assetContractId } from "../../../../plugins/ledger-local/engine/createContract.ts"
 import {
   contractDataKey, contractInstanceKey, keyOfEntry, keyString, trustLineAsset, ttlEntry, ttlHash, ttlKeyString
@@ -67,6 +67,8 @@ export interface CallOptions extends Signing {
 export class World {
   readonly store = Store.empty()
   settings: NetworkSettings = testnet
+  /** Runs contract code, where a test brings some. */
+  contracts: ContractRuntime | undefined
 
   contractId(asset: Asset = usd): Uint8Array {
     return assetContractId(crypto, networkId, asset)
@@ -142,7 +144,8 @@ export class World {
       hostFunction,
       auth,
       access: options.access ?? { mode: "enforce-recording-footprint" },
-      crypto
+      crypto,
+      ...(this.contracts === undefined ? {} : { contracts: this.contracts })
     })
   }
 
