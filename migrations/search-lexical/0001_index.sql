@@ -12,12 +12,16 @@ create table search_lexical_documents (
 );
 -- Without a pending list: a search after a burst of writes costs what it always costs.
 create index search_lexical_documents_gin on search_lexical_documents using gin (document) with (fastupdate = off);
+-- Names and tags alone: of a common word, only the resources that it names are looked at.
+create index search_lexical_documents_naming on search_lexical_documents using gin (ts_filter(document, '{a,c}')) with (fastupdate = off);
 
 -- In how many documents a lexeme stands. Refreshed from the documents now and then; a ranking does not need the exact number.
 create table search_lexical_terms (
   language text not null,
   lexeme text collate "C" not null,
   documents integer not null,
+  -- And in how many names or tags.
+  naming integer not null,
   -- Three-letter pieces of the lexeme between blanks, for words that were mistyped.
   grams text[] not null,
   primary key (language, lexeme)

@@ -83,13 +83,16 @@ export class LexicalStore extends Context.Service<LexicalStore, {
             yield* sql`set local statement_timeout = '10min'`.unprepared
             yield* sql`with counted as materialized (
                 select word collate "C" as lexeme, ndoc as documents from ts_stat(${`select document from search_lexical_documents where language = '${language}'`})
+              ), named as materialized (
+                select word collate "C" as lexeme, ndoc as naming from ts_stat(${`select document from search_lexical_documents where language = '${language}'`}, 'ac')
               ), gone as (
                 delete from search_lexical_terms t where language = ${language} and not exists (select 1 from counted c where c.lexeme = t.lexeme)
               )
-              insert into search_lexical_terms as old (language, lexeme, documents, grams)
-              select ${language}, lexeme, documents, array(select distinct substr('  ' || lexeme || ' ', at, 3) from generate_series(1, length(lexeme) + 1) at)
-              from counted where length(lexeme) <= 80
-              on conflict (language, lexeme) do update set documents = excluded.documents where old.documents <> excluded.documents`
+              insert into search_lexical_terms as old (language, lexeme, documents, naming, grams)
+              select ${language}, lexeme, documents, coalesce(naming, 0), array(select distinct substr('  ' || lexeme || ' ', at, 3) from generate_series(1, length(lexeme) + 1) at)
+              from counted left join named using (lexeme) where length(lexeme) <= 80
+              on conflict (language, lexeme) do update set documents = excluded.documents, naming = excluded.naming
+              where (old.documents, old.naming) <> (excluded.documents, excluded.naming)`
             yield* sql`update search_lexical_state set changed = 0, refreshed_at = ${new Date(now)}, documents = d.count, average_lexemes = d.average
               from (select count(*)::int as count, coalesce(avg(length(document)), 1)::float8 as average from search_lexical_documents where language = ${language}) d
               where language = ${language}`

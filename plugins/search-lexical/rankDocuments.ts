@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { Hit } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
-import { planCandidates } from "./planCandidates.ts"
+import { type CandidatePlan, everything, planCandidates } from "./planCandidates.ts"
 import type { ReadQuery } from "./readQuery.ts"
 
 /** Weights of the fields D, C, B, A in PostgreSQL's order. Halved, since 1 is the highest it takes. */
@@ -16,32 +16,39 @@ const saturation = 0.6
 /** How much a document longer than the average is expected to repeat itself: 0 not at all, 1 in proportion. */
 const lengthShare = 0.4
 
-/** Documents looked at in the first, second and last attempt. */
-const budgets = (limit: number): ReadonlyArray<number> => [Math.max(400, 2 * limit), Math.max(6_000, 12 * limit), Number.POSITIVE_INFINITY]
+/** Documents looked at in the first attempt, by plan and at most. */
+const budgetMin = 200
+const overrun = 4
+/** So few hits make a second attempt, over everything that matches, worth its time. */
+const fewHits = 40
 
 /** The statement, for the search and for the test that reads its plan. */
 export const rankStatement = (
   sql: SqlClient.SqlClient,
   state: IndexState,
   query: ReadQuery,
-  options: { readonly candidates: string; readonly condition: Statement.Fragment; readonly limit: number }
+  options: { readonly plan: CandidatePlan; readonly condition: Statement.Fragment; readonly limit: number }
 ): Statement.Statement<Hit> => {
+  // Computed once a document, in float8: as numeric it took ten times as long as the ranking itself.
   const norm = sql.literal(
-    `(${saturation} * (${1 - lengthShare} + ${lengthShare} * length(d.document) / greatest(1, ${Number(state.averageLexemes)}::float8)))`
+    `${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 * length(document) / greatest(1, ${Number(state.averageLexemes)}::float8))`
   )
   const worth = query.terms.map(({ tsquery, weight }) =>
-    sql`${weight}::float8 * (1 - ${norm} / (ts_rank_cd(${sql.literal(`'${fieldWeights}'`)}, d.document, ${tsquery}::tsquery) + ${norm}))`
+    sql`${weight}::float8 * (1 - d.norm / (ts_rank_cd(${sql.literal(`'${fieldWeights}'`)}, d.document, ${tsquery}::tsquery) + d.norm))`
   )
+  const chosen = options.plan.conditions.map(({ tsquery, where }) =>
+    where === "document" ? sql`document @@ ${tsquery}::tsquery` : sql`ts_filter(document, '{a,c}') @@ ${tsquery}::tsquery`
+  )
+  const bound = options.plan.complete ? sql.literal("offset 0") : sql`limit ${overrun * Math.max(budgetMin, 2 * options.limit)}`
   return sql<Hit>`with ranked as materialized (
       select d.id, (${sql.join(" + ", false)(worth)})::float8 as score
-      from search_lexical_documents d
-      where d.language = ${state.language} and d.document @@ ${options.candidates}::tsquery
+      from (select id, document, ${norm} as norm from search_lexical_documents where language = ${state.language} and ${sql.or(chosen)} ${bound}) d
       order by score desc, d.id desc)
     select ranked.id, ranked.score / ${query.mass}::float8 as score, ranked.score / ${query.mass}::float8 as relevance
     from ranked where ${options.condition} limit ${options.limit}`
 }
 
-/** Ranked hits, best first. Looks at more documents when filters have left too few of the first ones. */
+/** Ranked hits, best first. Looks at everything that matches when the first look, or its filters, left too few. */
 export const rankDocuments = Effect.fn("rankDocuments")(function*(
   sql: SqlClient.SqlClient,
   state: IndexState,
@@ -49,11 +56,10 @@ export const rankDocuments = Effect.fn("rankDocuments")(function*(
   options: { readonly condition: Statement.Fragment; readonly limit: number }
 ): Effect.fn.Return<ReadonlyArray<Hit>, SqlError.SqlError> {
   if (query.terms.length === 0) return []
-  let hits: ReadonlyArray<Hit> = []
-  for (const budget of budgets(options.limit)) {
-    const plan = planCandidates(query.terms, state.documents, budget)
-    hits = yield* rankStatement(sql, state, query, { ...options, candidates: plan.tsquery })
-    if (plan.complete || hits.length >= options.limit) break
+  const first = planCandidates(query.terms, state.documents, Math.max(budgetMin, 2 * options.limit))
+  let hits = yield* rankStatement(sql, state, query, { ...options, plan: first })
+  if (!first.complete && hits.length < Math.min(options.limit, fewHits)) {
+    hits = yield* rankStatement(sql, state, query, { ...options, plan: everything(query.terms) })
   }
   return hits.toSorted((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
 })

@@ -31,6 +31,7 @@ export const rarity = (documents: number, all: number): number => Math.log(1 + (
 interface Counted {
   readonly lexeme: string
   readonly documents: number
+  readonly naming: number
 }
 
 export const readQuery = Effect.fn("readQuery")(function*(
@@ -41,22 +42,22 @@ export const readQuery = Effect.fn("readQuery")(function*(
   const { joined, words } = queryWords(query, state.language)
   const { language } = state
   const counted = yield* sql<Counted & { readonly compound: boolean }>`
-    select q.lexeme, q.compound, coalesce(t.documents, 0) as documents
+    select q.lexeme, q.compound, coalesce(t.documents, 0) as documents, coalesce(t.naming, 0) as naming
     from (select unnest(tsvector_to_array(to_tsvector(${language}::regconfig, ${words.join(" ")}))) as lexeme, false as compound
       union all select unnest(tsvector_to_array(to_tsvector(${language}::regconfig, ${joined.join(" ")}))), true) q
     left join search_lexical_terms t on t.language = ${language} and t.lexeme = q.lexeme collate "C"`
 
   const alternatives = Effect.fnUntraced(function*(lexeme: string) {
     if (lexeme.length >= partialLengthMin) {
-      const longer = yield* sql<Counted>`select lexeme, documents from search_lexical_terms
+      const longer = yield* sql<Counted>`select lexeme, documents, naming from search_lexical_terms
         where language = ${language} and lexeme >= ${lexeme} and lexeme < ${`${lexeme}\u{10ffff}`}
         order by documents desc, lexeme limit ${alternativesMax}`
       if (longer.length > 0) return { found: longer, share: partialShare }
     }
     if (lexeme.length < mistypedLengthMin) return undefined
     const grams = gramsOf(lexeme)
-    const alike = yield* sql<Counted>`select lexeme, documents from (
-        select lexeme, documents, cardinality(grams) as size,
+    const alike = yield* sql<Counted>`select lexeme, documents, naming from (
+        select lexeme, documents, naming, cardinality(grams) as size,
           (select count(*) from unnest(grams) g where g in ${sql.in(grams)})::float8 as shared
         from search_lexical_terms
         where language = ${language} and grams && (select array_agg(g) from jsonb_array_elements_text(${JSON.stringify(grams)}::jsonb) g)
@@ -69,10 +70,10 @@ export const readQuery = Effect.fn("readQuery")(function*(
 
   let mass = 0
   const terms: Array<Term> = []
-  for (const { compound, documents, lexeme } of counted) {
+  for (const { compound, documents, lexeme, naming } of counted) {
     if (documents > 0) {
       const weight = rarity(documents, state.documents)
-      terms.push({ tsquery: quoted(lexeme), documents, weight })
+      terms.push({ tsquery: quoted(lexeme), documents, naming, weight })
       mass += weight
       continue
     }
@@ -85,6 +86,7 @@ export const readQuery = Effect.fn("readQuery")(function*(
     terms.push({
       tsquery: instead.found.map((one) => quoted(one.lexeme)).join(" | "),
       documents: together,
+      naming: instead.found.reduce((sum, one) => sum + one.naming, 0),
       weight: instead.share * rarity(together, state.documents)
     })
   }
