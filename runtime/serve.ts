@@ -3,7 +3,7 @@
 // answers what it has begun, then the plugins stop in reverse. An actor that gives up ends the process.
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, FileSystem, Layer, Option, Path, type Redacted } from "effect"
-import { HttpRouter, HttpServer } from "effect/http"
+import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
 import { createServer } from "node:http"
 import { hostname } from "node:os"
 import { serverSection } from "../kernel/config/Server.ts"
@@ -42,6 +42,9 @@ const drainTimeout = "28 seconds"
 
 const httpServer = () => createServer({ headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000, maxHeaderSize: 65_536 })
 
+/** Paths are compared letter by letter, so that a rule in front of this process cannot be passed by writing one differently. */
+const router = HttpRouter.layer.pipe(Layer.provide(Layer.succeed(HttpRouter.RouterConfig, { caseSensitive: true })))
+
 /** Without caller keys the facilitator is for this machine only, unless the profile says otherwise (decisions 2). */
 const listenHost = (host: string | undefined, services: Context.Context<never>): string =>
   host ?? (Option.exists(Context.getOption(services, Keys), (keys) => keys.keyed()) ? "0.0.0.0" : "127.0.0.1")
@@ -64,7 +67,11 @@ const run = Effect.fnUntraced(function*(options: ServeOptions) {
     NodeHttpServer.layerServer(httpServer, { host, port: server.port, gracefulShutdownTimeout: drainTimeout })
   )
   const http = Context.get(listener, HttpServer.HttpServer)
-  yield* HttpServer.serveEffect(guard(randomBytes)(router.asHttpEffect())).pipe(Effect.provideContext(listener))
+  yield* HttpServer.serveEffect(guard(randomBytes)(router.asHttpEffect())).pipe(
+    // The guard has a span of its own: the server's would carry queries, addresses and what clients call themselves.
+    Effect.provideService(HttpMiddleware.TracerDisabledWhen, () => true),
+    Effect.provideContext(listener)
+  )
   const keys = Context.getOption(services, Keys)
   if (Option.isSome(keys)) {
     yield* onHangup(keys.value.reread.pipe(
@@ -91,7 +98,7 @@ export const serve = Effect.fn("serve")(function*(options: ServeOptions) {
     NodeCrypto.layer,
     NodeListeners.layer,
     PluginStates.layer,
-    HttpRouter.layer,
+    router,
     NodeHttpServer.layerHttpServices,
     options.database,
     Layer.succeed(MigrationsFolder, { path: migrations }),

@@ -1,9 +1,9 @@
 // The outermost wrapper of every request: what no route answered becomes JSON. An unknown path is 404, a defect is 500 with a
 // trace id that stands in the log and nothing else of the fault, and on the two payment routes both carry the payment's shape.
-// It also writes one structured line a request, without bodies, queries or addresses.
-import { Cause, Clock, Effect, Metric } from "effect"
+// It also writes one structured line and one span a request, without bodies, queries or addresses.
+import { Cause, Clock, Effect, Metric, Option } from "effect"
 import { Hex } from "effect/encoding"
-import { HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
 
 const headers = { "x-content-type-options": "nosniff", "cache-control": "no-store" }
 
@@ -23,7 +23,8 @@ export const faultBody = (path: string, word: string, message: string): Record<s
   }
 }
 
-const pathOf = (url: string): string => url.split("?", 1)[0] ?? url
+/** A path as the router matches it: without the query, without slashes that stand twice or at the end. */
+const pathOf = (url: string): string => (url.split("?", 1)[0] ?? url).replace(/\/{2,}/g, "/").replace(/(.)\/$/, "$1")
 
 const isRouteNotFound = (error: unknown): boolean => HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
@@ -41,11 +42,27 @@ const known = new Set(["/verify", "/settle", "/supported", "/settlements", "/hea
 const families = /^\/(discovery|catalog|analytics|dashboard)(\/|$)/
 const routeOf = (path: string): string => known.has(path) ? path : families.exec(path)?.[0].replace(/\/$/, "") ?? "other"
 
+const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+const methodOf = (method: string): string => methods.has(method) ? method : "_OTHER"
+
 const measured = (path: string, status: number, milliseconds: number): Effect.Effect<void> => {
   const route = routeOf(path)
   return Effect.andThen(
     Metric.update(Metric.withAttributes(requestsTotal, { route, status: String(status) }), 1),
     Metric.update(Metric.withAttributes(requestSeconds, { route }), milliseconds / 1_000)
+  )
+}
+
+/** A span by method and route, below the caller's own when it sent one. Around what becomes of faults, whose words may quote a path. */
+const traced = (request: HttpServerRequest.HttpServerRequest, path: string) => <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) => {
+  const route = routeOf(path)
+  return handler.pipe(
+    Effect.tap(({ status }) => Effect.annotateCurrentSpan("http.response.status_code", status)),
+    Effect.withSpan(`${methodOf(request.method)} ${route}`, {
+      kind: "server",
+      parent: Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers)),
+      attributes: { "http.request.method": methodOf(request.method), "http.route": route }
+    })
   )
 }
 
@@ -65,7 +82,7 @@ export const guard = (randomBytes: (length: number) => Uint8Array) => <E, R>(han
         Effect.annotateLogs({ traceId, path }),
         Effect.as(json({ ...faultBody(path, "internal_error", "an internal fault; the operator finds it by this trace id"), traceId }, { status: 500 }))
       )
-    }))
+    }), traced(request, path))
     const milliseconds = (yield* Clock.currentTimeMillis) - startedAt
     yield* measured(path, response.status, milliseconds)
     yield* Effect.logInfo("request").pipe(Effect.annotateLogs({ method: request.method, path: path.slice(0, 200), status: response.status, milliseconds }))

@@ -31,7 +31,7 @@ export interface Payment {
   readonly accepted: Terms
   /** `paymentPayload.payload`, the scheme's to decode. For `exact`: `{ transaction: string }`. */
   readonly payload: Readonly<Record<string, unknown>>
-  /** `paymentPayload.resource.url`, when sent. Inert text. */
+  /** `paymentPayload.resource.url`, when sent and text without control characters. Inert. */
   readonly resourceUrl: Option.Option<string>
   /** `paymentPayload.resource`, free-form and bounded. Inert text. */
   readonly resource: Readonly<Record<string, unknown>>

@@ -74,6 +74,10 @@ const termsAt = (value: unknown, path: string, network: Terms["network"]): Terms
   }
 }
 
+/** An address that can be kept as text; one that cannot (a NUL, half a surrogate pair, endless) is as good as none. */
+const addressOf = (url: unknown): Option.Option<string> =>
+  typeof url === "string" && url.length <= 4_096 && url.isWellFormed() && !/\p{Cc}/u.test(url) ? Option.some(url) : Option.none()
+
 const identifierPattern = /^[A-Za-z0-9_-]{16,128}$/
 
 const readIdentifier = (extension: unknown): Option.Option<string> => {
@@ -138,7 +142,6 @@ export const decodePayment = (body: unknown, options: DecodeOptions): Payment | 
     }
     const resource = isFields(payload["resource"]) ? payload["resource"] : {}
     const extensions = readExtensions(payload["extensions"])
-    const url = resource["url"]
     return {
       dialect: required.dialect,
       principal: options.principal,
@@ -146,7 +149,7 @@ export const decodePayment = (body: unknown, options: DecodeOptions): Payment | 
       accepted: termsAt(acceptedFields, "paymentPayload.accepted", required.network),
       payload: fieldsAt(payload["payload"], "paymentPayload.payload"),
       resource,
-      resourceUrl: typeof url === "string" && url.length <= 4_096 ? Option.some(url) : Option.none(),
+      resourceUrl: addressOf(resource["url"]),
       extensions,
       identifier: readIdentifier(extensions.get("payment-identifier")?.value),
       fingerprint: fingerprintOf(options.crypto, envelope, payload, required.network)

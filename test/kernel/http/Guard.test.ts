@@ -26,6 +26,8 @@ describe("guard", () => {
         expect(body).toEqual({ isValid: false, invalidReason: "internal_error", invalidMessage: expect.any(String), traceId: "abababababababab" })
         const settled = yield* Effect.flatMap(ask("/settle", fault), (response) => Effect.promise(() => bodyOf(response)))
         expect(settled).toMatchObject({ success: false, transaction: "", network: "", errorReason: "internal_error" })
+        const slashed = yield* Effect.flatMap(ask("//verify/", fault), (response) => Effect.promise(() => bodyOf(response)))
+        expect(slashed).toEqual(body)
         const other = yield* Effect.flatMap(ask("/supported", fault), (response) => Effect.promise(() => bodyOf(response)))
         expect(other).toMatchObject({ error: "internal_error", traceId: expect.any(String) })
         expect(JSON.stringify([body, settled, other])).not.toContain("secret")

@@ -14,7 +14,7 @@ const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` })
 
 const keyed = Layer.effect(Keyed, startFacilitator({
   environment: { FACILITATOR_API_KEYS: `alice:${alice}, ${nameless}`, OPERATOR_API_KEYS: "ops:operator-secret-0123456789" },
-  set: ["server.host=127.0.0.1", "limits.verify_per_second=5", "limits.settle_per_second=5"]
+  set: ["server.host=127.0.0.1", "limits.verify_per_second=1", "limits.settle_per_second=1"]
 }))
 
 layer(keyed, { timeout: 60_000, excludeTestServices: true })("with keys", (it) => {
@@ -50,9 +50,9 @@ layer(keyed, { timeout: 60_000, excludeTestServices: true })("with keys", (it) =
   it.effect("limits each caller by itself, and says when to come back [S331]", () =>
     Effect.gen(function*() {
       const { verify } = yield* Keyed
-      const answers = yield* Effect.forEach(Array.from({ length: 15 }), () => verify("{", bearer(alice)), { concurrency: 4 })
+      const answers = yield* Effect.forEach(Array.from({ length: 15 }), () => verify("{", bearer(alice)), { concurrency: "unbounded" })
       const limited = answers.filter(({ status }) => status === 429)
-      expect(answers.filter(({ status }) => status === 400).length).toBeGreaterThanOrEqual(10)
+      expect(answers.filter(({ status }) => status === 400).length).toBeGreaterThanOrEqual(2)
       expect(limited.length).toBeGreaterThan(0)
       for (const { headers, json } of limited) {
         expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1)
@@ -124,9 +124,7 @@ layer(Layer.effect(Open, startFacilitator()), { timeout: 60_000, excludeTestServ
 
   it.effect("answers every malformed body with a word, and goes on [S1, S2, S261]", () =>
     Effect.gen(function*() {
-      const { payment, settle, verify } = yield* Open
-      const { account } = yield* Open
-      const honest = yield* payment({ payer: yield* account(), payTo: (yield* account(0n)).publicKey(), amount: 1n, maxTimeoutSeconds: 300 })
+      const { account, payment, settle, verify } = yield* Open
       const template = yield* Effect.promise(() => templateOf("ledger:testnet"))
       const bodies = [brokenBodies, mistypedBodies, senselessTerms, senselessTransactions].flatMap((make) => make(template))
       expect(bodies.length).toBeGreaterThan(40)
@@ -136,8 +134,9 @@ layer(Layer.effect(Open, startFacilitator()), { timeout: 60_000, excludeTestServ
         expectVerifyShape(verified)
         expectSettleShape(settled)
       }
+      const honest = yield* payment({ payer: yield* account(), payTo: (yield* account(0n)).publicKey(), amount: 1n, maxTimeoutSeconds: 300 })
       expect((yield* verify(honest.body)).json.isValid).toBe(true)
-    }))
+    }), 120_000)
 
   it.effect("refuses a body above the limit without reading it all, in the payment's shape", () =>
     Effect.gen(function*() {

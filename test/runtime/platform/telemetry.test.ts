@@ -49,7 +49,7 @@ it.live("traces, metrics and logs reach an OpenTelemetry backend, with nothing s
             OTEL_BSP_SCHEDULE_DELAY: "200", OTEL_BLRP_SCHEDULE_DELAY: "200", OTEL_METRIC_EXPORT_INTERVAL: "500"
           }
         })
-        const until = performance.now() + 45_000
+        const until = performance.now() + 60_000
         while (!await fetch(`${url}/health/ready`).then(({ ok }) => ok, () => false)) {
           if (performance.now() > until) throw new Error(`not ready\n${program.tail()}`)
           await new Promise((resolve) => setTimeout(resolve, 50))
@@ -66,8 +66,11 @@ it.live("traces, metrics and logs reach an OpenTelemetry backend, with nothing s
         .then((response) => response.json() as Promise<any>)
     )
     expect(settled).toMatchObject({ success: true })
+    for (const path of ["/settlements?identifier=a-private-identifier", "/made-up-by-a-stranger?with=a-private-query"]) {
+      yield* Effect.promise(() => fetch(`${url}${path}`, { headers: { "user-agent": "a-private-agent", authorization: `Bearer ${secret}` } }))
+    }
     const wanted: ReadonlyArray<readonly [string, RegExp]> = [
-      ["/v1/traces", /payment\.settle/], ["/v1/traces", /settlement\.record/], ["/v1/traces", /ledger\.simulateTransaction/],
+      ["/v1/traces", /POST \/settle/], ["/v1/traces", /GET other/], ["/v1/traces", /payment\.settle/], ["/v1/traces", /settlement\.record/], ["/v1/traces", /ledger\.simulateTransaction/],
       ["/v1/metrics", /tollkeeper_http_requests_total/], ["/v1/logs", /request/]
     ]
     const missing = () => wanted.filter(([path, pattern]) => !pattern.test(received.get(path) ?? ""))
@@ -75,5 +78,6 @@ it.live("traces, metrics and logs reach an OpenTelemetry backend, with nothing s
     while (missing().length > 0 && performance.now() < until) yield* Effect.sleep("100 millis")
     expect(missing()).toEqual([])
     const everything = [...received.values()].join("\n")
-    for (const hidden of [secret, payment.transaction.slice(0, 60), payer.publicKey()]) expect(everything).not.toContain(hidden)
-  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), 90_000)
+    for (const hidden of [secret, payment.transaction.slice(0, 60), payer.publicKey(), "a-private-"]) expect(everything).not.toContain(hidden)
+    expect(received.get("/v1/traces")).not.toContain("made-up")
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), 120_000)
