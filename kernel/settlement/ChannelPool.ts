@@ -38,10 +38,11 @@ export class ChannelPool extends Context.Service<ChannelPool, {
         )
         : Effect.succeed(limits.channelWait)
 
-      const takeOrWait: Effect.Effect<ChannelLease, SqlError.SqlError> = Effect.gen(function*() {
+      /** A lease that was taken is told of, even when whoever wanted it is interrupted in that very moment. */
+      const takeOrWait = Effect.fnUntraced(function*(taken: (lease: ChannelLease) => void) {
         while (true) {
-          const lease = yield* store.take
-          if (Option.isSome(lease)) return lease.value
+          const lease = yield* Effect.uninterruptible(Effect.tap(store.take, (lease) => Effect.sync(() => Option.map(lease, taken))))
+          if (Option.isSome(lease)) return
           yield* Effect.timeoutOption(bell.await, lookAgain)
         }
       })
@@ -49,20 +50,25 @@ export class ChannelPool extends Context.Service<ChannelPool, {
       const lease = Effect.gen(function*() {
         if (waiting >= waitersMax) return Option.none<ChannelLease>()
         waiting += 1
-        const wait = yield* waitMax
-        return yield* Effect.timeoutOption(head.withPermits(1)(takeOrWait), wait).pipe(
-          Effect.ensuring(Effect.sync(() => waiting -= 1))
-        )
+        let taken: ChannelLease | undefined
+        return yield* Effect.flatMap(waitMax, (wait) =>
+          Effect.timeoutOption(head.withPermits(1)(takeOrWait((lease) => void (taken = lease))), wait)).pipe(
+            Effect.map(() => Option.fromUndefinedOr(taken)),
+            Effect.onInterrupt(() => taken === undefined ? Effect.void : release(taken)),
+            Effect.ensuring(Effect.sync(() => waiting -= 1))
+          )
       }).pipe(Effect.withSpan("channel.lease"))
+
+      const release = (lease: ChannelLease) =>
+        store.release(lease).pipe(
+          Effect.andThen(bell.release),
+          // A lease that cannot be given back ends by itself.
+          Effect.catch((error) => Effect.logWarning("a channel lease was not given back and will run out", error))
+        )
 
       return ChannelPool.of({
         lease,
-        release: (lease) =>
-          store.release(lease).pipe(
-            Effect.andThen(bell.release),
-            // A lease that cannot be given back ends by itself.
-            Effect.catch((error) => Effect.logWarning("a channel lease was not given back and will run out", error))
-          ),
+        release,
         freed: Effect.asVoid(bell.release),
         counts: store.counts
       })
