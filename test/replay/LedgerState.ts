@@ -35,6 +35,8 @@ export class LedgerState {
   settings: NetworkSettings = genesis
   /** Moved on by the offers that the real ledger made. */
   readonly offerIds = { last: 0n }
+  /** Whether the node told the events of classic operations and of fees. */
+  classicEvents = false
   readonly #known = new Set<string>()
 
   /** The settings a stream starts with: each as its first change shows it before. */

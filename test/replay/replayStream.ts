@@ -32,7 +32,7 @@ const byKey = (changes: ReadonlyArray<EntryChange>): Map<string, string | null> 
     if (change.type === 2) result.set(keyString(change.removed), null)
     else {
       const entry = change.type === 0 ? change.created : change.type === 1 ? change.updated : change.restored
-      result.set(keyString(keyOfEntry(entry)), latin1(codec.LedgerEntry.encode(entry)))
+      result.set(keyString(keyOfEntry(entry)), `${change.type} ${latin1(codec.LedgerEntry.encode(entry))}`)
     }
   }
   return result
@@ -118,6 +118,21 @@ const sameResult = (item: Item, own: ReturnType<typeof refund>): string | undefi
   return `result ${JSON.stringify(own.result.result, bigints).slice(0, 160)} instead of ${JSON.stringify(real.result, bigints).slice(0, 160)}`
 }
 
+/** What a call returned and emitted, as the meta of a version that has it tells; the success hash binds both as well. */
+const compareEvents = ({ processing: { txApplyProcessing: real } }: Item, { meta: own }: ReturnType<typeof refund>): Array<string> => {
+  if (real.v !== 4 || own.v !== 4) return []
+  const returned = (meta: typeof own): string => JSON.stringify(meta.v4.sorobanMeta?.returnValue ?? null, inFull)
+  const emitted = (meta: typeof own): string => JSON.stringify(meta.v4.operations.map(({ events }) => events), inFull)
+  return [
+    ...(returned(real) === returned(own) ? [] : ["another return value"]),
+    ...(emitted(real) === emitted(own) ? [] : ["other events"]),
+    ...(JSON.stringify(real.v4.events, inFull) === JSON.stringify(own.v4.events, inFull) ? [] : ["other fee events"])
+  ]
+}
+
+const inFull = (_: string, value: unknown): unknown =>
+  typeof value === "bigint" ? String(value) : value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value
+
 const bigints = (_: string, value: unknown): unknown =>
   typeof value === "bigint" ? String(value) : value instanceof Uint8Array ? Buffer.from(value).toString("hex").slice(0, 8) : value
 
@@ -136,7 +151,7 @@ class LedgerReplay {
       settings: state.settings,
       ledgerSeq: ledger.header.ledgerSeq,
       closeTime: ledger.header.scpValue.closeTime,
-      classicEvents: false,
+      classicEvents: state.classicEvents,
       offerIds: state.offerIds,
       sorobanMetaFees: false
     }
@@ -201,7 +216,9 @@ class LedgerReplay {
     })
     this.#state.offerIds.last = lastOfferId
     this.#follow(this.#ttl.visible(real, footprint))
-    this.#follow(metaOf(item).txChangesAfter)
+    const after = metaOf(item).txChangesAfter
+    if (item.unsupported === undefined) item.differences.push(...compareChanges("after", after, []))
+    this.#follow(after)
   }
 
   #refund(item: Item): void {
@@ -211,6 +228,7 @@ class LedgerReplay {
       item.differences.push(...compareChanges("refund", real, applied.refundChanges))
       const result = sameResult(item, applied)
       if (result !== undefined) item.differences.unshift(result)
+      item.differences.push(...compareEvents(item, applied))
     })
     this.#follow(real)
   }
@@ -245,6 +263,8 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
   const state = new LedgerState()
   const ledgers = [...readLedgers(file)]
   state.begin(ledgers)
+  // Some nodes were told to tell what classic operations and fees move; it shows in the fees.
+  state.classicEvents = ledgers.some(({ processing }) => processing.some(({ txApplyProcessing: meta }) => meta.v === 4 && meta.v4.events.length > 0))
   state.follow(ledgers[0]!.header)
   for (const ledger of ledgers) {
     const replay = new LedgerReplay(options, state, ledger)
