@@ -2,6 +2,7 @@
 // per account authentication and signature. The anchors are metered transactions of the test network; a simulation pads the
 // estimate as the RPC does (4 %, at least 50,000). It is a price; the limit is the fuel that contract
 // wasm runs on, which is generous and only there to stop what would never end.
+import { HostError } from "./HostError.ts"
 
 /** Account authentication of one address entry with its nonce, without the signature check itself. */
 const ADDRESS_AUTH = 126_364
@@ -22,9 +23,11 @@ const SAC: Readonly<Record<string, number>> = {
 }
 const SAC_READ = 110_000
 
-/** Wasm instructions one host function may run: a tenth of a second of work at most. */
-const FUEL = 50_000_000
+/** Wasm instructions one host function may run: what the network allows a transaction, at four metered instructions each. */
+const FUEL = 100_000_000
 const MEMORY_BYTES = 41_943_040
+/** Linear memory of all contracts that are running at the same time. */
+const LINEAR_BYTES_MAX = 268_435_456
 
 export class InstructionMeter {
   #total = 0
@@ -32,6 +35,24 @@ export class InstructionMeter {
   fuel = FUEL
   /** Bytes of values that contracts of this call may still make: the network's memory limit of a transaction. */
   memoryBytes = MEMORY_BYTES
+
+  #linearBytes = 0
+
+  /** Fuel that was taken for work of the host, which the estimate prices by its own constants. */
+  hostFuel = 0
+
+  /** Takes fuel for work of the host outside of a running contract. */
+  payFuel(instructions: number): void {
+    if (this.fuel < instructions) throw HostError.of("Budget", "ExceededLimit", "instruction limit exceeded")
+    this.fuel -= instructions
+    this.hostFuel += instructions
+  }
+
+  /** Counts linear memory of contracts that are running, one within the other. */
+  holdMemory(bytes: number): void {
+    this.#linearBytes += bytes
+    if (bytes > 0 && this.#linearBytes > LINEAR_BYTES_MAX) throw HostError.of("Budget", "ExceededLimit", "memory limit exceeded")
+  }
 
   get total(): number {
     return this.#total

@@ -13,8 +13,6 @@ const VALUE_BYTES_MAX = 1_048_576
 /** The network converts no value that is nested this deeply. */
 const VALUE_LEVELS_MAX = 100
 const EMPTY = new ArrayBuffer(0)
-/** Fuel of one host function call, in wasm instructions. */
-export const HOST_CALL_FUEL = 50
 
 export class Vm {
   readonly host: HostContext
@@ -47,8 +45,32 @@ export class Vm {
     this.fuel = left
   }
 
+  /** Bytes of the linear memory that are counted among those of all running contracts. */
+  #held = 0
+
+  /** Counts what the memory has grown by. */
+  #hold(): void {
+    const bytes = this.#memory?.buffer.byteLength ?? 0
+    const grown = bytes - this.#held
+    this.#held = bytes
+    this.host.meter.holdMemory(grown)
+  }
+
+  /** When the contract has ended: its memory is nobody's any more. */
+  release(): void {
+    this.host.meter.holdMemory(-this.#held)
+    this.#held = 0
+  }
+
+  /** Takes fuel that is only there to end what would take too long; it has no price. */
+  payHost(instructions: number): void {
+    this.host.meter.hostFuel += instructions
+    this.pay(instructions)
+  }
+
   /** Runs something that may run other contracts, which use the same fuel. */
   nested<A>(run: () => A): A {
+    this.#hold()
     this.host.meter.fuel = this.fuel
     try {
       return run()

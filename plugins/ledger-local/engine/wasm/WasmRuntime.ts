@@ -14,7 +14,8 @@ import { integerFunctions } from "./integerFunctions.ts"
 import { ledgerFunctions } from "./ledgerFunctions.ts"
 import { FUEL_EXPORT, type PreparedModule, prepareModule } from "./prepareModule.ts"
 import { VOID_WORD } from "./Values.ts"
-import { HOST_CALL_FUEL, type HostFunctions, Vm } from "./Vm.ts"
+import { CALL_FUEL, hostCallFuel, INSTANCE_FUEL } from "./hostCallFuel.ts"
+import { type HostFunctions, Vm } from "./Vm.ts"
 
 const functions: HostFunctions = { ...collectionFunctions, ...integerFunctions, ...ledgerFunctions, ...callFunctions }
 const MODULES_MAX = 256
@@ -85,25 +86,40 @@ export class WasmRuntime implements ContractRuntime {
   }
 }
 
+/** An instance, or the network's error when a data or element segment lies outside of what it should fill. */
+const instantiate = (module: WebAssembly.Module, imports: WebAssembly.Imports): WebAssembly.Instance => {
+  try {
+    return new WebAssembly.Instance(module, imports)
+  } catch (error) {
+    if (error instanceof WebAssembly.RuntimeError) throw refused("module cannot be instantiated")
+    if (error instanceof RangeError) throw HostError.of("Budget", "ExceededLimit", "no memory for an instance")
+    throw error
+  }
+}
+
 const run = (host: HostContext, call: ContractCall, { module, imports }: Compiled): ScVal => {
+  host.meter.payFuel(INSTANCE_FUEL)
   let vm: Vm | undefined
   const object: Record<string, Record<string, (...args: Array<bigint>) => bigint>> = {}
   for (const [from, name] of imports) {
-    const fn = functions[`${from}.${name}`]
-    if (fn === undefined) throw new Unsupported(`host function ${from}.${name}`)
+    const id = `${from}.${name}`
+    const fn = functions[id]
+    if (fn === undefined) throw new Unsupported(`host function ${id}`)
+    const fuel = hostCallFuel(id)
     const target = (object[from] ??= {})
     target[name] = (...args) => {
       const running = vm!
-      running.pay(HOST_CALL_FUEL)
+      running.pay(CALL_FUEL)
+      running.payHost(fuel)
       const result = fn(running, ...args)
       return result === undefined ? VOID_WORD : typeof result === "bigint" ? result : running.values.word(result)
     }
   }
-  const instance = new WebAssembly.Instance(module, object)
+  const instance = instantiate(module, object)
   const { exports } = instance
   const memory = exports["memory"]
   vm = new Vm(host, exports[FUEL_EXPORT] as WebAssembly.Global, memory instanceof WebAssembly.Memory ? memory : undefined)
-  const before = host.meter.fuel
+  const { fuel: before, hostFuel } = host.meter
   vm.fuel = before
   try {
     const fn = exports[call.fn] as (...args: ReadonlyArray<bigint>) => unknown
@@ -113,8 +129,9 @@ const run = (host: HostContext, call: ContractCall, { module, imports }: Compile
   } catch (error) {
     throw trapOf(error, vm)
   } finally {
+    vm.release()
     host.meter.fuel = Math.max(0, vm.fuel)
-    host.meter.add((before - host.meter.fuel) * INSTRUCTION_COST)
+    host.meter.add((before - host.meter.fuel - (host.meter.hostFuel - hostFuel)) * INSTRUCTION_COST)
   }
 }
 

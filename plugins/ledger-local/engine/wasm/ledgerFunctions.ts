@@ -6,6 +6,7 @@ import { HostError } from "../HostError.ts"
 import { contractCodeKey, contractDataKey, contractInstanceKey, type Durability } from "../LedgerKeys.ts"
 import { address as addressVal, bytes, sym, vec } from "../ScVal.ts"
 import { codecAsset, contractAddress, type ContractExecutable, type LedgerKey, type ScVal } from "../Xdr.ts"
+import { COMPILE_FUEL } from "./hostCallFuel.ts"
 import { boolWord } from "./Values.ts"
 import type { HostFunctions, Vm } from "./Vm.ts"
 
@@ -88,7 +89,11 @@ export const ledgerFunctions: HostFunctions = {
     const contractIdPreimage = { type: 1 as const, fromAsset }
     return vm.nested(() => createContract(vm.host, { contractIdPreimage, executable: { type: 1 }, constructorArgs: [] }))
   },
-  "l.5": (vm, code) => uploadWasm(vm.host, vm.bytes(code)), // upload_wasm
+  "l.5": (vm, word) => { // upload_wasm
+    const code = vm.bytes(word)
+    vm.payHost(code.length * COMPILE_FUEL)
+    return uploadWasm(vm.host, code)
+  },
   "l.6": (vm, hash) => { // update_current_contract_wasm
     const { host } = vm
     const executable: ContractExecutable = { type: 0, wasmHash: vm.sized(hash, 32) }

@@ -152,6 +152,7 @@ export const prepareModule = (bytes: Uint8Array): PreparedModule => {
   const tableOut: Array<number> = []
   if (tables !== undefined) {
     const count = tables.u32()
+    if (count > 1) throw new Malformed("more than one table")
     tableOut.push(...leb(count))
     for (let i = 0; i < count; i++) {
       const type = tables.byte()
@@ -165,6 +166,7 @@ export const prepareModule = (bytes: Uint8Array): PreparedModule => {
   const memoryOut: Array<number> = []
   if (memories !== undefined) {
     const count = memories.u32()
+    if (count > 1) throw new Malformed("more than one memory")
     memoryOut.push(...leb(count))
     for (let i = 0; i < count; i++) {
       const { min, max } = readLimits(memories)
@@ -222,7 +224,8 @@ export const prepareModule = (bytes: Uint8Array): PreparedModule => {
       const size = code.u32()
       const from = code.at
       code.skip(size)
-      const body = instrumentBody(new BinaryReader(bytes, from, code.at), fuelGlobal)
+      const parameters = types[functionTypes[costInputs.nImports + i] ?? -1] ?? 0
+      const body = instrumentBody(new BinaryReader(bytes, from, code.at), fuelGlobal, parameters)
       costInputs.nInstructions += body.instructions
       const merged = concat(body.chunks)
       codeOut.push(Uint8Array.from(leb(merged.length)), merged)

@@ -1,82 +1,11 @@
 import { describe, expect, it } from "vitest"
-import { contractIdOf } from "../../../../../plugins/ledger-local/engine/createContract.ts"
 import { contractCodeKey } from "../../../../../plugins/ledger-local/engine/LedgerKeys.ts"
-import { invokeHostFunction } from "../../../../../plugins/ledger-local/engine/Host.ts"
-import type { HostResult } from "../../../../../plugins/ledger-local/engine/HostTypes.ts"
 import { compareScVal, i128, i64, str, structMap, sym, u32, u64, vec, VOID } from "../../../../../plugins/ledger-local/engine/ScVal.ts"
 import { InstructionMeter } from "../../../../../plugins/ledger-local/engine/InstructionMeter.ts"
 import { Values } from "../../../../../plugins/ledger-local/engine/wasm/Values.ts"
-import { WasmRuntime } from "../../../../../plugins/ledger-local/engine/wasm/WasmRuntime.ts"
-import { contractAddress, type HostFunction, type ScVal, xdrText } from "../../../../../plugins/ledger-local/engine/Xdr.ts"
-import { crypto, errorOf, ledgerSeq, networkId, sponsor, succeeded, World } from "../World.ts"
-
-const bytesOf = (...parts: ReadonlyArray<number | ReadonlyArray<number>>): Array<number> => parts.flat() as Array<number>
-const sized = (content: ReadonlyArray<number>): Array<number> => [...leb(content.length), ...content]
-const leb = (value: number): Array<number> => (value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)])
-const section = (id: number, ...items: ReadonlyArray<ReadonlyArray<number>>): Array<number> => [id, ...sized([...leb(items.length), ...items.flat()])]
-const text = (value: string): Array<number> => sized([...new TextEncoder().encode(value)])
-const I64 = 0x7e
-const I32 = 0x7f
-const environment = (protocol: number): Array<number> => [0, ...sized([...text("contractenvmetav0"), 0, 0, 0, 0, 0, 0, 0, protocol, 0, 0, 0, 0])]
-
-interface Parts {
-  readonly body: ReadonlyArray<number>
-  readonly locals?: ReadonlyArray<number>
-  readonly imports?: ReadonlyArray<ReadonlyArray<number>>
-  readonly extra?: ReadonlyArray<number>
-  readonly protocol?: number
-}
-
-/** A contract with one function `run` without parameters; imports take the types 1 (no parameter) or 2 (two parameters). */
-const contract = ({ body, locals = [], imports = [], extra = [], protocol = 26 }: Parts): Uint8Array =>
-  Uint8Array.from(
-    bytesOf(
-      [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
-      section(1, [0x60, 0, 1, I64], [0x60, 0, 1, I64], [0x60, 2, I64, I64, 1, I64]),
-      imports.length === 0 ? [] : section(2, ...imports),
-      section(3, [0]),
-      section(5, [0, 1]),
-      section(7, [...text("run"), 0, imports.length], [...text("memory"), 2, 0]),
-      [...extra],
-      section(10, sized([...(locals.length === 0 ? [0] : locals), ...body, 0x0b])),
-      environment(protocol)
-    )
-  )
-
-const VOID_BODY = [0x42, 2]
-const hostImport = (module: string, name: string, type: 1 | 2): Array<number> => [...text(module), ...text(name), 0, type]
-
-const world = (): World => {
-  const made = new World()
-  made.account(sponsor)
-  return made
-}
-
-const execute = (on: World, hostFunction: HostFunction, contracts = new WasmRuntime()): HostResult =>
-  invokeHostFunction({
-    store: on.store,
-    settings: on.settings,
-    ledgerSeq,
-    closeTime: 1_700_000_000n,
-    networkId,
-    source: sponsor.id,
-    hostFunction,
-    auth: [],
-    access: { mode: "record", randomNonce: () => 1n, useUpgradedAuth: true, allowNonRoot: false },
-    crypto,
-    contracts
-  })
-
-/** Uploads, creates and calls a contract; the result of the call. */
-const call = (code: Uint8Array): HostResult => {
-  const on = world()
-  succeeded(execute(on, { type: 2, wasm: code })).changes.commit()
-  const contractIdPreimage = { type: 0 as const, fromAddress: { address: sponsor.address, salt: new Uint8Array(32) } }
-  const executable = { type: 0 as const, wasmHash: crypto.sha256(code) }
-  succeeded(execute(on, { type: 1, createContract: { contractIdPreimage, executable } })).changes.commit()
-  const id = contractIdOf(crypto, networkId, contractIdPreimage)
-  return execute(on, { type: 0, invokeContract: { contractAddress: contractAddress(id), functionName: xdrText("run"), args: [] } })
-}
+import type { ScVal } from "../../../../../plugins/ledger-local/engine/Xdr.ts"
+import { crypto, errorOf, ledgerSeq, succeeded } from "../World.ts"
+import { call, contract, execute, hostImport, I32, I64, signed, text, VOID_BODY, world } from "./assemble.ts"
 
 describe("a wasm contract", () => {
   it("is uploaded, created and called", () => {
@@ -98,7 +27,7 @@ describe("a wasm contract", () => {
     succeeded(execute(on, { type: 2, wasm: code })).changes.commit()
     const entry = on.store.getEntry(contractCodeKey(crypto.sha256(code)))
     const ext = entry?.data.type === 7 ? entry.data.contractCode.ext : undefined
-    expect(ext?.v === 1 && ext.v1.costInputs).toMatchObject({ nInstructions: 2, nFunctions: 1, nTypes: 3, nExports: 2 })
+    expect(ext?.v === 1 && ext.v1.costInputs).toMatchObject({ nInstructions: 2, nFunctions: 1, nTypes: 7, nExports: 2 })
   })
 })
 
@@ -169,16 +98,6 @@ describe("a hostile module", () => {
     for (let length = 0; length < code.length; length++) expect(refused(code.slice(0, length))).toMatch(/^Error\(WasmVm/)
   })
 })
-
-const signed = (value: bigint): Array<number> => {
-  const out: Array<number> = []
-  for (let rest = value; ; ) {
-    const low = Number(rest & 127n)
-    rest >>= 7n
-    if ((rest === 0n && low < 64) || (rest === -1n && low >= 64)) return [...out, low]
-    out.push(low | 128)
-  }
-}
 
 describe("words of values", () => {
   it("come back as the same value, small or by handle", () => {

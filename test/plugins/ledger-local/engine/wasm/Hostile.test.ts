@@ -1,0 +1,118 @@
+// Modules that try to hang the process, to use it up, or to get at what is not theirs. Each ends with the network's own error
+// within seconds, whatever it loops over.
+import { p256 } from "@noble/curves/nist.js"
+import { describe, expect, it } from "vitest"
+import { crypto, errorOf, keyOf, succeeded } from "../World.ts"
+import { call, contract, execute, hostImport, I32, I64, section, signed, sized, VOID_BODY, world } from "./assemble.ts"
+
+const refused = (code: Uint8Array): string => errorOf(execute(world(), { type: 2, wasm: code }))
+
+/** What a call ends with, which must not take longer than a few seconds on any machine. */
+const stopped = (code: Uint8Array): string => {
+  const started = performance.now()
+  const error = errorOf(call(code))
+  expect(performance.now() - started).toBeLessThan(5_000)
+  return error
+}
+
+const forever = (...body: ReadonlyArray<number>): Array<number> => [0x03, 0x40, ...body, 0x0c, 0, 0x0b, ...VOID_BODY]
+const i32 = (value: number): Array<number> => [0x41, ...signed(BigInt(value))]
+const word = (value: bigint): Array<number> => [0x42, ...signed(value)]
+const u32 = (value: number): Array<number> => word(BigInt.asIntN(64, (BigInt(value) << 32n) | 4n))
+const run = (index: number): Array<number> => [0x10, index]
+const DROP = 0x1a
+const ALL_MEMORY = 640 * 65_536
+const fullMemory = [0, 0x80, 5]
+const dataAt = (offset: number, bytes: ReadonlyArray<number>): Array<number> => section(11, [0, ...i32(offset), 0x0b, ...sized(bytes)])
+
+describe("a module that changes the rules", () => {
+  it("cannot fill or read its own tank, which is no global of its own", () => {
+    expect(refused(contract({ body: forever(...i32(1_000_000), 0x24, 0) }))).toMatch(/unknown global/)
+    expect(refused(contract({ body: [0x23, 0, DROP, ...VOID_BODY] }))).toMatch(/unknown global/)
+    const own = section(6, [0x7f, 1, ...i32(0), 0x0b])
+    const counting = contract({ body: [0x23, 0, 0x24, 0, ...VOID_BODY], extra: own })
+    expect(succeeded(call(counting)).returnValue).toEqual({ type: 1 })
+    expect(refused(contract({ body: [...i32(9), 0x24, 1, ...VOID_BODY], extra: own }))).toMatch(/unknown global/)
+  })
+
+  it("has one memory and one table, of bounded size", () => {
+    const two = contract({ body: VOID_BODY })
+    const at = two.findIndex((byte, i) => byte === 5 && two[i + 1] === 3 && two[i + 2] === 1)
+    const doubled = Uint8Array.from([...two.slice(0, at), 5, 5, 2, 0, 1, 0, 1, ...two.slice(at + 5)])
+    expect(refused(doubled)).toMatch(/more than one memory/)
+    expect(refused(contract({ body: VOID_BODY, memory: [0, 0x81, 5] }))).toMatch(/memory too large/)
+    expect(refused(contract({ body: VOID_BODY, memory: [4, 1] }))).toMatch(/64-bit/)
+    expect(refused(contract({ body: VOID_BODY, memory: [3, 1, 1] }))).toMatch(/shared/)
+    // The table section stands before the memory's, so it is spliced in.
+    const withTable = (...tables: ReadonlyArray<ReadonlyArray<number>>): Uint8Array =>
+      Uint8Array.from([...two.slice(0, at), ...section(4, ...tables), ...two.slice(at)])
+    expect(refused(withTable([0x70, 0, 1], [0x70, 0, 1]))).toMatch(/more than one table/)
+    expect(refused(withTable([0x70, 0, 0xe9, 7]))).toMatch(/table too large/)
+    expect(succeeded(call(withTable([0x70, 0, 0xe8, 7]))).returnValue).toEqual({ type: 1 })
+  })
+
+  it("whose segments lie outside of its memory fails when it is called, and harms nobody", () => {
+    expect(stopped(contract({ body: VOID_BODY, after: dataAt(65_530, [1, 2, 3, 4, 5, 6, 7, 8]) }))).toMatch(/^Error\(WasmVm, InvalidAction\)/)
+  })
+})
+
+describe("a module that moves bytes for ever", () => {
+  const lengthy = [...i32(0), ...i32(0), ...i32(ALL_MEMORY)]
+
+  it("pays for each byte of memory.fill and memory.copy", () => {
+    expect(stopped(contract({ body: forever(...lengthy, 0xfc, 11, 0), memory: fullMemory }))).toMatch(/^Error\(Budget, ExceededLimit\)/)
+    expect(stopped(contract({ body: forever(...lengthy, 0xfc, 10, 0, 0), memory: fullMemory }))).toMatch(/^Error\(Budget, ExceededLimit\)/)
+    const once = contract({ body: [...lengthy, 0xfc, 11, 0, ...VOID_BODY], memory: fullMemory, locals: [2, 1, I64, 1, I32] })
+    expect(succeeded(call(once)).returnValue).toEqual({ type: 1 })
+  })
+
+  it("pays for growing, by nothing too", () => {
+    expect(stopped(contract({ body: forever(...i32(0), 0x40, 0, DROP) }))).toMatch(/^Error\(Budget, ExceededLimit\)/)
+    expect(stopped(contract({ body: forever(...i32(1), 0x40, 0, DROP) }))).toMatch(/^Error\(Budget, ExceededLimit\)/)
+  })
+})
+
+/** A loop over one host function, whose arguments are made once and kept in locals. */
+const loopOver = (module: string, name: string, type: 1 | 2 | 3 | 4 | 5 | 6, args: ReadonlyArray<ReadonlyArray<number>>, data: ReadonlyArray<number> = []): Uint8Array => {
+  // b.3 makes bytes of memory, v._ an empty vector, b.j a symbol, x.7 the contract's own address.
+  const imports = [hostImport("b", "3", 2), hostImport("v", "_", 1), hostImport("b", "j", 2), hostImport("x", "7", 1), hostImport(module, name, type)]
+  const keep = args.flatMap((arg, i) => [...arg, 0x21, i])
+  const use = args.flatMap((_, i) => [0x20, i])
+  const locals = args.length === 0 ? [0] : [1, args.length, I64]
+  return contract({ locals, imports, body: [...keep, ...forever(...use, ...run(4), DROP)], after: data.length === 0 ? [] : dataAt(0, data) })
+}
+const bytesAt = (from: number, length: number): Array<number> => [...u32(from), ...u32(length), ...run(0)]
+const emptyVec = run(1)
+const symbolAt = (from: number, length: number): Array<number> => [...u32(from), ...u32(length), ...run(2)]
+const ownAddress = run(3)
+
+const message = [1, 2, 3]
+const signer = keyOf(9)
+const ed25519 = [...signer.id.ed25519, ...crypto.ed25519Sign(signer.seed, Uint8Array.from(message)), ...message]
+const p256Seed = new Uint8Array(32).fill(7)
+const digest = new Uint8Array(32).fill(3)
+const secp256r1 = [...p256.getPublicKey(p256Seed, false), ...digest, ...p256.sign(digest, p256Seed, { prehash: false, lowS: true })]
+const self = [...new TextEncoder().encode("run")]
+
+describe("a module that calls the host for ever", () => {
+  it.each<readonly [string, Uint8Array]>([
+    ["asks for the ledger", loopOver("x", "3", 1, [])],
+    ["makes vectors", loopOver("v", "_", 1, [])],
+    ["compares", loopOver("x", "0", 2, [emptyVec, emptyVec])],
+    ["copies memory", loopOver("b", "3", 2, [u32(0), u32(65_536)])],
+    ["serializes", loopOver("b", "_", 3, [bytesAt(0, 65_536)])],
+    ["hashes little", loopOver("c", "_", 3, [bytesAt(0, 32)])],
+    ["hashes much", loopOver("c", "_", 3, [bytesAt(0, 65_536)])],
+    ["checks ed25519 signatures", loopOver("c", "0", 4, [bytesAt(0, 32), bytesAt(96, 3), bytesAt(32, 64)], ed25519)],
+    ["checks secp256r1 signatures", loopOver("c", "3", 4, [bytesAt(0, 65), bytesAt(65, 32), bytesAt(97, 64)], secp256r1)],
+    ["looks for an entry", loopOver("l", "0", 2, [u32(1), word(1n)])],
+    ["writes an entry", loopOver("l", "_", 4, [u32(1), u32(2), word(0n)])],
+    ["writes an instance entry", loopOver("l", "_", 4, [u32(1), u32(2), word(2n)])],
+    ["emits events", loopOver("x", "1", 2, [emptyVec, u32(1)])],
+    ["tries calls that fail", loopOver("d", "0", 4, [ownAddress, symbolAt(0, 3), emptyVec], self)],
+    ["writes addresses out", loopOver("a", "2", 3, [ownAddress])],
+    ["uploads code that is none", loopOver("l", "5", 3, [bytesAt(0, 65_536)])]
+  ])("and %s is stopped", (_, code) => {
+    expect(stopped(code)).toMatch(/^Error\((Budget, ExceededLimit|WasmVm, InvalidAction)\)/)
+  })
+})
