@@ -10,6 +10,7 @@ import type { MigrationsFolder } from "./database/Migrations.ts"
 import type { Crypto } from "./platform/Crypto.ts"
 import type { Host } from "./platform/Host.ts"
 import type { Listeners } from "./platform/Listeners.ts"
+import type { Outbound } from "./platform/Outbound.ts"
 import type { PluginStates } from "./PluginStates.ts"
 
 /** The plugin or driver whose Layer is being built; "kernel" outside of any. It names owners in registries and logs. */
@@ -49,6 +50,7 @@ export type Ambient =
   | Crypto
   | Host
   | Listeners
+  | Outbound
   | PluginStates
   | DatabaseSource
   | MigrationsFolder

@@ -5,13 +5,14 @@ import { drivers } from "../kernel/drivers.ts"
 import type { SettingsSource } from "../kernel/config/Settings.ts"
 import type { Catalogue } from "../kernel/Loader.ts"
 import { catalogue } from "../kernel/Plugin.ts"
+import { plugin as catalog } from "../plugins/catalog/plugin.ts"
 import { plugin as ledgerLocal } from "../plugins/ledger-local/plugin.ts"
 import { plugin as x402Exact } from "../plugins/x402-exact/plugin.ts"
 
 /** Drivers and plugins over one source of settings. The embedded ledger starts before the driver that speaks to it. */
 export const makeCatalogue = (source: SettingsSource): Catalogue => {
   const [settings, supervisor, health, ...others] = drivers(source)
-  const plugins = catalogue(settings, supervisor, health, ledgerLocal, ...others, x402Exact)
+  const plugins = catalogue(settings, supervisor, health, ledgerLocal, ...others, x402Exact, catalog)
   return {
     plugins,
     drivers: new Set([settings, supervisor, health, ...others].map(({ id }) => id)),

@@ -20,6 +20,7 @@ import { Supervisor } from "../kernel/Supervisor.ts"
 import { makeCatalogue } from "./App.ts"
 import * as NodeCrypto from "./platform/nodeCrypto.ts"
 import * as NodeListeners from "./platform/nodeListeners.ts"
+import * as NodeOutbound from "./platform/nodeOutbound.ts"
 import * as Pglite from "./platform/pglite.ts"
 import { onHangup } from "./platform/signals.ts"
 import type { Profile } from "./profile.ts"
@@ -97,6 +98,7 @@ export const serve = Effect.fn("serve")(function*(options: ServeOptions) {
   const platform = Layer.mergeAll(
     NodeCrypto.layer,
     NodeListeners.layer,
+    NodeOutbound.layer,
     PluginStates.layer,
     router,
     NodeHttpServer.layerHttpServices,

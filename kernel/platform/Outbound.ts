@@ -1,0 +1,37 @@
+// HTTP to strangers, as a port: names are resolved apart from dialing, and a request goes to exactly the address it is given, whatever
+// the name resolves to by then. It follows no redirect, keeps no cookie, reuses no connection and reads no further than it is
+// told. What may be dialed at all is not decided here but in `kernel/http/safeFetch.ts`, which nobody goes round.
+import { Context, type Effect, Schema } from "effect"
+
+/** A name that does not resolve, a connection that fails, an answer that is too long or too late. */
+export class OutboundFailed extends Schema.TaggedError<OutboundFailed>()("OutboundFailed", {
+  reason: Schema.Literals(["unresolved", "unreachable", "timeout", "too_large"])
+}) {}
+
+export interface OutboundRequest {
+  /** http or https. */
+  readonly url: string
+  /** The IP address to connect to; TLS still checks the certificate for the URL's name. */
+  readonly address: string
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Absent: none. */
+  readonly body?: Uint8Array
+  /** From the first packet to the last byte. */
+  readonly timeoutMillis: number
+  /** Body bytes at most; a longer answer fails. */
+  readonly bytesMax: number
+}
+
+export interface OutboundAnswer {
+  readonly status: number
+  /** Names in lower case; the first of several. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
+
+export class Outbound extends Context.Service<Outbound, {
+  /** Every address of a name, IPv4 and IPv6. */
+  readonly resolve: (host: string) => Effect.Effect<ReadonlyArray<string>, OutboundFailed>
+  readonly send: (request: OutboundRequest) => Effect.Effect<OutboundAnswer, OutboundFailed>
+}>()("tollkeeper/platform/Outbound") {}

@@ -1,0 +1,104 @@
+// The settings of the catalog: what is indexed and when, how large a declaration may be, which origins are taken, what discovery
+// shows, and how often the owners of origins are asked. The names are the specification's (S286–S295).
+import { Context, Effect, Layer, Option, type Redacted } from "effect"
+import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
+import { choice, flag, integer, section } from "../../kernel/config/Setting.ts"
+import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
+
+const indexing = section("indexing", "What becomes a listing.", {
+  auto_catalog: flag({ default: true, doc: "List what payments declare; off, payments leave the catalog alone." }),
+  index_on: choice(["verified", "settled"], {
+    default: "verified",
+    doc: "Which payment is the observation that makes a declaration listable; with settled, a verified one is unverified until then."
+  }),
+  require_valid_schema: flag({ default: true, doc: "Refuse a declaration without a schema, or whose info does not match it." }),
+  stale_after_hours: integer({ default: 168, min: 1, max: 87_600, unit: "hours", doc: "A resource not seen for this long is stale." }),
+  max_metadata_bytes: integer({ default: 131_072, min: 1_024, max: 1_048_576, unit: "bytes", doc: "Declared metadata as JSON, at most." }),
+  max_schema_bytes: integer({ default: 65_536, min: 256, max: 1_048_576, unit: "bytes", doc: "One declared schema as JSON, at most." }),
+  max_example_bytes: integer({ default: 16_384, min: 256, max: 1_048_576, unit: "bytes", doc: "One declared example as JSON; a longer output example is left out." }),
+  max_new_resources_per_day: integer({ default: 1_000, min: 1, max: 10_000_000, doc: "First listings for one recipient, and for one payer, per UTC day." }),
+  max_versions_per_day: integer({ default: 100, min: 1, max: 1_000_000, doc: "New versions of one resource per UTC day." })
+})
+
+const discovery = section("discovery", "What the public routes show.", {
+  include_stale: flag({ default: false, doc: "Show resources that have gone stale." }),
+  include_unverified: flag({ default: false, doc: "Show resources that no payment of the kind in indexing.index_on has been observed for." }),
+  cursor_minutes: integer({ default: 15, min: 1, max: 1_440, unit: "minutes", doc: "How long a cursor opens." })
+})
+
+const security = section("catalog_security", "Which origins may be listed.", {
+  require_https_origins: flag({ default: true, doc: "Refuse plain-HTTP resources." }),
+  allow_local_origins: flag({ default: false, doc: "Take loopback, private and other local origins, and dial them to ask for their owner." }),
+  probe_origins: flag({ default: true, doc: "Ask origins who owns their resources: /.well-known/x402, then the live 402 of a declared GET or HEAD." }),
+  probe_timeout_ms: integer({ default: 5_000, min: 100, max: 60_000, unit: "ms", doc: "Longest question to one origin." }),
+  probe_response_bytes: integer({ default: 262_144, min: 1_024, max: 8_388_608, unit: "bytes", doc: "Longest answer of an origin." }),
+  probe_again_hours: integer({ default: 24, min: 1, max: 8_760, unit: "hours", doc: "Time between two questions about a resource whose owner is known." })
+})
+
+export interface CatalogValues {
+  readonly autoCatalog: boolean
+  readonly indexOn: "verified" | "settled"
+  readonly requireValidSchema: boolean
+  readonly staleAfterHours: number
+  readonly metadataBytesMax: number
+  readonly schemaBytesMax: number
+  readonly exampleBytesMax: number
+  readonly newResourcesPerDayMax: number
+  readonly versionsPerDayMax: number
+  readonly includeStale: boolean
+  readonly includeUnverified: boolean
+  readonly cursorMinutes: number
+  readonly requireHttpsOrigins: boolean
+  readonly allowLocalOrigins: boolean
+  readonly probeOrigins: boolean
+  readonly probeTimeoutMillis: number
+  readonly probeBytesMax: number
+  readonly probeAgainHours: number
+  /** Connectable endpoint by symbolic `mcp://` identifier. */
+  readonly resolvedMcpEndpoints: Readonly<Record<string, string>>
+  /** First signs, all open: the value of FACILITATOR_CURSOR_SECRET, comma separated during a rotation. */
+  readonly cursorSecret: Option.Option<Redacted.Redacted>
+}
+
+export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper/catalog/Config") {
+  static readonly layer = Layer.effect(
+    Config,
+    Effect.gen(function*() {
+      const settings = yield* Settings
+      const index = yield* settings.section(indexing)
+      const shown = yield* settings.section(discovery)
+      const origins = yield* settings.section(security)
+      const { resolved_mcp_endpoints: resolved } = yield* settings.section(networkSecuritySection)
+      for (const [name, endpoint] of Object.entries(resolved)) {
+        if (!name.startsWith("mcp://") || !URL.canParse(endpoint) || !/^https?:/.test(endpoint)) {
+          return yield* new SettingsRefused({
+            path: "network_security.resolved_mcp_endpoints",
+            message: "an mcp:// identifier and an http(s) URL are wanted"
+          })
+        }
+      }
+      return Config.of({
+        autoCatalog: index.auto_catalog,
+        indexOn: index.index_on,
+        requireValidSchema: index.require_valid_schema,
+        staleAfterHours: index.stale_after_hours,
+        metadataBytesMax: index.max_metadata_bytes,
+        schemaBytesMax: index.max_schema_bytes,
+        exampleBytesMax: index.max_example_bytes,
+        newResourcesPerDayMax: index.max_new_resources_per_day,
+        versionsPerDayMax: index.max_versions_per_day,
+        includeStale: shown.include_stale,
+        includeUnverified: shown.include_unverified,
+        cursorMinutes: shown.cursor_minutes,
+        requireHttpsOrigins: origins.require_https_origins,
+        allowLocalOrigins: origins.allow_local_origins,
+        probeOrigins: origins.probe_origins,
+        probeTimeoutMillis: origins.probe_timeout_ms,
+        probeBytesMax: origins.probe_response_bytes,
+        probeAgainHours: origins.probe_again_hours,
+        resolvedMcpEndpoints: resolved,
+        cursorSecret: settings.secret("FACILITATOR_CURSOR_SECRET")
+      })
+    })
+  )
+}

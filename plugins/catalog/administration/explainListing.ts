@@ -1,0 +1,119 @@
+// "Why am I not listed?": everything that was observed of one URL, what was decided and in which public words, how long it took, and
+// where the listings of that URL stand now with each move they made. Details for operators are left out here.
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { matchesTemplate, spellResourceUrl } from "../declaration/resourceUrl.ts"
+import { resourceKey } from "../store/ResourceWire.ts"
+import { cleanString } from "../declaration/cleanText.ts"
+
+interface ObservationRow {
+  readonly url: string
+  readonly type: string | null
+  readonly tool_name: string | null
+  readonly pay_to: string
+  readonly stage: string
+  readonly decision: string
+  readonly reason: string | null
+  readonly first_at: Date
+  readonly last_at: Date
+  readonly times: bigint
+  readonly lag_ms: number
+}
+
+interface ListingRow {
+  readonly id: bigint
+  readonly type: string
+  readonly resource: string
+  readonly tool_name: string
+  readonly state: string
+  readonly state_reason: string | null
+  readonly verification: string
+  readonly ownership: string
+  readonly version: number
+  readonly version_hash: string
+  readonly first_seen_at: Date
+  readonly last_seen_at: Date
+}
+
+interface DecisionRow {
+  readonly resource_id: bigint
+  readonly at: Date
+  readonly by: string
+  readonly move: string
+  readonly from_state: string | null
+  readonly to_state: string
+  readonly reason: string
+}
+
+const listingsMax = 100
+const decisionsMax = 500
+
+const toObservation = (row: ObservationRow) => ({
+  resource: row.url,
+  ...(row.type === null ? {} : { type: row.type }),
+  ...(row.tool_name === null || row.tool_name === "" ? {} : { toolName: row.tool_name }),
+  payTo: row.pay_to,
+  stage: row.stage,
+  decision: row.decision,
+  ...(row.reason === null ? {} : { reason: row.reason }),
+  times: row.times.toString(),
+  firstAt: row.first_at.toISOString(),
+  lastAt: row.last_at.toISOString(),
+  lagMs: row.lag_ms
+})
+
+const toDecision = ({ at, by, from_state, move, reason, to_state }: DecisionRow) => ({
+  at: at.toISOString(),
+  by: by.split(":", 1)[0],
+  move,
+  ...(from_state === null ? {} : { from: from_state }),
+  to: to_state,
+  reason
+})
+
+export interface ExplainRequest {
+  readonly url: string
+  readonly limit: number
+  readonly offset: number
+}
+
+export const explainListing = Effect.fn("Catalog.explain")(function*({ limit, offset, url }: ExplainRequest, crypto: Crypto["Service"]) {
+  const sql = yield* SqlClient.SqlClient
+  const spelled = spellResourceUrl(/^mcp:/i.test(url) ? "mcp" : "http", url)
+  const templates = spelled?.origin === undefined ? [] : yield* sql<{ resource_key: string; template: string }>`
+    select resource_key, declaration->'about'->>'routeTemplate' as template from catalog_resources
+    where origin = ${spelled.origin} and declaration->'about' ? 'routeTemplate' limit 2000`
+  const keys = spelled === undefined ? [] : [
+    resourceKey(crypto, spelled.resource),
+    ...templates.filter(({ template }) => matchesTemplate(template, spelled.resource.slice(spelled.origin!.length))).map(({ resource_key }) => resource_key)
+  ]
+  const about = spelled === undefined ? sql`url = ${cleanString(url)}` : sql`resource_key = any(${keys})`
+  const observations = yield* sql<ObservationRow>`select url, type, tool_name, pay_to, stage, decision, reason, first_at, last_at, times, lag_ms
+    from catalog_observations where ${about} order by last_at desc, id desc limit ${limit} offset ${offset}`
+  const [count] = yield* sql<{ total: bigint }>`select count(*) as total from catalog_observations where ${about}`
+  const listings = yield* sql<ListingRow>`select r.id, r.type, r.resource, r.tool_name, r.state, r.state_reason, r.verification, r.ownership, r.version, r.version_hash,
+      r.first_seen_at, a.last_seen_at from catalog_resources r join catalog_activity a on a.resource_id = r.id
+    where r.resource_key = any(${keys}) order by r.id limit ${listingsMax}`
+  const decisions = yield* sql<DecisionRow>`select resource_id, at, by, move, from_state, to_state, reason from catalog_decisions
+    where resource_id = any(${listings.map(({ id }) => id)}) order by id desc limit ${decisionsMax}`
+  return {
+    url: spelled?.resource ?? cleanString(url),
+    listings: listings.map((row) => ({
+      type: row.type,
+      resource: row.resource,
+      ...(row.tool_name === "" ? {} : { toolName: row.tool_name }),
+      status: row.state,
+      ...(row.state_reason === null ? {} : { reason: row.state_reason }),
+      verification: row.verification,
+      ownership: row.ownership,
+      version: row.version,
+      versionHash: row.version_hash,
+      firstSeenAt: row.first_seen_at.toISOString(),
+      lastSeenAt: row.last_seen_at.toISOString(),
+      decisions: decisions.filter(({ resource_id }) => resource_id === row.id).map(toDecision)
+    })),
+    items: observations.map(toObservation),
+    pagination: { limit, offset, total: Number(count?.total ?? 0n) }
+  }
+})

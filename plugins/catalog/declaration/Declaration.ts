@@ -1,0 +1,56 @@
+// What a seller declares about a resource, read from a payment: clean, bounded and typed. A declaration speaks of one operation
+// (an HTTP method, or the one tool of an MCP resource) and of the one option that was paid; a resource is the sum of them.
+import type { Terms } from "../../../kernel/payment/Payment.ts"
+import type { Dialect } from "../../../kernel/Dialect.ts"
+import type { Operation, ResourceType } from "../contract.ts"
+
+/** Why something is not listed, in the words that a seller is told; the list is closed (decisions 4, S256). */
+export type PublicReason =
+  | "schema_invalid"
+  | "metadata_too_large"
+  | "missing_resource_url"
+  | "insecure_origin"
+  | "local_origin"
+  | "missing_tool_name"
+  | "payto_conflict"
+  | "catalog_unavailable"
+
+export interface Identity {
+  readonly type: ResourceType
+  readonly resource: string
+  /** Empty for HTTP. */
+  readonly toolName: string
+  readonly origin: string | undefined
+}
+
+/** What is said of the resource as a whole; what is absent was not declared or was left out as unusable. */
+export interface Description {
+  readonly description?: string
+  readonly mimeType?: string
+  readonly serviceName?: string
+  readonly tags?: ReadonlyArray<string>
+  readonly iconUrl?: string
+  readonly routeTemplate?: string
+}
+
+export interface Declaration {
+  readonly identity: Identity
+  readonly about: Description
+  readonly operation: Operation
+  /** The key the extension was sent under, `catalog` or `bazaar`: entries are returned as they were declared. */
+  readonly sentKey: string
+  readonly dialect: Dialect
+  /** Neutral keys of the declared extensions that are told, sorted. */
+  readonly extensions: ReadonlyArray<string>
+  readonly terms: Terms
+}
+
+/** A declaration that is not taken. `detail` is for operators; it names places, never content. */
+export interface Rejection {
+  readonly _tag: "Rejected"
+  readonly reason: PublicReason
+  readonly detail: string
+  readonly identity: Identity | undefined
+}
+
+export const isRejection = (value: Declaration | Rejection): value is Rejection => "_tag" in value

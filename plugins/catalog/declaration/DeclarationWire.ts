@@ -1,0 +1,184 @@
+// The catalog extension on the wire, as sellers declare it and buyers echo it: `{ info: { input, output? }, schema, routeTemplate? }`
+// under `catalog` or `bazaar`, beside `paymentPayload.resource`. What is known and well-formed is kept; everything else, and what a
+// buyer's own request put in (concrete path parameters), is left out (S20, S24, S25, S256, decisions 4).
+import { Option, Predicate } from "effect"
+import type { Payment } from "../../../kernel/payment/Payment.ts"
+import type { CatalogValues } from "../Config.ts"
+import type { Operation } from "../contract.ts"
+import { readAbout } from "./aboutResource.ts"
+import { cleanJson, cleanString, measureJson } from "./cleanText.ts"
+import type { Declaration, Identity, PublicReason, Rejection } from "./Declaration.ts"
+import { matchesTemplate, readResourceUrl, readTemplate } from "./resourceUrl.ts"
+import { infoDepthMax, infoValuesMax, type makeValidator } from "./validateInfo.ts"
+
+type Fields = Readonly<Record<string, unknown>>
+
+const isFields = (value: unknown): value is Fields => Predicate.isObject(value) && !Array.isArray(value)
+
+const queryMethods = ["GET", "HEAD", "DELETE"]
+const bodyMethods = ["POST", "PUT", "PATCH"]
+const bodyTypes = ["json", "form-data", "text"]
+const transports = ["streamable-http", "sse"]
+
+/** Levels of nesting in a schema; it is deeper than the data it describes. */
+const schemaDepthMax = 28
+const schemaValuesMax = 8_000
+const toolNameMax = 128
+
+/** Extensions whose presence is told beside the catalog's own; the buyer's part of them never is. */
+const toldExtensions = ["payment-identifier", "sign-in-with-x", "offer-receipt"]
+
+/** Thrown inside this file only. */
+class Refused extends Error {
+  readonly reason: PublicReason
+  constructor(reason: PublicReason, detail: string) {
+    super(detail)
+    this.reason = reason
+  }
+}
+
+const bytesOf = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value) ?? "").length
+
+const pick = (fields: Fields, keys: ReadonlyArray<string>): Record<string, unknown> =>
+  Object.fromEntries(keys.flatMap((key) => fields[key] === undefined ? [] : [[key, fields[key]]]))
+
+const readHttpInput = (input: Fields): Record<string, unknown> => {
+  const { body, bodyType, method } = input
+  if (typeof method !== "string" || ![...queryMethods, ...bodyMethods].includes(method)) throw new Refused("schema_invalid", "info.input.method")
+  if (bodyMethods.includes(method)) {
+    if (typeof bodyType !== "string" || !bodyTypes.includes(bodyType)) throw new Refused("schema_invalid", "info.input.bodyType")
+    if (body === undefined) throw new Refused("schema_invalid", "info.input.body")
+  } else if (bodyType !== undefined) throw new Refused("schema_invalid", "info.input.bodyType of a method without a body")
+  for (const key of ["queryParams", "headers", "pathParams"]) {
+    if (input[key] !== undefined && !isFields(input[key])) throw new Refused("schema_invalid", `info.input.${key}`)
+  }
+  // Path parameters are those of one buyer's request: the schema tells their names.
+  return pick(input, ["type", "method", "queryParams", "headers", "bodyType", "body"])
+}
+
+const readMcpInput = (input: Fields): Record<string, unknown> => {
+  const toolName = input["toolName"] ?? input["tool"]
+  if (typeof toolName !== "string" || toolName.trim() === "") throw new Refused("missing_tool_name", "info.input.toolName")
+  if (toolName.length > toolNameMax || cleanString(toolName) !== toolName || /\s/.test(toolName)) throw new Refused("missing_tool_name", "info.input.toolName is unusable")
+  if (!isFields(input["inputSchema"])) throw new Refused("schema_invalid", "info.input.inputSchema")
+  const { description, transport } = input
+  if (transport !== undefined && !transports.includes(transport as string)) throw new Refused("schema_invalid", "info.input.transport")
+  if (description !== undefined && typeof description !== "string") throw new Refused("schema_invalid", "info.input.description")
+  return { ...pick(input, ["type", "description", "transport", "inputSchema", "example"]), toolName }
+}
+
+const readOutput = (output: unknown, exampleBytesMax: number): Record<string, unknown> | undefined => {
+  if (!isFields(output)) return undefined
+  const kept = pick(output, ["type", "format", "example"])
+  if (kept["type"] !== undefined && typeof kept["type"] !== "string") return undefined
+  if (kept["example"] !== undefined && bytesOf(kept["example"]) > exampleBytesMax) delete kept["example"]
+  return kept
+}
+
+const checkSizes = (extension: Fields, info: Fields, schema: unknown, config: CatalogValues): void => {
+  const tooLarge = (detail: string) => new Refused("metadata_too_large", detail)
+  if (bytesOf(extension) > config.metadataBytesMax) throw tooLarge("the extension")
+  if (schema !== undefined && bytesOf(schema) > config.schemaBytesMax) throw tooLarge("schema")
+  const input = info["input"]
+  if (isFields(input)) {
+    if (input["inputSchema"] !== undefined && bytesOf(input["inputSchema"]) > config.schemaBytesMax) throw tooLarge("info.input.inputSchema")
+    for (const key of ["queryParams", "body", "headers", "example"]) {
+      if (input[key] !== undefined && bytesOf(input[key]) > config.exampleBytesMax) throw tooLarge(`info.input.${key}`)
+    }
+  }
+  const measured = measureJson(schema, schemaDepthMax, schemaValuesMax)
+  if (measured.tooDeep || measured.tooMany) throw new Refused("schema_invalid", "the schema is too deep or has too many values")
+}
+
+/** What is validated has no oversized output example in it, so that leaving one out leaves the rest to be judged. */
+const judged = (info: Fields, exampleBytesMax: number): Fields => {
+  const output = info["output"]
+  if (!isFields(output) || bytesOf(output["example"]) <= exampleBytesMax) return info
+  const { output: _, ...rest } = info
+  return rest
+}
+
+/** The legacy name of a tool is judged under the name that schemas know. */
+const withToolName = (info: Fields): Fields => {
+  const input = info["input"]
+  if (!isFields(input) || input["type"] !== "mcp" || input["toolName"] !== undefined || input["tool"] === undefined) return info
+  const { tool, ...rest } = input
+  return { ...info, input: { ...rest, toolName: tool } }
+}
+
+export interface ReadOptions {
+  readonly config: CatalogValues
+  readonly validate: ReturnType<typeof makeValidator>
+}
+
+const readOperation = (extension: Fields, { config, validate }: ReadOptions): Operation => {
+  const { info, schema } = extension
+  if (!isFields(info) || !isFields(info["input"])) throw new Refused("schema_invalid", "info.input")
+  checkSizes(extension, info, schema, config)
+  const measured = measureJson(judged(info, config.exampleBytesMax), schemaDepthMax, schemaValuesMax)
+  if (measured.tooDeep || measured.tooMany) throw new Refused("schema_invalid", "info is too deep or has too many values")
+  const { input } = info
+  const isMcp = input["type"] === "mcp"
+  const kept = isMcp ? readMcpInput(input) : readHttpInput(input)
+  const fault = faultOf(judged(withToolName(info), config.exampleBytesMax), schema, validate, isMcp)
+  if (fault !== undefined && config.requireValidSchema) throw new Refused("schema_invalid", fault)
+  const output = readOutput(info["output"], config.exampleBytesMax)
+  return {
+    method: isMcp ? "" : String(kept["method"]),
+    info: cleanJson({ input: kept, ...(output === undefined ? {} : { output }) }) as Fields,
+    schema: fault === undefined && isFields(schema) ? cleanJson(schema) as Fields : undefined
+  }
+}
+
+const faultOf = (info: Fields, schema: unknown, validate: ReadOptions["validate"], isMcp: boolean): string | undefined => {
+  if (!isFields(schema)) return "no schema"
+  const depth = measureJson(isMcp ? { ...info, input: { ...info["input"] as Fields, inputSchema: {} } } : info, infoDepthMax, infoValuesMax)
+  if (depth.tooDeep || depth.tooMany) return "info is too deep or has too many values"
+  return validate(info, schema, JSON.stringify(schema))?.detail
+}
+
+/** Reads the declaration a payment carries under `sentKey`. */
+export const readDeclaration = (payment: Payment, sentKey: string, value: unknown, options: ReadOptions): Declaration | Rejection => {
+  let identity: Identity | undefined
+  try {
+    if (!isFields(value)) throw new Refused("schema_invalid", "the extension is no object")
+    const input = isFields(value["info"]) && isFields(value["info"]["input"]) ? value["info"]["input"] : {}
+    const type = input["type"]
+    const declaredUrl = payment.resource["url"]
+    if (type !== "http" && type !== "mcp") {
+      if (declaredUrl === undefined) throw new Refused("missing_resource_url", "no resource.url")
+      throw new Refused("schema_invalid", "info.input.type")
+    }
+    const template = type === "http" ? readTemplate(value["routeTemplate"]) : undefined
+    const usable = template !== undefined && typeof declaredUrl === "string" && URL.canParse(declaredUrl) &&
+        matchesTemplate(template, new URL(declaredUrl).pathname)
+      ? template
+      : undefined
+    const url = readResourceUrl(type, declaredUrl, usable, options.config)
+    if ("_tag" in url) throw new Refused(url.reason, url.detail)
+    const tool = type === "mcp" ? input["toolName"] ?? input["tool"] : ""
+    identity = { type, ...url, toolName: typeof tool === "string" ? cleanString(tool).slice(0, toolNameMax) : "" }
+    const operation = readOperation(value, options)
+    return {
+      identity: { ...identity, toolName: type === "mcp" ? String((operation.info["input"] as Fields)["toolName"]) : "" },
+      about: { ...aboutOf(payment.resource, operation, type), ...(usable === undefined ? {} : { routeTemplate: usable }) },
+      operation,
+      sentKey,
+      dialect: payment.dialect,
+      extensions: ["catalog", ...toldExtensions.filter((key) => payment.extensions.has(key))].sort(),
+      terms: payment.requirements
+    }
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    return { _tag: "Rejected", reason: error.reason, detail: error.message, identity }
+  }
+}
+
+/** A tool that describes itself is described by that, when the resource is not. */
+const aboutOf = (resource: Payment["resource"], operation: Operation, type: string): Declaration["about"] => {
+  const input = operation.info["input"] as Fields
+  return readAbout({ ...(type === "mcp" ? { description: input["description"] } : {}), ...resource })
+}
+
+/** The URL a payment names, for a record of what was observed. */
+export const declaredUrl = (payment: Payment): string => Option.getOrElse(payment.resourceUrl, () => "").slice(0, 2_048)

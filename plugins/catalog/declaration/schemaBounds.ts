@@ -1,0 +1,123 @@
+// Whether a stranger's JSON Schema may be compiled and run at all: references stay inside the document and cannot loop in place,
+// and the work of validating is bounded beforehand by counting how often subschemas can be reached. The validator behind it is
+// synchronous, so what is not refused here cannot be stopped later. Pure.
+
+/** Subschemas at most; compiling takes time in proportion. */
+const subschemasMax = 1_500
+/** Visits of subschemas at most, for data of the allowed depth. */
+const visitsMax = 4_000
+
+/** Applied to the same value: they multiply work without consuming data. */
+const inPlaceLists = ["allOf", "anyOf", "oneOf"]
+const inPlaceSingles = ["not", "if", "then", "else"]
+const inPlaceTables = ["dependentSchemas", "dependencies"]
+/** Applied to a part of the value. */
+const descendingLists = ["prefixItems"]
+const descendingSingles = ["items", "additionalItems", "contains", "additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties"]
+const descendingTables = ["properties", "patternProperties"]
+const definitionTables = ["$defs", "definitions"]
+const forbidden = ["$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "$recursiveAnchor", "$vocabulary"]
+
+type Fields = Readonly<Record<string, unknown>>
+
+const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value)
+
+interface Below {
+  readonly inPlace: ReadonlyArray<unknown>
+  readonly descending: ReadonlyArray<unknown>
+  readonly definitions: ReadonlyArray<unknown>
+}
+
+const lists = (schema: Fields, keys: ReadonlyArray<string>): ReadonlyArray<unknown> =>
+  keys.flatMap((key) => Array.isArray(schema[key]) ? schema[key] as ReadonlyArray<unknown> : [])
+
+const singles = (schema: Fields, keys: ReadonlyArray<string>): ReadonlyArray<unknown> => keys.flatMap((key) => key in schema ? [schema[key]] : [])
+
+const tables = (schema: Fields, keys: ReadonlyArray<string>): ReadonlyArray<unknown> =>
+  keys.flatMap((key) => isFields(schema[key]) ? Object.values(schema[key]) : [])
+
+const below = (schema: Fields): Below => ({
+  inPlace: [...lists(schema, inPlaceLists), ...singles(schema, inPlaceSingles), ...tables(schema, inPlaceTables)],
+  descending: [...lists(schema, descendingLists), ...singles(schema, descendingSingles), ...tables(schema, descendingTables)],
+  definitions: tables(schema, definitionTables)
+})
+
+/** The subschema a local pointer leads to; undefined when it leads nowhere. */
+const pointed = (root: Fields, pointer: string): unknown => {
+  if (pointer === "#" || pointer === "#/") return root
+  if (!pointer.startsWith("#/")) return undefined
+  let at: unknown = root
+  for (const part of pointer.slice(2).split("/")) {
+    let key: string
+    try {
+      key = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~")
+    } catch {
+      return undefined
+    }
+    if (Array.isArray(at)) at = at[Number(key)]
+    else if (isFields(at) && Object.hasOwn(at, key)) at = at[key]
+    else return undefined
+  }
+  return at
+}
+
+/** What is wrong with a schema, for an operator; undefined when it may be compiled. `depth`: levels of the data it will judge. */
+export const schemaFault = (root: unknown, depth: number): string | undefined => {
+  if (!isFields(root)) return "the schema is no object"
+  let subschemas = 0
+  const pending: Array<unknown> = [root]
+  while (pending.length > 0) {
+    const schema = pending.pop()
+    if (!isFields(schema)) continue
+    if (++subschemas > subschemasMax) return "the schema has too many parts"
+    const strange = forbidden.find((key) => key in schema)
+    if (strange !== undefined) return `${strange} is not taken`
+    if ("$schema" in schema && schema !== root) return "$schema inside a schema"
+    const reference = schema["$ref"]
+    if (reference !== undefined && (typeof reference !== "string" || !isFields(pointed(root, reference)))) return "$ref leads out of the schema"
+    const { definitions, descending, inPlace } = below(schema)
+    pending.push(...definitions, ...descending, ...inPlace)
+  }
+  const dialect = root["$schema"]
+  if (dialect !== undefined && (typeof dialect !== "string" || !/^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(dialect))) {
+    return "only JSON Schema 2020-12 is taken"
+  }
+  try {
+    return costFault(root, depth)
+  } catch {
+    // The stack is what bounds a chain of references.
+    return "validating would take too long"
+  }
+}
+
+/** Counts visits by unfolding references, level by level of the data; a loop that consumes no data is found on the way. */
+const costFault = (root: Fields, depth: number): string | undefined => {
+  const known = new Map<Fields, Map<number, number>>()
+  const open = new Set<Fields>()
+  const cost = (schema: unknown, left: number): number => {
+    if (!isFields(schema)) return 1
+    const remembered = known.get(schema)?.get(left)
+    if (remembered !== undefined) return remembered
+    if (open.has(schema)) return Number.POSITIVE_INFINITY
+    open.add(schema)
+    const reference = schema["$ref"]
+    const { descending, inPlace } = below(schema)
+    let sum = 1
+    for (const part of typeof reference === "string" ? [pointed(root, reference), ...inPlace] : inPlace) sum += cost(part, left)
+    open.delete(schema)
+    if (left > 0) {
+      // Going down consumes data, so what is open above may be met again.
+      const above = [...open]
+      open.clear()
+      for (const part of descending) sum += cost(part, left - 1)
+      for (const schema of above) open.add(schema)
+    }
+    const byDepth = known.get(schema) ?? new Map<number, number>()
+    byDepth.set(left, sum)
+    known.set(schema, byDepth)
+    return sum
+  }
+  const visits = cost(root, depth)
+  if (visits === Number.POSITIVE_INFINITY) return "a $ref loop that consumes no data"
+  return visits > visitsMax ? "validating would take too long" : undefined
+}

@@ -1,0 +1,87 @@
+// The public routes: browse, resolve, search. No key is wanted, nothing is written, and no body holds anything internal
+// (S106–S113, S115, S131, S132).
+import { Effect, Option } from "effect"
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import type { SqlError } from "effect/sql"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import type { makeSearch } from "../search/makeSearch.ts"
+import { readSearch } from "../search/readSearch.ts"
+import type { makeBrowse } from "./browse.ts"
+import { readFilters, readPaging } from "./filters.ts"
+import { fault, fresh, preflight, queryOf } from "./publicAnswer.ts"
+import type { makeResolve } from "./resolve.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+export interface DiscoveryParts {
+  readonly browse: ReturnType<typeof makeBrowse>["browse"]
+  readonly resolve: ReturnType<typeof makeResolve>
+  readonly search: ReturnType<typeof makeSearch>
+}
+
+/** Browsing: a limit beyond this is taken for this. */
+const browseLimitMax = 1_000
+
+/** The database is away: the answer is short and says when to come again. */
+const away = <R>(answer: Effect.Effect<Response, SqlError.SqlError, R>) =>
+  Effect.catch(answer, (error) =>
+    Effect.as(
+      Effect.logError("discovery could not ask the database", error),
+      fault(503, "temporarily_unavailable", [], { "retry-after": "1" })
+    ))
+
+export const addDiscoveryRoutes = Effect.fnUntraced(function*({ browse, resolve, search }: DiscoveryParts) {
+  const router = yield* HttpRouter.HttpRouter
+  const crypto = yield* Crypto
+
+  const resources = Effect.fnUntraced(function*(request: Request) {
+    const query = queryOf(request)
+    const { faults, filters } = readFilters(query)
+    const paging = readPaging(query, { limitDefault: 20, limitMax: browseLimitMax, clamp: true })
+    const wrong = [...faults, ...paging.faults]
+    if (wrong.length > 0) return fault(400, "invalid_filter", wrong)
+    const cursor = query.get("cursor")
+    const page = yield* browse({ filters, limit: paging.limit, offset: paging.offset, cursor: cursor === null || cursor === "" ? undefined : cursor })
+    if (Option.isNone(page)) return fault(400, "invalid_cursor", ["cursor: not ours, ended, or made for other filters"])
+    const { cursor: next, items, offset, total } = page.value
+    const pagination = JSON.stringify({ limit: paging.limit, offset, total, cursor: next })
+    return yield* fresh(crypto, request, `{"x402Version":2,"items":[${items.join(",")}],"pagination":${pagination},"partialResults":false}`)
+  })
+
+  const resource = Effect.fnUntraced(function*(request: Request) {
+    const query = queryOf(request)
+    const [type, url, toolName] = [query.get("type"), query.get("url"), query.get("toolName") ?? ""]
+    const wrong: Array<string> = []
+    if (type !== "http" && type !== "mcp") wrong.push("type: http or mcp")
+    if (url === null || url === "") wrong.push("url: the URL of the resource")
+    if (type === "mcp" && toolName === "") wrong.push("toolName: wanted with type=mcp")
+    if (wrong.length > 0) return fault(400, "invalid_filter", wrong)
+    const found = yield* resolve({ type: type as "http" | "mcp", url: url!, toolName: type === "mcp" ? toolName : "" })
+    return Option.isNone(found) ? fault(404, "not_found") : yield* fresh(crypto, request, `{"x402Version":2,"resource":${found.value}}`)
+  })
+
+  const searched = Effect.fnUntraced(function*(request: Request) {
+    const read = readSearch(queryOf(request))
+    if ("error" in read) return fault(400, read.error, read.details)
+    const answer = yield* search(read, request)
+    switch (answer._tag) {
+      case "Disabled":
+        return fault(503, "search_disabled", ["no search plugin is enabled"])
+      case "InvalidCursor":
+        return fault(400, "invalid_cursor", ["cursor: not ours, ended, or made for another query"])
+      case "Page": {
+        const pagination = JSON.stringify({ limit: read.limit, cursor: answer.cursor })
+        const body = `{"x402Version":2,"resources":[${answer.resources.join(",")}],"partialResults":${answer.partial},"pagination":${pagination}}`
+        return yield* fresh(crypto, request, body)
+      }
+    }
+  })
+
+  for (const path of ["/discovery/resources", "/discovery/resource", "/discovery/search"] as const) {
+    yield* router.add("OPTIONS", path, Effect.succeed(preflight))
+  }
+  yield* router.add("GET", "/discovery/resources", (request) => away(resources(request)))
+  yield* router.add("GET", "/discovery/resource", (request) => away(resource(request)))
+  yield* router.add("GET", "/discovery/search", (request) => away(searched(request)))
+})

@@ -1,0 +1,32 @@
+// What discovery may show, and the filters, as SQL over `catalog_resources r`. A filter on the terms of payment holds for one and the
+// same option. Statements that use it are sent unprepared, so that PostgreSQL plans each for the values it is given: a rare
+// recipient is looked up by index, a common network is not (S107, S114).
+import type { SqlClient, Statement } from "effect/sql"
+import type { CatalogValues } from "../Config.ts"
+import type { Filters } from "../contract.ts"
+
+export const visible = (sql: SqlClient.SqlClient, config: CatalogValues): Statement.Fragment =>
+  sql.and([
+    config.includeStale ? sql`r.state in ('active', 'stale')` : sql`r.state = 'active'`,
+    ...(config.includeUnverified ? [] : [sql`r.verification = 'payment_observed'`])
+  ])
+
+const optionConditions = (sql: SqlClient.SqlClient, { asset, maxPrice, network, payTo, scheme }: Filters): ReadonlyArray<Statement.Fragment> => [
+  ...(payTo === undefined ? [] : [sql`o.pay_to = ${payTo}`]),
+  ...(asset === undefined ? [] : [sql`o.asset = ${asset}`]),
+  ...(maxPrice === undefined ? [] : [sql`o.amount <= ${maxPrice.toString()}::numeric`]),
+  ...(network === undefined ? [] : [sql`o.network = ${network}`]),
+  ...(scheme === undefined ? [] : [sql`o.scheme = ${scheme}`])
+]
+
+/** A condition on `r`. */
+export const conditionOf = (sql: SqlClient.SqlClient, config: CatalogValues, filters: Filters, snapshot?: bigint): Statement.Fragment => {
+  const options = optionConditions(sql, filters)
+  return sql.and([
+    visible(sql, config),
+    ...(snapshot === undefined ? [] : [sql`r.id <= ${snapshot}`]),
+    ...(filters.type === undefined ? [] : [sql`r.type = ${filters.type}`]),
+    ...(filters.extension === undefined ? [] : [sql`r.extensions @> array[${filters.extension}]::text[]`]),
+    ...(options.length === 0 ? [] : [sql`exists (select 1 from catalog_options o where o.resource_id = r.id and o.retired_at is null and ${sql.and([...options])})`])
+  ])
+}

@@ -1,0 +1,43 @@
+// How the public routes answer: JSON open to every origin, with an entity tag so that a client which has it already is told so in a
+// few bytes, and faults in the discovery error body (S106, S110, S131, S132).
+import { Effect } from "effect"
+import { HttpServerResponse, type HttpServerRequest } from "effect/http"
+import { Base64Url } from "effect/encoding"
+import type { Crypto } from "../../../kernel/platform/Crypto.ts"
+
+const open = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers": "etag, retry-after",
+  "x-content-type-options": "nosniff",
+  vary: "accept-encoding"
+}
+
+/** The answer to a browser that asks whether it may ask. */
+export const preflight = HttpServerResponse.empty({
+  status: 204,
+  headers: {
+    ...open,
+    "access-control-allow-methods": "GET, HEAD, OPTIONS",
+    "access-control-allow-headers": "*, authorization, content-type, if-none-match",
+    "access-control-max-age": "86400"
+  }
+})
+
+const text = (body: string, status: number, headers: Readonly<Record<string, string>>) =>
+  HttpServerResponse.text(body, { status, contentType: "application/json", headers: { ...open, ...headers } })
+
+/** The discovery error body. */
+export const fault = (status: number, error: string, details: ReadonlyArray<string> = [], headers: Readonly<Record<string, string>> = {}) =>
+  text(JSON.stringify({ error, ...(details.length === 0 ? {} : { details }) }), status, { "cache-control": "no-store", ...headers })
+
+/** A body that anybody may keep for a moment. */
+export const fresh = (crypto: Crypto["Service"], request: HttpServerRequest.HttpServerRequest, body: string) =>
+  Effect.sync(() => {
+    const etag = `"${Base64Url.encode(crypto.sha256(new TextEncoder().encode(body)).slice(0, 16))}"`
+    const headers = { etag, "cache-control": "public, max-age=0, must-revalidate" }
+    const known = (request.headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""))
+    return known.includes(etag) ? HttpServerResponse.empty({ status: 304, headers: { ...open, ...headers } }) : text(body, 200, headers)
+  })
+
+/** The query of a request's URL. */
+export const queryOf = (request: HttpServerRequest.HttpServerRequest): URLSearchParams => new URL(request.url, "http://localhost").searchParams

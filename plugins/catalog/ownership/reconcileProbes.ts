@@ -1,0 +1,64 @@
+// The actor that asks origins. Each turn leases a few resources that are due, asks, and decides; a lease that its holder does not
+// return in time is taken by the next one, and the late holder's word is void. It never runs on a payment's path.
+import { Clock, Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import { reconciler } from "../../../kernel/Actor.ts"
+import type { Kept } from "../store/ResourceWire.ts"
+import type { makeApplyVerdict } from "./applyVerdict.ts"
+import type { makeAskOrigin } from "./askOrigin.ts"
+import type { ResourceType } from "../contract.ts"
+
+const batchMax = 16
+const atOnce = 4
+const leaseSeconds = 60
+
+interface DueRow {
+  readonly id: bigint
+  readonly fence: bigint
+  readonly type: ResourceType
+  readonly resource: string
+  readonly tool_name: string
+  readonly origin: string | null
+  readonly declaration: Kept
+}
+
+export interface ProbeParts {
+  readonly sql: SqlClient.SqlClient
+  readonly ask: ReturnType<typeof makeAskOrigin>
+  readonly apply: ReturnType<typeof makeApplyVerdict>
+  /** Called after a change that discovery shows. */
+  readonly changed: () => void
+}
+
+export const startProbes = ({ apply, ask, changed, sql }: ProbeParts) => {
+  const lease = (now: Date) =>
+    sql<DueRow>`with due as (
+        update catalog_probes set fence = fence + 1, leased_until = ${new Date(now.getTime() + leaseSeconds * 1_000)}
+        where resource_id in (
+          select resource_id from catalog_probes where due_at <= ${now} and (leased_until is null or leased_until < ${now})
+          order by due_at limit ${batchMax} for update skip locked)
+        returning resource_id, fence)
+      select r.id, due.fence, r.type, r.resource, r.tool_name, r.origin, r.declaration from due join catalog_resources r on r.id = due.resource_id`
+
+  const judge = Effect.fnUntraced(function*(row: DueRow) {
+    const identity = { type: row.type, resource: row.resource, toolName: row.tool_name, origin: row.origin ?? undefined }
+    const asked = yield* ask({ identity, methods: row.declaration.operations.map(({ method }) => method), isDynamic: row.declaration.about.routeTemplate !== undefined })
+    const now = new Date(yield* Clock.currentTimeMillis)
+    if (asked === "later") {
+      yield* sql`update catalog_probes set leased_until = null, due_at = ${new Date(now.getTime() + 60_000)} where resource_id = ${row.id} and fence = ${row.fence}`
+    } else if (yield* apply(row.id, row.fence, asked, now)) changed()
+  })
+
+  const turn = Effect.gen(function*() {
+    while (true) {
+      const due = yield* lease(new Date(yield* Clock.currentTimeMillis))
+      yield* Effect.forEach(due, (row) => Effect.catch(judge(row), (error) => Effect.logWarning("an origin's word could not be stored", error)), {
+        concurrency: atOnce,
+        discard: true
+      })
+      if (due.length < batchMax) return
+    }
+  })
+
+  return reconciler({ id: "probes", every: "2 seconds", turn })
+}

@@ -1,0 +1,41 @@
+// The query of `/discovery/search`, read and checked against the specification's constraints; every fault is named (S116–S124). Pure.
+import type { SearchMode } from "../contract.ts"
+import { readFilters, readPaging } from "../discovery/filters.ts"
+import type { Filters } from "../contract.ts"
+
+const queryLengthMax = 512
+
+export interface ReadSearch {
+  readonly query: string
+  readonly mode: SearchMode
+  readonly filters: Filters
+  readonly limit: number
+  readonly offset: number
+  readonly cursor: string | undefined
+}
+
+export interface SearchFault {
+  readonly error: "query_required" | "query_too_long" | "invalid_filter"
+  readonly details: ReadonlyArray<string>
+}
+
+export const readSearch = (params: URLSearchParams): ReadSearch | SearchFault => {
+  const query = params.get("query")?.trim() ?? ""
+  if (query === "") return { error: "query_required", details: ["query: 1 to 512 characters"] }
+  if ([...query].length > queryLengthMax) return { error: "query_too_long", details: [`query: at most ${queryLengthMax} characters`] }
+  const { faults, filters } = readFilters(params)
+  const paging = readPaging(params, { limitDefault: 20, limitMax: 200, clamp: false })
+  const mode = params.get("mode") ?? ""
+  const known = mode === "" || mode === "lexical" || mode === "semantic" || mode === "hybrid"
+  const wrong = [...faults, ...paging.faults, ...(known ? [] : ["mode: lexical, semantic or hybrid"])]
+  if (wrong.length > 0) return { error: "invalid_filter", details: wrong }
+  const cursor = params.get("cursor")
+  return {
+    query,
+    mode: mode === "" ? "hybrid" : mode as SearchMode,
+    filters,
+    limit: paging.limit,
+    offset: paging.offset,
+    cursor: cursor === null || cursor === "" ? undefined : cursor
+  }
+}

@@ -1,0 +1,114 @@
+// A resource on the wire: the public body that discovery serves, and its version hash. The hash is the sha256, in lower-case hex, of
+// the body's canonical JSON (RFC 8785) without the members `lastUpdated`, `status`, `verification`, `ownership` and `versionHash`;
+// so any client can compute it from what it was given, and it changes exactly when the declaration or an accepted option does
+// (S31–S48, S194, S310). Nothing internal is in a body (S113).
+import { Hex } from "effect/encoding"
+import { spellNetwork } from "../../../kernel/Dialect.ts"
+import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import type { Terms } from "../../../kernel/payment/Payment.ts"
+import type { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { cleanJson, measureJson } from "../declaration/cleanText.ts"
+import type { Declaration, Description, Identity } from "../declaration/Declaration.ts"
+import type { Operation } from "../contract.ts"
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** What is kept of a resource's declarations; the shape of `catalog_resources.declaration`. */
+export interface Kept {
+  readonly about: Description
+  /** By method, sorted. */
+  readonly operations: ReadonlyArray<Operation>
+  readonly sentKey: string
+  readonly extensions: ReadonlyArray<string>
+}
+
+export interface KeptOption {
+  /** HTTP method; empty for MCP. */
+  readonly operation: string
+  /** As the seller declared it. */
+  readonly option: Fields
+}
+
+const extraLengthMax = 2_048
+
+/** An option as the seller declared it, in its own spelling. */
+export const encodeOption = (declaration: Pick<Declaration, "terms" | "dialect">): Fields => {
+  const { amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme }: Terms = declaration.terms
+  const measured = measureJson(extra, 8, 200)
+  const usable = !measured.tooDeep && !measured.tooMany && JSON.stringify(extra).length <= extraLengthMax
+  const told = usable ? cleanJson(extra) as Fields : typeof extra["areFeesSponsored"] === "boolean" ? { areFeesSponsored: extra["areFeesSponsored"] } : {}
+  return {
+    scheme,
+    network: spellNetwork(network, declaration.dialect),
+    asset,
+    amount: amountText,
+    payTo,
+    maxTimeoutSeconds,
+    ...(Object.keys(told).length === 0 ? {} : { extra: told })
+  }
+}
+
+const sortedOptions = (options: ReadonlyArray<KeptOption>): ReadonlyArray<Fields> => {
+  const byText = new Map(options.map(({ option }) => [canonicalJson(option), option]))
+  const order = (option: Fields) => ["scheme", "network", "asset", "payTo"].map((key) => String(option[key])).join(" ")
+  return [...byText].sort(([a, x], [b, y]) => (order(x) < order(y) ? -1 : order(x) > order(y) ? 1 : a < b ? -1 : 1)).map(([, option]) => option)
+}
+
+const declared = (kept: Kept, operation: Operation): Fields => ({
+  info: operation.info,
+  ...(operation.schema === undefined ? {} : { schema: operation.schema }),
+  ...(kept.about.routeTemplate === undefined ? {} : { routeTemplate: kept.about.routeTemplate })
+})
+
+/** The public body without its volatile members. */
+export const encodeBody = (identity: Identity, kept: Kept, options: ReadonlyArray<KeptOption>): Fields => {
+  const [first] = kept.operations
+  const others = kept.extensions.filter((key) => key !== "catalog").map((key) => [key, {}])
+  return {
+    resource: identity.resource,
+    type: identity.type,
+    x402Version: 2,
+    ...(identity.type === "mcp" ? { toolName: identity.toolName } : {}),
+    accepts: sortedOptions(options),
+    ...kept.about,
+    extensions: { ...(first === undefined ? {} : { [kept.sentKey]: declared(kept, first) }), ...Object.fromEntries(others) },
+    ...(identity.type === "mcp" ? {} : {
+      operations: kept.operations.map((operation) => ({
+        method: operation.method,
+        accepts: sortedOptions(options.filter((option) => option.operation === operation.method)),
+        info: operation.info
+      }))
+    })
+  }
+}
+
+const volatile = ["lastUpdated", "status", "verification", "ownership", "versionHash"]
+
+/** The version hash of a public body, whole or without its volatile members. */
+export const versionHash = (crypto: Crypto["Service"], body: Fields): string => {
+  const lasting = Object.fromEntries(Object.entries(body).filter(([key]) => !volatile.includes(key)))
+  return Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(lasting))))
+}
+
+export interface Volatile {
+  readonly updatedAt: Date
+  readonly state: string
+  readonly verification: string
+  readonly ownership: string
+  readonly versionHash: string
+}
+
+/** The body as it is served: the stored text with its volatile members behind. Listed bodies only come as active or stale. */
+export const serveBody = (document: string, { ownership, state, updatedAt, verification, versionHash }: Volatile): string =>
+  `${document.slice(0, -1)},${
+    JSON.stringify({ lastUpdated: updatedAt.toISOString(), status: state, verification, ownership, versionHash }).slice(1)
+  }`
+
+const hashOf = (crypto: Crypto["Service"], value: unknown): string => Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(value))))
+
+/** The key of everything said of one URL: sha256 hex. */
+export const resourceKey = (crypto: Crypto["Service"], resource: string): string => hashOf(crypto, resource)
+
+/** The key of an identity: sha256 hex. */
+export const identityKey = (crypto: Crypto["Service"], { resource, toolName, type }: Pick<Identity, "type" | "resource" | "toolName">): string =>
+  hashOf(crypto, [type, resource, toolName])

@@ -1,0 +1,73 @@
+// Rows of resources and what every change of one has in common: an option that begins or ends, a version that is added, a move of
+// state or owner with its decision, and the fact that tells indexes of it. Everything here runs in the caller's transaction.
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { Facts } from "../../../kernel/Facts.ts"
+import { changedFact, type ResourceState, type ResourceType } from "../contract.ts"
+import type { Kept } from "./ResourceWire.ts"
+import type { LiveOption } from "./mergeDeclaration.ts"
+
+export interface ResourceRow {
+  readonly id: bigint
+  readonly type: ResourceType
+  readonly resource: string
+  readonly tool_name: string
+  readonly origin: string | null
+  readonly state: ResourceState
+  readonly state_reason: string | null
+  readonly verification: "unverified" | "payment_observed"
+  readonly ownership: "provisional" | "proven"
+  readonly pay_tos: ReadonlyArray<string>
+  readonly version: number
+  readonly version_hash: string
+  readonly declaration: Kept
+}
+
+const rowColumns = "id, type, resource, tool_name, origin, state, state_reason, verification, ownership, pay_tos, version, version_hash, declaration"
+
+/** A resource locked for the rest of the transaction. */
+export const lockResource = (sql: SqlClient.SqlClient, by: { readonly key: string } | { readonly id: bigint }) =>
+  Effect.map(
+    "key" in by
+      ? sql<ResourceRow>`select ${sql.literal(rowColumns)} from catalog_resources where key = ${by.key} for update`
+      : sql<ResourceRow>`select ${sql.literal(rowColumns)} from catalog_resources where id = ${by.id} for update`,
+    (rows) => rows[0]
+  )
+
+export const liveOptions = (sql: SqlClient.SqlClient, id: bigint) =>
+  sql<LiveOption>`select id, operation, scheme, network, asset, pay_to as "payTo", option from catalog_options
+    where resource_id = ${id} and retired_at is null order by id`
+
+/** Who makes a move: this program by its rules, what an origin said, or an operator's label. */
+export type Mover = "facilitator" | "origin" | `operator:${string}`
+
+export interface Move {
+  readonly by: Mover
+  /** Past tense: `listed`, `displaced`, `proven`, `quarantined`, `restored`, `removed`, `went_stale`, `returned`. */
+  readonly move: string
+  readonly from: ResourceState | null
+  readonly to: ResourceState
+  /** A word. */
+  readonly reason: string
+  /** For operators only. */
+  readonly detail?: string
+}
+
+export const tellChange = (facts: Facts["Service"], id: bigint, change: string) =>
+  facts.publish({ type: changedFact, version: 1, subject: String(id), data: { resourceId: String(id), change } })
+
+export const recordMove = (sql: SqlClient.SqlClient, id: bigint, now: Date, { by, detail, from, move, reason, to }: Move) =>
+  sql`insert into catalog_decisions ${sql.insert({ resource_id: id, at: now, by, move, from_state: from, to_state: to, reason, detail: detail ?? null })}`
+
+/** Moves a resource's state, with its decision and fact. */
+export const moveState = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, facts: Facts["Service"], id: bigint, now: Date, move: Move) {
+  yield* sql`update catalog_resources set state = ${move.to}, state_reason = ${move.to === "active" ? null : move.reason}, state_changed_at = ${now} where id = ${id}`
+  yield* recordMove(sql, id, now, move)
+  yield* tellChange(facts, id, move.move)
+})
+
+/** Asks for the origin's word: soon when it was not asked within five minutes, and never twice at once. */
+export const requestProbe = (sql: SqlClient.SqlClient, id: bigint, now: Date) =>
+  sql`insert into catalog_probes (resource_id, due_at) values (${id}, ${now})
+    on conflict (resource_id) do update set
+      due_at = least(catalog_probes.due_at, greatest(${now}, coalesce(catalog_probes.asked_at + interval '5 minutes', ${now})))`

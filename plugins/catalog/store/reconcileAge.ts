@@ -1,0 +1,47 @@
+// The actor of time: what was not seen for `indexing.stale_after_hours` goes stale, and what nobody needs any more is forgotten
+// (observations after thirty days, quotas after a week). Bounded work a turn.
+import { Clock, Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import { reconciler } from "../../../kernel/Actor.ts"
+import type { Facts } from "../../../kernel/Facts.ts"
+import type { CatalogValues } from "../Config.ts"
+import { moveState } from "./Resources.ts"
+
+const batchMax = 500
+const hour = 3_600_000
+const day = 24 * hour
+
+export interface AgeParts {
+  readonly sql: SqlClient.SqlClient
+  readonly facts: Facts["Service"]
+  readonly config: CatalogValues
+  readonly changed: () => void
+}
+
+/** One look at the clock; true when there may be more to do. */
+export const ageCatalog = ({ changed, config, facts, sql }: AgeParts) =>
+  Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const before = (milliseconds: number) => new Date(now - milliseconds)
+    const stale = yield* sql.withTransaction(Effect.gen(function*() {
+      const rows = yield* sql<{ id: bigint }>`select r.id from catalog_resources r join catalog_activity a on a.resource_id = r.id
+        where r.state = 'active' and a.last_seen_at < ${before(config.staleAfterHours * hour)} order by r.id limit ${batchMax} for update of r skip locked`
+      for (const { id } of rows) {
+        yield* moveState(sql, facts, id, new Date(now), { by: "facilitator", move: "went_stale", from: "active", to: "stale", reason: "not_seen" })
+      }
+      return rows.length
+    }))
+    if (stale > 0) changed()
+    yield* sql`delete from catalog_observations where id in (select id from catalog_observations where last_at < ${before(30 * day)} order by last_at limit ${batchMax})`
+    yield* sql`delete from catalog_quotas where day < ${before(7 * day).toISOString().slice(0, 10)}::date`
+    return stale === batchMax
+  })
+
+export const startAge = (parts: AgeParts) =>
+  reconciler({
+    id: "age",
+    every: "1 minute",
+    turn: Effect.gen(function*() {
+      while (yield* ageCatalog(parts)) yield* Effect.yieldNow
+    })
+  })
