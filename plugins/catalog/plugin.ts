@@ -2,7 +2,7 @@
 // provides the contract that search, analytics and others build on. A fault in it never touches a payment.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { settingsContract } from "../../kernel/config/Settings.ts"
+import { Settings, settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { httpContract, paymentContract } from "../../kernel/drivers.ts"
 import { Facts, factsContract } from "../../kernel/Facts.ts"
@@ -18,7 +18,7 @@ import { addAdministrationRoutes } from "./administration/AdministrationRoutes.t
 import { explainListing } from "./administration/explainListing.ts"
 import { moveResource } from "./administration/moveResource.ts"
 import { Config } from "./Config.ts"
-import { Catalog, Search } from "./contract.ts"
+import { Catalog, Search, SearchSettings } from "./contract.ts"
 import { described } from "./description.ts"
 import { makeBrowse } from "./discovery/browse.ts"
 import { addDiscoveryRoutes } from "./discovery/DiscoveryRoutes.ts"
@@ -30,6 +30,7 @@ import { makeApplyVerdict } from "./ownership/applyVerdict.ts"
 import { makeAskOrigin } from "./ownership/askOrigin.ts"
 import { startProbes } from "./ownership/reconcileProbes.ts"
 import { makeSearch, makeSearchRegistry } from "./search/makeSearch.ts"
+import { searchSection } from "./search/searchSection.ts"
 import { makeJournal } from "./store/Journal.ts"
 import { makeRecorder } from "./store/recordDeclaration.ts"
 import { startAge } from "./store/reconcileAge.ts"
@@ -44,6 +45,8 @@ const layer = Layer.effectContext(Effect.gen(function*() {
   const outbound = yield* Outbound
   const scope = yield* Effect.scope
 
+  const settings = yield* (yield* Settings).section(searchSection)
+
   const cursors = makeCursors(yield* cursorSecrets(sql, crypto, config), crypto, config.cursorMinutes)
   const catalog = makeCatalog(sql, config, cursors)
   const { browse, changed } = makeBrowse(sql, config, catalog)
@@ -57,7 +60,7 @@ const layer = Layer.effectContext(Effect.gen(function*() {
   }
 
   if (config.autoCatalog) yield* extensions.register(observer.extension)
-  yield* addDiscoveryRoutes({ browse, resolve: makeResolve(sql, config, crypto), search: makeSearch({ catalog, crypto, callers, registry, scope }) })
+  yield* addDiscoveryRoutes({ browse, resolve: makeResolve(sql, config, crypto), search: makeSearch({ catalog, crypto, callers, registry, settings, scope }) })
   yield* addAdministrationRoutes({ moved, before: Effect.ignore(journal.flush) })
   yield* reconciler({ id: "journal", every: "1 second", turn: journal.flush })
   // What has gathered is stored before the database under it closes.
@@ -66,7 +69,7 @@ const layer = Layer.effectContext(Effect.gen(function*() {
   if (config.probeOrigins) {
     yield* startProbes({ sql, ask: makeAskOrigin(config, outbound), apply: makeApplyVerdict({ sql, facts, config, recorder }), changed: moved })
   }
-  return Context.make(Catalog, catalog).pipe(Context.add(Search, registry.registry))
+  return Context.make(Catalog, catalog).pipe(Context.add(Search, registry.registry), Context.add(SearchSettings, settings))
 }))
 
 export const plugin = define({

@@ -1,16 +1,35 @@
 // Text of strangers, made harmless to read without changing what it says: terminal sequences, control characters, characters that
 // reorder or hide text, and broken Unicode go; the rest stays as it is, markup included, for it is data. Pure.
 
-/** Escape sequences of terminals, whole, so that no `[31m` is left behind. */
-const terminalSequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])|\u009b[0-?]*[ -/]*[@-~]/g
+const escape = String.fromCodePoint(0x1b)
 
-/** Controls but tab and line feed, bidirectional overrides, zero-width and invisible characters, tags, noncharacters. */
-const invisible =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufdd0-\ufdef\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu
+/** Escape sequences of terminals, whole, so that no `[31m` is left behind. */
+const terminalSequences = new RegExp(`${escape}(?:\\[[0-?]*[ -/]*[@-~]|\\][^${escape}\\u0007]*(?:\\u0007|${escape}\\\\)?|[@-Z\\\\-_])|\\u009b[0-?]*[ -/]*[@-~]`, "g")
+
+/** Code points from, to: controls but tab and line feed, bidirectional marks and overrides, zero-width and invisible ones, tags, noncharacters. */
+const invisible: ReadonlyArray<readonly [from: number, to: number]> = [
+  [0x00, 0x08], [0x0b, 0x1f], [0x7f, 0x9f], [0xad, 0xad], [0x34f, 0x34f], [0x61c, 0x61c], [0x115f, 0x1160], [0x17b4, 0x17b5], [0x180b, 0x180f],
+  [0x200b, 0x200f], [0x202a, 0x202e], [0x2060, 0x206f], [0x3164, 0x3164], [0xfdd0, 0xfdef], [0xfe00, 0xfe0f], [0xfeff, 0xfeff], [0xffa0, 0xffa0],
+  [0xfff0, 0xffff], [0x1d173, 0x1d17a], [0xe0000, 0xe0fff]
+]
+
+const isInvisible = (character: string): boolean => {
+  const code = character.codePointAt(0) ?? 0
+  return (code & 0xfffe) === 0xfffe || invisible.some(([from, to]) => from <= code && code <= to)
+}
+
+/** What most text is, and what needs no cleaning. */
+const plain = /^[ -~\n\t]*$/
 
 /** One string, cleaned; line separators become line feeds. */
-export const cleanString = (text: string): string =>
-  text.toWellFormed().replace(/\r\n?|[\u2028\u2029]/g, "\n").replace(terminalSequences, "").replace(invisible, "").normalize("NFC")
+export const cleanString = (text: string): string => {
+  if (plain.test(text)) return text
+  const kept = text.toWellFormed().replace(/\r\n?|[\u2028\u2029]/g, "\n").replace(terminalSequences, "")
+  return [...kept].filter((character) => !isInvisible(character)).join("").normalize("NFC")
+}
+
+/** Whether a text holds white space or anything that would be cleaned away. */
+export const isSmooth = (text: string): boolean => !/\s/.test(text) && cleanString(text) === text
 
 /** A sentence for people: cleaned, on one line, at most `max` code points. */
 export const cleanLine = (text: string, max: number): string => {

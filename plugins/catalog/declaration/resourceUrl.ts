@@ -3,6 +3,7 @@
 // a profile does not take are refused here, whatever their spelling (S24, S25, S40–S42). Pure.
 import { isLocalName } from "../../../kernel/http/localNames.ts"
 import type { CatalogValues } from "../Config.ts"
+import { isSmooth } from "./cleanText.ts"
 import type { PublicReason } from "./Declaration.ts"
 
 export interface ResourceUrl {
@@ -52,7 +53,7 @@ export const readTemplate = (value: unknown): string | undefined => {
   const template = value.split("/").map((segment) => segment === "*" ? `:var${++wildcards}` : segment.replace(/^\[([A-Za-z_]\w*)\]$/, ":$1")).join("/")
   if (!/^\/[a-zA-Z0-9_/:.\-~%]+$/.test(template) || template.startsWith("//")) return undefined
   const decoded = fullyDecoded(template)
-  if (decoded === undefined || decoded.includes("..") || decoded.includes("://") || decoded.includes("\\") || /[\u0000-\u0020]/.test(decoded)) return undefined
+  if (decoded === undefined || decoded.includes("..") || decoded.includes("://") || decoded.includes("\\") || !isSmooth(decoded)) return undefined
   return template
 }
 
@@ -78,7 +79,7 @@ export const readResourceUrl = (
 ): ResourceUrl | UrlRefused => {
   if (typeof declared !== "string" || declared.trim() === "") return refused("missing_resource_url", "no resource.url")
   if (declared.length > urlLengthMax) return refused("missing_resource_url", "resource.url is too long")
-  if (/[\u0000-\u0020\u007f]/.test(declared.trim())) return refused("missing_resource_url", "resource.url holds white space or controls")
+  if (!isSmooth(declared.trim())) return refused("missing_resource_url", "resource.url holds white space or controls")
   if (type === "mcp" && /^mcp:/i.test(declared)) {
     const name = declared.trim().replace(/^mcp:/i, "mcp:").split(/[?#]/, 1)[0]!
     return symbolic.test(name) ? { resource: name, origin: undefined } : refused("missing_resource_url", "not a symbolic name")

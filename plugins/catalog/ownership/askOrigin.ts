@@ -53,13 +53,13 @@ export const makeAskOrigin = (config: CatalogValues, outbound: Outbound["Service
     bytesMax: config.probeBytesMax,
     redirectsMax: 2
   }
-  const fetch = (url: URL, method: string) => Effect.provideService(safeFetch(url, { method, headers: agent }, policy), Outbound, outbound)
+  const send = (url: URL, method: string) => Effect.provideService(safeFetch(url, { method, headers: agent }, policy), Outbound, outbound)
 
   const wellKnown = Effect.fnUntraced(function*(origin: string) {
     const now = yield* Clock.currentTimeMillis
     const known = documents.get(origin)
     if (known !== undefined && now - known.at < keptMillis) return known.value
-    const value = yield* fetch(new URL("/.well-known/x402", origin), "GET").pipe(
+    const value = yield* send(new URL("/.well-known/x402", origin), "GET").pipe(
       Effect.map((answer) => ({
         document: answer.status === 200 ? readJson(answer.body) : undefined,
         detail: `well-known ${answer.status}`,
@@ -100,7 +100,7 @@ export const makeAskOrigin = (config: CatalogValues, outbound: Outbound["Service
     const method = ["GET", "HEAD"].find((one) => methods.includes(one))
     if (identity.type === "mcp" || method === undefined || isDynamic) return { word, detail, isLocal }
     if (!(yield* mayAskLive(base))) return "later"
-    return yield* fetch(new URL(identity.resource), method).pipe(
+    return yield* send(new URL(identity.resource), method).pipe(
       Effect.map((answer): Asked => ({ word: readLive402(answer), detail: `${detail}, ${method} ${answer.status}`, isLocal: false })),
       Effect.catch((error: FetchRefused) => Effect.succeed<Asked>({ word: silence, detail: `${detail}, ${method} ${error.reason}`, isLocal: error.reason === "blocked" }))
     )

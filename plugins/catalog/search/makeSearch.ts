@@ -12,6 +12,7 @@ import type { Catalog, Hit, Impression, Search, SearchBranch, SearchMode } from 
 import { fingerprintOf } from "../discovery/filters.ts"
 import { fuse } from "./fuse.ts"
 import type { ReadSearch } from "./readSearch.ts"
+import type { SearchValues } from "./searchSection.ts"
 
 /** Hits of one ranking that can be paged through. */
 const rankingMax = 1_000
@@ -52,10 +53,11 @@ export interface SearchParts {
   readonly crypto: Crypto["Service"]
   readonly callers: Callers["Service"]
   readonly registry: ReturnType<typeof makeSearchRegistry>
+  readonly settings: SearchValues
   readonly scope: Scope.Scope
 }
 
-export const makeSearch = ({ callers, catalog, crypto, registry: { observers, registry }, scope }: SearchParts) => {
+export const makeSearch = ({ callers, catalog, crypto, registry: { observers, registry }, scope, settings }: SearchParts) => {
   const rankings = new Map<string, Ranking>()
 
   const ask = Effect.fnUntraced(function*(branch: SearchBranch, read: ReadSearch, snapshot: bigint) {
@@ -75,10 +77,9 @@ export const makeSearch = ({ callers, catalog, crypto, registry: { observers, re
     const used = asked.length === 0 ? present : asked
     const answers = yield* Effect.forEach(used, (branch) => Effect.map(ask(branch, read, snapshot), (hits) => ({ branch, hits })), { concurrency: "unbounded" })
     const answered = answers.filter((answer): answer is { branch: SearchBranch; hits: ReadonlyArray<Hit> } => answer.hits !== undefined)
-    const [only] = answered
-    const fused = answered.length === 1 && only !== undefined ? only.hits : fuse(answered.map(({ branch, hits }) => ({ weight: branch.weight, hits: hits.slice(0, branch.candidates) })))
+    const ranked = answered.map(({ branch, hits }) => ({ weight: Math.max(branch.weight, Number.EPSILON), hits: hits.slice(0, answered.length === 1 ? rankingMax : branch.candidates) }))
     return {
-      hits: fused.slice(0, rankingMax).map(({ id }) => id),
+      hits: fuse(ranked, { k: settings.rrf_k, relevanceMin: settings.minimum_relevance_score }).slice(0, rankingMax),
       missing: wanted.filter((mode) => !answered.some(({ branch }) => branch.mode === mode))
     } satisfies Ranking
   })

@@ -35,7 +35,7 @@ describe.each(databaseKinds)("on %s", (database) => {
       expect(yield* facilitator.balance(seller)).toBe(price * BigInt(urls.length))
     })), 60_000)
 
-  it.live("asks extensions after the decision, and none of them can change or delay it [S20, S21, S78, S79, S88, S254, S255, S327]", withFacilitator({ database }, (facilitator) =>
+  it.live("asks extensions after the decision, and none of them can change or delay it [S20, S21, S78, S79, S88, S254, S255, S327]", withFacilitator({ database, set: ["plugins=[ledger-local, x402-exact]"] }, (facilitator) =>
     Effect.gen(function*() {
       const { pay, seller } = yield* cast(facilitator)
       const extensions = Context.getUnsafe(facilitator.services, Extensions)

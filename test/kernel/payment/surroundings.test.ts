@@ -21,7 +21,7 @@ const extensionsOf = ({ headers }: Answer): unknown => {
   return header === null ? undefined : JSON.parse(Buffer.from(header, "base64").toString("utf8"))
 }
 
-layer(Layer.effect(World, startFacilitator()), { timeout: 60_000, excludeTestServices: true })((it) => {
+layer(Layer.effect(World, startFacilitator({ set: ["plugins=[ledger-local, x402-exact]"] })), { timeout: 60_000, excludeTestServices: true })((it) => {
   const payment = (extensions: Record<string, unknown>, tamper = {}) =>
     Effect.gen(function*() {
       const facilitator = yield* World
