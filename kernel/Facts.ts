@@ -6,6 +6,7 @@
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { contract } from "./Contract.ts"
+import { inTransaction } from "./database/Database.ts"
 import { reconciler, type Reconciler } from "./Actor.ts"
 import { Supervisor } from "./Supervisor.ts"
 
@@ -83,7 +84,7 @@ export class Facts extends Context.Service<Facts, {
 
       const consume = Effect.fnUntraced(function*<E, R>(spec: ConsumerSpec<E, R>) {
         const batchMax = spec.batchMax ?? 200
-        const step = sql.withTransaction(Effect.gen(function*() {
+        const step = inTransaction(Effect.gen(function*() {
           const facts = yield* readBatch(sql, spec.consumer, batchMax)
           const last = facts.at(-1)
           if (last === undefined) return 0
@@ -91,7 +92,7 @@ export class Facts extends Context.Service<Facts, {
           yield* sql`update kernel_fact_cursors set xid = ${last.xid}::xid8, id = ${last.id}, updated_at = clock_timestamp()
             where consumer = ${spec.consumer}`
           return facts.length
-        }))
+        })).pipe(Effect.provideService(SqlClient.SqlClient, sql))
         const turn = Effect.gen(function*() {
           while ((yield* step) === batchMax) yield* Effect.yieldNow
         })

@@ -1,6 +1,7 @@
 // What the database says happened, for the auditor: plain rows by SQL of its own, so that a fault of the repository cannot hide itself.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { inTransaction } from "../database/Database.ts"
 
 export interface SettlementClaim {
   readonly id: string
@@ -69,7 +70,7 @@ export interface Claims {
 /** Reads all claims as of one moment. */
 export const readClaims = Effect.fn("audit.readClaims")(function*() {
   const sql = yield* SqlClient.SqlClient
-  return yield* sql.withTransaction(Effect.gen(function*() {
+  return yield* inTransaction(Effect.gen(function*() {
     yield* sql`set transaction isolation level repeatable read, read only`
     const claims: Claims = {
       settlements: yield* sql<SettlementClaim>`select id::text as id, state, payer, pay_to as "payTo", asset, amount::text as amount, moved::text as moved, inner_hash, sponsor,

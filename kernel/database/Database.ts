@@ -2,7 +2,7 @@
 // transactions are bounded on the server; an interrupted transaction rolls back. int8 arrives as bigint, numeric as string,
 // timestamptz as Date, on both. Select a vector only with a cast: its raw type ends the connection.
 import { PgClient } from "@effect/sql-pg"
-import { Context, Duration, Effect, Layer, Schedule, Schema } from "effect"
+import { Cause, Context, Duration, Effect, Layer, Schedule, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { integer, section } from "../config/Setting.ts"
 import { Settings } from "../config/Settings.ts"
@@ -88,11 +88,24 @@ const isConflict = (error: unknown): boolean =>
 
 const conflictBackoff = Schedule.exponential("5 millis").pipe(Schedule.jittered)
 
-/** One transaction; run again, at most five times, when the database ended it for the sake of another. */
+/** A connection that is lost within a transaction takes the rollback with it; the client calls that a defect, and it is weather. */
+const lostRollback = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined => {
+  const defects = cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect)
+  return defects.length > 0 && defects.every(SqlError.isSqlError) ? defects[0] : undefined
+}
+
+/**
+ * One transaction; run again, at most five times, when the database ended it for the sake of another. A lost connection is an
+ * error whatever it interrupts: nothing of the transaction has happened, or its commit is unknown.
+ */
 export const inTransaction = <A, E, R>(
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | SqlError.SqlError, R | SqlClient.SqlClient> =>
   Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(effect)).pipe(
+    Effect.catchCause((cause) => {
+      const lost = lostRollback(cause)
+      return lost === undefined ? Effect.failCause(cause) : Effect.fail(lost)
+    }),
     Effect.retry({ schedule: conflictBackoff, times: 5, while: isConflict })
   )
 

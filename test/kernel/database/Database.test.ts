@@ -5,8 +5,23 @@ import { SqlClient } from "effect/sql"
 import { Database, inTransaction, isUniqueViolation } from "../../../kernel/database/Database.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
-describeDatabases("the SQL client", (database) => {
+describeDatabases("the SQL client", (database, kind) => {
   layer(database, { timeout: "60 seconds" })((it) => {
+    if (kind === "postgres") {
+      it.effect("takes a connection that is lost within a transaction for an error, not for a defect, and goes on with another", () =>
+        Effect.gen(function*() {
+          const sql = yield* SqlClient.SqlClient
+          const lost = inTransaction(Effect.gen(function*() {
+            const [own] = yield* sql<{ pid: number }>`select pg_backend_pid() as pid`
+            yield* Effect.ignore(sql`select pg_terminate_backend(${own!.pid})`)
+            yield* sql`select 1`
+          }))
+          const exit = yield* Effect.exit(lost)
+          expect(Exit.isFailure(exit) && exit.cause.reasons.map(({ _tag }) => _tag)).toEqual(["Fail"])
+          expect(yield* sql`select 1 as one`).toEqual([{ one: 1 }])
+        }))
+    }
+
     it.effect("gives bigint, text numerics, dates and json alike on both databases [S338]", () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
