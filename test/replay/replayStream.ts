@@ -93,8 +93,8 @@ const stoppedByMetering = (item: Item): boolean => {
 }
 
 const whyUnsupported = (item: Item, protocolVersion: number): string | undefined => {
-  if (item.placed === undefined || item.placed.envelope.type === 0) return "a version 0 envelope"
   if (!isFollowed(protocolVersion)) return `protocol ${protocolVersion}`
+  if (item.placed === undefined || item.placed.envelope.type === 0) return "a version 0 envelope"
   if (item.frame === undefined) return "an envelope that has no frame"
   const missing = item.frame.tx.operations.find(({ body }) => rulesOf(body) === undefined)
   if (missing !== undefined) return `operation type ${missing.body.type}`

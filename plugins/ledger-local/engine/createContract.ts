@@ -73,6 +73,7 @@ export const createContract = (host: HostContext, args: CreateContractArgs): ScV
 
 /** Uploads wasm; the value is its hash. Uploading what is there already changes nothing. */
 export const uploadWasm = (host: HostContext, code: Uint8Array): ScVal => {
+  host.meter.upload(code.length)
   const { contracts, crypto, settings } = host.input
   if (contracts === undefined) throw new Unsupported("contract wasm")
   const hash = crypto.sha256(code)
