@@ -86,22 +86,35 @@ const simulate = (text: string): string => {
   })
 }
 
+interface Rate {
+  /** Per second of the process's own processor time, that of its helper threads counted too. */
+  readonly perCore: number
+  /** Per second by the clock, which a busy machine lowers. */
+  readonly byClock: number
+}
+
+const processorMillis = (): number => {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000
+}
+
 /** Simulations per second in the best of a few rounds of one second each. */
-export const simulationsPerSecond = (): number => {
-  let best = 0
+export const simulationsPerSecond = (): Rate => {
+  let best: Rate = { perCore: 0, byClock: 0 }
   for (let round = 0; round < ROUNDS; round++) {
-    const start = performance.now()
+    const [start, busyFrom] = [performance.now(), processorMillis()]
     let count = 0
     while (performance.now() - start < ROUND_MS) for (let i = 0; i < 50; i++, count++) simulate(request)
-    best = Math.max(best, (count * 1_000) / (performance.now() - start))
+    const perCore = (count * 1_000) / (processorMillis() - busyFrom)
+    if (perCore > best.perCore) best = { perCore, byClock: (count * 1_000) / (performance.now() - start) }
   }
   return best
 }
 
-/** Prints the figure and whether it reaches the bar. */
+/** Prints the figures and whether the one per core reaches the bar. */
 export const bench = (): boolean => {
-  const rate = simulationsPerSecond()
+  const { perCore, byClock } = simulationsPerSecond()
   console.log(`envelope ${request.length} characters, answer ${simulate(request).length}`)
-  console.log(`ledger: ${Math.round(rate)} enforcing simulations per second on one core (bar ${RATE_BAR})`)
-  return rate >= RATE_BAR
+  console.log(`ledger: ${Math.round(perCore)} enforcing simulations per second on one core (bar ${RATE_BAR}), ${Math.round(byClock)} by the clock`)
+  return perCore >= RATE_BAR
 }
