@@ -30,6 +30,11 @@ export class ChannelStore extends Context.Service<ChannelStore, {
   readonly release: (lease: ChannelLease) => Sql<void>
   /** Takes an account's sequence number, as of a ledger, for a channel that has none, that nothing holds, and whose last outcome is not newer. */
   readonly learn: (address: string, sequence: bigint, asOfLedger: number) => Sql<void>
+  /**
+   * Replaces the number `known` of an idle channel by its account's, as of a ledger: somebody else used it. Not when the channel is
+   * leased or held, when its number has changed since it was read, or when its last outcome is newer.
+   */
+  readonly correct: (address: string, known: bigint, sequence: bigint, asOfLedger: number) => Sql<boolean>
   readonly counts: Sql<ChannelCounts>
 }>()("tollkeeper/settlement/ChannelStore") {
   static readonly layer = Layer.effect(
@@ -60,6 +65,13 @@ export class ChannelStore extends Context.Service<ChannelStore, {
         learn: (address, sequence, asOfLedger) =>
           Effect.asVoid(sql`update kernel_channels set state = 'ready', sequence = ${sequence}::int8, sequence_ledger = ${asOfLedger}
             where address = ${address} and settlement is null and sequence is null and sequence_ledger <= ${asOfLedger}`),
+        correct: (address, known, sequence, asOfLedger) =>
+          Effect.map(
+            sql`update kernel_channels set sequence = ${sequence}::int8, sequence_ledger = ${asOfLedger}, fence = fence + 1
+              where address = ${address} and settlement is null and (leased_until is null or leased_until < clock_timestamp())
+                and sequence = ${known}::int8 and sequence_ledger <= ${asOfLedger} returning 1`,
+            ({ length }) => length === 1
+          ),
         counts: Effect.map(
           sql<{ ready: number; free: number }>`select count(*)::int as ready,
             (count(*) filter (where settlement is null and (leased_until is null or leased_until < clock_timestamp())))::int as free

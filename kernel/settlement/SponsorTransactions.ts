@@ -1,10 +1,10 @@
 // The sponsor's own transactions, journaled before they are sent and followed to their end like settlements. At most one is
-// open at a time, so the sponsor's sequence number is never guessed.
+// open at a time, by a unique index, so the sponsor's sequence number is never guessed and two replicas never use it both.
 import { Context, Effect, Layer, Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../config/Network.ts"
-import { type SponsorOperation, sponsorTransaction } from "../ledger/Envelope.ts"
+import { decodeEnvelope, type SponsorOperation, sponsorTransaction } from "../ledger/Envelope.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Signer, type SignerRefused } from "../signer/Signer.ts"
@@ -25,7 +25,7 @@ type Fault = SqlError.SqlError | LedgerUnavailable | SignerRefused
 export class SponsorTransactions extends Context.Service<SponsorTransactions, {
   /** Follows the open one, if any: true when none is open any more. Sends it again while it may still land. */
   readonly settleOpen: Effect.Effect<boolean, Fault>
-  /** Records and sends a transaction. Only when none is open. */
+  /** Records and sends a transaction; does nothing while another is open. */
   readonly submit: (purpose: string, operations: ReadonlyArray<SponsorOperation>) => Effect.Effect<void, Fault>
 }>()("tollkeeper/settlement/SponsorTransactions") {
   static readonly layer = Layer.effect(
@@ -36,9 +36,20 @@ export class SponsorTransactions extends Context.Service<SponsorTransactions, {
       const rpc = yield* LedgerRpc
       const signer = yield* Signer
 
-      const end = (hash: string, state: "landed" | "failed" | "expired", feeStroops: bigint, ledger: number | null) =>
+      const end = (hash: string, state: "landed" | "failed" | "expired", feeStroops: bigint | null, ledger: number | null) =>
         sql`update kernel_sponsor_transactions set state = ${state}, fee_charged_stroops = ${feeStroops}::int8, ledger = ${ledger}::int8
           where hash = ${hash} and state = 'open'`
+
+      /** The node no longer remembers; the sponsor's sequence number tells whether it landed. What it cost is then not known. */
+      const endForgotten = Effect.fnUntraced(function*(open: OpenRow) {
+        const envelope = yield* Effect.orDie(decodeEnvelope(Base64.encode(open.envelope)))
+        const { accounts, latestLedger } = yield* rpc.accounts([signer.sponsor])
+        const sequence = accounts.get(signer.sponsor)?.sequence
+        if (envelope.type !== 2 || latestLedger < Number(open.ledger_max)) return false
+        const isUsed = sequence !== undefined && sequence >= BigInt(envelope.v1.tx.seqNum)
+        yield* isUsed ? end(open.hash, "landed", null, null) : end(open.hash, "expired", 0n, null)
+        return true
+      })
 
       const settleOpen = Effect.gen(function*() {
         const [open] = yield* sql<OpenRow>`select hash, envelope, ledger_max from kernel_sponsor_transactions
@@ -50,10 +61,12 @@ export class SponsorTransactions extends Context.Service<SponsorTransactions, {
           yield* end(open.hash, succeeded ? "landed" : "failed", feeChargedStroops, ledger)
           return true
         }
-        if (answer.latestLedger >= Number(open.ledger_max)) {
+        const ledgerMax = Number(open.ledger_max)
+        if (answer.latestLedger >= ledgerMax && answer.oldestLedger <= ledgerMax - lifeLedgers) {
           yield* end(open.hash, "expired", 0n, null)
           return true
         }
+        if (answer.latestLedger >= ledgerMax) return yield* endForgotten(open)
         yield* rpc.send(Base64.encode(open.envelope), open.hash)
         return false
       }).pipe(Effect.withSpan("SponsorTransactions.settleOpen"))
@@ -71,15 +84,16 @@ export class SponsorTransactions extends Context.Service<SponsorTransactions, {
           operations
         })
         const { envelope, hash } = yield* signer.signSponsor(transaction)
-        yield* sql`insert into kernel_sponsor_transactions ${sql.insert({
+        const recorded = yield* sql`insert into kernel_sponsor_transactions ${sql.insert({
           hash,
           network: network.id,
           sponsor: signer.sponsor,
           purpose,
           envelope: Result.getOrThrow(Base64.decode(envelope)),
           ledger_max: ledgerMax
-        })} on conflict do nothing`
-        yield* rpc.send(envelope, hash)
+        })} on conflict do nothing returning 1`
+        // Another replica has one open, and this one would use the same number.
+        if (recorded.length === 1) yield* rpc.send(envelope, hash)
       })
 
       return SponsorTransactions.of({ settleOpen, submit })

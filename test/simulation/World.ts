@@ -351,6 +351,7 @@ export class World {
         }),
         release: (lease) => stored(() => store.release(lease)),
         learn: (address, sequence, asOfLedger) => stored(() => store.learn(address, sequence, asOfLedger)),
+        correct: () => Effect.die("nobody else uses the channels of the simulation"),
         counts: stored(() => store.counts())
       })),
       Layer.succeed(Leases, Leases.of({

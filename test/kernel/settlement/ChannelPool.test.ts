@@ -23,6 +23,7 @@ const makeStore = (delay = Duration.zero) => {
     })),
     release: (lease) => Effect.sync(() => void released.push(lease.address)),
     learn: () => Effect.void,
+    correct: () => Effect.succeed(false),
     counts: Effect.succeed({ ready: 0, free: 0 })
   })
   return { free, released, asked, store }
