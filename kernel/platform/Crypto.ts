@@ -23,4 +23,11 @@ export class Crypto extends Context.Service<Crypto, {
   readonly ed25519Sign: (seed: Uint8Array, message: Uint8Array) => Uint8Array
   /** ECDSA P-256 over an already computed 32-byte digest; `publicKey` is the 65-byte uncompressed point, `signature` 64 bytes r‖s. */
   readonly secp256r1Verify: (publicKey: Uint8Array, digest: Uint8Array, signature: Uint8Array) => boolean
+  /** Keccak-256 of `bytes`, 32 bytes: the hash of Ethereum, not SHA3-256. */
+  readonly keccak256: (bytes: Uint8Array) => Uint8Array
+  /**
+   * The 65-byte uncompressed public key that signed a 32-byte digest with secp256k1; `signature` is 64 bytes r‖s, `recoveryId` 0 to 3.
+   * Undefined when there is none.
+   */
+  readonly secp256k1Recover: (digest: Uint8Array, signature: Uint8Array, recoveryId: number) => Uint8Array | undefined
 }>()("tollkeeper/platform/Crypto") {}

@@ -1,9 +1,12 @@
 // The Crypto port on `node:crypto`, for Node and for Deno. Every function is synchronous and none throws on hostile
 // input: a malformed key, digest or signature is answered `false`. Public keys that were parsed once are kept in a
-// bounded cache, because parsing costs a third of a verification. P-256 is the exception: the native library only
-// verifies what it has hashed itself, and a contract hands over a ready digest, so `@noble/curves` does that one. It
+// bounded cache, because parsing costs a third of a verification. P-256 is an exception: the native library only
+// verifies what it has hashed itself, and a contract hands over a ready digest, so `@noble/curves` does that one, as it does
+// the recovery of keys and, with `@noble/hashes`, Keccak, which the native library does not have. P-256 here
 // accepts a signature with a high S; a caller that must refuse it (the ledger's host does) checks S first.
 import { p256 } from "@noble/curves/nist.js"
+import { secp256k1 } from "@noble/curves/secp256k1.js"
+import { keccak_256 } from "@noble/hashes/sha3.js"
 import { Layer } from "effect"
 import * as native from "node:crypto"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
@@ -52,6 +55,15 @@ const make = (): Crypto["Service"] => {
       return plain(der.subarray(der.length - 32))
     },
     ed25519Sign: (seed, message) => plain(native.sign(null, message, ed25519Private(seed))),
+    keccak256: (bytes) => plain(keccak_256(bytes)),
+    secp256k1Recover: (digest, signature, recoveryId) => {
+      if (digest.length !== 32 || signature.length !== 64 || !Number.isInteger(recoveryId) || recoveryId < 0 || recoveryId > 3) return undefined
+      try {
+        return secp256k1.Signature.fromBytes(signature, "compact").addRecoveryBit(recoveryId).recoverPublicKey(digest).toBytes(false)
+      } catch {
+        return undefined
+      }
+    },
     secp256r1Verify: (publicKey, digest, signature) => {
       if (publicKey.length !== 65 || publicKey[0] !== 4 || digest.length !== 32 || signature.length !== 64) return false
       try {

@@ -8,6 +8,7 @@ import { HostError, Unsupported } from "./HostError.ts"
 import type { HostInput } from "./HostTypes.ts"
 import { InstructionMeter } from "./InstructionMeter.ts"
 import { contractCodeKey, contractInstanceKey } from "./LedgerKeys.ts"
+import type { Random } from "./Random.ts"
 import { callSac } from "./Sac.ts"
 import { checkScVal, compareScVal, sym } from "./ScVal.ts"
 import { Storage } from "./Storage.ts"
@@ -29,6 +30,8 @@ export interface Frame {
   instanceChanged: boolean
   /** Present in a `__check_auth` called by the host. */
   readonly authCheck: AuthCheck | undefined
+  /** The frame's random numbers, once it has asked for one. */
+  random?: Random
 }
 
 export interface CallOptions {
@@ -49,6 +52,8 @@ export class HostContext {
   readonly meter = new InstructionMeter()
   readonly frames: Array<Frame> = []
   readonly accountAuth: AccountAuthHost
+  /** The transaction's random numbers, from which each frame's are seeded. */
+  random: Random | undefined
 
   constructor(input: HostInput, storage: Storage) {
     this.input = input

@@ -158,4 +158,25 @@ export class Storage {
     }
     if (wanted > liveUntil && liveUntil - this.#ledgerSeq <= threshold) this.#setLiveUntil(id, wanted)
   }
+
+  /**
+   * Lets the entry live for up to `extendTo` more ledgers, by `least` to `most` ledgers at once: by fewer it is left alone, and
+   * more are not given. A read-only access (CAP-78).
+   */
+  extendWithin(key: LedgerKey, extendTo: number, least: number, most: number): void {
+    if (least > extendTo || most < least) throw HostError.of("Storage", "InvalidInput", "the bounds of the extension do not fit")
+    const id = keyString(key)
+    this.#access(id, key, false)
+    if (this.#live(id, key) === undefined) throw HostError.of("Storage", "MissingValue", "trying to extend a missing entry")
+    const liveUntil = this.liveUntil(id)
+    if (liveUntil === undefined) throw HostError.of("Storage", "InternalError", "trying to extend an entry without TTL")
+    const missing = this.#ledgerSeq + extendTo - liveUntil
+    if (missing <= 0 || missing < least) return
+    const wanted = liveUntil + Math.min(missing, most)
+    if (wanted > this.maxLiveUntil && durabilityOf(key) === Durability.temporary) {
+      throw HostError.of("Storage", "InvalidAction", "trying to extend past max live_until ledger")
+    }
+    const given = Math.min(wanted, this.maxLiveUntil)
+    if (given > liveUntil) this.#setLiveUntil(id, given)
+  }
 }

@@ -122,8 +122,14 @@ export const addressStrKey = (address: ScAddress): string => {
       return StrKey.encodeEd25519PublicKey(address.accountId.ed25519)
     case 1:
       return StrKey.encodeContract(address.contractId)
+    case 2: {
+      const bytes = new Uint8Array(40)
+      bytes.set(address.muxedAccount.ed25519)
+      new DataView(bytes.buffer).setBigUint64(32, address.muxedAccount.id)
+      return StrKey.encodeMed25519PublicKey(bytes)
+    }
     default:
-      return xdr.ScAddress.fromXdrObject(address).toString()
+      return xdr.ScAddress.fromXdrObject(address).toXdr("base64")
   }
 }
 
@@ -132,6 +138,14 @@ export const addressOfStrKey = (text: string): ScAddress =>
   text.startsWith("C")
     ? contractAddress(StrKey.decodeContract(text))
     : accountAddress(publicKey(StrKey.decodeEd25519PublicKey(text)))
+
+/** `G…`, `C…` or `M…` to an address. Throws on anything else. */
+export const muxedAddressOfStrKey = (text: string): ScAddress => {
+  if (!text.startsWith("M")) return addressOfStrKey(text)
+  const bytes = StrKey.decodeMed25519PublicKey(text)
+  const id = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(32)
+  return { type: 2, muxedAccount: { id, ed25519: bytes.slice(0, 32) } }
+}
 
 export const accountStrKey = (id: PublicKey): string => StrKey.encodeEd25519PublicKey(id.ed25519)
 export const accountOfStrKey = (text: string): PublicKey => publicKey(StrKey.decodeEd25519PublicKey(text))

@@ -13,11 +13,12 @@ import { collectionFunctions } from "./collectionFunctions.ts"
 import { integerFunctions } from "./integerFunctions.ts"
 import { ledgerFunctions } from "./ledgerFunctions.ts"
 import { FUEL_EXPORT, type PreparedModule, prepareModule } from "./prepareModule.ts"
+import { randomFunctions } from "./randomFunctions.ts"
 import { VOID_WORD } from "./Values.ts"
 import { CALL_FUEL, hostCallFuel, INSTANCE_FUEL } from "./hostCallFuel.ts"
 import { type HostFunctions, Vm } from "./Vm.ts"
 
-const functions: HostFunctions = { ...collectionFunctions, ...integerFunctions, ...ledgerFunctions, ...callFunctions }
+const functions: HostFunctions = { ...collectionFunctions, ...integerFunctions, ...ledgerFunctions, ...callFunctions, ...randomFunctions }
 const MODULES_MAX = 256
 /** The metered cost of one wasm instruction. */
 const INSTRUCTION_COST = 4

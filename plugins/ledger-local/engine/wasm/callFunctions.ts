@@ -6,11 +6,12 @@ import { HostError } from "../HostError.ts"
 import { contractInstanceKey } from "../LedgerKeys.ts"
 import { address as addressVal, bytes, compareScVal, field, readMap, readVec, str, sym, symbolText, u32, u64, vec, VOID } from "../ScVal.ts"
 import {
-  addressOfStrKey, addressStrKey, accountAddress, contractAddress, latin1, publicKey, type ScVal, type SorobanAuthorizedInvocation
+  addressOfStrKey, addressStrKey, accountAddress, contractAddress, latin1, muxedAddressOfStrKey, publicKey, type ScAddress, type ScVal, type SorobanAuthorizedInvocation
 } from "../Xdr.ts"
 import { executableVal } from "./ledgerFunctions.ts"
 import type { HostFunctions, Vm } from "./Vm.ts"
 
+const K256_HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 const P256_HALF_ORDER = 0x7fffffff800000007fffffffffffffffde737d56d38bcf4279dce5617e3192a8n
 
 const call = (vm: Vm, contract: bigint, fn: bigint, args: bigint): ScVal => {
@@ -59,10 +60,33 @@ const invokerInvocation = (host: HostContext, value: ScVal): SorobanAuthorizedIn
   return { function: { type: 2, createContractV2HostFn }, subInvocations: [] }
 }
 
+/** The second half of a signature as a number. */
+const sOf = (signature: Uint8Array): bigint => signature.subarray(32).reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
+
+const recoverSecp256k1 = (vm: Vm, digest: bigint, signature: bigint, recoveryId: bigint): ScVal => {
+  const [hash, rs, id] = [vm.sized(digest, 32), vm.sized(signature, 64), vm.u32(recoveryId)]
+  const key = sOf(rs) > K256_HALF_ORDER ? undefined : vm.host.input.crypto.secp256k1Recover(hash, rs, id)
+  if (key === undefined) throw HostError.of("Crypto", "InvalidInput", "failed secp256k1 key recovery")
+  return bytes(key)
+}
+
+/** The text of an address given as bytes or as a string. */
+const strKeyOf = (vm: Vm, word: bigint): string => {
+  const value = vm.value(word)
+  return value.type === 13 ? latin1(value.bytes) : latin1(vm.text(word, 14))
+}
+
+const readAddressText = (text: string, read: (text: string) => ScAddress): ScVal => {
+  try {
+    return addressVal(read(text))
+  } catch {
+    throw HostError.of("Value", "InvalidInput", "not an address")
+  }
+}
+
 const verifySecp256r1 = (vm: Vm, key: bigint, digest: bigint, signature: bigint): void => {
   const [publicPoint, hash, rs] = [vm.sized(key, 65), vm.sized(digest, 32), vm.sized(signature, 64)]
-  const s = rs.subarray(32).reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
-  if (s > P256_HALF_ORDER || !vm.host.input.crypto.secp256r1Verify(publicPoint, hash, rs)) {
+  if (sOf(rs) > P256_HALF_ORDER || !vm.host.input.crypto.secp256r1Verify(publicPoint, hash, rs)) {
     throw HostError.of("Crypto", "InvalidInput", "failed secp256r1 verification")
   }
 }
@@ -98,15 +122,7 @@ export const callFunctions: HostFunctions = {
 
   "a._": (vm, address, args) => requireAuth(vm, address, vm.wholes(args)), // require_auth_for_args
   "a.0": (vm, address) => requireAuth(vm, address, vm.host.frame.args), // require_auth
-  "a.1": (vm, text) => { // strkey_to_address
-    const value = vm.value(text)
-    const key = value.type === 13 ? latin1(value.bytes) : latin1(vm.text(text, 14))
-    try {
-      return addressVal(addressOfStrKey(key))
-    } catch {
-      throw HostError.of("Value", "InvalidInput", "not an address")
-    }
-  },
+  "a.1": (vm, text) => readAddressText(strKeyOf(vm, text), addressOfStrKey), // strkey_to_address
   "a.2": (vm, address) => str(addressStrKey(vm.address(address))), // address_to_strkey
   "a.3": (vm, entries) => { // authorize_as_curr_contract
     const { host } = vm
@@ -130,6 +146,12 @@ export const callFunctions: HostFunctions = {
     const value = entry?.data.type === 6 ? entry.data.contractData.val : undefined
     return value?.type === 19 ? executableVal(value.instance.executable) : VOID
   },
+  "a.7": (vm, text) => readAddressText(strKeyOf(vm, text), muxedAddressOfStrKey), // strkey_to_muxed_address
+  "a.8": (vm, word) => { // muxed_address_to_strkey
+    const value = vm.value(word)
+    if (value.type !== 18) throw HostError.of("Value", "UnexpectedType", "not an address")
+    return str(addressStrKey(value.address))
+  },
   "a.9": (vm) => { // get_delegated_signers_for_current_auth_check
     const check = vm.host.frame.authCheck
     if (check === undefined) throw HostError.of("Auth", "InvalidAction", "no authentication is running in this frame")
@@ -146,6 +168,11 @@ export const callFunctions: HostFunctions = {
     if (!vm.host.verifyEd25519(vm.sized(key, 32), vm.bytes(message), vm.sized(signature, 64))) {
       throw HostError.of("Crypto", "InvalidInput", "failed ED25519 verification")
     }
+  },
+  "c.1": (vm, content) => bytes(vm.host.input.crypto.keccak256(vm.bytes(content))), // compute_hash_keccak256
+  "c.2": (vm, digest, signature, recoveryId) => { // recover_key_ecdsa_secp256k1
+    vm.host.meter.add(2_300_000)
+    return recoverSecp256k1(vm, digest, signature, recoveryId)
   },
   "c.3": (vm, key, digest, signature) => { // verify_sig_ecdsa_secp256r1
     vm.host.meter.add(3_000_000)

@@ -17,6 +17,7 @@ const dear: Readonly<Record<string, number>> = {
   "l.3": 25_000, "l.4": 25_000, "l.e": 25_000, "l.5": 100_000,
   // Events and log entries stay until the transaction ends.
   "x._": 1_000, "x.1": 1_000,
+  "p._": 500, "p.0": 500, "p.1": 500, "p.2": 500,
   "a._": 2_000, "a.0": 2_000, "a.3": 2_000, "a.6": 1_000, "a.a": 2_000
 }
 

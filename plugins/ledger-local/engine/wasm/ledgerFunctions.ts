@@ -50,6 +50,19 @@ const extendBoth = (vm: Vm, contractId: Uint8Array, threshold: bigint, extendTo:
   extendCode(vm.host, contractId, vm.u32(threshold), vm.u32(extendTo))
 }
 
+/** What `extend_contract_instance_and_code_ttl_v2` extends. */
+const Scope = { both: 0n, instance: 1n, code: 2n } as const
+
+const extendScope = (vm: Vm, contractId: Uint8Array, scope: bigint, bounds: readonly [extendTo: number, least: number, most: number]): void => {
+  if (scope !== Scope.both && scope !== Scope.instance && scope !== Scope.code) {
+    throw HostError.of("Value", "InvalidInput", "unknown extension scope")
+  }
+  if (scope !== Scope.code) vm.host.storage.extendWithin(contractInstanceKey(contractAddress(contractId)), ...bounds)
+  if (scope === Scope.instance) return
+  const executable = executableOf(vm.host, contractId)
+  if (executable.type === 0) vm.host.storage.extendWithin(contractCodeKey(executable.wasmHash), ...bounds)
+}
+
 /** The value by which events and contexts show an executable. */
 export const executableVal = (executable: ContractExecutable): ScVal =>
   executable.type === 0 ? vec([sym("Wasm"), bytes(executable.wasmHash)]) : vec([sym("StellarAsset")])
@@ -125,5 +138,10 @@ export const ledgerFunctions: HostFunctions = {
   },
   "l.c": (vm, c, threshold, extendTo) => extendInstance(vm.host, vm.contract(c), vm.u32(threshold), vm.u32(extendTo)), // extend_contract_instance_ttl
   "l.d": (vm, c, threshold, extendTo) => extendCode(vm.host, vm.contract(c), vm.u32(threshold), vm.u32(extendTo)), // extend_contract_code_ttl
-  "l.e": (vm, deployer, hash, salt, args) => create(vm, deployer, hash, salt, vm.wholes(args)) // create_contract_with_constructor
+  "l.e": (vm, deployer, hash, salt, args) => create(vm, deployer, hash, salt, vm.wholes(args)), // create_contract_with_constructor
+  "l.f": (vm, k, t, extendTo, least, most) => { // extend_contract_data_ttl_v2
+    vm.host.storage.extendWithin(keyOf(vm, vm.whole(k), t), vm.u32(extendTo), vm.u32(least), vm.u32(most))
+  },
+  "l.g": (vm, c, scope, extendTo, least, most) => // extend_contract_instance_and_code_ttl_v2
+    extendScope(vm, vm.contract(c), scope, [vm.u32(extendTo), vm.u32(least), vm.u32(most)])
 }
