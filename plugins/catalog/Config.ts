@@ -32,6 +32,7 @@ const security = section("catalog_security", "Which origins may be listed.", {
   probe_origins: flag({ default: true, doc: "Ask origins who owns their resources: /.well-known/x402, then the live 402 of a declared GET or HEAD." }),
   probe_timeout_ms: integer({ default: 5_000, min: 100, max: 60_000, unit: "ms", doc: "Longest question to one origin." }),
   probe_response_bytes: integer({ default: 262_144, min: 1_024, max: 8_388_608, unit: "bytes", doc: "Longest answer of an origin." }),
+  probe_pause_seconds: integer({ default: 60, min: 0, max: 86_400, unit: "seconds", doc: "Shortest time between two questions about one resource, and to one origin's document." }),
   probe_again_hours: integer({ default: 24, min: 1, max: 8_760, unit: "hours", doc: "Time between two questions about a resource whose owner is known." })
 })
 
@@ -53,6 +54,7 @@ export interface CatalogValues {
   readonly probeOrigins: boolean
   readonly probeTimeoutMillis: number
   readonly probeBytesMax: number
+  readonly probePauseSeconds: number
   readonly probeAgainHours: number
   /** Connectable endpoint by symbolic `mcp://` identifier. */
   readonly resolvedMcpEndpoints: Readonly<Record<string, string>>
@@ -95,6 +97,7 @@ export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper
         probeOrigins: origins.probe_origins,
         probeTimeoutMillis: origins.probe_timeout_ms,
         probeBytesMax: origins.probe_response_bytes,
+        probePauseSeconds: origins.probe_pause_seconds,
         probeAgainHours: origins.probe_again_hours,
         resolvedMcpEndpoints: resolved,
         cursorSecret: settings.secret("FACILITATOR_CURSOR_SECRET")

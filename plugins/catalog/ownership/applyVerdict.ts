@@ -26,8 +26,10 @@ interface ClaimRow {
 }
 
 /** Time until the origin is asked again: soon while nobody is proven, then ever more rarely. */
-const waitSeconds = (attempts: number, isProven: boolean, againHours: number): number =>
-  isProven ? againHours * 3_600 : Math.min(againHours * 3_600, [60, 600, 3_600][attempts] ?? Number.MAX_SAFE_INTEGER)
+const waitSeconds = (attempts: number, isProven: boolean, { probeAgainHours, probePauseSeconds }: CatalogValues): number => {
+  const again = probeAgainHours * 3_600
+  return isProven ? again : Math.min(again, Math.max(probePauseSeconds, [1, 600, 3_600][attempts] ?? again))
+}
 
 export const makeApplyVerdict = ({ config, facts, recorder, sql }: VerdictParts) => {
   const setOwner = (id: bigint, payTos: ReadonlyArray<string>, now: Date) =>
@@ -86,7 +88,7 @@ export const makeApplyVerdict = ({ config, facts, recorder, sql }: VerdictParts)
         yield* moveState(sql, facts, id, now, { by: "facilitator", move: "quarantined", from: row.state, to: "quarantined", reason: "local_origin", detail: asked.detail })
       }
       const isProven = row.ownership === "proven" || verdict._tag !== "Nothing"
-      const seconds = waitSeconds(probe.attempts, isProven, config.probeAgainHours)
+      const seconds = waitSeconds(probe.attempts, isProven, config)
       yield* sql`update catalog_probes set asked_at = ${now}, leased_until = null, attempts = ${isProven ? 0 : probe.attempts + 1}, outcome = ${verdict._tag},
         detail = ${asked.detail}, due_at = ${new Date(now.getTime() + seconds * 1_000)} where resource_id = ${id}`
       return verdict._tag !== "Nothing" || leadsInside

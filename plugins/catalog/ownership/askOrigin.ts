@@ -26,7 +26,6 @@ export interface Asked {
 
 const silence: OriginWord = { payTos: [], delisted: false }
 
-const keptMillis = 60_000
 const keptMax = 2_000
 /** Live questions to one origin in a minute. */
 const livePerMinuteMax = 20
@@ -58,7 +57,7 @@ export const makeAskOrigin = (config: CatalogValues, outbound: Outbound["Service
   const wellKnown = Effect.fnUntraced(function*(origin: string) {
     const now = yield* Clock.currentTimeMillis
     const known = documents.get(origin)
-    if (known !== undefined && now - known.at < keptMillis) return known.value
+    if (known !== undefined && now - known.at < config.probePauseSeconds * 1_000) return known.value
     const value = yield* send(new URL("/.well-known/x402", origin), "GET").pipe(
       Effect.map((answer) => ({
         document: answer.status === 200 ? readJson(answer.body) : undefined,

@@ -66,8 +66,8 @@ export const moveState = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, f
   yield* tellChange(facts, id, move.move)
 })
 
-/** Asks for the origin's word: soon when it was not asked within five minutes, and never twice at once. */
-export const requestProbe = (sql: SqlClient.SqlClient, id: bigint, now: Date) =>
+/** Asks for the origin's word soon, though not sooner after the last time than the pause. */
+export const requestProbe = (sql: SqlClient.SqlClient, id: bigint, now: Date, pauseSeconds: number) =>
   sql`insert into catalog_probes (resource_id, due_at) values (${id}, ${now})
     on conflict (resource_id) do update set
-      due_at = least(catalog_probes.due_at, greatest(${now}, coalesce(catalog_probes.asked_at + interval '5 minutes', ${now})))`
+      due_at = least(catalog_probes.due_at, greatest(${now}, coalesce(catalog_probes.asked_at + ${pauseSeconds} * interval '1 second', ${now})))`

@@ -98,7 +98,7 @@ export const makeRecorder = ({ config, crypto, facts, sql }: RecordOptions) => {
     yield* insertVersion(row.id, 1, hash, document, terms.payTo, now)
     yield* sql`insert into catalog_activity ${sql.insert({ resource_id: row.id, last_seen_at: now })}`
     yield* recordMove(sql, row.id, now, { by: "facilitator", move: "listed", from: null, to: "active", reason: "payment_observed" })
-    if (config.probeOrigins) yield* requestProbe(sql, row.id, now)
+    if (config.probeOrigins) yield* requestProbe(sql, row.id, now, config.probePauseSeconds)
     yield* tellChange(facts, row.id, "listed")
     return { decision: isListable(observed) ? "listed" : "held", resourceId: row.id, versionHash: hash } as Recorded
   })
@@ -116,7 +116,7 @@ export const makeRecorder = ({ config, crypto, facts, sql }: RecordOptions) => {
       first_seen_at: now,
       last_seen_at: now
     })} on conflict (resource_id, pay_to) do update set declaration = excluded.declaration, last_seen_at = excluded.last_seen_at`
-    if (config.probeOrigins) yield* requestProbe(sql, row.id, now)
+    if (config.probeOrigins) yield* requestProbe(sql, row.id, now, config.probePauseSeconds)
     return { decision: "rejected", reason: "payto_conflict", detail: `declared by ${payTo}, owned by another recipient (${row.ownership})`, resourceId: row.id } as Recorded
   })
 

@@ -1,0 +1,46 @@
+// An origin for tests: a seller's HTTP server on this machine that answers what the test says and writes down what it was asked.
+import { Effect } from "effect"
+import { createServer, type IncomingMessage } from "node:http"
+import type { AddressInfo } from "node:net"
+
+export interface OriginAnswer {
+  readonly status: number
+  readonly body?: unknown
+  readonly headers?: Record<string, string>
+}
+
+export interface Origin {
+  readonly url: string
+  /** `METHOD path` of each request, in order. */
+  readonly asked: Array<string>
+  /** What it answers from now on, by path; any other path is 404. */
+  readonly answers: Map<string, OriginAnswer | ((request: IncomingMessage) => OriginAnswer)>
+}
+
+/** Starts it for as long as the Scope lives. */
+export const startOrigin = Effect.gen(function*() {
+  const asked: Array<string> = []
+  const answers: Origin["answers"] = new Map()
+  const server = createServer((request, response) => {
+    const path = new URL(request.url ?? "/", "http://x").pathname
+    asked.push(`${request.method} ${path}`)
+    const found = answers.get(path)
+    const { body, headers, status } = typeof found === "function" ? found(request) : found ?? { status: 404 }
+    response.writeHead(status, { "content-type": "application/json", ...headers })
+    response.end(body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body))
+  })
+  yield* Effect.acquireRelease(
+    Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))),
+    () => Effect.promise(() => new Promise((resolve) => {
+      server.close(resolve)
+      server.closeAllConnections()
+    }))
+  )
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, answers } as Origin
+})
+
+/** A 402 as a seller answers it, its terms in the header. */
+export const paymentRequired = (payTo: string, network = "ledger:testnet"): OriginAnswer => ({
+  status: 402,
+  headers: { "payment-required": Buffer.from(JSON.stringify({ x402Version: 2, accepts: [{ scheme: "exact", network, payTo, amount: "1", asset: "C", maxTimeoutSeconds: 60 }] })).toString("base64") }
+})
