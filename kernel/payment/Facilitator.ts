@@ -34,9 +34,9 @@ export type SettleAnswer =
 export class Facilitator extends Context.Service<Facilitator, {
   readonly verify: (payment: Payment) => Effect.Effect<VerifyAnswer>
   readonly settle: (payment: Payment) => Effect.Effect<SettleAnswer>
-  /** A principal's own settlements, newest first, by payment identifier or transaction hash. */
+  /** A principal's own settlements, newest first, by payment identifier or transaction hash; None when the database cannot be asked. */
   readonly lookup: (
     principal: Principal,
     by: { readonly identifier: string } | { readonly hash: string }
-  ) => Effect.Effect<ReadonlyArray<SettlementRecord>>
+  ) => Effect.Effect<Option.Option<ReadonlyArray<SettlementRecord>>>
 }>()("tollkeeper/payment/Facilitator") {}

@@ -153,7 +153,10 @@ export const layer = HttpRouter.use((router) =>
         if (!valid || (identifier !== null && hash !== null)) {
           return json({ error: "invalid_request", details: ["one of identifier and hash (64 hex) is wanted"] }, { status: 400 })
         }
-        const records = yield* facilitator.lookup(principal, identifier !== null ? { identifier } : { hash: hash! })
+        const found = yield* facilitator.lookup(principal, identifier !== null ? { identifier } : { hash: hash! })
+        // Not knowing is not the same as there being none: who reads “not found” may pay again.
+        if (Option.isNone(found)) return json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
+        const records = found.value
         const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
         return records.length === 0
           ? json({ error: "not_found" }, { status: 404 })

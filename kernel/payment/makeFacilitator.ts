@@ -10,7 +10,7 @@ import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import { settlementTransaction } from "../ledger/Envelope.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
-import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
+import { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { ChannelPool } from "../settlement/ChannelPool.ts"
 import type { ChannelLease } from "../settlement/ChannelStore.ts"
@@ -86,8 +86,15 @@ export const layer = Layer.effect(
       identifier: payment.identifier
     })
 
+    /** However many endpoints are asked in vain, nobody waits for a judgement longer than for a settlement. */
     const check = (payment: Payment, scheme: Scheme) =>
-      scheme.verify(payment).pipe(Effect.withSpan("payment.verify", { attributes: { scheme: scheme.scheme } }))
+      scheme.verify(payment).pipe(
+        Effect.timeoutOrElse({
+          duration: limits.settleTimeout,
+          orElse: () => Effect.fail(new LedgerUnavailable({ operation: "verify", message: "the ledger's endpoints took too long" }))
+        }),
+        Effect.withSpan("payment.verify", { attributes: { scheme: scheme.scheme } })
+      )
 
     const verify = Effect.fn("Facilitator.verify")(function*(payment: Payment) {
       const scheme = schemeOf(payment)
@@ -316,7 +323,11 @@ export const layer = Layer.effect(
     return Facilitator.of({
       verify,
       settle,
-      lookup: (principal, by) => Effect.catch(settlements.lookup(principal.id, by), (error) => Effect.as(logFault(error), []))
+      lookup: (principal, by) =>
+        Effect.matchEffect(settlements.lookup(principal.id, by), {
+          onFailure: (error) => Effect.as(logFault(error), Option.none()),
+          onSuccess: (records) => Effect.succeedSome(records)
+        })
     })
   })
 )

@@ -6,6 +6,7 @@ import { request as httpRequest } from "node:http"
 import { describe } from "vitest"
 import { Extensions } from "../../../kernel/payment/Extension.ts"
 import { type Check, checks } from "../../../plugins/x402-exact/checks.ts"
+import { parseFault } from "../../../plugins/ledger-local/node/parseFault.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Answer, type Facilitator, type FacilitatorOptions, startFacilitator } from "../../support/facilitator.ts"
 import { startScriptedRpc } from "../../support/scriptedRpc.ts"
@@ -91,6 +92,21 @@ describe.each(databaseKinds)("on %s", (database) => {
       expect(yield* facilitator.balance(seller)).toBe(price)
     })), 60_000)
 
+  it.live("says that it does not know, rather than that there is nothing, while its database fails", withFacilitator({ database }, (facilitator) =>
+    Effect.gen(function*() {
+      const { pay } = yield* cast(facilitator)
+      const { body } = yield* pay({ extensions: { "payment-identifier": { info: { id: "0123456789abcdef" } } } })
+      const settled = yield* facilitator.settle(body)
+      expect(settled.json).toMatchObject({ success: true })
+      const look = facilitator.ask("/settlements?identifier=0123456789abcdef")
+      yield* facilitator.sql`alter table kernel_settlements rename to kernel_hidden`
+      const blind = yield* look
+      expect([blind.status, blind.json, blind.headers.get("retry-after")]).toEqual([503, { error: "temporarily_unavailable" }, "1"])
+      expect((yield* facilitator.settle(body)).json).toMatchObject({ success: false, errorReason: "settle_ledger_temporarily_unavailable", transaction: "" })
+      yield* facilitator.sql`alter table kernel_hidden rename to kernel_settlements`
+      expect((yield* look).json.items[0]).toMatchObject({ status: "success", transaction: settled.json.transaction })
+    })), 60_000)
+
   it.live("finishes the payment of a client that hangs up, and tells it the next time [S93]", withFacilitator({ database }, (facilitator) =>
     Effect.gen(function*() {
       const { pay, seller } = yield* cast(facilitator)
@@ -147,6 +163,21 @@ it.live("reads a body by what it is, whatever its content type says [S2]", withF
     const compressed = yield* facilitator.verify(body, { "content-encoding": "gzip" })
     expect([compressed.status, compressed.json.invalidReason]).toEqual([400, "invalid_request"])
   })), 60_000)
+
+it.live("waits for a ledger that is silent no longer than for a settlement", withFacilitator(
+  { set: ["limits.rpc_timeout_ms=60000", "limits.settle_timeout_ms=1500"] },
+  (facilitator) =>
+    Effect.gen(function*() {
+      const { pay } = yield* cast(facilitator)
+      const { body } = yield* pay()
+      yield* facilitator.ledger.setFaults([parseFault("silent=simulateTransaction") as Exclude<ReturnType<typeof parseFault>, string>])
+      const startedAt = performance.now()
+      const [verified, settled] = yield* Effect.all([facilitator.verify(body), facilitator.settle(body)], { concurrency: 2 })
+      expect(performance.now() - startedAt).toBeLessThan(20_000)
+      expect([verified.status, verified.json.invalidReason]).toEqual([503, "ledger_unavailable"])
+      expect([settled.status, settled.json.errorReason]).toEqual([503, "settle_ledger_temporarily_unavailable"])
+    })
+), 60_000)
 
 it.live("works past an endpoint of another network, and says which it is [S73]", () =>
   Effect.scoped(Effect.gen(function*() {
