@@ -23,6 +23,9 @@ const grammar = new Set(
   transport type uniqueItems`.split(/\s+/)
 )
 
+/** Keys whose strings are words of the grammar. */
+const wordless = new Set(["type", "format", "pattern", "method", "bodyType", "required"])
+
 interface Gathered {
   readonly names: Array<string>
   readonly prose: Array<string>
@@ -33,11 +36,11 @@ const gather = (value: unknown, key: string, depth: number, into: Gathered): voi
   if (depth > depthMax || into.names.length + into.prose.length + into.examples.length > stringsMax) return
   if (typeof value === "string") {
     if (key === "description" || key === "title") into.prose.push(value)
-    else if (value.length <= exampleLengthMax && !grammar.has(value) && key !== "type" && key !== "format" && key !== "pattern") into.examples.push(value)
+    else if (value.length <= exampleLengthMax && !grammar.has(value) && !wordless.has(key)) into.examples.push(value)
     return
   }
   if (Array.isArray(value)) {
-    for (const item of value.slice(0, 20)) gather(item, key === "required" ? "type" : key, depth + 1, into)
+    for (const item of value.slice(0, 20)) gather(item, key, depth + 1, into)
     return
   }
   if (typeof value !== "object" || value === null) return

@@ -50,7 +50,7 @@ export const boundedText = (texts: Iterable<string>, bounds: { readonly timesMax
 export const urlNames = (url: string): ReadonlyArray<string> => {
   const [, host = "", path = ""] = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)/i.exec(url) ?? []
   const labels = host.replace(/^.*@/, "").replace(/:\d+$/, "").split(".")
-  const named = (labels.length > 1 && !/^\d+$/.test(labels.at(-1) ?? "") ? labels.slice(0, -1) : labels).filter((label) => label !== "www")
+  const named = (labels.length > 1 && !/^\d+$/.test(labels.at(-1) ?? "") ? labels.slice(0, -1) : labels).filter((label) => label !== "" && label !== "www")
   return [...named, ...path.split("/").filter((segment) => segment !== "" && !/^v\d+$/.test(segment)).map(decodeSegment)]
 }
 

@@ -1,0 +1,47 @@
+// Where the vectors of a generation lie and how the nearest are found: one port, two ways. With pgvector an HNSW index answers; without
+// it the vectors are stored as bytes and each process scans a quantized copy in its memory (`ScanIndex.ts`). Both return cosine
+// similarities, filtered by a condition on the resource.
+import type { Effect } from "effect"
+import type { SqlError, Statement } from "effect/sql"
+import type { Hit } from "../catalog/contract.ts"
+
+export type Method = "hnsw" | "scan"
+
+export interface Place {
+  readonly generation: bigint
+  readonly dimension: number
+}
+
+export interface StoredVector {
+  readonly id: bigint
+  /** Length 1. */
+  readonly vector: Float32Array
+}
+
+export interface Nearest {
+  readonly vector: Float32Array
+  readonly limit: number
+  /** A condition on the resource whose id is this SQL expression; without one, on `catalog_resources r`. */
+  readonly condition: (id?: string) => Statement.Fragment
+  /** The condition leaves out more than what is hidden from everybody. */
+  readonly filtered: boolean
+}
+
+export interface VectorIndex {
+  readonly method: Method
+  readonly prepare: (place: Place) => Effect.Effect<void, SqlError.SqlError>
+  /** Stores vectors in the caller's transaction; a resource's vector replaces the one before. */
+  readonly write: (place: Place, vectors: ReadonlyArray<StoredVector>) => Effect.Effect<void, SqlError.SqlError>
+  /** Makes a filled generation fast to search; it answers from then on. */
+  readonly finish: (place: Place) => Effect.Effect<void, SqlError.SqlError>
+  readonly nearest: (place: Place, nearest: Nearest) => Effect.Effect<ReadonlyArray<Hit>, SqlError.SqlError>
+  readonly drop: (place: Place) => Effect.Effect<void, SqlError.SqlError>
+}
+
+/** The table of a generation. */
+export const tableOf = ({ generation }: Place): string => `search_semantic_vectors_${generation}`
+
+export const toHit = (id: bigint, similarity: number): Hit => ({ id, score: similarity, relevance: Math.max(0, Math.min(1, similarity)) })
+
+/** So few hits under a filter make a second look worth its time: over what the filter leaves. */
+export const fewHits = 40

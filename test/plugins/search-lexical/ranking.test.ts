@@ -1,0 +1,128 @@
+// The lexical index and its ranking on a real database.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { ResourceDocument } from "../../../plugins/catalog/contract.ts"
+import { LexicalStore } from "../../../plugins/search-lexical/LexicalStore.ts"
+import { everything, planCandidates } from "../../../plugins/search-lexical/planCandidates.ts"
+import { rankDocuments, rankStatement } from "../../../plugins/search-lexical/rankDocuments.ts"
+import { readQuery } from "../../../plugins/search-lexical/readQuery.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { resourceDocument } from "./resourceDocument.ts"
+
+const named = (id: number, serviceName: string, description = "", tags: ReadonlyArray<string> = []) =>
+  resourceDocument({ id: BigInt(id), serviceName, description, tags, resource: `https://seller-${id}.example/api` })
+
+const few: ReadonlyArray<ResourceDocument> = [
+  named(1, "Weather Forecast", "Forecasts for any city, updated hourly.", ["weather"]),
+  named(2, "City Guide", "Restaurants, museums and the weather of a city.", ["travel"]),
+  named(3, "Ledger Entries", "Reads entries of a ledger by key.", ["accounts"]),
+  named(4, "Weather weather weather weather", "weather ".repeat(200), ["weather"]),
+  named(5, "E-mail checker", "Validates e-mail addresses.", []),
+  named(6, "screen_name lookup", "Sanctions screening.", [])
+]
+
+/** An index of these documents in a language. */
+const indexed = (documents: ReadonlyArray<ResourceDocument>, language = "english") =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const store = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer(language))
+    yield* store.write(documents)
+    yield* store.refresh
+    yield* store.scannedTo(documents.at(-1)?.id ?? 0n, true)
+    const search = Effect.fnUntraced(function*(query: string, limit = 20) {
+      const state = yield* store.answering
+      return yield* rankDocuments(sql, state, yield* readQuery(sql, query, state), { condition: sql`true`, limit })
+    })
+    return { sql, store, search, ids: (query: string) => Effect.map(search(query), (hits) => hits.map(({ id }) => Number(id))) }
+  })
+
+describeDatabases("the lexical ranking", (layer) => {
+  it.effect("finds by stems, splits identifiers, joins compounds and ranks a name above prose [S129]", () =>
+    Effect.gen(function*() {
+      const { ids } = yield* indexed(few)
+      expect((yield* ids("forecasting the weather"))[0]).toBe(1)
+      expect(yield* ids("ledger entry")).toEqual([3])
+      expect(yield* ids("email validation")).toEqual([5])
+      expect(yield* ids("screenName")).toEqual([6])
+      const guide = yield* ids("weather in a city")
+      expect(guide.indexOf(2)).toBeLessThan(guide.indexOf(4))
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("gains a stuffed resource nothing over an honest one", () =>
+    Effect.gen(function*() {
+      const { ids } = yield* indexed(few)
+      const found = yield* ids("weather forecast")
+      expect(found[0]).toBe(1)
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("helps with slips and with partial words, and says nothing to words nobody has", () =>
+    Effect.gen(function*() {
+      const { ids } = yield* indexed(few)
+      expect((yield* ids("wether forcast"))[0]).toBe(1)
+      expect((yield* ids("resta"))[0]).toBe(2)
+      expect(yield* ids("xyzzy plugh")).toEqual([])
+      expect(yield* ids("the of and")).toEqual([])
+      expect(yield* ids("?!… -- ;'\"\\")).toEqual([])
+      expect(yield* ids("'; drop table search_lexical_documents; --")).toEqual([])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("never lets an older version replace a newer one, and forgets words that are gone", () =>
+    Effect.gen(function*() {
+      const { ids, sql, store } = yield* indexed([{ ...named(1, "Astrology"), version: 2 }])
+      yield* store.write([{ ...named(1, "Geology"), version: 1 }])
+      yield* store.refresh
+      expect(yield* ids("astrology")).toEqual([1])
+      yield* store.write([{ ...named(1, "Botany"), version: 3 }])
+      yield* store.refresh
+      expect(yield* ids("astrology")).toEqual([])
+      expect(yield* ids("botany")).toEqual([1])
+      expect(yield* sql`select lexeme from search_lexical_terms where lexeme like 'astrolog%'`).toEqual([])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("answers in the old language until the new index is complete", () =>
+    Effect.gen(function*() {
+      const { sql } = yield* indexed(few, "english")
+      const store = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer("simple"))
+      yield* store.write(few.slice(0, 2))
+      yield* store.refresh
+      expect((yield* store.answering).language).toBe("english")
+      yield* store.write(few)
+      yield* store.refresh
+      yield* store.scannedTo(6n, true)
+      expect((yield* store.answering).language).toBe("simple")
+      yield* store.retire
+      expect(yield* sql`select distinct language from search_lexical_documents`).toEqual([{ language: "simple" }])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("widens its look when a filter leaves too few, and then misses nothing", () =>
+    Effect.gen(function*() {
+      const many = Array.from({ length: 1_500 }, (_, at) => named(at + 1, `Service ${at}`, at % 3 === 0 ? "common data feed" : "common feed", []))
+      const { sql, store } = yield* indexed(many)
+      const state = yield* store.answering
+      const read = yield* readQuery(sql, "common feed", state)
+      expect(planCandidates(read.terms, state.documents, 300).complete).toBe(false)
+      const hits = yield* rankDocuments(sql, state, read, { condition: sql`ranked.id in (7, 700, 1400)`, limit: 20 })
+      expect(hits.map(({ id }) => id).toSorted((a, b) => Number(a - b))).toEqual([7n, 700n, 1_400n])
+    }).pipe(Effect.provide(layer)))
+
+  it.effect("is read from the GIN indexes and not from the table", () =>
+    Effect.gen(function*() {
+      const words = Array.from({ length: 400 }, (_, at) => `topic${String.fromCharCode(97 + at % 26)}${String.fromCharCode(97 + Math.floor(at / 26))}x`)
+      const many = Array.from({ length: 3_000 }, (_, at) =>
+        named(at + 1, `Service ${words[at % 400]}`, `${words[(at * 7) % 400]} ${words[(at * 13) % 400]} common ${at % 2 === 0 ? "usual" : ""}`, []))
+      const { sql, store } = yield* indexed(many)
+      yield* sql`vacuum analyze search_lexical_documents`.unprepared
+      const state = yield* store.answering
+      for (const query of ["topicabx topicbbx", "common usual topicaax", "usual"]) {
+        const read = yield* readQuery(sql, query, state)
+        const plan = planCandidates(read.terms, state.documents, 200)
+        const [text, parameters] = rankStatement(sql, state, read, { plan, condition: sql`true`, limit: 20 }).compile()
+        const explained = yield* sql.unsafe<{ "QUERY PLAN": string }>(`explain ${text}`, parameters).unprepared
+        const lines = explained.map((row) => row["QUERY PLAN"]).join("\n")
+        expect(lines).toMatch(/Bitmap Index Scan on search_lexical_documents_(gin|naming)/)
+        expect(lines).not.toContain("Seq Scan on search_lexical_documents")
+      }
+      expect(everything([]).complete).toBe(true)
+    }).pipe(Effect.provide(layer)))
+}, ["kernel", "search-lexical"])
