@@ -5,6 +5,9 @@
 /** Of every call; the estimate of instructions counts it as the contract's own work. */
 export const CALL_FUEL = 50
 
+/** What most functions take: some arithmetic, and an allocation. */
+const OTHER = 150
+
 const dear: Readonly<Record<string, number>> = {
   // Signatures: 0.1 ms natively, 1 ms where the curve is computed in JavaScript.
   "c.0": 94_000, "c.2": 575_000, "c.3": 750_000,
@@ -22,7 +25,7 @@ const dear: Readonly<Record<string, number>> = {
 }
 
 /** Fuel of one call of `name`, such as `c.0`, beyond `CALL_FUEL`. */
-export const hostCallFuel = (name: string): number => dear[name] ?? 0
+export const hostCallFuel = (name: string): number => dear[name] ?? OTHER
 
 /** Fuel of a contract's own instance. */
 export const INSTANCE_FUEL = 50_000
