@@ -15,6 +15,7 @@ import { greeting } from "./greeting.ts"
 import { loadProfile } from "./profile.ts"
 import { layer as telemetry } from "./platform/telemetry.ts"
 import { databaseAt, serve } from "./serve.ts"
+import { settlementsCommand } from "./settlementsCommand.ts"
 
 const version = "0.1.0"
 
@@ -85,7 +86,7 @@ const reset = Command.make("reset", { state: stateFlag }, Effect.fn(function*(fl
 
 const tollkeeper = Command.make("tollkeeper").pipe(
   Command.withDescription("An x402 payment facilitator for the Stellar ledger"),
-  Command.withSubcommands([start, ledgerCommand, auditCommand, config, reset])
+  Command.withSubcommands([start, ledgerCommand, settlementsCommand, auditCommand, config, reset])
 )
 
 /** Warnings and worse on a terminal, where people read; one JSON object a line otherwise, where machines do. */
