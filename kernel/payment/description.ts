@@ -1,5 +1,5 @@
-// The spine's routes for /openapi.json: bodies and answers of /verify, /settle, /supported, /settlements and health, as
-// `Wire.ts` and its neighbours read and write them (specification sections 4 to 8).
+// The spine's routes for /openapi.json: bodies and answers of /verify, /settle, /supported, /settlements, health and metrics, as
+// `Wire.ts` and its neighbours read and write them (specification sections 4 to 8). A test holds real answers to these schemas.
 import type { Described, JsonSchema } from "../http/OpenApi.ts"
 
 const text = (description: string): JsonSchema => ({ type: "string", description })
@@ -39,6 +39,9 @@ const get = (operationId: string, summary: string, schema: JsonSchema, options: 
   get: { operationId, summary, responses: { "200": { description: summary, content: content(schema) } }, ...options }
 })
 
+const faults = (descriptions: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(descriptions).map(([status, description]) => [status, { description, content: content(ref("Fault")) }]))
+
 const status = object({ status: { const: "ok" } }, ["status"])
 
 export const spine: Described = {
@@ -48,6 +51,15 @@ export const spine: Described = {
     "/supported": get("supported", "What this facilitator serves, and with which accounts it signs.", ref("Supported"), { security: secured }),
     "/settlements": get("settlements", "The durable state of settlements of the calling principal.", object({ items: { type: "array", items: ref("Settlement") } }, ["items"]), {
       security: secured,
+      responses: {
+        "200": { description: "Newest first.", content: content(object({ items: { type: "array", items: ref("Settlement") } }, ["items"])) },
+        ...faults({
+          "400": "Not one of identifier and hash.",
+          "401": "A listed bearer key is wanted.",
+          "404": "The principal has no such settlement.",
+          "503": "The database cannot be asked; nothing is known."
+        })
+      },
       parameters: [
         { name: "identifier", in: "query", schema: { type: "string", pattern: "^[A-Za-z0-9_-]{16,128}$" } },
         { name: "hash", in: "query", schema: { type: "string", pattern: "^[0-9a-f]{64}$" } }
@@ -55,7 +67,28 @@ export const spine: Described = {
     }),
     "/health": get("health", "Alias of /health/live.", status),
     "/health/live": get("live", "The process lives.", status),
-    "/health/ready": get("ready", "The database answers; the state of search and plugins.", { type: "object" })
+    "/health/ready": {
+      get: {
+        operationId: "ready",
+        summary: "Whether the database answers; the state of search, plugins and drivers.",
+        responses: {
+          "200": { description: "Ready.", content: content(ref("Readiness")) },
+          "503": { description: "The database does not answer.", content: content(ref("Readiness")) }
+        }
+      }
+    },
+    "/metrics": {
+      get: {
+        operationId: "metrics",
+        summary: "Metrics as Prometheus text: for operators, or for this machine alone when no operator key is configured.",
+        security: secured,
+        responses: {
+          "200": { description: "Every metric of the process.", content: { "text/plain": { schema: { type: "string" } } } },
+          "401": { description: "An operator's key is wanted.", content: content(ref("Fault")) }
+        }
+      }
+    },
+    "/openapi.json": get("openapi", "This document.", { type: "object" })
   },
   schemas: {
     PaymentOption: object({
@@ -78,6 +111,25 @@ export const spine: Described = {
       }, ["x402Version", "accepted", "payload"]),
       paymentRequirements: ref("PaymentOption")
     }, ["x402Version", "paymentPayload", "paymentRequirements"]),
+    Fault: object({
+      error: text("Word of the fault."),
+      message: text("The fault in a sentence."),
+      details: { type: "array", items: { type: "string" } }
+    }, ["error"]),
+    // Beside these, the report of each driver by its name.
+    Readiness: { additionalProperties: ref("Report"), ...object({
+      status: { enum: ["ready", "not_ready"] },
+      search: object({
+        lexical: ref("State"),
+        semantic: ref("State"),
+        vectorSupport: { type: "boolean" },
+        generation: { type: ["string", "null"] },
+        detail: { type: "string", maxLength: 200 }
+      }, ["lexical", "semantic", "vectorSupport"]),
+      plugins: { type: "object", additionalProperties: object({ state: text("Whether the plugin runs."), detail: text("Why not.") }, ["state"]) }
+    }, ["status", "search", "plugins"]) },
+    Report: object({ state: ref("State"), detail: { type: "string", maxLength: 200 } }, ["state"]),
+    State: { enum: ["ready", "degraded", "disabled"] },
     VerifyAnswer: object({
       isValid: { type: "boolean" },
       payer: text("Address of the payer, whenever it is known."),
@@ -89,6 +141,7 @@ export const spine: Described = {
       payer: text("Address of the payer, whenever it is known."),
       transaction: text("Hash of the transaction; empty when there is none."),
       network: text("As the request spelled it."),
+      amount: text("What moved, atomic units; present when success is true."),
       errorReason: text("Word of the refusal; present when success is false."),
       errorMessage: text("The refusal in a sentence.")
     }, ["success", "transaction", "network"]),
@@ -118,6 +171,8 @@ export const spine: Described = {
       transaction: text("Hash of the inner transaction."),
       recordedAt: { type: "string", format: "date-time" },
       resolvedAt: { type: "string", format: "date-time" },
+      paymentIdentifier: text("The payment identifier, when one was sent."),
+      ledger: { type: "integer", description: "The ledger that included the transaction." },
       feeStroops: amount,
       errorReason: text("Why it failed.")
     }, ["id", "status", "network", "scheme", "asset", "amount", "payer", "payTo", "transaction", "recordedAt"])
