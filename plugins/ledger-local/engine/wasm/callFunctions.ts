@@ -70,10 +70,19 @@ const recoverSecp256k1 = (vm: Vm, digest: bigint, signature: bigint, recoveryId:
   return bytes(key)
 }
 
+/** Fuel for an address read from its text or written as one, which takes microseconds. */
+const ADDRESS_TEXT_FUEL = 1_000
+
 /** The text of an address given as bytes or as a string. */
 const strKeyOf = (vm: Vm, word: bigint): string => {
+  vm.payHost(ADDRESS_TEXT_FUEL)
   const value = vm.value(word)
   return value.type === 13 ? latin1(value.bytes) : latin1(vm.text(word, 14))
+}
+
+const addressText = (vm: Vm, address: ScAddress): ScVal => {
+  vm.payHost(ADDRESS_TEXT_FUEL)
+  return str(addressStrKey(address))
 }
 
 const readAddressText = (text: string, read: (text: string) => ScAddress): ScVal => {
@@ -123,7 +132,7 @@ export const callFunctions: HostFunctions = {
   "a._": (vm, address, args) => requireAuth(vm, address, vm.wholes(args)), // require_auth_for_args
   "a.0": (vm, address) => requireAuth(vm, address, vm.host.frame.args), // require_auth
   "a.1": (vm, text) => readAddressText(strKeyOf(vm, text), addressOfStrKey), // strkey_to_address
-  "a.2": (vm, address) => str(addressStrKey(vm.address(address))), // address_to_strkey
+  "a.2": (vm, address) => addressText(vm, vm.address(address)), // address_to_strkey
   "a.3": (vm, entries) => { // authorize_as_curr_contract
     const { host } = vm
     const invocations = vm.wholes(entries).map((entry) => invokerInvocation(host, entry))
@@ -150,7 +159,7 @@ export const callFunctions: HostFunctions = {
   "a.8": (vm, word) => { // muxed_address_to_strkey
     const value = vm.value(word)
     if (value.type !== 18) throw HostError.of("Value", "UnexpectedType", "not an address")
-    return str(addressStrKey(value.address))
+    return addressText(vm, value.address)
   },
   "a.9": (vm) => { // get_delegated_signers_for_current_auth_check
     const check = vm.host.frame.authCheck
