@@ -12,8 +12,12 @@ import type { LedgerRecord, TransactionRecord } from "./History.ts"
 import { fromBase64, toBase64 } from "./text.ts"
 
 const VERSION = 1
-/** Journal lines and bytes after which a snapshot is due. */
+/** Journal lines after which a snapshot is due. */
 export const JOURNAL_LINES_MAX = 20_000
+/**
+ * Bytes after which one is due, when the snapshot is not larger: a snapshot holds the history too, and writing a large one again
+ * for every few lines would keep a busy ledger from closing.
+ */
 const BYTES_MAX = 16 * 1024 * 1024
 
 interface TransactionLine extends Omit<TransactionRecord, "envelope" | "result" | "meta" | "feeChanges" | "refundChanges" | "closeTime" | "inclusionFeeStroops" | "ledger"> {
@@ -178,10 +182,13 @@ export const openJournal = Effect.fn("openJournal")(function*(folder: string, ne
   const journalFile = path.join(folder, "journal.jsonl")
   let lines = 0
   let size = 0
+  let snapshotSize = 0
 
   const snapshot = Effect.fnUntraced(function*(ledger: Ledger) {
     const fresh = path.join(folder, "snapshot.new.json")
-    yield* files.writeFileString(fresh, JSON.stringify(snapshotOf(ledger)), { mode: 0o600 })
+    const text = JSON.stringify(snapshotOf(ledger))
+    snapshotSize = text.length
+    yield* files.writeFileString(fresh, text, { mode: 0o600 })
     yield* files.rename(fresh, snapshotFile)
     yield* files.writeFileString(journalFile, "", { mode: 0o600 })
     lines = 0
@@ -190,7 +197,9 @@ export const openJournal = Effect.fn("openJournal")(function*(folder: string, ne
 
   const read = Effect.gen(function*() {
     if (!(yield* files.exists(snapshotFile))) return undefined
-    const stored = JSON.parse(yield* files.readFileString(snapshotFile)) as Snapshot
+    const snapshotText = yield* files.readFileString(snapshotFile)
+    snapshotSize = snapshotText.length
+    const stored = JSON.parse(snapshotText) as Snapshot
     if (stored.version !== VERSION || stored.network !== toBase64(networkId)) {
       return yield* Effect.die(new Error(`${folder} holds the ledger of another network or version`))
     }
@@ -213,7 +222,7 @@ export const openJournal = Effect.fn("openJournal")(function*(folder: string, ne
     read: Effect.orDie(read),
     begin: (ledger) => Effect.orDie(snapshot(ledger)),
     append: (closed) => Effect.orDie(append(closed)),
-    compact: (ledger) => lines < linesMax && size < BYTES_MAX ? Effect.void : Effect.orDie(snapshot(ledger))
+    compact: (ledger) => lines < linesMax && size < Math.max(BYTES_MAX, snapshotSize) ? Effect.void : Effect.orDie(snapshot(ledger))
   }
   return journal
 })
