@@ -49,7 +49,7 @@ const layer = Layer.effectContext(Effect.gen(function*() {
 
   const cursors = makeCursors(yield* cursorSecrets(sql, crypto, config), crypto, config.cursorMinutes)
   const catalog = makeCatalog(sql, config, cursors)
-  const { browse, changed } = makeBrowse(sql, config, catalog)
+  const { browse, changed } = makeBrowse(sql, config, catalog, scope)
   const registry = makeSearchRegistry()
   const recorder = makeRecorder({ sql, facts, crypto, config })
   const journal = makeJournal({ sql, facts, crypto })

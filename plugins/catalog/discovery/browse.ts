@@ -1,8 +1,8 @@
 // Browsing: newest listing first, in pages that begin after the last id seen, so that a deep page costs what the first one does.
 // The order is that of first listing, which no write changes: within the snapshot that a first page fixes, whatever stays
-// visible is seen exactly once. The total is that of the snapshot; it is counted at most once a second for each set of filters,
-// and anew as soon as this process has changed something (S106–S109, S312).
-import { Clock, Effect, Option } from "effect"
+// visible is seen exactly once. The total is that of the snapshot; it is counted about once a second for each set of filters, by one
+// request for all that ask, and anew as soon as this process has changed something (S106–S109, S312).
+import { Clock, Deferred, Effect, Option, type Scope } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { CatalogValues } from "../Config.ts"
 import type { Catalog, Filters } from "../contract.ts"
@@ -11,6 +11,8 @@ import { bodyColumns, bodyOf, type BodyRow } from "./makeCatalog.ts"
 import { fingerprintOf } from "./filters.ts"
 
 const countedMillis = 1_000
+/** Until then a count is still served while the next one is made beside it. */
+const overlapMillis = 3_000
 const countedMax = 1_000
 
 export interface Page {
@@ -46,20 +48,44 @@ const readPosition = (text: string): Position => {
   return { below: BigInt(below), offset: Number(offset), total: Number(total) }
 }
 
-export const makeBrowse = (sql: SqlClient.SqlClient, config: CatalogValues, catalog: Catalog["Service"]) => {
+export const makeBrowse = (sql: SqlClient.SqlClient, config: CatalogValues, catalog: Catalog["Service"], scope: Scope.Scope) => {
   const counted = new Map<string, Counted>()
+  const counting = new Map<string, Deferred.Deferred<Counted, SqlError.SqlError>>()
+  let changes = 0
+
+  const countNow = Effect.fnUntraced(function*(filters: Filters, fingerprint: string) {
+    const changesBefore = changes
+    const at = yield* Clock.currentTimeMillis
+    const snapshot = yield* catalog.snapshot
+    const [row] = yield* sql<{ total: bigint }>`select count(*) as total from catalog_resources r where ${conditionOf(sql, config, filters, snapshot)}`.unprepared
+    const fresh: Counted = { snapshot, total: Number(row?.total ?? 0n), at }
+    counted.delete(fingerprint)
+    if (changes === changesBefore) counted.set(fingerprint, fresh)
+    if (counted.size > countedMax) counted.delete(counted.keys().next().value!)
+    return fresh
+  })
+
+  /** One count for everybody who asks at the same time. It is nobody's request, so no client that hangs up ends it for the others. */
+  const countOnce = Effect.fnUntraced(function*(filters: Filters, fingerprint: string) {
+    const key = `${changes} ${fingerprint}`
+    const running = counting.get(key)
+    if (running !== undefined) return running
+    const answer = Deferred.makeUnsafe<Counted, SqlError.SqlError>()
+    counting.set(key, answer)
+    const run = countNow(filters, fingerprint).pipe(Effect.exit, Effect.flatMap((exit) => Effect.sync(() => {
+      counting.delete(key)
+      Deferred.doneUnsafe(answer, exit)
+    })))
+    yield* Effect.forkIn(run, scope)
+    return answer
+  })
 
   const count = Effect.fnUntraced(function*(filters: Filters, fingerprint: string) {
     const now = yield* Clock.currentTimeMillis
     const known = counted.get(fingerprint)
     if (known !== undefined && now - known.at < countedMillis) return known
-    const snapshot = yield* catalog.snapshot
-    const [row] = yield* sql<{ total: bigint }>`select count(*) as total from catalog_resources r where ${conditionOf(sql, config, filters, snapshot)}`.unprepared
-    const fresh = { snapshot, total: Number(row?.total ?? 0n), at: now }
-    counted.delete(fingerprint)
-    counted.set(fingerprint, fresh)
-    if (counted.size > countedMax) counted.delete(counted.keys().next().value!)
-    return fresh
+    const answer = yield* countOnce(filters, fingerprint)
+    return known !== undefined && now - known.at < overlapMillis ? known : yield* Deferred.await(answer)
   })
 
   /** None when the cursor is not ours, has ended, or belongs to other filters. */
@@ -88,5 +114,8 @@ export const makeBrowse = (sql: SqlClient.SqlClient, config: CatalogValues, cata
     return Option.some({ items: shown.map(bodyOf), offset: at.offset, total: at.total, cursor: next })
   })
 
-  return { browse, changed: () => counted.clear() }
+  return { browse, changed: () => {
+    changes += 1
+    counted.clear()
+  } }
 }
