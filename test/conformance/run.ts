@@ -1,10 +1,11 @@
 // `npm run conformance`: the official packages, and a client and seller of the neutral dialect, against a facilitator that is
 // started as a user starts it. Arguments: `--set a|b|c` for some sets only, names of parts (`official`, `neutral`, `attacks`,
-// `malformed`, `restart`) for some parts only, and `--url`, `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs
+// `malformed`, `catalog`, `restart`) for some parts only, and `--url`, `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs
 // already. Prints one line a case and ends with `N passed, N failed`; the exit code is 0 only when every case held.
 import { parseArgs } from "node:util"
 import { attackCases } from "../redteam/httpAttacks.ts"
 import { malformedCases } from "../redteam/httpMalformed.ts"
+import { catalogCases } from "./catalogCases.ts"
 import { neutralCases } from "./neutralCases.ts"
 import { officialCases } from "./officialCases.ts"
 import type { SetName } from "./officialSet.ts"
@@ -22,7 +23,7 @@ const { positionals, values } = parseArgs({
     certificate: { type: "string" }
   }
 })
-const everything = ["official", "neutral", "attacks", "malformed", "restart"]
+const everything = ["official", "neutral", "attacks", "malformed", "catalog", "restart"]
 const parts = positionals.length > 0 ? positionals : values.set === undefined ? everything : ["official"]
 const unknown = parts.find((part) => !everything.includes(part))
 if (unknown !== undefined) throw new Error(`no part ${unknown}; there are ${everything.join(", ")}`)
@@ -47,6 +48,7 @@ try {
     await report.part("crafted payments", (part) => attackCases({ url: world.facilitator }, world.ledger, part))
   }
   if (parts.includes("malformed")) await report.part("malformed requests", (part) => malformedCases({ url: world.facilitator }, part))
+  if (parts.includes("catalog")) await report.part("catalog: every official declaration", (part) => catalogCases(world, part, say))
   if (parts.includes("restart") && world.crash !== undefined) {
     await report.part("start and restart", (part) => restartCases(world, part))
   }

@@ -1,0 +1,142 @@
+// The catalog against the official extension package: every declaration its helpers make is paid through the official client,
+// then found listed, resolved and filtered; the official seller's own routes are listed and its live 402 proves their owner; the
+// official discovery client lists and searches.
+import assert from "node:assert/strict"
+import { join } from "node:path"
+import { post } from "./ask.ts"
+import { installSet, type OfficialSet, startSet } from "./officialSet.ts"
+import { type Program, startProgram } from "./programs.ts"
+import type { Part } from "./report.ts"
+import { root, type World } from "./world.ts"
+
+const network = "stellar:testnet"
+
+interface Row {
+  readonly name: string
+  readonly type: "http" | "mcp"
+  readonly path: string
+  readonly listed: string
+  readonly method?: string
+  readonly toolName?: string
+  readonly extensions: { readonly bazaar: any }
+}
+
+const getJson = async (url: string): Promise<any> => (await fetch(url)).json()
+
+const outcomeOf = (headers: Headers): any => JSON.parse(Buffer.from(headers.get("extension-responses") ?? "e30=", "base64").toString("utf8")).bazaar
+
+/** What is written behind, or asked of an origin, comes a little later. */
+const eventually = async <A>(ask: () => Promise<A>, holds: (answer: A) => boolean): Promise<A> => {
+  for (let attempt = 0;; attempt++) {
+    const answer = await ask()
+    if (holds(answer) || attempt > 150) return answer
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+const resolveUrl = (world: World, url: string, toolName?: string) =>
+  `${world.facilitator}/discovery/resource?type=${toolName === undefined ? "http" : `mcp&toolName=${toolName}`}&url=${encodeURIComponent(url)}`
+
+export const catalogCases = async (world: World, part: Part, say: (line: string) => void): Promise<void> => {
+  await installSet("c", say)
+  const payTo = (await world.account(0)).publicKey()
+  const set = await startSet("c", world, payTo, network)
+  const official = startProgram(process.execPath, [join(root, "test", "official", "c", "catalog.mjs"), JSON.stringify({ facilitator: world.facilitator })], {
+    cwd: join(root, "test", "official", "c")
+  })
+  try {
+    const { rows } = await official.next((line) => line.rows !== undefined) as { rows: ReadonlyArray<Row> }
+    await everyDeclaration(world, part, set, payTo, rows)
+    await sellersRoutes(world, part, set, payTo)
+    await officialDiscovery(world, part, official, payTo, rows)
+  } finally {
+    await official.stop()
+    await set.stop()
+  }
+}
+
+const origin = "http://127.0.0.1:1"
+
+const everyDeclaration = async (world: World, part: Part, set: OfficialSet, payTo: string, rows: ReadonlyArray<Row>): Promise<void> => {
+  const unpaid = await fetch(`${set.sellerUrl}/plain`)
+  const terms = JSON.parse(Buffer.from(unpaid.headers.get("payment-required")!, "base64").toString("utf8"))
+  for (const row of rows) {
+    await part.check(`${row.name} is paid, listed and resolved [S9][S18][S21][S34][S41][S79][S88]`, async () => {
+      const buyer = await world.account(1)
+      const resource = { url: `${origin}${row.path}?q=1`, description: `Row: ${row.name}`, mimeType: "application/json" }
+      const paymentPayload = await set.sign({ ...terms, resource, extensions: row.extensions }, buyer.secret())
+      const body = { x402Version: 2, paymentPayload, paymentRequirements: paymentPayload.accepted }
+      const verified = await eventually(() => post(`${world.facilitator}/verify`, body), ({ headers }) => outcomeOf(headers)?.status !== "processing")
+      assert.equal(verified.json.isValid, true, verified.text)
+      assert.deepEqual(outcomeOf(verified.headers), { status: "success" })
+      const settled = await post(`${world.facilitator}/settle`, body)
+      assert.equal(settled.json.success, true, settled.text)
+      assert.equal(outcomeOf(settled.headers).status, "success")
+      const found = await getJson(resolveUrl(world, `${origin}${row.path}`, row.toolName))
+      assert.equal(found.x402Version, 2, JSON.stringify(found))
+      assert.equal(found.resource.resource, `${origin}${row.listed}`)
+      assert.equal(found.resource.type, row.type)
+      assert.deepEqual(found.resource.accepts, [paymentPayload.accepted])
+      const { pathParams: _, ...input } = row.extensions.bazaar.info.input
+      assert.deepEqual(found.resource.extensions.bazaar.info.input, input)
+      assert.deepEqual(found.resource.extensions.bazaar.info.output, row.extensions.bazaar.info.output)
+      assert.deepEqual(found.resource.extensions.bazaar.schema, row.extensions.bazaar.schema)
+    })
+  }
+  await part.check("each of them is found by every filter that fits it, and by none that does not [S107][S108]", async () => {
+    const asset = terms.accepts[0].asset
+    const total = async (query: string) => (await getJson(`${world.facilitator}/discovery/resources?payTo=${payTo}&limit=1000&${query}`)).pagination.total
+    const [http, mcp] = [rows.filter(({ type }) => type === "http").length, rows.filter(({ type }) => type === "mcp").length]
+    assert.deepEqual(await Promise.all(["type=http", "type=mcp", `network=${network}`, "network=ledger:testnet", "scheme=exact", `asset=${asset}`, `asset=${asset}&maxPrice=10000`, "extensions=bazaar", "extensions=catalog"].map(total)),
+      [http, mcp, ...Array.from({ length: 7 }, () => http + mcp)])
+    assert.deepEqual(await Promise.all(["network=eip155:8453", "scheme=upto", `asset=${payTo}`, `asset=${asset}&maxPrice=9999`, "extensions=sign-in-with-x"].map(total)), [0, 0, 0, 0, 0])
+  })
+}
+
+const sellersRoutes = async (world: World, part: Part, set: OfficialSet, payTo: string): Promise<void> => {
+  const buyer = await world.account(1)
+  for (const [path, listed, more] of [["/weather?city=Riga", "/weather", {}], ["/users/7", "/users/:id", {}], ["/report", "/report", { method: "POST", json: { company: "Acme" } }]] as const) {
+    await part.check(`the official seller's ${listed} is listed once it was bought [S16][S17]`, async () => {
+      const purchase = await set.buy({ path, secret: buyer.secret(), ...more })
+      assert.equal(purchase.error, undefined)
+      assert.equal(purchase.status, 200)
+      const found = await eventually(() => getJson(resolveUrl(world, `${set.sellerUrl}${path}`)), ({ resource }) => resource !== undefined)
+      assert.equal(found.resource?.resource, `${set.sellerUrl}${listed}`)
+      assert.equal(found.resource.verification, "payment_observed")
+    })
+  }
+  await part.check("the official seller's live 402 proves the owner of its declared GET", async () => {
+    const found = await eventually(() => getJson(resolveUrl(world, `${set.sellerUrl}/weather`)), ({ resource }) => resource?.ownership === "proven")
+    assert.equal(found.resource.ownership, "proven")
+    const why = await getJson(`${world.facilitator}/catalog/v1/observations?url=${encodeURIComponent(`${set.sellerUrl}/weather`)}`)
+    assert.equal(why.listings[0].ownership, "proven")
+    assert.ok(why.items.some(({ decision, payTo: recipient }: any) => decision === "listed" && recipient === payTo))
+  })
+}
+
+const officialDiscovery = async (world: World, part: Part, official: Program, payTo: string, rows: ReadonlyArray<Row>): Promise<void> => {
+  let id = 0
+  const ask = async (request: Record<string, unknown>): Promise<any> => {
+    const mine = ++id
+    official.send({ id: mine, ...request })
+    return official.next((line) => line.id === mine)
+  }
+  await part.check("the official discovery client lists, filtered and paged [S106][S109][S312]", async () => {
+    const { error, value } = await ask({ list: { type: "http", payTo, scheme: "exact", network, limit: 5, offset: 2 } })
+    assert.equal(error, undefined)
+    assert.equal(value.x402Version, 2)
+    assert.equal(value.items.length, 5)
+    assert.equal(value.pagination.limit, 5)
+    assert.equal(value.pagination.offset, 2)
+    assert.equal(value.pagination.total, rows.filter(({ type }) => type === "http").length + 3)
+  })
+  await part.check("the official discovery client searches, or hears that search is off [S115][S127][S334]", async () => {
+    const { search } = await getJson(`${world.facilitator}/health/ready`)
+    const { error, value } = await ask({ search: { query: "weather of a city", limit: 5 } })
+    if (search.lexical === "disabled" && search.semantic === "disabled") assert.match(error, /503.*search_disabled/)
+    else {
+      assert.equal(error, undefined)
+      assert.ok(Array.isArray(value.resources) && typeof value.partialResults === "boolean" && typeof value.pagination === "object")
+    }
+  })
+}
