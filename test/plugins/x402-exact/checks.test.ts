@@ -40,6 +40,16 @@ const second = (of: (cast: Cast) => Keypair, address?: (cast: Cast) => string) =
 const muxedOf = (address: string): string =>
   Address.muxedAccount(new Uint8Array([...Keypair.fromPublicKey(address).rawPublicKey(), 0, 0, 0, 0, 0, 0, 0, 7])).toString()
 
+const listOf = (value: xdr.ScVal): ReadonlyArray<xdr.ScVal> => value.type === "scvVec" ? value.vec ?? [] : []
+
+/** The same list of signatures, each with 64 zero bytes. */
+const brokenOf = (value: xdr.ScVal): xdr.ScVal =>
+  xdr.ScVal.scvVec(listOf(value).map((item) => {
+    if (item.type !== "scvMap") return item
+    const [key] = item.map ?? []
+    return xdr.ScVal.scvMap([key!, new xdr.ScMapEntry({ key: xdr.ScVal.scvSymbol("signature"), val: xdr.ScVal.scvBytes(new Uint8Array(64)) })])
+  }))
+
 const breaches: ReadonlyArray<Breach> = [
   { check: "one contract call and nothing else", name: "two operations", reason: `${exact}_wrong_operation`, tamper: () => ({ operations: ([one]) => [one!, one!] }) },
   { check: "no source, signature or condition of ours", name: "the sponsor as source of the transaction", reason: `${exact}_unsafe_tx_or_op_source`, tamper: ({ sponsor }) => ({ source: sponsor }) },
@@ -87,6 +97,8 @@ const breaches: ReadonlyArray<Breach> = [
   { check: "not expired", name: "an authorization that has ended", reason: "invalid_ledger_auth_expired", tamper: () => ({ expiryOffset: -100 }) },
   { check: "not too far in the future", name: "an authorization without end", reason: "invalid_exact_ledger_signature_expiration_too_far", tamper: () => ({ expiryOffset: 100_000 }) },
   { check: "signatures by listed keys verify", name: "one bit of the signature", reason: `${exact}_invalid_signature`, tamper: () => ({ signature: (bytes) => bytes.map((byte, index) => index === 40 ? byte ^ 1 : byte) }) },
+  { check: "signatures by listed keys verify", name: "a right signature beside a broken one", reason: `${exact}_invalid_signature`, tamper: () => ({ signatureValue: (value) => xdr.ScVal.scvVec([...listOf(value), ...listOf(brokenOf(value))]) }) },
+  { check: "signatures by listed keys verify", name: "a signature in a form of its own", reason: `${exact}_invalid_signature`, tamper: () => ({ signatureValue: (_, payload) => xdr.ScVal.scvBytes(payload) }) },
   { check: "signatures by listed keys verify", name: "an empty list of signatures", reason: `${exact}_invalid_signature`, tamper: () => ({ signatureValue: () => xdr.ScVal.scvVec([]) }) }
 ]
 
