@@ -38,8 +38,7 @@ const readEvents = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<ReadEve
   try {
     return eventsXdr.flatMap((bytes) => {
       const { event, inSuccessfulContractCall } = xdr.DiagnosticEvent.schema.decode(bytes)
-      // Diagnostic events (type 2) tell of calls, not of movements.
-      return inSuccessfulContractCall && event.type !== 2 ? [readEvent(event)] : []
+      return inSuccessfulContractCall ? [readEvent(event)] : []
     })
   } catch {
     return undefined

@@ -21,7 +21,7 @@ const withoutCheck = ({ name }: { readonly name: string }): Mutation => ({
   ...offline
 })
 
-const part = (name: string, from: string, to: string): Mutation => ({ name, changes: [{ file: checksFile, from, to }], ...offline })
+const part = (name: string, from: string, to: string, caught = offline): Mutation => ({ name, changes: [{ file: checksFile, from, to }], ...caught })
 const simulated = (name: string, from: string, to: string): Mutation => ({ name, changes: [{ file: simulationFile, from, to }], ...simulation })
 
 export const mutations: ReadonlyArray<Mutation> = [
@@ -32,13 +32,13 @@ export const mutations: ReadonlyArray<Mutation> = [
   part("any function passes", "call?.functionName !== \"transfer\" || call.args.length !== 3", "call?.args.length !== 3"),
   part("an amount of zero passes", "required <= 0n || ", ""),
   part("any amount passes", " || transfer.amount !== required", ""),
-  part("no amount is too large", "return required > paymentMax ?", "return required > paymentMax * 0n + 2n ** 200n ?"),
+  part("no amount is too large", "return required > paymentMax ?", "return required > paymentMax * 0n + 2n ** 200n ?", scheme),
   part("only the credential's own address is looked at for ours", "[...addressesIn(entry)].some(subject.isOurs)", "subject.isOurs(credentialAddress(entry) ?? \"\")"),
   part("further entries pass", "return others.length > 0 ?", "return others.length > 99 ?"),
   part("an empty list of signatures passes", "signatures !== undefined && signatures.length > 0 &&", "signatures !== undefined &&"),
   part("one right signature is enough", "signatures.every(({ key, signature })", "signatures.some(({ key, signature })"),
   part("a signature in another form passes", "const valid = signatures !== undefined && signatures.length > 0 &&", "const valid = signatures === undefined || signatures.length > 0 &&"),
-  part("the last moment is good enough", "export const ledgersLeftMin = 2", "export const ledgersLeftMin = 0"),
+  part("the last moment is good enough", "export const ledgersLeftMin = 2", "export const ledgersLeftMin = 0", scheme),
   simulated("a refusal by the host passes", "    case \"Refused\":\n      return [", "    case \"Refused\":\n      return undefined ?? answer.code === \"never\" ? undefined : undefined; ["),
   simulated("a wish to restore passes", "    case \"RestoreWanted\":\n      return [", "    case \"RestoreWanted\":\n      return undefined; ["),
   simulated("an unreadable movement passes", "if (events === undefined || events.some(({ _tag }) => _tag === \"Unreadable\"))", "if (events === undefined)"),
@@ -51,8 +51,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   simulated("anybody may be paid", "only.transfer.to !== promise.payTo : only.kind !== \"burn\"", "false : only.kind !== \"burn\""),
   simulated("a clawback is a payment", "only.transfer.to !== promise.payTo : only.kind !== \"burn\"", "only.transfer.to !== promise.payTo : false"),
   simulated("any amount may move", "return only.transfer.amount === promise.amount ? undefined :", "return only.transfer.amount > 0n ? undefined :"),
-  simulated("a diagnostic event is a movement", "return inSuccessfulContractCall && event.type !== 2 ?", "return inSuccessfulContractCall ?"),
-  simulated("an event of a failed call is a movement", "return inSuccessfulContractCall && event.type !== 2 ?", "return event.type !== 2 ?"),
+  simulated("an event of a failed call is a movement", "return inSuccessfulContractCall ? [readEvent(event)] : []", "return [readEvent(event)]"),
+  { name: "a diagnostic event is a movement", changes: [{ file: "kernel/ledger/TransferEvents.ts", from: "const kind = event.type === 1 ?", to: "const kind = event.type >= 0 ?" }], ...simulation },
   simulated("no resource fee is too high", "if (resourceStroops > ceilings.resourceStroopsMax) {", "if (resourceStroops < 0n) {"),
   simulated("no total fee is too high", "return least > ceilings.totalStroopsMax", "return least < 0n"),
   simulated("a spent authorization is not seen", "answer._tag === \"Refused\" && /Auth, ExistingValue/.test(answer.code)", "false"),

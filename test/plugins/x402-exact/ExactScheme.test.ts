@@ -20,6 +20,8 @@ import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
 import { makePayment, type PaymentTamper, testnetUsdc } from "../../support/buyer.ts"
 
 const words = { dialects: ["ledger", "stellar"], stellarPendingReason: "settlement_pending" } as const
+/** The asset's largest payment, atomic units. */
+const largest = 2n ** 100n
 const [payer, seller] = [Keypair.random(), Keypair.random().publicKey()]
 
 interface Ledger {
@@ -38,7 +40,7 @@ const services = (ledger: Ledger) => {
     cryptoLayer,
     Limits.layer.pipe(Layer.provide(Settings.layerTest())),
     Layer.succeed(Network, {
-      id: "ledger:testnet", passphrase: Networks.TESTNET, assets: new Map([[testnetUsdc, { contract: testnetUsdc, symbol: "USDC", decimals: 7, paymentMax: 2n ** 100n }]]),
+      id: "ledger:testnet", passphrase: Networks.TESTNET, assets: new Map([[testnetUsdc, { contract: testnetUsdc, symbol: "USDC", decimals: 7, paymentMax: largest }]]),
       feeCeilings: () => ({ resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n })
     } as unknown as Network["Service"]),
     Layer.succeed(Signer, { isOurs: () => false } as unknown as Signer["Service"]),
@@ -65,9 +67,9 @@ const withScheme = <A, E>(use: (scheme: Scheme, ledger: Ledger) => Effect.Effect
   return Effect.flatMap(Schemes, (schemes) => use(Option.getOrThrow(schemes.find("exact")), ledger)).pipe(Effect.provide(services(ledger)), Effect.scoped)
 }
 
-const paymentWith = (tamper: PaymentTamper = {}) =>
+const paymentWith = (tamper: PaymentTamper = {}, amount = 10_000n) =>
   Effect.gen(function*() {
-    const { body } = yield* Effect.promise(() => makePayment({ latestLedger: 1_000, payer, payTo: seller, amount: 10_000n, tamper }))
+    const { body } = yield* Effect.promise(() => makePayment({ latestLedger: 1_000, payer, payTo: seller, amount, tamper }))
     const decoded = decodePayment(body, { principal: { id: "ip:test", keyed: false }, words, crypto: yield* Crypto })
     if ("_tag" in decoded) throw new Error(decoded.refusal.message)
     return decoded
@@ -107,6 +109,18 @@ describe("exact", () => {
       const refused = yield* scheme.verify(yield* paymentWith({ amount: 1n }))
       expect(isRefusal(refused) && refused.reason).toBe("invalid_exact_ledger_payload_wrong_amount")
       expect([ledger.simulated, ledger.looked]).toEqual([0, 0])
+    })))
+
+  it.effect("takes no authorization in which a transaction could not land any more, nor one above the asset's largest payment [S265]", () =>
+    withScheme((scheme, ledger) => Effect.gen(function*() {
+      const reasonOf = (tamper: PaymentTamper, amount?: bigint) =>
+        Effect.map(Effect.result(Effect.flatMap(paymentWith(tamper, amount), scheme.verify)), (judged) =>
+          judged._tag === "Failure" ? judged.failure.operation : isRefusal(judged.success) ? judged.success.reason : "ok")
+      expect(yield* reasonOf({ expirationLedger: 1_001 })).toBe("invalid_ledger_auth_expired")
+      expect(yield* reasonOf({}, largest + 1n)).toBe("invalid_exact_ledger_payload_wrong_amount")
+      expect(ledger.simulated).toBe(0)
+      expect(yield* reasonOf({ expirationLedger: 1_002 })).toBe("simulateTransaction")
+      expect(yield* reasonOf({}, largest)).toBe("simulateTransaction")
     })))
 
   it.effect("judges an expiry that seems too far by a look of this moment, and by none when nobody answers", () =>

@@ -72,6 +72,14 @@ const breaches: ReadonlyArray<Breach> = [
   { check: "no account of ours in any authorization", name: "the sponsor authorizes too", reason: `${exact}_facilitator_in_auth`, tamper: second(({ buyer }) => buyer, ({ sponsor }) => sponsor) },
   { check: "no account of ours in any authorization", name: "a channel authorizes too", reason: `${exact}_facilitator_in_auth`, tamper: second(({ buyer }) => buyer, ({ channel }) => channel) },
   {
+    check: "no account of ours in any authorization",
+    name: "a signature over a transfer to the sponsor",
+    reason: `${exact}_facilitator_in_auth`,
+    tamper: ({ buyer, sponsor }) => ({
+      signedCall: () => callOf(testnetUsdc, "transfer", [new Address(buyer.publicKey()).toScVal(), new Address(sponsor).toScVal(), nativeToScVal(price, { type: "i128" })])
+    })
+  },
+  {
     check: "no sub-invocations",
     name: "a nested approval",
     reason: `${exact}_has_subinvocations`,

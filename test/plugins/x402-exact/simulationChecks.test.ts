@@ -14,13 +14,18 @@ const exact = "invalid_exact_ledger_payload"
 const address = (value: string) => new Address(value).toScVal()
 const i128 = (value: bigint) => nativeToScVal(value, { type: "i128" })
 
-const event = (contract: string, topics: ReadonlyArray<xdr.ScVal>, data: xdr.ScVal): Uint8Array =>
+const event = (
+  contract: string,
+  topics: ReadonlyArray<xdr.ScVal>,
+  data: xdr.ScVal,
+  { successful = true, type = xdr.ContractEventType.contract }: { successful?: boolean; type?: xdr.ContractEventType } = {}
+): Uint8Array =>
   new xdr.DiagnosticEvent({
-    inSuccessfulContractCall: true,
+    inSuccessfulContractCall: successful,
     event: new xdr.ContractEvent({
       ext: xdr.ExtensionPoint.v0(),
       contractId: new xdr.ContractId(StrKey.decodeContract(contract)),
-      type: xdr.ContractEventType.contract,
+      type,
       body: xdr.ContractEventBody.v0(new xdr.ContractEventV0({ topics: [...topics], data }))
     })
   }).toXdr() as unknown as Uint8Array
@@ -40,6 +45,15 @@ it("tolerates what a smart account says beside it", () => {
   expect(reasonOf(simulated([note, transfer(), note]))).toBeUndefined()
 })
 
+it("tells movements from what diagnostics and failed calls say of them", () => {
+  const topics = [xdr.ScVal.scvSymbol("transfer"), address(payer), address(payTo)]
+  // Garbage that claims to move tokens would be refused, were it a contract's event of a call that succeeded.
+  const diagnostic = event(asset, topics.slice(0, 1), xdr.ScVal.scvVoid(), { type: xdr.ContractEventType.diagnostic })
+  const failed = event(asset, topics, i128(10_000n), { successful: false })
+  expect(reasonOf(simulated([diagnostic, failed, transfer(), failed]))).toBeUndefined()
+  expect(reasonOf(simulated([failed]))).toBe(`${exact}_no_transfer_events`)
+})
+
 it("accepts a payment to the issuer, which burns", () => {
   const burn = event(asset, [xdr.ScVal.scvSymbol("burn"), address(payer), xdr.ScVal.scvString("USDC:X")], i128(10_000n))
   expect(reasonOf(simulated([burn]))).toBeUndefined()
@@ -54,6 +68,7 @@ it.each([
   ["somebody else pays", [transfer({ from: stranger })], `${exact}_event_wrong_from`],
   ["somebody else is paid", [transfer({ to: stranger })], `${exact}_event_wrong_to`],
   ["less is moved", [transfer({ amount: 9_999n })], `${exact}_event_wrong_amount`],
+  ["the payer's tokens are clawed back", [event(asset, [xdr.ScVal.scvSymbol("clawback"), address(payer), xdr.ScVal.scvString("USDC:X")], i128(10_000n))], `${exact}_event_wrong_to`],
   ["the issuer pays", [event(asset, [xdr.ScVal.scvSymbol("mint"), address(payTo), xdr.ScVal.scvString("USDC:X")], i128(10_000n))], `${exact}_issuer_is_payer`],
   ["an event is no event", [new Uint8Array([1, 2, 3])], `${exact}_event_not_transfer`],
   ["a transfer cannot be read", [event(asset, [xdr.ScVal.scvSymbol("transfer"), xdr.ScVal.scvU32(1)], xdr.ScVal.scvVoid())], `${exact}_event_not_transfer`]
