@@ -21,6 +21,7 @@ import { Settlements } from "../settlement/Settlements.ts"
 import { submitAttempt } from "../settlement/submitAttempt.ts"
 import { Signer } from "../signer/Signer.ts"
 import { makeAdoptSpent } from "./adoptSpent.ts"
+import { firstBid } from "../settlement/rebid.ts"
 import { answerFinal, busy, conflict, known, refuse } from "./answers.ts"
 import { Facilitator, type SettleAnswer, type VerifyAnswer } from "./Facilitator.ts"
 import type { Payment } from "./Payment.ts"
@@ -112,14 +113,6 @@ export const layer = Layer.effect(
         ? Effect.logWarning("the ledger could not be asked").pipe(Effect.annotateLogs({ operation: error.operation, why: error.message }))
         : Effect.logError("the database failed a payment's request", error)
 
-    /** First inclusion bid: what recently sufficed for most, at least the minimum of a fee bump, at most a tenth of the ceiling. */
-    const firstBid = Effect.fnUntraced(function*(ceiling: bigint) {
-      const { p90 } = yield* clock.fees
-      const wanted = 2n * p90 > 200n ? 2n * p90 : 200n
-      const most = ceiling / 10n > 200n ? ceiling / 10n : 200n
-      return wanted < most ? wanted : most
-    })
-
     const newId = (): string => {
       const hex = Hex.encode(crypto.randomBytes(16))
       return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`
@@ -143,7 +136,7 @@ export const layer = Layer.effect(
           timeMax: BigInt(Math.ceil(startedAt / 1_000) + (ledgersLeft + 2) * timeNetSecondsPerLedger)
         }
       })
-      const inclusionStroops = yield* firstBid(ceilings.inclusionStroopsMax)
+      const inclusionStroops = firstBid((yield* clock.fees).p90, ceilings.inclusionStroopsMax)
       const signed = yield* signer.signSettlement({
         transaction,
         channel: lease.address,
