@@ -26,6 +26,15 @@ export const conflict: Refusal = refusal(
   "this identifier or authorization belongs to a payment with other terms"
 )
 
+export const noScheme: Refusal = refusal("unsupported_scheme", "no such scheme is served here")
+
+/** The ledger has seen this authorization, and no transaction of this payment of ours: somebody else submitted it. */
+export const spentElsewhere = (refused: Refusal): Refusal =>
+  refusal("settle_ledger_authorization_spent", "the authorization was used in another transaction", refused.payer)
+
+export const overBudget = (payer: Option.Option<string>): Refusal =>
+  refusal("settle_ledger_sponsor_budget_exceeded", "the sponsor's budget for today does not cover this transaction", payer)
+
 /** What is told of a settlement that has ended. `deliver` says whether its success may be given to this caller. */
 export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleAnswer => {
   const { innerHash, payer } = record

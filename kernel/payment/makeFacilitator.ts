@@ -22,7 +22,7 @@ import { submitAttempt } from "../settlement/submitAttempt.ts"
 import { Signer } from "../signer/Signer.ts"
 import { makeAdoptSpent } from "./adoptSpent.ts"
 import { firstBid } from "../settlement/rebid.ts"
-import { answerFinal, busy, conflict, known, refuse } from "./answers.ts"
+import { answerFinal, busy, conflict, known, noScheme, overBudget, refuse, spentElsewhere } from "./answers.ts"
 import { Facilitator, type SettleAnswer, type VerifyAnswer } from "./Facilitator.ts"
 import type { Payment } from "./Payment.ts"
 import { isRefusal, type Refusal, refusal } from "./Refusal.ts"
@@ -75,8 +75,6 @@ export const layer = Layer.effect(
         : refusal("internal_error", "the payment could not be processed")
 
     const schemeOf = (payment: Payment): Option.Option<Scheme> => schemes.find(payment.requirements.scheme)
-
-    const noScheme = refusal("unsupported_scheme", "no such scheme is served here")
 
     const findQuery = (payment: Payment, scheme: Scheme) => ({
       network: payment.requirements.network,
@@ -223,13 +221,6 @@ export const layer = Layer.effect(
 
     /** A ledger or database that cannot be asked is busy on settle: the caller may try the same payment again (decisions 1). */
     const faultAnswer = (_error: LedgerUnavailable | SqlError.SqlError): SettleAnswer => busy()
-
-    /** The ledger has seen this authorization, and no transaction of this payment of ours: somebody else submitted it. */
-    const spentElsewhere = (refused: Refusal): Refusal =>
-      refusal("settle_ledger_authorization_spent", "the authorization was used in another transaction", refused.payer)
-
-    const overBudget = (payer: Option.Option<string>): Refusal =>
-      refusal("settle_ledger_sponsor_budget_exceeded", "the sponsor's budget for today does not cover this transaction", payer)
 
     /** Waits for the end of a recorded settlement and claims its success for this caller. */
     const awaitOutcome = Effect.fnUntraced(function*(id: string, innerHash: string, payer: string, startedAt: number, again: boolean) {
