@@ -63,7 +63,6 @@ export const mutations: ReadonlyArray<Mutation> = [
   ]),
   ...guards("kernel/payment/observePayment.ts", "test/kernel/payment/hostile.test.ts", [
     ["an extension that throws changes the answer", "Effect.suspend(() => extension.observe(observation))", "extension.observe(observation)"],
-    ["an extension that dies is not waited for in vain", "Effect.catchCause((cause) =>", "Effect.tapCause((cause) =>"],
     ["an extension may take for ever", "Effect.timeoutOption(Deferred.await(answer), timeMax)", "Effect.asSome(Deferred.await(answer))"]
   ]),
   ...guards("kernel/ledger/Ed25519.ts", "test/kernel/ledger/Ed25519.test.ts", [

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import { ED25519_TORSION_SUBGROUP } from "@noble/curves/ed25519.js"
 import { Effect } from "effect"
 import * as native from "node:crypto"
 import { isSmallOrder, verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
@@ -45,6 +46,8 @@ describe("Ed25519", () => {
       anyMessage[0] = 1
       const lenient = { ...real, ed25519VerifyNative: () => true }
       expect(verifyEd25519(lenient, identity, message, anyMessage)).toBe(false)
+      expect(verifyEd25519(lenient, identity, message, real.ed25519Sign(seed, message))).toBe(false)
+      expect(verifyEd25519(lenient, publicKey, message, real.ed25519Sign(seed, message))).toBe(true)
       expect(verifyEd25519(lenient, publicKey, message, smallR(publicKey))).toBe(false)
       const signature = real.ed25519Sign(seed, message)
       const tooLarge = new Uint8Array(Buffer.concat([signature.subarray(0, 32), bytes32(little(signature.subarray(32)) + order)]))
@@ -59,5 +62,14 @@ describe("Ed25519", () => {
     minusOne[31] = 0xff
     expect(isSmallOrder(minusOne)).toBe(true)
     expect(isSmallOrder(new Uint8Array(32).fill(3))).toBe(false)
+    // Another library's list of the group's torsion points, and the same points with y above the field's prime.
+    const prime = 2n ** 255n - 19n
+    for (const hex of ED25519_TORSION_SUBGROUP) {
+      const point = Uint8Array.from(Buffer.from(hex, "hex"))
+      const y = little(point.with(31, point[31]! & 0x7f))
+      for (const written of y + prime < 2n ** 255n ? [point, bytes32(y + prime)] : [point]) {
+        for (const sign of [0, 0x80]) expect([hex, isSmallOrder(written.with(31, (written[31]! & 0x7f) | sign))]).toEqual([hex, true])
+      }
+    }
   })
 })
