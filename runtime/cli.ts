@@ -10,6 +10,7 @@ import { decodeSection } from "../kernel/config/Settings.ts"
 import { makeCatalogue } from "./App.ts"
 import { crashAt } from "./crashAt.ts"
 import { auditCommand } from "./auditCommand.ts"
+import { catalogCommand } from "./catalogCommand.ts"
 import { ledgerCommand } from "./ledgerCommand.ts"
 import { greeting } from "./greeting.ts"
 import { loadProfile } from "./profile.ts"
@@ -86,7 +87,7 @@ const reset = Command.make("reset", { state: stateFlag }, Effect.fn(function*(fl
 
 const tollkeeper = Command.make("tollkeeper").pipe(
   Command.withDescription("An x402 payment facilitator for the Stellar ledger"),
-  Command.withSubcommands([start, ledgerCommand, settlementsCommand, auditCommand, config, reset])
+  Command.withSubcommands([start, ledgerCommand, catalogCommand, settlementsCommand, auditCommand, config, reset])
 )
 
 /** Warnings and worse on a terminal, where people read; one JSON object a line otherwise, where machines do. */
