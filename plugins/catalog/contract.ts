@@ -152,6 +152,7 @@ export interface Impression {
   readonly milliseconds: number
   /** Branches that were asked and did not answer. */
   readonly missing: ReadonlyArray<SearchMode>
+  readonly reranking: "off" | "used" | "failed"
   /** Names the caller without telling who it is. */
   readonly session: string
 }

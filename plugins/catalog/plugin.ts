@@ -1,6 +1,7 @@
 // The catalog as a plugin: it observes payments, lists what sellers declare, asks origins who owns what, and serves discovery. It
 // provides the contract that search, analytics and others build on. A fault in it never touches a payment.
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
+import { FetchHttpClient, HttpClient } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { Settings, settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
@@ -29,7 +30,8 @@ import { makeObserver } from "./observePayments.ts"
 import { makeApplyVerdict } from "./ownership/applyVerdict.ts"
 import { makeAskOrigin } from "./ownership/askOrigin.ts"
 import { startProbes } from "./ownership/reconcileProbes.ts"
-import { makeSearch, makeSearchRegistry } from "./search/makeSearch.ts"
+import { makeSearch } from "./search/makeSearch.ts"
+import { makeSearchRegistry } from "./search/SearchRegistry.ts"
 import { searchSection } from "./search/searchSection.ts"
 import { makeJournal } from "./store/Journal.ts"
 import { makeRecorder } from "./store/recordDeclaration.ts"
@@ -45,7 +47,10 @@ const layer = Layer.effectContext(Effect.gen(function*() {
   const outbound = yield* Outbound
   const scope = yield* Effect.scope
 
-  const settings = yield* (yield* Settings).section(searchSection)
+  const values = yield* Settings
+  const settings = yield* values.section(searchSection)
+  const client = yield* HttpClient.HttpClient
+  const rerankingKey = settings.reranking.api_key_env === undefined ? Option.none() : values.secret(settings.reranking.api_key_env)
 
   const cursors = makeCursors(yield* cursorSecrets(sql, crypto, config), crypto, config.cursorMinutes)
   const catalog = makeCatalog(sql, config, cursors)
@@ -60,7 +65,7 @@ const layer = Layer.effectContext(Effect.gen(function*() {
   }
 
   if (config.autoCatalog) yield* extensions.register(observer.extension)
-  yield* addDiscoveryRoutes({ browse, resolve: makeResolve(sql, config, crypto), search: makeSearch({ catalog, crypto, callers, registry, settings, scope }) })
+  yield* addDiscoveryRoutes({ browse, resolve: makeResolve(sql, config, crypto), search: makeSearch({ sql, catalog, crypto, callers, registry, settings, scope, client, rerankingKey }) })
   yield* addAdministrationRoutes({ moved, before: Effect.ignore(journal.flush) })
   yield* reconciler({ id: "journal", every: "1 second", turn: journal.flush })
   // What has gathered is stored before the database under it closes.
@@ -78,7 +83,7 @@ export const plugin = define({
   boot: "required",
   needs: [settingsContract, supervisorContract, httpContract, databaseContract, factsContract, paymentContract],
   migrations: "folder",
-  layer: Layer.merge(layer, describe(described)).pipe(Layer.provide(Config.layer))
+  layer: Layer.merge(layer, describe(described)).pipe(Layer.provide(Layer.merge(Config.layer, FetchHttpClient.layer)))
 })
 
 /** What the command line does without a running facilitator, over the database alone. */

@@ -1,6 +1,6 @@
 // The lexical index in PostgreSQL: documents as weighted tsvectors, and statistics of their lexemes. Writes are idempotent and an
 // older version never replaces a newer one, so that the first build and the changes that arrive meanwhile may cross. Statistics
-// are refreshed when a fifth of the documents has changed, or after five minutes with any change at all.
+// are refreshed when a fifth of the documents has changed, after five minutes with any change at all, and at once while there are few.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { ResourceDocument } from "../catalog/contract.ts"
@@ -20,6 +20,8 @@ export interface IndexState {
 }
 
 const refreshAfterMillis = 300_000
+/** Up to so many documents counting takes milliseconds. */
+const countedAlways = 2_000
 
 /** PostgreSQL's names of text search configurations, so that one may stand in a statement as it is. */
 const isConfiguration = (language: string): boolean => /^[a-z_]{1,63}$/.test(language)
@@ -67,7 +69,7 @@ export class LexicalStore extends Context.Service<LexicalStore, {
 
         const isDue = Effect.gen(function*() {
           const now = yield* Clock.currentTimeMillis
-          const [due] = yield* sql<{ due: boolean }>`select changed > 0 and (changed * 5 >= documents or refreshed_at < ${new Date(now - refreshAfterMillis)}) as due
+          const [due] = yield* sql<{ due: boolean }>`select changed > 0 and (changed * 5 >= documents or documents < ${countedAlways} or refreshed_at < ${new Date(now - refreshAfterMillis)}) as due
             from search_lexical_state where language = ${language}`
           return due?.due ?? false
         })

@@ -2,6 +2,7 @@
 // then on the catalog's facts. Both read the resource as it is now, so their order does not matter. When the build is complete,
 // its language begins to answer and the one before is removed.
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { Facts } from "../../kernel/Facts.ts"
 import { reconciler } from "../../kernel/Actor.ts"
 import { Catalog, changedFact } from "../catalog/contract.ts"
@@ -13,6 +14,7 @@ export const startIndexing = Effect.gen(function*() {
   const catalog = yield* Catalog
   const store = yield* LexicalStore
   const facts = yield* Facts
+  const sql = yield* SqlClient.SqlClient
 
   const build = Effect.gen(function*() {
     let { complete, scanned } = yield* store.state
@@ -38,7 +40,8 @@ export const startIndexing = Effect.gen(function*() {
       const ids = [...new Set(batch.filter(({ type }) => type === changedFact).map(({ subject }) => BigInt(subject)))]
       if (ids.length === 0) return
       yield* store.write(yield* catalog.documents(ids))
-      yield* statistics.wake
+      // Earlier, the turn would not see what this transaction has written, and the next one comes in half a minute.
+      yield* sql.afterCommit(statistics.wake)
     })
   })
 })

@@ -70,9 +70,13 @@ export const addDiscoveryRoutes = Effect.fnUntraced(function*({ browse, resolve,
         return fault(503, "search_disabled", ["no search plugin is enabled"])
       case "InvalidCursor":
         return fault(400, "invalid_cursor", ["cursor: not ours, ended, or made for another query"])
+      case "Unauthorized":
+        return fault(401, "unauthorized", ["explain: wants a key"], { "www-authenticate": "Bearer" })
       case "Page": {
         const pagination = JSON.stringify({ limit: read.limit, cursor: answer.cursor })
-        const body = `{"x402Version":2,"resources":[${answer.resources.join(",")}],"partialResults":${answer.partial},"pagination":${pagination}}`
+        const body = `{"x402Version":2,"resources":[${answer.resources.join(",")}],"partialResults":${answer.partial},"pagination":${pagination}${
+          answer.explained === undefined ? "" : `,"explained":${JSON.stringify(answer.explained)}`
+        }}`
         return yield* fresh(crypto, request, body)
       }
     }

@@ -8,7 +8,8 @@ import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { CatalogValues } from "../Config.ts"
 import type { CursorPayload } from "../contract.ts"
 
-const cursorLengthMax = 2_048
+/** A search cursor carries its ranking: up to a thousand ids. */
+const cursorLengthMax = 12_288
 /** Characters of a fingerprint that a cursor carries: a hash of it. */
 const encoder = new TextEncoder()
 

@@ -1,8 +1,9 @@
 // Reciprocal-rank fusion: a hit is worth weight / (k + rank) in each branch that found it, rank from 1. Ranks and not scores are
 // fused, because the scores of two branches have nothing in common. Ties go to the newer listing. Pure.
-import type { Hit } from "../contract.ts"
+import type { Hit, SearchBranch } from "../contract.ts"
 
 export interface Ranked {
+  readonly mode: SearchBranch["mode"]
   readonly weight: number
   /** Best first. */
   readonly hits: ReadonlyArray<Hit>
@@ -14,17 +15,36 @@ export interface FuseOptions {
   readonly relevanceMin: number
 }
 
-/** Ids, best first. */
-export const fuse = (branches: ReadonlyArray<Ranked>, { k, relevanceMin }: FuseOptions): ReadonlyArray<bigint> => {
-  const fused = new Map<bigint, { score: number; relevance: number }>()
-  for (const { hits, weight } of branches) {
-    hits.forEach(({ id, relevance }, index) => {
-      const entry = fused.get(id) ?? { score: 0, relevance: 0 }
-      fused.set(id, { score: entry.score + weight / (k + index + 1), relevance: Math.max(entry.relevance, relevance) })
+/** Where a hit stands in one branch, rank from 1. */
+export interface Standing {
+  readonly rank: number
+  readonly score: number
+  readonly relevance: number
+}
+
+export interface Fused {
+  readonly id: bigint
+  readonly score: number
+  readonly standings: Readonly<Partial<Record<SearchBranch["mode"], Standing>>>
+}
+
+/** Higher first; of equals the newer listing first. */
+export const byScore = (a: { readonly id: bigint; readonly score: number }, b: { readonly id: bigint; readonly score: number }): number =>
+  b.score - a.score || (a.id < b.id ? 1 : -1)
+
+/** Best first. */
+export const fuse = (branches: ReadonlyArray<Ranked>, { k, relevanceMin }: FuseOptions): ReadonlyArray<Fused> => {
+  const fused = new Map<bigint, { score: number; standings: Partial<Record<SearchBranch["mode"], Standing>> }>()
+  for (const { hits, mode, weight } of branches) {
+    hits.forEach(({ id, relevance, score }, index) => {
+      const entry = fused.get(id) ?? { score: 0, standings: {} }
+      entry.score += weight / (k + index + 1)
+      entry.standings[mode] = { rank: index + 1, score, relevance }
+      fused.set(id, entry)
     })
   }
   return [...fused]
-    .filter(([, { relevance }]) => relevance >= relevanceMin)
-    .sort(([a, x], [b, y]) => y.score - x.score || (a < b ? 1 : -1))
-    .map(([id]) => id)
+    .filter(([, { standings }]) => Object.values(standings).some(({ relevance }) => relevance >= relevanceMin))
+    .map(([id, entry]) => ({ id, ...entry }))
+    .sort(byScore)
 }

@@ -12,6 +12,8 @@ export interface ReadSearch {
   readonly limit: number
   readonly offset: number
   readonly cursor: string | undefined
+  /** Tell how each resource came to its place. */
+  readonly explain: boolean
 }
 
 export interface SearchFault {
@@ -36,6 +38,7 @@ export const readSearch = (params: URLSearchParams): ReadSearch | SearchFault =>
     filters,
     limit: paging.limit,
     offset: paging.offset,
-    cursor: cursor === null || cursor === "" ? undefined : cursor
+    cursor: cursor === null || cursor === "" ? undefined : cursor,
+    explain: params.get("explain") === "1"
   }
 }

@@ -43,6 +43,7 @@ const reranking = {
 const fields = {
   rrf_k: integer({ default: 10, min: 1, max: 1_000, doc: "Constant of reciprocal-rank fusion: weight / (rrf_k + rank)." }),
   minimum_relevance_score: fraction({ default: 0.05, min: 0, max: 1, doc: "Hits below this relevance in every branch are left out: 0 keeps all, 1 none." }),
+  first_window: integer({ default: 100, min: 20, max: 1_000, doc: "Hits that a first page ranks and its cursor carries." }),
   window: integer({ default: 1_000, min: 200, max: 1_000, doc: "Hits of one search that paging can reach." }),
   popularity_weight: fraction({ default: 0.05, min: 0, max: 0.5, doc: "A score gains at most this share from distinct payers; one payer counts once." }),
   freshness_weight: fraction({ default: 0.02, min: 0, max: 0.5, doc: "A score gains at most this share from being seen lately." }),

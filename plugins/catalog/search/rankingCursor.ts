@@ -1,0 +1,42 @@
+// What a search cursor holds: the ranking itself, as ids in their order, and how far it has been shown. So the pages of one search are cut
+// from one list, on whichever replica and however the catalog is written meanwhile: nothing repeats and nothing is skipped (S125).
+// An id costs two or three bytes; the list is as long as the window that was ranked. Pure.
+import { Option, Result } from "effect"
+import { Base64Url } from "effect/encoding"
+
+export interface RankingPosition {
+  /** Hits of the list that have been shown. */
+  readonly shown: number
+  /** The list, from the first hit on. */
+  readonly ids: ReadonlyArray<bigint>
+  /** There may be hits beyond the list. */
+  readonly more: boolean
+}
+
+export const encodePosition = ({ ids, more, shown }: RankingPosition): string => {
+  const bytes: Array<number> = []
+  for (let id of ids) {
+    for (; id >= 128n; id >>= 7n) bytes.push(Number(id & 127n) | 128)
+    bytes.push(Number(id))
+  }
+  return `${shown}.${more ? 1 : 0}.${Base64Url.encode(Uint8Array.from(bytes))}`
+}
+
+/** None for what was not made by `encodePosition`. */
+export const decodePosition = (text: string): Option.Option<RankingPosition> => {
+  const [, shown, more, encoded] = /^(\d{1,6})\.([01])\.([A-Za-z0-9_-]*)$/.exec(text) ?? []
+  const bytes = encoded === undefined ? undefined : Base64Url.decode(encoded)
+  if (shown === undefined || bytes === undefined || Result.isFailure(bytes)) return Option.none()
+  const ids: Array<bigint> = []
+  let id = 0n
+  let shift = 0n
+  for (const byte of bytes.success) {
+    id |= BigInt(byte & 127) << shift
+    shift += 7n
+    if (byte >= 128) continue
+    ids.push(id)
+    id = 0n
+    shift = 0n
+  }
+  return Option.some({ shown: Number(shown), ids, more: more === "1" })
+}

@@ -1,0 +1,48 @@
+// A second look at the best hits by a reranking endpoint (the interface of Cohere, Jina and vLLM, and TEI's own spelling of it). It is
+// optional, bounded in time, and believed only when its answer is a permutation of what was sent; otherwise the fused order stands.
+import { Data, Effect, Option, type Redacted, Schema } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import type { ResourceDocument } from "../contract.ts"
+import type { SearchValues } from "./searchSection.ts"
+
+export class RerankingFailed extends Data.TaggedError("RerankingFailed")<{ readonly message: string }> {}
+
+/** Characters of a document that the reranker reads. */
+const charactersMax = 2_000
+
+const Scored = Schema.Struct({ index: Schema.Int, relevance_score: Schema.optionalKey(Schema.Finite), score: Schema.optionalKey(Schema.Finite) })
+const Answer = Schema.Union([Schema.Struct({ results: Schema.Array(Scored) }), Schema.Array(Scored)])
+const decodeAnswer = Schema.decodeUnknownEffect(Answer)
+
+const textOf = ({ description, serviceName, tags, toolName }: ResourceDocument): string =>
+  [serviceName, toolName, description, tags.join(", ")].filter((part) => part !== "").join("\n").slice(0, charactersMax)
+
+/** The order of the documents by the endpoint, best first, as indexes. */
+export const rerank = Effect.fn("Catalog.rerank")(function*(
+  client: HttpClient.HttpClient,
+  { model, timeout_ms: timeoutMillis, url }: SearchValues["reranking"],
+  key: Option.Option<Redacted.Redacted>,
+  query: string,
+  documents: ReadonlyArray<ResourceDocument>
+): Effect.fn.Return<ReadonlyArray<number>, RerankingFailed> {
+  const failed = (message: string) => new RerankingFailed({ message })
+  const texts = documents.map(textOf)
+  const request = HttpClientRequest.post(url).pipe(
+    HttpClientRequest.bodyJsonUnsafe({ model, query, documents: texts, texts, top_n: texts.length, return_documents: false }),
+    Option.isSome(key) ? HttpClientRequest.bearerToken(key.value) : (same) => same
+  )
+  const answer = yield* Effect.gen(function*() {
+    const response = yield* client.execute(request).pipe(Effect.provideService(HttpClient.TracerDisabledWhen, () => true))
+    if (response.status !== 200) return yield* failed(`the reranker answers ${response.status}`)
+    return yield* decodeAnswer(yield* response.json)
+  }).pipe(
+    Effect.timeout(timeoutMillis),
+    Effect.mapError((error) => error instanceof RerankingFailed ? error : failed("the reranker did not answer, or not in words we know"))
+  )
+  const scored = ("results" in answer ? answer.results : answer).map(({ index, relevance_score, score }) => ({ index, score: relevance_score ?? score }))
+  const indexes = new Set(scored.map(({ index }) => index))
+  const isWhole = scored.length === documents.length && indexes.size === documents.length &&
+    scored.every(({ index, score }) => index >= 0 && index < documents.length && score !== undefined)
+  if (!isWhole) return yield* failed("the reranker did not score each document once")
+  return scored.sort((a, b) => b.score! - a.score! || a.index - b.index).map(({ index }) => index)
+})

@@ -1,0 +1,54 @@
+// What a resource's use and age add to its rank, and what its origin's other hits take from it. All are shares with a bound from the
+// settings: popularity grows with the logarithm of distinct payers of settled payments, so one buyer counts once however often
+// it pays; freshness fades over a month without being seen; each further hit of one origin loses a little. Pure but for the read.
+import { Clock, Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import { byScore, type Fused } from "./fuse.ts"
+import type { SearchValues } from "./searchSection.ts"
+
+/** Distinct payers at which popularity is full. */
+const payersFull = 1_000
+const daysUntilFaded = 30
+const millisPerDay = 86_400_000
+/** Hits whose signals are read; those behind keep their order. */
+const consideredMax = 60
+
+export interface Signals {
+  readonly id: bigint
+  readonly origin: string | null
+  readonly payers: bigint
+  readonly lastSeenAt: Date
+}
+
+export interface Weighed extends Fused {
+  readonly signals?: { readonly popularity: number; readonly freshness: number; readonly originHits: number }
+}
+
+export type SignalWeights = Pick<SearchValues, "popularity_weight" | "freshness_weight" | "origin_decay">
+
+/** Pure: the considered hits anew, best first, and the rest behind them. */
+export const weigh = (hits: ReadonlyArray<Fused>, known: ReadonlyMap<bigint, Signals>, weights: SignalWeights, now: number): ReadonlyArray<Weighed> => {
+  const considered = hits.slice(0, consideredMax).map((hit) => {
+    const signals = known.get(hit.id)
+    if (signals === undefined) return { ...hit, origin: null, popularity: 0, freshness: 0 }
+    const popularity = Math.min(1, Math.log1p(Number(signals.payers)) / Math.log1p(payersFull))
+    const freshness = Math.min(1, Math.max(0, 1 - (now - signals.lastSeenAt.getTime()) / (daysUntilFaded * millisPerDay)))
+    const score = hit.score * (1 + weights.popularity_weight * popularity + weights.freshness_weight * freshness)
+    return { ...hit, score, origin: signals.origin, popularity, freshness }
+  }).sort(byScore)
+  const seen = new Map<string, number>()
+  const spread = considered.map(({ freshness, origin, popularity, ...hit }): Weighed => {
+    const originHits = origin === null ? 0 : seen.get(origin) ?? 0
+    if (origin !== null) seen.set(origin, originHits + 1)
+    return { ...hit, score: hit.score * weights.origin_decay ** originHits, signals: { popularity, freshness, originHits } }
+  })
+  return [...spread.sort(byScore), ...hits.slice(consideredMax)]
+}
+
+export const applySignals = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, hits: ReadonlyArray<Fused>, weights: SignalWeights) {
+  if (hits.length < 2 || (weights.popularity_weight === 0 && weights.freshness_weight === 0 && weights.origin_decay === 1)) return hits as ReadonlyArray<Weighed>
+  const rows = yield* sql<Signals>`select r.id, r.origin, a.payers, a.last_seen_at as "lastSeenAt"
+    from jsonb_array_elements_text(${JSON.stringify(hits.slice(0, consideredMax).map(({ id }) => String(id)))}::jsonb) wanted
+    join catalog_resources r on r.id = wanted::bigint join catalog_activity a on a.resource_id = r.id`
+  return weigh(hits, new Map(rows.map((row) => [row.id, row])), weights, yield* Clock.currentTimeMillis)
+})
