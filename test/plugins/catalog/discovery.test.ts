@@ -21,7 +21,7 @@ const open = (database: (typeof databaseKinds)[number]) =>
   Layer.effect(World, Effect.gen(function*() {
     const facilitator = yield* startFacilitator({
       database,
-      set: ["catalog_security.probe_origins=false"],
+      set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_origins=false"],
       environment: { OPERATOR_API_KEYS: operatorKey }
     })
     const payer = yield* facilitator.account()
