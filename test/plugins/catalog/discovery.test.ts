@@ -65,7 +65,7 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
         expect(yield* total("?unknown=1&payTo=")).toBe(9)
       }))
 
-    it.effect("refuses what no filter may be, with a sentence for each fault [S108][S119][S120][S131][S132]", () =>
+    it.effect("refuses what no filter may be, with a sentence for each fault, and finds nothing politely [S108][S110][S315][S119][S120][S131][S132]", () =>
       Effect.gen(function*() {
         const { facilitator } = yield* World
         for (const [query, faults] of [
