@@ -11,7 +11,7 @@ import type { Embedder } from "./Embedder.ts"
 import { embeddingText } from "./embeddingText.ts"
 import { type Generation, Generations, type Job, type Meaning } from "./Generations.ts"
 import type { Breaker } from "./queryVectors.ts"
-import type { VectorIndex } from "./VectorIndex.ts"
+import { tableOf, type VectorIndex } from "./VectorIndex.ts"
 
 export interface FillOptions {
   readonly meaning: Meaning
@@ -89,27 +89,38 @@ export const startFilling = Effect.fnUntraced(function*(options: FillOptions) {
     }
   })
 
+  let begun = false
   let worker: Reconciler | undefined
   const wakeWorker = Effect.suspend(() => worker?.wake ?? Effect.void)
 
+  /** Queues what is missing of one that is being built, and lets it answer when nothing is. */
+  const build = Effect.fnUntraced(function*(generation: Generation) {
+    yield* index.prepare(placeOf(generation))
+    yield* queueEverything(generation)
+    yield* wakeWorker
+    const { dead, due } = yield* generations.counts(generation.id)
+    if (due > 0) return
+    const [stored] = dead === 0 ? [{ some: true }] : yield* sql<{ some: boolean }>`select exists (select 1 from ${sql(tableOf(placeOf(generation)))}) as some`
+    if (stored?.some !== true) return yield* generations.giveUp(generation.id, "no resource could be embedded")
+    yield* index.finish(placeOf(generation))
+    yield* generations.activate(generation.id)
+    yield* options.onActive
+    const { dimension, model, revision } = generation
+    yield* Effect.logInfo("search_ready").pipe(
+      Effect.annotateLogs({ event: "search_ready", branch: "semantic", model, revision, dimension, method: index.method })
+    )
+  })
+
   const seeToGenerations = Effect.gen(function*() {
-    const wanted = yield* generations.begin(options.meaning, options.fingerprint, index.method)
-    yield* generations.abandonOthers(wanted.id)
-    if (wanted.status === "building") {
-      yield* index.prepare(placeOf(wanted))
-      yield* queueEverything(wanted)
-      yield* wakeWorker
-      const { dead, due } = yield* generations.counts(wanted.id)
-      const hasVectors = dead === 0 || (yield* sql<{ some: boolean }>`select exists (select 1 from ${sql(`search_semantic_vectors_${wanted.id}`)}) as some`)[0]!.some
-      if (due === 0 && !hasVectors) yield* generations.giveUp(wanted.id, "no resource could be embedded")
-      else if (due === 0) {
-        yield* index.finish(placeOf(wanted))
-        yield* generations.activate(wanted.id)
-        yield* options.onActive
-        yield* Effect.logInfo("search_ready").pipe(
-          Effect.annotateLogs({ event: "search_ready", branch: "semantic", model: wanted.model, revision: wanted.revision, dimension: wanted.dimension, method: wanted.method })
-        )
-      }
+    // Once for the life of the process: during a rolling change of settings the replica that booted last decides, and the
+    // others help it instead of beginning theirs again.
+    if (!begun) {
+      const wanted = yield* generations.begin(options.meaning, options.fingerprint, index.method)
+      yield* generations.abandonOthers(wanted.id)
+      begun = true
+    }
+    for (const generation of yield* generations.live) {
+      if (generation.status === "building" && generation.method === index.method) yield* build(generation)
     }
     for (const ended of yield* generations.droppable) {
       yield* index.drop(placeOf(ended))

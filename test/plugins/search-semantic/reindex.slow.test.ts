@@ -1,0 +1,79 @@
+// A change of model under load, on one database with two replicas: the old generation answers whole until the new one does.
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { randomUUID } from "node:crypto"
+import { describe, expect, inject, it } from "vitest"
+import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
+import { databaseKinds } from "../../support/databases.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { startEmbeddings } from "../../relevance/embeddings.ts"
+import { ingest } from "../../relevance/ingest.ts"
+import { embedTopic, topicResource } from "../../relevance/topics.ts"
+
+/** A server database that several facilitators may open. */
+const sharedDatabase = Effect.gen(function*() {
+  const url = new URL(inject("postgresUrl"))
+  const admin = (use: (sql: SqlClient.SqlClient) => Effect.Effect<unknown, unknown>) =>
+    Effect.orDie(Effect.scoped(Effect.flatMap(SqlClient.SqlClient, use).pipe(Effect.provide(PgClient.layer({ url: Redacted.make(url.href), maxConnections: 1 })))))
+  const name = `test_${randomUUID().replaceAll("-", "")}`
+  yield* Effect.acquireRelease(admin((sql) => sql`create database ${sql(name)}`.unprepared), () => admin((sql) => sql`drop database ${sql(name)} with (force)`.unprepared))
+  const own = new URL(url)
+  own.pathname = `/${name}`
+  return Layer.succeed(DatabaseSource, { open: Effect.succeed({ kind: "server" as const, url: Redacted.make(own.href) }) })
+})
+
+const statuses = (facilitator: Facilitator) =>
+  Effect.map(facilitator.sql<{ model: string; status: string }>`select model, status from search_semantic_generations order by id`, (rows) =>
+    rows.map(({ model, status }) => `${model} ${status}`))
+
+const until = (done: Effect.Effect<boolean, unknown>) =>
+  Effect.gen(function*() {
+    while (!(yield* done)) yield* Effect.sleep("50 millis")
+  }).pipe(Effect.timeout("25 seconds"))
+
+describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", () => {
+  it("is embedded beside the old one, changes over whole, and no request sees an empty or a mixed index [S319]", () =>
+    Effect.runPromise(Effect.scoped(Effect.gen(function*() {
+      const endpoint = yield* startEmbeddings(embedTopic)
+      const database = yield* sharedDatabase
+      const replica = (model: string, ledgerUrl?: string) =>
+        startFacilitator({
+          database,
+          channels: 1,
+          ...(ledgerUrl === undefined ? {} : { ledgerUrl }),
+          set: [
+            `plugins=[${ledgerUrl === undefined ? "ledger-local, " : ""}x402-exact, catalog, search-lexical, search-semantic]`,
+            "search.semantic.provider=openai", `search.semantic.url=${endpoint.url}`, `search.semantic.model=${model}`, "search.semantic.dimension=16", "search.semantic.batch_size=4"
+          ]
+        })
+      const old = yield* replica("one")
+      const count = 160
+      yield* ingest(old.sql, Array.from({ length: count }, (_, at) => topicResource(at)))
+      const filled = (generation: string) =>
+        Effect.map(old.sql<{ count: number }>`select count(*)::int as count from ${old.sql(`search_semantic_vectors_${generation}`)}`, ([row]) => row!.count === count)
+      yield* until(filled("1"))
+      const wrong: Array<unknown> = []
+      let asked = 0
+      const load = Effect.gen(function*() {
+        while (true) {
+          const { json, status } = yield* old.ask("/discovery/search?query=climate&mode=semantic&limit=30")
+          asked += 1
+          const found = (json.resources ?? []) as ReadonlyArray<{ name: string }>
+          const isWhole = status === 200 && json.partialResults === false && found.length === 20 && found.every(({ name }) => Number(name.split("-")[1]) % 8 === 0)
+          if (!isWhole) wrong.push([status, json.partialResults, found.length])
+        }
+      })
+      yield* until(Effect.map(old.ask("/discovery/search?query=climate&mode=semantic"), ({ json }) => json.resources.length === 20 && json.partialResults === false))
+      const next = yield* Effect.forkScoped(replica("two", old.ledgerUrl))
+      yield* Effect.race(load, until(Effect.map(statuses(old), (all) => all.join() === "one retired,two active")))
+      yield* Effect.race(load, Effect.sleep("1500 millis"))
+      expect(wrong).toEqual([])
+      expect(asked).toBeGreaterThan(20)
+      expect([...endpoint.models].toSorted()).toEqual(["one", "two"])
+      expect(next).toBeDefined()
+      // The replica with the old settings does not begin its own again.
+      yield* Effect.sleep("2500 millis")
+      expect(yield* statuses(old)).toEqual(["one retired", "two active"])
+    })) as Effect.Effect<void>), 90_000)
+})
