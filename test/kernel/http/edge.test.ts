@@ -83,7 +83,7 @@ const expectSettleShape = ({ json, status, text }: Answer) => {
   expect(status).toBeLessThan(500)
 }
 
-layer(Layer.effect(Open, startFacilitator()), { timeout: 60_000, excludeTestServices: true })("without keys", (it) => {
+layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-exact]"] })), { timeout: 60_000, excludeTestServices: true })("without keys", (it) => {
   it.effect("opens every route [S244]", () =>
     Effect.gen(function*() {
       expect((yield* (yield* Open).ask("/supported")).status).toBe(200)
