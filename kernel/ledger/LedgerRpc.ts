@@ -87,7 +87,10 @@ export class LedgerRpc extends Context.Service<LedgerRpc, {
   readonly feeStats: Effect.Effect<FeeStats, LedgerUnavailable>
   /** `envelope` is base64 XDR. Auth entries in it are enforced; without any, they are recorded. */
   readonly simulate: (envelope: string) => Effect.Effect<SimulationAnswer, LedgerUnavailable>
-  /** Sends once. A lost answer is an answer. `outerHash` is ours; another hash in the answer is not believed (Lost). */
+  /**
+   * Sends once, though a runtime's own fetch may repeat it on a connection that broke: a transaction counts once, however often it is
+   * sent. A lost answer is an answer. `outerHash` is ours; another hash in the answer is not believed (Lost).
+   */
   readonly send: (envelope: string, outerHash: string) => Effect.Effect<SendAnswer>
   /** Asks for a transaction by inner or outer hash, hex. */
   readonly transaction: (hash: string) => Effect.Effect<TransactionAnswer, LedgerUnavailable>
