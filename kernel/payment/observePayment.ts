@@ -34,7 +34,7 @@ export const observePayment = Effect.fn("payment.extensions")(function*(
         ? yield* Deferred.await(answer)
         : Option.getOrElse(yield* Effect.timeoutOption(Deferred.await(answer), timeMax), () => processing)
       return [sentKey, outcome] as const
-    }), { concurrency: "unbounded" })
+    }), { concurrency: observed.length })
   const header = Base64.encode(JSON.stringify(Object.fromEntries(outcomes)))
   return header.length <= headerMax ? Option.some(header) : Option.none<string>()
 })
