@@ -63,7 +63,7 @@ it.live("tells the truth about every answer of the payment routes [S2, S306, S30
     for (const wrong of [{}, { x402Version: 1, paymentPayload: {}, paymentRequirements: {} }]) {
       expect(loose(["paths", "/verify", "post", "requestBody", "content", "application/json", "schema"], wrong)).not.toEqual([])
     }
-  })), 60_000)
+  })), 180_000)
 
 it.live("describes refusals for want of a key, and names each operation once", withFacilitator(
   { environment: { FACILITATOR_API_KEYS: "a-secret-of-a-caller-1", OPERATOR_API_KEYS: "a-secret-of-an-operator" }, set: ["server.host=127.0.0.1"] },
@@ -81,4 +81,4 @@ it.live("describes refusals for want of a key, and names each operation once", w
       expect(new Set(ids).size).toBe(ids.length)
       for (const operation of operations) expect([operation.operationId, typeof operation.summary, typeof operation.responses]).toEqual([operation.operationId, "string", "object"])
     })
-), 60_000)
+), 180_000)

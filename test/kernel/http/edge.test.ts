@@ -17,7 +17,7 @@ const keyed = Layer.effect(Keyed, startFacilitator({
   set: ["server.host=127.0.0.1", "limits.verify_per_second=1", "limits.settle_per_second=1"]
 }))
 
-layer(keyed, { timeout: 60_000, excludeTestServices: true })("with keys", (it) => {
+layer(keyed, { timeout: 180_000, excludeTestServices: true })("with keys", (it) => {
   it.effect("protects the payment routes and what they support [S63, S239, S240, S242, S324]", () =>
     Effect.gen(function*() {
       const { ask, settle, verify } = yield* Keyed
@@ -62,7 +62,7 @@ layer(keyed, { timeout: 60_000, excludeTestServices: true })("with keys", (it) =
     }))
 })
 
-layer(keyed, { timeout: 60_000, excludeTestServices: true })("with operator keys", (it) => {
+layer(keyed, { timeout: 180_000, excludeTestServices: true })("with operator keys", (it) => {
   it.effect("shows metrics to an operator and to nobody else", () =>
     Effect.gen(function*() {
       const { ask } = yield* Keyed
@@ -83,7 +83,7 @@ const expectSettleShape = ({ json, status, text }: Answer) => {
   expect(status).toBeLessThan(500)
 }
 
-layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-exact]"] })), { timeout: 60_000, excludeTestServices: true })("without keys", (it) => {
+layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-exact]"] })), { timeout: 180_000, excludeTestServices: true })("without keys", (it) => {
   it.effect("opens every route [S244]", () =>
     Effect.gen(function*() {
       expect((yield* (yield* Open).ask("/supported")).status).toBe(200)

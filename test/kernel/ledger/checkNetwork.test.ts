@@ -21,4 +21,4 @@ it.live("asks until every endpoint is right, and then no more [S73]", () =>
     yield* until("{\"state\":\"degraded\",\"detail\":\"endpoint 2: wrong network\"}")
     wrong.script["getNetwork"] = { result: { passphrase: testPassphrase, protocolVersion: 23 } }
     yield* until("{\"state\":\"ready\"}")
-  }).pipe(Effect.scoped, Effect.provide(Layer.merge(Health.layer, Supervisor.layer) as Layer.Layer<Health | Supervisor>)), 60_000)
+  }).pipe(Effect.scoped, Effect.provide(Layer.merge(Health.layer, Supervisor.layer) as Layer.Layer<Health | Supervisor>)), 180_000)

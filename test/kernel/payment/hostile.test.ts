@@ -34,7 +34,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         expect([JSON.stringify(resourceUrl).slice(0, 60), settled.json.success, settled.json.errorReason]).toEqual([JSON.stringify(resourceUrl).slice(0, 60), true, undefined])
       }
       expect(yield* facilitator.balance(seller)).toBe(price * BigInt(urls.length))
-    })), 60_000)
+    })), 180_000)
 
   it.live("asks extensions after the decision, and none of them can change or delay it [S20, S21, S78, S79, S88, S254, S255, S327]", withFacilitator({ database, set: ["plugins=[ledger-local, x402-exact]"] }, (facilitator) =>
     Effect.gen(function*() {
@@ -71,7 +71,7 @@ describe.each(databaseKinds)("on %s", (database) => {
         const none = yield* facilitator.verify((yield* pay()).body)
         expect([none.json.isValid, none.headers.get("extension-responses")]).toEqual([true, null])
       }))
-    })), 60_000)
+    })), 180_000)
 
   it.live("answers its own defect in the payment's shape, and lets the same payment settle afterwards", withFacilitator({ database }, (facilitator) =>
     Effect.gen(function*() {
@@ -90,7 +90,7 @@ describe.each(databaseKinds)("on %s", (database) => {
       )
       expect((yield* facilitator.settle(body)).json).toMatchObject({ success: true })
       expect(yield* facilitator.balance(seller)).toBe(price)
-    })), 60_000)
+    })), 180_000)
 
   it.live("says that it does not know, rather than that there is nothing, while its database fails", withFacilitator({ database }, (facilitator) =>
     Effect.gen(function*() {
@@ -105,7 +105,7 @@ describe.each(databaseKinds)("on %s", (database) => {
       expect((yield* facilitator.settle(body)).json).toMatchObject({ success: false, errorReason: "settle_ledger_temporarily_unavailable", transaction: "" })
       yield* facilitator.sql`alter table kernel_hidden rename to kernel_settlements`
       expect((yield* look).json.items[0]).toMatchObject({ status: "success", transaction: settled.json.transaction })
-    })), 60_000)
+    })), 180_000)
 
   it.live("finishes the payment of a client that hangs up, and tells it the next time [S93]", withFacilitator({ database }, (facilitator) =>
     Effect.gen(function*() {
@@ -124,7 +124,7 @@ describe.each(databaseKinds)("on %s", (database) => {
       }
       expect(answer.json).toMatchObject({ success: true })
       expect(yield* facilitator.balance(seller)).toBe(price)
-    })), 60_000)
+    })), 180_000)
 })
 
 it.live("answers every method with JSON or with nothing, and a HEAD without a body", withFacilitator({}, (facilitator) =>
@@ -148,7 +148,7 @@ it.live("answers every method with JSON or with nothing, and a HEAD without a bo
       const answer = yield* facilitator.ask(path, { method: "POST", body: "{}" })
       expect([path, answer.status, answer.json?.success]).toEqual([path, 400, false])
     }
-  })), 60_000)
+  })), 180_000)
 
 it.live("reads a body by what it is, whatever its content type says [S2]", withFacilitator({}, (facilitator) =>
   Effect.gen(function*() {
@@ -162,7 +162,7 @@ it.live("reads a body by what it is, whatever its content type says [S2]", withF
     }
     const compressed = yield* facilitator.verify(body, { "content-encoding": "gzip" })
     expect([compressed.status, compressed.json.invalidReason]).toEqual([400, "invalid_request"])
-  })), 60_000)
+  })), 180_000)
 
 it.live("waits for a ledger that is silent no longer than for a settlement", withFacilitator(
   { set: ["limits.rpc_timeout_ms=60000", "limits.settle_timeout_ms=1500"] },
@@ -177,7 +177,7 @@ it.live("waits for a ledger that is silent no longer than for a settlement", wit
       expect([verified.status, verified.json.invalidReason]).toEqual([503, "ledger_unavailable"])
       expect([settled.status, settled.json.errorReason]).toEqual([503, "settle_ledger_temporarily_unavailable"])
     })
-), 60_000)
+), 180_000)
 
 it.live("works past an endpoint of another network, and says which it is [S73]", () =>
   Effect.scoped(Effect.gen(function*() {
@@ -193,4 +193,4 @@ it.live("works past an endpoint of another network, and says which it is [S73]",
     expect(new Set(wrong.asked)).toEqual(new Set(["getNetwork"]))
     const ready = yield* facilitator.ask("/health/ready")
     expect([ready.status, ready.json.ledger]).toEqual([200, { state: "degraded", detail: "endpoint 1: wrong network" }])
-  })), 60_000)
+  })), 180_000)

@@ -122,7 +122,7 @@ const world = Layer.effect(World, Effect.gen(function*() {
   return { ...facilitator, buyer, stranger, seller, sponsor, channel, ledger: facilitator.ledger }
 }))
 
-layer(world, { timeout: 60_000, excludeTestServices: true })((it) => {
+layer(world, { timeout: 180_000, excludeTestServices: true })((it) => {
   it.effect("has a payment for every check there is", () =>
     Effect.sync(() => expect(new Set(breaches.map(({ check }) => check))).toEqual(new Set(checks.map(({ name }) => name)))))
 

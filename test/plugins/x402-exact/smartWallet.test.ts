@@ -31,4 +31,4 @@ it.live("a smart wallet pays and is paid, and a signature it does not accept pay
     expect((yield* facilitator.settle(toWallet.body)).json).toMatchObject({ success: true })
     expect(yield* Effect.promise(() => contractUsdc(facilitator.ledgerUrl, wallet.contract))).toBe(35_000n)
     expect(yield* facilitator.balance(seller)).toBe(20_000n)
-  }).pipe(Effect.scoped), 60_000)
+  }).pipe(Effect.scoped), 180_000)

@@ -35,12 +35,12 @@ const shareAccount = (facilitator: Facilitator, account: Keypair, other: Keypair
     if (status !== "SUCCESS") throw new Error(status)
   })
 
-layer(Layer.effect(World, startFacilitator()), { timeout: 60_000, excludeTestServices: true })((it) => {
+layer(Layer.effect(World, startFacilitator()), { timeout: 180_000, excludeTestServices: true })((it) => {
   it.effect("takes credentials that name their address in what is signed", () =>
     Effect.gen(function*() {
       const { paid, payer, settled, verified } = yield* paying({ credentials: "addressV2" })
       expect([verified, settled.success, paid]).toEqual([{ isValid: true, payer }, true, price])
-    }), 60_000)
+    }), 180_000)
 
   it.effect("refuses delegated credentials, whoever signed [S273]", () =>
     Effect.gen(function*() {
@@ -48,7 +48,7 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 60_000, excludeTestSer
       expect([verified.invalidReason, settled.errorReason, paid]).toEqual([
         "invalid_exact_ledger_payload_unsupported_credential_type", "invalid_exact_ledger_payload_unsupported_credential_type", 0n
       ])
-    }), 60_000)
+    }), 180_000)
 
   it.effect("settles for an account of two keys with both signatures, and for neither key alone", () =>
     Effect.gen(function*() {
@@ -61,7 +61,7 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 60_000, excludeTestSer
       }
       const { paid, settled } = yield* paying({ signers: [account, other] }, account)
       expect([settled.success, paid]).toEqual([true, price])
-    }), 60_000)
+    }), 180_000)
 
   it.effect("takes nothing of the client's envelope but its one operation [S81]", () =>
     Effect.gen(function*() {
@@ -79,7 +79,7 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 60_000, excludeTestSer
       const inner = bump.innerTransaction
       expect([inner.memo.type, inner.operations.length, Number(bump.fee) < 210_001]).toEqual(["none", 1, true])
       expect(inner.ledgerBounds?.maxLedger).toBeGreaterThan(0)
-    }), 60_000)
+    }), 180_000)
 
   const wrapped = (envelope: xdr.TransactionEnvelope): xdr.TransactionEnvelope => {
     const inner = TransactionBuilder.fromXDR(envelope.toXdr("base64"), Networks.TESTNET)
@@ -103,6 +103,6 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 60_000, excludeTestSer
         expect([verified.invalidReason, settled.errorReason, settled.transaction, paid]).toEqual([
           "invalid_exact_ledger_payload_malformed", "invalid_exact_ledger_payload_malformed", "", 0n
         ])
-      }), 60_000)
+      }), 180_000)
   }
 })
