@@ -52,7 +52,7 @@ const readBatch = (sql: SqlClient.SqlClient, consumer: string, batchMax: number)
     return yield* sql<Fact & { readonly xid: string }>`
       select id, xid::text as xid, at, type, version, subject, data from kernel_facts
       where (xid, id) > (${cursor!.xid}::xid8, ${cursor!.id}) and xid < pg_snapshot_xmin(pg_current_snapshot())
-      order by xid, id limit ${batchMax}`
+      order by kernel_facts.xid, kernel_facts.id limit ${batchMax}`
   })
 
 export class Facts extends Context.Service<Facts, {

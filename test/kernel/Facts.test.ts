@@ -52,6 +52,25 @@ describeDatabases("the journal of facts", (database, kind) => {
         expect(seen.map(({ subject }) => subject)).toEqual([...Array.from({ length: 25 }, (_, i) => `s${i}`), "later"])
       }).pipe(Effect.timeout("20 seconds")), { timeout: 30_000 })
 
+    it.effect("a consumer reads by the number of the transaction, also where it gains a digit", () =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        const { consume } = yield* Facts
+        yield* sql`delete from kernel_facts`
+        for (const xid of ["99", "100", "101"]) {
+          yield* sql`insert into kernel_facts (xid, type, version, subject, data) values (${xid}::xid8, 'test.happened', 1, ${xid}, '{}')`
+        }
+        const seen = yield* Ref.make<ReadonlyArray<string>>([])
+        const last = yield* Deferred.make<void>()
+        yield* consume({
+          consumer: "counting",
+          batchMax: 1,
+          handle: ([one]) => Effect.andThen(Ref.update(seen, (all) => [...all, one!.subject]), one!.subject === "101" ? Deferred.succeed(last, undefined) : Effect.void)
+        })
+        yield* Deferred.await(last)
+        expect(yield* Ref.get(seen)).toEqual(["99", "100", "101"])
+      }).pipe(Effect.scoped, Effect.timeout("20 seconds")), { timeout: 30_000 })
+
     if (kind === "postgres") {
       it.effect("the cursor does not overtake a transaction that is still open", () =>
         Effect.gen(function*() {
