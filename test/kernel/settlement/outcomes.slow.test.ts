@@ -13,10 +13,9 @@ const price = 10_000n
 const parties = Effect.fnUntraced(function*(facilitator: Facilitator) {
   const payer = yield* facilitator.account()
   const payTo = (yield* facilitator.account(0n)).publicKey()
-  const pay = (identifier?: string, expiryOffset = 0) =>
+  const pay = (identifier?: string, maxTimeoutSeconds = 300) =>
     facilitator.payment({
-      payer, payTo, amount: price, maxTimeoutSeconds: 60,
-      ...(expiryOffset === 0 ? {} : { tamper: { expiryOffset } }),
+      payer, payTo, amount: price, maxTimeoutSeconds,
       ...(identifier === undefined ? {} : { extensions: { "payment-identifier": { info: { required: true, id: identifier } } } })
     })
   return { pay, payTo }
@@ -100,7 +99,7 @@ describe("a payment", () => {
       const facilitator = yield* start({ channels: 1 })
       const { pay, payTo } = yield* parties(facilitator)
       yield* facilitator.ledger.setFaults([{ drops: () => true }])
-      const { body, expirationLedger } = yield* pay("never-lands-at-all")
+      const { body, expirationLedger } = yield* pay("never-lands-at-all", 60)
       const answer = yield* facilitator.settle(body)
       const seenAt = facilitator.ledger.ledger.latest.sequence
       expect(answer.json, answer.text).toMatchObject({ success: false, errorReason: "settle_ledger_transaction_expired" })
@@ -132,7 +131,7 @@ describe("a payment", () => {
       const facilitator = yield* start({ channels: 1 })
       const { pay, payTo } = yield* parties(facilitator)
       yield* facilitator.ledger.setFaults([{ onSend: ({ isSoroban }) => isSoroban ? TxCode.malformed : undefined }])
-      const { body } = yield* pay(undefined, 18)
+      const { body } = yield* pay()
       const answer = yield* facilitator.settle(body)
       yield* facilitator.ledger.setFaults([])
       expect(answer.json, answer.text).toMatchObject({ success: false })
@@ -152,7 +151,7 @@ describe("a payment", () => {
       const other = yield* start({ channels: 1, environment, ledgerUrl: facilitator.ledgerUrl })
       const { pay, payTo } = yield* parties(facilitator)
       expect((yield* other.settle((yield* pay()).body)).json).toMatchObject({ success: true })
-      const { body, expirationLedger } = yield* pay(undefined, 18)
+      const { body, expirationLedger } = yield* pay()
       const answer = yield* facilitator.settle(body)
       expect(answer.json, answer.text).toMatchObject({ success: false, errorReason: "settle_ledger_transaction_failed" })
       expect(facilitator.ledger.ledger.latest.sequence).toBeLessThan(expirationLedger - 10)
