@@ -11,7 +11,7 @@ import { startPostgres } from "../support/postgres.ts"
 
 const RESOURCES = 100_000
 const CLIENTS = 8
-const SECONDS = 4
+const SECONDS = 3
 const P50_BAR_MS = 5
 const P99_BAR_MS = 25
 
@@ -48,11 +48,20 @@ const get = (url: string): Promise<string> =>
 
 const quantile = (sorted: ReadonlyArray<number>, q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN
 
+interface Figures {
+  readonly p50: number
+  readonly p99: number
+  readonly rate: number
+  /** Milliseconds of processor time for one request, of facilitator and clients together: what a busy machine does not blur. */
+  readonly cpu: number
+}
+
 /** Eight clients ask for a few seconds, one question after another each. */
-const measure = async (urls: ReadonlyArray<string>): Promise<{ readonly p50: number; readonly p99: number; readonly rate: number }> => {
+const measure = async (urls: ReadonlyArray<string>): Promise<Figures> => {
   const times: Array<number> = []
   for (const url of urls) await get(url)
   const until = performance.now() + SECONDS * 1_000
+  const before = process.cpuUsage()
   let turn = 0
   await Promise.all(Array.from({ length: CLIENTS }, async () => {
     while (performance.now() < until) {
@@ -62,8 +71,9 @@ const measure = async (urls: ReadonlyArray<string>): Promise<{ readonly p50: num
       times.push(performance.now() - from)
     }
   }))
+  const { system, user } = process.cpuUsage(before)
   times.sort((a, b) => a - b)
-  return { p50: quantile(times, 0.5), p99: quantile(times, 0.99), rate: times.length / SECONDS }
+  return { cpu: (system + user) / 1_000 / times.length, p50: quantile(times, 0.5), p99: quantile(times, 0.99), rate: times.length / SECONDS }
 }
 
 const filters: ReadonlyArray<readonly [name: string, query: string]> = [
@@ -82,8 +92,8 @@ const filters: ReadonlyArray<readonly [name: string, query: string]> = [
   ["rare extension", "extensions=payment-identifier"]
 ]
 
-const line = (name: string, { p50, p99, rate }: { p50: number; p99: number; rate: number }) =>
-  `  ${name.padEnd(28)} p50 ${p50.toFixed(1).padStart(6)} ms   p99 ${p99.toFixed(1).padStart(6)} ms   ${Math.round(rate).toString().padStart(6)}/s`
+const line = (name: string, { cpu, p50, p99, rate }: Figures) =>
+  `  ${name.padEnd(28)} p50 ${p50.toFixed(1).padStart(6)} ms   p99 ${p99.toFixed(1).padStart(6)} ms   ${Math.round(rate).toString().padStart(6)}/s   ${cpu.toFixed(2)} ms of processor`
 
 const deepCursor = async (base: string): Promise<string> => {
   const page = JSON.parse(await get(`${base}?limit=20&offset=${RESOURCES - 60}`)) as { readonly pagination: { readonly cursor: string } }
@@ -117,7 +127,7 @@ const walk = (facilitator: Facilitator) =>
     return once && seen.size === RESOURCES && total === RESOURCES + fresh
   }).pipe(Effect.scoped)
 
-/** Medians of verifies with and without metadata, taken in turns so that the machine's moods fall on both. */
+/** Times of verifies with and without metadata, taken in turns so that the machine's moods fall on both. */
 const verifies = (facilitator: Facilitator) =>
   Effect.gen(function*() {
     const payer = yield* facilitator.account()
@@ -136,8 +146,9 @@ const verifies = (facilitator: Facilitator) =>
         times[kind].push(performance.now() - from)
       }
     }
-    const median = (list: Array<number>) => quantile(list.sort((a, b) => a - b), 0.5)
-    return { plain: median(times.plain), listed: median(times.listed) }
+    // The lower quartile: what the work takes when the machine does nothing else meanwhile.
+    const quiet = (list: Array<number>) => quantile(list.sort((a, b) => a - b), 0.25)
+    return { plain: quiet(times.plain), listed: quiet(times.listed) }
   })
 
 const program = Effect.gen(function*() {
@@ -161,7 +172,7 @@ const program = Effect.gen(function*() {
   console.log(line("deepest page", deep))
   holds &&= deep.p50 <= first.p50 * 1.2 + 0.5
   holds = (yield* walk(facilitator)) && holds
-  console.log(`  verify: ${verify.plain.toFixed(2)} ms without metadata, ${verify.listed.toFixed(2)} ms with (median): ${((verify.listed / verify.plain - 1) * 100).toFixed(1)} %`)
+  console.log(`  verify: ${verify.plain.toFixed(2)} ms without metadata, ${verify.listed.toFixed(2)} ms with (lower quartile): ${((verify.listed / verify.plain - 1) * 100).toFixed(1)} %`)
   holds &&= verify.listed <= verify.plain * 1.1
   console.log(`catalog: ${holds ? "reaches" : "MISSES"} the bar`)
   agent.destroy()
