@@ -123,6 +123,7 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
     Effect.scoped(Effect.gen(function*() {
       const facilitator = yield* startFacilitator({
         database,
+        closeMillis: 1_000,
         set: ["catalog_security.require_https_origins=true", "catalog_security.allow_local_origins=false", "catalog_security.probe_origins=false"]
       })
       const payer = yield* facilitator.account()
@@ -148,7 +149,7 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
 
   it.live(`are listed without what cannot be used, ${cleaned.length} of them`, () =>
     Effect.scoped(Effect.gen(function*() {
-      const facilitator = yield* startFacilitator({ database, set: ["catalog_security.allow_local_origins=false", "catalog_security.probe_origins=false"] })
+      const facilitator = yield* startFacilitator({ database, closeMillis: 1_000, set: ["catalog_security.allow_local_origins=false", "catalog_security.probe_origins=false"] })
       const payer = yield* facilitator.account()
       const payTo = (yield* facilitator.account()).publicKey()
       const body = yield* declaring(facilitator, { payer, payTo, url: ok })

@@ -96,6 +96,8 @@ export const declaring = (facilitator: Facilitator, { about, amount, asset, exte
       payer,
       payTo,
       amount: amount ?? 1_000n,
+      // The ledger of a test closes several times a second, and a loaded machine takes its time.
+      maxTimeoutSeconds: 300,
       ...(network === undefined ? {} : { network }),
       ...(asset === undefined ? {} : { asset }),
       tamper: {
