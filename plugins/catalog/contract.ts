@@ -130,6 +130,32 @@ export interface BranchFailed {
   readonly message: string
 }
 
+/** A generation of embeddings, as operators are told of it. */
+export interface GenerationStatus {
+  readonly provider: string
+  readonly model: string
+  readonly revision: string
+  readonly dimension: number
+  readonly pooling: string
+  readonly normalization: string
+  readonly status: "building" | "active" | "retired" | "failed"
+  readonly created_at: string
+  readonly activated_at: string | null
+  readonly retired_at: string | null
+}
+
+/** How a branch stands, for operators. */
+export interface BranchStatus {
+  readonly health: "ready" | "degraded" | "disabled"
+  readonly detail?: string
+  /** Resources in the index that answers. */
+  readonly indexed: number
+  readonly vectorSupport?: boolean
+  readonly worker?: { readonly status: "idle" | "working" | "waiting"; readonly queue_depth: number; readonly dead_letters: number }
+  /** Newest first; none in a branch without embeddings. */
+  readonly generations: ReadonlyArray<GenerationStatus>
+}
+
 export interface SearchBranch {
   readonly mode: "lexical" | "semantic"
   /** Of this branch when ranks are fused; at least 0. */
@@ -140,6 +166,7 @@ export interface SearchBranch {
   readonly timeoutMillis: number
   /** Ranked hits, best first, already filtered by `Catalog.condition`. */
   readonly search: (request: SearchRequest) => Effect.Effect<ReadonlyArray<Hit>, BranchFailed>
+  readonly status: Effect.Effect<BranchStatus, SqlError.SqlError>
 }
 
 /** What was shown to whom, for attribution. */

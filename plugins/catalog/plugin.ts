@@ -31,6 +31,8 @@ import { makeApplyVerdict } from "./ownership/applyVerdict.ts"
 import { makeAskOrigin } from "./ownership/askOrigin.ts"
 import { startProbes } from "./ownership/reconcileProbes.ts"
 import { makeSearch } from "./search/makeSearch.ts"
+import { startImpressions } from "./search/recordImpressions.ts"
+import { addSearchReports } from "./search/SearchReports.ts"
 import { makeSearchRegistry } from "./search/SearchRegistry.ts"
 import { searchSection } from "./search/searchSection.ts"
 import { makeJournal } from "./store/Journal.ts"
@@ -66,6 +68,8 @@ const layer = Layer.effectContext(Effect.gen(function*() {
 
   if (config.autoCatalog) yield* extensions.register(observer.extension)
   yield* addDiscoveryRoutes({ browse, resolve: makeResolve(sql, config, crypto), search: makeSearch({ sql, catalog, crypto, callers, registry, settings, scope, client, rerankingKey }) })
+  yield* addSearchReports({ sql, callers, search: registry.registry, settings })
+  yield* startImpressions({ sql, crypto, search: registry.registry, days: settings.impressions_days })
   yield* addAdministrationRoutes({ moved, before: Effect.ignore(journal.flush) })
   yield* reconciler({ id: "journal", every: "1 second", turn: journal.flush })
   // What has gathered is stored before the database under it closes.

@@ -21,6 +21,11 @@ const registered = Layer.effectDiscard(Effect.gen(function*() {
   const health = yield* Health
   const { lexical } = yield* SearchSettings
 
+  const report = Effect.match(store.state, {
+    onFailure: () => ({ state: "degraded" as const, detail: "the lexical index does not answer" }),
+    onSuccess: ({ complete, scanned }) => complete ? { state: "ready" as const } : { state: "degraded" as const, detail: `the lexical index is being built, ${scanned} so far` }
+  })
+
   yield* startIndexing
   yield* search.register({
     mode: "lexical",
@@ -32,12 +37,15 @@ const registered = Layer.effectDiscard(Effect.gen(function*() {
         const state = yield* store.answering
         const read = yield* readQuery(sql, query, state)
         return yield* rankDocuments(sql, state, read, { condition: catalog.condition(filters, { id: "ranked.id", snapshot }), limit })
-      }).pipe(Effect.mapError((error) => ({ _tag: "BranchFailed" as const, message: error.message })))
+      }).pipe(Effect.mapError((error) => ({ _tag: "BranchFailed" as const, message: error.message }))),
+    status: Effect.gen(function*() {
+      const { state, ...detail } = yield* report
+      const { language } = yield* store.answering
+      const [row] = yield* sql<{ count: number }>`select count(*)::int as count from search_lexical_documents where language = ${language}`
+      return { health: state, ...detail, indexed: row?.count ?? 0, generations: [] }
+    })
   })
-  yield* health.registerSearch("lexical", Effect.match(store.state, {
-    onFailure: () => ({ state: "degraded" as const, detail: "the lexical index does not answer" }),
-    onSuccess: ({ complete, scanned }) => complete ? { state: "ready" as const } : { state: "degraded" as const, detail: `the lexical index is being built, ${scanned} so far` }
-  }))
+  yield* health.registerSearch("lexical", report)
 }))
 
 export const plugin = define({

@@ -3,11 +3,12 @@
 // generation means (model, revision, dimension, prefixes) never changes: another meaning is another generation (S319).
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import type { GenerationStatus } from "../catalog/contract.ts"
 import type { Method } from "./VectorIndex.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-export type GenerationStatus = "building" | "active" | "retired" | "failed"
+
 
 /** What decides what a vector means. */
 export interface Meaning {
@@ -24,7 +25,7 @@ export interface Meaning {
 export interface Generation extends Meaning {
   readonly id: bigint
   readonly method: Method
-  readonly status: GenerationStatus
+  readonly status: GenerationStatus["status"]
   readonly scanned: bigint
   readonly scanComplete: boolean
 }
@@ -57,6 +58,10 @@ export class Generations extends Context.Service<Generations, {
   /** Gives jobs back after a failure: due later, or set aside when the resources are the reason and have failed too often. */
   readonly fail: (jobs: ReadonlyArray<Job>, error: string, options: { readonly counts: boolean; readonly attemptsMax: number }) => Sql<void>
   readonly counts: (generation: bigint) => Sql<{ readonly due: number; readonly dead: number }>
+  /** Jobs of all live generations. */
+  readonly backlog: Sql<{ readonly due: number; readonly dead: number }>
+  /** Every generation there was, newest first; at most 1 000. */
+  readonly history: Sql<ReadonlyArray<GenerationStatus>>
   /** Makes it the active one and retires the one before. */
   readonly activate: (generation: bigint) => Sql<void>
   readonly giveUp: (generation: bigint, detail: string) => Sql<void>
@@ -134,6 +139,22 @@ export class Generations extends Context.Service<Generations, {
               from search_semantic_jobs where generation = ${generation}::int8`,
             ([row]) => row ?? { due: 0, dead: 0 }
           ),
+        backlog: Effect.map(
+          sql<{ due: number; dead: number }>`select (count(*) filter (where state = 'due'))::int as due, (count(*) filter (where state = 'dead'))::int as dead
+            from search_semantic_jobs where generation in (select id from search_semantic_generations where status in ('building', 'active'))`,
+          ([row]) => row ?? { due: 0, dead: 0 }
+        ),
+        history: Effect.map(
+          sql<Omit<GenerationStatus, "created_at" | "activated_at" | "retired_at"> & { readonly created_at: Date; readonly activated_at: Date | null; readonly retired_at: Date | null }>`
+            select provider, model, revision, dimension, pooling, normalization, status, created_at, activated_at, retired_at
+            from search_semantic_generations order by id desc limit 1000`,
+          (rows) => rows.map((row) => ({
+            ...row,
+            created_at: row.created_at.toISOString(),
+            activated_at: row.activated_at?.toISOString() ?? null,
+            retired_at: row.retired_at?.toISOString() ?? null
+          }))
+        ),
         activate: Effect.fn("Generations.activate")(function*(generation) {
           const at = yield* now
           yield* sql.withTransaction(Effect.gen(function*() {

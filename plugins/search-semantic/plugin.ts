@@ -19,6 +19,7 @@ import { type Generation, Generations, type Meaning } from "./Generations.ts"
 import { makeHnswIndex, pgvectorVersion } from "./hnswIndex.ts"
 import { makeBreaker, makeQueryVectors } from "./queryVectors.ts"
 import { makeScanIndex } from "./scanIndex.ts"
+import { tableOf } from "./VectorIndex.ts"
 
 /** How long a process may take another's word for which generation is active. */
 const activeForMillis = 1_000
@@ -76,6 +77,19 @@ const registered = Effect.gen(function*() {
     })
   })
 
+  const report: Effect.Effect<SearchReport> = Effect.match(active, {
+    onFailure: () => ({ state: "degraded" as const, vectorSupport: version !== undefined, detail: "the vectors cannot be read" }),
+    onSuccess: (generation) => {
+      const trouble = breaker.trouble() ?? (Option.isNone(generation) ? "the first generation is being built" : undefined)
+      return {
+        state: trouble === undefined ? "ready" as const : "degraded" as const,
+        vectorSupport: version !== undefined,
+        ...(Option.isNone(generation) ? {} : { generation: `${generation.value.model}@${generation.value.revision}` }),
+        ...(trouble === undefined ? {} : { detail: trouble })
+      }
+    }
+  })
+
   yield* search.register({
     mode: "semantic",
     weight: semantic.weight,
@@ -95,21 +109,25 @@ const registered = Effect.gen(function*() {
           filtered: Object.keys(filters).length > 0,
           condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
         })
-      }).pipe(Effect.mapError((error) => error._tag === "BranchFailed" ? error : branchFailed(error.message)))
+      }).pipe(Effect.mapError((error) => error._tag === "BranchFailed" ? error : branchFailed(error.message))),
+    status: Effect.gen(function*() {
+      const { detail, state, vectorSupport = false } = yield* report
+      const generation = yield* generations.active
+      const [row] = Option.isNone(generation) ? [{ count: 0 }]
+        : yield* sql<{ count: number }>`select count(*)::int as count from ${sql(tableOf({ generation: generation.value.id, dimension: 0 }))}`
+      const { dead, due } = yield* generations.backlog
+      const status = due === 0 ? "idle" as const : (yield* breaker.isOpen) ? "waiting" as const : "working" as const
+      return {
+        health: state,
+        ...(detail === undefined ? {} : { detail: detail.slice(0, 200) }),
+        vectorSupport,
+        indexed: row?.count ?? 0,
+        worker: { status, queue_depth: due, dead_letters: dead },
+        generations: yield* generations.history
+      }
+    })
   })
 
-  const report: Effect.Effect<SearchReport> = Effect.match(active, {
-    onFailure: () => ({ state: "degraded" as const, vectorSupport: version !== undefined, detail: "the vectors cannot be read" }),
-    onSuccess: (generation) => {
-      const trouble = breaker.trouble() ?? (Option.isNone(generation) ? "the first generation is being built" : undefined)
-      return {
-        state: trouble === undefined ? "ready" as const : "degraded" as const,
-        vectorSupport: version !== undefined,
-        ...(Option.isNone(generation) ? {} : { generation: `${generation.value.model}@${generation.value.revision}` }),
-        ...(trouble === undefined ? {} : { detail: trouble })
-      }
-    }
-  })
   yield* health.registerSearch("semantic", report)
 })
 
