@@ -45,7 +45,7 @@ const onDeno = (deno: string): Part => ({
   args: ["run", "-A", ...vitest],
   env: { ...both, DENO_NO_UPDATE_CHECK: "1" },
   figures: "vitest",
-  minutesMax: 7
+  minutesMax: 8
 })
 
 const fast: Part = { name: "fast tests on PGlite", command: node, args: vitest, figures: "vitest", minutesMax: 2 }
