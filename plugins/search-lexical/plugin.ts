@@ -26,6 +26,9 @@ const registered = Layer.effectDiscard(Effect.gen(function*() {
     onSuccess: ({ complete, scanned }) => complete ? { state: "ready" as const } : { state: "degraded" as const, detail: `the lexical index is being built, ${scanned} so far` }
   })
 
+  // Which index answers, and its averages, move slowly: one question a second.
+  const answering = yield* Effect.cachedWithTTL(store.answering, "1 second")
+
   yield* startIndexing
   yield* search.register({
     mode: "lexical",
@@ -34,9 +37,9 @@ const registered = Layer.effectDiscard(Effect.gen(function*() {
     timeoutMillis: lexical.timeout_ms,
     search: ({ filters, limit, query, snapshot }) =>
       Effect.gen(function*() {
-        const state = yield* store.answering
+        const state = yield* answering
         const read = yield* readQuery(sql, query, state)
-        return yield* rankDocuments(sql, state, read, { condition: catalog.condition(filters, { id: "ranked.id", snapshot }), limit })
+        return yield* rankDocuments(sql, state, read, { condition: (id) => catalog.condition(filters, { id, snapshot }), limit })
       }).pipe(Effect.mapError((error) => ({ _tag: "BranchFailed" as const, message: error.message }))),
     status: Effect.gen(function*() {
       const { state, ...detail } = yield* report

@@ -19,15 +19,16 @@ const lengthShare = 0.4
 /** Documents looked at in the first attempt, by plan and at most. */
 const budgetMin = 200
 const overrun = 4
-/** So few hits make a second attempt, over everything that matches, worth its time. */
+/** So few hits make a second attempt worth its time: over everything that matches and passes the filters, as far as this. */
 const fewHits = 40
+const secondLookMax = 4_000
 
 /** The statement, for the search and for the test that reads its plan. */
 export const rankStatement = (
   sql: SqlClient.SqlClient,
   state: IndexState,
   query: ReadQuery,
-  options: { readonly plan: CandidatePlan; readonly condition: Statement.Fragment; readonly limit: number }
+  options: { readonly plan: CandidatePlan; readonly second: boolean; readonly condition: (id: string) => Statement.Fragment; readonly limit: number }
 ): Statement.Statement<Hit> => {
   // Computed once a document, in float8: as numeric it took ten times as long as the ranking itself.
   const norm = sql.literal(
@@ -39,13 +40,16 @@ export const rankStatement = (
   const chosen = options.plan.conditions.map(({ tsquery, where }) =>
     where === "document" ? sql`document @@ ${tsquery}::tsquery` : sql`ts_filter(document, '{a,c}') @@ ${tsquery}::tsquery`
   )
-  const bound = options.plan.complete ? sql.literal("offset 0") : sql`limit ${overrun * Math.max(budgetMin, 2 * options.limit)}`
+  // The first look ranks and then filters only as far as hits are wanted; the second filters first, to rank what is left.
+  const first = options.plan.complete && !options.second
+  const passing = options.second ? sql`and ${options.condition("s.id")}` : sql.literal("")
+  const bound = first ? sql.literal("offset 0") : sql`limit ${options.second ? Math.max(secondLookMax, 2 * options.limit) : overrun * Math.max(budgetMin, 2 * options.limit)}`
   return sql<Hit>`with ranked as materialized (
       select d.id, (${sql.join(" + ", false)(worth)})::float8 as score
-      from (select id, document, ${norm} as norm from search_lexical_documents where language = ${state.language} and ${sql.or(chosen)} ${bound}) d
+      from (select id, document, ${norm} as norm from search_lexical_documents s where language = ${state.language} and ${sql.or(chosen)} ${passing} ${bound}) d
       order by score desc, d.id desc)
     select ranked.id, ranked.score / ${query.mass}::float8 as score, ranked.score / ${query.mass}::float8 as relevance
-    from ranked where ${options.condition} limit ${options.limit}`
+    from ranked where ${options.second ? sql.literal("true") : options.condition("ranked.id")} limit ${options.limit}`
 }
 
 /** Ranked hits, best first. Looks at everything that matches when the first look, or its filters, left too few. */
@@ -53,13 +57,13 @@ export const rankDocuments = Effect.fn("rankDocuments")(function*(
   sql: SqlClient.SqlClient,
   state: IndexState,
   query: ReadQuery,
-  options: { readonly condition: Statement.Fragment; readonly limit: number }
+  options: { readonly condition: (id: string) => Statement.Fragment; readonly limit: number }
 ): Effect.fn.Return<ReadonlyArray<Hit>, SqlError.SqlError> {
   if (query.terms.length === 0) return []
   const first = planCandidates(query.terms, state.documents, Math.max(budgetMin, 2 * options.limit))
-  let hits = yield* rankStatement(sql, state, query, { ...options, plan: first })
+  let hits = yield* rankStatement(sql, state, query, { ...options, plan: first, second: false })
   if (!first.complete && hits.length < Math.min(options.limit, fewHits)) {
-    hits = yield* rankStatement(sql, state, query, { ...options, plan: everything(query.terms) })
+    hits = yield* rankStatement(sql, state, query, { ...options, plan: everything(query.terms), second: true })
   }
   return hits.toSorted((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
 })

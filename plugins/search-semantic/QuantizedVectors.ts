@@ -3,7 +3,7 @@
 // signs are, since embeddings share a direction. 100,000 vectors of 384 numbers take 43 MB and a few milliseconds. Pure memory, no I/O.
 
 /** Vectors ranked by eight bits a wanted hit, and at least. */
-const oversample = 8
+const oversample = 4
 const rankedMin = 400
 /** Up to here the first choice would cost more than it saves. */
 const smallMax = 2_000

@@ -8,7 +8,7 @@ import type { Catalog, Filters, Hit, Search, SearchBranch, SearchMode } from "..
 import { type Fused, fuse, type Ranked } from "./fuse.ts"
 import { rerank } from "./rerank.ts"
 import type { SearchValues } from "./searchSection.ts"
-import { applySignals, type Weighed } from "./signals.ts"
+import { makeApplySignals, type Weighed } from "./signals.ts"
 
 export interface RankRequest {
   readonly query: string
@@ -47,6 +47,8 @@ interface Answered {
 const wantedBy = (mode: SearchMode): ReadonlyArray<SearchBranch["mode"]> => mode === "hybrid" ? ["lexical", "semantic"] : [mode]
 
 export const makeRankResources = ({ catalog, client, registry, rerankingKey, settings, sql }: RankParts) => {
+  const applySignals = makeApplySignals(sql, settings)
+
   const askOne = (branch: SearchBranch, request: RankRequest, asked: number): Effect.Effect<Answered | undefined> =>
     branch.search({ query: request.query, filters: request.filters, snapshot: request.snapshot, limit: asked }).pipe(
       Effect.timeout(branch.timeoutMillis),
@@ -90,7 +92,7 @@ export const makeRankResources = ({ catalog, client, registry, rerankingKey, set
     const fused = fuse(branches, { k: settings.rrf_k, relevanceMin: settings.minimum_relevance_score })
     const { hits, reranking } = yield* reranked(request.query, fused)
     return {
-      hits: (yield* applySignals(sql, hits, settings)).slice(0, request.window),
+      hits: (yield* applySignals(hits)).slice(0, request.window),
       more: answered.some(({ asked, hits }) => hits.length >= asked) || fused.length > request.window,
       missing: wanted.filter((mode) => !answered.some(({ branch }) => branch.mode === mode)),
       reranking
