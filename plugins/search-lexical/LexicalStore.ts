@@ -1,8 +1,10 @@
 // The lexical index in PostgreSQL: documents as weighted tsvectors, and statistics of their lexemes. Writes are idempotent and an
-// older version never replaces a newer one, so that the first build and the changes that arrive meanwhile may cross. Statistics
+// older version never replaces a newer one, so that the first build and the changes that arrive meanwhile may cross. They go to the
+// index of every language there is, because while the language changes any replica may be the one that hears of a change. Statistics
 // are refreshed when a fifth of the documents has changed, after five minutes with any change at all, and at once while there are few.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { inTransaction } from "../../kernel/database/Database.ts"
 import type { ResourceDocument } from "../catalog/contract.ts"
 import { documentText } from "./documentText.ts"
 
@@ -31,14 +33,15 @@ export class LexicalStore extends Context.Service<LexicalStore, {
   readonly language: string
   /** The language whose index answers: the settings' own once it is complete, before that the one that was. */
   readonly answering: Sql<IndexState>
-  /** The state of the language of the settings. */
+  /** The state of the language of the settings; complete where another replica has moved on to another language. */
   readonly state: Sql<IndexState>
+  /** Into the index of every language there is. */
   readonly write: (documents: ReadonlyArray<ResourceDocument>) => Sql<void>
   /** Records how far the first build has come. */
   readonly scannedTo: (id: bigint, complete: boolean) => Sql<void>
   /** Refreshes the statistics when they are due; says whether it did. */
   readonly refresh: Sql<boolean>
-  /** Removes what belongs to other languages. Only once the own one is complete. */
+  /** Removes languages that were begun before the own one, once that is complete. */
   readonly retire: Sql<void>
 }>()("tollkeeper/search-lexical/LexicalStore") {
   static readonly layer = (language: string): Layer.Layer<LexicalStore, SqlError.SqlError, SqlClient.SqlClient> =>
@@ -47,24 +50,27 @@ export class LexicalStore extends Context.Service<LexicalStore, {
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
         if (!isConfiguration(language)) return yield* Effect.die(new Error("search.lexical.language is not the name of a text search configuration"))
-        yield* sql`insert into search_lexical_state (language) values (${language}) on conflict do nothing`
+        // By the clock of the database, which all replicas share.
+        yield* sql`insert into search_lexical_state (language, begun_at) values (${language}, clock_timestamp()) on conflict (language) do update set begun_at = excluded.begun_at`
         const columns = sql.literal(`language, scanned, complete, documents, average_lexemes as "averageLexemes", changed`)
-        const state = Effect.map(sql<IndexState>`select ${columns} from search_lexical_state where language = ${language}`, ([row]) => row!)
+        const retired: IndexState = { language, scanned: 0n, complete: true, documents: 0, averageLexemes: 1, changed: 0 }
+        const state = Effect.map(sql<IndexState>`select ${columns} from search_lexical_state where language = ${language}`, ([row]) => row ?? retired)
 
         const write = Effect.fn("LexicalStore.write")(function*(documents: ReadonlyArray<ResourceDocument>) {
           if (documents.length === 0) return
           const rows = documents.map((document) => ({ id: String(document.id), version: document.version, ...documentText(document) }))
-          const written = yield* sql<{ id: bigint }>`
-            insert into search_lexical_documents as old (language, id, version, document)
-            select ${language}, id, version, setweight(to_tsvector(${language}::regconfig, a), 'A') || setweight(to_tsvector(${language}::regconfig, b), 'B')
-              || setweight(to_tsvector(${language}::regconfig, c), 'C') || setweight(to_tsvector(${language}::regconfig, d), 'D')
-            from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (id bigint, version integer, a text, b text, c text, d text)
-            order by id
-            on conflict (language, id) do update set version = excluded.version, document = excluded.document
-            where old.version < excluded.version or (old.version = excluded.version and old.document <> excluded.document)
-            returning id`
-          if (written.length === 0) return
-          yield* sql`update search_lexical_state set changed = changed + ${written.length} where language = ${language}`
+          yield* sql`with written as (
+              insert into search_lexical_documents as old (language, id, version, document)
+              select s.language, id, version, setweight(to_tsvector(s.language::regconfig, a), 'A') || setweight(to_tsvector(s.language::regconfig, b), 'B')
+                || setweight(to_tsvector(s.language::regconfig, c), 'C') || setweight(to_tsvector(s.language::regconfig, d), 'D')
+              from search_lexical_state s, jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (id bigint, version integer, a text, b text, c text, d text)
+              order by s.language, id
+              on conflict (language, id) do update set version = excluded.version, document = excluded.document
+              where old.version < excluded.version or (old.version = excluded.version and old.document <> excluded.document)
+              returning language
+            )
+            update search_lexical_state s set changed = changed + w.count
+            from (select language, count(*)::int as count from written group by language order by language) w where s.language = w.language`
         })
 
         const isDue = Effect.gen(function*() {
@@ -76,7 +82,7 @@ export class LexicalStore extends Context.Service<LexicalStore, {
 
         const refresh = Effect.fn("LexicalStore.refresh")(function*() {
           if (!(yield* isDue)) return false
-          return yield* sql.withTransaction(Effect.gen(function*() {
+          const counting = Effect.gen(function*() {
             const now = yield* Clock.currentTimeMillis
             // One replica counts; another that comes meanwhile finds nothing due.
             yield* sql`select 1 from search_lexical_state where language = ${language} for update`
@@ -99,7 +105,8 @@ export class LexicalStore extends Context.Service<LexicalStore, {
               from (select count(*)::int as count, coalesce(avg(length(document)), 1)::float8 as average from search_lexical_documents where language = ${language}) d
               where language = ${language}`
             return true
-          }))
+          })
+          return yield* Effect.provideService(inTransaction(counting), SqlClient.SqlClient, sql)
         })
 
         return LexicalStore.of({
@@ -113,8 +120,9 @@ export class LexicalStore extends Context.Service<LexicalStore, {
           scannedTo: (id, complete) => Effect.asVoid(sql`update search_lexical_state set scanned = ${id}::int8, complete = ${complete} where language = ${language}`),
           refresh: refresh(),
           retire: Effect.gen(function*() {
+            const earlier = sql`select o.language from search_lexical_state o join search_lexical_state s on s.language = ${language} and s.complete and o.begun_at < s.begun_at`
             for (const table of ["documents", "terms", "state"]) {
-              yield* sql`delete from ${sql(`search_lexical_${table}`)} where language <> ${language}`
+              yield* sql`delete from ${sql(`search_lexical_${table}`)} where language in (${earlier})`
             }
           })
         })

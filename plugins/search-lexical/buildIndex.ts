@@ -1,7 +1,7 @@
 // Keeps the lexical index in step with the catalog: a first build over all resources, taken up again where it was left, and from
 // then on the catalog's facts. Both read the resource as it is now, so their order does not matter. When the build is complete,
-// its language begins to answer and the one before is removed.
-import { Effect } from "effect"
+// its language begins to answer; the one before is removed a little later, when no search on any replica reads it any more.
+import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Facts } from "../../kernel/Facts.ts"
 import { reconciler } from "../../kernel/Actor.ts"
@@ -9,6 +9,8 @@ import { Catalog, changedFact } from "../catalog/contract.ts"
 import { LexicalStore } from "./LexicalStore.ts"
 
 const batchMax = 500
+/** How long a language that has been replaced stays: longer than replicas believe which one answers, and than a search takes. */
+const retireAfterMillis = 60_000
 
 export const startIndexing = Effect.gen(function*() {
   const catalog = yield* Catalog
@@ -27,11 +29,25 @@ export const startIndexing = Effect.gen(function*() {
       yield* store.refresh
       yield* store.scannedTo(scanned, complete)
       if (!complete) continue
-      yield* store.retire
       yield* Effect.logInfo("search_ready").pipe(Effect.annotateLogs({ event: "search_ready", branch: "lexical", language: store.language }))
     }
   })
-  const statistics = yield* reconciler({ id: "search-lexical-index", every: "30 seconds", turn: Effect.andThen(build, store.refresh) })
+
+  let completeSince: number | undefined
+  let isRetired = false
+  /** Once for the life of the process. */
+  const retire = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    completeSince ??= now
+    if (isRetired || now - completeSince < retireAfterMillis) return
+    yield* store.retire
+    isRetired = true
+  })
+  const statistics = yield* reconciler({
+    id: "search-lexical-index",
+    every: "30 seconds",
+    turn: Effect.andThen(Effect.andThen(build, store.refresh), retire)
+  })
 
   yield* facts.consume({
     consumer: "search-lexical",

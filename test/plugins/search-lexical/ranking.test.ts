@@ -80,19 +80,34 @@ describeDatabases("the lexical ranking", (layer) => {
       expect(yield* sql`select lexeme from search_lexical_terms where lexeme like 'astrolog%'`).toEqual([])
     }).pipe(Effect.provide(layer)))
 
-  it.effect("answers in the old language until the new index is complete", () =>
+  it.effect("answers in the old language until the new index is complete, and keeps both in step meanwhile", () =>
     Effect.gen(function*() {
       const { sql } = yield* indexed(few, "english")
+      const before = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer("english"))
       const store = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer("simple"))
-      yield* store.write(few.slice(0, 2))
-      yield* store.refresh
+      const languages = Effect.map(sql<{ language: string }>`select distinct language from search_lexical_documents order by 1`, (rows) => rows.map(({ language }) => language))
+      // Whoever hears of a change writes it into both.
+      yield* before.write([{ ...few[0]!, version: 2 }, named(7, "Astrology")])
+      expect(yield* languages).toEqual(["english", "simple"])
+      yield* store.retire
       expect((yield* store.answering).language).toBe("english")
       yield* store.write(few)
       yield* store.refresh
       yield* store.scannedTo(6n, true)
       expect((yield* store.answering).language).toBe("simple")
+      expect((yield* before.answering).language).toBe("english")
+      // The settings that came last decide: the one before removes nothing.
+      yield* before.retire
+      expect(yield* languages).toEqual(["english", "simple"])
       yield* store.retire
-      expect(yield* sql`select distinct language from search_lexical_documents`).toEqual([{ language: "simple" }])
+      expect(yield* languages).toEqual(["simple"])
+      // A replica of the language that is gone answers with what there is, indexes for it, and builds nothing of its own.
+      expect((yield* before.answering).language).toBe("simple")
+      expect((yield* before.state).complete).toBe(true)
+      yield* before.write([named(8, "Botany")])
+      expect(yield* before.refresh).toBe(false)
+      expect(yield* languages).toEqual(["simple"])
+      expect(yield* sql`select id from search_lexical_documents where id in (7, 8) order by id`).toEqual([{ id: 7n }, { id: 8n }])
     }).pipe(Effect.provide(layer)))
 
   it.effect("widens its look when a filter leaves too few, and then misses nothing", () =>
