@@ -26,6 +26,7 @@ import * as MakeFacilitator from "./payment/makeFacilitator.ts"
 import * as PaymentRoutes from "./payment/Routes.ts"
 import { Schemes } from "./payment/Scheme.ts"
 import { define } from "./Plugin.ts"
+import { ChannelCount } from "./settlement/ChannelCount.ts"
 import { ChannelPool } from "./settlement/ChannelPool.ts"
 import { ChannelStore } from "./settlement/ChannelStore.ts"
 import { startChannels } from "./settlement/reconcileChannels.ts"
@@ -42,9 +43,10 @@ import { Supervisor, supervisorContract } from "./Supervisor.ts"
 export const configContract = contract<"config", Server | Limits | WireWords>("config", Server as any, Limits as any, WireWords as any)
 export const networkContract = contract("network", Network)
 export const httpContract = contract<"http", Keys | Callers | OpenApi.OpenApi>("http", Keys as any, Callers as any, OpenApi.OpenApi as any)
-export const settlementContract = contract<"settlement", Settlements | ChannelPool | Outcomes | Leases | SponsorTransactions>(
+export const settlementContract = contract<"settlement", Settlements | ChannelCount | ChannelPool | Outcomes | Leases | SponsorTransactions>(
   "settlement",
   Settlements as any,
+  ChannelCount as any,
   ChannelPool as any,
   Outcomes as any,
   Leases as any,
@@ -113,7 +115,7 @@ export const drivers = (source: SettingsSource) =>
       summary: "Settlements, channels and who waits for them.",
       needs: [supervisorContract, configContract, networkContract, databaseContract, factsContract, ledgerContract, signerContract, budgetContract],
       layer: Layer.effectDiscard(startChannels()).pipe(
-        Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ChannelPool.layer, Leases.layer, SponsorTransactions.layer)),
+        Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ChannelCount.layer, ChannelPool.layer, Leases.layer, SponsorTransactions.layer)),
         Layer.provideMerge(Layer.merge(SqlSettlements.layer, ChannelStore.layer))
       )
     }),

@@ -16,6 +16,7 @@ import { greeting } from "./greeting.ts"
 import { loadProfile } from "./profile.ts"
 import { layer as telemetry } from "./platform/telemetry.ts"
 import { databaseAt, serve } from "./serve.ts"
+import { channelsCommand } from "./channelsCommand.ts"
 import { settlementsCommand } from "./settlementsCommand.ts"
 
 const version = "0.1.0"
@@ -87,7 +88,7 @@ const reset = Command.make("reset", { state: stateFlag }, Effect.fn(function*(fl
 
 const tollkeeper = Command.make("tollkeeper").pipe(
   Command.withDescription("An x402 payment facilitator for the Stellar ledger"),
-  Command.withSubcommands([start, ledgerCommand, catalogCommand, settlementsCommand, auditCommand, config, reset])
+  Command.withSubcommands([start, ledgerCommand, catalogCommand, channelsCommand, settlementsCommand, auditCommand, config, reset])
 )
 
 /** Warnings and worse on a terminal, where people read; one JSON object a line otherwise, where machines do. */

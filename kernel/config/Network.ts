@@ -33,7 +33,8 @@ const networks = scalar(
       friendbot_url: text({ default: "", doc: "Faucet for the development funding of the sponsor." }),
       sponsor_secret_env: text({ default: "SPONSOR_SECRET", doc: "Environment variable with the sponsor's secret seed." }),
       channel_secrets_env: optionalText({ doc: "Environment variable with channel seeds, comma separated. Absent: derived from the sponsor's seed." }),
-      channel_count: integer({ default: 20, min: 1, max: 1_000, doc: "Channel accounts." }),
+      channel_count: integer({ default: 20, min: 1, max: 1_000, doc: "Channel accounts, until an operator resizes." }),
+      channel_count_max: integer({ default: 200, min: 1, max: 1_000, doc: "Channel accounts an operator may ask for; at least channel_count." }),
       channel_min_balance_stroops: amount({ default: 50_000_000, doc: "Balance below which a channel is topped up, stroops." }),
       development_auto_fund: flag({ default: false, doc: "Create and fund missing sponsor and channels at boot. Refused on pubnet." }),
       fee_ceilings_calibrated: flag({ default: false, doc: "The operator measured the fee ceilings. Wanted on pubnet." }),
@@ -69,7 +70,9 @@ export interface NetworkValues {
   readonly friendbotUrl: Option.Option<string>
   readonly sponsorSecret: Option.Option<Redacted.Redacted>
   readonly channelSecrets: Option.Option<Redacted.Redacted>
+  /** Channels until an operator resizes, and those that a resize may ask for. */
   readonly channelCount: number
+  readonly channelCountMax: number
   readonly channelBalanceStroopsMin: bigint
   readonly developmentAutoFund: boolean
   readonly timeoutSecondsMax: number
@@ -111,6 +114,7 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
         sponsorSecret: settings.secret(values.sponsor_secret_env),
         channelSecrets: Option.flatMap(present(values.channel_secrets_env), settings.secret),
         channelCount: values.channel_count,
+        channelCountMax: Math.max(values.channel_count, values.channel_count_max),
         channelBalanceStroopsMin: values.channel_min_balance_stroops,
         developmentAutoFund: values.development_auto_fund,
         timeoutSecondsMax: values.max_timeout_seconds,

@@ -14,6 +14,7 @@ import type { Principal } from "../http/Principal.ts"
 import { makeRateLimit } from "../http/RateLimit.ts"
 import { readBody } from "../http/readBody.ts"
 import { Crypto } from "../platform/Crypto.ts"
+import { ChannelCount } from "../settlement/ChannelCount.ts"
 import { Signer } from "../signer/Signer.ts"
 import { checkEnvelope } from "./checkEnvelope.ts"
 import { Extensions } from "./Extension.ts"
@@ -63,6 +64,7 @@ export const layer = HttpRouter.use((router) =>
     const limits = yield* Limits
     const words = yield* WireWords
     const signer = yield* Signer
+    const channelCount = yield* ChannelCount
     const crypto = yield* Crypto
     const scope = yield* Effect.scope
     const context = { network, hasScheme: (scheme: string) => Option.isSome(schemes.find(scheme)) }
@@ -166,7 +168,7 @@ export const layer = HttpRouter.use((router) =>
 
     yield* router.add("POST", "/verify", handle(verify, limits.verifyPerSecond))
     yield* router.add("POST", "/settle", handle(settle, limits.settlePerSecond))
-    yield* router.add("GET", "/supported", keyed(() => Effect.sync(() => json(encodeSupported({ schemes, extensions, network, signer, words })))))
+    yield* router.add("GET", "/supported", keyed(() => Effect.sync(() => json(encodeSupported({ channelCount, schemes, extensions, network, signer, words })))))
     yield* router.add("GET", "/settlements", settlements)
     yield* extensions.declare("payment-identifier")
   })

@@ -4,11 +4,13 @@ import { Option } from "effect"
 import type { NetworkValues } from "../config/Network.ts"
 import type { WireWordsValues } from "../config/WireWords.ts"
 import { spellExtension, spellNetwork } from "../Dialect.ts"
+import type { ChannelCount } from "../settlement/ChannelCount.ts"
 import type { Signer } from "../signer/Signer.ts"
 import type { Extensions } from "./Extension.ts"
 import type { Schemes } from "./Scheme.ts"
 
 export interface SupportedContext {
+  readonly channelCount: ChannelCount["Service"]
   readonly schemes: Schemes["Service"]
   readonly extensions: Extensions["Service"]
   readonly network: NetworkValues
@@ -16,7 +18,7 @@ export interface SupportedContext {
   readonly words: WireWordsValues
 }
 
-export const encodeSupported = ({ extensions, network, schemes, signer, words }: SupportedContext) => {
+export const encodeSupported = ({ channelCount, extensions, network, schemes, signer, words }: SupportedContext) => {
   const kinds = network.assets.size === 0 ? [] : schemes.all().flatMap((scheme) =>
     Option.match(scheme.supportedExtra(network.id), {
       onNone: () => [],
@@ -30,7 +32,7 @@ export const encodeSupported = ({ extensions, network, schemes, signer, words }:
         }))
     })
   )
-  const addresses = [signer.sponsor, ...signer.channels]
+  const addresses = [signer.sponsor, ...signer.channels.slice(0, channelCount.known())]
   return {
     kinds,
     extensions: [...new Set(words.dialects.flatMap((dialect) => extensions.keys().map((key) => spellExtension(key, dialect))))].sort(),

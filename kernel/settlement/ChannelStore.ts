@@ -64,7 +64,7 @@ export class ChannelStore extends Context.Service<ChannelStore, {
             where address = ${lease.address} and fence = ${lease.fence} and settlement is null`),
         learn: (address, sequence, asOfLedger) =>
           Effect.asVoid(sql`update kernel_channels set state = 'ready', sequence = ${sequence}::int8, sequence_ledger = ${asOfLedger}
-            where address = ${address} and settlement is null and sequence is null and sequence_ledger <= ${asOfLedger}`),
+            where address = ${address} and state in ('wanted', 'ready') and settlement is null and sequence is null and sequence_ledger <= ${asOfLedger}`),
         correct: (address, known, sequence, asOfLedger) =>
           Effect.map(
             sql`update kernel_channels set sequence = ${sequence}::int8, sequence_ledger = ${asOfLedger}, fence = fence + 1

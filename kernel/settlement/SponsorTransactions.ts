@@ -1,9 +1,11 @@
 // The sponsor's own transactions, journaled before they are sent and followed to their end like settlements. At most one is
-// open at a time, by a unique index, so the sponsor's sequence number is never guessed and two replicas never use it both.
-import { Context, Effect, Layer, Option, Result } from "effect"
+// open at a time, by a unique index, so the sponsor's sequence number is never guessed and two replicas never use it both. One
+// that found no room in the ledgers of its life is bid for higher the next time; after one that failed there is a rest.
+import { Context, Data, Effect, Layer, Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../config/Network.ts"
+import { inTransaction } from "../database/Database.ts"
 import { decodeEnvelope, type SponsorOperation, sponsorTransaction } from "../ledger/Envelope.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
@@ -11,8 +13,14 @@ import { Signer, type SignerRefused } from "../signer/Signer.ts"
 
 /** Ledgers a sponsor transaction may wait for its inclusion. */
 const lifeLedgers = 30
-/** Offered for each operation: ten times the network's minimum. */
-const feeStroopsPerOperation = 1_000n
+/** Offered for each operation: ten times the network's minimum, ten times more after each that expired, as far as this. */
+const feeStroopsMin = 1_000n
+const feeStroopsMax = 100_000n
+/** What failed would fail again: the next attempt waits. */
+const restSeconds = 60
+
+/** Something else is open, or a channel to merge is used again. */
+class Superseded extends Data.TaggedError("Superseded")<{}> {}
 
 interface OpenRow {
   readonly hash: string
@@ -25,7 +33,7 @@ type Fault = SqlError.SqlError | LedgerUnavailable | SignerRefused
 export class SponsorTransactions extends Context.Service<SponsorTransactions, {
   /** Follows the open one, if any: true when none is open any more. Sends it again while it may still land. */
   readonly settleOpen: Effect.Effect<boolean, Fault>
-  /** Records and sends a transaction; does nothing while another is open. */
+  /** Records and sends a transaction; does nothing while another is open, soon after one failed, or when a channel to merge is not idle. */
   readonly submit: (purpose: string, operations: ReadonlyArray<SponsorOperation>) => Effect.Effect<void, Fault>
 }>()("tollkeeper/settlement/SponsorTransactions") {
   static readonly layer = Layer.effect(
@@ -71,20 +79,41 @@ export class SponsorTransactions extends Context.Service<SponsorTransactions, {
         return false
       }).pipe(Effect.withSpan("SponsorTransactions.settleOpen"))
 
+      /** What to offer for an operation; None while the last failure is fresh. */
+      const bid = Effect.gen(function*() {
+        const last = yield* sql<{ state: string; fresh: boolean }>`select state, recorded_at > clock_timestamp() - make_interval(secs => ${restSeconds}) as fresh
+          from kernel_sponsor_transactions where network = ${network.id} and sponsor = ${signer.sponsor} order by recorded_at desc limit 2`
+        if (last[0]?.state === "failed" && last[0].fresh) return Option.none()
+        const landed = last.findIndex(({ state }) => state !== "expired")
+        const stroops = feeStroopsMin * 10n ** BigInt(landed < 0 ? last.length : landed)
+        return Option.some(stroops < feeStroopsMax ? stroops : feeStroopsMax)
+      })
+
+      /** A channel that is being merged can be neither lent nor wanted again, and whoever still has a lease has lost it. */
+      const claimMerged = Effect.fnUntraced(function*(operations: ReadonlyArray<SponsorOperation>) {
+        const merged = operations.flatMap((one) => one._tag === "Merge" ? [one.account] : [])
+        if (merged.length === 0) return
+        const claimed = yield* sql`update kernel_channels set state = 'merging', fence = fence + 1
+          where address in ${sql.in(merged)} and state = 'retiring' and settlement is null
+            and (leased_until is null or leased_until < clock_timestamp()) returning 1`
+        if (claimed.length < merged.length) return yield* new Superseded()
+      })
+
       const submit = Effect.fn("SponsorTransactions.submit")(function*(purpose: string, operations: ReadonlyArray<SponsorOperation>) {
         const { accounts, latestLedger } = yield* rpc.accounts([signer.sponsor])
         const account = Option.fromUndefinedOr(accounts.get(signer.sponsor))
-        if (Option.isNone(account)) return
+        const feeStroopsPerOperation = yield* bid
+        if (Option.isNone(account) || Option.isNone(feeStroopsPerOperation)) return
         const ledgerMax = latestLedger + lifeLedgers
         const transaction = sponsorTransaction({
           channel: signer.sponsor,
           sequence: account.value.sequence + 1n,
           bounds: { ledgerMax, timeMax: 0n },
-          feeStroopsPerOperation,
+          feeStroopsPerOperation: feeStroopsPerOperation.value,
           operations
         })
         const { envelope, hash } = yield* signer.signSponsor(transaction)
-        const recorded = yield* sql`insert into kernel_sponsor_transactions ${sql.insert({
+        const record = sql`insert into kernel_sponsor_transactions ${sql.insert({
           hash,
           network: network.id,
           sponsor: signer.sponsor,
@@ -92,8 +121,15 @@ export class SponsorTransactions extends Context.Service<SponsorTransactions, {
           envelope: Result.getOrThrow(Base64.decode(envelope)),
           ledger_max: ledgerMax
         })} on conflict do nothing returning 1`
-        // Another replica has one open, and this one would use the same number.
-        if (recorded.length === 1) yield* rpc.send(envelope, hash)
+        // Another replica may have one open, and this one would use the same number.
+        yield* inTransaction(Effect.gen(function*() {
+          yield* claimMerged(operations)
+          if ((yield* record).length === 0) return yield* new Superseded()
+        })).pipe(
+          Effect.provideService(SqlClient.SqlClient, sql),
+          Effect.andThen(rpc.send(envelope, hash)),
+          Effect.catchTag("Superseded", () => Effect.void)
+        )
       })
 
       return SponsorTransactions.of({ settleOpen, submit })

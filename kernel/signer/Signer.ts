@@ -44,6 +44,7 @@ export interface SettlementToSign {
 
 export class Signer extends Context.Service<Signer, {
   readonly sponsor: string
+  /** All channels there may be, by number: those in use are the first of them. */
   readonly channels: ReadonlyArray<string>
   /** True for sponsor and channels: addresses that must appear nowhere in a payment. */
   readonly isOurs: (address: string) => boolean

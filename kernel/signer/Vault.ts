@@ -14,7 +14,7 @@ export class VaultRefused extends Schema.TaggedError<VaultRefused>()("VaultRefus
 export class Vault extends Context.Service<Vault, {
   /** The sponsor's address, G… */
   readonly sponsor: string
-  /** The channels' addresses by number, from 0. */
+  /** The addresses of all channels there may be, by number, from 0: those in use are the first of them. */
   readonly channels: ReadonlyArray<string>
   /** Signs 32 bytes as an account of ours; None for any other address. */
   readonly sign: (address: string, hash: Uint8Array) => Signed | undefined
@@ -33,7 +33,7 @@ export class Vault extends Context.Service<Vault, {
       })
       const channelSeeds = yield* Option.match(network.channelSecrets, {
         onSome: (secrets) => Effect.forEach(splitSecrets(secrets), (secret, i) => seedOf(secret, `channel secret ${i + 1}`)),
-        onNone: () => Effect.succeed(deriveChannels(crypto, sponsorSeed, network.channelCount))
+        onNone: () => Effect.succeed(deriveChannels(crypto, sponsorSeed, network.channelCountMax))
       })
       const seeds = new Map<string, Redacted.Redacted<Uint8Array>>()
       const addressOf = (seed: Redacted.Redacted<Uint8Array>): string => {

@@ -2,7 +2,7 @@
 // and lands when the test says so.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
-import { Keypair } from "@stellar/stellar-sdk"
+import { Keypair, StrKey } from "@stellar/stellar-sdk"
 import { Effect, Layer, Option, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
@@ -12,6 +12,7 @@ import { decodeEnvelope } from "../../../kernel/ledger/Envelope.ts"
 import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
 import { type LedgerAccount, LedgerRpc, type TransactionAnswer } from "../../../kernel/ledger/LedgerRpc.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
+import { ChannelCount, channelMoves } from "../../../kernel/settlement/ChannelCount.ts"
 import { ChannelPool } from "../../../kernel/settlement/ChannelPool.ts"
 import { ChannelStore } from "../../../kernel/settlement/ChannelStore.ts"
 import { Leases } from "../../../kernel/settlement/Leases.ts"
@@ -59,14 +60,14 @@ type Ledger = ReturnType<typeof makeLedger>
 const layerOf = (kind: DatabaseKind, ledger: Ledger, channelCount: number, secret = Keypair.random().secret()) => {
   const network = Layer.succeed(Network, {
     id: "ledger:testnet", passphrase: "Test SDF Network ; September 2015", sponsorSecret: Option.some(Redacted.make(secret)), channelSecrets: Option.none(),
-    channelCount, channelBalanceStroopsMin: balanceMin, developmentAutoFund: false, friendbotUrl: Option.none()
+    channelCount, channelCountMax: Math.max(channelCount, 40), channelBalanceStroopsMin: balanceMin, developmentAutoFund: false, friendbotUrl: Option.none()
   } as never)
   const ports = Layer.mergeAll(
     network, NodeServices.layer, NodeCrypto.layer, Layer.succeed(LedgerRpc, ledger.rpc), Layer.succeed(LedgerClock, ledger.clock as never),
     Layer.succeed(Limits, limitValues), Layer.succeed(Host, { name: "test", stateFolder: "." }), Supervisor.layer
   )
   return ChannelPool.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(Leases.layer, SponsorTransactions.layer, ChannelStore.layer)),
+    Layer.provideMerge(Layer.mergeAll(ChannelCount.layer, Leases.layer, SponsorTransactions.layer, ChannelStore.layer)),
     Layer.provideMerge(Signer.layer.pipe(Layer.provide(Vault.layer))),
     Layer.provideMerge(Layer.mergeAll(databaseLayer(kind), ports))
   )
@@ -78,6 +79,13 @@ const until = <A, E, R>(effect: Effect.Effect<A, E, R>, isDone: (value: A) => bo
 const operationsOf = Effect.fnUntraced(function*(envelope: string) {
   const decoded = yield* Effect.orDie(decodeEnvelope(envelope))
   return decoded.type === 2 ? decoded.v1.tx.operations.map(({ body }) => body.type) : []
+})
+
+const mergedIn = Effect.fnUntraced(function*(envelope: string) {
+  const decoded = yield* Effect.orDie(decodeEnvelope(envelope))
+  const operations = decoded.type === 2 ? decoded.v1.tx.operations : []
+  return operations.flatMap(({ body, sourceAccount }) =>
+    body.type === 8 && sourceAccount?.type === 0 ? [StrKey.encodeEd25519PublicKey(sourceAccount.ed25519 as Uint8Array)] : [])
 })
 
 const journal = Effect.flatMap(SqlClient.SqlClient, (sql) =>
@@ -109,8 +117,35 @@ for (const kind of databaseKinds) {
         expect(yield* transactions.settleOpen).toBe(true)
         expect(yield* journal).toMatchObject([{ state: "failed", fee: 777n, ledger: 1_002n }])
         ledger.put(sponsor, 10n ** 10n, 42n)
+        yield* Effect.flatMap(SqlClient.SqlClient, (sql) => sql`update kernel_sponsor_transactions set recorded_at = recorded_at - interval '2 minutes'`)
         yield* transactions.submit("channels", fund)
         expect(yield* journal).toHaveLength(2)
+      })), 30_000)
+
+    it.live("bid ten times more after each that found no room, and rest after one that failed", () =>
+      run(Effect.fnUntraced(function*(ledger) {
+        const transactions = yield* SponsorTransactions
+        const sql = yield* SqlClient.SqlClient
+        const { channels: [account = ""], sponsor } = yield* Signer
+        ledger.put(sponsor, 10n ** 10n, 41n)
+        const submit = transactions.submit("channels", [{ _tag: "Fund", account, amountStroops: 1n }])
+        const feeOf = Effect.fnUntraced(function*(envelope: string) {
+          const decoded = yield* Effect.orDie(decodeEnvelope(envelope))
+          return decoded.type === 2 ? Number(decoded.v1.tx.fee) : 0
+        })
+        for (const fee of [1_000, 10_000, 100_000, 100_000]) {
+          yield* submit
+          expect(yield* feeOf(ledger.sent.at(-1)!.envelope)).toBe(fee)
+          ledger.state.latest += 30
+          expect(yield* transactions.settleOpen).toBe(true)
+        }
+        yield* sql`update kernel_sponsor_transactions set state = 'failed' where hash = ${ledger.sent.at(-1)!.hash}`
+        const before = ledger.sent.length
+        yield* submit
+        expect(ledger.sent).toHaveLength(before)
+        yield* sql`update kernel_sponsor_transactions set recorded_at = recorded_at - interval '2 minutes'`
+        yield* submit
+        expect(yield* feeOf(ledger.sent.at(-1)!.envelope)).toBe(1_000)
       })), 30_000)
 
     it.live("expire by a node that remembers; else the sponsor's number tells", () =>
@@ -143,7 +178,7 @@ for (const kind of databaseKinds) {
       const ledger = makeLedger()
       return Effect.scoped(Effect.provide(test(ledger), layerOf(kind, ledger, channelCount))) as Effect.Effect<A, unknown>
     }
-    /** Lets the last transaction sent land: what it creates exists, what it funds is full. */
+    /** Lets the last transaction sent land: what it creates exists, what it funds is full, what it merges is gone. */
     const land = Effect.fnUntraced(function*(ledger: Ledger) {
       const { channels, sponsor } = yield* Signer
       const last = ledger.sent.at(-1)!
@@ -153,6 +188,7 @@ for (const kind of databaseKinds) {
       for (const [address, { balanceStroops, sequence }] of ledger.accounts) {
         if (address !== sponsor && balanceStroops < balanceMin / 2n) ledger.put(address, balanceMin, sequence)
       }
+      for (const address of yield* mergedIn(last.envelope)) ledger.accounts.delete(address)
       ledger.state.latest += 1
       ledger.answers.set(last.hash, {
         _tag: "Included", latestLedger: ledger.state.latest,
@@ -214,6 +250,74 @@ for (const kind of databaseKinds) {
         expect(yield* store.correct(second!, 7n, 12n, 1_010)).toBe(false)
         yield* Effect.forEach(leases.flatMap(Option.toArray), store.release)
         expect(yield* store.correct(second!, 7n, 12n, 1_010)).toBe(true)
+      })), 60_000)
+
+    it.live("grow and shrink by an operator's word: those beyond are lent no more, and merged back when nothing holds them [S340]", () =>
+      run(3, Effect.fnUntraced(function*(ledger) {
+        const sql = yield* SqlClient.SqlClient
+        const moves = channelMoves(sql, "ledger:testnet")
+        const { channels, sponsor } = yield* Signer
+        const stateOf = (number: number) => Effect.map(moves.list, (all) => all.find((one) => one.number === number)?.state)
+        ledger.put(sponsor, 10n ** 11n, 41n)
+        for (const address of channels.slice(0, 3)) ledger.put(address, balanceMin, 7n)
+        yield* startChannels()
+        yield* until(counts, ({ ready }) => ready === 3)
+
+        yield* moves.resize(25)
+        yield* ledger.wake
+        yield* until(Effect.sync(() => ledger.sent.length), (sent) => sent > 0)
+        expect(yield* operationsOf(ledger.sent.at(-1)!.envelope)).toEqual(Array.from({ length: 22 }, () => 0))
+        yield* land(ledger)
+        yield* until(counts, ({ ready }) => ready === 25)
+        expect((yield* ChannelCount).known()).toBe(25)
+
+        // Number 2 is leased: it stays until the lease has run out, and a lease of it is worth nothing once it is merged.
+        yield* sql`update kernel_channels set leased_until = clock_timestamp() + interval '1 hour', fence = 8 where number = 2`
+        const before = ledger.sent.length
+        yield* moves.resize(2)
+        yield* ledger.wake
+        yield* until(Effect.sync(() => ledger.sent.length), (sent) => sent > before)
+        expect(yield* counts).toEqual({ ready: 2, free: 2 })
+        expect(yield* mergedIn(ledger.sent.at(-1)!.envelope)).toEqual(channels.slice(3, 22))
+        expect([yield* stateOf(2), yield* stateOf(3), yield* stateOf(22)]).toEqual(["retiring", "merging", "retiring"])
+        yield* land(ledger)
+        yield* until(Effect.suspend(() => mergedIn(ledger.sent.at(-1)!.envelope)), (merged) => merged.length === 3)
+        yield* land(ledger)
+        yield* until(stateOf(24), (state) => state === "retired")
+        expect(yield* stateOf(2)).toBe("retiring")
+        yield* sql`update kernel_channels set leased_until = clock_timestamp() - interval '1 second' where number = 2`
+        yield* ledger.wake
+        yield* until(stateOf(2), (state) => state === "merging")
+        expect(yield* sql`select fence::int as fence from kernel_channels where number = 2`).toEqual([{ fence: 9 }])
+
+        // Wanted again while the merge is open: its end decides whether the account is made anew.
+        yield* moves.resize(3)
+        yield* ledger.wake
+        expect(yield* stateOf(2)).toBe("merging")
+        yield* land(ledger)
+        yield* until(Effect.suspend(() => operationsOf(ledger.sent.at(-1)!.envelope)), (types) => types.join() === "0")
+        yield* land(ledger)
+        yield* until(counts, ({ ready }) => ready === 3)
+        expect((yield* journal).every(({ state }) => state === "landed")).toBe(true)
+      })), 60_000)
+
+    it.live("that shall go and are wanted again before they went are lent on", () =>
+      run(2, Effect.fnUntraced(function*(ledger) {
+        const sql = yield* SqlClient.SqlClient
+        const moves = channelMoves(sql, "ledger:testnet")
+        const { channels, sponsor } = yield* Signer
+        ledger.put(sponsor, 10n ** 11n, 41n)
+        for (const address of channels.slice(0, 2)) ledger.put(address, balanceMin, 7n)
+        yield* startChannels()
+        yield* until(counts, ({ ready }) => ready === 2)
+        yield* sql`update kernel_channels set leased_until = clock_timestamp() + interval '1 hour' where number = 1`
+        yield* moves.resize(1)
+        yield* ledger.wake
+        yield* until(counts, ({ ready }) => ready === 1)
+        yield* moves.resize(2)
+        yield* ledger.wake
+        yield* until(counts, ({ ready }) => ready === 2)
+        expect(ledger.sent).toEqual([])
       })), 60_000)
   })
 }

@@ -22,7 +22,7 @@ const networkWith = (values: Partial<Network["Service"]> = {}) =>
   Network.layerTest({
     id: "ledger:testnet", passphrase: Networks.TESTNET, rpcUrls: ["http://127.0.0.1:1"], friendbotUrl: Option.none(),
     sponsorSecret: Option.some(Redacted.make(sponsor.secret())), channelSecrets: Option.some(Redacted.make(channels.map((pair) => pair.secret()).join(","))),
-    channelCount: 3, channelBalanceStroopsMin: 0n, developmentAutoFund: false, timeoutSecondsMax: 300, uptoContract: Option.none(), assets: new Map(),
+    channelCount: 3, channelCountMax: 3, channelBalanceStroopsMin: 0n, developmentAutoFund: false, timeoutSecondsMax: 300, uptoContract: Option.none(), assets: new Map(),
     feeCeilings: () => ({ resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n }),
     ...values
   })

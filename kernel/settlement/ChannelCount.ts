@@ -1,0 +1,56 @@
+// How many channels there shall be: what an operator said last, else what the settings say. The operator's word is a row that every
+// replica reads with its next turn, so growing and shrinking needs no restart. Bounded by the channels whose keys this process
+// has.
+import { Context, Effect, Layer, Option } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Network } from "../config/Network.ts"
+import { Signer } from "../signer/Signer.ts"
+
+export class ChannelCount extends Context.Service<ChannelCount, {
+  /** The number as last read; from 1 to the channels with keys. */
+  readonly known: () => number
+  /** Reads the number. */
+  readonly read: Effect.Effect<number, SqlError.SqlError>
+}>()("tollkeeper/settlement/ChannelCount") {
+  static readonly layer = Layer.effect(
+    ChannelCount,
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const network = yield* Network
+      const signer = yield* Signer
+      // Channels whose seeds the operator gave are all wanted.
+      const configured = Option.isSome(network.channelSecrets) ? signer.channels.length : network.channelCount
+      let known = configured
+
+      return ChannelCount.of({
+        known: () => known,
+        read: Effect.map(countWanted(sql, network.id), (count) => known = Math.min(count ?? configured, signer.channels.length))
+      })
+    })
+  )
+}
+
+const countWanted = (sql: SqlClient.SqlClient, network: string) =>
+  Effect.map(sql<{ count: number }>`select count from kernel_channel_counts where network = ${network}`, ([row]) => row?.count)
+
+export interface ChannelListed {
+  readonly number: number
+  readonly address: string
+  readonly state: "wanted" | "ready" | "retiring" | "merging" | "retired"
+  /** The last sequence number used; null while it must be read from the ledger. */
+  readonly sequence: bigint | null
+  /** The open settlement that holds it. */
+  readonly settlement: string | null
+  readonly leased: boolean
+}
+
+/** What an operator does with channels: see them, and say how many there shall be. Works on the database alone. */
+export const channelMoves = (sql: SqlClient.SqlClient, network: string) => ({
+  list: sql<ChannelListed>`select number, address, state, sequence, settlement::text as settlement,
+    coalesce(leased_until > clock_timestamp(), false) as leased from kernel_channels where network = ${network} order by sponsor, number`,
+  wanted: countWanted(sql, network),
+  /** From 1 to 1,000. The replicas follow within their next turns. */
+  resize: (count: number) =>
+    Effect.asVoid(sql`insert into kernel_channel_counts (network, count) values (${network}, ${count})
+      on conflict (network) do update set count = excluded.count, changed_at = clock_timestamp()`)
+})
