@@ -3,6 +3,7 @@
 // the whole data folder, for tests that start many databases from one.
 import { PGlite } from "@electric-sql/pglite"
 import { vector } from "@electric-sql/pglite-pgvector"
+import { readFile } from "node:fs/promises"
 import { type MessagePort, parentPort, workerData } from "node:worker_threads"
 import { PgliteSession, SessionGate } from "./PgliteSession.ts"
 
@@ -20,8 +21,10 @@ export type WorkerAnswer =
 export interface WorkerOptions {
   /** Folder of the data; in memory when absent. */
   readonly folder?: string
-  /** A dumped data folder to start from, only in memory. */
-  readonly from?: Uint8Array
+  /** File with a dumped data folder to start from, only in memory. A path, since a runtime may take seconds to hand over the bytes. */
+  readonly from?: string
+  /** PGlite's code, compiled once for all databases of a process that opens many. */
+  readonly code?: WebAssembly.Module
 }
 
 const parent = parentPort!
@@ -40,7 +43,8 @@ const connect = (database: PGlite, gate: SessionGate, peers: Set<PgliteSession>,
 try {
   const database = await PGlite.create({
     ...(options.folder === undefined ? {} : { dataDir: options.folder }),
-    ...(options.from === undefined ? {} : { loadDataDir: new Blob([options.from as Uint8Array<ArrayBuffer>]) }),
+    ...(options.from === undefined ? {} : { loadDataDir: new Blob([await readFile(options.from)]) }),
+    ...(options.code === undefined ? {} : { pgliteWasmModule: options.code }),
     extensions: { vector }
   })
   const gate = new SessionGate()

@@ -6,8 +6,9 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { describe, inject } from "vitest"
@@ -29,17 +30,23 @@ const dumpFile = join(tmpdir(), `tollkeeper-pglite-0.5.14-${process.getuid?.() ?
 
 /** The dump of an empty embedded database, made by whoever needs it first on this machine. */
 const emptyDump = Effect.gen(function*() {
-  if (existsSync(dumpFile)) return new Uint8Array(readFileSync(dumpFile))
+  if (existsSync(dumpFile)) return dumpFile
   const bytes = yield* Effect.scoped(Effect.flatMap(openEmbedded({}), (database) => database.dump))
   const draft = `${dumpFile}.${randomUUID()}`
   writeFileSync(draft, bytes)
   renameSync(draft, dumpFile)
-  return bytes
+  return dumpFile
 })
+
+let compiled: Promise<WebAssembly.Module> | undefined
+
+/** The embedded database's code, compiled once: a test's process opens many. */
+const code = Effect.promise(() =>
+  compiled ??= WebAssembly.compile(readFileSync(join(dirname(createRequire(import.meta.url).resolve("@electric-sql/pglite")), "pglite.wasm"))))
 
 const embeddedSource = Layer.succeed(DatabaseSource, {
   open: Effect.gen(function*() {
-    const { connect } = yield* openEmbedded({ from: yield* emptyDump })
+    const { connect } = yield* openEmbedded({ from: yield* emptyDump, code: yield* code })
     return { kind: "embedded" as const, connect, connectionsMax: 8 }
   })
 })
