@@ -50,8 +50,10 @@ export class LexicalStore extends Context.Service<LexicalStore, {
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient
         if (!isConfiguration(language)) return yield* Effect.die(new Error("search.lexical.language is not the name of a text search configuration"))
-        // By the clock of the database, which all replicas share.
-        yield* sql`insert into search_lexical_state (language, begun_at) values (${language}, clock_timestamp()) on conflict (language) do update set begun_at = excluded.begun_at`
+        // By the clock of the database, which all replicas share and which may stand still between two statements.
+        yield* sql`insert into search_lexical_state (language, begun_at)
+          select ${language}, greatest(clock_timestamp(), max(begun_at) + interval '1 microsecond') from search_lexical_state where language <> ${language}
+          on conflict (language) do update set begun_at = excluded.begun_at`
         const columns = sql.literal(`language, scanned, complete, documents, average_lexemes as "averageLexemes", changed`)
         const retired: IndexState = { language, scanned: 0n, complete: true, documents: 0, averageLexemes: 1, changed: 0 }
         const state = Effect.map(sql<IndexState>`select ${columns} from search_lexical_state where language = ${language}`, ([row]) => row ?? retired)
