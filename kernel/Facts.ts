@@ -60,6 +60,11 @@ export class Facts extends Context.Service<Facts, {
   readonly publish: (fact: NewFact) => Effect.Effect<void, SqlError.SqlError>
   /** Starts a consumer as a supervised reconciler; it is woken by facts published in this process. */
   readonly consume: <E, R>(spec: ConsumerSpec<E, R>) => Effect.Effect<Reconciler, never, R | Scope.Scope>
+  /**
+   * Whether a fact of a type became visible after `mark`, by any replica, and the mark for the next time; without a mark it did. For
+   * caches: what was read after one mark holds as long as nothing is published by the next. It may say so once too often, never too seldom.
+   */
+  readonly publishedSince: (type: string, mark: string | undefined) => Effect.Effect<{ readonly published: boolean; readonly mark: string }, SqlError.SqlError>
 }>()("tollkeeper/kernel/Facts") {
   static readonly layer = Layer.effect(
     Facts,
@@ -106,7 +111,14 @@ export class Facts extends Context.Service<Facts, {
         return started
       })
 
-      return Facts.of({ publish, consume })
+      /** A transaction below the mark had ended when the mark was taken; what any other publishes may have been invisible then. */
+      const publishedSince = Effect.fn("Facts.publishedSince")(function*(type: string, mark: string | undefined) {
+        const [row] = yield* sql<{ published: boolean; mark: string }>`select pg_snapshot_xmin(pg_current_snapshot())::text as mark,
+          exists (select 1 from kernel_facts where xid >= coalesce(${mark ?? null}::xid8, pg_snapshot_xmin(pg_current_snapshot())) and type = ${type}) as published`
+        return { published: mark === undefined || row!.published, mark: row!.mark }
+      })
+
+      return Facts.of({ publish, consume, publishedSince })
     })
   )
 }

@@ -24,6 +24,7 @@ import { described } from "./description.ts"
 import { makeBrowse } from "./discovery/browse.ts"
 import { addDiscoveryRoutes } from "./discovery/DiscoveryRoutes.ts"
 import { makeCatalog } from "./discovery/makeCatalog.ts"
+import { makeCounts } from "./discovery/makeCounts.ts"
 import { cursorSecrets, makeCursors } from "./discovery/makeCursors.ts"
 import { makeResolve } from "./discovery/resolve.ts"
 import { makeObserver } from "./observePayments.ts"
@@ -56,7 +57,8 @@ const layer = Layer.effectContext(Effect.gen(function*() {
 
   const cursors = makeCursors(yield* cursorSecrets(sql, crypto, config), crypto, config.cursorMinutes)
   const catalog = makeCatalog(sql, config, cursors)
-  const { browse, changed } = makeBrowse(sql, config, catalog, scope)
+  const { changed, count } = makeCounts({ sql, config, facts, scope })
+  const browse = makeBrowse(sql, config, catalog, count)
   const registry = makeSearchRegistry()
   const recorder = makeRecorder({ sql, facts, crypto, config })
   const journal = makeJournal({ sql, facts, crypto })

@@ -52,6 +52,33 @@ describeDatabases("the journal of facts", (database, kind) => {
         expect(seen.map(({ subject }) => subject)).toEqual([...Array.from({ length: 25 }, (_, i) => `s${i}`), "later"])
       }).pipe(Effect.timeout("20 seconds")), { timeout: 30_000 })
 
+    it.effect("tells whether a type was published since a mark, also by a transaction that was open when the mark was taken", () =>
+      Effect.gen(function*() {
+        const sql = yield* SqlClient.SqlClient
+        const { publish, publishedSince } = yield* Facts
+        const start = yield* publishedSince("test.happened", undefined)
+        expect(start.published).toBe(true)
+        const quiet = yield* publishedSince("test.happened", start.mark)
+        expect(quiet.published).toBe(false)
+        yield* sql.withTransaction(publish(fact("new")))
+        expect((yield* publishedSince("test.other", quiet.mark)).published).toBe(false)
+        const told = yield* publishedSince("test.happened", quiet.mark)
+        expect(told.published).toBe(true)
+        expect((yield* publishedSince("test.happened", told.mark)).published).toBe(false)
+        // The embedded database has one session: nothing else runs while a transaction is open.
+        if (kind === "pglite") return
+        const [begun, end] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const open = yield* Effect.forkScoped(sql.withTransaction(
+          Effect.andThen(publish(fact("late")), Effect.andThen(Deferred.succeed(begun, undefined), Deferred.await(end)))
+        ))
+        yield* Deferred.await(begun)
+        const during = yield* publishedSince("test.happened", told.mark)
+        expect(during.published).toBe(false)
+        yield* Deferred.succeed(end, undefined)
+        yield* Fiber.join(open)
+        expect((yield* publishedSince("test.happened", during.mark)).published).toBe(true)
+      }))
+
     it.effect("a consumer reads by the number of the transaction, also where it gains a digit", () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient

@@ -7,6 +7,7 @@ import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { makeSearch } from "../search/makeSearch.ts"
 import { readSearch } from "../search/readSearch.ts"
 import type { makeBrowse } from "./browse.ts"
+import type { CatalogBusy } from "./makeCounts.ts"
 import { readFilters, readPaging } from "./filters.ts"
 import { fault, fresh, preflight, queryOf } from "./publicAnswer.ts"
 import type { makeResolve } from "./resolve.ts"
@@ -15,7 +16,7 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 export interface DiscoveryParts {
-  readonly browse: ReturnType<typeof makeBrowse>["browse"]
+  readonly browse: ReturnType<typeof makeBrowse>
   readonly resolve: ReturnType<typeof makeResolve>
   readonly search: ReturnType<typeof makeSearch>
 }
@@ -23,11 +24,11 @@ export interface DiscoveryParts {
 /** Browsing: a limit beyond this is taken for this. */
 const browseLimitMax = 1_000
 
-/** The database is away: the answer is short and says when to come again. */
-const away = <R>(answer: Effect.Effect<Response, SqlError.SqlError, R>) =>
+/** The database is away or asked too much: the answer is short and says when to come again. */
+const away = <R>(answer: Effect.Effect<Response, SqlError.SqlError | CatalogBusy, R>) =>
   Effect.catch(answer, (error) =>
     Effect.as(
-      Effect.logError("discovery could not ask the database", error),
+      error._tag === "CatalogBusy" ? Effect.void : Effect.logError("discovery could not ask the database", error),
       fault(503, "temporarily_unavailable", [], { "retry-after": "1" })
     ))
 

@@ -5,6 +5,8 @@ import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { Base64Url } from "effect/encoding"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 
+const encoder = new TextEncoder()
+
 const open = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers": "etag, retry-after",
@@ -33,10 +35,13 @@ export const fault = (status: number, error: string, details: ReadonlyArray<stri
 /** A body that anybody may keep for a moment. */
 export const fresh = (crypto: Crypto["Service"], request: HttpServerRequest.HttpServerRequest, body: string) =>
   Effect.sync(() => {
-    const etag = `"${Base64Url.encode(crypto.sha256(new TextEncoder().encode(body)).slice(0, 16))}"`
+    const bytes = encoder.encode(body)
+    const etag = `"${Base64Url.encode(crypto.sha256(bytes).slice(0, 16))}"`
     const headers = { etag, "cache-control": "public, max-age=0, must-revalidate" }
     const known = (request.headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""))
-    return known.includes(etag) ? HttpServerResponse.empty({ status: 304, headers: { ...open, ...headers } }) : text(body, 200, headers)
+    return known.includes(etag)
+      ? HttpServerResponse.empty({ status: 304, headers: { ...open, ...headers } })
+      : HttpServerResponse.uint8Array(bytes, { status: 200, contentType: "application/json", headers: { ...open, ...headers } })
   })
 
 /** The query of a request's URL. */
