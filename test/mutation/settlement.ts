@@ -1,7 +1,8 @@
 // Defects of the money path that payment systems have had, each of which a test must catch. `test/simulation/README.md` shows the table.
 import type { Mutation } from "./run.ts"
 
-const simulation = ["test/simulation/run.ts", "--runs", "4000", "--least", "0", "--until-broken"]
+/** On the unchanged tree everything must have been come past: a simulation in which nothing happens catches nothing. */
+const simulation = ["test/simulation/run.ts", "--runs", "4000", "--least", "10", "--until-broken"]
 const vitest = (...files: ReadonlyArray<string>) => ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", ...files]
 const twin = { catcher: vitest("test/simulation/twin.test.ts"), environment: { TOLLKEEPER_TEST_DATABASES: "postgres" } }
 const facts = { catcher: vitest("test/kernel/Facts.test.ts"), environment: { TOLLKEEPER_TEST_DATABASES: "postgres" } }
@@ -50,7 +51,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   { name: "NOT_FOUND is believed from a node of short retention", changes: [{ file: machine, from: "const remembers = seen.oldestLedger <= settlement.recordedLedger", to: "const remembers = seen.oldestLedger > 0" }], catcher: simulation },
   { name: "only the first outer hash is followed", changes: [{ file: follower, from: "rpc.transaction(record.innerHash)", to: "rpc.transaction(record.attempts[0]!.outerHash)" }], catcher: simulation },
   { name: "lease expiry frees an in-flight channel", changes: [{ file: store, from: "and state = 'ready' and sequence is not null and settlement is null\n", to: "and state = 'ready' and sequence is not null\n" }], ...twin },
-  { name: "the sequence is reread while a transaction is pending", changes: [{ file: store, from: "where address = ${address} and settlement is null and sequence is null and sequence_ledger <= ${asOfLedger}", to: "where address = ${address} and sequence_ledger <= ${asOfLedger}" }], ...twin },
+  { name: "the sequence is reread while a transaction is pending", changes: [{ file: store, from: "where address = ${address} and state in ('wanted', 'ready') and settlement is null and sequence is null and sequence_ledger <= ${asOfLedger}", to: "where address = ${address} and sequence_ledger <= ${asOfLedger}" }], ...twin },
   { name: "an expired settlement uses up its sequence number", changes: [{ file: machine, from: "channel: { sequenceUsed: false, ledger: seen.latestLedger }", to: "channel: { sequenceUsed: true, ledger: seen.latestLedger }" }], catcher: simulation },
   { name: "the reservation is kept on loss", changes: [{ file: settlements, from: "if (held.length === 0) return yield* undo({ _tag: \"FenceLost\" })", to: "if (held.length === 0) return { _tag: \"FenceLost\" } as RecordAnswer" }], ...twin },
   { name: "the estimate is committed instead of the charge", changes: [{ file: settlements, from: "yield* budget.commit(row, outcome.feeChargedStroops)", to: "yield* budget.commit(row, row.stroops)" }], ...twin },

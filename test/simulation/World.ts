@@ -65,9 +65,9 @@ const limitValues = {
 const network = Network.of({
   id: networkId, passphrase: "Test SDF Network ; September 2015", rpcUrls: [], friendbotUrl: Option.none(),
   sponsorSecret: Option.some(Redacted.make(Keypair.fromRawEd25519Seed(new Uint8Array(32).fill(7)).secret())),
-  channelSecrets: Option.none(), channelCount, channelBalanceStroopsMin: 1n, developmentAutoFund: false, timeoutSecondsMax: 300,
+  channelSecrets: Option.none(), channelCount, channelCountMax: channelCount, channelBalanceStroopsMin: 1n, developmentAutoFund: false, timeoutSecondsMax: 300,
   uptoContract: Option.none(), assets: new Map(), feeCeilings: () => ceilings
-} as never)
+})
 
 /** Signatures are not what is tried here, and the simulated ledger does not read them. */
 const unsigned = Layer.effect(Crypto, Effect.map(Crypto, (crypto) => Crypto.of({ ...crypto, ed25519Sign: () => new Uint8Array(64) }))).pipe(Layer.provide(NodeCrypto.layer))
