@@ -11,7 +11,7 @@ import { declaredUrl, readDeclaration } from "./declaration/DeclarationWire.ts"
 import { cleanString } from "./declaration/cleanText.ts"
 import { spellResourceUrl } from "./declaration/resourceUrl.ts"
 import { makeValidator } from "./declaration/validateInfo.ts"
-import type { Journal } from "./store/Journal.ts"
+import type { Journal, Sale } from "./store/Journal.ts"
 import type { makeRecorder, Recorded } from "./store/recordDeclaration.ts"
 import { resourceKey } from "./store/ResourceWire.ts"
 
@@ -21,8 +21,6 @@ const rememberedMax = 20_000
 /** Recordings at once, and how many may wait for their turn. */
 const recordingsMax = 4
 const waitingMax = 64
-/** Transactions whose settlement was counted; a stored success that is read again is not a second sale. */
-const countedMax = 20_000
 
 const outcomes = Metric.counter("tollkeeper_catalog_declarations_total", { description: "Declarations observed, by decision.", incremental: true })
 
@@ -57,7 +55,6 @@ export const makeObserver = ({ changed, config, crypto, journal, recorder }: Obs
   const permits = Semaphore.makeUnsafe(recordingsMax)
   const remembered = new Map<string, Remembered>()
   const latest = new Map<string, string>()
-  const counted = new Map<string, true>()
   const inFlight = new Map<string, Deferred.Deferred<Recorded>>()
   let waiting = 0
 
@@ -107,12 +104,8 @@ export const makeObserver = ({ changed, config, crypto, journal, recorder }: Obs
     return versionHash === undefined || latest.get(String(resourceId)) === versionHash ? known : undefined
   }
 
-  const settledBy = ({ payer, stage, transaction }: PaymentObservation): string | undefined => {
-    const hash = Option.getOrElse(transaction, () => "")
-    if (stage !== "settled" || counted.has(hash)) return undefined
-    limited(counted, countedMax, hash, true)
-    return payer
-  }
+  const saleOf = ({ payer, stage, transaction }: PaymentObservation): Sale | undefined =>
+    stage === "settled" && Option.isSome(transaction) ? { transaction: transaction.value, payer } : undefined
 
   /** What was observed is found again under the spelling the URL would be listed as, even when it cannot be listed. */
   const tell = (observation: PaymentObservation, recorded: Recorded, identity: Identity | undefined, now: Date, lagMillis: number) => {
@@ -142,14 +135,14 @@ export const makeObserver = ({ changed, config, crypto, journal, recorder }: Obs
     const digest = digestOf(observation, sent.value, sent.sentKey)
     const known = recall(digest, startedAt)
     if (known !== undefined) {
-      if (known.recorded.resourceId !== undefined && known.outcome.status === "success") journal.touch(known.recorded.resourceId, now, settledBy(observation))
+      if (known.recorded.resourceId !== undefined && known.outcome.status === "success") yield* journal.touch(known.recorded.resourceId, now, saleOf(observation))
       return known.outcome
     }
     const flight = `${digest} ${observation.stage}`
     const running = inFlight.get(flight)
     if (running !== undefined) {
       const recorded = yield* Deferred.await(running)
-      if (recorded.resourceId !== undefined && recorded.decision !== "rejected") journal.touch(recorded.resourceId, now, settledBy(observation))
+      if (recorded.resourceId !== undefined && recorded.decision !== "rejected") yield* journal.touch(recorded.resourceId, now, saleOf(observation))
       return outcomeOf(recorded)
     }
     const answer = Deferred.makeUnsafe<Recorded>()
@@ -159,7 +152,7 @@ export const makeObserver = ({ changed, config, crypto, journal, recorder }: Obs
       const { identity, recorded } = yield* judge(observation, sent.sentKey, sent.value, now)
       const endedAt = yield* Clock.currentTimeMillis
       remember(digest, recorded, endedAt)
-      if (recorded.resourceId !== undefined && recorded.decision !== "rejected") journal.touch(recorded.resourceId, now, settledBy(observation))
+      if (recorded.resourceId !== undefined && recorded.decision !== "rejected") yield* journal.touch(recorded.resourceId, now, saleOf(observation))
       yield* Deferred.succeed(answer, recorded)
       yield* tell(observation, recorded, identity, now, endedAt - startedAt)
       yield* Metric.update(Metric.withAttributes(outcomes, { decision: recorded.decision, reason: recorded.reason ?? "none" }), 1)

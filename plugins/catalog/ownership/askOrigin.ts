@@ -2,7 +2,7 @@
 // of a resource that is declared for GET or HEAD. Nothing else is ever requested: no body method, no dynamic route, no tool is
 // called. Every request goes through `safeFetch`, on a leash (attacks 49). Questions to one origin are counted, so that many
 // listings under a stranger's name do not make us a flood.
-import { Clock, Effect } from "effect"
+import { Clock, Deferred, Effect } from "effect"
 import { FetchRefused, safeFetch } from "../../../kernel/http/safeFetch.ts"
 import { Outbound } from "../../../kernel/platform/Outbound.ts"
 import type { CatalogValues } from "../Config.ts"
@@ -32,6 +32,13 @@ const livePerMinuteMax = 20
 
 const agent = { "user-agent": "Tollkeeper/0.1 (catalog; asks for /.well-known/x402)", accept: "application/json" }
 
+/** What an origin's document says, or why there is none. */
+interface Said {
+  readonly document: unknown
+  readonly detail: string
+  readonly isLocal: boolean
+}
+
 interface Kept<A> {
   readonly at: number
   value: A
@@ -43,7 +50,7 @@ const forgetOldest = (map: Map<string, unknown>): void => {
 
 /** `later` as the answer: the origin was asked enough for now. */
 export const makeAskOrigin = (config: CatalogValues, outbound: Outbound["Service"]) => {
-  const documents = new Map<string, Kept<{ readonly document: unknown; readonly detail: string; readonly isLocal: boolean }>>()
+  const documents = new Map<string, Kept<Deferred.Deferred<Said>>>()
   const live = new Map<string, Kept<number>>()
   const policy = {
     allowLocal: config.allowLocalOrigins,
@@ -57,18 +64,20 @@ export const makeAskOrigin = (config: CatalogValues, outbound: Outbound["Service
   const wellKnown = Effect.fnUntraced(function*(origin: string) {
     const now = yield* Clock.currentTimeMillis
     const known = documents.get(origin)
-    if (known !== undefined && now - known.at < config.probePauseSeconds * 1_000) return known.value
-    const value = yield* send(new URL("/.well-known/x402", origin), "GET").pipe(
-      Effect.map((answer) => ({
-        document: answer.status === 200 ? readJson(answer.body) : undefined,
-        detail: `well-known ${answer.status}`,
-        isLocal: false
-      })),
-      Effect.catch((error: FetchRefused) => Effect.succeed({ document: undefined, detail: `well-known ${error.reason}`, isLocal: error.reason === "blocked" }))
-    )
-    documents.set(origin, { at: now, value })
+    if (known !== undefined && now - known.at < config.probePauseSeconds * 1_000) return yield* Deferred.await(known.value)
+    // Resources of one origin come due together: whoever is first asks for all of them.
+    const answer = Deferred.makeUnsafe<Said>()
+    documents.set(origin, { at: now, value: answer })
     forgetOldest(documents)
-    return value
+    const ask = send(new URL("/.well-known/x402", origin), "GET").pipe(
+      Effect.map(({ body, status }): Said => ({ document: status === 200 ? readJson(body) : undefined, detail: `well-known ${status}`, isLocal: false })),
+      Effect.catch(({ reason }: FetchRefused) => Effect.succeed<Said>({ document: undefined, detail: `well-known ${reason}`, isLocal: reason === "blocked" }))
+    )
+    const unasked: Said = { document: undefined, detail: "well-known interrupted", isLocal: false }
+    return yield* ask.pipe(
+      Effect.tap((said) => Deferred.succeed(answer, said)),
+      Effect.ensuring(Deferred.succeed(answer, unasked))
+    )
   })
 
   const mayAskLive = Effect.fnUntraced(function*(origin: string) {

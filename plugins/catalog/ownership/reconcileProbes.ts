@@ -30,16 +30,17 @@ export interface ProbeParts {
   readonly changed: () => void
 }
 
-export const startProbes = ({ apply, ask, changed, sql }: ProbeParts) => {
-  const lease = (now: Date) =>
-    sql<DueRow>`with due as (
-        update catalog_probes set fence = fence + 1, leased_until = ${new Date(now.getTime() + leaseSeconds * 1_000)}
-        where resource_id in (
-          select resource_id from catalog_probes where due_at <= ${now} and (leased_until is null or leased_until < ${now})
-          order by due_at limit ${batchMax} for update skip locked)
-        returning resource_id, fence)
-      select r.id, due.fence, r.type, r.resource, r.tool_name, r.origin, r.declaration from due join catalog_resources r on r.id = due.resource_id`
+/** Takes what is due and nobody else asks about, for a minute; the fence tells this holder from the next one. */
+export const leaseProbes = (sql: SqlClient.SqlClient, now: Date) =>
+  sql<DueRow>`with due as (
+      update catalog_probes set fence = fence + 1, leased_until = ${new Date(now.getTime() + leaseSeconds * 1_000)}
+      where resource_id in (
+        select resource_id from catalog_probes where due_at <= ${now} and (leased_until is null or leased_until < ${now})
+        order by due_at limit ${batchMax} for update skip locked)
+      returning resource_id, fence)
+    select r.id, due.fence, r.type, r.resource, r.tool_name, r.origin, r.declaration from due join catalog_resources r on r.id = due.resource_id`
 
+export const startProbes = ({ apply, ask, changed, sql }: ProbeParts) => {
   const judge = Effect.fnUntraced(function*(row: DueRow) {
     const identity = { type: row.type, resource: row.resource, toolName: row.tool_name, origin: row.origin ?? undefined }
     const asked = yield* ask({ identity, methods: row.declaration.operations.map(({ method }) => method), isDynamic: row.declaration.about.routeTemplate !== undefined })
@@ -51,7 +52,7 @@ export const startProbes = ({ apply, ask, changed, sql }: ProbeParts) => {
 
   const turn = Effect.gen(function*() {
     while (true) {
-      const due = yield* lease(new Date(yield* Clock.currentTimeMillis))
+      const due = yield* leaseProbes(sql, new Date(yield* Clock.currentTimeMillis))
       yield* Effect.forEach(due, (row) => Effect.catch(judge(row), (error) => Effect.logWarning("an origin's word could not be stored", error)), {
         concurrency: atOnce,
         discard: true

@@ -1,9 +1,11 @@
 // What is written behind the payments: when resources were last seen, how often they were paid and by whom, and what came of
 // observations. It gathers in memory, an actor stores it in batches every second; a crash loses at most that second, and a
-// database that is away loses what is over the bounds, counted. No payment waits for any of it.
+// database that is away loses what is over the bounds, counted. A settled payment counts once, by its transaction, whichever
+// replica saw it. No payment waits for any of it.
 import { Effect, Metric } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { Hex } from "effect/encoding"
+import { inTransaction } from "../../../kernel/database/Database.ts"
 import type { Facts } from "../../../kernel/Facts.ts"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -11,6 +13,7 @@ import { moveState } from "./Resources.ts"
 import type { Recorded } from "./recordDeclaration.ts"
 
 const touchesMax = 20_000
+const salesMax = 20_000
 const observationsMax = 5_000
 
 export interface Observation {
@@ -31,19 +34,28 @@ export interface Observation {
 interface Touch {
   lastSeenAt: Date
   observed: number
-  settled: number
-  settledAt: Date | undefined
-  readonly payers: Map<string, number>
+}
+
+/** A settled payment. */
+export interface Sale {
+  /** Inner hash, hex. */
+  readonly transaction: string
+  readonly payer: string
+}
+
+interface Sold extends Sale {
+  readonly resourceId: bigint
+  readonly at: Date
 }
 
 const dropped = Metric.counter("tollkeeper_catalog_dropped_total", {
-  description: "Observations that could not be stored because too many waited.",
+  description: "Observations and settled payments that could not be stored because too many waited.",
   incremental: true
 })
 
 export interface Journal {
-  /** A listed resource was observed; settled ones name who paid. Never waits. */
-  readonly touch: (id: bigint, at: Date, settledBy: string | undefined) => void
+  /** A listed resource was observed, with its sale when the payment is settled. Never waits. */
+  readonly touch: (id: bigint, at: Date, sale: Sale | undefined) => Effect.Effect<void>
   readonly observe: (observation: Observation) => Effect.Effect<void>
   /** Stores what has gathered. What fails is kept for the next time. */
   readonly flush: Effect.Effect<void, SqlError.SqlError>
@@ -57,20 +69,18 @@ interface JournalOptions {
 
 export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => {
   let touches = new Map<bigint, Touch>()
+  let sales = new Map<string, Sold>()
   let observations = new Map<string, Observation & { times: number; firstAt: Date }>()
 
-  const touch: Journal["touch"] = (id, at, settledBy) => {
+  const touch: Journal["touch"] = (id, at, sale) => {
     const known = touches.get(id)
-    if (known === undefined && touches.size >= touchesMax) return
-    const one: Touch = known ?? { lastSeenAt: at, observed: 0, settled: 0, settledAt: undefined, payers: new Map() }
-    one.observed += 1
-    if (at > one.lastSeenAt) one.lastSeenAt = at
-    if (settledBy !== undefined) {
-      one.settled += 1
-      one.settledAt = at
-      one.payers.set(settledBy, (one.payers.get(settledBy) ?? 0) + 1)
+    if (known !== undefined || touches.size < touchesMax) {
+      touches.set(id, { observed: (known?.observed ?? 0) + 1, lastSeenAt: known === undefined || at > known.lastSeenAt ? at : known.lastSeenAt })
     }
-    touches.set(id, one)
+    if (sale === undefined || sales.has(sale.transaction)) return Effect.void
+    if (sales.size >= salesMax) return Metric.update(dropped, 1)
+    sales.set(sale.transaction, { ...sale, resourceId: id, at })
+    return Effect.void
   }
 
   /** One row a day for what is the same in all but its time. */
@@ -87,37 +97,42 @@ export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => 
     return Effect.void
   }
 
+  /** Replicas store the same resources at the same time: in one order, none waits for another that waits for it. */
+  const lockActivity = (ids: ReadonlyArray<bigint>) =>
+    sql`select 1 from catalog_activity where resource_id in (select value::bigint from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb)) order by resource_id for update`
+
   const storeTouches = Effect.fnUntraced(function*(batch: ReadonlyMap<bigint, Touch>, now: Date) {
-    const ids = [...batch.keys()].sort((a, b) => a < b ? -1 : 1)
-    const rows = ids.map((id) => {
-      const { lastSeenAt, observed, settled, settledAt } = batch.get(id)!
-      return { resource_id: String(id), seen: lastSeenAt, observed, settled, settled_at: settledAt ?? null }
-    })
-    yield* sql`update catalog_activity a set last_seen_at = greatest(a.last_seen_at, t.seen), observed = a.observed + t.observed,
-        settled = a.settled + t.settled, last_settled_at = greatest(a.last_settled_at, t.settled_at)
-      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as t(resource_id bigint, seen timestamptz, observed bigint, settled bigint, settled_at timestamptz)
-      where a.resource_id = t.resource_id`
-    const payers = ids.flatMap((id) => {
-      const { payers, settledAt } = batch.get(id)!
-      return [...payers].sort(([a], [b]) => a < b ? -1 : 1).map(([payer, settled]) => ({ resource_id: String(id), payer, settled, at: settledAt }))
-    })
-    if (payers.length > 0) {
-      yield* sql`with stored as (
-          insert into catalog_payers (resource_id, payer, settled, last_settled_at)
-          select t.resource_id, t.payer, t.settled, t.at
-          from jsonb_to_recordset(${JSON.stringify(payers)}::jsonb) as t(resource_id bigint, payer text, settled bigint, at timestamptz)
-          join catalog_activity a on a.resource_id = t.resource_id
-          on conflict (resource_id, payer) do update set settled = catalog_payers.settled + excluded.settled, last_settled_at = excluded.last_settled_at
-          returning resource_id, (xmax = 0) as fresh)
-        update catalog_activity a set payers = a.payers + s.fresh
-        from (select resource_id, count(*) filter (where fresh) as fresh from stored group by resource_id) s where a.resource_id = s.resource_id`
-    }
+    const rows = [...batch].map(([id, { lastSeenAt, observed }]) => ({ resource_id: String(id), seen: lastSeenAt, observed }))
+    yield* sql`update catalog_activity a set last_seen_at = greatest(a.last_seen_at, t.seen), observed = a.observed + t.observed
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as t(resource_id bigint, seen timestamptz, observed bigint) where a.resource_id = t.resource_id`
     const returned = yield* sql<{ id: bigint }>`select id from catalog_resources
-      where state = 'stale' and id in (select value::bigint from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb)) for update skip locked`
+      where state = 'stale' and id in (select value::bigint from jsonb_array_elements_text(${JSON.stringify([...batch.keys()].map(String))}::jsonb)) order by id for update skip locked`
     for (const { id } of returned) {
       yield* moveState(sql, facts, id, now, { by: "facilitator", move: "returned", from: "stale", to: "active", reason: "payment_observed" })
     }
   })
+
+  /** Counts what was not counted before; a transaction that another replica stores meanwhile is waited for. */
+  const storeSales = (batch: ReadonlyMap<string, Sold>) => {
+    const rows = [...batch.values()].map(({ at, payer, resourceId, transaction }) => ({ transaction, resource_id: String(resourceId), payer, at }))
+    return sql`with given as (
+        select t.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as t(transaction text, resource_id bigint, payer text, at timestamptz)
+        join catalog_activity a on a.resource_id = t.resource_id
+      ), counted as (
+        insert into catalog_sales (transaction, resource_id, at) select transaction, resource_id, at from given order by transaction
+        on conflict (transaction) do nothing returning transaction
+      ), sold as (
+        select resource_id, payer, count(*) as times, max(at) as at from given join counted using (transaction) group by resource_id, payer
+      ), paid as (
+        insert into catalog_payers (resource_id, payer, settled, last_settled_at) select resource_id, payer, times, at from sold order by resource_id, payer
+        on conflict (resource_id, payer) do update set settled = catalog_payers.settled + excluded.settled,
+          last_settled_at = greatest(catalog_payers.last_settled_at, excluded.last_settled_at)
+        returning resource_id, (xmax = 0) as fresh
+      )
+      update catalog_activity a set settled = a.settled + s.times, last_settled_at = greatest(a.last_settled_at, s.at), payers = a.payers + s.fresh
+      from (select resource_id, sum(times) as times, max(at) as at, (select count(*) from paid where paid.resource_id = sold.resource_id and fresh) as fresh from sold group by resource_id) s
+      where a.resource_id = s.resource_id`
+  }
 
   const storeObservations = (batch: typeof observations) => {
     const rows = [...batch].map(([digest, one]) => ({
@@ -133,28 +148,26 @@ export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => 
 
   const flush = Effect.gen(function*() {
     const now = new Date(yield* Effect.clockWith((clock) => clock.currentTimeMillis))
-    const [seen, told] = [touches, observations]
-    if (seen.size === 0 && told.size === 0) return
+    const [seen, told, sold] = [touches, observations, sales]
+    if (seen.size === 0 && told.size === 0 && sold.size === 0) return
     touches = new Map()
     observations = new Map()
+    sales = new Map()
     const restore = Effect.sync(() => {
       if (seen.size + touches.size <= touchesMax) for (const [id, one] of seen) touches.set(id, merged(one, touches.get(id)))
       if (told.size + observations.size <= observationsMax) for (const [digest, one] of told) observations.set(digest, { ...one, times: one.times + (observations.get(digest)?.times ?? 0) })
+      if (sold.size + sales.size <= salesMax) sales = new Map([...sold, ...sales])
     })
-    yield* sql.withTransaction(Effect.gen(function*() {
+    yield* inTransaction(Effect.gen(function*() {
+      yield* lockActivity([...seen.keys(), ...[...sold.values()].map(({ resourceId }) => resourceId)])
       if (seen.size > 0) yield* storeTouches(seen, now)
+      if (sold.size > 0) yield* storeSales(sold)
       if (told.size > 0) yield* storeObservations(told)
-    })).pipe(Effect.onError(() => restore))
+    })).pipe(Effect.provideService(SqlClient.SqlClient, sql), Effect.onError(() => restore))
   }).pipe(Effect.withSpan("catalog.flush"))
 
   return { touch, observe, flush }
 }
 
-const merged = (older: Touch, newer: Touch | undefined): Touch => {
-  if (newer === undefined) return older
-  for (const [payer, count] of older.payers) newer.payers.set(payer, (newer.payers.get(payer) ?? 0) + count)
-  newer.observed += older.observed
-  newer.settled += older.settled
-  newer.settledAt ??= older.settledAt
-  return newer
-}
+const merged = (older: Touch, newer: Touch | undefined): Touch =>
+  newer === undefined ? older : { observed: older.observed + newer.observed, lastSeenAt: newer.lastSeenAt > older.lastSeenAt ? newer.lastSeenAt : older.lastSeenAt }
