@@ -16,7 +16,7 @@ const styleFaults = (source: Source): ReadonlyArray<string> => {
   const body = bodyOf(source)
   const faults: Array<string> = []
   const name = basename(source.path)
-  if (!/^([A-Za-z][A-Za-z0-9]*)((\.slow)?\.test|\.config)?\.(ts|mjs)$/.test(name) && !source.path.startsWith("examples/") && !source.path.startsWith("test/bench/")) {
+  if (!/^([A-Za-z][A-Za-z0-9]*)((\.slow|\.daily)?\.test|\.config)?\.(ts|mjs)$/.test(name) && !source.path.startsWith("examples/") && !source.path.startsWith("test/bench/")) {
     faults.push("a source is named in PascalCase or camelCase")
   }
   if (!/^([a-z][a-z0-9-]*\/)*$/.test(source.path.slice(0, -name.length)) && !source.path.startsWith("test/")) {

@@ -61,7 +61,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a failed settlement without its transaction", "transaction: Option.getOrElse(answer.transaction, () => \"\"),", "...Option.match(answer.transaction, { onNone: () => ({}), onSome: (transaction) => ({ transaction }) }),"],
     ["an open settlement is a failure", "errorReason: pending, errorMessage: message", "errorReason: spelled.replace(\"status_unknown\", \"failed\"), errorMessage: message"]
   ]),
-  ...guards("kernel/payment/observePayment.ts", "test/kernel/payment/hostile.test.ts", [
+  ...guards("kernel/payment/observePayment.ts", "test/kernel/payment/hostile.daily.test.ts", [
     ["an extension that throws changes the answer", "Effect.suspend(() => extension.observe(observation))", "extension.observe(observation)"],
     ["an extension may take for ever", "Effect.timeoutOption(Deferred.await(answer), timeMax)", "Effect.asSome(Deferred.await(answer))"]
   ]),

@@ -48,7 +48,7 @@ const onDeno = (deno: string): Part => ({
   minutesMax: 8
 })
 
-const fast: Part = { name: "fast tests on PGlite", command: node, args: vitest, figures: "vitest", minutesMax: 2 }
+const fast: Part = { name: "fast tests on PGlite", command: node, args: vitest, env: { TOLLKEEPER_TEST_FAST: "only" }, figures: "vitest", minutesMax: 2 }
 
 const slow: Part = {
   name: "slow tests on Node, PGlite and PostgreSQL",
