@@ -19,6 +19,8 @@ export interface IndexState {
   readonly documents: number
   readonly averageLexemes: number
   readonly changed: number
+  /** When the statistics were last refreshed. */
+  readonly refreshedAt: Date
 }
 
 const refreshAfterMillis = 300_000
@@ -54,8 +56,8 @@ export class LexicalStore extends Context.Service<LexicalStore, {
         yield* sql`insert into search_lexical_state (language, begun_at)
           select ${language}, greatest(clock_timestamp(), max(begun_at) + interval '1 microsecond') from search_lexical_state where language <> ${language}
           on conflict (language) do update set begun_at = excluded.begun_at`
-        const columns = sql.literal(`language, scanned, complete, documents, average_lexemes as "averageLexemes", changed`)
-        const retired: IndexState = { language, scanned: 0n, complete: true, documents: 0, averageLexemes: 1, changed: 0 }
+        const columns = sql.literal(`language, scanned, complete, documents, average_lexemes as "averageLexemes", changed, refreshed_at as "refreshedAt"`)
+        const retired: IndexState = { language, scanned: 0n, complete: true, documents: 0, averageLexemes: 1, changed: 0, refreshedAt: new Date(0) }
         const state = Effect.map(sql<IndexState>`select ${columns} from search_lexical_state where language = ${language}`, ([row]) => row ?? retired)
 
         const write = Effect.fn("LexicalStore.write")(function*(documents: ReadonlyArray<ResourceDocument>) {

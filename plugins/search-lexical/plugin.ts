@@ -1,6 +1,6 @@
 // Full-text search of the catalog as a plugin: an index of its own, kept in step by the catalog's facts, and a branch of search
 // registered with the catalog. Switched off, search falls back to what is on.
-import { Effect, Layer } from "effect"
+import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { Facts, factsContract } from "../../kernel/Facts.ts"
@@ -11,7 +11,7 @@ import { Catalog, catalogContract, Search, SearchSettings } from "../catalog/con
 import { startIndexing } from "./buildIndex.ts"
 import { LexicalStore } from "./LexicalStore.ts"
 import { rankDocuments } from "./rankDocuments.ts"
-import { readQuery } from "./readQuery.ts"
+import { makeReadQuery } from "./readQuery.ts"
 
 const registered = Layer.effectDiscard(Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -27,7 +27,9 @@ const registered = Layer.effectDiscard(Effect.gen(function*() {
   })
 
   // Which index answers, and its averages, move slowly: one question a second.
-  const answering = yield* Effect.cachedWithTTL(store.answering, "1 second")
+  const answering = yield* Effect.cachedWithTTL(store.answering, (exit) => Exit.isSuccess(exit) ? "1 second" : 0)
+
+  const readQuery = makeReadQuery(sql)
 
   yield* startIndexing
   yield* search.register({
@@ -38,7 +40,7 @@ const registered = Layer.effectDiscard(Effect.gen(function*() {
     search: ({ filters, limit, query, snapshot }) =>
       Effect.gen(function*() {
         const state = yield* answering
-        const read = yield* readQuery(sql, query, state)
+        const read = yield* readQuery(query, state)
         return yield* rankDocuments(sql, state, read, { condition: (id) => catalog.condition(filters, { id, snapshot }), limit })
       }).pipe(Effect.mapError((error) => ({ _tag: "BranchFailed" as const, message: error.message }))),
     status: Effect.gen(function*() {

@@ -16,20 +16,31 @@ const saturation = 0.6
 /** How much a document longer than the average is expected to repeat itself: 0 not at all, 1 in proportion. */
 const lengthShare = 0.4
 
-/** Documents looked at in the first attempt, by plan and at most. */
-const budgetMin = 200
+/** Documents looked at in the first look, by plan and at most. */
+const budgetMin = 150
 const overrun = 4
-/** So few hits make a second attempt worth its time: over everything that matches and passes the filters, as far as this. */
-const fewHits = 40
-const secondLookMax = 4_000
+/** So few hits make another look worth its time. */
+const fewHits = 20
+/** The second look's budget, in those of the first. */
+const wider = 5
+/** How far the last look goes over what matches at all and passes the filters. */
+const lastLookMax = 2_000
+
+/** One attempt: which documents are ranked, and whether filters choose them or are applied to the ranking. */
+export interface Look {
+  readonly plan: CandidatePlan
+  readonly filtersFirst: boolean
+  readonly documentsMax: number
+}
 
 /** The statement, for the search and for the test that reads its plan. */
 export const rankStatement = (
   sql: SqlClient.SqlClient,
   state: IndexState,
   query: ReadQuery,
-  options: { readonly plan: CandidatePlan; readonly second: boolean; readonly condition: (id: string) => Statement.Fragment; readonly limit: number }
+  options: { readonly look: Look; readonly condition: (id: string) => Statement.Fragment; readonly limit: number }
 ): Statement.Statement<Hit> => {
+  const { documentsMax, filtersFirst, plan } = options.look
   // Computed once a document, in float8: as numeric it took ten times as long as the ranking itself.
   const norm = sql.literal(
     `${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 * length(document) / greatest(1, ${Number(state.averageLexemes)}::float8))`
@@ -37,22 +48,22 @@ export const rankStatement = (
   const worth = query.terms.map(({ tsquery, weight }) =>
     sql`${weight}::float8 * (1 - d.norm / (ts_rank_cd(${sql.literal(`'${fieldWeights}'`)}, d.document, ${tsquery}::tsquery) + d.norm))`
   )
-  const chosen = options.plan.conditions.map(({ tsquery, where }) =>
+  const chosen = plan.conditions.map(({ tsquery, where }) =>
     where === "document" ? sql`document @@ ${tsquery}::tsquery` : sql`ts_filter(document, '{a,c}') @@ ${tsquery}::tsquery`
   )
-  // The first look ranks and then filters only as far as hits are wanted; the second filters first, to rank what is left.
-  const first = options.plan.complete && !options.second
-  const passing = options.second ? sql`and ${options.condition("s.id")}` : sql.literal("")
-  const bound = first ? sql.literal("offset 0") : sql`limit ${options.second ? Math.max(secondLookMax, 2 * options.limit) : overrun * Math.max(budgetMin, 2 * options.limit)}`
+  const passing = filtersFirst ? sql`and ${options.condition("s.id")}` : sql.literal("")
   return sql<Hit>`with ranked as materialized (
       select d.id, (${sql.join(" + ", false)(worth)})::float8 as score
-      from (select id, document, ${norm} as norm from search_lexical_documents s where language = ${state.language} and ${sql.or(chosen)} ${passing} ${bound}) d
+      from (select id, document, ${norm} as norm from search_lexical_documents s where language = ${state.language} and ${sql.or(chosen)} ${passing} limit ${documentsMax}) d
       order by score desc, d.id desc)
     select ranked.id, ranked.score / ${query.mass}::float8 as score, ranked.score / ${query.mass}::float8 as relevance
-    from ranked where ${options.second ? sql.literal("true") : options.condition("ranked.id")} limit ${options.limit}`
+    from ranked where ${filtersFirst ? sql.literal("true") : options.condition("ranked.id")} limit ${options.limit}`
 }
 
-/** Ranked hits, best first. Looks at everything that matches when the first look, or its filters, left too few. */
+/**
+ * Ranked hits, best first. Looks closer when the first look, or what its filters left of it, holds too few: at more candidates,
+ * and at last at whatever matches and passes, as far as time allows.
+ */
 export const rankDocuments = Effect.fn("rankDocuments")(function*(
   sql: SqlClient.SqlClient,
   state: IndexState,
@@ -60,10 +71,24 @@ export const rankDocuments = Effect.fn("rankDocuments")(function*(
   options: { readonly condition: (id: string) => Statement.Fragment; readonly limit: number }
 ): Effect.fn.Return<ReadonlyArray<Hit>, SqlError.SqlError> {
   if (query.terms.length === 0) return []
-  const first = planCandidates(query.terms, state.documents, Math.max(budgetMin, 2 * options.limit))
-  let hits = yield* rankStatement(sql, state, query, { ...options, plan: first, second: false })
-  if (!first.complete && hits.length < Math.min(options.limit, fewHits)) {
-    hits = yield* rankStatement(sql, state, query, { ...options, plan: everything(query.terms), second: true })
+  const budget = Math.max(budgetMin, 2 * options.limit)
+  const enough = Math.min(options.limit, fewHits)
+  const choose = (budget: number): Look => {
+    const plan = planCandidates(query.terms, state.documents, budget)
+    // Counts are as of the last refresh: what seems to be all may have become more.
+    return { plan, filtersFirst: false, documentsMax: overrun * budget }
+  }
+  const look = (look: Look) => rankStatement(sql, state, query, { ...options, look })
+  const first = choose(budget)
+  let hits = yield* look(first)
+  let isComplete = first.plan.complete
+  if (!isComplete && hits.length < enough && wider * hits.length >= enough) {
+    const second = choose(wider * budget)
+    hits = yield* look(second)
+    isComplete = second.plan.complete
+  }
+  if (!isComplete && hits.length < enough) {
+    hits = yield* look({ plan: everything(query.terms), filtersFirst: true, documentsMax: Math.max(lastLookMax, 2 * options.limit) })
   }
   return hits.toSorted((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
 })

@@ -1,7 +1,7 @@
 // `/discovery/search`: a ranking is made once and paged through. The first page ranks a window; its cursor carries the ranking, so that
 // later pages neither repeat nor skip while the catalog is written, on any replica. A list that was used up and may go on is
 // ranked once more over the largest window, without what was shown (S115, S121–S128). Observers hear of each answer beside it.
-import { Clock, Effect, Option, type Scope } from "effect"
+import { Clock, Effect, Exit, Option, type Scope } from "effect"
 import { Hex } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
 import type { SqlError } from "effect/sql"
@@ -13,6 +13,9 @@ import { makeRankResources, type Ranking, type RankParts } from "./rankResources
 import { decodePosition, encodePosition, type RankingPosition } from "./rankingCursor.ts"
 import type { ReadSearch } from "./readSearch.ts"
 import type { makeSearchRegistry } from "./SearchRegistry.ts"
+
+/** How long searches share one reading of the highest id. */
+const snapshotFor = "200 millis"
 
 export type SearchAnswer =
   | { readonly _tag: "Disabled" }
@@ -36,6 +39,8 @@ export interface SearchParts extends Omit<RankParts, "registry"> {
 
 export const makeSearch = ({ callers, catalog, crypto, registry: { observers, registry }, scope, settings, ...parts }: SearchParts) => {
   const rank = makeRankResources({ ...parts, catalog, registry, settings })
+  // Indexes hear of a resource some time after it is listed: a moment more is nothing.
+  const snapshots = Effect.runSync(Effect.cachedWithTTL(catalog.snapshot, (exit) => Exit.isSuccess(exit) ? snapshotFor : 0))
 
   const sessionOf = (request: HttpServerRequest.HttpServerRequest): string =>
     Hex.encode(crypto.sha256(new TextEncoder().encode(Option.match(callers.identify(request), { onNone: () => "", onSome: ({ id }) => id })))).slice(0, 16)
@@ -80,7 +85,7 @@ export const makeSearch = ({ callers, catalog, crypto, registry: { observers, re
     const opened = read.cursor === undefined ? Option.none() : yield* catalog.open(read.cursor, fingerprint)
     const from = Option.flatMap(opened, ({ position }) => decodePosition(position))
     if (read.cursor !== undefined && Option.isNone(from)) return { _tag: "InvalidCursor" }
-    const snapshot = Option.isSome(opened) ? opened.value.snapshot : yield* catalog.snapshot
+    const snapshot = Option.isSome(opened) ? opened.value.snapshot : yield* snapshots
     const { position, ranking } = yield* listFor(read, snapshot, Option.getOrUndefined(from))
     const { ids, more, shown } = position
     const bodies = yield* catalog.bodies(ids.slice(shown, shown + read.limit))

@@ -6,7 +6,7 @@ import { choice, fraction, group, integer, optionalText, section, text, type Val
 const lexical = {
   language: text({ default: "english", doc: "Text search configuration of PostgreSQL, for documents and queries alike; a change rebuilds the index beside the old one." }),
   weight: fraction({ default: 0.2, min: 0, max: 1, doc: "Weight of the lexical rank in the fused rank." }),
-  candidate_count: integer({ default: 100, min: 10, max: 1_000, doc: "Hits the lexical branch hands to fusion." }),
+  candidate_count: integer({ default: 60, min: 10, max: 1_000, doc: "Hits the lexical branch hands to fusion." }),
   timeout_ms: integer({ default: 2_000, min: 10, max: 15_000, unit: "ms", doc: "Longest time the lexical branch may take." })
 }
 
@@ -22,7 +22,7 @@ const semantic = {
   query_prefix: text({ default: "", doc: "Stands before each query, for models that want an instruction." }),
   document_prefix: text({ default: "", doc: "Stands before each document." }),
   weight: fraction({ default: 0.8, min: 0, max: 1, doc: "Weight of the semantic rank in the fused rank." }),
-  candidate_count: integer({ default: 100, min: 10, max: 1_000, doc: "Hits the semantic branch hands to fusion." }),
+  candidate_count: integer({ default: 60, min: 10, max: 1_000, doc: "Hits the semantic branch hands to fusion." }),
   timeout_ms: integer({ default: 5_000, min: 10, max: 60_000, unit: "ms", doc: "Longest time one call for an embedding may take (S296)." }),
   batch_size: integer({ default: 32, min: 1, max: 512, doc: "Documents embedded with one call." }),
   attempts: integer({ default: 8, min: 1, max: 100, doc: "Tries for one document before it is set aside." }),
@@ -43,7 +43,7 @@ const reranking = {
 const fields = {
   rrf_k: integer({ default: 10, min: 1, max: 1_000, doc: "Constant of reciprocal-rank fusion: weight / (rrf_k + rank)." }),
   minimum_relevance_score: fraction({ default: 0.05, min: 0, max: 1, doc: "Hits below this relevance in every branch are left out: 0 keeps all, 1 none." }),
-  first_window: integer({ default: 100, min: 20, max: 1_000, doc: "Hits that a first page ranks and its cursor carries." }),
+  first_window: integer({ default: 60, min: 20, max: 1_000, doc: "Hits that a first page ranks and its cursor carries." }),
   window: integer({ default: 1_000, min: 200, max: 1_000, doc: "Hits of one search that paging can reach." }),
   popularity_weight: fraction({ default: 0.05, min: 0, max: 0.5, doc: "A score gains at most this share from distinct payers; one payer counts once." }),
   freshness_weight: fraction({ default: 0.02, min: 0, max: 0.5, doc: "A score gains at most this share from being seen lately." }),

@@ -30,8 +30,8 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
       yield* until(Effect.map(read("status"), ({ json }) => json.index_coverage.semantic.indexed === 24 && json.index_coverage.lexical.indexed === 24 && json.worker.queue_depth === 0))
       const status = (yield* read("status")).json
       expect(status).toMatchObject({
-        lexical: { provider: "postgresql", language: "english", weight: 0.2, candidate_count: 100, ranking: "postgresql_fts_ts_rank_cd" },
-        semantic: { provider: "openai", model: "one", revision: "1", dimension: 16, weight: 0.8, vector_support: database === "pglite", health: "ready", candidate_count: 100 },
+        lexical: { provider: "postgresql", language: "english", weight: 0.2, candidate_count: 60, ranking: "postgresql_fts_ts_rank_cd" },
+        semantic: { provider: "openai", model: "one", revision: "1", dimension: 16, weight: 0.8, vector_support: database === "pglite", health: "ready", candidate_count: 60 },
         reranking: { provider: "none", model: null, top_k: 30, fallback: "fused_order" },
         rrf_k: 10,
         minimum_relevance_score: 0.05,
