@@ -1,7 +1,7 @@
 // Where the vectors of a generation lie and how the nearest are found: one port, two ways. With pgvector an HNSW index answers; without
 // it the vectors are stored as bytes and each process scans a quantized copy in its memory (`ScanIndex.ts`). Both return cosine
 // similarities, filtered by a condition on the resource.
-import type { Effect } from "effect"
+import { Effect } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import type { Hit } from "../catalog/contract.ts"
 
@@ -43,5 +43,37 @@ export const tableOf = ({ generation }: Place): string => `search_semantic_vecto
 
 export const toHit = (id: bigint, similarity: number): Hit => ({ id, score: similarity, relevance: Math.max(0, Math.min(1, similarity)) })
 
-/** So few hits under a filter make a second look worth its time: over what the filter leaves. */
-export const fewHits = 40
+/** So few hits make another look worth its time. */
+const fewHits = 20
+/** Asked for beyond what is wanted, for those that are hidden; under a filter, in those wanted. */
+const spare = 20
+const filteredShare = 3
+/** The widest look at the nearest. */
+const widest = 1_000
+/** How many times wider that is than the first look, roughly. */
+const wider = 8
+
+export interface Look {
+  readonly hits: ReadonlyArray<Hit>
+  /** There are no vectors beyond those that were looked at. */
+  readonly isAll: boolean
+}
+
+/**
+ * The nearest that pass the condition. `look` takes so many of the nearest and drops what does not pass; when that leaves too few, it
+ * looks wider, since hidden resources may crowd out the others; and under a filter that leaves few at all, `exact` ranks those.
+ */
+export const lookCloser = Effect.fnUntraced(function*<E>(
+  { filtered, limit }: Pick<Nearest, "filtered" | "limit">,
+  look: (wanted: number) => Effect.Effect<Look, E>,
+  exact: Effect.Effect<ReadonlyArray<Hit>, E>
+): Effect.fn.Return<ReadonlyArray<Hit>, E> {
+  const enough = Math.min(limit, fewHits)
+  const first = yield* look(Math.min(widest, filtered ? filteredShare * limit : limit + spare))
+  if (first.isAll || first.hits.length >= enough) return first.hits
+  if (!filtered || wider * first.hits.length >= enough) {
+    const second = yield* look(widest)
+    if (!filtered || second.isAll || second.hits.length >= enough) return second.hits
+  }
+  return yield* exact
+})

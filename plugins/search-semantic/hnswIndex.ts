@@ -1,11 +1,13 @@
 // Vectors in pgvector's own type with an HNSW index. The nearest are found first and filtered then; when a filter leaves too few, the
 // second look ranks exactly what the filter leaves. pgvector indexes up to 2 000 numbers a vector, and up to 4 000 in half precision.
 import { Effect } from "effect"
-import type { SqlClient } from "effect/sql"
-import { fewHits, tableOf, toHit, type VectorIndex } from "./VectorIndex.ts"
+import { SqlClient } from "effect/sql"
+import { inTransaction } from "../../kernel/database/Database.ts"
+import { lookCloser, tableOf, toHit, type VectorIndex } from "./VectorIndex.ts"
 
 const fullPrecisionMax = 2_000
 const searchedMax = 1_000
+const searchedMin = 100
 
 const written = (vector: Float32Array): string => `[${vector.join(",")}]`
 
@@ -24,6 +26,7 @@ export const makeHnswIndex = (sql: SqlClient.SqlClient): VectorIndex => {
   const typeOf = (dimension: number) => dimension <= fullPrecisionMax ? `vector(${dimension})` : `halfvec(${dimension})`
   const operators = (dimension: number) => dimension <= fullPrecisionMax ? "vector_cosine_ops" : "halfvec_cosine_ops"
   const castOf = (dimension: number) => sql.literal(dimension <= fullPrecisionMax ? "::vector" : "::halfvec")
+  const transactional = <A, E>(effect: Effect.Effect<A, E>) => Effect.provideService(inTransaction(effect), SqlClient.SqlClient, sql)
   const statement = (text: string) => Effect.asVoid(sql.unsafe(text).unprepared)
 
   return {
@@ -35,24 +38,29 @@ export const makeHnswIndex = (sql: SqlClient.SqlClient): VectorIndex => {
         from jsonb_to_recordset(${JSON.stringify(vectors.map(({ id, vector }) => ({ id: String(id), embedding: written(vector) })))}::jsonb) as r (id bigint, embedding text)
         order by id on conflict (id) do update set embedding = excluded.embedding`),
     finish: (place) =>
-      sql.withTransaction(Effect.gen(function*() {
+      transactional(Effect.gen(function*() {
         yield* statement("set local statement_timeout = 0")
         yield* statement(`create index if not exists ${tableOf(place)}_hnsw on ${tableOf(place)} using hnsw (embedding ${operators(place.dimension)})`)
       })),
     nearest: Effect.fn("HnswIndex.nearest")(function*(place, { condition, filtered, limit, vector }) {
-      const wanted = Math.min(searchedMax, Math.max(100, 2 * limit))
       const table = sql(tableOf(place))
       const query = sql`${written(vector)}${castOf(place.dimension)}`
-      const hits = yield* sql.withTransaction(Effect.andThen(
-        sql`select set_config('hnsw.ef_search', ${String(wanted)}, true)`,
-        sql<{ id: bigint; distance: number }>`with nearest as materialized (
-            select id, embedding <=> ${query} as distance from ${table} order by embedding <=> ${query} limit ${wanted})
-          select nearest.id, nearest.distance from nearest where ${condition("nearest.id")} limit ${limit}`
-      ))
-      const found = filtered && hits.length < Math.min(limit, fewHits)
-        ? yield* sql<{ id: bigint; distance: number }>`select v.id, v.embedding <=> ${query} as distance from ${table} v where ${condition("v.id")} order by distance limit ${limit}`
-        : hits
-      return found.map(({ distance, id }) => toHit(id, 1 - distance)).toSorted((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
+      const toHits = (rows: ReadonlyArray<{ readonly id: bigint; readonly distance: number }>) =>
+        rows.map(({ distance, id }) => toHit(id, 1 - distance)).toSorted((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
+      const look = Effect.fnUntraced(function*(wanted: number) {
+        const rows = yield* transactional(Effect.andThen(
+          sql`select set_config('hnsw.ef_search', ${String(Math.max(searchedMin, Math.min(searchedMax, wanted)))}, true)`,
+          sql<{ id: bigint; distance: number; looked: bigint }>`with nearest as materialized (
+              select id, embedding <=> ${query} as distance from ${table} order by embedding <=> ${query} limit ${wanted})
+            select nearest.id, nearest.distance, (select count(*) from nearest) as looked from nearest where ${condition("nearest.id")} limit ${limit}`
+        ))
+        return { hits: toHits(rows), isAll: rows.length > 0 && rows[0]!.looked < BigInt(wanted) }
+      })
+      const exact = Effect.map(
+        sql<{ id: bigint; distance: number }>`select v.id, v.embedding <=> ${query} as distance from ${table} v where ${condition("v.id")} order by distance limit ${limit}`,
+        toHits
+      )
+      return yield* lookCloser({ filtered, limit }, look, exact)
     }),
     drop: (place) => statement(`drop table if exists ${tableOf(place)}`)
   }

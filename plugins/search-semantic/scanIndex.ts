@@ -5,12 +5,14 @@ import { Clock, Effect, Semaphore } from "effect"
 import { Base64 } from "effect/encoding"
 import type { SqlClient } from "effect/sql"
 import { QuantizedVectors } from "./QuantizedVectors.ts"
-import { fewHits, type Place, tableOf, toHit, type VectorIndex } from "./VectorIndex.ts"
+import { lookCloser, type Place, tableOf, toHit, type VectorIndex } from "./VectorIndex.ts"
 
 const pageMax = 5_000
 const freshMillis = 1_000
 /** Resources that a filter may leave and still be ranked one by one. */
 const amongMax = 50_000
+/** A copy of another generation that nobody has read for so long goes. */
+const forgottenAfterMillis = 60_000
 
 interface Copy {
   readonly vectors: QuantizedVectors
@@ -50,6 +52,8 @@ export const makeScanIndex = (sql: SqlClient.SqlClient): VectorIndex => {
       const copy = copies.get(place.generation) ?? { vectors: new QuantizedVectors(place.dimension), xid: "0", lookedAt: -freshMillis }
       if (now - copy.lookedAt >= freshMillis) yield* load(place, copy)
       copies.set(place.generation, copy)
+      // The replica that drops a generation's table is not always this one.
+      for (const [generation, other] of copies) if (now - other.lookedAt > forgottenAfterMillis) copies.delete(generation)
       return copy.vectors
     }))
   })
@@ -74,12 +78,17 @@ export const makeScanIndex = (sql: SqlClient.SqlClient): VectorIndex => {
           sql<{ id: bigint }>`select v.id from (select value::bigint as id from jsonb_array_elements_text(${JSON.stringify(similar.map(({ id }) => String(id)))}::jsonb)) v where ${condition("v.id")}`,
           (rows) => new Set(rows.map(({ id }) => id))
         )
-      const first = vectors.nearest(vector, Math.max(100, 2 * limit))
-      const visible = yield* allowed(first)
-      const hits = first.filter(({ id }) => visible.has(id)).slice(0, limit)
-      if (!filtered || hits.length >= Math.min(limit, fewHits)) return hits.map(({ id, similarity }) => toHit(id, similarity))
-      const rows = yield* sql<{ id: bigint }>`select r.id from catalog_resources r where ${condition()} limit ${amongMax}`
-      return vectors.nearest(vector, limit, rows.map(({ id }) => id)).map(({ id, similarity }) => toHit(id, similarity))
+      const look = Effect.fnUntraced(function*(wanted: number) {
+        const similar = vectors.nearest(vector, wanted)
+        const visible = yield* allowed(similar)
+        return {
+          hits: similar.filter(({ id }) => visible.has(id)).slice(0, limit).map(({ id, similarity }) => toHit(id, similarity)),
+          isAll: similar.length < wanted
+        }
+      })
+      const exact = Effect.map(sql<{ id: bigint }>`select r.id from catalog_resources r where ${condition()} limit ${amongMax}`, (rows) =>
+        vectors.nearest(vector, limit, rows.map(({ id }) => id)).map(({ id, similarity }) => toHit(id, similarity)))
+      return yield* lookCloser({ filtered, limit }, look, exact)
     }),
     drop: (place) =>
       Effect.gen(function*() {

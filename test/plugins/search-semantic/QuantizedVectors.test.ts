@@ -46,8 +46,48 @@ describe("quantized vectors", () => {
     expect(found / 400, `seed ${seed}`).toBeGreaterThanOrEqual(0.95)
   })
 
+  it.each([20, 44, 100, 384, 1_536, 4_096])("are what exact ones are, whatever their length: %d numbers", (dimension) => {
+    const all = embeddings(2_500, dimension, 60)
+    const stored = new QuantizedVectors(dimension, 60)
+    // Some before the codes are made, some after, and one of each kind replaced by another's neighbour.
+    for (const [from, to] of [[0, 2_100], [2_100, 2_500]] as const) stored.put(all.slice(from, to).map((vector, at) => ({ id: BigInt(from + at), vector })))
+    for (const at of [17, 2_417]) {
+      stored.put([{ id: BigInt(at), vector: all[at + 1]! }])
+      const near = stored.nearest(all[at + 1]!, 12)
+      expect(near.map(({ id }) => Number(id)), `seed ${seed}`).toEqual(expect.arrayContaining([at, at + 1]))
+      for (const { id, similarity } of near) {
+        const exact = dot(id === 17n || id === 2_417n ? all[Number(id) + 1]! : all[Number(id)]!, all[at + 1]!)
+        expect(Math.abs(similarity - exact), `seed ${seed}`).toBeLessThan(0.02)
+      }
+    }
+  })
+
+  it("do not overflow where every number adds up", () => {
+    const [dimension, others] = [4_096, embeddings(2_100, 4_096, 2_100)]
+    const alike = unit(Array.from({ length: dimension }, () => 1))
+    const stored = new QuantizedVectors(dimension, 60)
+    stored.put(others.map((vector, at) => ({ id: BigInt(at), vector })))
+    stored.put([{ id: 9_999n, vector: alike }])
+    expect(stored.nearest(alike, 1)[0]!.id).toBe(9_999n)
+    expect(stored.nearest(alike, 1)[0]!.similarity).toBeCloseTo(1, 2)
+  })
+
+  it("keep finding when what came later is unlike what came first", () => {
+    const [early, late] = [embeddings(2_100, 64, 1), embeddings(16_000, 64, 300)]
+    const stored = new QuantizedVectors(64, 150)
+    stored.put(early.map((vector, at) => ({ id: BigInt(at), vector })))
+    stored.put(late.map((vector, at) => ({ id: BigInt(10_000 + at), vector })))
+    let found = 0
+    for (let query = 0; query < 20; query++) {
+      const exact = late.map((one, at) => ({ at, similarity: dot(one, late[query * 31]!) })).sort((a, b) => b.similarity - a.similarity).slice(0, 10)
+      const ids = new Set(stored.nearest(late[query * 31]!, 10).map(({ id }) => Number(id) - 10_000))
+      found += exact.filter(({ at }) => ids.has(at)).length
+    }
+    expect(found, `seed ${seed}`).toBeGreaterThanOrEqual(175)
+  })
+
   it("replaces a vector, grows, and ranks among given ids only", () => {
-    const stored = new QuantizedVectors(8, 2)
+    const stored = new QuantizedVectors(8)
     const axis = (at: number) => unit(Array.from({ length: 8 }, (_, i) => i === at ? 1 : 0.01))
     stored.put([0, 1, 2, 3, 4].map((at) => ({ id: BigInt(at), vector: axis(at) })))
     expect(stored.size).toBe(5)
