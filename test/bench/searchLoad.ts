@@ -1,0 +1,86 @@
+// The clients of the bench of search, in a process of their own so that their work is not the server's: bare HTTP/1.1 over kept
+// connections, one question after another each. An answer counts only when it is whole (200, not partial) and not empty. The job
+// comes as JSON on standard input, the figures go out as JSON.
+import { connect } from "node:net"
+import process from "node:process"
+
+export interface LoadJob {
+  readonly port: number
+  readonly paths: ReadonlyArray<string>
+  readonly clients: number
+  readonly milliseconds: number
+}
+
+export interface LoadFigures {
+  /** Milliseconds of each good answer, rising. */
+  readonly times: ReadonlyArray<number>
+  readonly elapsedMillis: number
+  /** Answers that were an error, partial or empty, by what they were. */
+  readonly wrong: Readonly<Record<string, number>>
+}
+
+const headEnd = Buffer.from("\r\n\r\n")
+const someHit = Buffer.from(`"resources":[{`)
+const whole = Buffer.from(`"partialResults":false`)
+
+const faultOf = (answer: Buffer, bodyAt: number): string | undefined => {
+  if (answer.toString("latin1", 9, 12) !== "200") return `status ${answer.toString("latin1", 9, 12)}`
+  if (answer.indexOf(someHit, bodyAt) === -1) return "empty"
+  // It stands behind the resources and before a cursor of some kilobytes.
+  return answer.lastIndexOf(whole) === -1 ? "partial" : undefined
+}
+
+export const load = ({ clients, milliseconds, paths, port }: LoadJob): Promise<LoadFigures> => {
+  const times: Array<number> = []
+  const wrong: Record<string, number> = {}
+  const startedAt = performance.now()
+  let turn = 0
+  const client = () =>
+    new Promise<void>((resolve, reject) => {
+      const socket = connect(port, "127.0.0.1").setNoDelay(true)
+      let from = 0
+      let chunks: Array<Buffer> = []
+      let received = 0
+      let wanted = Infinity
+      let bodyAt = 0
+      const next = () => {
+        from = performance.now()
+        if (from - startedAt >= milliseconds) return socket.end()
+        chunks = []
+        received = 0
+        wanted = Infinity
+        socket.write(`GET ${paths[turn++ % paths.length]} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)
+      }
+      socket.once("connect", next).once("error", reject).once("close", () => resolve())
+      socket.on("data", (chunk: Buffer) => {
+        chunks.push(chunk)
+        received += chunk.length
+        if (wanted === Infinity) {
+          const sofar = Buffer.concat(chunks)
+          const end = sofar.indexOf(headEnd)
+          if (end === -1) return
+          const length = /content-length: (\d+)/i.exec(sofar.toString("latin1", 0, end))?.[1]
+          if (length === undefined) return void socket.destroy(new Error("an answer without content-length"))
+          bodyAt = end + headEnd.length
+          wanted = bodyAt + Number(length)
+        }
+        if (received < wanted) return
+        const time = performance.now() - from
+        const fault = faultOf(Buffer.concat(chunks), bodyAt)
+        if (fault === undefined) times.push(time)
+        else wrong[fault] = (wrong[fault] ?? 0) + 1
+        next()
+      })
+    })
+  return Promise.all(Array.from({ length: clients }, client)).then(() => ({
+    times: times.sort((a, b) => a - b),
+    elapsedMillis: performance.now() - startedAt,
+    wrong
+  }))
+}
+
+if (process.argv[1] === import.meta.filename) {
+  let text = ""
+  for await (const chunk of process.stdin) text += String(chunk)
+  process.stdout.write(JSON.stringify(await load(JSON.parse(text) as LoadJob)))
+}
