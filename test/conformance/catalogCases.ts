@@ -130,13 +130,45 @@ const officialDiscovery = async (world: World, part: Part, official: Program, pa
     assert.equal(value.pagination.offset, 2)
     assert.equal(value.pagination.total, rows.filter(({ type }) => type === "http").length + 3)
   })
-  await part.check("the official discovery client searches, or hears that search is off [S115][S127][S334]", async () => {
-    const { search } = await getJson(`${world.facilitator}/health/ready`)
-    const { error, value } = await ask({ search: { query: "weather of a city", limit: 5 } })
-    if (search.lexical === "disabled" && search.semantic === "disabled") assert.match(error, /503.*search_disabled/)
-    else {
-      assert.equal(error, undefined)
-      assert.ok(Array.isArray(value.resources) && typeof value.partialResults === "boolean" && typeof value.pagination === "object")
+  const search = async (query: Record<string, unknown>): Promise<any> => {
+    const { error, value } = await ask({ search: query })
+    assert.equal(error, undefined)
+    return value
+  }
+  const named = ({ resource, toolName = "" }: any): string => `${resource} ${toolName}`
+  const { search: state } = await getJson(`${world.facilitator}/health/ready`)
+  // The client knows no mode: what both branches would find is wanted, and answered in part where one of them is off.
+  const isPartial = state.semantic !== "ready"
+  await part.check("the official discovery client finds each declaration by its words [S115][S127][S334]", async () => {
+    assert.equal(state.lexical, "ready")
+    for (const row of rows) {
+      const wanted = named({ resource: `${origin}${row.listed}`, toolName: row.toolName })
+      // Indexing follows listing.
+      const found = await eventually(() => search({ query: row.name, type: row.type, limit: 50 }), ({ resources }) => resources.some((one: any) => named(one) === wanted))
+      assert.equal(found.x402Version, 2)
+      assert.equal(found.partialResults, isPartial)
+      assert.ok(found.resources.some((one: any) => named(one) === wanted), `${row.name}: ${JSON.stringify(found.resources.map(named))}`)
+      assert.ok(found.resources.every(({ type }: any) => type === row.type))
     }
+    const [best] = (await search({ query: "multiply", limit: 5 })).resources
+    assert.equal(best.toolName, "multiply")
+  })
+  await part.check("the official discovery client pages through a search, each resource once [S109][S124][S125]", async () => {
+    const seen: Array<string> = []
+    let cursor: string | undefined
+    do {
+      const page = await search({ query: "body", limit: 2, ...(cursor === undefined ? {} : { cursor }) })
+      assert.ok(page.resources.length <= 2 && page.pagination.limit === 2)
+      seen.push(...page.resources.map(named))
+      cursor = page.pagination.cursor ?? undefined
+    } while (cursor !== undefined && seen.length < 100)
+    const bodies = rows.filter(({ name }) => / body/.test(name)).map((row) => named({ resource: `${origin}${row.listed}`, toolName: row.toolName }))
+    assert.equal(new Set(seen).size, seen.length)
+    assert.ok(bodies.length >= 9 && bodies.every((one) => seen.includes(one)), JSON.stringify({ seen, bodies }))
+  })
+  await part.check("a search that nothing fits finds nothing, and one that is malformed says why [S117][S131]", async () => {
+    const nothing = await search({ query: "zqxjvbk wpfhgmz", limit: 5 })
+    assert.deepEqual([nothing.resources, nothing.partialResults, nothing.pagination.cursor], [[], isPartial, null])
+    assert.match((await ask({ search: { query: "weather", type: "ftp" } })).error, /400.*invalid_filter/)
   })
 }
