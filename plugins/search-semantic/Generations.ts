@@ -3,12 +3,11 @@
 // generation means (model, revision, dimension, prefixes) never changes: another meaning is another generation (S319).
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { inTransaction } from "../../kernel/database/Database.ts"
 import type { GenerationStatus } from "../catalog/contract.ts"
 import type { Method } from "./VectorIndex.ts"
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
-
-
 
 /** What decides what a vector means. */
 export interface Meaning {
@@ -62,8 +61,8 @@ export class Generations extends Context.Service<Generations, {
   readonly backlog: Sql<{ readonly due: number; readonly dead: number }>
   /** Every generation there was, newest first; at most 1 000. */
   readonly history: Sql<ReadonlyArray<GenerationStatus>>
-  /** Makes it the active one and retires the one before. */
-  readonly activate: (generation: bigint) => Sql<void>
+  /** Makes it the active one and retires the one before; false, and nothing changes, when it is not being built any more. */
+  readonly activate: (generation: bigint) => Sql<boolean>
   readonly giveUp: (generation: bigint, detail: string) => Sql<void>
   /** Live generations of other meanings than this one are no longer wanted, except the active one. */
   readonly abandonOthers: (generation: bigint) => Sql<void>
@@ -77,6 +76,7 @@ export class Generations extends Context.Service<Generations, {
       const sql = yield* SqlClient.SqlClient
       const columns = sql.literal(`id, provider, url, model, revision, dimension, pooling, query_prefix as "queryPrefix", document_prefix as "documentPrefix",
         method, status, scanned, scan_complete as "scanComplete"`)
+      const transactional = <A, E>(effect: Effect.Effect<A, E>) => Effect.provideService(inTransaction(effect), SqlClient.SqlClient, sql)
       const now = Effect.map(Clock.currentTimeMillis, (millis) => new Date(millis))
       const keys = (jobs: ReadonlyArray<Job>) => JSON.stringify(jobs.map(({ fence, generation, id }) => ({ generation: String(generation), id: String(id), fence: String(fence) })))
       const keysType = sql.literal("as k (generation bigint, id bigint, fence bigint)")
@@ -157,9 +157,13 @@ export class Generations extends Context.Service<Generations, {
         ),
         activate: Effect.fn("Generations.activate")(function*(generation) {
           const at = yield* now
-          yield* sql.withTransaction(Effect.gen(function*() {
-            yield* sql`update search_semantic_generations set status = 'retired', retired_at = ${at} where status = 'active' and id <> ${generation}::int8`
-            yield* sql`update search_semantic_generations set status = 'active', activated_at = ${at} where id = ${generation}::int8 and status = 'building'`
+          return yield* transactional(Effect.gen(function*() {
+            // Another replica may have activated it, or given it up for other settings: then the active one stays.
+            const building = yield* sql`select 1 from search_semantic_generations where id = ${generation}::int8 and status = 'building' for update`
+            if (building.length === 0) return false
+            yield* sql`update search_semantic_generations set status = 'retired', retired_at = ${at} where status = 'active'`
+            yield* sql`update search_semantic_generations set status = 'active', activated_at = ${at} where id = ${generation}::int8`
+            return true
           }))
         }),
         giveUp: Effect.fn("Generations.giveUp")(function*(generation, detail) {

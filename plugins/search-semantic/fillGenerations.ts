@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Reconciler, reconciler } from "../../kernel/Actor.ts"
+import { inTransaction } from "../../kernel/database/Database.ts"
 import { Facts } from "../../kernel/Facts.ts"
 import { Catalog, changedFact } from "../catalog/contract.ts"
 import type { Embedder } from "./Embedder.ts"
@@ -49,7 +50,7 @@ export const startFilling = Effect.fnUntraced(function*(options: FillOptions) {
       texts,
       timeoutMillis: Math.max(30_000, options.timeoutMillis)
     }))
-    yield* sql.withTransaction(Effect.gen(function*() {
+    yield* inTransaction(Effect.gen(function*() {
       const own = yield* generations.finish(jobs)
       yield* index.write(placeOf(generation), documents.map(({ id }, at) => ({ id, vector: vectors[at]! })).filter(({ id }) => own.has(id)))
     }))
@@ -82,7 +83,7 @@ export const startFilling = Effect.fnUntraced(function*(options: FillOptions) {
       const documents = yield* catalog.scan({ after: scanned, limit: scanBatch })
       scanned = documents.at(-1)?.id ?? scanned
       scanComplete = documents.length < scanBatch
-      yield* sql.withTransaction(Effect.andThen(
+      yield* inTransaction(Effect.andThen(
         generations.enqueue(generation.id, documents.map(({ id }) => id)),
         generations.scannedTo(generation.id, scanned, scanComplete)
       ))
@@ -103,8 +104,9 @@ export const startFilling = Effect.fnUntraced(function*(options: FillOptions) {
     const [stored] = dead === 0 ? [{ some: true }] : yield* sql<{ some: boolean }>`select exists (select 1 from ${sql(tableOf(placeOf(generation)))}) as some`
     if (stored?.some !== true) return yield* generations.giveUp(generation.id, "no resource could be embedded")
     yield* index.finish(placeOf(generation))
-    yield* generations.activate(generation.id)
+    const isActive = yield* generations.activate(generation.id)
     yield* options.onActive
+    if (!isActive) return
     const { dimension, model, revision } = generation
     yield* Effect.logInfo("search_ready").pipe(
       Effect.annotateLogs({ event: "search_ready", branch: "semantic", model, revision, dimension, method: index.method })

@@ -7,7 +7,7 @@ import { lookCloser, tableOf, toHit, type VectorIndex } from "./VectorIndex.ts"
 
 const fullPrecisionMax = 2_000
 const searchedMax = 1_000
-const searchedMin = 100
+const searchedMin = 250
 
 const written = (vector: Float32Array): string => `[${vector.join(",")}]`
 

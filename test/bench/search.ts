@@ -129,15 +129,15 @@ const populate = (facilitator: Facilitator, count: number, semantic: boolean) =>
 const pathOf = (query: string, mode: string, more = "") => `/discovery/search?query=${encodeURIComponent(query)}&mode=${mode}${more}`
 
 /** The share of the questions that have the resource they are about among the first 20. */
-const checkFound = (facilitator: Facilitator, questions: ReadonlyArray<Question>, mode: string) =>
+const checkFound = (facilitator: Facilitator, questions: ReadonlyArray<Question>) =>
   Effect.gen(function*() {
     let found = 0
     for (const { about, query } of questions) {
-      const { json, status } = yield* facilitator.ask(pathOf(query, mode))
+      const { json, status } = yield* facilitator.ask(pathOf(query, "lexical"))
       if (status === 200 && json.partialResults === false && json.resources.some(({ name }: { name: string }) => name === about)) found += 1
     }
     const holds = found >= FOUND_BAR * questions.length
-    console.log(`  ${mode}: ${found} of ${questions.length} queries find the resource that their words are of (bar ${100 * FOUND_BAR} %): ${holds ? "held" : "NOT held"}`)
+    console.log(`  words: ${found} of ${questions.length} queries find the resource that their words are of (bar ${100 * FOUND_BAR} %): ${holds ? "held" : "NOT held"}`)
     return holds
   })
 
@@ -164,14 +164,17 @@ const checkRecall = (facilitator: Facilitator, questions: ReadonlyArray<Question
       after = rows.at(-1)!.id
     }
     let found = 0
+    let fused = 0
     for (const { nearest, query } of asked) {
-      const { json } = yield* facilitator.ask(pathOf(query, "semantic"))
-      const names = new Set(json.resources.map(({ name }: { name: string }) => name))
-      found += nearest.filter(({ name }) => names.has(name)).length
+      const names = (mode: string) => Effect.map(facilitator.ask(pathOf(query, mode)), ({ json }) => new Set(json.resources.map(({ name }: { name: string }) => name)))
+      const [semantic, hybrid] = [yield* names("semantic"), yield* names("hybrid")]
+      found += nearest.filter(({ name }) => semantic.has(name)).length
+      fused += nearest.slice(0, 5).filter(({ name }) => hybrid.has(name)).length
     }
-    const recall = found / (10 * asked.length)
-    console.log(`  vectors: ${(100 * recall).toFixed(1)} % of the exactly nearest are found (bar ${100 * RECALL_BAR} %): ${recall >= RECALL_BAR ? "held" : "NOT held"}`)
-    return recall >= RECALL_BAR
+    const [recall, inFused] = [found / (10 * asked.length), fused / (5 * asked.length)]
+    const holds = recall >= RECALL_BAR && inFused >= RECALL_BAR
+    console.log(`  vectors: ${(100 * recall).toFixed(1)} % of the exactly nearest ten are found, and ${(100 * inFused).toFixed(1)} % of the nearest five in the fused answer (bar ${100 * RECALL_BAR} %): ${holds ? "held" : "NOT held"}`)
+    return holds
   })
 
 const semanticSettings = (url: string) => [
@@ -195,8 +198,7 @@ const onPostgres = Effect.gen(function*() {
   const questions = yield* populate(facilitator, RESOURCES, true)
   const paths = (mode: string, more = "") => questions.map(({ query }) => pathOf(query, mode, more))
   return yield* allOf([
-    checkFound(facilitator, questions, "lexical"),
-    checkFound(facilitator, questions, "hybrid"),
+    checkFound(facilitator, questions),
     checkRecall(facilitator, questions),
     measure(facilitator, "words", paths("lexical"), { p50: 10, p99: 50 }, CLIENTS),
     measure(facilitator, "words, filtered by scheme and type", paths("lexical", "&scheme=exact&type=http"), { p50: 10, p99: 50 }, CLIENTS),
@@ -212,7 +214,7 @@ const onEmbedded = Effect.gen(function*() {
   const questions = yield* populate(facilitator, EMBEDDED_RESOURCES, true)
   const paths = (mode: string) => questions.map(({ query }) => pathOf(query, mode))
   return yield* allOf([
-    checkFound(facilitator, questions, "lexical"),
+    checkFound(facilitator, questions),
     checkRecall(facilitator, questions),
     measure(facilitator, "words", paths("lexical"), { p50: 25 }, 1),
     measure(facilitator, "words and vectors", paths("hybrid"), { p50: 25 }, 1)
