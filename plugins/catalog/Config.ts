@@ -16,7 +16,11 @@ const indexing = section("indexing", "What becomes a listing.", {
   max_metadata_bytes: integer({ default: 131_072, min: 1_024, max: 1_048_576, unit: "bytes", doc: "Declared metadata as JSON, at most." }),
   max_schema_bytes: integer({ default: 65_536, min: 256, max: 1_048_576, unit: "bytes", doc: "One declared schema as JSON, at most." }),
   max_example_bytes: integer({ default: 16_384, min: 256, max: 1_048_576, unit: "bytes", doc: "One declared example as JSON; a longer output example is left out." }),
-  max_new_resources_per_day: integer({ default: 1_000, min: 1, max: 10_000_000, doc: "First listings for one recipient, and for one payer, per UTC day." }),
+  max_new_resources_per_day: integer({ default: 2_000, min: 1, max: 10_000_000, doc: "First listings for one recipient per UTC day; one payer may begin an eighth of them." }),
+  max_declared_bytes_per_day: integer({
+    default: 67_108_864, min: 65_536, max: 1_099_511_627_776, unit: "bytes",
+    doc: "Listings and versions for one recipient per UTC day, as JSON; one payer may declare an eighth of them."
+  }),
   max_versions_per_day: integer({ default: 100, min: 1, max: 1_000_000, doc: "New versions of one resource per UTC day." })
 })
 
@@ -46,6 +50,7 @@ export interface CatalogValues {
   readonly exampleBytesMax: number
   readonly newResourcesPerDayMax: number
   readonly versionsPerDayMax: number
+  readonly declaredBytesPerDayMax: number
   readonly includeStale: boolean
   readonly includeUnverified: boolean
   readonly cursorMinutes: number
@@ -89,6 +94,7 @@ export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper
         exampleBytesMax: index.max_example_bytes,
         newResourcesPerDayMax: index.max_new_resources_per_day,
         versionsPerDayMax: index.max_versions_per_day,
+        declaredBytesPerDayMax: index.max_declared_bytes_per_day,
         includeStale: shown.include_stale,
         includeUnverified: shown.include_unverified,
         cursorMinutes: shown.cursor_minutes,

@@ -10,6 +10,7 @@ import { type Identity, isRejection } from "./declaration/Declaration.ts"
 import { declaredUrl, readDeclaration } from "./declaration/DeclarationWire.ts"
 import { cleanString } from "./declaration/cleanText.ts"
 import { spellResourceUrl } from "./declaration/resourceUrl.ts"
+import { makePace } from "./declaration/paceWork.ts"
 import { makeValidator } from "./declaration/validateInfo.ts"
 import type { Journal, Sale } from "./store/Journal.ts"
 import type { makeRecorder, Recorded } from "./store/recordDeclaration.ts"
@@ -21,6 +22,10 @@ const rememberedMax = 20_000
 /** Recordings at once, and how many may wait for their turn. */
 const recordingsMax = 4
 const waitingMax = 64
+
+/** Declarations are read in a share of the process's time, whoever sends how many of whatever kind; and so many of one payer may wait. */
+const readingPace = { share: 0.2, burstMillis: 1_000 }
+const waitingPerPayerMax = 8
 
 const outcomes = Metric.counter("tollkeeper_catalog_declarations_total", { description: "Declarations observed, by decision.", incremental: true })
 
@@ -52,11 +57,14 @@ const limited = <V>(map: Map<string, V>, max: number, key: string, value: V): vo
 
 export const makeObserver = ({ changed, config, crypto, journal, recorder }: ObserverOptions) => {
   const validate = makeValidator()
+  const pace = makePace(readingPace)
   const permits = Semaphore.makeUnsafe(recordingsMax)
   const remembered = new Map<string, Remembered>()
   const latest = new Map<string, string>()
   const inFlight = new Map<string, Deferred.Deferred<Recorded>>()
   let waiting = 0
+  const reading = new Map<string, number>()
+  let readingAll = 0
 
   const digestOf = ({ payment }: PaymentObservation, value: unknown, sentKey: string): string => {
     const { amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme } = payment.requirements
@@ -65,15 +73,25 @@ export const makeObserver = ({ changed, config, crypto, journal, recorder }: Obs
   }
 
   const judge = Effect.fnUntraced(function*(observation: PaymentObservation, sentKey: string, value: unknown, now: Date) {
-    const declaration = readDeclaration(observation.payment, sentKey, value, { config, validate })
+    const { payer } = observation
+    const crowded = { identity: undefined, recorded: { decision: "rejected", reason: "catalog_unavailable", detail: "too many declarations at once", resourceId: undefined } as Recorded }
+    const read = () => readDeclaration(observation.payment, sentKey, value, { config, validate })
+    const mine = reading.get(payer) ?? 0
+    if (readingAll >= waitingMax || mine >= waitingPerPayerMax) return crowded
+    readingAll += 1
+    reading.set(payer, mine + 1)
+    const declaration = yield* pace(read).pipe(Effect.ensuring(Effect.sync(() => {
+      readingAll -= 1
+      const left = reading.get(payer)! - 1
+      if (left === 0) reading.delete(payer)
+      else reading.set(payer, left)
+    })))
     const { identity } = declaration
     if (isRejection(declaration)) {
       const { detail, reason } = declaration
       return { identity, recorded: { decision: "rejected", reason, detail, resourceId: undefined } as Recorded }
     }
-    if (waiting >= waitingMax) {
-      return { identity, recorded: { decision: "rejected", reason: "catalog_unavailable", detail: "too many declarations at once", resourceId: undefined } as Recorded }
-    }
+    if (waiting >= waitingMax) return { ...crowded, identity }
     waiting += 1
     const recorded = yield* recorder.record(declaration, { stage: observation.stage, payer: observation.payer, now }).pipe(
       permits.withPermits(1),
@@ -118,6 +136,7 @@ export const makeObserver = ({ changed, config, crypto, journal, recorder }: Obs
       type: identity?.type,
       toolName: identity?.toolName,
       payTo: observation.payment.requirements.payTo,
+      payer: observation.payer,
       stage: observation.stage,
       decision: recorded.decision,
       reason: recorded.reason,

@@ -9,7 +9,7 @@ import { readAbout } from "./aboutResource.ts"
 import { cleanJson, cleanString, measureJson } from "./cleanText.ts"
 import type { Declaration, Identity, PublicReason, Rejection } from "./Declaration.ts"
 import { matchesTemplate, readResourceUrl, readTemplate } from "./resourceUrl.ts"
-import { infoDepthMax, infoValuesMax, type makeValidator } from "./validateInfo.ts"
+import { infoDepthMax, infoValuesMax, type Validator } from "./validateInfo.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -108,7 +108,7 @@ const withToolName = (info: Fields): Fields => {
 
 export interface ReadOptions {
   readonly config: CatalogValues
-  readonly validate: ReturnType<typeof makeValidator>
+  readonly validate: Validator
 }
 
 const readOperation = (extension: Fields, { config, validate }: ReadOptions): Operation => {

@@ -1,10 +1,12 @@
-// Whether a stranger's JSON Schema may be compiled and run at all: references stay inside the document and cannot loop in place,
-// and the work of validating is bounded beforehand by counting how often subschemas can be reached. The validator behind it is
-// synchronous, so what is not refused here cannot be stopped later. Pure.
+// Whether a stranger's JSON Schema may be compiled and run at all: references lead to schemas of the document and cannot loop in
+// place, and the ways through it are counted beforehand. What depends on the data as well is counted while it is judged, for which
+// each subschema is given a weight (`withWeights`). The validator is synchronous: nothing else could stop it. Pure.
 
-/** Subschemas at most; compiling takes time in proportion. */
-const subschemasMax = 1_500
-/** Visits of subschemas at most, for data of the allowed depth. */
+/** Subschemas at most, and keywords and entries in all of them: compiling takes about a tenth of a millisecond for each. */
+const subschemasMax = 400
+const keywordsMax = 1_500
+const annotations = new Set(["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format", "$comment", "$schema"])
+/** Visits of subschemas at most, for data of the allowed depth with one value at each level. */
 const visitsMax = 4_000
 
 /** Applied to the same value: they multiply work without consuming data. */
@@ -61,23 +63,38 @@ const pointed = (root: Fields, pointer: string): unknown => {
   return at
 }
 
+const sizeOf = (value: unknown): number => Array.isArray(value) ? value.length : isFields(value) ? Object.keys(value).length : 0
+
+/** Names that depend on others, each of which is compiled. */
+const dependents = (schema: Fields): number =>
+  ["dependentRequired", "dependencies"].flatMap((key) => isFields(schema[key]) ? Object.values(schema[key]) : []).reduce<number>((sum, names) => sum + sizeOf(names), 0)
+
+const keywordsOf = (schema: Fields): number => Object.keys(schema).filter((key) => !annotations.has(key)).length + dependents(schema)
+
 /** What is wrong with a schema, for an operator; undefined when it may be compiled. `depth`: levels of the data it will judge. */
 export const schemaFault = (root: unknown, depth: number): string | undefined => {
   if (!isFields(root)) return "the schema is no object"
-  let subschemas = 0
+  let keywords = 0
+  const known = new Set<Fields>()
+  const referred: Array<unknown> = []
   const pending: Array<unknown> = [root]
   while (pending.length > 0) {
     const schema = pending.pop()
     if (!isFields(schema)) continue
-    if (++subschemas > subschemasMax) return "the schema has too many parts"
+    known.add(schema)
+    const { definitions, descending, inPlace } = below(schema)
+    keywords += keywordsOf(schema) + inPlace.length + descending.length + definitions.length
+    if (known.size > subschemasMax || keywords > keywordsMax) return "the schema has too many parts"
     const strange = forbidden.find((key) => key in schema)
     if (strange !== undefined) return `${strange} is not taken`
     if ("$schema" in schema && schema !== root) return "$schema inside a schema"
     const reference = schema["$ref"]
     if (reference !== undefined && (typeof reference !== "string" || !isFields(pointed(root, reference)))) return "$ref leads out of the schema"
-    const { definitions, descending, inPlace } = below(schema)
+    if (typeof reference === "string") referred.push(pointed(root, reference))
     pending.push(...definitions, ...descending, ...inPlace)
   }
+  // An example or a word that nobody knows is no schema: what stands in it was not looked at.
+  if (!referred.every((target) => known.has(target as Fields))) return "$ref leads to what is no schema"
   const dialect = root["$schema"]
   if (dialect !== undefined && (typeof dialect !== "string" || !/^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(dialect))) {
     return "only JSON Schema 2020-12 is taken"
@@ -120,4 +137,27 @@ const costFault = (root: Fields, depth: number): string | undefined => {
   const visits = cost(root, depth)
   if (visits === Number.POSITIVE_INFINITY) return "a $ref loop that consumes no data"
   return visits > visitsMax ? "validating would take too long" : undefined
+}
+
+const allLists = new Set([...inPlaceLists, ...descendingLists])
+const allSingles = new Set([...inPlaceSingles, ...descendingSingles])
+const allTables = new Set([...inPlaceTables, ...descendingTables, ...definitionTables])
+
+/** The keyword under which a subschema's weight stands. */
+export const weightKeyword = "x-weight"
+
+/** What one visit of a subschema costs by itself: its lists are gone through each time. */
+const weightOf = (schema: Fields): number =>
+  ["required", "properties", "patternProperties", "dependentRequired"].reduce((sum, key) => sum + sizeOf(schema[key]), 1) + dependents(schema)
+
+/** A copy of a schema that passed, with a weight in every subschema, under `weightKeyword`. */
+export const withWeights = (schema: unknown): unknown => {
+  if (!isFields(schema)) return schema
+  const table = (value: Fields) => Object.fromEntries(Object.entries(value).map(([name, part]) => [name, withWeights(part)]))
+  const copied = Object.entries(schema).map(([key, value]) => {
+    if (allLists.has(key) && Array.isArray(value)) return [key, value.map(withWeights)] as const
+    if (allSingles.has(key)) return [key, withWeights(value)] as const
+    return [key, allTables.has(key) && isFields(value) ? table(value) : value] as const
+  })
+  return { ...Object.fromEntries(copied), [weightKeyword]: weightOf(schema) }
 }

@@ -1,71 +1,147 @@
 // Validates what a seller shows of its input and output against the schema it declares, with ajv (JSON Schema 2020-12) under
-// bounds: the schema is judged first (`schemaBounds.ts`), patterns run on a linear-time engine, formats are not checked. Answers
+// bounds: the schema is judged first (`schemaBounds.ts`), patterns run on a linear-time engine, formats are not checked, and all
+// work that depends on the data is counted as it is done and ends the judgement when there is too much of it. Validators
 // are remembered for the last schemas, since a seller declares the same one with every payment.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import { RE2JS } from "re2js"
-import { schemaFault } from "./schemaBounds.ts"
+import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import { schemaFault, weightKeyword, withWeights } from "./schemaBounds.ts"
 
 /** Levels of nesting and values in `info`. */
 export const infoDepthMax = 12
 export const infoValuesMax = 2_000
 
 const patternLengthMax = 512
+/** Instructions of one pattern, and of all patterns of a schema. */
 const programSizeMax = 2_000
+const programsSizeMax = 6_000
+/** Weighed visits of subschemas; characters compared; characters times instructions of patterns. Each some tens of milliseconds. */
+const visitsMax = 20_000
+const comparedMax = 1_000_000
+const matchedMax = 10_000_000
+/** What comparing a value takes besides its characters. */
+const comparisonCost = 20
 /** Schemas whose validators are kept. */
 const rememberedMax = 256
-
-/** A pattern as a linear automaton; one that only backtracking can match is refused by throwing, which fails the compilation. */
-const linearPattern = Object.assign(
-  (pattern: string) => {
-    if (pattern.length > patternLengthMax) throw new Error("a pattern is too long")
-    const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern))
-    if (compiled.programSize() > programSizeMax) throw new Error("a pattern is too large")
-    return { test: (text: string) => compiled.matcher(text).find() }
-  },
-  { code: "linearPattern" }
-)
 
 export interface InfoFault {
   /** For an operator: a place, never content. */
   readonly detail: string
 }
 
-/** Gives a validator of `info` against a declared schema; `schemaText` is the schema's JSON and its key in the memory. */
-export const makeValidator = () => {
-  const remembered = new Map<string, ValidateFunction | InfoFault>()
+export type Validator = (info: unknown, schema: Readonly<Record<string, unknown>>, schemaText: string) => InfoFault | undefined
 
-  const compile = (schema: Readonly<Record<string, unknown>>): ValidateFunction | InfoFault => {
-    const fault = schemaFault(schema, infoDepthMax)
-    if (fault !== undefined) return { detail: fault }
-    try {
-      const ajv = new Ajv2020({
-        strict: false,
-        validateFormats: false,
-        inlineRefs: false,
-        addUsedSchema: false,
-        logger: false,
-        messages: false,
-        code: { regExp: linearPattern as never }
-      })
-      return ajv.compile(schema)
-    } catch {
-      return { detail: "the schema cannot be compiled, or a pattern wants backtracking" }
+class TooMuchWork extends Error {}
+
+/** Counts work of one kind; more than is allowed ends the judgement. */
+const makeMeter = (max: number) => {
+  let used = 0
+  return {
+    reset: (): void => {
+      used = 0
+    },
+    charge: (amount: number): void => {
+      used += amount
+      if (used > max) throw new TooMuchWork()
     }
   }
+}
 
-  return (info: unknown, schema: Readonly<Record<string, unknown>>, schemaText: string): InfoFault | undefined => {
-    let validate = remembered.get(schemaText)
-    if (validate === undefined) validate = compile(schema)
-    else remembered.delete(schemaText)
-    remembered.set(schemaText, validate)
+const meters = { visits: makeMeter(visitsMax), compared: makeMeter(comparedMax), matched: makeMeter(matchedMax) }
+
+const resetMeters = (): void => Object.values(meters).forEach(({ reset }) => reset())
+
+/** A value as one text, equal for equal values. */
+const asText = (value: unknown): string => {
+  const text = canonicalJson(value)
+  meters.compared.charge(text.length + comparisonCost)
+  return text
+}
+
+/** A pattern as a linear automaton; one that only backtracking can match is refused by throwing, which fails the compilation. */
+const makeLinearPattern = () => {
+  let programs = 0
+  return Object.assign(
+    (pattern: string) => {
+      if (pattern.length > patternLengthMax) throw new Error("a pattern is too long")
+      const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern))
+      const size = compiled.programSize()
+      programs += size
+      if (size > programSizeMax || programs > programsSizeMax) throw new Error("patterns are too large")
+      return {
+        test: (text: string) => {
+          meters.matched.charge((text.length + 1) * size)
+          return compiled.matcher(text).find()
+        }
+      }
+    },
+    { code: "linearPattern" }
+  )
+}
+
+/** The validator's own way with these two compares each value with each other one. */
+const compareByText = (ajv: Ajv2020): Ajv2020 =>
+  ajv.removeKeyword("uniqueItems").removeKeyword("enum")
+    .addKeyword({
+      keyword: "uniqueItems",
+      type: "array",
+      schemaType: "boolean",
+      validate: (isWanted: boolean, items: ReadonlyArray<unknown>) => !isWanted || new Set(items.map(asText)).size === items.length
+    })
+    .addKeyword({
+      keyword: "enum",
+      schemaType: "array",
+      compile: (values: ReadonlyArray<unknown>) => {
+        const known = new Set(values.map((value) => canonicalJson(value)))
+        return (value: unknown) => known.has(asText(value))
+      }
+    })
+
+const compile = (schema: Readonly<Record<string, unknown>>): ValidateFunction | InfoFault => {
+  const fault = schemaFault(schema, infoDepthMax)
+  if (fault !== undefined) return { detail: fault }
+  try {
+    const ajv = compareByText(new Ajv2020({
+      strict: false,
+      validateFormats: false,
+      validateSchema: false,
+      inlineRefs: false,
+      addUsedSchema: false,
+      logger: false,
+      messages: false,
+      code: { regExp: makeLinearPattern() as never, optimize: false }
+    }))
+    ajv.addKeyword({
+      keyword: weightKeyword,
+      schemaType: "number",
+      validate: (weight: number) => {
+        meters.visits.charge(weight)
+        return true
+      }
+    })
+    return ajv.compile(withWeights(schema) as Record<string, unknown>)
+  } catch {
+    return { detail: "the schema cannot be compiled, or a pattern wants backtracking" }
+  }
+}
+
+/** Gives a validator of `info` against a declared schema; `schemaText` is the schema's JSON and its key in the memory. */
+export const makeValidator = (): Validator => {
+  const remembered = new Map<string, ValidateFunction | InfoFault>()
+
+  return (info, schema, schemaText) => {
+    const judge = remembered.get(schemaText) ?? compile(schema)
+    remembered.delete(schemaText)
+    remembered.set(schemaText, judge)
     if (remembered.size > rememberedMax) remembered.delete(remembered.keys().next().value!)
-    if (typeof validate !== "function") return validate
+    if (typeof judge !== "function") return judge
+    resetMeters()
     try {
-      if (validate(info) === true) return undefined
-      const [error] = validate.errors ?? []
+      if (judge(info) === true) return undefined
+      const [error] = judge.errors ?? []
       return { detail: `info${(error?.instancePath ?? "").slice(0, 100)}: ${error?.keyword ?? "invalid"}` }
-    } catch {
-      return { detail: "validating did not end" }
+    } catch (error) {
+      return { detail: error instanceof TooMuchWork ? "validating would take too long" : "validating did not end" }
     }
   }
 }

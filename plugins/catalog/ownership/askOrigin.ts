@@ -27,14 +27,18 @@ export interface Asked {
 const silence: OriginWord = { payTos: [], delisted: false }
 
 const keptMax = 2_000
+/** Bytes of documents that are kept, of all origins together. */
+const keptBytesMax = 8_388_608
 /** Live questions to one origin in a minute. */
 const livePerMinuteMax = 20
 
+const nothing = new Uint8Array()
+
 const agent = { "user-agent": "Tollkeeper/0.1 (catalog; asks for /.well-known/x402)", accept: "application/json" }
 
-/** What an origin's document says, or why there is none. */
+/** An origin's document as it was sent, since parsed it takes many times the room; or why there is none. */
 interface Said {
-  readonly document: unknown
+  readonly document: Uint8Array
   readonly detail: string
   readonly isLocal: boolean
 }
@@ -50,7 +54,7 @@ const forgetOldest = (map: Map<string, unknown>): void => {
 
 /** `later` as the answer: the origin was asked enough for now. */
 export const makeAskOrigin = (config: CatalogValues, outbound: Outbound["Service"]) => {
-  const documents = new Map<string, Kept<Deferred.Deferred<Said>>>()
+  const documents = new Map<string, Kept<Deferred.Deferred<Said>> & { readonly bytes: number }>()
   const live = new Map<string, Kept<number>>()
   const policy = {
     allowLocal: config.allowLocalOrigins,
@@ -61,21 +65,37 @@ export const makeAskOrigin = (config: CatalogValues, outbound: Outbound["Service
   }
   const send = (url: URL, method: string) => Effect.provideService(safeFetch(url, { method, headers: agent }, policy), Outbound, outbound)
 
+  const keep = (origin: string, bytes: number): void => {
+    const mine = documents.get(origin)
+    if (mine === undefined) return
+    documents.set(origin, { ...mine, bytes })
+    let all = 0
+    for (const one of documents.values()) all += one.bytes
+    for (const [oldest, one] of documents) {
+      if (all <= keptBytesMax) break
+      documents.delete(oldest)
+      all -= one.bytes
+    }
+  }
+
   const wellKnown = Effect.fnUntraced(function*(origin: string) {
     const now = yield* Clock.currentTimeMillis
     const known = documents.get(origin)
     if (known !== undefined && now - known.at < config.probePauseSeconds * 1_000) return yield* Deferred.await(known.value)
     // Resources of one origin come due together: whoever is first asks for all of them.
     const answer = Deferred.makeUnsafe<Said>()
-    documents.set(origin, { at: now, value: answer })
+    documents.set(origin, { at: now, value: answer, bytes: 0 })
     forgetOldest(documents)
     const ask = send(new URL("/.well-known/x402", origin), "GET").pipe(
-      Effect.map(({ body, status }): Said => ({ document: status === 200 ? readJson(body) : undefined, detail: `well-known ${status}`, isLocal: false })),
-      Effect.catch(({ reason }: FetchRefused) => Effect.succeed<Said>({ document: undefined, detail: `well-known ${reason}`, isLocal: reason === "blocked" }))
+      Effect.map(({ body, status }): Said => ({ document: status === 200 ? body : nothing, detail: `well-known ${status}`, isLocal: false })),
+      Effect.catch(({ reason }: FetchRefused) => Effect.succeed<Said>({ document: nothing, detail: `well-known ${reason}`, isLocal: reason === "blocked" }))
     )
-    const unasked: Said = { document: undefined, detail: "well-known interrupted", isLocal: false }
+    const unasked: Said = { document: nothing, detail: "well-known interrupted", isLocal: false }
     return yield* ask.pipe(
-      Effect.tap((said) => Deferred.succeed(answer, said)),
+      Effect.tap((said) => {
+        keep(origin, said.document.length)
+        return Deferred.succeed(answer, said)
+      }),
       Effect.ensuring(Deferred.succeed(answer, unasked))
     )
   })
@@ -103,7 +123,7 @@ export const makeAskOrigin = (config: CatalogValues, outbound: Outbound["Service
     const base = baseOf(identity)
     if (base === undefined) return { word: silence, detail: "a symbolic name without an endpoint", isLocal: false }
     const { detail, document, isLocal } = yield* wellKnown(base)
-    const word = readWellKnown(document, identity, base)
+    const word = readWellKnown(readJson(document), identity, base)
     if (word.delisted || word.payTos.length > 0 || isLocal) return { word, detail, isLocal }
     const method = ["GET", "HEAD"].find((one) => methods.includes(one))
     if (identity.type === "mcp" || method === undefined || isDynamic) return { word, detail, isLocal }

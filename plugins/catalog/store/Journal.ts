@@ -15,6 +15,9 @@ import type { Recorded } from "./recordDeclaration.ts"
 const touchesMax = 20_000
 const salesMax = 20_000
 const observationsMax = 5_000
+/** Rows of observations that one payer may make in a UTC day: a payment that is only verified costs its payer nothing. */
+const rowsPerPayerMax = 2_000
+const payersMax = 50_000
 
 export interface Observation {
   readonly resourceKey: string | undefined
@@ -23,6 +26,8 @@ export interface Observation {
   readonly type: string | undefined
   readonly toolName: string | undefined
   readonly payTo: string
+  /** Not stored. */
+  readonly payer: string
   readonly stage: "verified" | "settled"
   readonly decision: Recorded["decision"]
   readonly reason: string | undefined
@@ -70,6 +75,7 @@ interface JournalOptions {
 export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => {
   let touches = new Map<bigint, Touch>()
   let sales = new Map<string, Sold>()
+  let rows = { day: "", byPayer: new Map<string, number>() }
   let observations = new Map<string, Observation & { times: number; firstAt: Date }>()
 
   const touch: Journal["touch"] = (id, at, sale) => {
@@ -90,7 +96,10 @@ export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => 
     ]))))
 
   const observe: Journal["observe"] = (observation) => {
+    const day = observation.at.toISOString().slice(0, 10)
+    if (day !== rows.day) rows = { day, byPayer: new Map() }
     const digest = digestOf(observation)
+    if ((rows.byPayer.get(observation.payer) ?? 0) >= rowsPerPayerMax) return Metric.update(dropped, 1)
     const known = observations.get(digest)
     if (known === undefined && observations.size >= observationsMax) return Metric.update(dropped, 1)
     observations.set(digest, { ...observation, times: (known?.times ?? 0) + 1, firstAt: known?.firstAt ?? observation.at })
@@ -134,16 +143,27 @@ export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => 
       where a.resource_id = s.resource_id`
   }
 
+  const countRow = (payer: string): void => {
+    const count = (rows.byPayer.get(payer) ?? 0) + 1
+    rows.byPayer.delete(payer)
+    rows.byPayer.set(payer, count)
+    if (rows.byPayer.size > payersMax) rows.byPayer.delete(rows.byPayer.keys().next().value!)
+  }
+
   const storeObservations = (batch: typeof observations) => {
-    const rows = [...batch].map(([digest, one]) => ({
+    const given = [...batch].map(([digest, one]) => ({
       digest, resource_key: one.resourceKey ?? null, resource_id: one.resourceId === undefined ? null : String(one.resourceId), url: one.url,
       type: one.type ?? null, tool_name: one.toolName ?? null, pay_to: one.payTo, stage: one.stage, decision: one.decision, reason: one.reason ?? null,
       detail: one.detail ?? null, first_at: one.firstAt, last_at: one.at, times: one.times, lag_ms: one.lagMillis
     }))
-    return sql`insert into catalog_observations (digest, resource_key, resource_id, url, type, tool_name, pay_to, stage, decision, reason, detail, first_at, last_at, times, lag_ms)
-      select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as t(digest text, resource_key text, resource_id bigint, url text, type text, tool_name text,
+    const stored = sql<{ digest: string; fresh: boolean }>`insert into catalog_observations (digest, resource_key, resource_id, url, type, tool_name, pay_to, stage, decision, reason, detail, first_at, last_at, times, lag_ms)
+      select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as t(digest text, resource_key text, resource_id bigint, url text, type text, tool_name text,
         pay_to text, stage text, decision text, reason text, detail text, first_at timestamptz, last_at timestamptz, times bigint, lag_ms integer) order by digest
-      on conflict (digest) do update set times = catalog_observations.times + excluded.times, last_at = excluded.last_at, lag_ms = excluded.lag_ms`
+      on conflict (digest) do update set times = catalog_observations.times + excluded.times, last_at = excluded.last_at, lag_ms = excluded.lag_ms
+      returning digest, (xmax = 0) as fresh`
+    return Effect.map(stored, (rows) => {
+      for (const { digest, fresh } of rows) if (fresh) countRow(batch.get(digest)!.payer)
+    })
   }
 
   const flush = Effect.gen(function*() {

@@ -8,6 +8,7 @@ import type { CatalogValues } from "../Config.ts"
 import { moveState } from "./Resources.ts"
 
 const batchMax = 500
+const deletedMax = 2_000
 const hour = 3_600_000
 const day = 24 * hour
 
@@ -33,10 +34,12 @@ export const ageCatalog = ({ changed, config, facts, sql }: AgeParts) =>
       return rows.length
     }))
     if (stale > 0) changed()
-    yield* sql`delete from catalog_observations where id in (select id from catalog_observations where last_at < ${before(30 * day)} order by last_at limit ${batchMax})`
-    yield* sql`delete from catalog_sales where transaction in (select transaction from catalog_sales where at < ${before(400 * day)} order by at limit ${batchMax})`
+    const observations = yield* sql`delete from catalog_observations
+      where id in (select id from catalog_observations where last_at < ${before(30 * day)} order by last_at limit ${deletedMax}) returning 1`
+    const sales = yield* sql`delete from catalog_sales
+      where transaction in (select transaction from catalog_sales where at < ${before(400 * day)} order by at limit ${deletedMax}) returning 1`
     yield* sql`delete from catalog_quotas where day < ${before(7 * day).toISOString().slice(0, 10)}::date`
-    return stale === batchMax
+    return stale === batchMax || observations.length === deletedMax || sales.length === deletedMax
   })
 
 export const startAge = (parts: AgeParts) =>

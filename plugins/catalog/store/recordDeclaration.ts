@@ -35,16 +35,31 @@ export interface Observed {
   readonly now: Date
 }
 
+/** One payer's part of what a recipient may list in a day. */
+const payerPart = 8
+
 const unavailable = (detail: string, resourceId?: bigint): Recorded => ({ decision: "rejected", reason: "catalog_unavailable", detail, resourceId })
 
 export const makeRecorder = ({ config, crypto, facts, sql }: RecordOptions) => {
-  /** Counts one use of a bounded good; false when today's are used up. */
-  const takeQuota = (subject: string, now: Date, max: number) =>
-    Effect.map(
-      sql<{ used: bigint }>`insert into catalog_quotas (day, subject, used) values (${now.toISOString().slice(0, 10)}::date, ${subject}, 1)
-        on conflict (day, subject) do update set used = catalog_quotas.used + 1 returning used`,
-      ([row]) => row !== undefined && row.used <= BigInt(max)
+  /** Counts a use of a bounded good; false, and nothing counted, when today's are used up. */
+  const takeQuota = (subject: string, now: Date, max: number, amount = 1) =>
+    amount > max ? Effect.succeed(false) : Effect.map(
+      sql`insert into catalog_quotas (day, subject, used) values (${now.toISOString().slice(0, 10)}::date, ${subject}, ${amount})
+        on conflict (day, subject) do update set used = catalog_quotas.used + excluded.used where catalog_quotas.used + excluded.used <= ${max} returning 1`,
+      (rows) => rows.length > 0
     )
+
+  /**
+   * Of the payer first, and of less: whoever pays can name any recipient, and must not use up by itself what that one may list.
+   * The payer's share is spent also when the recipient's is used up.
+   */
+  const takeShares = Effect.fnUntraced(function*(good: string, declaration: Declaration, { now, payer }: Observed, max: number, amount = 1) {
+    return (yield* takeQuota(`${good} of payer ${payer}`, now, Math.max(1, Math.floor(max / payerPart)), amount)) &&
+      (yield* takeQuota(`${good} for recipient ${declaration.terms.payTo}`, now, max, amount))
+  })
+
+  const takeBytes = (document: string, declaration: Declaration, observed: Observed) =>
+    takeShares("bytes", declaration, observed, config.declaredBytesPerDayMax, document.length)
 
   const isListable = (observed: Observed) => config.indexOn === "verified" || observed.stage === "settled"
 
@@ -69,11 +84,10 @@ export const makeRecorder = ({ config, crypto, facts, sql }: RecordOptions) => {
   const list = Effect.fnUntraced(function*(declaration: Declaration, observed: Observed) {
     const { identity, terms } = declaration
     const { now } = observed
-    for (const subject of [`recipient ${terms.payTo}`, `payer ${observed.payer}`]) {
-      if (!(yield* takeQuota(subject, now, config.newResourcesPerDayMax))) return unavailable(`today's new listings of one ${subject.split(" ")[0]} are used up`)
-    }
+    if (!(yield* takeShares("listings", declaration, observed, config.newResourcesPerDayMax))) return unavailable("today's new listings are used up")
     const merged = mergeDeclaration(undefined, [], declaration)
     const { document, hash } = bodyOf(declaration, merged)
+    if (!(yield* takeBytes(document, declaration, observed))) return unavailable("today's bytes are used up")
     const [row] = yield* sql<{ id: bigint }>`insert into catalog_resources ${sql.insert({
       key: identityKey(crypto, identity),
       resource_key: resourceKey(crypto, identity.resource),
@@ -141,12 +155,13 @@ export const makeRecorder = ({ config, crypto, facts, sql }: RecordOptions) => {
       return { decision: "rejected", reason: "catalog_unavailable", detail: `quarantined: ${row.state_reason}`, resourceId: row.id } as Recorded
     }
     const merged = mergeDeclaration(row.declaration, yield* liveOptions(sql, row.id), declaration)
-    const { hash } = bodyOf(declaration, merged)
+    const { document, hash } = bodyOf(declaration, merged)
     const changed = hash !== row.version_hash
     if (changed && !isListable(observed)) return { decision: "held", resourceId: row.id } as Recorded
     if (changed && !(yield* takeQuota(`versions ${row.id}`, now, config.versionsPerDayMax))) {
       return unavailable("today's versions of this resource are used up", row.id)
     }
+    if (changed && !(yield* takeBytes(document, declaration, observed))) return unavailable("today's bytes are used up", row.id)
     if (changed) yield* applyVersion(row, declaration, merged, now)
     const observedNow = row.verification === "unverified" && isListable(observed)
     if (observedNow) yield* sql`update catalog_resources set verification = 'payment_observed' where id = ${row.id}`

@@ -1,5 +1,6 @@
 // Which payments list, what is shown, and that a catalog in trouble never shows in a payment.
 import { expect, it } from "@effect/vitest"
+import type { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
@@ -102,14 +103,29 @@ describe.each(databaseKinds)("policy on %s", (database) => {
       expect((yield* explain(facilitator, url))["listings"][0].version).toBe(1)
     })), 60_000)
 
-  it.live("bounds how many listings one recipient may begin in a day", () =>
+  it.live("bounds how many listings one payer and one recipient may begin in a day: no payer uses up what a recipient has", () =>
     Effect.scoped(Effect.gen(function*() {
-      const facilitator = yield* startFacilitator({ database, set: [quiet, "indexing.max_new_resources_per_day=2"] })
-      const payer = yield* facilitator.account()
+      const facilitator = yield* startFacilitator({ database, set: [quiet, "indexing.max_new_resources_per_day=16"] })
       const payTo = (yield* facilitator.account()).publicKey()
-      const outcomesOf = yield* Effect.forEach([1, 2, 3], (at) =>
-        Effect.flatMap(declaring(facilitator, { payer, payTo, url: `${url}/${at}` }), (body) => Effect.map(verified(facilitator, body), ({ outcome }) => outcome?.["status"])))
-      expect(outcomesOf).toEqual(["success", "success", "rejected"])
-      expect((yield* browse(facilitator))["pagination"].total).toBe(2)
+      const outcomesOf = (payer: Keypair, count: number) => Effect.forEach(Array.from({ length: count }, (_, at) => at), (at) =>
+        Effect.flatMap(declaring(facilitator, { payer, payTo, url: `${url}/${payer.publicKey()}/${at}` }), (body) => Effect.map(verified(facilitator, body), ({ outcome }) => outcome?.["status"])))
+      for (let payers = 0; payers < 8; payers++) expect(yield* outcomesOf(yield* facilitator.account(), 3)).toEqual(["success", "success", "rejected"])
+      expect(yield* outcomesOf(yield* facilitator.account(), 1)).toEqual(["rejected"])
+      expect((yield* browse(facilitator, "?limit=1"))["pagination"].total).toBe(16)
+    })), 60_000)
+
+  it.live("bounds how many bytes one payer may declare in a day, in listings and versions; another one goes on", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const facilitator = yield* startFacilitator({ database, set: [quiet, "indexing.max_declared_bytes_per_day=65536"] })
+      const payTo = (yield* facilitator.account()).publicKey()
+      const declare = (payer: Keypair, word: string) =>
+        Effect.flatMap(declaring(facilitator, { payer, payTo, url, about: { description: word.repeat(1_500) } }), (body) => Effect.map(verified(facilitator, body), ({ outcome }) => outcome?.["status"]))
+      const [first, second] = [yield* facilitator.account(), yield* facilitator.account()]
+      const told = yield* Effect.forEach(["a", "b", "c", "d", "e", "f"], (word) => declare(first, word))
+      expect(told.at(0)).toBe("success")
+      expect(told.at(-1)).toBe("rejected")
+      expect(yield* declare(second, "z")).toBe("success")
+      const [{ kept }] = (yield* facilitator.sql<{ kept: number }>`select sum(length(document))::int as kept from catalog_versions`) as [{ kept: number }]
+      expect(kept).toBeLessThan(2 * 8_192)
     })), 60_000)
 })

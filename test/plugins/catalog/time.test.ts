@@ -26,6 +26,7 @@ const config = {
   staleAfterHours: 168,
   newResourcesPerDayMax: 1_000,
   versionsPerDayMax: 100,
+  declaredBytesPerDayMax: 1_000_000,
   probeOrigins: true,
   probePauseSeconds: 60,
   probeAgainHours: 24,
@@ -151,7 +152,7 @@ describeDatabases("time", (database) => {
         const { age, journal, list, now, sql } = yield* open
         const { resourceId } = yield* list(a)
         const observation = {
-          resourceKey: undefined, resourceId: undefined, type: "http", toolName: "", payTo: "G", stage: "verified" as const, decision: "rejected" as const, reason: "schema_invalid",
+          resourceKey: undefined, resourceId: undefined, type: "http", toolName: "", payTo: "G", payer: "GPAYER", stage: "verified" as const, decision: "rejected" as const, reason: "schema_invalid",
           detail: undefined, lagMillis: 1
         }
         yield* journal.observe({ ...observation, url: "https://x.example.com/1", at: yield* now })
@@ -162,10 +163,10 @@ describeDatabases("time", (database) => {
             (select count(*)::int from catalog_quotas) as quotas, (select count(*)::int from catalog_sales) as sales`,
           ([row]) => row
         )
-        expect(yield* counts).toEqual({ observations: 1, quotas: 2, sales: 1 })
+        expect(yield* counts).toEqual({ observations: 1, quotas: 4, sales: 1 })
         yield* TestClock.setTime(start + 7 * day)
         yield* age
-        expect(yield* counts).toEqual({ observations: 1, quotas: 2, sales: 1 })
+        expect(yield* counts).toEqual({ observations: 1, quotas: 4, sales: 1 })
         yield* TestClock.setTime(start + 8 * day)
         yield* age
         expect(yield* counts).toEqual({ observations: 1, quotas: 0, sales: 1 })
@@ -182,6 +183,43 @@ describeDatabases("time", (database) => {
         yield* age
         expect(yield* counts).toEqual({ observations: 0, quotas: 0, sales: 0 })
       })))
+
+    it.effect("deletes as much as is due, however much that is, in bounded steps", () =>
+      Effect.provide(Effect.gen(function*() {
+        const { age, sql } = yield* open
+        const old = new Date(start - 31 * day)
+        yield* sql`insert into catalog_observations (digest, url, pay_to, stage, decision, first_at, last_at, lag_ms) select 'd' || n, 'u', 'G', 'verified', 'rejected', ${old}, ${old}, 1 from generate_series(1, 4500) n`
+        const left = Effect.map(sql<{ n: number }>`select count(*)::int as n from catalog_observations`, ([row]) => row!.n)
+        const seen: Array<unknown> = []
+        for (let step = 0; step < 3; step++) seen.push([yield* age, yield* left])
+        expect(seen).toEqual([[true, 2_500], [true, 500], [false, 0]])
+      }), TestClock.layer()))
+
+    it.effect("bounds the rows that one payer's observations make in a day, and not those of others", () =>
+      Effect.provide(Effect.gen(function*() {
+        const { journal, now, sql } = yield* open
+        const observe = Effect.fnUntraced(function*(payer: string, count: number, from = 0) {
+          for (let at = from; at < from + count; at++) {
+            yield* journal.observe({
+              resourceKey: undefined, resourceId: undefined, url: `https://x.example.com/${at}`, type: "http", toolName: "", payTo: payer, payer, stage: "verified", decision: "rejected",
+              reason: "schema_invalid", detail: undefined, at: yield* now, lagMillis: 1
+            })
+          }
+          yield* journal.flush
+        })
+        const rows = Effect.map(sql<{ n: number }>`select count(*)::int as n from catalog_observations`, ([row]) => row!.n)
+        // What is seen again is no new row.
+        for (let time = 0; time < 3; time++) yield* observe("GFLOOD", 1_990)
+        expect(yield* rows).toBe(1_990)
+        yield* observe("GFLOOD", 10, 5_000)
+        yield* observe("GFLOOD", 50, 6_000)
+        expect(yield* rows).toBe(2_000)
+        yield* observe("GOTHER", 1)
+        expect(yield* rows).toBe(2_001)
+        yield* TestClock.adjust(day)
+        yield* observe("GFLOOD", 1)
+        expect(yield* rows).toBe(2_002)
+      }), TestClock.layer()))
 
     it.effect("gives a question to an origin to one holder for a minute; the next one's fence voids a late answer [S317]",
       timed(Effect.gen(function*() {
