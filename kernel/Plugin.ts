@@ -7,10 +7,12 @@ import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import type { AnyContract, Contract, ServicesOf } from "./Contract.ts"
 import type { DatabaseSource } from "./database/DatabaseSource.ts"
 import type { MigrationsFolder } from "./database/Migrations.ts"
+import type { ListenAt } from "./http/ListenAt.ts"
 import type { Crypto } from "./platform/Crypto.ts"
 import type { Host } from "./platform/Host.ts"
 import type { Listeners } from "./platform/Listeners.ts"
 import type { Outbound } from "./platform/Outbound.ts"
+import type { Stdio } from "./platform/Stdio.ts"
 import type { PluginStates } from "./PluginStates.ts"
 
 /** The plugin or driver whose Layer is being built; "kernel" outside of any. It names owners in registries and logs. */
@@ -51,6 +53,8 @@ export type Ambient =
   | Host
   | Listeners
   | Outbound
+  | Stdio
+  | ListenAt
   | PluginStates
   | DatabaseSource
   | MigrationsFolder

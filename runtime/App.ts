@@ -7,6 +7,7 @@ import type { Catalogue } from "../kernel/Loader.ts"
 import { catalogue } from "../kernel/Plugin.ts"
 import { plugin as catalog } from "../plugins/catalog/plugin.ts"
 import { plugin as ledgerLocal } from "../plugins/ledger-local/plugin.ts"
+import { plugin as mcpTools } from "../plugins/mcp-tools/plugin.ts"
 import { plugin as searchLexical } from "../plugins/search-lexical/plugin.ts"
 import { plugin as searchSemantic } from "../plugins/search-semantic/plugin.ts"
 import { plugin as x402Exact } from "../plugins/x402-exact/plugin.ts"
@@ -14,7 +15,7 @@ import { plugin as x402Exact } from "../plugins/x402-exact/plugin.ts"
 /** Drivers and plugins over one source of settings. The embedded ledger starts before the driver that speaks to it. */
 export const makeCatalogue = (source: SettingsSource): Catalogue => {
   const [settings, supervisor, health, ...others] = drivers(source)
-  const plugins = catalogue(settings, supervisor, health, ledgerLocal, ...others, x402Exact, catalog, searchLexical, searchSemantic)
+  const plugins = catalogue(settings, supervisor, health, ledgerLocal, ...others, x402Exact, catalog, searchLexical, searchSemantic, mcpTools)
   return {
     plugins,
     drivers: new Set([settings, supervisor, health, ...others].map(({ id }) => id)),

@@ -4,6 +4,7 @@ import "effect/schema/SchemaJITCompiler/enable"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Cause, Console, Effect, FileSystem, Layer, Logger, Option, References, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
+import { Console as TerminalConsole } from "node:console"
 import process from "node:process"
 import { sections } from "../kernel/config/Setting.ts"
 import { decodeSection } from "../kernel/config/Settings.ts"
@@ -21,16 +22,32 @@ import { settlementsCommand } from "./settlementsCommand.ts"
 
 const version = "0.1.0"
 
-const profileFlag = Flag.String("profile").pipe(
-  Flag.withDescription("A shipped profile (local, hosted, self-hosted) or the path of a YAML file"),
-  Flag.withDefault("local")
-)
+const profileFlagOf = (shipped: string) =>
+  Flag.String("profile").pipe(
+    Flag.withDescription("A shipped profile (local, hosted, self-hosted, tools) or the path of a YAML file"),
+    Flag.withDefault(shipped)
+  )
+const profileFlag = profileFlagOf("local")
 const stateFlag = Flag.String("state").pipe(Flag.withDescription("Folder of this process's state"), Flag.withDefault(".tollkeeper"))
 const setFlag = Flag.String("set").pipe(Flag.withDescription("Override one setting: path=value, the value being YAML"), Flag.atLeast(0))
 const portFlag = (name: string, what: string) => Flag.Int(name).pipe(Flag.withDescription(`Port of ${what}; 0 picks a free one`), Flag.optional)
 
 const portOverride = (path: string, port: Option.Option<number>): ReadonlyArray<string> =>
   Option.match(port, { onNone: () => [], onSome: (port) => [`${path}=${port}`] })
+
+/** Stdout may belong to a protocol: then everything that people read goes to stderr. */
+const aside = Effect.provideService(Console.Console, new TerminalConsole(process.stderr, process.stderr) as Console.Console)
+
+const run = Effect.fnUntraced(function*(flags: { readonly profile: string; readonly state: string }, overrides: ReadonlyArray<string>) {
+  const profile = yield* loadProfile(flags.profile, overrides, process.env)
+  const served = serve({
+    profile,
+    stateFolder: flags.state,
+    database: databaseAt(profile.secret("DATABASE_URL"), flags.state),
+    onReady: (address, services) => greeting({ address, profile, services, stateFolder: flags.state })
+  }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))
+  return yield* profile.plugins.includes("mcp-tools") ? aside(served) : served
+})
 
 const start = Command.make("start", {
   profile: profileFlag,
@@ -54,14 +71,17 @@ const start = Command.make("start", {
     ...ledgerUrl,
     ...flags.set
   ]
-  const profile = yield* loadProfile(flags.profile, overrides, process.env)
-  return yield* serve({
-    profile,
-    stateFolder: flags.state,
-    database: databaseAt(profile.secret("DATABASE_URL"), flags.state),
-    onReady: (address, services) => greeting({ address, profile, services, stateFolder: flags.state })
-  }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))
+  return yield* run(flags, overrides)
 })).pipe(Command.withDescription("Run a facilitator, or whatever the profile names"))
+
+const tools = Command.make("tools", {
+  profile: profileFlagOf("tools"),
+  state: stateFlag,
+  set: setFlag,
+  port: portFlag("port", "the tool server's HTTP transport")
+}, (flags) => run(flags, [...portOverride("http.port", flags.port), ...flags.set])).pipe(
+  Command.withDescription("Run the agent tool server, by default over stdin and stdout in front of the facilitator on this machine")
+)
 
 const configSchema = Command.make("schema", {}, () =>
   Console.log(JSON.stringify(
@@ -88,7 +108,7 @@ const reset = Command.make("reset", { state: stateFlag }, Effect.fn(function*(fl
 
 const tollkeeper = Command.make("tollkeeper").pipe(
   Command.withDescription("An x402 payment facilitator for the Stellar ledger"),
-  Command.withSubcommands([start, ledgerCommand, catalogCommand, channelsCommand, settlementsCommand, auditCommand, config, reset])
+  Command.withSubcommands([start, tools, ledgerCommand, catalogCommand, channelsCommand, settlementsCommand, auditCommand, config, reset])
 )
 
 /** Warnings and worse on a terminal, where people read; one JSON object a line otherwise, where machines do. */

@@ -1,9 +1,10 @@
 // What `start` prints when everything answers: what runs where, and what to try next.
-import { Console, Context, Effect } from "effect"
+import { Console, type Context, Effect } from "effect"
 import type { Profile } from "./profile.ts"
 
 export interface GreetingOptions {
-  readonly address: { readonly host: string; readonly port: number }
+  /** None when the process listens nowhere. */
+  readonly address: { readonly host: string; readonly port: number } | undefined
   readonly profile: Profile
   readonly services: Context.Context<never>
   readonly stateFolder: string
@@ -16,6 +17,11 @@ const portOf = (profile: Profile, section: string, key: string, otherwise: numbe
 }
 
 export const greeting = ({ address, profile, stateFolder }: GreetingOptions): Effect.Effect<void> => {
+  if (profile.plugins.includes("mcp-tools")) {
+    const where = address === undefined ? "stdin and stdout" : `http://${address.host}:${address.port}/mcp`
+    return Console.error(`Tollkeeper's agent tools are ready (profile ${profile.name}) at ${where}`)
+  }
+  if (address === undefined) return Effect.void
   const shown = address.host === "0.0.0.0" ? "127.0.0.1" : address.host
   const lines = [
     "",

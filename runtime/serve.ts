@@ -12,15 +12,18 @@ import { DatabaseSource } from "../kernel/database/DatabaseSource.ts"
 import { MigrationsFolder } from "../kernel/database/Migrations.ts"
 import { guard } from "../kernel/http/Guard.ts"
 import { Keys } from "../kernel/http/Keys.ts"
+import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
 import * as Loader from "../kernel/Loader.ts"
 import { Crypto } from "../kernel/platform/Crypto.ts"
 import { Host } from "../kernel/platform/Host.ts"
+import { Stdio } from "../kernel/platform/Stdio.ts"
 import { PluginStates } from "../kernel/PluginStates.ts"
 import { Supervisor } from "../kernel/Supervisor.ts"
 import { makeCatalogue } from "./App.ts"
 import * as NodeCrypto from "./platform/nodeCrypto.ts"
 import * as NodeListeners from "./platform/nodeListeners.ts"
 import * as NodeOutbound from "./platform/nodeOutbound.ts"
+import * as NodeStdio from "./platform/nodeStdio.ts"
 import * as Pglite from "./platform/pglite.ts"
 import { onHangup } from "./platform/signals.ts"
 import type { Profile } from "./profile.ts"
@@ -31,9 +34,9 @@ export interface ServeOptions {
   readonly stateFolder: string
   /** Where the data is: `databaseAt`, or one of a test's own. */
   readonly database: Layer.Layer<DatabaseSource, never, Path.Path>
-  /** Called once the listener answers, with the address it is bound to and the services that were started. */
+  /** Called once the listener answers, with the address it is bound to (none, when it listens nowhere) and the services that were started. */
   readonly onReady: (
-    address: { readonly host: string; readonly port: number },
+    address: { readonly host: string; readonly port: number } | undefined,
     services: Context.Context<never>
   ) => Effect.Effect<void>
 }
@@ -57,22 +60,30 @@ export const databaseAt = (url: Option.Option<Redacted.Redacted>, stateFolder: s
     onSome: (url) => Layer.succeed(DatabaseSource, { open: Effect.succeed({ kind: "server" as const, url }) })
   })
 
-const run = Effect.fnUntraced(function*(options: ServeOptions) {
-  const { profile } = options
+/** Opens the listener and answers what the router has; succeeds with the address that is really bound. */
+const listen = Effect.fnUntraced(function*(profile: Profile, chosen: Exclude<ListenChoice, "nowhere"> | undefined, services: Context.Context<never>) {
   const router = yield* HttpRouter.HttpRouter
   const { randomBytes } = yield* Crypto
-  const services = yield* Loader.start(makeCatalogue(profile), profile.plugins)
   const server = yield* decodeSection(serverSection, profile.tree)
-  const host = listenHost(server.host, services)
-  const listener = yield* Layer.build(
-    NodeHttpServer.layerServer(httpServer, { host, port: server.port, gracefulShutdownTimeout: drainTimeout })
-  )
+  const { host, port } = chosen ?? { host: listenHost(server.host, services), port: server.port }
+  const listener = yield* Layer.build(NodeHttpServer.layerServer(httpServer, { host, port, gracefulShutdownTimeout: drainTimeout }))
   const http = Context.get(listener, HttpServer.HttpServer)
   yield* HttpServer.serveEffect(guard(randomBytes)(router.asHttpEffect())).pipe(
     // The guard has a span of its own: the server's would carry queries, addresses and what clients call themselves.
     Effect.provideService(HttpMiddleware.TracerDisabledWhen, () => true),
     Effect.provideContext(listener)
   )
+  return { host, port: "port" in http.address ? http.address.port : port }
+})
+
+const run = Effect.fnUntraced(function*(options: ServeOptions) {
+  const { profile } = options
+  const services = yield* Loader.start(makeCatalogue(profile), profile.plugins)
+  const chosen = yield* (yield* ListenAt).chosen
+  if (chosen !== undefined && Option.isSome(Context.getOption(services, Keys))) {
+    return yield* new Loader.ProfileRefused({ plugin: profile.plugins.join(", "), message: "a tool server and a facilitator are two processes" })
+  }
+  const address = chosen === "nowhere" ? undefined : yield* listen(profile, chosen, services)
   const keys = Context.getOption(services, Keys)
   if (Option.isSome(keys)) {
     yield* onHangup(keys.value.reread.pipe(
@@ -82,11 +93,12 @@ const run = Effect.fnUntraced(function*(options: ServeOptions) {
       })
     ))
   }
-  yield* options.onReady({ host, port: "port" in http.address ? http.address.port : server.port }, services)
-  return yield* Option.match(Context.getOption(services, Supervisor), {
+  yield* options.onReady(address, services)
+  const escalated = Option.match(Context.getOption(services, Supervisor), {
     onNone: () => Effect.never,
     onSome: (supervisor) => supervisor.escalated
   })
+  return yield* Effect.raceFirst(escalated, (yield* Stdio).left)
 }, Effect.scoped)
 
 /** Runs the profile until it is interrupted or an actor gives up. */
@@ -99,6 +111,8 @@ export const serve = Effect.fn("serve")(function*(options: ServeOptions) {
     NodeCrypto.layer,
     NodeListeners.layer,
     NodeOutbound.layer,
+    NodeStdio.layer,
+    ListenAt.layer,
     PluginStates.layer,
     router,
     NodeHttpServer.layerHttpServices,

@@ -24,7 +24,8 @@ const asset = entry({
   decimals: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 38 })),
   max_payment: amount({ default: "170141183460469231731687303715884105727", doc: "Largest single payment, atomic units." })
 })
-const networks = scalar(
+/** The section that names the networks; an agent tool server reads from it which ones are enabled. */
+export const networksSection = scalar(
   "networks",
   table(
     entry({
@@ -91,7 +92,7 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
     Effect.gen(function*() {
       const settings = yield* Settings
       const refuse = (path: string, message: string) => new SettingsRefused({ path: `networks.${path}`, message })
-      const all = yield* settings.section(networks)
+      const all = yield* settings.section(networksSection)
       for (const id of Object.keys(all)) {
         if (!isNetworkId(id)) return yield* refuse(id, "no such network; known: ledger:testnet, ledger:pubnet")
       }

@@ -1,10 +1,16 @@
-// Where symbolic names lead. The section is shared: in a facilitator the catalog claims it, in a tool server the agent tools do.
+// Where symbolic names lead, and how far an agent's tools may go. The section is shared: in a facilitator the catalog claims it, in
+// a tool server the agent tools do, and only they use the caps.
 import { Schema } from "effect"
-import { section, table } from "./Setting.ts"
+import { integer, section, table } from "./Setting.ts"
 
 export const networkSecuritySection = section("network_security", "Names and addresses that may be connected to.", {
   resolved_mcp_endpoints: table(Schema.String, {
     default: {},
     doc: "Connectable endpoint (an https URL) of each symbolic mcp:// identifier; one that is not here is never connected to."
-  })
+  }),
+  max_response_bytes: integer({ default: 8_388_608, min: 65_536, max: 67_108_864, unit: "bytes", doc: "Agent tools: longest answer of anybody asked." }),
+  timeout_ms: integer({ default: 15_000, min: 100, max: 120_000, unit: "ms", doc: "Agent tools: longest question, redirects included." }),
+  max_redirects: integer({ default: 3, min: 0, max: 10, doc: "Agent tools: redirects followed, on the same origin only." }),
+  max_json_depth: integer({ default: 32, min: 4, max: 128, doc: "Agent tools: deepest nesting of an answer." }),
+  max_concurrent_connections: integer({ default: 10, min: 1, max: 1_000, doc: "Agent tools: connections open at once." })
 })

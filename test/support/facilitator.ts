@@ -111,7 +111,7 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
     profile,
     stateFolder,
     database: typeof database === "string" ? sourceLayer(database) : database,
-    onReady: ({ port }, services) => Effect.asVoid(Deferred.succeed(ready, { port, services }))
+    onReady: (address, services) => Effect.asVoid(Deferred.succeed(ready, { port: address!.port, services }))
   }).pipe(
     Effect.provideService(CrashPoints, options.atStep ?? (() => Effect.void)),
     Effect.tapCause((cause) => Deferred.failCause(ready, cause)),

@@ -1,0 +1,19 @@
+// Where the process listens, when a plugin has a word in it: an agent tool server listens at an address of its own settings, or nowhere
+// at all when it speaks over stdin and stdout. Without such a word the section `server` decides. One process has one listener.
+import { Context, Effect, Layer } from "effect"
+
+export type ListenChoice = { readonly host: string; readonly port: number } | "nowhere"
+
+export class ListenAt extends Context.Service<ListenAt, {
+  /** The last word counts; a plugin that speaks twice means the second. */
+  readonly choose: (choice: ListenChoice) => Effect.Effect<void>
+  readonly chosen: Effect.Effect<ListenChoice | undefined>
+}>()("tollkeeper/http/ListenAt") {
+  static readonly layer = Layer.sync(ListenAt, () => {
+    let chosen: ListenChoice | undefined
+    return ListenAt.of({
+      choose: (choice) => Effect.sync(() => void (chosen = choice)),
+      chosen: Effect.sync(() => chosen)
+    })
+  })
+}

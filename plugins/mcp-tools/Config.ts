@@ -1,0 +1,143 @@
+// The settings of the agent tool server: which facilitator it asks, over which transport it is asked, who may ask, and how far it
+// goes into the network. The names are the specification's (S302–S305). What does not fit together ends the start.
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { networksSection } from "../../kernel/config/Network.ts"
+import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
+import { choice, flag, integer, list, optionalText, scalar, section, text } from "../../kernel/config/Setting.ts"
+import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
+import { type NeutralNetwork, readNetwork } from "../../kernel/Dialect.ts"
+
+const facilitatorSection = section("facilitator", "The facilitator whose public discovery the agent tools ask.", {
+  base_url: text({ default: "http://127.0.0.1:4022", doc: "Where the facilitator is, without a slash at the end." }),
+  allow_insecure: flag({
+    default: false,
+    doc: "The facilitator may be reached by plain HTTP and on a private address. Concerns the facilitator alone, never a seller."
+  })
+})
+
+const transportSection = scalar(
+  "transport",
+  choice(["stdio", "http"], { default: "stdio", doc: "How agents reach the tools: stdin and stdout, or Streamable HTTP at /mcp with SSE beside it." })
+)
+
+const httpSection = section("http", "The listener of the agent tools.", {
+  host: optionalText({ doc: "Address to bind. Absent: 127.0.0.1 without keys, 0.0.0.0 with them." }),
+  port: integer({ default: 4522, min: 0, max: 65_535, doc: "TCP port; 0 picks a free one." }),
+  api_keys_env: text({ default: "TOOLS_API_KEYS", doc: "Environment variable with the agents' bearer keys, comma separated. Wanted when there is a signer." }),
+  allowed_hosts: list(Schema.String, { default: [], doc: "Host headers that are answered. Empty: the loopback names on a loopback address, else any." }),
+  allowed_origins: list(Schema.String, { default: [], doc: "Origins of web pages that may ask; a request from any other page is refused." }),
+  sessions_max: integer({ default: 500, min: 1, max: 10_000, doc: "Sessions open at once." }),
+  sessions_per_caller_max: integer({ default: 50, min: 1, max: 10_000, doc: "Sessions of one key or, without keys, of one address." }),
+  session_idle_minutes: integer({ default: 60, min: 1, max: 1_440, unit: "minutes", doc: "A session not used for this long makes room for another." }),
+  calls_per_second: integer({ default: 20, min: 0, max: 10_000, doc: "Messages a second of one caller, bursts of twice that; 0 is no limit." })
+})
+
+const signerSection = section("signer", "Who pays for the agent.", {
+  mode: choice(["none", "env-secret", "external", "encrypted-key"], {
+    default: "none",
+    doc: "none: no payment tool. env-secret: a seed in an environment variable, on stdio alone. external: an HTTPS signer. encrypted-key: a keystore."
+  })
+})
+
+const insecureSection = scalar(
+  "allow_insecure_local",
+  flag({ default: false, doc: "Sellers may be dialed by plain HTTP and on private addresses. For one machine's own tests." })
+)
+
+export interface HttpValues {
+  readonly host: string | undefined
+  readonly port: number
+  readonly apiKeysEnv: string
+  readonly allowedHosts: ReadonlyArray<string>
+  readonly allowedOrigins: ReadonlyArray<string>
+  readonly sessionsMax: number
+  readonly sessionsPerCallerMax: number
+  readonly sessionIdleMillis: number
+  readonly callsPerSecond: number
+}
+
+/** How far anything fetched may go; one set of caps for the facilitator and for sellers. */
+export interface NetworkCaps {
+  readonly responseBytesMax: number
+  readonly timeoutMillis: number
+  readonly redirectsMax: number
+  readonly jsonDepthMax: number
+  readonly connectionsMax: number
+}
+
+export interface ConfigValues {
+  readonly facilitatorUrl: URL
+  readonly facilitatorMayBeInsecure: boolean
+  readonly transport: "stdio" | "http"
+  readonly http: HttpValues
+  readonly signerMode: "none" | "env-secret" | "external" | "encrypted-key"
+  readonly allowInsecureLocal: boolean
+  readonly caps: NetworkCaps
+  readonly resolvedMcpEndpoints: Readonly<Record<string, string>>
+  /** Enabled networks, neutral. */
+  readonly networks: ReadonlyArray<NeutralNetwork>
+}
+
+const refuse = (path: string, message: string) => new SettingsRefused({ path, message })
+
+const readFacilitatorUrl = (text: string, mayBeInsecure: boolean) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.search !== "" || url.hash !== "") {
+    return Effect.fail(refuse("facilitator.base_url", "an http(s) URL without user, query and fragment is wanted"))
+  }
+  return url.protocol === "http:" && !mayBeInsecure
+    ? Effect.fail(refuse("facilitator.base_url", "plain HTTP wants facilitator.allow_insecure"))
+    : Effect.succeed(url)
+}
+
+export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/mcp-tools/Config") {
+  static readonly layer = Layer.effect(
+    Config,
+    Effect.gen(function*() {
+      const settings = yield* Settings
+      const facilitator = yield* settings.section(facilitatorSection)
+      const transport = yield* settings.section(transportSection)
+      const http = yield* settings.section(httpSection)
+      const signer = yield* settings.section(signerSection)
+      const allowInsecureLocal = yield* settings.section(insecureSection)
+      const security = yield* settings.section(networkSecuritySection)
+      const networks = Object.entries(yield* settings.section(networksSection)).filter(([, { enabled }]) => enabled).map(([id]) => id)
+      if (networks.includes("ledger:pubnet")) return yield* refuse("networks.ledger:pubnet.enabled", "pubnet is disabled in this version")
+      const known = networks.flatMap((id) => Option.match(readNetwork(id), { onNone: () => [], onSome: ({ network }) => [network] }))
+      if (known.length < networks.length) return yield* refuse("networks", "known networks are ledger:testnet and ledger:pubnet")
+      for (const [name, endpoint] of Object.entries(security.resolved_mcp_endpoints)) {
+        if (!name.startsWith("mcp://") || !URL.canParse(endpoint) || !/^https?:/.test(endpoint)) {
+          return yield* refuse("network_security.resolved_mcp_endpoints", "an mcp:// identifier and an http(s) URL are wanted")
+        }
+      }
+      if (signer.mode !== "none") return yield* refuse("signer.mode", "this version pays for no agent; only none is known")
+      return Config.of({
+        facilitatorUrl: yield* readFacilitatorUrl(facilitator.base_url.replace(/\/+$/, ""), facilitator.allow_insecure),
+        facilitatorMayBeInsecure: facilitator.allow_insecure,
+        transport,
+        http: {
+          host: http.host,
+          port: http.port,
+          apiKeysEnv: http.api_keys_env,
+          allowedHosts: http.allowed_hosts.map((host) => host.toLowerCase()),
+          allowedOrigins: http.allowed_origins.map((origin) => origin.toLowerCase()),
+          sessionsMax: http.sessions_max,
+          sessionsPerCallerMax: http.sessions_per_caller_max,
+          sessionIdleMillis: http.session_idle_minutes * 60_000,
+          callsPerSecond: http.calls_per_second
+        },
+        signerMode: signer.mode,
+        allowInsecureLocal,
+        caps: {
+          responseBytesMax: security.max_response_bytes,
+          timeoutMillis: security.timeout_ms,
+          redirectsMax: security.max_redirects,
+          jsonDepthMax: security.max_json_depth,
+          connectionsMax: security.max_concurrent_connections
+        },
+        resolvedMcpEndpoints: security.resolved_mcp_endpoints,
+        networks: known
+      })
+    })
+  )
+}

@@ -1,0 +1,36 @@
+// The one way in which the tools ask anybody: through `safeFetch`, under the caps of the settings, so many connections at once and no
+// more; who waits for one waits within the same time (S235–S238). Answers are JSON of bounded depth. Nothing is kept between two
+// questions: no cookie, no connection, no answer.
+import { Effect, Semaphore } from "effect"
+import { type JsonFault, parseJson } from "../../kernel/http/BoundedJson.ts"
+import { type FetchPolicy, FetchRefused, type FetchRequest, safeFetch } from "../../kernel/http/safeFetch.ts"
+import { Outbound, type OutboundAnswer } from "../../kernel/platform/Outbound.ts"
+import type { NetworkCaps } from "./Config.ts"
+
+export interface Upstream {
+  readonly fetch: (url: URL, request: FetchRequest) => Effect.Effect<OutboundAnswer, FetchRefused>
+  readonly parse: (bytes: Uint8Array) => Effect.Effect<unknown, JsonFault>
+}
+
+/** Values of one JSON answer at most; a page of 200 resources has some 20,000. */
+const jsonValuesMax = 400_000
+
+export interface Reach {
+  readonly allowLocal: boolean
+  readonly allowPlain: boolean
+}
+
+/** `connections` is shared by all that the process asks. */
+export const makeUpstream = (outbound: Outbound["Service"], caps: NetworkCaps, connections: Semaphore.Semaphore) => (reach: Reach): Upstream => {
+  const policy: FetchPolicy = { ...reach, timeoutMillis: caps.timeoutMillis, bytesMax: caps.responseBytesMax, redirectsMax: caps.redirectsMax }
+  return {
+    fetch: (url, request) =>
+      safeFetch(url, request, policy).pipe(
+        Effect.provideService(Outbound, outbound),
+        Semaphore.withPermit(connections),
+        Effect.timeout(caps.timeoutMillis),
+        Effect.catchTag("TimeoutError", () => Effect.fail(new FetchRefused({ reason: "timeout" })))
+      ),
+    parse: (bytes) => parseJson(bytes, { depthMax: caps.jsonDepthMax, valuesMax: jsonValuesMax })
+  }
+}

@@ -1,0 +1,81 @@
+// What the facilitator's public discovery answers, as far as the tools must understand it; the rest of a resource is passed on as it
+// came. The version hash is computed here from the published rule and not taken from the answer: the sha256, in lower-case hex, of the
+// resource's canonical JSON without its volatile members (S194).
+import { Schema } from "effect"
+import { Hex } from "effect/encoding"
+import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import type { Crypto } from "../../../kernel/platform/Crypto.ts"
+import type { Identity } from "../Reference.ts"
+
+/** A resource as it was served. */
+export type CanonicalResource = Readonly<Record<string, unknown>>
+
+const Resource = Schema.Record(Schema.String, Schema.Unknown)
+const Pagination = Schema.Struct({ limit: Schema.optionalKey(Schema.Int), cursor: Schema.optionalKey(Schema.NullOr(Schema.String)) })
+
+const Page = Schema.Struct({
+  x402Version: Schema.Int,
+  resources: Schema.optionalKey(Schema.Array(Resource)),
+  items: Schema.optionalKey(Schema.Array(Resource)),
+  partialResults: Schema.optionalKey(Schema.Boolean),
+  pagination: Pagination
+})
+
+export interface DiscoveryPage {
+  readonly resources: ReadonlyArray<CanonicalResource>
+  readonly partialResults: boolean
+  readonly limit: number
+  readonly cursor: string | null
+}
+
+const decodePage = Schema.decodeUnknownOption(Page)
+
+/** Reads the answer of browse or search; undefined when it is neither. */
+export const readPage = (answer: unknown, limitAsked: number): DiscoveryPage | undefined => {
+  const decoded = decodePage(answer)
+  if (decoded._tag === "None" || decoded.value.x402Version !== 2) return undefined
+  const { items, pagination, partialResults, resources } = decoded.value
+  const listed = resources ?? items
+  if (listed === undefined || !listed.every((resource) => identityOf(resource) !== undefined)) return undefined
+  return { resources: listed, partialResults: partialResults ?? false, limit: pagination.limit ?? limitAsked, cursor: pagination.cursor ?? null }
+}
+
+const decodeOne = Schema.decodeUnknownOption(Schema.Struct({ x402Version: Schema.Int, resource: Resource }))
+
+export const readResource = (answer: unknown): CanonicalResource | undefined => {
+  const decoded = decodeOne(answer)
+  if (decoded._tag === "None" || decoded.value.x402Version !== 2) return undefined
+  return identityOf(decoded.value.resource) === undefined ? undefined : decoded.value.resource
+}
+
+/** The words of a discovery error body: its own, short, of a known shape. */
+export const readFault = (answer: unknown): { readonly error: string; readonly details: ReadonlyArray<string> } => {
+  const body = typeof answer === "object" && answer !== null ? answer as Readonly<Record<string, unknown>> : {}
+  const { details, error } = body
+  return {
+    error: typeof error === "string" && /^[a-z_]{1,64}$/.test(error) ? error : "unknown",
+    details: Array.isArray(details) ? details.filter((detail) => typeof detail === "string").slice(0, 10).map((detail) => detail.slice(0, 200)) : []
+  }
+}
+
+/** The identity of a served resource; undefined when it has none. */
+export const identityOf = (resource: CanonicalResource): Identity | undefined => {
+  const { resource: url, toolName, type } = resource
+  if (typeof url !== "string" || url === "") return undefined
+  if (type === "http") return { type, url, toolName: "" }
+  return type === "mcp" && typeof toolName === "string" && toolName !== "" ? { type, url, toolName } : undefined
+}
+
+/** What the catalog says of a resource beside its declaration. */
+export const standingOf = ({ ownership, status, verification }: CanonicalResource) => ({
+  isStale: status === "stale",
+  isProven: ownership === "proven",
+  isPaidFor: verification === "payment_observed"
+})
+
+const volatile = ["lastUpdated", "status", "verification", "ownership", "versionHash"]
+
+export const versionHashOf = (crypto: Crypto["Service"], resource: CanonicalResource): string => {
+  const lasting = Object.fromEntries(Object.entries(resource).filter(([key]) => !volatile.includes(key)))
+  return Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(lasting))))
+}

@@ -1,0 +1,97 @@
+// The agent tool server: paid resources found and read over MCP, by stdin and stdout or by HTTP. It knows the facilitator by its public
+// discovery routes alone and opens no database and no ledger (S3, S5, S6). A client that hangs up does not end a call; a client that
+// cancels does, and so does the end of the process.
+import { Effect, FiberSet, Layer, Semaphore } from "effect"
+import { Server } from "../../kernel/config/Server.ts"
+import { settingsContract } from "../../kernel/config/Settings.ts"
+import { WireWords } from "../../kernel/config/WireWords.ts"
+import { spellNetwork } from "../../kernel/Dialect.ts"
+import { Callers } from "../../kernel/http/Callers.ts"
+import { Keys } from "../../kernel/http/Keys.ts"
+import { ListenAt } from "../../kernel/http/ListenAt.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { Outbound } from "../../kernel/platform/Outbound.ts"
+import { Stdio } from "../../kernel/platform/Stdio.ts"
+import { define } from "../../kernel/Plugin.ts"
+import { Supervisor, supervisorContract } from "../../kernel/Supervisor.ts"
+import { Config } from "./Config.ts"
+import { getTool } from "./discovery/getResource.ts"
+import { makeDiscoveryClient } from "./discovery/DiscoveryClient.ts"
+import { searchTool } from "./discovery/searchResources.ts"
+import { makeWrap } from "./discovery/wrapResource.ts"
+import { makeAdmit } from "./server/admit.ts"
+import { addHealthRoutes } from "./server/healthRoutes.ts"
+import { makeHttpParts } from "./server/httpParts.ts"
+import { makeMcpServer, type Run } from "./server/makeMcpServer.ts"
+import { addSseRoutes } from "./server/sseRoutes.ts"
+import { readLines, StdioTransport } from "./server/StdioTransport.ts"
+import { addStreamableRoutes } from "./server/streamableRoutes.ts"
+import type { Tool } from "./Tool.ts"
+import { makeUpstream } from "./Upstream.ts"
+
+/** Calls that have begun when stdin ends are waited for this long. */
+const drainTimeout = "30 seconds"
+
+const layer = Layer.effectDiscard(Effect.gen(function*() {
+  const config = yield* Config
+  const server = yield* Server
+  const { dialects } = yield* WireWords
+  const keys = yield* Keys
+  const callers = yield* Callers
+  const crypto = yield* Crypto
+  const listenAt = yield* ListenAt
+  const upstream = makeUpstream(yield* Outbound, config.caps, yield* Semaphore.make(config.caps.connectionsMax))
+  const isOpen = config.facilitatorMayBeInsecure
+  const discovery = makeDiscoveryClient(upstream({ allowLocal: isOpen, allowPlain: isOpen }), config.facilitatorUrl)
+  const wrap = makeWrap(crypto, (url) => !url.startsWith("mcp:") || config.resolvedMcpEndpoints[url] !== undefined)
+  const tools = new Map([searchTool(discovery, wrap), getTool(discovery, wrap)].map((tool): [string, Tool] => [tool.name, tool]))
+
+  const calls = yield* FiberSet.make<unknown, unknown>()
+  const run = (yield* FiberSet.runtimePromise(calls)<never>()) as Run
+
+  if (config.transport === "stdio") {
+    yield* listenAt.choose("nowhere")
+    const stdio = yield* Stdio
+    const supervisor = yield* Supervisor
+    const transport = new StdioTransport((line) => run(stdio.write(line)))
+    yield* Effect.promise(() => makeMcpServer(tools, run, { principal: "stdio", session: "stdio" }).connect(transport))
+    const life = readLines(stdio, transport, server.requestBytesMax).pipe(
+      Effect.andThen(Effect.timeoutOption(FiberSet.awaitEmpty(calls), drainTimeout)),
+      Effect.andThen(stdio.leave)
+    )
+    return yield* supervisor.start({ id: "stdio", restart: "temporary", run: life })
+  }
+
+  const host = config.http.host ?? (keys.keyed() ? "0.0.0.0" : "127.0.0.1")
+  yield* listenAt.choose({ host, port: config.http.port })
+  const admit = makeAdmit(config.http, callers, host)
+  const parts = makeHttpParts({ tools, run, crypto, http: config.http, bytesMax: server.requestBytesMax })
+  yield* addStreamableRoutes(parts, admit)
+  yield* addSseRoutes(parts, admit)
+  yield* addHealthRoutes({
+    discovery,
+    payments: "disabled",
+    networks: config.networks.map((network) => spellNetwork(network, dialects[0]))
+  })
+}))
+
+/** The keys are those that `http.api_keys_env` names; operators have no routes here. */
+const serverLayer = Layer.effect(
+  Server,
+  Effect.gen(function*() {
+    const { http } = yield* Config
+    return { ...(yield* Server), apiKeysEnv: http.apiKeysEnv }
+  })
+).pipe(Layer.provide(Server.layer))
+
+export const plugin = define({
+  id: "mcp-tools",
+  summary: "Tools for agents over MCP: paid resources found and read in a facilitator's catalog.",
+  boot: "required",
+  needs: [settingsContract, supervisorContract],
+  migrations: "none",
+  layer: layer.pipe(
+    Layer.provide(Callers.layer.pipe(Layer.provideMerge(Keys.layer), Layer.provideMerge(serverLayer))),
+    Layer.provide(Layer.merge(Config.layer, WireWords.layer))
+  )
+})

@@ -1,0 +1,58 @@
+// The transport of clients that predate Streamable HTTP: one long GET on which everything is sent as events, the first of which names
+// where to POST (S184). Messages wait in a bounded queue; a client that does not read them loses its stream. A comment now and
+// then keeps proxies from closing a quiet stream.
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js"
+import { type Cause, Effect, Queue, Schedule, Stream } from "effect"
+
+const waitingMax = 256
+const keepAlive = "15 seconds"
+
+const encoder = new TextEncoder()
+const eventOf = (name: string, data: string): Uint8Array => encoder.encode(`event: ${name}\ndata: ${data}\n\n`)
+
+export class SseTransport implements Transport {
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onmessage?: (message: JSONRPCMessage) => void
+  readonly sessionId: string
+  /** What the GET is answered with. */
+  readonly events: Stream.Stream<Uint8Array>
+  readonly #queue: Queue.Queue<Uint8Array, Cause.Done>
+
+  static readonly make = (sessionId: string) =>
+    Effect.map(Queue.dropping<Uint8Array, Cause.Done>(waitingMax), (queue) => new SseTransport(sessionId, queue))
+
+  constructor(sessionId: string, queue: Queue.Queue<Uint8Array, Cause.Done>) {
+    this.sessionId = sessionId
+    this.#queue = queue
+    const beats = Stream.fromSchedule(Schedule.spaced(keepAlive)).pipe(Stream.map(() => encoder.encode(": keepalive\n\n")))
+    this.events = Stream.merge(Stream.fromQueue(queue), beats, { haltStrategy: "left" }).pipe(
+      Stream.ensuring(Effect.sync(() => this.#end()))
+    )
+  }
+
+  start(): Promise<void> {
+    Queue.offerUnsafe(this.#queue, eventOf("endpoint", `/messages?sessionId=${this.sessionId}`))
+    return Promise.resolve()
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    // JSON holds no raw line break, so one event is one line of data.
+    if (!Queue.offerUnsafe(this.#queue, eventOf("message", JSON.stringify(message)))) return this.close()
+    return Promise.resolve()
+  }
+
+  close(): Promise<void> {
+    this.#end()
+    return Promise.resolve()
+  }
+
+  #ended = false
+  #end(): void {
+    if (this.#ended) return
+    this.#ended = true
+    Queue.endUnsafe(this.#queue)
+    this.onclose?.()
+  }
+}

@@ -1,0 +1,49 @@
+// GET `/sse` and POST `/messages?sessionId=…` for clients that predate Streamable HTTP (S184). The session is the caller's own, and
+// ends with its stream.
+import { JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
+import { Effect } from "effect"
+import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { badRequest, type makeAdmit, noRoom, noSession } from "./admit.ts"
+import type { HttpParts } from "./httpParts.ts"
+import { SseTransport } from "./SseTransport.ts"
+import { readMessage } from "./streamableRoutes.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const streamHeaders = { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no", "x-content-type-options": "nosniff" }
+
+export const addSseRoutes = Effect.fnUntraced(function*({ bytesMax, connect, makeSessions }: HttpParts, admit: ReturnType<typeof makeAdmit>) {
+  const router = yield* HttpRouter.HttpRouter
+  const sessions = yield* makeSessions<SseTransport>()
+
+  const open = (request: Request) =>
+    Effect.gen(function*() {
+      const principal = yield* admit(request)
+      if (!(yield* sessions.makeRoom(principal))) return noRoom
+      const id = sessions.newId()
+      const transport = yield* SseTransport.make(id)
+      const server = yield* connect(transport, { principal, session: id })
+      const protocolEnded = transport.onclose
+      transport.onclose = () => {
+        sessions.remove(id)
+        protocolEnded?.()
+      }
+      yield* sessions.add({ id, principal, server, transport })
+      return HttpServerResponse.stream(transport.events, { contentType: "text/event-stream", headers: streamHeaders })
+    }).pipe(Effect.catch((refused) => Effect.succeed(refused)))
+
+  const post = (request: Request) =>
+    Effect.gen(function*() {
+      const principal = yield* admit(request)
+      const id = new URL(request.url, "http://localhost").searchParams.get("sessionId") ?? ""
+      const session = yield* sessions.find(id, principal)
+      if (session === undefined) return noSession
+      const message = JSONRPCMessageSchema.safeParse(yield* readMessage(request, bytesMax))
+      if (!message.success) return badRequest(400, "not a JSON-RPC message")
+      session.transport.onmessage?.(message.data)
+      return HttpServerResponse.text("Accepted", { status: 202 })
+    }).pipe(Effect.catch((refused) => Effect.succeed(refused)))
+
+  yield* router.add("GET", "/sse", open)
+  yield* router.add("POST", "/messages", post)
+})

@@ -1,0 +1,65 @@
+// Streamable HTTP at `/mcp`: the official transport behind our own door. A session begins with `initialize`, is named by
+// `Mcp-Session-Id` from then on, and ends with DELETE or when its time has come (S182, S183).
+import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js"
+import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js"
+import { Effect } from "effect"
+import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { parseJson } from "../../../kernel/http/BoundedJson.ts"
+import { readBody } from "../../../kernel/http/readBody.ts"
+import { badRequest, type makeAdmit, noRoom, noSession } from "./admit.ts"
+import type { HttpParts } from "./httpParts.ts"
+
+type Incoming = HttpServerRequest.HttpServerRequest
+type Transport = WebStandardStreamableHTTPServerTransport
+
+/** The request without its body, which is read apart. */
+const bare = (request: Incoming): Request =>
+  new Request(new URL(request.url, "http://localhost"), { method: request.method, headers: { ...request.headers } })
+
+export const readMessage = (request: Incoming, bytesMax: number) =>
+  readBody(request, bytesMax).pipe(
+    Effect.flatMap((bytes) => parseJson(bytes)),
+    Effect.mapError((error) => error._tag === "BodyRefused" ? badRequest(error.status, error.message) : badRequest(400, error.message))
+  )
+
+export const addStreamableRoutes = Effect.fnUntraced(function*(
+  { bytesMax, connect, makeSessions }: HttpParts,
+  admit: ReturnType<typeof makeAdmit>
+) {
+  const router = yield* HttpRouter.HttpRouter
+  const sessions = yield* makeSessions<Transport>()
+
+  const hand = (transport: Transport, request: Incoming, parsedBody?: unknown) =>
+    Effect.map(
+      Effect.promise(() => transport.handleRequest(bare(request), parsedBody === undefined ? {} : { parsedBody })),
+      (response) => HttpServerResponse.fromWeb(response)
+    )
+
+  const begin = Effect.fnUntraced(function*(request: Incoming, message: unknown, principal: string) {
+    if (!(yield* sessions.makeRoom(principal))) return noRoom
+    const id = sessions.newId()
+    const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id, onsessionclosed: () => sessions.remove(id) })
+    const server = yield* connect(transport, { principal, session: id })
+    yield* sessions.add({ id, principal, server, transport })
+    const response = yield* hand(transport, request, message)
+    // What the transport would not begin is no session.
+    if (response.status >= 400) sessions.remove(id)
+    return response
+  })
+
+  const handle = (request: Incoming) =>
+    Effect.gen(function*() {
+      const principal = yield* admit(request)
+      const id = request.headers["mcp-session-id"]
+      const message = request.method === "POST" ? yield* readMessage(request, bytesMax) : undefined
+      if (id === undefined) {
+        return request.method === "POST" && isInitializeRequest(message)
+          ? yield* begin(request, message, principal)
+          : badRequest(400, "a session is wanted: initialize first, then send Mcp-Session-Id")
+      }
+      const session = yield* sessions.find(id, principal)
+      return session === undefined ? noSession : yield* hand(session.transport, request, message)
+    }).pipe(Effect.catch((refused) => Effect.succeed(refused)))
+
+  for (const method of ["POST", "GET", "DELETE"] as const) yield* router.add(method, "/mcp", handle)
+})

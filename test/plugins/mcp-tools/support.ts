@@ -1,0 +1,114 @@
+// What the tests of the agent tools share: a whole tool server in this process, as the shipped profile starts it, clients of the
+// official SDK over each transport, and servers that stand where a facilitator would and answer as a test wants.
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import { NodeServices } from "@effect/platform-node"
+import { Deferred, Effect, FileSystem, Layer, References, type Scope } from "effect"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import process from "node:process"
+import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
+import { loadProfile } from "../../../runtime/profile.ts"
+import { serve } from "../../../runtime/serve.ts"
+
+export type Json = Record<string, any>
+
+export interface ToolsOptions {
+  readonly facilitatorUrl: string
+  readonly set?: ReadonlyArray<string>
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+/** A database that ends the process when anybody opens it. */
+const noDatabase = Layer.succeed(DatabaseSource, { open: Effect.die(new Error("the tool server opened a database")) })
+
+/** Starts a tool server over HTTP; succeeds with its address. A start that is refused fails. */
+export const startTools = ({ environment = {}, facilitatorUrl, set = [] }: ToolsOptions): Effect.Effect<string, unknown, Scope.Scope> => Effect.gen(function*() {
+  const files = yield* FileSystem.FileSystem
+  const stateFolder = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-tools-" })
+  const profile = yield* loadProfile("tools", ["transport=http", "http.port=0", `facilitator.base_url=${facilitatorUrl}`, ...set], environment)
+  const ready = yield* Deferred.make<number, unknown>()
+  yield* serve({
+    profile,
+    stateFolder,
+    database: noDatabase,
+    onReady: (address) => Effect.asVoid(Deferred.succeed(ready, address?.port ?? 0))
+  }).pipe(
+    Effect.tapCause((cause) => Deferred.failCause(ready, cause)),
+    Effect.provideService(References.MinimumLogLevel, process.env["TOLLKEEPER_TEST_LOG"] === undefined ? "None" : "Debug"),
+    Effect.forkScoped
+  )
+  return `http://127.0.0.1:${yield* Deferred.await(ready)}`
+}).pipe(Effect.provide(NodeServices.layer))
+
+const connected = (transport: Transport): Effect.Effect<Client, unknown, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.tryPromise(async () => {
+      const client = new Client({ name: "agent", version: "1.0.0" })
+      await client.connect(transport)
+      return client
+    }),
+    (client) => Effect.promise(() => client.close())
+  )
+
+const init = (key: string | undefined) => key === undefined ? {} : { requestInit: { headers: { authorization: `Bearer ${key}` } } }
+
+export const connectHttp = (url: string, key?: string) => connected(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), init(key)) as Transport)
+
+export const connectSse = (url: string) => connected(new SSEClientTransport(new URL(`${url}/sse`)))
+
+export interface Called {
+  readonly isError: boolean
+  readonly body: Json
+  readonly raw: Json
+}
+
+/** Calls a tool; both copies of the answer are the same, or the test ends. */
+export const call = (client: Client, name: string, args: Json = {}): Effect.Effect<Called> =>
+  Effect.promise(async () => {
+    const raw = await client.callTool({ name, arguments: args }) as Json
+    if (JSON.stringify(JSON.parse(raw["content"][0].text)) !== JSON.stringify(raw["structuredContent"])) throw new Error("the two copies differ")
+    return { isError: raw["isError"] === true, body: raw["structuredContent"], raw }
+  })
+
+/** A plain HTTP server on a free port, for as long as the Scope. */
+export const standIn = (answer: (request: IncomingMessage, response: ServerResponse) => void): Effect.Effect<string, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.promise(() =>
+        new Promise<ReturnType<typeof createServer>>((resolve) => {
+          const server = createServer(answer).listen(0, "127.0.0.1", () => resolve(server))
+        })
+      ),
+      (server) =>
+        Effect.promise(() =>
+          new Promise<void>((resolve) => {
+            server.close(() => resolve())
+            server.closeAllConnections()
+          })
+        )
+    ),
+    (server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  )
+
+/** Answers every request with one JSON body. */
+export const standInJson = (body: unknown, status = 200) =>
+  standIn((_request, response) => response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body)))
+
+/** A resource as the catalog serves it. */
+export const listedResource = (more: Json = {}): Json => ({
+  resource: "https://weather.example/v1",
+  type: "http",
+  x402Version: 2,
+  accepts: [{ scheme: "exact", network: "ledger:testnet", asset: "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA", amount: "1000", payTo: "G", maxTimeoutSeconds: 60 }],
+  description: "Weather",
+  lastUpdated: "2026-01-01T00:00:00.000Z",
+  status: "active",
+  verification: "payment_observed",
+  ownership: "proven",
+  ...more
+})
+
+export const pageOf = (...items: ReadonlyArray<Json>): Json => ({ x402Version: 2, items, partialResults: false, pagination: { limit: 20, offset: 0, total: items.length, cursor: null } })
