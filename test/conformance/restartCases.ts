@@ -8,8 +8,9 @@ import type { Part } from "./report.ts"
 import type { World } from "./world.ts"
 
 const price = 10_000n
-const firstStartMs = 12_000
-const laterStartMs = 5_000
+/** Figures are printed; these only tell a start that hangs from one on a busy machine. */
+const firstStartMs = 30_000
+const laterStartMs = 15_000
 
 export const restartCases = async (world: World, part: Part): Promise<void> => {
   const payTo = (await world.account(0)).publicKey()
