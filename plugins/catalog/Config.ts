@@ -27,7 +27,7 @@ const indexing = section("indexing", "What becomes a listing.", {
 const discovery = section("discovery", "What the public routes show.", {
   include_stale: flag({ default: false, doc: "Show resources that have gone stale." }),
   include_unverified: flag({ default: false, doc: "Show resources that no payment of the kind in indexing.index_on has been observed for." }),
-  cursor_minutes: integer({ default: 15, min: 1, max: 1_440, unit: "minutes", doc: "How long a cursor opens." })
+  cursor_minutes: integer({ default: 15, min: 1, max: 1_440, unit: "minutes", doc: "How long a cursor opens at most; at least two thirds of it." })
 })
 
 const security = section("catalog_security", "Which origins may be listed.", {

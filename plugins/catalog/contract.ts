@@ -97,7 +97,7 @@ export class Catalog extends Context.Service<Catalog, {
   readonly bodies: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyArray<{ readonly id: bigint; readonly json: string }>, SqlError.SqlError>
   /** The highest resource id at this moment. */
   readonly snapshot: Effect.Effect<bigint, SqlError.SqlError>
-  /** Seals a cursor; it opens for 15 minutes. */
+  /** Seals a cursor; it opens for 15 minutes at most and 10 at least. */
   readonly seal: (payload: CursorPayload) => Effect.Effect<string>
   /** The payload of a cursor that is ours, not expired and made for this fingerprint; None otherwise. */
   readonly open: (cursor: string, fingerprint: string) => Effect.Effect<Option.Option<CursorPayload>>

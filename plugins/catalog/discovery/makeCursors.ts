@@ -28,13 +28,19 @@ export const makeCursors = (secrets: ReadonlyArray<Uint8Array>, crypto: Crypto["
   const sign = (secret: Uint8Array, payload: string) => crypto.hmacSha256(secret, encoder.encode(`c1.${payload}`))
   const shortened = (fingerprint: string) => Base64Url.encode(crypto.sha256(encoder.encode(fingerprint)).slice(0, 16))
 
+  /** On a grid, so that a page that has not changed reads the same for minutes, its cursor and entity tag included. */
+  const endOf = (now: number): number => {
+    const grid = minutes * 20
+    return Math.floor((now / 1_000 + minutes * 60) / grid) * grid
+  }
+
   const seal = ({ fingerprint, position, snapshot }: CursorPayload) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
       const payload = Base64Url.encode(JSON.stringify({
         s: snapshot.toString(),
         p: position,
         f: shortened(fingerprint),
-        e: Math.ceil(now / 1_000) + minutes * 60
+        e: endOf(now)
       }))
       return `c1.${payload}.${Base64Url.encode(sign(secrets[0]!, payload))}`
     })

@@ -1,5 +1,5 @@
 // One current resource by its type, URL and, for MCP, its tool's name. A concrete URL of a dynamic route leads to the route's entry;
-// of several templates that fit, the one with the most literal segments wins (S110–S112, S315).
+// of several templates that fit, an owner's goes before a stranger's, then the one with the most literal segments (S110–S112, S315).
 import { Effect, Option } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -32,10 +32,11 @@ export const makeResolve = (sql: SqlClient.SqlClient, config: CatalogValues, cry
     const [exact] = yield* byKey(identityKey(crypto, { type, resource: read.resource, toolName }))
     if (exact !== undefined) return Option.some(bodyOf(exact))
     if (type === "mcp" || read.origin === undefined) return Option.none<string>()
-    const dynamic = yield* sql<{ key: string; template: string }>`select r.key, r.declaration->'about'->>'routeTemplate' as template from catalog_resources r
-      where r.origin = ${read.origin} and r.type = 'http' and r.declaration->'about' ? 'routeTemplate' and ${visible(sql, config)} order by r.id limit ${templatesMax}`
+    const dynamic = yield* sql<{ key: string; template: string; ownership: string }>`select r.key, r.ownership, r.declaration->'about'->>'routeTemplate' as template from catalog_resources r
+      where r.origin = ${read.origin} and r.type = 'http' and r.declaration->'about' ? 'routeTemplate' and ${visible(sql, config)} order by r.ownership desc, r.id limit ${templatesMax}`
     const path = read.resource.slice(read.origin.length)
-    const fitting = dynamic.filter(({ template }) => matchesTemplate(template, path)).sort((a, b) => literals(b.template) - literals(a.template))
+    const fitting = dynamic.filter(({ template }) => matchesTemplate(template, path))
+      .sort((a, b) => Number(b.ownership === "proven") - Number(a.ownership === "proven") || literals(b.template) - literals(a.template))
     if (fitting[0] === undefined) return Option.none<string>()
     const [found] = yield* byKey(fitting[0].key)
     return Option.map(Option.fromUndefinedOr(found), bodyOf)

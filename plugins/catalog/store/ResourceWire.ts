@@ -109,6 +109,9 @@ const hashOf = (crypto: Crypto["Service"], value: unknown): string => Hex.encode
 /** The key of everything said of one URL: sha256 hex. */
 export const resourceKey = (crypto: Crypto["Service"], resource: string): string => hashOf(crypto, resource)
 
+/** `/users/:id` and `/users/:name` mean the same paths: whoever names the part otherwise has no listing of its own for them. */
+const withoutNames = (resource: string): string => resource.replace(/\/:[A-Za-z_]\w*(?=\/|$)/g, "/:")
+
 /** The key of an identity: sha256 hex. */
 export const identityKey = (crypto: Crypto["Service"], { resource, toolName, type }: Pick<Identity, "type" | "resource" | "toolName">): string =>
-  hashOf(crypto, [type, resource, toolName])
+  hashOf(crypto, [type, type === "http" ? withoutNames(resource) : resource, toolName])

@@ -143,7 +143,9 @@ export const makeRecorder = ({ config, crypto, facts, sql }: RecordOptions) => {
     yield* retire(merged.retired, now)
     yield* insertOption(row.id, declaration, merged, now)
     yield* insertVersion(row.id, row.version + 1, hash, document, declaration.terms.payTo, now)
-    yield* sql`update catalog_resources set version = ${row.version + 1}, version_hash = ${hash}, declaration = ${JSON.stringify(merged.kept)}::jsonb,
+    // A dynamic route may name its parts otherwise from now on; it is the same route.
+    const { resource } = declaration.identity
+    yield* sql`update catalog_resources set resource = ${resource}, resource_key = ${resourceKey(crypto, resource)}, version = ${row.version + 1}, version_hash = ${hash}, declaration = ${JSON.stringify(merged.kept)}::jsonb,
       extensions = ${merged.kept.extensions}, document = ${document}, updated_at = ${now} where id = ${row.id}`
   })
 

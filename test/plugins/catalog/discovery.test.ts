@@ -115,8 +115,32 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
         expect(first.headers.get("access-control-allow-origin")).toBe("*")
         const again = yield* facilitator.ask("/discovery/resources?limit=1", { headers: { "if-none-match": first.headers.get("etag")! } })
         expect([again.status, again.text]).toEqual([304, ""])
+        for (const wrong of ["/discovery/resources?type=ftp", "/discovery/resources?cursor=x", "/discovery/resource?type=http&url=https://no.example.com/", "/discovery/search?query=a", "/discovery/search"]) {
+          const { headers, status } = yield* facilitator.ask(wrong)
+          expect([wrong, status >= 400, headers.get("access-control-allow-origin"), headers.get("cache-control"), headers.get("etag")]).toEqual([wrong, true, "*", "no-store", null])
+        }
+        const head = yield* facilitator.ask("/discovery/resources?limit=1", { method: "HEAD" })
+        expect([head.status, head.text, head.headers.get("etag")]).toEqual([200, "", first.headers.get("etag")])
         const preflight = yield* facilitator.ask("/discovery/resource", { method: "OPTIONS" })
         expect([preflight.status, preflight.headers.get("access-control-allow-methods")]).toEqual([204, "GET, HEAD, OPTIONS"])
+      }))
+
+    it.effect("tags what it answers by its content: each filter, page and change has its own, and what is the same keeps it for minutes", () =>
+      Effect.gen(function*() {
+        const { facilitator, sellers } = yield* World
+        const tagOf = (query: string, tag?: string) =>
+          Effect.map(facilitator.ask(`/discovery/resources?${query}`, tag === undefined ? {} : { headers: { "if-none-match": tag } }), ({ headers, status }) => [status, headers.get("etag")!] as const)
+        const queries = ["limit=2", "limit=3", "limit=2&type=http", "limit=2&type=mcp", "limit=2&offset=1", `limit=2&payTo=${sellers[0]}`]
+        const tags = yield* Effect.forEach(queries, (query) => tagOf(query))
+        expect(new Set(tags.map(([, tag]) => tag)).size).toBe(queries.length)
+        for (const [at, query] of queries.entries()) {
+          expect(yield* tagOf(query, tags[(at + 1) % queries.length]![1])).toEqual([200, tags[at]![1]])
+          expect((yield* tagOf(query, `W/"other", ${tags[at]![1]}`))[0]).toBe(304)
+        }
+        yield* verified(facilitator, yield* declaring(facilitator, { payer: yield* facilitator.account(), payTo: sellers[0]!, url: "https://a.example.com/0", amount: 1_001n }))
+        expect((yield* tagOf("limit=20&type=http", tags[0]![1]))[0]).toBe(200)
+        expect((yield* tagOf(queries[5]!, tags[5]![1]))[0]).toBe(304)
+        expect((yield* tagOf(`limit=20&payTo=${sellers[0]}&type=http`))[0]).toBe(200)
       }))
 
     it.effect("answers a search that nobody serves with 503, and a malformed one with its faults [S115][S116][S117][S121][S122][S123][S334]", () =>

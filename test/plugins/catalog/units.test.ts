@@ -60,6 +60,25 @@ describe("a cursor", () => {
       expect(yield* cursors.open(cursor, "f")).toEqual(Option.none())
     }))
 
+  it.effect("is the same for minutes, so that a page which has not changed is; and opens for ten minutes at least", () =>
+    Effect.gen(function*() {
+      const cursors = yield* make("one")
+      yield* TestClock.setTime(Date.parse("2031-03-01T00:00:01Z"))
+      const cursor = yield* cursors.seal(payload)
+      yield* TestClock.adjust("4 minutes")
+      expect(yield* cursors.seal(payload)).toBe(cursor)
+      yield* TestClock.adjust("1 minute")
+      const later = yield* cursors.seal(payload)
+      expect(later).not.toBe(cursor)
+      for (let minute = 0; minute < 4; minute++) yield* TestClock.adjust("1 minute")
+      const late = yield* cursors.seal(payload)
+      expect(late).toBe(later)
+      yield* TestClock.adjust("10 minutes")
+      expect(yield* cursors.open(late, "f")).toEqual(Option.some(payload))
+      yield* TestClock.adjust("5 minutes")
+      expect(yield* cursors.open(late, "f")).toEqual(Option.none())
+    }))
+
   it("is bound to what filters mean, whatever their order", () => {
     expect(fingerprintOf({ type: "http", scheme: "exact" })).toBe(fingerprintOf({ scheme: "exact", type: "http" }))
     expect(fingerprintOf({ asset: "C", maxPrice: 1n })).not.toBe(fingerprintOf({ asset: "C", maxPrice: 2n }))
