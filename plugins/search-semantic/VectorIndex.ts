@@ -34,6 +34,8 @@ export interface VectorIndex {
   readonly write: (place: Place, vectors: ReadonlyArray<StoredVector>) => Effect.Effect<void, SqlError.SqlError>
   /** Makes a filled generation fast to search; it answers from then on. */
   readonly finish: (place: Place) => Effect.Effect<void, SqlError.SqlError>
+  /** Brings into this process what it needs to answer from a generation as it is now, complete or not. */
+  readonly warm: (place: Place) => Effect.Effect<void, SqlError.SqlError>
   readonly nearest: (place: Place, nearest: Nearest) => Effect.Effect<ReadonlyArray<Hit>, SqlError.SqlError>
   readonly drop: (place: Place) => Effect.Effect<void, SqlError.SqlError>
 }

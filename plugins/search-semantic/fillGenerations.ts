@@ -122,7 +122,10 @@ export const startFilling = Effect.fnUntraced(function*(options: FillOptions) {
       begun = true
     }
     for (const generation of yield* generations.live) {
-      if (generation.status === "building" && generation.method === index.method) yield* build(generation)
+      if (generation.method !== index.method) continue
+      if (generation.status === "building") yield* build(generation)
+      // On every replica, whoever builds it: none is to load a generation only when the first search wants it.
+      yield* index.warm(placeOf(generation))
     }
     for (const ended of yield* generations.droppable) {
       yield* index.drop(placeOf(ended))

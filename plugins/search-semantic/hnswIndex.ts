@@ -42,6 +42,7 @@ export const makeHnswIndex = (sql: SqlClient.SqlClient): VectorIndex => {
         yield* statement("set local statement_timeout = 0")
         yield* statement(`create index if not exists ${tableOf(place)}_hnsw on ${tableOf(place)} using hnsw (embedding ${operators(place.dimension)})`)
       })),
+    warm: () => Effect.void,
     nearest: Effect.fn("HnswIndex.nearest")(function*(place, { condition, filtered, limit, vector }) {
       const table = sql(tableOf(place))
       const query = sql`${written(vector)}${castOf(place.dimension)}`

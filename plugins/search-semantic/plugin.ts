@@ -36,10 +36,11 @@ const registered = Effect.gen(function*() {
   const generations = yield* Generations
   const { semantic } = yield* SearchSettings
 
+  const scope = yield* Effect.scope
   const version = yield* pgvectorVersion(sql)
-  const index = version === undefined ? makeScanIndex(sql) : makeHnswIndex(sql)
+  const index = version === undefined ? makeScanIndex(sql, scope) : makeHnswIndex(sql)
   const breaker = makeBreaker({ failures: semantic.breaker_failures, millis: semantic.breaker_ms })
-  const queryVector = makeQueryVectors(embedder, breaker, semantic.cache_entries)
+  const queryVector = makeQueryVectors({ embedder, breaker, entriesMax: semantic.cache_entries, scope })
   const meaning: Meaning = {
     provider: semantic.provider,
     url: semantic.url,
@@ -60,6 +61,17 @@ const registered = Effect.gen(function*() {
     if (known !== undefined && now - known.at < activeForMillis) return known.generation
     const generation = yield* generations.active
     known = { generation, at: now }
+    return generation
+  })
+
+  let warmed: bigint | undefined
+  /** The generation that answers, whole in this process: a copy from before it was complete is not believed. */
+  const answering = Effect.gen(function*() {
+    const generation = yield* active
+    if (Option.isSome(generation) && generation.value.id !== warmed) {
+      yield* index.warm({ generation: generation.value.id, dimension: generation.value.dimension })
+      warmed = generation.value.id
+    }
     return generation
   })
 
@@ -97,7 +109,7 @@ const registered = Effect.gen(function*() {
     timeoutMillis: semantic.timeout_ms,
     search: ({ filters, limit, query, snapshot }) =>
       Effect.gen(function*() {
-        const generation = yield* active
+        const generation = yield* answering
         if (Option.isNone(generation)) return yield* Effect.fail(branchFailed("no generation of embeddings is complete yet"))
         const { dimension, id, model, queryPrefix } = generation.value
         // The settings may name a new endpoint for the same model; the active generation's own is the one that has its model.

@@ -1,6 +1,7 @@
 // Query vectors: cached in memory, one flight for equal queries that come at once, and a breaker that leaves a failing endpoint
-// alone for a while, so that a dead provider costs a search nothing but its semantic half.
-import { Clock, Deferred, Effect, Exit } from "effect"
+// alone for a while, so that a dead provider costs a search nothing but its semantic half. A flight belongs to the plugin: a search
+// that gives up takes nothing from the others that wait for the same vector.
+import { Clock, Deferred, Effect, Exit, type Scope } from "effect"
 import { type Embedder, EmbeddingFailed, type EmbeddingRequest } from "./Embedder.ts"
 
 export interface BreakerOptions {
@@ -49,8 +50,16 @@ export const makeBreaker = ({ failures, millis }: BreakerOptions): Breaker => {
   }
 }
 
+export interface QueryVectorOptions {
+  readonly embedder: Embedder["Service"]
+  readonly breaker: Breaker
+  /** Vectors kept; the one that was asked for longest ago goes first. */
+  readonly entriesMax: number
+  readonly scope: Scope.Scope
+}
+
 /** A vector for one text, by `key` of generation and text. */
-export const makeQueryVectors = (embedder: Embedder["Service"], breaker: Breaker, entriesMax: number) => {
+export const makeQueryVectors = ({ breaker, embedder, entriesMax, scope }: QueryVectorOptions) => {
   const cache = new Map<string, Float32Array>()
   const flights = new Map<string, Deferred.Deferred<Float32Array, EmbeddingFailed>>()
 
@@ -81,6 +90,6 @@ export const makeQueryVectors = (embedder: Embedder["Service"], breaker: Breaker
       if (flying !== undefined) return Deferred.await(flying)
       const flight = Deferred.makeUnsafe<Float32Array, EmbeddingFailed>()
       flights.set(key, flight)
-      return fly(key, request, flight)
+      return Effect.andThen(Effect.forkIn(fly(key, request, flight), scope), Deferred.await(flight))
     })
 }

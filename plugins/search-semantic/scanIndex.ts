@@ -1,9 +1,10 @@
 // Vectors for a database without pgvector: stored as bytes, and scanned in a quantized copy that each process keeps in memory. The copy
 // follows the table by transaction ids: rows written by a transaction that was open at the last look are read again, so none is
-// missed. A process loads a generation before it answers from it.
-import { Clock, Effect, Semaphore } from "effect"
+// missed. A process loads a generation while it is built and before it answers from it; a look at the table belongs to the plugin and not
+// to the search that wanted it, so that one which gives up leaves the others what was read.
+import { Clock, Deferred, Effect, type Scope } from "effect"
 import { Base64 } from "effect/encoding"
-import type { SqlClient } from "effect/sql"
+import type { SqlClient, SqlError } from "effect/sql"
 import { QuantizedVectors } from "./QuantizedVectors.ts"
 import { lookCloser, type Place, tableOf, toHit, type VectorIndex } from "./VectorIndex.ts"
 
@@ -18,6 +19,7 @@ interface Copy {
   readonly vectors: QuantizedVectors
   /** Transactions below this one were over at the last look. */
   xid: string
+  /** When the last look began: it has everything from before. */
   lookedAt: number
 }
 
@@ -25,12 +27,15 @@ const bytesOf = (vector: Float32Array): Uint8Array => new Uint8Array(vector.buff
 
 const vectorOf = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.slice().buffer)
 
-export const makeScanIndex = (sql: SqlClient.SqlClient): VectorIndex => {
+export const makeScanIndex = (sql: SqlClient.SqlClient, scope: Scope.Scope): VectorIndex => {
   const copies = new Map<bigint, Copy>()
-  const lock = Semaphore.makeUnsafe(1)
+  const looks = new Map<bigint, Deferred.Deferred<void, SqlError.SqlError>>()
 
-  const load = Effect.fnUntraced(function*(place: Place, copy: Copy) {
-    const [look] = yield* sql<{ xid: string }>`select pg_snapshot_xmin(pg_current_snapshot())::text as xid`
+  const look = Effect.fnUntraced(function*(place: Place) {
+    const known = copies.get(place.generation)
+    const copy: Copy = known ?? { vectors: new QuantizedVectors(place.dimension), xid: "0", lookedAt: 0 }
+    const now = yield* Clock.currentTimeMillis
+    const [snapshot] = yield* sql<{ xid: string }>`select pg_snapshot_xmin(pg_current_snapshot())::text as xid`
     let after = -1n
     while (true) {
       const rows = yield* sql<{ id: bigint; embedding: Uint8Array }>`select id, embedding from ${sql(tableOf(place))}
@@ -40,23 +45,37 @@ export const makeScanIndex = (sql: SqlClient.SqlClient): VectorIndex => {
       after = rows.at(-1)!.id
       yield* Effect.yieldNow
     }
-    copy.xid = look!.xid
-    copy.lookedAt = yield* Clock.currentTimeMillis
+    copy.xid = snapshot!.xid
+    copy.lookedAt = now
+    copies.set(place.generation, copy)
+    // The replica that drops a generation's table is not always this one.
+    for (const [generation, { lookedAt }] of copies) if (now - lookedAt > forgottenAfterMillis) copies.delete(generation)
   })
 
-  const fresh = Effect.fnUntraced(function*(place: Place) {
-    const known = copies.get(place.generation)
-    if (known !== undefined && (yield* Clock.currentTimeMillis) - known.lookedAt < freshMillis) return known.vectors
-    return yield* lock.withPermits(1)(Effect.gen(function*() {
-      const now = yield* Clock.currentTimeMillis
-      const copy = copies.get(place.generation) ?? { vectors: new QuantizedVectors(place.dimension), xid: "0", lookedAt: -freshMillis }
-      if (now - copy.lookedAt >= freshMillis) yield* load(place, copy)
-      copies.set(place.generation, copy)
-      // The replica that drops a generation's table is not always this one.
-      for (const [generation, other] of copies) if (now - other.lookedAt > forgottenAfterMillis) copies.delete(generation)
-      return copy.vectors
-    }))
+  /** The copy as of this time or later. Those who want it at once share one look. */
+  const asOf = Effect.fnUntraced(function*(place: Place, time: number): Effect.fn.Return<QuantizedVectors, SqlError.SqlError> {
+    while (true) {
+      const known = copies.get(place.generation)
+      if (known !== undefined && known.lookedAt >= time) return known.vectors
+      // One that is under way may have begun too early; then another follows.
+      const under = looks.get(place.generation)
+      if (under !== undefined) {
+        yield* Deferred.await(under)
+        continue
+      }
+      const own = Deferred.makeUnsafe<void, SqlError.SqlError>()
+      looks.set(place.generation, own)
+      yield* Effect.forkIn(
+        Effect.onExit(look(place), (exit) => {
+          looks.delete(place.generation)
+          return Deferred.done(own, exit)
+        }),
+        scope
+      )
+      yield* Deferred.await(own)
+    }
   })
+  const now = (place: Place) => Effect.asVoid(Effect.flatMap(Clock.currentTimeMillis, (time) => asOf(place, time)))
 
   return {
     method: "scan",
@@ -70,9 +89,10 @@ export const makeScanIndex = (sql: SqlClient.SqlClient): VectorIndex => {
         select id, decode(embedding, 'base64')
         from jsonb_to_recordset(${JSON.stringify(vectors.map(({ id, vector }) => ({ id: String(id), embedding: Base64.encode(bytesOf(vector)) })))}::jsonb) as r (id bigint, embedding text)
         order by id on conflict (id) do update set embedding = excluded.embedding, xid = pg_current_xact_id()`),
-    finish: (place) => Effect.asVoid(fresh(place)),
+    finish: now,
+    warm: now,
     nearest: Effect.fn("ScanIndex.nearest")(function*(place, { condition, filtered, limit, vector }) {
-      const vectors = yield* fresh(place)
+      const vectors = yield* asOf(place, (yield* Clock.currentTimeMillis) - freshMillis)
       const allowed = (similar: ReadonlyArray<{ readonly id: bigint }>) =>
         Effect.map(
           sql<{ id: bigint }>`select v.id from (select value::bigint as id from jsonb_array_elements_text(${JSON.stringify(similar.map(({ id }) => String(id)))}::jsonb)) v where ${condition("v.id")}`,

@@ -107,7 +107,7 @@ const untilIndexed = (facilitator: Facilitator, count: number, semantic: boolean
       if (row!.lexical >= count && row!.changed * 5 < count && (!semantic || (vectors >= count && row!.due === 0))) break
       yield* Effect.sleep("2 seconds")
     }
-    console.log(`  stored and indexed ${count} in ${seconds(storedFrom)} s: ${Math.round(count / Number(seconds(storedFrom)))} a second`)
+    console.log(`  stored and indexed ${count} in ${seconds(storedFrom)} s: ${Math.round(1_000 * count / (performance.now() - storedFrom))} a second`)
   })
 
 const populate = (facilitator: Facilitator, count: number, semantic: boolean) =>
@@ -118,8 +118,8 @@ const populate = (facilitator: Facilitator, count: number, semantic: boolean) =>
     if (known!.count === 0) {
       yield* ingest(facilitator.sql, resources, (stored) => progress("stored", stored, count))
       console.log(`  stored ${count} in ${seconds(startedAt)} s`)
+      yield* untilIndexed(facilitator, count, semantic, startedAt)
     } else if (known!.count !== count) return yield* Effect.die(new Error(`the database holds ${known!.count} resources of another run`))
-    yield* untilIndexed(facilitator, count, semantic, startedAt)
     for (const table of ["catalog_resources", "catalog_options", "catalog_activity", "search_lexical_documents", "search_lexical_terms"]) {
       yield* facilitator.sql`vacuum analyze ${facilitator.sql(table)}`.unprepared
     }

@@ -17,13 +17,15 @@ describe("the figures", () => {
   })
 })
 
+if (!isPresent) console.log("the relevance gate is skipped: ../shared/data/search-relevance is not there")
+
 describe.skipIf(!isPresent)("search on ../shared/data/search-relevance", () => {
   it.each(databaseKinds)("ranks as well as measured, and no fusion falls below its dense branch, on %s [S129, S130]", async (database) => {
     const set = loadDataset()
     const measured = await Effect.runPromise(measure(set, { database }) as Effect.Effect<ReadonlyArray<Measured>, unknown>)
     const of = (mode: Mode) => mean(measured.filter(({ query }) => headlineOf(query)).map(({ query, rankings }) => ndcg10(rankings[mode], set.grades.get(query.id)!)))
-    expect(of("lexical")).toBeGreaterThanOrEqual(0.75)
-    expect(of("hybrid")).toBeGreaterThanOrEqual(0.88)
+    expect(of("lexical")).toBeGreaterThanOrEqual(0.775)
+    expect(of("hybrid")).toBeGreaterThanOrEqual(0.882)
     expect(of("hybrid")).toBeGreaterThanOrEqual(of("semantic"))
   }, 120_000)
 })

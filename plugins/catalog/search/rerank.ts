@@ -1,6 +1,6 @@
 // A second look at the best hits by a reranking endpoint (the interface of Cohere, Jina and vLLM, and TEI's own spelling of it). It is
 // optional, bounded in time, and believed only when its answer is a permutation of what was sent; otherwise the fused order stands.
-import { Data, Effect, Option, type Redacted, Schema } from "effect"
+import { Data, Effect, Option, type Redacted, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import type { ResourceDocument } from "../contract.ts"
 import type { SearchValues } from "./searchSection.ts"
@@ -9,6 +9,7 @@ export class RerankingFailed extends Data.TaggedError("RerankingFailed")<{ reado
 
 /** Characters of a document that the reranker reads. */
 const charactersMax = 2_000
+const answerBytesMax = 1_048_576
 
 const Scored = Schema.Struct({ index: Schema.Int, relevance_score: Schema.optionalKey(Schema.Finite), score: Schema.optionalKey(Schema.Finite) })
 const Answer = Schema.Union([Schema.Struct({ results: Schema.Array(Scored) }), Schema.Array(Scored)])
@@ -34,7 +35,15 @@ export const rerank = Effect.fn("Catalog.rerank")(function*(
   const answer = yield* Effect.gen(function*() {
     const response = yield* client.execute(request).pipe(Effect.provideService(HttpClient.TracerDisabledWhen, () => true))
     if (response.status !== 200) return yield* failed(`the reranker answers ${response.status}`)
-    return yield* decodeAnswer(yield* response.json)
+    const decoder = new TextDecoder()
+    const { text } = yield* Stream.runFoldEffect(
+      response.stream,
+      () => ({ text: "", bytes: 0 }),
+      (sofar, chunk) => sofar.bytes + chunk.length > answerBytesMax
+        ? Effect.fail(failed("the reranker's answer is too long"))
+        : Effect.succeed({ text: sofar.text + decoder.decode(chunk, { stream: true }), bytes: sofar.bytes + chunk.length })
+    )
+    return yield* decodeAnswer(yield* Effect.try({ try: () => JSON.parse(text) as unknown, catch: () => failed("the reranker's answer cannot be read") }))
   }).pipe(
     Effect.timeout(timeoutMillis),
     Effect.mapError((error) => error instanceof RerankingFailed ? error : failed("the reranker did not answer, or not in words we know"))

@@ -38,7 +38,7 @@ const filled = (method: Method) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     if (method === "hnsw") yield* pgvectorVersion(sql)
-    const index = method === "hnsw" ? makeHnswIndex(sql) : makeScanIndex(sql)
+    const index = method === "hnsw" ? makeHnswIndex(sql) : makeScanIndex(sql, yield* Effect.scope)
     yield* ingest(sql, Array.from({ length: count }, (_, at) => topicResource(at)))
     yield* index.prepare(place)
     yield* index.write(place, vectors)
@@ -76,11 +76,22 @@ describeDatabases("the nearest vectors", (layer, kind) => {
       expect(seen).toHaveLength(20)
     }).pipe(Effect.provide(layer)))
 
+  it.effect("are those of this moment where a generation begins to answer, however lately its copy was looked at [S319]", () =>
+    Effect.gen(function*() {
+      const { index, nearest, sql } = yield* filled("scan")
+      const { vector } = vectors[500]!
+      yield* (makeScanIndex(sql, yield* Effect.scope)).write(place, [{ id: 8_001n, vector }])
+      yield* TestClock.adjust("1 millis")
+      expect(yield* nearest(vector)).not.toContain(8_001n)
+      yield* index.warm(place)
+      expect(yield* nearest(vector)).toContain(8_001n)
+    }).pipe(Effect.provide(layer)))
+
   // The embedded database has one connection at work at a time: a transaction that stays open would hold up everything.
   it.effect.skipIf(kind === "pglite")("reach every replica's copy within a second or so, those of a transaction that was open meanwhile too", () =>
     Effect.gen(function*() {
       const { index, nearest, sql } = yield* filled("scan")
-      const elsewhere = makeScanIndex(sql)
+      const elsewhere = makeScanIndex(sql, yield* Effect.scope)
       const { vector } = vectors[500]!
       expect((yield* nearest(vector))[0]).toBe(501n)
       const [opened, released] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
