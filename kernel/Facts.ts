@@ -60,6 +60,8 @@ export class Facts extends Context.Service<Facts, {
   readonly publish: (fact: NewFact) => Effect.Effect<void, SqlError.SqlError>
   /** Starts a consumer as a supervised reconciler; it is woken by facts published in this process. */
   readonly consume: <E, R>(spec: ConsumerSpec<E, R>) => Effect.Effect<Reconciler, never, R | Scope.Scope>
+  /** In the caller's transaction: the consumer reads the journal again from its beginning. Waits for a batch that is being read. */
+  readonly rewind: (consumer: string) => Effect.Effect<void, SqlError.SqlError>
   /**
    * Whether a fact of a type became visible after `mark`, by any replica, and the mark for the next time; without a mark it did. For
    * caches: what was read after one mark holds as long as nothing is published by the next. It may say so once too often, never too seldom.
@@ -118,7 +120,12 @@ export class Facts extends Context.Service<Facts, {
         return { published: mark === undefined || row!.published, mark: row!.mark }
       })
 
-      return Facts.of({ publish, consume, publishedSince })
+      const rewind = Effect.fn("Facts.rewind")(function*(consumer: string) {
+        yield* sql`update kernel_fact_cursors set xid = '0', id = 0, updated_at = clock_timestamp() where consumer = ${consumer}`
+        yield* sql.afterCommit(wakeAll)
+      })
+
+      return Facts.of({ publish, consume, rewind, publishedSince })
     })
   )
 }

@@ -3,14 +3,17 @@
 import { NodeServices } from "@effect/platform-node"
 import { Console, Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { hostname } from "node:os"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { Budget } from "../kernel/budget/Budget.ts"
 import { Limits } from "../kernel/config/Limits.ts"
+import { Server } from "../kernel/config/Server.ts"
 import { Settings } from "../kernel/config/Settings.ts"
 import { Database } from "../kernel/database/Database.ts"
 import * as Migrations from "../kernel/database/Migrations.ts"
 import { Facts } from "../kernel/Facts.ts"
+import { Host } from "../kernel/platform/Host.ts"
 import { OperatorMoves } from "../kernel/settlement/OperatorMoves.ts"
 import type { SettlementRecord } from "../kernel/settlement/Settlements.ts"
 import * as SqlSettlements from "../kernel/settlement/SqlSettlements.ts"
@@ -45,8 +48,9 @@ const movesAt = (place: Place) =>
       Layer.provideMerge(Database.layer),
       Layer.provideMerge(Layer.mergeAll(
         Supervisor.layer,
-        Limits.layer.pipe(Layer.provideMerge(Settings.layer(profile))),
+        Layer.merge(Limits.layer, Server.layer).pipe(Layer.provideMerge(Settings.layer(profile))),
         NodeCrypto.layer,
+        Layer.succeed(Host, { name: hostname(), stateFolder: place.state }),
         databaseAt(profile.secret("DATABASE_URL"), place.state),
         Layer.succeed(Migrations.MigrationsFolder, { path: fileURLToPath(new URL("../migrations/", import.meta.url)) })
       )),

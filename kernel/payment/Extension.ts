@@ -35,10 +35,15 @@ export class Extensions extends Context.Service<Extensions, {
   readonly find: (key: string) => Option.Option<Extension>
   /** Neutral keys, sorted. */
   readonly keys: () => ReadonlyArray<string>
+  /** Calls the watcher after every verification that was judged, beside its answer; it writes nothing and waits for nothing. */
+  readonly watch: (watcher: (valid: boolean) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
+  /** Tells the watchers; what one of them does wrong ends with it. */
+  readonly judged: (valid: boolean) => Effect.Effect<void>
 }>()("tollkeeper/payment/Extensions") {
   static readonly layer = Layer.sync(Extensions, () => {
     const extensions = new Map<string, Extension>()
     const declared = new Set<string>()
+    const watchers = new Set<(valid: boolean) => Effect.Effect<void>>()
     const register = Effect.fnUntraced(function*(extension: Extension) {
       if (extensions.has(extension.key)) return yield* new ExtensionRefused({ key: extension.key })
       yield* Effect.acquireRelease(
@@ -50,7 +55,11 @@ export class Extensions extends Context.Service<Extensions, {
       register,
       declare: (key) => Effect.asVoid(Effect.acquireRelease(Effect.sync(() => declared.add(key)), () => Effect.sync(() => declared.delete(key)))),
       find: (key) => Option.fromUndefinedOr(extensions.get(key)),
-      keys: () => [...new Set([...extensions.keys(), ...declared])].sort()
+      keys: () => [...new Set([...extensions.keys(), ...declared])].sort(),
+      watch: (watcher) => Effect.asVoid(Effect.acquireRelease(Effect.sync(() => watchers.add(watcher)), () => Effect.sync(() => watchers.delete(watcher)))),
+      judged: (valid) =>
+        Effect.forEach(watchers, (watcher) =>
+          Effect.catchCause(Effect.suspend(() => watcher(valid)), (cause) => Effect.logError("a watcher of verifications failed", cause)), { discard: true })
     })
   })
 }

@@ -109,8 +109,11 @@ export const layer = HttpRouter.use((router) =>
       }
       const into = answerIn(payment, words)
       const refused = checkEnvelope(payment, context)
-      if (refused !== undefined) return answer(operation, operation.refuse(refused), into)
-      const given = yield* operation.run(payment)
+      const given = refused === undefined ? yield* operation.run(payment) : operation.refuse(refused)
+      const unfit = operation.refusalOf(given)
+      // What could not be judged, for want of a ledger or a database, is no verification.
+      if (operation.name === "verify" && (unfit === undefined || (statuses.get(unfit.reason) ?? 200) < 500)) yield* extensions.judged(unfit === undefined)
+      if (refused !== undefined) return answer(operation, given, into)
       yield* Metric.update(Metric.withAttributes(answersTotal, { operation: operation.name, word: operation.wordOf(given) }), 1)
       const observable = operation.observable(given)
       const header = observable === undefined ? Option.none<string>() : yield* observePayment(

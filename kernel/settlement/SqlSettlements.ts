@@ -5,8 +5,10 @@ import { SqlClient } from "effect/sql"
 import { Base64 } from "effect/encoding"
 import { Budget } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
+import { Server } from "../config/Server.ts"
 import { inTransaction, isUniqueViolation } from "../database/Database.ts"
 import { Facts } from "../Facts.ts"
+import { Host } from "../platform/Host.ts"
 import type { Outcome } from "./Settlement.ts"
 import { type AdoptedSettlement, type FindQuery, type NewAttempt, type NewSettlement, type RecordAnswer, Settlements } from "./Settlements.ts"
 import { type AttemptRow, type OpenRow, recordColumns, type SettlementRow, toOpen, toRecord } from "./SettlementRows.ts"
@@ -24,9 +26,10 @@ const bytesOf = (envelope: string): Uint8Array => Result.getOrThrow(Base64.decod
 
 const spreadOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16)
 
-/** What is told of a birth. */
+/** What is told of a birth, and by which replica. */
 const recordedFact = (
-  settlement: Pick<NewSettlement, "id" | "network" | "scheme" | "asset" | "payer" | "payTo" | "amountMax" | "innerHash" | "resourceUrl" | "principal">
+  settlement: Pick<NewSettlement, "id" | "network" | "scheme" | "asset" | "payer" | "payTo" | "amountMax" | "amount" | "innerHash" | "resourceUrl" | "principal">,
+  facilitator: string
 ) => ({
   type: "settlement.recorded",
   version: 1,
@@ -38,6 +41,8 @@ const recordedFact = (
     payer: settlement.payer,
     payTo: settlement.payTo,
     amountMax: settlement.amountMax.toString(),
+    amount: settlement.amount.toString(),
+    facilitator,
     transaction: settlement.innerHash,
     resourceUrl: Option.getOrNull(settlement.resourceUrl),
     principal: settlement.principal.id
@@ -65,6 +70,7 @@ export const layer = Layer.effect(
     const budget = yield* Budget
     const facts = yield* Facts
     const limits = yield* Limits
+    const facilitator = (yield* Server).instance ?? (yield* Host).name
     const columns = sql.literal(recordColumns)
     const transactional = <A, E>(effect: Effect.Effect<A, E>) => Effect.provideService(inTransaction(effect), SqlClient.SqlClient, sql)
 
@@ -131,7 +137,7 @@ export const layer = Layer.effect(
         const held = yield* sql`update kernel_channels set settlement = ${settlement.id}, leased_until = null, used_at = clock_timestamp()
           where address = ${settlement.channel.address} and fence = ${settlement.channel.fence} and settlement is null returning 1`
         if (held.length === 0) return yield* undo({ _tag: "FenceLost" })
-        yield* facts.publish(recordedFact(settlement))
+        yield* facts.publish(recordedFact(settlement, facilitator))
         return { _tag: "Recorded" } as RecordAnswer
       })).pipe(
         Effect.catchIf((error): error is Undo => error instanceof Undo, ({ answer }) => Effect.succeed(answer)),
@@ -232,7 +238,7 @@ export const layer = Layer.effect(
         // What was lost with the record may be the channel's sequence too: it is read again.
         yield* sql`update kernel_channels set sequence = null, sequence_ledger = greatest(sequence_ledger, ${settlement.ledger}::int8)
           where address = ${settlement.channel} and settlement is null and sequence < ${settlement.channelSequence}::int8`
-        yield* facts.publish(recordedFact({ ...settlement, amountMax: settlement.amount }))
+        yield* facts.publish(recordedFact({ ...settlement, amountMax: settlement.amount }, facilitator))
         yield* facts.publish(endedFact(settlement.id, settlement.innerHash, { ...settlement, state: "settled", reason: undefined }))
         return true
       })).pipe(Effect.catchIf((error) => isUniqueViolation(error), () => Effect.succeed(false)))

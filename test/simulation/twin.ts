@@ -6,11 +6,13 @@ import { SqlClient } from "effect/sql"
 import { Budget } from "../../kernel/budget/Budget.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
+import { Server } from "../../kernel/config/Server.ts"
 import { Settings } from "../../kernel/config/Settings.ts"
 import { Database } from "../../kernel/database/Database.ts"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
 import * as Migrations from "../../kernel/database/Migrations.ts"
 import { Facts } from "../../kernel/Facts.ts"
+import { Host } from "../../kernel/platform/Host.ts"
 import { type ChannelLease, ChannelStore } from "../../kernel/settlement/ChannelStore.ts"
 import { Leases } from "../../kernel/settlement/Leases.ts"
 import { Settlements } from "../../kernel/settlement/Settlements.ts"
@@ -62,6 +64,7 @@ export const sqlLayer = (kind: DatabaseKind) =>
     Layer.provideMerge(Layer.mergeAll(
       NodeServices.layer, NodeCrypto.layer, migrationsFolder, source(kind), Layer.succeed(Limits, limits),
       Layer.succeed(Network, { id: "ledger:testnet" } as never), Layer.succeed(Signer, { sponsor: "sponsor" } as never),
+      Layer.succeed(Server, { instance: "twin" } as never), Layer.succeed(Host, { name: "twin", stateFolder: "" }),
       Settings.layerTest({}, () => Option.none())
     ))
   )

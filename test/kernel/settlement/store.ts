@@ -4,7 +4,9 @@ import { SqlClient } from "effect/sql"
 import { Budget } from "../../../kernel/budget/Budget.ts"
 import { Limits, type LimitValues } from "../../../kernel/config/Limits.ts"
 import { Network } from "../../../kernel/config/Network.ts"
+import { Server } from "../../../kernel/config/Server.ts"
 import { Facts } from "../../../kernel/Facts.ts"
+import { Host } from "../../../kernel/platform/Host.ts"
 import { ChannelStore } from "../../../kernel/settlement/ChannelStore.ts"
 import { Leases } from "../../../kernel/settlement/Leases.ts"
 import type { Outcome } from "../../../kernel/settlement/Settlement.ts"
@@ -31,6 +33,8 @@ export const storeLayer = (kind: DatabaseKind, limits: Partial<LimitValues> = {}
     Layer.provideMerge(Layer.mergeAll(
       Layer.succeed(Limits, { ...limitValues, ...limits }),
       Layer.succeed(Network, { id: "ledger:testnet" } as never),
+      Layer.succeed(Server, { instance: undefined } as never),
+      Layer.succeed(Host, { name: "this-machine", stateFolder: "" }),
       Layer.succeed(Signer, { sponsor: "sponsor" } as never)
     ))
   )
