@@ -16,6 +16,16 @@ export type ResourceState = "active" | "stale" | "quarantined" | "removed"
  */
 export const changedFact = "catalog.changed"
 
+/**
+ * Published when settled payments were counted for resources, after their settlements' own facts: `data` is a `SoldData`. A payment may be
+ * told twice, and always of the same resource.
+ */
+export const soldFact = "catalog.sold"
+
+export interface SoldData {
+  readonly sales: ReadonlyArray<{ readonly transaction: string; readonly resourceId: string; readonly origin: string | null }>
+}
+
 /** One way to pay for a resource. */
 export interface PaymentOption {
   readonly scheme: string
@@ -102,6 +112,65 @@ export class Catalog extends Context.Service<Catalog, {
   /** The payload of a cursor that is ours, not expired and made for this fingerprint; None otherwise. */
   readonly open: (cursor: string, fingerprint: string) => Effect.Effect<Option.Option<CursorPayload>>
 }>()("tollkeeper/catalog/Catalog") {}
+
+/** A resource as a list for operators has it; nothing of it is public. */
+export interface ResourceSummary {
+  readonly id: bigint
+  readonly type: ResourceType
+  readonly resource: string
+  /** Empty for HTTP. */
+  readonly toolName: string
+  readonly origin: string | null
+  readonly state: ResourceState
+  readonly stateReason: string | null
+  readonly verification: string
+  readonly ownership: string
+  readonly payTos: ReadonlyArray<string>
+  readonly version: number
+  readonly versionHash: string
+  readonly serviceName: string | null
+  readonly tags: ReadonlyArray<string>
+  readonly firstSeenAt: Date
+  readonly updatedAt: Date
+  readonly lastSeenAt: Date
+  readonly lastPaidAt: Date | null
+}
+
+/** Everything that is known of a resource. Histories are newest first and hold at most 200 entries each, as JSON with times in ISO 8601. */
+export interface ResourceHistory {
+  readonly summary: ResourceSummary
+  readonly declaration: unknown
+  readonly observed: bigint
+  readonly settled: bigint
+  readonly payers: bigint
+  readonly versions: ReadonlyArray<unknown>
+  readonly options: ReadonlyArray<unknown>
+  readonly decisions: ReadonlyArray<unknown>
+  readonly claims: ReadonlyArray<unknown>
+  /** With the details that are for operators only (S257). */
+  readonly observations: ReadonlyArray<unknown>
+}
+
+/** What operators are told of the catalog, whatever discovery shows. */
+export class CatalogRecords extends Context.Service<CatalogRecords, {
+  /**
+   * The resource that a payment without a declaration was for: by its URL, when the catalog lists that URL once and for this recipient. In
+   * the order asked; at most 1 000.
+   */
+  readonly attribute: (
+    asked: ReadonlyArray<{ readonly url: string; readonly payTo: string }>
+  ) => Effect.Effect<ReadonlyArray<{ readonly id: bigint; readonly origin: string | null } | undefined>, SqlError.SqlError>
+  /** Resources by state, and the origins of those that are not removed. */
+  readonly census: Effect.Effect<{ readonly states: Readonly<Record<ResourceState, bigint>>; readonly origins: bigint }, SqlError.SqlError>
+  /** Origins, the one seen last first. */
+  readonly origins: (page: { readonly limit: number; readonly offset: number }) => Effect.Effect<{
+    readonly total: bigint
+    readonly items: ReadonlyArray<{ readonly origin: string; readonly resources: bigint; readonly active: bigint; readonly lastSeenAt: Date }>
+  }, SqlError.SqlError>
+  /** Resources, the one listed last first. */
+  readonly newest: (page: { readonly limit: number; readonly offset: number }) => Effect.Effect<{ readonly total: bigint; readonly items: ReadonlyArray<ResourceSummary> }, SqlError.SqlError>
+  readonly history: (id: bigint) => Effect.Effect<Option.Option<ResourceHistory>, SqlError.SqlError>
+}>()("tollkeeper/catalog/CatalogRecords") {}
 
 export type SearchMode = "lexical" | "semantic" | "hybrid"
 
@@ -196,5 +265,11 @@ export class Search extends Context.Service<Search, {
 /** The values of the section `search`, which the catalog owns and the branches read. */
 export class SearchSettings extends Context.Service<SearchSettings, SearchValues>()("tollkeeper/catalog/SearchSettings") {}
 
-/** A plugin that indexes or ranks needs this. */
-export const catalogContract = contract<"catalog", Catalog | Search | SearchSettings>("catalog", Catalog as any, Search as any, SearchSettings as any)
+/** A plugin that indexes, ranks or reports needs this. */
+export const catalogContract = contract<"catalog", Catalog | CatalogRecords | Search | SearchSettings>(
+  "catalog",
+  Catalog as any,
+  CatalogRecords as any,
+  Search as any,
+  SearchSettings as any
+)

@@ -17,9 +17,10 @@ import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
 import { addAdministrationRoutes } from "./administration/AdministrationRoutes.ts"
 import { explainListing } from "./administration/explainListing.ts"
+import { makeRecords } from "./administration/makeRecords.ts"
 import { moveResource } from "./administration/moveResource.ts"
 import { Config } from "./Config.ts"
-import { Catalog, Search, SearchSettings } from "./contract.ts"
+import { Catalog, CatalogRecords, Search, SearchSettings } from "./contract.ts"
 import { described } from "./description.ts"
 import { makeBrowse } from "./discovery/browse.ts"
 import { addDiscoveryRoutes } from "./discovery/DiscoveryRoutes.ts"
@@ -80,7 +81,7 @@ const layer = Layer.effectContext(Effect.gen(function*() {
   if (config.probeOrigins) {
     yield* startProbes({ sql, ask: makeAskOrigin(config, outbound), apply: makeApplyVerdict({ sql, facts, config, recorder }), changed: moved })
   }
-  return Context.make(Catalog, catalog).pipe(Context.add(Search, registry.registry), Context.add(SearchSettings, settings))
+  return Context.make(Catalog, catalog).pipe(Context.add(CatalogRecords, makeRecords(sql, crypto)), Context.add(Search, registry.registry), Context.add(SearchSettings, settings))
 }))
 
 export const plugin = define({

@@ -9,6 +9,7 @@ import { inTransaction } from "../../../kernel/database/Database.ts"
 import type { Facts } from "../../../kernel/Facts.ts"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { type SoldData, soldFact } from "../contract.ts"
 import { moveState } from "./Resources.ts"
 import type { Recorded } from "./recordDeclaration.ts"
 
@@ -18,6 +19,8 @@ const observationsMax = 5_000
 /** Rows of observations that one payer may make in a UTC day: a payment that is only verified costs its payer nothing. */
 const rowsPerPayerMax = 2_000
 const payersMax = 50_000
+/** Settled payments told in one fact. */
+const toldMax = 500
 
 export interface Observation {
   readonly resourceKey: string | undefined
@@ -150,6 +153,17 @@ export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => 
     if (rows.byPayer.size > payersMax) rows.byPayer.delete(rows.byPayer.keys().next().value!)
   }
 
+  /** Tells which resources the batch's payments were counted for. */
+  const tellSales = Effect.fnUntraced(function*(batch: ReadonlyMap<string, Sold>) {
+    const all = [...batch.keys()]
+    for (let from = 0; from < all.length; from += toldMax) {
+      const sales = yield* sql<SoldData["sales"][number]>`select s.transaction, s.resource_id::text as "resourceId", r.origin
+        from catalog_sales s join catalog_resources r on r.id = s.resource_id
+        where s.transaction in (select value from jsonb_array_elements_text(${JSON.stringify(all.slice(from, from + toldMax))}::jsonb)) order by s.transaction`
+      if (sales.length > 0) yield* facts.publish({ type: soldFact, version: 1, subject: sales[0]!.resourceId, data: { sales } satisfies SoldData })
+    }
+  })
+
   const storeObservations = (batch: typeof observations) => {
     const given = [...batch].map(([digest, one]) => ({
       digest, resource_key: one.resourceKey ?? null, resource_id: one.resourceId === undefined ? null : String(one.resourceId), url: one.url,
@@ -181,7 +195,10 @@ export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => 
     yield* inTransaction(Effect.gen(function*() {
       yield* lockActivity([...seen.keys(), ...[...sold.values()].map(({ resourceId }) => resourceId)])
       if (seen.size > 0) yield* storeTouches(seen, now)
-      if (sold.size > 0) yield* storeSales(sold)
+      if (sold.size > 0) {
+        yield* storeSales(sold)
+        yield* tellSales(sold)
+      }
       if (told.size > 0) yield* storeObservations(told)
     })).pipe(Effect.provideService(SqlClient.SqlClient, sql), Effect.onError(() => restore))
   }).pipe(Effect.withSpan("catalog.flush"))
