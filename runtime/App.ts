@@ -5,6 +5,7 @@ import { drivers } from "../kernel/drivers.ts"
 import type { SettingsSource } from "../kernel/config/Settings.ts"
 import type { Catalogue } from "../kernel/Loader.ts"
 import { catalogue } from "../kernel/Plugin.ts"
+import { plugin as analytics } from "../plugins/analytics/plugin.ts"
 import { plugin as catalog } from "../plugins/catalog/plugin.ts"
 import { plugin as ledgerLocal } from "../plugins/ledger-local/plugin.ts"
 import { plugin as mcpTools } from "../plugins/mcp-tools/plugin.ts"
@@ -15,7 +16,7 @@ import { plugin as x402Exact } from "../plugins/x402-exact/plugin.ts"
 /** Drivers and plugins over one source of settings. The embedded ledger starts before the driver that speaks to it. */
 export const makeCatalogue = (source: SettingsSource): Catalogue => {
   const [settings, supervisor, health, ...others] = drivers(source)
-  const plugins = catalogue(settings, supervisor, health, ledgerLocal, ...others, x402Exact, catalog, searchLexical, searchSemantic, mcpTools)
+  const plugins = catalogue(settings, supervisor, health, ledgerLocal, ...others, x402Exact, catalog, searchLexical, searchSemantic, analytics, mcpTools)
   return {
     plugins,
     drivers: new Set([settings, supervisor, health, ...others].map(({ id }) => id)),

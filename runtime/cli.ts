@@ -10,6 +10,7 @@ import { sections } from "../kernel/config/Setting.ts"
 import { decodeSection } from "../kernel/config/Settings.ts"
 import { makeCatalogue } from "./App.ts"
 import { crashAt } from "./crashAt.ts"
+import { analyticsCommand } from "./analyticsCommand.ts"
 import { auditCommand } from "./auditCommand.ts"
 import { catalogCommand } from "./catalogCommand.ts"
 import { ledgerCommand } from "./ledgerCommand.ts"
@@ -108,7 +109,7 @@ const reset = Command.make("reset", { state: stateFlag }, Effect.fn(function*(fl
 
 const tollkeeper = Command.make("tollkeeper").pipe(
   Command.withDescription("An x402 payment facilitator for the Stellar ledger"),
-  Command.withSubcommands([start, tools, ledgerCommand, catalogCommand, channelsCommand, settlementsCommand, auditCommand, config, reset])
+  Command.withSubcommands([start, tools, ledgerCommand, catalogCommand, analyticsCommand, channelsCommand, settlementsCommand, auditCommand, config, reset])
 )
 
 /** Warnings and worse on a terminal, where people read; one JSON object a line otherwise, where machines do. */

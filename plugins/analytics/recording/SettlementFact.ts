@@ -1,0 +1,82 @@
+// A settlement as analytics knows it, and how it changes by what is told of it. Telling the same thing again changes nothing, an end
+// that moved money or failed stays, and what is open or without an answer is never called failed (S96, S155, S178–S180). Pure.
+import type { Told } from "./FactWire.ts"
+
+export type Status = "open" | "unknown" | "success" | "failed"
+
+/** `open` settlements are waited for by their callers; nothing of them is shown. */
+export interface SettlementFact {
+  readonly id: string
+  readonly occurredAt: Date
+  readonly dueAt: Date
+  /** Neutral spelling. */
+  readonly network: string
+  readonly scheme: string
+  readonly asset: string
+  readonly payer: string
+  readonly payTo: string
+  readonly amountMax: bigint
+  readonly amountMeant: bigint
+  /** Atomic units that moved: 0 when it failed, undefined while that is not known. */
+  readonly amount: bigint | undefined
+  readonly feeStroops: bigint
+  readonly transactionHash: string
+  readonly status: Status
+  readonly facilitatorId: string
+  readonly resourceId: bigint | undefined
+  readonly resourceOrigin: string | null
+  readonly resourceUrl: string | null
+  readonly errorReason: string | null
+  /** The recipient had not paid the payer before. */
+  readonly organic: boolean
+}
+
+/** Who recorded what was recorded before facts told it. */
+export const unnamedFacilitator = "unnamed"
+
+export const begin = ({ at, data, id }: Extract<Told, { _tag: "Recorded" }>, waitMillis: number): SettlementFact => ({
+  id,
+  occurredAt: at,
+  dueAt: new Date(at.getTime() + waitMillis),
+  network: data.network,
+  scheme: data.scheme,
+  asset: data.asset,
+  payer: data.payer,
+  payTo: data.payTo,
+  amountMax: BigInt(data.amountMax),
+  amountMeant: BigInt(data.amount ?? data.amountMax),
+  amount: undefined,
+  feeStroops: 0n,
+  transactionHash: data.transaction,
+  status: "open",
+  facilitatorId: data.facilitator ?? unnamedFacilitator,
+  resourceId: undefined,
+  resourceOrigin: null,
+  resourceUrl: data.resourceUrl,
+  errorReason: null,
+  organic: true
+})
+
+export const isFinal = ({ status }: SettlementFact): boolean => status === "success" || status === "failed"
+
+export const end = (known: SettlementFact, { data, state }: Extract<Told, { _tag: "Ended" }>): SettlementFact => {
+  if (isFinal(known)) return known
+  const told = { ...known, feeStroops: BigInt(data.feeChargedStroops), errorReason: data.reason }
+  switch (state) {
+    case "settled":
+      // Beyond a node's memory the amount is no longer told; what was signed is what moved then.
+      return { ...told, status: "success", amount: data.moved === null ? known.amountMeant : BigInt(data.moved) }
+    case "failed":
+    case "expired":
+      return { ...told, status: "failed", amount: 0n }
+    case "unresolved":
+      return { ...told, status: "unknown" }
+  }
+}
+
+/** The caller's time is over without an answer. */
+export const overdue = (known: SettlementFact): SettlementFact => known.status === "open" ? { ...known, status: "unknown" } : known
+
+/** For which resource it was; the first word stays. */
+export const attribute = (known: SettlementFact, resource: { readonly id: bigint; readonly origin: string | null }): SettlementFact =>
+  known.resourceId === undefined ? { ...known, resourceId: resource.id, resourceOrigin: resource.origin } : known

@@ -1,0 +1,76 @@
+// Settlements of analytics to and from the database: null, Date and decimal text become the house's own forms here.
+import type { SettlementFact, Status } from "./SettlementFact.ts"
+
+/** The columns a settlement is read from, as SQL. */
+export const settlementColumns = `id::text as id, occurred_at, due_at, network, scheme, asset, payer, pay_to, amount_max::text as amount_max, amount_meant::text as amount_meant,
+  amount::text as amount, fee_stroops, transaction_hash, status, facilitator_id, resource_id, resource_origin, resource_url, error_reason, organic`
+
+export interface SettlementRow {
+  readonly id: string
+  readonly occurred_at: Date
+  readonly due_at: Date
+  readonly network: string
+  readonly scheme: string
+  readonly asset: string
+  readonly payer: string
+  readonly pay_to: string
+  readonly amount_max: string
+  readonly amount_meant: string
+  readonly amount: string | null
+  readonly fee_stroops: bigint
+  readonly transaction_hash: string
+  readonly status: Status
+  readonly facilitator_id: string
+  readonly resource_id: bigint | null
+  readonly resource_origin: string | null
+  readonly resource_url: string | null
+  readonly error_reason: string | null
+  readonly organic: boolean
+}
+
+export const toFact = (row: SettlementRow): SettlementFact => ({
+  id: row.id,
+  occurredAt: row.occurred_at,
+  dueAt: row.due_at,
+  network: row.network,
+  scheme: row.scheme,
+  asset: row.asset,
+  payer: row.payer,
+  payTo: row.pay_to,
+  amountMax: BigInt(row.amount_max),
+  amountMeant: BigInt(row.amount_meant),
+  amount: row.amount === null ? undefined : BigInt(row.amount),
+  feeStroops: row.fee_stroops,
+  transactionHash: row.transaction_hash,
+  status: row.status,
+  facilitatorId: row.facilitator_id,
+  resourceId: row.resource_id ?? undefined,
+  resourceOrigin: row.resource_origin,
+  resourceUrl: row.resource_url,
+  errorReason: row.error_reason,
+  organic: row.organic
+})
+
+/** A row as JSON: big numbers as text. */
+export const toRow = (known: SettlementFact) => ({
+  id: known.id,
+  occurred_at: known.occurredAt,
+  due_at: known.dueAt,
+  network: known.network,
+  scheme: known.scheme,
+  asset: known.asset,
+  payer: known.payer,
+  pay_to: known.payTo,
+  amount_max: known.amountMax.toString(),
+  amount_meant: known.amountMeant.toString(),
+  amount: known.amount?.toString() ?? null,
+  fee_stroops: known.feeStroops.toString(),
+  transaction_hash: known.transactionHash,
+  status: known.status,
+  facilitator_id: known.facilitatorId,
+  resource_id: known.resourceId?.toString() ?? null,
+  resource_origin: known.resourceOrigin,
+  resource_url: known.resourceUrl,
+  error_reason: known.errorReason,
+  organic: known.organic
+})

@@ -1,0 +1,95 @@
+// What one settlement adds to each rollup, and the sum of many changes: the difference between what was and what is, by key. Since a
+// rollup is the sum of its settlements' parts, taking the old part away and adding the new one keeps it exact whatever happened
+// (S96, S150–S153). Pure.
+import type { SettlementFact } from "./SettlementFact.ts"
+
+type Key = Readonly<Record<string, string | null>>
+type Sums = Readonly<Record<string, bigint>>
+
+/** A row of a rollup: key, sums, and the times that bound it. */
+export interface Part {
+  readonly key: Key
+  readonly sums: Sums
+  readonly at: Date
+}
+
+export interface Parts {
+  readonly totals: ReadonlyArray<Part>
+  readonly participants: ReadonlyArray<Part>
+  readonly pairs: ReadonlyArray<Part>
+  readonly resources: ReadonlyArray<Part>
+}
+
+export type Rollup = keyof Parts
+
+/** The day of all history. */
+export const always = "-infinity"
+
+export const hourOf = (at: Date): string => `${at.toISOString().slice(0, 13)}:00:00Z`
+export const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
+
+/** Where an hour or a day starts, as a time. */
+export const startOf = (width: "hour" | "day", at: Date): string => width === "hour" ? hourOf(at) : `${dayOf(at)}T00:00:00Z`
+
+const none: Parts = { totals: [], participants: [], pairs: [], resources: [] }
+
+export const partsOf = (known: SettlementFact | undefined): Parts => {
+  if (known === undefined || known.status === "open") return none
+  const { asset, facilitatorId, network, occurredAt: at, organic, payTo, payer, resourceId, resourceOrigin, scheme, status } = known
+  const succeeded = status === "success" ? 1n : 0n
+  const amount = status === "success" ? known.amount ?? 0n : 0n
+  const counted = { transactions: 1n, successful: succeeded, amount }
+  return {
+    totals: (["hour", "day"] as const).map((width) => ({
+      key: { width, starts_at: startOf(width, at), network, scheme, asset, status },
+      sums: {
+        transactions: 1n,
+        amount,
+        fee_stroops: known.feeStroops,
+        organic_transactions: organic ? succeeded : 0n,
+        organic_amount: organic ? amount : 0n
+      },
+      at
+    })),
+    participants: ([["buyer", payer], ["seller", payTo]] as const).flatMap(([role, address]) =>
+      [dayOf(at), always].map((day) => ({
+        key: { role, day, address, network, scheme, asset, facilitator_id: facilitatorId },
+        sums: { ...counted, failed: status === "failed" ? 1n : 0n },
+        at
+      }))),
+    pairs: [{ key: { payer, pay_to: payTo, asset }, sums: counted, at }],
+    resources: resourceId === undefined ? [] : [{ key: { resource_id: String(resourceId), asset, origin: resourceOrigin }, sums: counted, at }]
+  }
+}
+
+export interface Change {
+  readonly before: SettlementFact | undefined
+  readonly after: SettlementFact
+}
+
+/** A row to add to a rollup: sums may be negative, times widen the row's own. */
+export interface Delta {
+  readonly key: Key
+  readonly sums: Record<string, bigint>
+  firstAt: Date
+  lastAt: Date
+}
+
+const add = (deltas: Map<string, Delta>, { at, key, sums }: Part, sign: 1n | -1n): void => {
+  const name = JSON.stringify(key)
+  const known = deltas.get(name) ?? { key, sums: {}, firstAt: at, lastAt: at }
+  for (const [field, value] of Object.entries(sums)) known.sums[field] = (known.sums[field] ?? 0n) + sign * value
+  if (at < known.firstAt) known.firstAt = at
+  if (at > known.lastAt) known.lastAt = at
+  deltas.set(name, known)
+}
+
+/** What the changes add to a rollup, in the order of keys; rows that do not change are left out. */
+export const deltasOf = (rollup: Rollup, changes: ReadonlyArray<Change>): ReadonlyArray<Delta> => {
+  const deltas = new Map<string, Delta>()
+  for (const { after, before } of changes) {
+    for (const part of partsOf(before)[rollup]) add(deltas, part, -1n)
+    for (const part of partsOf(after)[rollup]) add(deltas, part, 1n)
+  }
+  return [...deltas].sort(([a], [b]) => a < b ? -1 : 1).map(([, delta]) => delta).filter(({ sums }) => Object.values(sums).some((sum) => sum !== 0n))
+}

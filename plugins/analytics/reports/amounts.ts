@@ -1,0 +1,44 @@
+// Amounts are told by asset and never added over assets. Where an answer has one amount, it is that of the asset that was asked for, else of
+// the one with the most settlements, and it is named beside it (S141, S146). Pure.
+import type { Asset } from "../../../kernel/config/Network.ts"
+
+export interface AssetSum {
+  readonly asset: string
+  readonly transactions: bigint
+  /** Atomic units that moved. */
+  readonly amount: bigint
+}
+
+/** Sums of the same asset become one; in the order of settlements, then of names. */
+export const byAsset = (sums: ReadonlyArray<AssetSum>): ReadonlyArray<AssetSum> => {
+  const merged = new Map<string, AssetSum>()
+  for (const sum of sums) {
+    const known = merged.get(sum.asset)
+    merged.set(sum.asset, known === undefined ? sum : { asset: sum.asset, transactions: known.transactions + sum.transactions, amount: known.amount + sum.amount })
+  }
+  return [...merged.values()].filter(({ transactions }) => transactions > 0n).sort((a, b) =>
+    a.transactions === b.transactions ? (a.asset < b.asset ? -1 : 1) : a.transactions > b.transactions ? -1 : 1)
+}
+
+export const mainAsset = (sums: ReadonlyArray<AssetSum>, wanted: string | undefined): string | undefined => wanted ?? byAsset(sums)[0]?.asset
+
+export const makeAmounts = (assets: ReadonlyMap<string, Asset>) => {
+  /** The asset, and what is configured of it. */
+  const name = (asset: string | undefined) => ({
+    asset: asset ?? null,
+    asset_symbol: assets.get(asset ?? "")?.symbol ?? null,
+    asset_decimals: assets.get(asset ?? "")?.decimals ?? null
+  })
+  /** `total_amount` is that of the asset `main`; `amounts` has them all. */
+  const tell = (sums: ReadonlyArray<AssetSum>, main: string | undefined) => {
+    const all = byAsset(sums)
+    return {
+      total_amount: (all.find(({ asset }) => asset === main)?.amount ?? 0n).toString(),
+      ...name(main),
+      amounts: all.map(({ amount, asset, transactions }) => ({ ...name(asset), amount: amount.toString(), transactions: transactions.toString() }))
+    }
+  }
+  return { name, tell }
+}
+
+export type Amounts = ReturnType<typeof makeAmounts>

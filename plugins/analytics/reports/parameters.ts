@@ -1,0 +1,73 @@
+// The query of analytics, read: windows, pages, filters, and every fault of it in one sentence. `days` never fails: what is not one of its
+// values is 30 (S134, S135, S154, S329). Pure.
+import { Option } from "effect"
+import { readNetwork } from "../../../kernel/Dialect.ts"
+import type { AnalyticsValues } from "../Config.ts"
+
+/** A stretch of time that ends now. */
+export interface Window {
+  readonly days: number
+  /** Start of the UTC day so many days ago; absent for all history. */
+  readonly since: Date | undefined
+}
+
+const millisPerDay = 86_400_000
+const daysAllowed = new Set(["0", "1", "7", "14", "30"])
+
+/** `absent` is the window of a query without `days`: 30 for reports, 0 for lists and for what is about one address or resource. */
+export const readWindow = (query: URLSearchParams, nowMillis: number, absent: 0 | 30): Window => {
+  const given = query.get("days")
+  const days = given === null ? absent : daysAllowed.has(given) ? Number(given) : 30
+  return { days, since: days === 0 ? undefined : new Date((Math.floor(nowMillis / millisPerDay) - days) * millisPerDay) }
+}
+
+export interface Page {
+  readonly limit: number
+  readonly offset: number
+}
+
+/** What a filter may say, and how it is told when it does not. */
+interface Form {
+  readonly pattern: RegExp
+  readonly wanted: string
+}
+
+const forms = {
+  address: { pattern: /^(?:[GC][A-Z2-7]{55}|M[A-Z2-7]{68}|p_[0-9a-f]{24})$/, wanted: "an address, or a pseudonym of one" },
+  asset: { pattern: /^[A-Za-z0-9:._-]{1,128}$/, wanted: "the address of a token contract" },
+  network: { pattern: /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/, wanted: "a network such as ledger:testnet" },
+  scheme: { pattern: /^[A-Za-z0-9._:-]{1,64}$/, wanted: "a scheme such as exact" },
+  status: { pattern: /^(?:success|failed|unknown)$/, wanted: "success, failed or unknown" },
+  bucket: { pattern: /^(?:hour|day)$/, wanted: "hour or day" },
+  id: { pattern: /^[1-9][0-9]{0,17}$/, wanted: "the id of a resource" },
+  hash: { pattern: /^[0-9a-fA-F]{64}$/, wanted: "a transaction hash of 64 hex digits" },
+  number: { pattern: /^(?:0|[1-9][0-9]{0,8})$/, wanted: "a whole number of at least 0" }
+} as const satisfies Record<string, Form>
+
+/** Reads one query, and gathers its faults. */
+export const makeReader = (query: URLSearchParams, faults: Array<string> = []) => {
+  /** A text that has its form; an empty one counts as absent. */
+  const check = (name: string, value: string | null | undefined, form: keyof typeof forms): string | undefined => {
+    if (value === null || value === undefined || value === "") return undefined
+    if (forms[form].pattern.test(value)) return value
+    faults.push(`${name}: ${forms[form].wanted}`)
+    return undefined
+  }
+  const given = (name: string, form: keyof typeof forms) => check(name, query.get(name), form)
+  return {
+    faults,
+    check,
+    given,
+    /** In its neutral spelling; one of nobody stays as it is and matches nothing. */
+    network: (): string | undefined => {
+      const value = given("network", "network")
+      return value === undefined ? undefined : Option.match(readNetwork(value), { onNone: () => value, onSome: ({ network }) => network })
+    },
+    page: ({ pageDefault, pageMax }: AnalyticsValues): Page => ({
+      limit: Math.min(pageMax, Math.max(1, Number(given("limit", "number") ?? pageDefault))),
+      offset: Number(given("offset", "number") ?? 0)
+    })
+  }
+}
+
+export type Reader = ReturnType<typeof makeReader>

@@ -1,0 +1,172 @@
+// Overview, series, breakdowns and daily volume: sums over rollups, never over settlements, so that they take the same time after a
+// million payments (S144–S153).
+import { Effect } from "effect"
+import { type AssetSum, mainAsset } from "./amounts.ts"
+import type { Page, Window } from "./parameters.ts"
+import { networkOut, type Reporting, within } from "./Reporting.ts"
+
+type Census = Reporting["records"]["census"]
+
+interface Total {
+  readonly network: string
+  readonly scheme: string
+  readonly asset: string
+  readonly status: string
+  readonly transactions: string
+  readonly amount: string
+  readonly fee: string
+  readonly organicTransactions: string
+  readonly organicAmount: string
+}
+
+interface OverviewRow {
+  readonly totals: ReadonlyArray<Total>
+  readonly members: Readonly<Record<string, string>>
+  readonly valid: bigint
+  readonly refused: bigint
+  readonly first: Date | null
+  readonly last: Date | null
+}
+
+/** Points of one series; a longer one shows its newest. */
+const pointsMax = 10_000
+
+const sum = <A>(items: ReadonlyArray<A>, of: (item: A) => bigint | string): bigint => items.reduce((total, item) => total + BigInt(of(item)), 0n)
+
+const sumsOf = (totals: ReadonlyArray<Pick<Total, "asset" | "transactions" | "amount">>): ReadonlyArray<AssetSum> =>
+  totals.map(({ amount, asset, transactions }) => ({ asset, amount: BigInt(amount), transactions: BigInt(transactions) }))
+
+const countsOf = (totals: ReadonlyArray<Pick<Total, "status" | "transactions">>) => {
+  const count = (status?: string) => sum(totals.filter((total) => status === undefined || total.status === status), ({ transactions }) => transactions).toString()
+  return {
+    total_transactions: count(),
+    successful_transactions: count("success"),
+    failed_transactions: count("failed"),
+    unknown_transactions: count("unknown")
+  }
+}
+
+export const makeTotals = (reporting: Reporting, census: Census) => {
+  const { amounts, dialect, sql } = reporting
+
+  const totalsOf = (window: Window) =>
+    sql`select network, scheme, asset, status, sum(transactions)::text as transactions, sum(amount)::text as amount, sum(fee_stroops)::text as fee,
+      sum(organic_transactions)::text as "organicTransactions", sum(organic_amount)::text as "organicAmount"
+    from analytics_totals where width = 'day' and ${within(sql, "starts_at", window)} group by network, scheme, asset, status having sum(transactions) > 0`
+
+  const organicOf = (totals: ReadonlyArray<Total>, main: string | undefined) => ({
+    successful_transactions: sum(totals, ({ organicTransactions }) => organicTransactions).toString(),
+    ...amounts.tell(totals.map(({ asset, organicAmount, organicTransactions }) => ({ asset, amount: BigInt(organicAmount), transactions: BigInt(organicTransactions) })), main)
+  })
+
+  /** One statement, so that its parts are of one moment. */
+  const overview = Effect.fn("Analytics.overview")(function*(window: Window, asset: string | undefined) {
+    const activity = sql`from analytics_settlements where status <> 'open' and ${within(sql, "occurred_at", window)}`
+    const [row] = yield* sql<OverviewRow>`select
+      (select coalesce(jsonb_agg(t), '[]') from (${totalsOf(window)}) t) as totals,
+      (select coalesce(jsonb_object_agg(kind, members), '{}') from (select kind, sum(members)::text as members from analytics_member_days
+        where ${within(sql, "last_day", window, "day")} group by kind) m) as members,
+      (select coalesce(sum(valid), 0)::bigint from analytics_verifications where ${within(sql, "day", window, "day")}) as valid,
+      (select coalesce(sum(refused), 0)::bigint from analytics_verifications where ${within(sql, "day", window, "day")}) as refused,
+      (select min(occurred_at) ${activity}) as first, (select max(occurred_at) ${activity}) as last`.unprepared
+    const { first, last, members, refused, totals, valid } = row!
+    const { origins, states } = yield* census
+    const main = mainAsset(sumsOf(totals), asset)
+    const unique = (kind: string) => members[kind] ?? "0"
+    return {
+      days: window.days,
+      since: window.since?.toISOString() ?? null,
+      ...countsOf(totals),
+      total_verifications: (valid + refused).toString(),
+      valid_verifications: valid.toString(),
+      ...amounts.tell(sumsOf(totals), main),
+      total_sponsored_fee_stroops: sum(totals, ({ fee }) => fee).toString(),
+      unique_buyers: unique("buyer"),
+      unique_sellers: unique("seller"),
+      unique_facilitators: unique("facilitator"),
+      unique_networks: unique("network"),
+      unique_resources: unique("resource"),
+      cataloged_resources: (states.active + states.stale + states.quarantined).toString(),
+      active_resources: states.active.toString(),
+      stale_resources: states.stale.toString(),
+      quarantined_resources: states.quarantined.toString(),
+      origins: origins.toString(),
+      first_activity: first?.toISOString() ?? null,
+      latest_activity: last?.toISOString() ?? null,
+      organic: organicOf(totals, main)
+    }
+  })
+
+  /** Buckets in which something happened, oldest first. */
+  const series = Effect.fn("Analytics.series")(function*(window: Window, bucket: "hour" | "day", asset: string | undefined) {
+    const rows = yield* sql<{ at: Date; totals: ReadonlyArray<Total>; buyers: bigint | null; sellers: bigint | null }>`
+      select t.starts_at as at, jsonb_agg(jsonb_build_object('asset', t.asset, 'status', t.status, 'transactions', t.transactions::text, 'amount', t.amount::text,
+          'organicTransactions', t.organic_transactions::text, 'organicAmount', t.organic_amount::text)) as totals,
+        (select members from analytics_attendance a where a.width = ${bucket} and a.starts_at = t.starts_at and a.role = 'buyer') as buyers,
+        (select members from analytics_attendance a where a.width = ${bucket} and a.starts_at = t.starts_at and a.role = 'seller') as sellers
+      from analytics_totals t where t.width = ${bucket} and t.transactions > 0 and ${within(sql, "t.starts_at", window)}
+      group by t.starts_at order by t.starts_at desc limit ${pointsMax}`.unprepared
+    const main = mainAsset(sumsOf(rows.flatMap(({ totals }) => totals)), asset)
+    return {
+      bucket,
+      days: window.days,
+      ...amounts.name(main),
+      series: rows.toReversed().map(({ at, buyers, sellers, totals }) => ({
+        bucket_start: at.toISOString(),
+        ...countsOf(totals),
+        ...amounts.tell(sumsOf(totals), main),
+        unique_buyers: (buyers ?? 0n).toString(),
+        unique_sellers: (sellers ?? 0n).toString(),
+        organic: organicOf(totals, main)
+      }))
+    }
+  })
+
+  const breakdowns = Effect.fn("Analytics.breakdowns")(function*(window: Window, asset: string | undefined) {
+    const totals = yield* sql<Total>`${totalsOf(window)}`.unprepared
+    const main = mainAsset(sumsOf(totals), asset)
+    const grouped = (keyOf: (total: Total) => string, mainOf: (key: string) => string | undefined = () => main) =>
+      [...Map.groupBy(totals, keyOf)].sort(([a, of], [b, other]) => {
+        const difference = sum(other, ({ transactions }) => transactions) - sum(of, ({ transactions }) => transactions)
+        return difference === 0n ? (a < b ? -1 : 1) : difference > 0n ? 1 : -1
+      }).map(([key, of]) => ({
+        key,
+        ...countsOf(of),
+        ...amounts.tell(sumsOf(of), mainOf(key)),
+        sponsored_fee_stroops: sum(of, ({ fee }) => fee).toString(),
+        organic: organicOf(of, mainOf(key))
+      }))
+    return {
+      days: window.days,
+      networks: grouped(({ network }) => networkOut(dialect, network)),
+      schemes: grouped(({ scheme }) => scheme),
+      assets: grouped((total) => total.asset, (key) => key),
+      statuses: grouped(({ status }) => status)
+    }
+  })
+
+  const daily = Effect.fn("Analytics.daily")(function*(window: Window, page: Page) {
+    const condition = sql`width = 'day' and transactions > 0 and ${within(sql, "starts_at", window)}`
+    const rows = yield* sql<Total & { readonly at: Date }>`select starts_at as at, network, scheme, asset, status, transactions::text as transactions, amount::text as amount,
+        fee_stroops::text as fee, organic_transactions::text as "organicTransactions", organic_amount::text as "organicAmount"
+      from analytics_totals where ${condition} order by starts_at desc, network, scheme, asset, status limit ${page.limit} offset ${page.offset}`.unprepared
+    const [count] = yield* sql<{ total: bigint }>`select count(*) as total from analytics_totals where ${condition}`.unprepared
+    return {
+      days: window.days,
+      items: rows.map(({ amount, asset, at, fee, network, organicAmount, organicTransactions, scheme, status, transactions }) => ({
+        day: at.toISOString().slice(0, 10),
+        network: networkOut(dialect, network),
+        scheme,
+        ...amounts.name(asset),
+        status,
+        total_transactions: transactions,
+        total_amount: amount,
+        sponsored_fee_stroops: fee,
+        organic: { successful_transactions: organicTransactions, total_amount: organicAmount }
+      })),
+      pagination: { ...page, total: Number(count!.total) }
+    }
+  })
+
+  return { overview, series, breakdowns, daily }
+}

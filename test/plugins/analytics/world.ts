@@ -1,0 +1,112 @@
+// Analytics over a fresh database without a facilitator: the journal is written by hand, the real reader of facts follows it, and the
+// reports are asked directly. The catalog's reads are the real ones over the catalog's own tables.
+import { Duration, Effect, Layer, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import { Facts } from "../../../kernel/Facts.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { Supervisor } from "../../../kernel/Supervisor.ts"
+import { makeRecorder } from "../../../plugins/analytics/recording/recordSettlements.ts"
+import { makeWriteRollups } from "../../../plugins/analytics/recording/writeRollups.ts"
+import { makeAmounts } from "../../../plugins/analytics/reports/amounts.ts"
+import { makeReader, readWindow } from "../../../plugins/analytics/reports/parameters.ts"
+import { makeParticipants } from "../../../plugins/analytics/reports/participants.ts"
+import { makePseudonyms, makeRedaction } from "../../../plugins/analytics/reports/Redaction.ts"
+import { makeResources } from "../../../plugins/analytics/reports/resources.ts"
+import { makeTotals } from "../../../plugins/analytics/reports/totals.ts"
+import { makeTransactions } from "../../../plugins/analytics/reports/transactions.ts"
+import { makeRecords } from "../../../plugins/catalog/administration/makeRecords.ts"
+import { resourceKey } from "../../../plugins/catalog/store/ResourceWire.ts"
+
+export const owners = ["kernel", "catalog", "analytics"]
+
+/** How long a caller waits in these tests. */
+export const waitMillis = 25_000
+
+export interface JournalFact {
+  readonly type: string
+  readonly subject: string
+  readonly data: unknown
+  readonly at?: Date
+  readonly version?: number
+}
+
+export const windowOf = (days: number) => readWindow(new URLSearchParams({ days: String(days) }), Date.now(), 30)
+
+/** Everything over the database in the context. */
+export const makeWorld = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const crypto = yield* Crypto
+  const facts = yield* Facts
+  const records = makeRecords(sql, crypto)
+  const pseudonymOf = yield* makePseudonyms(sql, crypto)
+  const recorder = makeRecorder({ sql, records, waitMillis, writeRollups: makeWriteRollups(sql, pseudonymOf) })
+  const reporting = {
+    sql,
+    records,
+    isCataloged: () => Effect.succeed(true),
+    amounts: makeAmounts(new Map([["CUSDC", { contract: "CUSDC", symbol: "USDC", decimals: 7, paymentMax: 1n }]])),
+    redaction: makeRedaction(sql, pseudonymOf, false),
+    dialect: "ledger" as const
+  }
+
+  /** Appends to the journal, a transaction a chunk. */
+  const tell = Effect.fnUntraced(function*(told: ReadonlyArray<JournalFact>, chunk = 50) {
+    for (let from = 0; from < told.length; from += chunk) {
+      const rows = told.slice(from, from + chunk).map(({ at, data, subject, type, version }) => ({ type, subject, data, version: version ?? 1, at: at ?? new Date() }))
+      yield* sql`insert into kernel_facts (at, type, version, subject, data)
+        select at, type, version, subject, data from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (at timestamptz, type text, version integer, subject text, data jsonb)`
+    }
+  })
+
+  /** Reads until nothing is left, then marks what is overdue. */
+  const follow = (batchMax: number): Effect.Effect<void, unknown> =>
+    Effect.scoped(Effect.gen(function*() {
+      const reader = yield* facts.consume({ consumer: "analytics", batchMax, handle: recorder.handle })
+      for (;;) {
+        yield* reader.wake
+        const [left] = yield* sql<{ left: bigint }>`select count(*) as left from kernel_facts f
+          where (f.xid, f.id) > (select c.xid, c.id from kernel_fact_cursors c where consumer = 'analytics')`
+        const [cursor] = yield* sql`select 1 from kernel_fact_cursors where consumer = 'analytics'`
+        if (cursor !== undefined && left!.left === 0n) break
+        yield* Effect.sleep("10 millis")
+      }
+      while (yield* recorder.lapse) yield* Effect.yieldNow
+    }).pipe(Effect.timeout(Duration.seconds(60))) as Effect.Effect<void, unknown, Scope.Scope>)
+
+  /** A listed resource, with its recipient. */
+  const list = (resource: string, payTo: string, type: "http" | "mcp" = "http", toolName = "") => {
+    const origin = resource.startsWith("mcp:") ? null : new URL(resource).origin
+    return Effect.map(
+      sql<{ id: bigint }>`with listed as (
+        insert into catalog_resources (key, resource_key, type, resource, tool_name, origin, state, state_changed_at, verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
+        values (${`${type} ${resource} ${toolName}`}, ${resourceKey(crypto, resource)}, ${type}, ${resource}, ${toolName}, ${origin}, 'active', now(), 'payment_observed', ${[payTo]}, 1, 'h',
+          '{"about":{},"operations":[],"sentKey":"catalog","extensions":["catalog"]}'::jsonb, ${["catalog"]}, '{}', now(), now()) returning id
+      ), active as (insert into catalog_activity (resource_id, last_seen_at) select id, now() from listed) select id from listed`,
+      ([row]) => row!.id
+    )
+  }
+
+  const empty = Effect.gen(function*() {
+    yield* sql`truncate kernel_facts, kernel_fact_cursors, catalog_resources restart identity cascade`
+    for (const table of ["settlements", "totals", "attendance", "members", "member_days", "participants", "pairs", "resources", "verifications"]) yield* sql`delete from ${sql(`analytics_${table}`)}`
+  })
+
+  return {
+    sql,
+    facts,
+    recorder,
+    tell,
+    follow,
+    list,
+    empty,
+    reader: (query: string) => makeReader(new URLSearchParams(query)),
+    totals: makeTotals(reporting, records.census),
+    transactions: makeTransactions(reporting),
+    participants: makeParticipants(reporting),
+    resources: makeResources(reporting)
+  }
+})
+
+export type World = Effect.Success<typeof makeWorld>
+
+export const worldServices = <A, E, R>(database: Layer.Layer<A, E, R>) => Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
