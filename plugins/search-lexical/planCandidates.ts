@@ -1,7 +1,7 @@
 // Which documents are looked at for a query. Ranking every document that holds any word of the query would cost whatever its
 // commonest word costs, so candidates are chosen from the rarest words up: single words while they fit the budget, then pairs of
 // common words, then common words where they name or tag the resource. A document left out holds only common words of the query,
-// no two of them together, in prose. Each condition is one scan of an index. Pure; numbers of documents are estimates.
+// no two of them together, in prose.. Pure; numbers of documents are estimates.
 
 export interface Term {
   /** A tsquery of one lexeme, or of the lexemes that stand for a mistyped or partial word. */

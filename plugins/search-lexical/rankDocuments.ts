@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { Hit } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
-import { type CandidatePlan, everything, planCandidates } from "./planCandidates.ts"
+import { type CandidatePlan, type Condition, everything, planCandidates } from "./planCandidates.ts"
 import type { ReadQuery } from "./readQuery.ts"
 
 /** Weights of the fields D, C, B, A in PostgreSQL's order. Halved, since 1 is the highest it takes. */
@@ -39,25 +39,26 @@ export const rankStatement = (
   state: IndexState,
   query: ReadQuery,
   options: { readonly look: Look; readonly condition: (id: string) => Statement.Fragment; readonly limit: number }
-): Statement.Statement<Hit> => {
+): Statement.Statement<Pick<Hit, "id" | "score">> => {
   const { documentsMax, filtersFirst, plan } = options.look
   // Computed once a document, in float8: as numeric it took ten times as long as the ranking itself.
-  const norm = sql.literal(
-    `${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 * length(document) / greatest(1, ${Number(state.averageLexemes)}::float8))`
-  )
+  const norm = sql`${sql.literal(`${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 * length(document)`)} / ${Math.max(1, Number(state.averageLexemes))}::float8)`
   const worth = query.terms.map(({ tsquery, weight }) =>
     sql`${weight}::float8 * (1 - d.norm / (ts_rank_cd(${sql.literal(`'${fieldWeights}'`)}, d.document, ${tsquery}::tsquery) + d.norm))`
   )
-  const chosen = plan.conditions.map(({ tsquery, where }) =>
-    where === "document" ? sql`document @@ ${tsquery}::tsquery` : sql`ts_filter(document, '{a,c}') @@ ${tsquery}::tsquery`
-  )
+  // One scan of each index, and few shapes of the statement: both what is planned and what stays prepared is little.
+  const anyIn = (where: Condition["where"]) => plan.conditions.filter((one) => one.where === where).map(({ tsquery }) => `(${tsquery})`).join(" | ")
+  const [anywhere, naming] = [anyIn("document"), anyIn("naming")]
+  const chosen = [
+    ...(anywhere === "" ? [] : [sql`document @@ ${anywhere}::tsquery`]),
+    ...(naming === "" ? [] : [sql`ts_filter(document, '{a,c}') @@ ${naming}::tsquery`])
+  ]
   const passing = filtersFirst ? sql`and ${options.condition("s.id")}` : sql.literal("")
-  return sql<Hit>`with ranked as materialized (
+  return sql<Pick<Hit, "id" | "score">>`with ranked as materialized (
       select d.id, (${sql.join(" + ", false)(worth)})::float8 as score
       from (select id, document, ${norm} as norm from search_lexical_documents s where language = ${state.language} and ${sql.or(chosen)} ${passing} limit ${documentsMax}) d
       order by score desc, d.id desc)
-    select ranked.id, ranked.score / ${query.mass}::float8 as score, ranked.score / ${query.mass}::float8 as relevance
-    from ranked where ${filtersFirst ? sql.literal("true") : options.condition("ranked.id")} limit ${options.limit}`
+    select ranked.id, ranked.score / ${query.mass}::float8 as score from ranked where ${filtersFirst ? sql.literal("true") : options.condition("ranked.id")} limit ${options.limit}`
 }
 
 /**
@@ -90,5 +91,5 @@ export const rankDocuments = Effect.fn("rankDocuments")(function*(
   if (!isComplete && hits.length < enough) {
     hits = yield* look({ plan: everything(query.terms), filtersFirst: true, documentsMax: Math.max(lastLookMax, 2 * options.limit) })
   }
-  return hits.toSorted((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
+  return hits.map(({ id, score }) => ({ id, score, relevance: score })).sort((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
 })
