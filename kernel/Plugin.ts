@@ -9,6 +9,7 @@ import type { DatabaseSource } from "./database/DatabaseSource.ts"
 import type { MigrationsFolder } from "./database/Migrations.ts"
 import type { ListenAt } from "./http/ListenAt.ts"
 import type { Crypto } from "./platform/Crypto.ts"
+import type { FolderLock } from "./platform/FolderLock.ts"
 import type { Host } from "./platform/Host.ts"
 import type { Listeners } from "./platform/Listeners.ts"
 import type { Outbound } from "./platform/Outbound.ts"
@@ -51,6 +52,7 @@ export type Ambient =
   | Path.Path
   | Crypto
   | Host
+  | FolderLock
   | Listeners
   | Outbound
   | Stdio

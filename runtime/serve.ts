@@ -20,6 +20,7 @@ import { Stdio } from "../kernel/platform/Stdio.ts"
 import { PluginStates } from "../kernel/PluginStates.ts"
 import { Supervisor } from "../kernel/Supervisor.ts"
 import { makeCatalogue } from "./App.ts"
+import * as FolderLock from "./platform/folderLock.ts"
 import * as NodeCrypto from "./platform/nodeCrypto.ts"
 import * as NodeListeners from "./platform/nodeListeners.ts"
 import * as NodeOutbound from "./platform/nodeOutbound.ts"
@@ -112,6 +113,7 @@ export const serve = Effect.fn("serve")(function*(options: ServeOptions) {
     NodeListeners.layer,
     NodeOutbound.layer,
     NodeStdio.layer,
+    FolderLock.layer,
     ListenAt.layer,
     PluginStates.layer,
     router,

@@ -8,6 +8,10 @@ export class Crypto extends Context.Service<Crypto, {
   readonly sha256: (bytes: Uint8Array) => Uint8Array
   /** HMAC-SHA-256, 32 bytes. */
   readonly hmacSha256: (key: Uint8Array, bytes: Uint8Array) => Uint8Array
+  /**
+   * Opens what AES-256-GCM sealed: `key` 32 bytes, `nonce` 12, `tag` 16. Undefined when any of it does not fit or was altered.
+   */
+  readonly aes256GcmOpen: (key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, tag: Uint8Array) => Uint8Array | undefined
   /** `length` bytes from the system's secure source. */
   readonly randomBytes: (length: number) => Uint8Array
   /** True when both have the same length and content; takes the same time wherever they differ. */

@@ -3,7 +3,7 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { networksSection } from "../../kernel/config/Network.ts"
 import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
-import { choice, flag, integer, list, optionalText, scalar, section, text } from "../../kernel/config/Setting.ts"
+import { amount, choice, flag, integer, list, optionalText, scalar, section, text } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 import { type NeutralNetwork, readNetwork } from "../../kernel/Dialect.ts"
 
@@ -36,7 +36,22 @@ const signerSection = section("signer", "Who pays for the agent.", {
   mode: choice(["none", "env-secret", "external", "encrypted-key"], {
     default: "none",
     doc: "none: no payment tool. env-secret: a seed in an environment variable, on stdio alone. external: an HTTPS signer. encrypted-key: a keystore."
-  })
+  }),
+  secret_env: text({ default: "TOOLS_PAYER_SECRET", doc: "env-secret: environment variable with the payer's seed, S…" }),
+  external_url: text({ default: "", doc: "external: https URL of the signer, without a slash at the end." }),
+  external_token_env: text({ default: "TOOLS_SIGNER_TOKEN", doc: "external: environment variable with a bearer token for the signer, when it wants one." }),
+  keystore_file: text({ default: "", doc: "encrypted-key: path of the keystore." }),
+  keystore_key_env: text({ default: "TOOLS_KEYSTORE_KEY", doc: "encrypted-key: environment variable with the keystore's 32-byte key, hex or base64." })
+})
+
+const budgetSection = section("budget", "What agents may spend, counted for each asset apart. The operator's list of assets is networks.<id>.assets.", {
+  store: choice(["memory", "file", "postgres"], {
+    default: "file",
+    doc: "Where it is kept: memory forgets with the process, file is in the state folder for one process, postgres (DATABASE_URL) is shared by replicas."
+  }),
+  max_per_call: amount({ default: 1_000_000, doc: "Most that one call may cost, atomic units." }),
+  max_per_session: amount({ default: 50_000_000, doc: "Most that one session may cost in a UTC day, atomic units." }),
+  max_per_day: amount({ default: 50_000_000, doc: "Most that one agent may cost in a UTC day, over all its sessions, atomic units." })
 })
 
 const insecureSection = scalar(
@@ -65,12 +80,32 @@ export interface NetworkCaps {
   readonly connectionsMax: number
 }
 
+export interface SignerValues {
+  readonly mode: "none" | "env-secret" | "external" | "encrypted-key"
+  readonly secretEnv: string
+  readonly externalUrl: string
+  readonly externalTokenEnv: string
+  readonly keystoreFile: string
+  readonly keystoreKeyEnv: string
+}
+
+/** Atomic units of one asset. */
+export interface BudgetValues {
+  readonly store: "memory" | "file" | "postgres"
+  readonly perCall: bigint
+  readonly perSession: bigint
+  readonly perDay: bigint
+}
+
 export interface ConfigValues {
   readonly facilitatorUrl: URL
   readonly facilitatorMayBeInsecure: boolean
   readonly transport: "stdio" | "http"
   readonly http: HttpValues
-  readonly signerMode: "none" | "env-secret" | "external" | "encrypted-key"
+  readonly signer: SignerValues
+  readonly budget: BudgetValues
+  readonly paidCallTimeoutMillis: number
+  readonly confirmMillis: number
   readonly allowInsecureLocal: boolean
   readonly caps: NetworkCaps
   readonly resolvedMcpEndpoints: Readonly<Record<string, string>>
@@ -99,6 +134,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       const transport = yield* settings.section(transportSection)
       const http = yield* settings.section(httpSection)
       const signer = yield* settings.section(signerSection)
+      const budget = yield* settings.section(budgetSection)
       const allowInsecureLocal = yield* settings.section(insecureSection)
       const security = yield* settings.section(networkSecuritySection)
       const networks = Object.entries(yield* settings.section(networksSection)).filter(([, { enabled }]) => enabled).map(([id]) => id)
@@ -110,7 +146,9 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
           return yield* refuse("network_security.resolved_mcp_endpoints", "an mcp:// identifier and an http(s) URL are wanted")
         }
       }
-      if (signer.mode !== "none") return yield* refuse("signer.mode", "this version pays for no agent; only none is known")
+      if (signer.mode === "env-secret" && transport !== "stdio") return yield* refuse("signer.mode", "env-secret is for stdio alone; remote agents want external or encrypted-key")
+      if (signer.mode === "external" && !/^https:\/\/[^?#@]+[^/?#@]$/.test(signer.external_url)) return yield* refuse("signer.external_url", "an https URL is wanted")
+      if (signer.mode === "encrypted-key" && signer.keystore_file === "") return yield* refuse("signer.keystore_file", "a keystore is wanted")
       return Config.of({
         facilitatorUrl: yield* readFacilitatorUrl(facilitator.base_url.replace(/\/+$/, ""), facilitator.allow_insecure),
         facilitatorMayBeInsecure: facilitator.allow_insecure,
@@ -126,7 +164,17 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
           sessionIdleMillis: http.session_idle_minutes * 60_000,
           callsPerSecond: http.calls_per_second
         },
-        signerMode: signer.mode,
+        signer: {
+          mode: signer.mode,
+          secretEnv: signer.secret_env,
+          externalUrl: signer.external_url,
+          externalTokenEnv: signer.external_token_env,
+          keystoreFile: signer.keystore_file,
+          keystoreKeyEnv: signer.keystore_key_env
+        },
+        budget: { store: budget.store, perCall: budget.max_per_call, perSession: budget.max_per_session, perDay: budget.max_per_day },
+        paidCallTimeoutMillis: security.paid_call_timeout_ms,
+        confirmMillis: security.confirm_timeout_ms,
         allowInsecureLocal,
         caps: {
           responseBytesMax: security.max_response_bytes,

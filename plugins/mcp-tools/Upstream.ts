@@ -8,7 +8,8 @@ import { Outbound, type OutboundAnswer } from "../../kernel/platform/Outbound.ts
 import type { NetworkCaps } from "./Config.ts"
 
 export interface Upstream {
-  readonly fetch: (url: URL, request: FetchRequest) => Effect.Effect<OutboundAnswer, FetchRefused>
+  /** `timeoutMillis` in place of the settings' cap. */
+  readonly fetch: (url: URL, request: FetchRequest, timeoutMillis?: number) => Effect.Effect<OutboundAnswer, FetchRefused>
   readonly parse: (bytes: Uint8Array) => Effect.Effect<unknown, JsonFault>
 }
 
@@ -22,13 +23,13 @@ export interface Reach {
 
 /** `connections` is shared by all that the process asks. */
 export const makeUpstream = (outbound: Outbound["Service"], caps: NetworkCaps, connections: Semaphore.Semaphore) => (reach: Reach): Upstream => {
-  const policy: FetchPolicy = { ...reach, timeoutMillis: caps.timeoutMillis, bytesMax: caps.responseBytesMax, redirectsMax: caps.redirectsMax }
+  const policy: Omit<FetchPolicy, "timeoutMillis"> = { ...reach, bytesMax: caps.responseBytesMax, redirectsMax: caps.redirectsMax }
   return {
-    fetch: (url, request) =>
-      safeFetch(url, request, policy).pipe(
+    fetch: (url, request, timeoutMillis = caps.timeoutMillis) =>
+      safeFetch(url, request, { ...policy, timeoutMillis }).pipe(
         Effect.provideService(Outbound, outbound),
         Semaphore.withPermit(connections),
-        Effect.timeout(caps.timeoutMillis),
+        Effect.timeout(timeoutMillis),
         Effect.catchTag("TimeoutError", () => Effect.fail(new FetchRefused({ reason: "timeout" })))
       ),
     parse: (bytes) => parseJson(bytes, { depthMax: caps.jsonDepthMax, valuesMax: jsonValuesMax })

@@ -1,11 +1,11 @@
 // The agent tool server: paid resources found and read over MCP, by stdin and stdout or by HTTP. It knows the facilitator by its public
-// discovery routes alone and opens no database and no ledger (S3, S5, S6). A client that hangs up does not end a call; a client that
-// cancels does, and so does the end of the process.
-import { Effect, FiberSet, Layer, Semaphore } from "effect"
+// discovery routes alone; without a signer it opens no database and no ledger (S3, S5, S6). A client that hangs up does not end a call; a
+// client that cancels does, as far as nothing is signed, and so does the end of the process.
+import { Effect, FiberSet, Layer, Option, Semaphore } from "effect"
 import { Server } from "../../kernel/config/Server.ts"
-import { settingsContract } from "../../kernel/config/Settings.ts"
+import { settingsContract, SettingsRefused } from "../../kernel/config/Settings.ts"
 import { WireWords } from "../../kernel/config/WireWords.ts"
-import { spellNetwork } from "../../kernel/Dialect.ts"
+import { readNetwork, spellNetwork } from "../../kernel/Dialect.ts"
 import { Callers } from "../../kernel/http/Callers.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { ListenAt } from "../../kernel/http/ListenAt.ts"
@@ -14,6 +14,8 @@ import { Outbound } from "../../kernel/platform/Outbound.ts"
 import { Stdio } from "../../kernel/platform/Stdio.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { Supervisor, supervisorContract } from "../../kernel/Supervisor.ts"
+import { callTool } from "./call/callResource.ts"
+import { makePaying } from "./call/makePaying.ts"
 import { Config } from "./Config.ts"
 import { getTool } from "./discovery/getResource.ts"
 import { makeDiscoveryClient } from "./discovery/DiscoveryClient.ts"
@@ -44,7 +46,22 @@ const layer = Layer.effectDiscard(Effect.gen(function*() {
   const isOpen = config.facilitatorMayBeInsecure
   const discovery = makeDiscoveryClient(upstream({ allowLocal: isOpen, allowPlain: isOpen }), config.facilitatorUrl)
   const wrap = makeWrap(crypto, (url) => !url.startsWith("mcp:") || config.resolvedMcpEndpoints[url] !== undefined)
-  const tools = new Map([searchTool(discovery, wrap), getTool(discovery, wrap)].map((tool): [string, Tool] => [tool.name, tool]))
+  const spell = (network: string) => Option.match(readNetwork(network), { onNone: () => network, onSome: ({ network }) => spellNetwork(network, dialects[0]) })
+  const endpointOf = (url: string): URL | undefined => {
+    const endpoint = url.startsWith("mcp:") ? config.resolvedMcpEndpoints[url] : url
+    return endpoint !== undefined && URL.canParse(endpoint) ? new URL(endpoint) : undefined
+  }
+  const reading = [searchTool(discovery, wrap), getTool(discovery, wrap)]
+  const hasSigner = config.signer.mode !== "none"
+  // A caller nobody knows is never handed the operator's money.
+  if (hasSigner && config.transport === "http" && !keys.keyed()) {
+    return yield* new SettingsRefused({ path: "http.api_keys_env", message: `with a signer, agents need keys in ${config.http.apiKeysEnv}` })
+  }
+  const sellers = upstream({ allowLocal: config.allowInsecureLocal, allowPlain: config.allowInsecureLocal })
+  const paying = hasSigner
+    ? [callTool({ crypto, discovery, wrap, upstream: sellers, endpointOf, ...(yield* makePaying({ signerUpstream: upstream({ allowLocal: true, allowPlain: false }), spell })) })]
+    : []
+  const tools = new Map([...reading, ...paying].map((tool): [string, Tool] => [tool.name, tool]))
 
   const calls = yield* FiberSet.make<unknown, unknown>()
   const run = (yield* FiberSet.runtimePromise(calls)<never>()) as Run
@@ -70,8 +87,8 @@ const layer = Layer.effectDiscard(Effect.gen(function*() {
   yield* addSseRoutes(parts, admit)
   yield* addHealthRoutes({
     discovery,
-    payments: "disabled",
-    networks: config.networks.map((network) => spellNetwork(network, dialects[0]))
+    payments: hasSigner ? "ready" : "disabled",
+    networks: config.networks.map(spell)
   })
 }))
 

@@ -1,11 +1,12 @@
 // A lock on a folder that only one process may use. The lock file beside the folder names its holder by pid and start time,
 // so that the lock of a dead process, or of one whose pid was given to another since, is taken over. It is created whole under
 // a name of its own and linked into place, so that nobody ever reads half a lock. Works on one machine, on Node and Deno.
-import { Effect, Schema, type Scope } from "effect"
+import { Effect, Layer, Schema, type Scope } from "effect"
 import { randomUUID } from "node:crypto"
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import process from "node:process"
+import { FolderHeld, FolderLock } from "../../kernel/platform/FolderLock.ts"
 
 /** Another living process holds the folder. */
 export class FolderLocked extends Schema.TaggedError<FolderLocked>()("FolderLocked", { message: Schema.String }) {}
@@ -95,3 +96,8 @@ export const lockFolder = (folder: string): Effect.Effect<void, FolderLocked, Sc
       if (read(`${folder}.lock`) === mine) rmSync(`${folder}.lock`, { force: true })
     })
   ))
+
+/** The FolderLock port for Node and Deno. */
+export const layer: Layer.Layer<FolderLock> = Layer.succeed(FolderLock, {
+  hold: (folder) => Effect.mapError(lockFolder(folder), ({ message }) => new FolderHeld({ message }))
+})

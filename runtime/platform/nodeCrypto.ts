@@ -40,6 +40,15 @@ const make = (): Crypto["Service"] => {
   return {
     sha256: (bytes) => plain(native.createHash("sha256").update(bytes).digest()),
     hmacSha256: (key, bytes) => plain(native.createHmac("sha256", key).update(bytes).digest()),
+    aes256GcmOpen: (key, nonce, sealed, tag) => {
+      if (key.length !== 32 || nonce.length !== 12 || tag.length !== 16) return undefined
+      try {
+        const opening = native.createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: 16 }).setAuthTag(tag)
+        return plain(Buffer.concat([opening.update(sealed), opening.final()]))
+      } catch {
+        return undefined
+      }
+    },
     randomBytes: (length) => plain(native.randomBytes(length)),
     timingSafeEqual: (a, b) => a.length === b.length && native.timingSafeEqual(a, b),
     ed25519VerifyNative: (publicKey, message, signature) => {

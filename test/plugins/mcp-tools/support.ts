@@ -19,21 +19,25 @@ export interface ToolsOptions {
   readonly facilitatorUrl: string
   readonly set?: ReadonlyArray<string>
   readonly environment?: Readonly<Record<string, string>>
+  /** Its state; absent: a folder of its own that goes with it. */
+  readonly stateFolder?: string | undefined
+  /** Default: one that nobody may open. */
+  readonly database?: Layer.Layer<DatabaseSource> | undefined
 }
 
 /** A database that ends the process when anybody opens it. */
 const noDatabase = Layer.succeed(DatabaseSource, { open: Effect.die(new Error("the tool server opened a database")) })
 
 /** Starts a tool server over HTTP; succeeds with its address. A start that is refused fails. */
-export const startTools = ({ environment = {}, facilitatorUrl, set = [] }: ToolsOptions): Effect.Effect<string, unknown, Scope.Scope> => Effect.gen(function*() {
+export const startTools = ({ database = noDatabase, environment = {}, facilitatorUrl, set = [], stateFolder: given }: ToolsOptions): Effect.Effect<string, unknown, Scope.Scope> => Effect.gen(function*() {
   const files = yield* FileSystem.FileSystem
-  const stateFolder = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-tools-" })
+  const stateFolder = given ?? (yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-tools-" }))
   const profile = yield* loadProfile("tools", ["transport=http", "http.port=0", `facilitator.base_url=${facilitatorUrl}`, ...set], environment)
   const ready = yield* Deferred.make<number, unknown>()
   yield* serve({
     profile,
     stateFolder,
-    database: noDatabase,
+    database,
     onReady: (address) => Effect.asVoid(Deferred.succeed(ready, address?.port ?? 0))
   }).pipe(
     Effect.tapCause((cause) => Deferred.failCause(ready, cause)),

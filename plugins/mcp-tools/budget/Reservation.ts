@@ -1,0 +1,76 @@
+// What an agent may spend, counted for each asset apart, for each agent and each of its sessions, by UTC day. A reservation is the amount
+// of one payment, from before anything is built until it is known what became of it. It is let go only when nothing was signed or the
+// authorization has died unspent on the ledger; a seller's word releases nothing. Pure.
+
+/**
+ * `reserved`: nothing is signed yet. `signed`: an authorization exists, its call is under way. `unknown`: it exists and nobody knows what
+ * became of it. `spent`: the ledger has it, the result never came. `settled`: paid and delivered. `released`: it can never be spent.
+ */
+export type ReservationState = "reserved" | "signed" | "unknown" | "spent" | "settled" | "released"
+
+export interface Authorization {
+  /** Address, G… */
+  readonly payer: string
+  readonly nonce: bigint
+  /** The last ledger in which it can be spent. */
+  readonly expirationLedger: number
+}
+
+export interface Reservation {
+  /** The payment identifier. */
+  readonly id: string
+  /** UTC day, `YYYY-MM-DD`. */
+  readonly day: string
+  readonly agent: string
+  readonly session: string
+  /** Hash of what was called, by whom and with what: the same call again is not a second payment while this one is open. */
+  readonly invocation: string
+  /** Neutral. */
+  readonly network: string
+  readonly asset: string
+  readonly payTo: string
+  /** Atomic units. */
+  readonly amount: bigint
+  readonly state: ReservationState
+  readonly createdAtMillis: number
+  readonly authorization: Authorization | undefined
+  /** Hash of the transaction, when a seller named one that fits. */
+  readonly transaction: string | undefined
+}
+
+/** Atomic units of one asset. */
+export interface Ceilings {
+  readonly perSession: bigint
+  readonly perDay: bigint
+}
+
+/** States that can still change. */
+export const isOpen = ({ state }: Reservation): boolean => state === "reserved" || state === "signed" || state === "unknown"
+
+/** How much of a ceiling is left for a new reservation like this one: the least of session and day. */
+export const remaining = (
+  all: Iterable<Reservation>,
+  wanted: Pick<Reservation, "day" | "agent" | "session" | "network" | "asset">,
+  { perDay, perSession }: Ceilings
+): bigint => {
+  let [day, session] = [0n, 0n]
+  for (const one of all) {
+    if (one.state === "released" || one.day !== wanted.day || one.agent !== wanted.agent || one.network !== wanted.network || one.asset !== wanted.asset) continue
+    day += one.amount
+    if (one.session === wanted.session) session += one.amount
+  }
+  const [leftDay, leftSession] = [perDay - day, perSession - session]
+  return leftDay < leftSession ? leftDay : leftSession
+}
+
+const moves: Readonly<Record<ReservationState, ReadonlyArray<ReservationState>>> = {
+  reserved: ["signed", "released"],
+  signed: ["unknown", "spent", "settled", "released"],
+  unknown: ["spent", "settled", "released"],
+  // What is spent can still be delivered, by the same payment sent again.
+  spent: ["settled"],
+  settled: [],
+  released: []
+}
+
+export const mayMove = (from: ReservationState, to: ReservationState): boolean => moves[from].includes(to)

@@ -1,0 +1,32 @@
+// Reservations as text: the file of the file store. Amounts and nonces are decimal strings.
+import { Effect, Schema } from "effect"
+import type { Reservation } from "./Reservation.ts"
+
+const Stored = Schema.Struct({
+  id: Schema.String,
+  day: Schema.String,
+  agent: Schema.String,
+  session: Schema.String,
+  invocation: Schema.String,
+  network: Schema.String,
+  asset: Schema.String,
+  payTo: Schema.String,
+  amount: Schema.BigIntFromString,
+  state: Schema.Literals(["reserved", "signed", "unknown", "spent", "settled", "released"]),
+  createdAtMillis: Schema.Int,
+  authorization: Schema.NullOr(Schema.Struct({ payer: Schema.String, nonce: Schema.BigIntFromString, expirationLedger: Schema.Int })),
+  transaction: Schema.NullOr(Schema.String)
+})
+
+const Table = Schema.fromJsonString(Schema.Array(Stored))
+
+/** Reads the file's text. */
+export const decodeTable = (text: string): Effect.Effect<ReadonlyArray<Reservation>, Schema.SchemaError> =>
+  Effect.map(Schema.decodeUnknownEffect(Table)(text), (table) =>
+    table.map((one) => ({ ...one, authorization: one.authorization ?? undefined, transaction: one.transaction ?? undefined })))
+
+export const encodeTable = (table: ReadonlyArray<Reservation>): string =>
+  JSON.stringify(
+    table.map((one) => ({ ...one, authorization: one.authorization ?? null, transaction: one.transaction ?? null })),
+    (_, value: unknown) => typeof value === "bigint" ? value.toString() : value
+  )

@@ -1,0 +1,229 @@
+// What a seller's MCP server answers, as far as paying needs it: JSON-RPC in its two forms, the two copies of PaymentRequired, and the
+// settlement in the metadata of a paid result. Everything here is a stranger's: it is decoded strictly, or it is nothing. What the
+// tool itself returned is never looked into.
+import { Option, Schema } from "effect"
+import { neutralExtension, readNetwork } from "../../../kernel/Dialect.ts"
+import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+
+export type Fields = Readonly<Record<string, unknown>>
+
+const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value)
+
+const utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true })
+
+/** The data of each event of a stream, in order. */
+export const eventData = (body: Uint8Array): ReadonlyArray<string> =>
+  utf8.decode(body).split(/\r\n\r\n|\n\n|\r\r/).flatMap((event) => {
+    const data = event.split(/\r\n|\n|\r/).filter((line) => line.startsWith("data:")).map((line) => line.slice(5).replace(/^ /, ""))
+    return data.length === 0 ? [] : [data.join("\n")]
+  })
+
+export type RpcAnswer = { readonly result: Fields } | { readonly errorCode: number }
+
+/** The answer to the request `id` among messages; undefined when there is none. */
+export const findAnswer = (messages: ReadonlyArray<unknown>, id: number): RpcAnswer | undefined => {
+  const own = messages.flat().find((message): message is Fields => isFields(message) && message["id"] === id && ("result" in message || "error" in message))
+  if (own === undefined) return undefined
+  const { error, result } = own
+  if (isFields(result)) return { result }
+  return isFields(error) && typeof error["code"] === "number" ? { errorCode: error["code"] } : undefined
+}
+
+/** A tool as `tools/list` names it. */
+export interface ListedTool {
+  readonly name: string
+  readonly inputSchema: unknown
+}
+
+export const readTools = (result: Fields): { readonly tools: ReadonlyArray<ListedTool>; readonly cursor: string | undefined } => {
+  const { nextCursor, tools } = result
+  return {
+    tools: Array.isArray(tools)
+      ? tools.flatMap((tool) => isFields(tool) && typeof tool["name"] === "string" ? [{ name: tool["name"], inputSchema: tool["inputSchema"] }] : [])
+      : [],
+    cursor: typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined
+  }
+}
+
+const AtomicAmount = Schema.String.check(Schema.isPattern(/^[1-9][0-9]{0,38}$/))
+
+const OptionShape = Schema.Struct({
+  scheme: Schema.String,
+  network: Schema.String,
+  asset: Schema.String,
+  amount: AtomicAmount,
+  payTo: Schema.String,
+  maxTimeoutSeconds: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 })),
+  extra: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown)))
+})
+
+/** A payment option, read; `sent` is what the seller wrote, word for word. */
+export interface PaymentOption {
+  readonly scheme: string
+  /** Neutral where it is one of ours, else as sent. */
+  readonly network: string
+  readonly asset: string
+  readonly amount: bigint
+  readonly payTo: string
+  readonly maxTimeoutSeconds: number
+  readonly feesSponsored: unknown
+  readonly sent: Fields
+}
+
+const decodeOption = Schema.decodeUnknownOption(OptionShape)
+
+export const readOption = (sent: unknown): PaymentOption | undefined => {
+  const decoded = Option.getOrUndefined(decodeOption(sent))
+  if (decoded === undefined) return undefined
+  const { amount, asset, extra, maxTimeoutSeconds, network, payTo, scheme } = decoded
+  return {
+    scheme,
+    network: Option.match(readNetwork(network), { onNone: () => network, onSome: ({ network }) => network }),
+    asset,
+    amount: BigInt(amount),
+    payTo,
+    maxTimeoutSeconds,
+    feesSponsored: extra?.["areFeesSponsored"],
+    sent: sent as Fields
+  }
+}
+
+/** Options that can be read; a catalog entry or a challenge may hold others, of schemes unknown here. */
+export const readOptions = (accepts: unknown): ReadonlyArray<PaymentOption> =>
+  Array.isArray(accepts) ? accepts.flatMap((sent) => readOption(sent) ?? []) : []
+
+/** What a declaration says of how a tool is called. */
+export interface DeclaredInput {
+  readonly toolName: unknown
+  readonly transport: string
+  readonly inputSchema: unknown
+}
+
+/** The declaration among extensions, in either spelling. */
+export const readDeclaration = (extensions: unknown): DeclaredInput | undefined => {
+  if (!isFields(extensions)) return undefined
+  const own = Object.entries(extensions).find(([key]) => neutralExtension(key) === "catalog")?.[1]
+  const info = isFields(own) ? own["info"] : undefined
+  const input = isFields(info) ? info["input"] : undefined
+  if (!isFields(input)) return undefined
+  const { inputSchema, toolName, transport } = input
+  return { toolName, transport: typeof transport === "string" ? transport : "streamable-http", inputSchema }
+}
+
+export interface Challenge {
+  readonly resourceUrl: string
+  readonly resource: Fields
+  readonly options: ReadonlyArray<PaymentOption>
+  readonly extensions: Fields
+  /** A word of the seller's or its facilitator's, when it is one. */
+  readonly reason: string | undefined
+}
+
+/** A reason is a word, or the beginning of a sentence that starts with one; anything else is not passed on. */
+const readReason = (value: unknown): string | undefined => typeof value === "string" ? /^[a-z][a-z0-9_]{2,99}/.exec(value)?.[0] : undefined
+
+const asChallenge = (value: unknown): Challenge | undefined => {
+  if (!isFields(value) || value["x402Version"] !== 2 || !Array.isArray(value["accepts"]) || !isFields(value["resource"])) return undefined
+  const { accepts, error, extensions, resource } = value
+  const { url } = resource as Fields
+  if (typeof url !== "string") return undefined
+  return {
+    resourceUrl: url,
+    resource: resource as Fields,
+    options: readOptions(accepts),
+    extensions: isFields(extensions) ? extensions : {},
+    reason: readReason(error)
+  }
+}
+
+const firstText = (result: Fields): unknown => {
+  const { content } = result
+  const first: unknown = Array.isArray(content) ? content[0] : undefined
+  if (!isFields(first) || first["type"] !== "text" || typeof first["text"] !== "string") return undefined
+  try {
+    return JSON.parse(first["text"])
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a result asks for payment: in either copy. */
+const asksForPayment = (value: unknown): boolean => isFields(value) && "x402Version" in value && Array.isArray(value["accepts"])
+
+export type Challenged =
+  | { readonly _tag: "None" }
+  /** The copies differ, one of them is missing, or neither can be read. */
+  | { readonly _tag: "Malformed" }
+  | { readonly _tag: "Challenge"; readonly challenge: Challenge }
+
+/** Reads the two copies of PaymentRequired: `structuredContent`, and the same JSON in `content[0].text`. */
+export const readChallenge = (result: Fields): Challenged => {
+  const [structured, text] = [result["structuredContent"], firstText(result)]
+  if (result["isError"] !== true || !(asksForPayment(structured) || asksForPayment(text))) return { _tag: "None" }
+  if (canonicalJson(structured) !== canonicalJson(text)) return { _tag: "Malformed" }
+  const challenge = asChallenge(structured)
+  return challenge === undefined ? { _tag: "Malformed" } : { _tag: "Challenge", challenge }
+}
+
+const Response = Schema.Struct({
+  success: Schema.Boolean,
+  transaction: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  network: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  payer: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  amount: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  errorReason: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
+
+export interface SettlementWord {
+  readonly success: boolean
+  /** Hex of a hash, lower case; undefined when it is none. */
+  readonly transaction: string | undefined
+  readonly network: string | undefined
+  readonly payer: string | undefined
+  /** Undefined when the seller named none. */
+  readonly amount: string | undefined
+  readonly reason: string | undefined
+}
+
+const decodeResponse = Schema.decodeUnknownOption(Response)
+
+/** The settlement in a paid result's metadata; undefined when there is none that can be read. */
+export const readSettlement = (result: Fields): SettlementWord | undefined => {
+  const meta = result["_meta"]
+  const decoded = isFields(meta) ? Option.getOrUndefined(decodeResponse(meta["x402/payment-response"])) : undefined
+  if (decoded === undefined) return undefined
+  const { amount, errorReason, network, payer, success, transaction } = decoded
+  return {
+    success,
+    transaction: /^[0-9a-fA-F]{64}$/.test(transaction ?? "") ? transaction!.toLowerCase() : undefined,
+    network: Option.match(readNetwork(network ?? ""), { onNone: () => undefined, onSome: ({ network }) => network }),
+    payer: payer ?? undefined,
+    amount: amount ?? undefined,
+    reason: readReason(errorReason)
+  }
+}
+
+/** Where a payment stands in the parameters of a call. */
+export const paymentMeta = (payment: unknown): Fields => ({ "x402/payment": payment })
+
+/** The payment as the seller passes it on: the seller's own words echoed, and the identifier of this invocation. */
+export const encodePayment = (options: {
+  readonly challenge: Challenge
+  readonly option: PaymentOption
+  readonly transaction: string
+  readonly identifier: string
+}): Fields => {
+  const { challenge, identifier, option, transaction } = options
+  const declared = challenge.extensions["payment-identifier"]
+  const info = isFields(declared) && isFields(declared["info"]) ? declared["info"] : {}
+  return {
+    x402Version: 2,
+    payload: { transaction },
+    resource: challenge.resource,
+    accepted: option.sent,
+    extensions: {
+      ...challenge.extensions,
+      "payment-identifier": { ...(isFields(declared) ? declared : {}), info: { ...info, id: identifier } }
+    }
+  }
+}

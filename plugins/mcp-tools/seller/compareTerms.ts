@@ -1,0 +1,66 @@
+// Whether a seller asks for what the catalog says it asks for, before anything is reserved or signed (S210): URL, tool, transport, input
+// schema, network, scheme, asset, recipient, amount, timeout and extension data. Words for people in a schema (titles, descriptions,
+// examples) are not compared: they bind nobody and the catalog cleans them. Pure.
+import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import { type Challenge, type DeclaredInput, type ListedTool, type PaymentOption, readDeclaration } from "./SellerWire.ts"
+
+const prose = new Set(["$schema", "$id", "title", "description", "examples", "example", "default", "$comment"])
+
+/** A schema without what binds nobody. Names of properties are kept, whatever they are. */
+const bindingPart = (schema: unknown, isNames = false): unknown => {
+  if (Array.isArray(schema)) return schema.map((item) => bindingPart(item))
+  if (typeof schema !== "object" || schema === null) return schema
+  return Object.fromEntries(
+    Object.entries(schema)
+      .filter(([key]) => isNames || !prose.has(key))
+      .map(([key, value]) => [key, bindingPart(value, !isNames && (key === "properties" || key === "$defs" || key === "definitions"))])
+  )
+}
+
+const sameSchema = (a: unknown, b: unknown): boolean => canonicalJson(bindingPart(a ?? {})) === canonicalJson(bindingPart(b ?? {}))
+
+/** A URL without what does not name a resource. */
+const bareUrl = (text: string): string => {
+  if (!/^https?:/i.test(text) || !URL.canParse(text)) return text.replace(/^mcp:/i, "mcp:").split(/[?#]/, 1)[0]!
+  const url = new URL(text)
+  return `${url.protocol}//${url.host.replace(/\.(?=:|$)/, "")}${url.pathname}`
+}
+
+export interface CatalogTerms {
+  readonly url: string
+  readonly toolName: string
+  readonly declared: DeclaredInput | undefined
+  readonly option: PaymentOption
+}
+
+export type Compared =
+  | { readonly _tag: "Same"; readonly option: PaymentOption }
+  /** `members`: what differs, by name. */
+  | { readonly _tag: "Differs"; readonly members: ReadonlyArray<string> }
+
+const optionMembers = ["scheme", "network", "asset", "payTo", "amount", "maxTimeoutSeconds", "feesSponsored"] as const
+
+const differing = (a: PaymentOption, b: PaymentOption): ReadonlyArray<string> => optionMembers.filter((member) => a[member] !== b[member])
+
+/** `listed` is the tool as the server lists it, undefined when it does not. */
+export const compareTerms = (catalog: CatalogTerms, challenge: Challenge, listed: ListedTool | undefined): Compared => {
+  const members: Array<string> = []
+  if (bareUrl(challenge.resourceUrl) !== bareUrl(catalog.url)) members.push("resource.url")
+  const live = readDeclaration(challenge.extensions)
+  if (live !== undefined) {
+    if (live.toolName !== catalog.toolName) members.push("toolName")
+    if (live.transport !== (catalog.declared?.transport ?? "streamable-http")) members.push("transport")
+    if (!sameSchema(live.inputSchema, catalog.declared?.inputSchema)) members.push("inputSchema")
+  }
+  if (listed === undefined) members.push("toolName")
+  // What the challenge itself declares is the closer word; without it, the server's list is.
+  else if (live === undefined && !sameSchema(listed.inputSchema, catalog.declared?.inputSchema)) members.push("inputSchema")
+
+  const { option } = catalog
+  const offers = challenge.options.filter(({ asset, network, scheme }) => scheme === option.scheme && network === option.network && asset === option.asset)
+  const fitting = offers.find((offer) => differing(offer, option).length === 0)
+  if (fitting === undefined) members.push(...(offers[0] === undefined ? ["accepts"] : differing(offers[0], option)))
+  // Two offers of one kind leave open which of them is paid.
+  else if (offers.length > 1) members.push("accepts")
+  return members.length === 0 && fitting !== undefined ? { _tag: "Same", option: fitting } : { _tag: "Differs", members: [...new Set(members)] }
+}
