@@ -12,6 +12,7 @@ import { makeCatalogue } from "./App.ts"
 import { crashAt } from "./crashAt.ts"
 import { analyticsCommand } from "./analyticsCommand.ts"
 import { auditCommand } from "./auditCommand.ts"
+import { budgetCommand } from "./budgetCommand.ts"
 import { catalogCommand } from "./catalogCommand.ts"
 import { ledgerCommand } from "./ledgerCommand.ts"
 import { greeting } from "./greeting.ts"
@@ -109,7 +110,7 @@ const reset = Command.make("reset", { state: stateFlag }, Effect.fn(function*(fl
 
 const tollkeeper = Command.make("tollkeeper").pipe(
   Command.withDescription("An x402 payment facilitator for the Stellar ledger"),
-  Command.withSubcommands([start, tools, ledgerCommand, catalogCommand, analyticsCommand, channelsCommand, settlementsCommand, auditCommand, config, reset])
+  Command.withSubcommands([start, tools, budgetCommand, ledgerCommand, catalogCommand, analyticsCommand, channelsCommand, settlementsCommand, auditCommand, config, reset])
 )
 
 /** Warnings and worse on a terminal, where people read; one JSON object a line otherwise, where machines do. */

@@ -14,6 +14,7 @@ import { Outbound } from "../../kernel/platform/Outbound.ts"
 import { Stdio } from "../../kernel/platform/Stdio.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { Supervisor, supervisorContract } from "../../kernel/Supervisor.ts"
+import { listHolds, resolveHold } from "./budget/administration.ts"
 import { callTool } from "./call/callResource.ts"
 import { makePaying } from "./call/makePaying.ts"
 import { Config } from "./Config.ts"
@@ -112,3 +113,6 @@ export const plugin = define({
     Layer.provide(Layer.merge(Config.layer, WireWords.layer))
   )
 })
+
+/** What the command line does without a running tool server, over the budget's store alone. */
+export const administration = { listHolds, resolveHold }

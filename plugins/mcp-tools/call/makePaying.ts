@@ -1,18 +1,14 @@
 // Everything that paying needs, built only when there is a signer: the network and its RPC, the payer, the store of the budget with a
 // database of its own where that is PostgreSQL, and the actor that decides what was left open. Without a signer none of it exists.
-import { Context, Duration, Effect, Layer, Option, Path } from "effect"
+import { Context, Duration, Effect, Layer, Option } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
 import { Settings, SettingsRefused } from "../../../kernel/config/Settings.ts"
-import { Database } from "../../../kernel/database/Database.ts"
-import * as Migrations from "../../../kernel/database/Migrations.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import * as MakeLedgerRpc from "../../../kernel/ledger/makeLedgerRpc.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { Host } from "../../../kernel/platform/Host.ts"
 import type { BudgetStore } from "../budget/BudgetStore.ts"
-import { postgresStore } from "../budget/postgresStore.ts"
+import { openStore } from "../budget/openStore.ts"
 import { startHolds } from "../budget/reconcileHolds.ts"
-import { fileStore, memoryStore } from "../budget/tableStore.ts"
 import { Config, type ConfigValues } from "../Config.ts"
 import { makeBuildPayment } from "../payer/buildPayment.ts"
 import { externalPayer } from "../payer/externalPayer.ts"
@@ -52,25 +48,6 @@ const makePayer = Effect.fnUntraced(function*(signer: ConfigValues["signer"], up
   }
 })
 
-const makeStore = Effect.fnUntraced(function*(kind: ConfigValues["budget"]["store"]) {
-  switch (kind) {
-    case "memory":
-      return yield* memoryStore
-    case "file": {
-      const path = yield* Path.Path
-      return yield* fileStore(path.join((yield* Host).stateFolder, "tools"))
-    }
-    case "postgres": {
-      const context = yield* Layer.build(Database.layer)
-      if (Context.get(context, Database).kind !== "server") {
-        return yield* new SettingsRefused({ path: "budget.store", message: "postgres wants a PostgreSQL server in DATABASE_URL" })
-      }
-      yield* Effect.provideContext(Migrations.run("mcp-tools"), context)
-      return yield* Effect.provideContext(postgresStore, context)
-    }
-  }
-})
-
 export interface PayingOptions {
   /** To the operator's own signer. */
   readonly signerUpstream: Upstream
@@ -84,7 +61,7 @@ export const makePaying = Effect.fnUntraced(function*({ signerUpstream, spell }:
   const rpcLayer = MakeLedgerRpc.layer({ urls: network.rpcUrls, passphrase: network.passphrase, timeout: rpcTimeout })
   const rpc = Context.get(yield* Layer.build(rpcLayer), LedgerRpc)
   const payer = yield* makePayer(signer, signerUpstream, spell(network.id))
-  const store: BudgetStore["Service"] = yield* makeStore(budget.store)
+  const store: BudgetStore["Service"] = yield* openStore(budget.store)
   yield* startHolds({ store, rpc })
   const policy: PayingPolicy = {
     network: network.id,
