@@ -1,7 +1,7 @@
 // The routes below /analytics/v1: each reads its query, asks one report, and answers JSON that nobody may keep. With keys configured,
 // a key is wanted. A wrong parameter is 400 with a sentence for each fault, an unknown id or address 404, a database that is away
-// 503 (S133–S142, S144–S167, S242, S244, S308, S329).
-import { Clock, Effect, Option } from "effect"
+// 503. Only a few reports run at once and a bounded number waits, so that no flood of them takes the database from payments (S133–S142, S144–S167, S242, S244, S308, S329).
+import { Clock, Effect, Option, Semaphore } from "effect"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
 import type { SqlError } from "effect/sql"
 import { Callers } from "../../kernel/http/Callers.ts"
@@ -36,7 +36,12 @@ export interface RoutesParts {
   readonly census: Reporting["records"]["census"]
 }
 
+/** Reports that run at once in this process, and those that may wait for their turn; the rest is told to come again. */
+const atOnceMax = 4
+const waitingMax = 100
+
 const notFound = json({ error: "not_found" }, { status: 404 })
+const unavailable = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
 export const addAnalyticsRoutes = Effect.fnUntraced(function*({ census, config, reporting }: RoutesParts) {
   const router = yield* HttpRouter.HttpRouter
@@ -45,6 +50,21 @@ export const addAnalyticsRoutes = Effect.fnUntraced(function*({ census, config, 
   const transactions = makeTransactions(reporting)
   const participants = makeParticipants(reporting)
   const resources = makeResources(reporting)
+
+  const permits = Semaphore.makeUnsafe(atOnceMax)
+  let present = 0
+
+  /** Runs a report in its turn, or says at once that there are too many. */
+  const inTurn = (report: Report): Effect.Effect<Response, SqlError.SqlError> =>
+    Effect.suspend(() => {
+      if (present >= atOnceMax + waitingMax) return Effect.succeed(unavailable)
+      present += 1
+      return report.pipe(
+        permits.withPermits(1),
+        Effect.ensuring(Effect.sync(() => present -= 1)),
+        Effect.map(Option.match({ onNone: () => notFound, onSome: (body) => json(body) }))
+      )
+    })
 
   const add = (path: HttpRouter.PathInput, report: (asked: Asked) => Report) =>
     router.add("GET", `/analytics/v1${path}` as HttpRouter.PathInput, (request: Request) =>
@@ -55,9 +75,9 @@ export const addAnalyticsRoutes = Effect.fnUntraced(function*({ census, config, 
         const now = yield* Clock.currentTimeMillis
         const running = report({ query, read, path: yield* HttpRouter.params, window: (absent) => readWindow(query, now, absent), page: () => read.page(config) })
         if (read.faults.length > 0) return json({ error: "invalid_parameter", details: read.faults }, { status: 400 })
-        return Option.match(yield* running, { onNone: () => notFound, onSome: (body) => json(body) })
+        return yield* inTurn(running)
       }).pipe(Effect.catchTag("SqlError", (error) =>
-        Effect.as(Effect.logError("a report could not ask the database", error), json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })))))
+        Effect.as(Effect.logError("a report could not ask the database", error), unavailable))))
 
   const some = <A, E>(report: Effect.Effect<A, E>) => Effect.map(report, Option.some)
 

@@ -10,12 +10,14 @@ type Sums = Readonly<Record<string, bigint>>
 export interface Part {
   readonly key: Key
   readonly sums: Sums
+  /** Words that the row has heard, by list: it forgets none. */
+  readonly heard?: Readonly<Record<string, string>>
   readonly at: Date
 }
 
 export interface Parts {
   readonly totals: ReadonlyArray<Part>
-  readonly participants: ReadonlyArray<Part>
+  readonly standings: ReadonlyArray<Part>
   readonly pairs: ReadonlyArray<Part>
   readonly resources: ReadonlyArray<Part>
 }
@@ -31,7 +33,7 @@ export const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 /** Where an hour or a day starts, as a time. */
 export const startOf = (width: "hour" | "day", at: Date): string => width === "hour" ? hourOf(at) : `${dayOf(at)}T00:00:00Z`
 
-const none: Parts = { totals: [], participants: [], pairs: [], resources: [] }
+const none: Parts = { totals: [], standings: [], pairs: [], resources: [] }
 
 export const partsOf = (known: SettlementFact | undefined): Parts => {
   if (known === undefined || known.status === "open") return none
@@ -51,10 +53,11 @@ export const partsOf = (known: SettlementFact | undefined): Parts => {
       },
       at
     })),
-    participants: ([["buyer", payer], ["seller", payTo]] as const).flatMap(([role, address]) =>
+    standings: ([["buyer", payer], ["seller", payTo]] as const).flatMap(([role, address]) =>
       [dayOf(at), always].map((day) => ({
-        key: { role, day, address, network, scheme, asset, facilitator_id: facilitatorId },
+        key: { role, day, address, asset },
         sums: { ...counted, failed: status === "failed" ? 1n : 0n },
+        heard: { networks: network, schemes: scheme, facilitators: facilitatorId },
         at
       }))),
     pairs: [{ key: { payer, pay_to: payTo, asset }, sums: counted, at }],
@@ -71,14 +74,16 @@ export interface Change {
 export interface Delta {
   readonly key: Key
   readonly sums: Record<string, bigint>
+  readonly heard: Record<string, Set<string>>
   firstAt: Date
   lastAt: Date
 }
 
-const add = (deltas: Map<string, Delta>, { at, key, sums }: Part, sign: 1n | -1n): void => {
+const add = (deltas: Map<string, Delta>, { at, heard, key, sums }: Part, sign: 1n | -1n): void => {
   const name = JSON.stringify(key)
-  const known = deltas.get(name) ?? { key, sums: {}, firstAt: at, lastAt: at }
+  const known = deltas.get(name) ?? { key, sums: {}, heard: {}, firstAt: at, lastAt: at }
   for (const [field, value] of Object.entries(sums)) known.sums[field] = (known.sums[field] ?? 0n) + sign * value
+  for (const [list, word] of Object.entries(heard ?? {})) (known.heard[list] ??= new Set()).add(word)
   if (at < known.firstAt) known.firstAt = at
   if (at > known.lastAt) known.lastAt = at
   deltas.set(name, known)

@@ -12,6 +12,8 @@ import { attribute, begin, end, overdue, type SettlementFact } from "./Settlemen
 import { settlementColumns, type SettlementRow, toFact, toRow } from "./SettlementRows.ts"
 import type { makeWriteRollups } from "./writeRollups.ts"
 
+// A statement that looks things up is planned anew for each batch: a plan of the day when its table was empty would last.
+
 /** Settlements whose time is over, handled in one transaction. */
 const overdueMax = 500
 
@@ -34,7 +36,7 @@ const aloneIn = (sql: SqlClient.SqlClient) => sql`select pg_advisory_xact_lock(7
 /** Empties what the journal can make again. */
 export const clearRecords = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
   yield* aloneIn(sql)
-  for (const table of ["settlements", "totals", "attendance", "members", "member_days", "participants", "pairs", "resources"]) yield* sql`delete from ${sql(`analytics_${table}`)}`
+  for (const table of ["settlements", "totals", "attendance", "members", "member_days", "standings", "pairs", "resources"]) yield* sql`delete from ${sql(`analytics_${table}`)}`
 })
 
 export const makeRecorder = ({ records, sql, waitMillis, writeRollups }: RecorderParts) => {
@@ -58,7 +60,7 @@ export const makeRecorder = ({ records, sql, waitMillis, writeRollups }: Recorde
   const paidBefore = Effect.fnUntraced(function*(pairs: ReadonlyArray<{ readonly payer: string; readonly payTo: string }>) {
     if (pairs.length === 0) return new Set<string>()
     const rows = yield* sql<{ payer: string; payTo: string }>`select r.payer, r."payTo" from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as r (payer text, "payTo" text)
-      where exists (select 1 from analytics_settlements s where s.payer = r.payer and s.pay_to = r."payTo")`
+      where exists (select 1 from analytics_settlements s where s.payer = r.payer and s.pay_to = r."payTo")`.unprepared
     return new Set(rows.map(({ payTo, payer }) => `${payer} ${payTo}`))
   })
 
@@ -82,7 +84,7 @@ export const makeRecorder = ({ records, sql, waitMillis, writeRollups }: Recorde
     const hashes = told.flatMap((one) => one._tag === "Sold" ? one.data.sales.map(({ transaction }) => transaction) : [])
     const rows = yield* sql<SettlementRow>`select ${columns} from analytics_settlements
       where id in (select value::uuid from jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))
-      union select ${columns} from analytics_settlements where transaction_hash in (select value from jsonb_array_elements_text(${JSON.stringify(hashes)}::jsonb))`
+      union select ${columns} from analytics_settlements where transaction_hash in (select value from jsonb_array_elements_text(${JSON.stringify(hashes)}::jsonb))`.unprepared
     return new Map(rows.map((row) => [row.id, toFact(row)]))
   })
 

@@ -7,8 +7,9 @@ import { type Change, type Delta, deltasOf, dayOf, startOf } from "./contributio
 import type { SettlementFact } from "./SettlementFact.ts"
 
 const rowsOf = (deltas: ReadonlyArray<Delta>) =>
-  JSON.stringify(deltas.map(({ firstAt, key, lastAt, sums }) => ({
+  JSON.stringify(deltas.map(({ firstAt, heard, key, lastAt, sums }) => ({
     ...key,
+    ...Object.fromEntries(Object.entries(heard).map(([list, words]) => [list, [...words].sort()])),
     ...Object.fromEntries(Object.entries(sums).map(([field, sum]) => [field, sum.toString()])),
     first_at: firstAt,
     last_at: lastAt
@@ -37,13 +38,17 @@ export const makeWriteRollups = (sql: SqlClient.SqlClient, pseudonymOf: (address
         amount = t.amount + excluded.amount, fee_stroops = t.fee_stroops + excluded.fee_stroops,
         organic_transactions = t.organic_transactions + excluded.organic_transactions, organic_amount = t.organic_amount + excluded.organic_amount`
 
-  const participants = (rows: string) =>
-    sql`insert into analytics_participants as t (role, day, address, network, scheme, asset, facilitator_id, transactions, successful, failed, amount, first_at, last_at)
-      select role, day, address, network, scheme, asset, facilitator_id, transactions, successful, failed, amount, first_at, last_at from jsonb_to_recordset(${rows}::jsonb)
-        as r (role text, day date, address text, network text, scheme text, asset text, facilitator_id text, transactions bigint, successful bigint, failed bigint,
+  /** Words that a row has not heard yet are added to its list. */
+  const heard = (list: string) => sql.literal(`${list} = case when excluded.${list} <@ t.${list} then t.${list} else array(select unnest(t.${list}) union select unnest(excluded.${list}) order by 1) end`)
+
+  const standings = (rows: string) =>
+    sql`insert into analytics_standings as t (role, day, address, asset, networks, schemes, facilitators, transactions, successful, failed, amount, first_at, last_at)
+      select role, day, address, asset, networks, schemes, facilitators, transactions, successful, failed, amount, first_at, last_at from jsonb_to_recordset(${rows}::jsonb)
+        as r (role text, day date, address text, asset text, networks text[], schemes text[], facilitators text[], transactions bigint, successful bigint, failed bigint,
           amount numeric, first_at timestamptz, last_at timestamptz)
-      on conflict (role, day, address, network, scheme, asset, facilitator_id) do update set transactions = t.transactions + excluded.transactions,
+      on conflict (role, day, address, asset) do update set transactions = t.transactions + excluded.transactions,
         successful = t.successful + excluded.successful, failed = t.failed + excluded.failed, amount = t.amount + excluded.amount,
+        ${heard("networks")}, ${heard("schemes")}, ${heard("facilitators")},
         first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at)`
 
   const pairs = (rows: string) =>
@@ -60,7 +65,7 @@ export const makeWriteRollups = (sql: SqlClient.SqlClient, pseudonymOf: (address
       on conflict (resource_id, asset) do update set transactions = t.transactions + excluded.transactions, successful = t.successful + excluded.successful,
         amount = t.amount + excluded.amount, first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at)`
 
-  const writers = { totals, participants, pairs, resources }
+  const writers = { totals, standings, pairs, resources }
 
   /** Counts whoever is seen in an hour or day for the first time. What is shown only now is not in the table yet, or is open there. */
   const attend = Effect.fnUntraced(function*(shown: ReadonlyArray<SettlementFact>) {
@@ -77,7 +82,7 @@ export const makeWriteRollups = (sql: SqlClient.SqlClient, pseudonymOf: (address
         where not exists (select 1 from analytics_settlements s where s.${sql.literal(column)} = r.address and s.status <> 'open' and s.occurred_at >= r.starts_at
           and s.occurred_at < r.starts_at + case r.width when 'hour' then interval '1 hour' else interval '24 hours' end)
         group by width, starts_at
-        on conflict (width, starts_at, role) do update set members = t.members + excluded.members`
+        on conflict (width, starts_at, role) do update set members = t.members + excluded.members`.unprepared
     }
   })
 
@@ -107,11 +112,11 @@ export const makeWriteRollups = (sql: SqlClient.SqlClient, pseudonymOf: (address
       insert into analytics_member_days as t (kind, last_day, members)
       select kind, day, sum(change) from (select kind, last_day as day, 1 as change from moved union all select kind, before, -1 from moved where before is not null) c
       group by kind, day
-      on conflict (kind, last_day) do update set members = t.members + excluded.members`
+      on conflict (kind, last_day) do update set members = t.members + excluded.members`.unprepared
   })
 
   return Effect.fn("Analytics.rollups")(function*(changes: ReadonlyArray<Change>) {
-    for (const rollup of ["totals", "participants", "pairs", "resources"] as const) {
+    for (const rollup of ["totals", "standings", "pairs", "resources"] as const) {
       const deltas = deltasOf(rollup, changes)
       if (deltas.length > 0) yield* writers[rollup](rowsOf(deltas))
     }

@@ -25,8 +25,8 @@ export const within = (sql: SqlClient.SqlClient, column: string, { since }: Wind
   return type === "time" ? sql`${sql.literal(column)} >= ${from}::timestamptz` : sql`${sql.literal(column)} >= ${from.slice(0, 10)}::date`
 }
 
-/** A condition on the days of `analytics_participants`, whose day -infinity is all history. */
-export const participantDays = (sql: SqlClient.SqlClient, window: Window): Statement.Fragment =>
+/** A condition on the days of `analytics_standings`, whose day -infinity is all history. */
+export const standingDays = (sql: SqlClient.SqlClient, window: Window): Statement.Fragment =>
   window.since === undefined ? sql`day = '-infinity'` : within(sql, "day", window, "day")
 
 export const networkOut = (dialect: Dialect, network: string): string => spellNetwork(network as NeutralNetwork, dialect)

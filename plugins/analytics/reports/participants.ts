@@ -3,23 +3,24 @@
 import { Effect, Option } from "effect"
 import { type AssetSum, mainAsset } from "./amounts.ts"
 import type { Page, Window } from "./parameters.ts"
-import { networkOut, participantDays, type Reporting, within } from "./Reporting.ts"
+import { networkOut, standingDays, type Reporting, within } from "./Reporting.ts"
 
 export type Role = "buyer" | "seller"
 
 interface RankRow {
   readonly address: string
-  readonly transactions: bigint
-  readonly successful: bigint
-  readonly last: Date
+  readonly transactions: string
+  readonly successful: string
+  /** Milliseconds. */
+  readonly last: number
 }
 
 interface PartRow {
   readonly address: string
-  readonly network: string
-  readonly scheme: string
   readonly asset: string
-  readonly facilitator: string
+  readonly networks: ReadonlyArray<string>
+  readonly schemes: ReadonlyArray<string>
+  readonly facilitators: ReadonlyArray<string>
   readonly transactions: bigint
   readonly successful: bigint
   readonly failed: bigint
@@ -52,10 +53,8 @@ export const makeParticipants = (reporting: Reporting) => {
 
   /** The rollup's rows of some addresses. */
   const partsOf = (role: Role, addresses: ReadonlyArray<string>, window: Window) =>
-    sql<PartRow>`select address, network, scheme, asset, facilitator_id as facilitator, sum(transactions)::bigint as transactions, sum(successful)::bigint as successful,
-        sum(failed)::bigint as failed, sum(amount)::text as amount, min(first_at) as first, max(last_at) as last
-      from analytics_participants where role = ${role} and address in (select value from jsonb_array_elements_text(${JSON.stringify(addresses)}::jsonb)) and ${participantDays(sql, window)}
-      group by address, network, scheme, asset, facilitator_id`.unprepared
+    sql<PartRow>`select address, asset, networks, schemes, facilitators, transactions, successful, failed, amount::text as amount, first_at as first, last_at as last
+      from analytics_standings where role = ${role} and address in (select value from jsonb_array_elements_text(${JSON.stringify(addresses)}::jsonb)) and ${standingDays(sql, window)}`.unprepared
 
   /** How many an address dealt with. */
   const counterpartyCounts = (role: Role, addresses: ReadonlyArray<string>, window: Window) =>
@@ -75,32 +74,33 @@ export const makeParticipants = (reporting: Reporting) => {
   const leaderboard = Effect.fn("Analytics.leaderboard")(function*(role: Role, window: Window, page: Page, asset: string | undefined) {
     const all = yield* assetTotals(window)
     const main = mainAsset(all, asset)
-    const ranked = sql`select address, sum(transactions)::bigint as transactions, sum(successful)::bigint as successful, max(last_at) as last,
-        coalesce(sum(amount) filter (where asset = ${main ?? ""}), 0) as amount
-      from analytics_participants where role = ${role} and ${participantDays(sql, window)} group by address`
-    const rows = yield* sql<RankRow>`select address, transactions, successful, last from (${ranked}) r
-      order by amount desc, transactions desc, address limit ${page.limit} offset ${page.offset}`.unprepared
-    const top = yield* sql<{ amount: string }>`select r.amount::text as amount from (${ranked}) r order by r.amount desc limit 10`.unprepared
+    const [row] = yield* sql<{ page: ReadonlyArray<RankRow> | null; top: ReadonlyArray<string> | null }>`with ranked as materialized (
+        select address, sum(transactions)::bigint as transactions, sum(successful)::bigint as successful, max(last_at) as last, coalesce(sum(amount) filter (where asset = ${main ?? ""}), 0) as amount
+        from analytics_standings where role = ${role} and ${standingDays(sql, window)} group by address
+      ) select (select jsonb_agg(jsonb_build_object('address', address, 'transactions', transactions::text, 'successful', successful::text, 'last', extract(epoch from last) * 1000)
+          order by amount desc, transactions desc, address) from (select * from ranked order by amount desc, transactions desc, address limit ${page.limit} offset ${page.offset}) p) as page,
+        (select jsonb_agg(amount::text order by amount desc) from (select amount from ranked order by amount desc limit 10) t) as top`.unprepared
+    const [rows, top] = [row!.page ?? [], row!.top ?? []]
     const [count] = yield* sql<{ total: bigint }>`select coalesce(sum(members), 0)::bigint as total from analytics_member_days
       where kind = ${role} and ${within(sql, "last_day", window, "day")}`.unprepared
     const addresses = rows.map(({ address }) => address)
     const parts = addresses.length === 0 ? [] : yield* partsOf(role, addresses, window)
     const counterparties = addresses.length === 0 ? new Map<string, bigint>() : yield* counterpartyCounts(role, addresses, window)
     const whole = all.find((sum) => sum.asset === main)?.amount ?? 0n
-    const topShare = (first: number) => shareOf(add(top.slice(0, first).map(({ amount }) => BigInt(amount))), whole)
+    const topShare = (first: number) => shareOf(add(top.slice(0, first).map(BigInt)), whole)
     return {
       days: window.days,
       items: rows.map(({ address, last, successful, transactions }) => {
         const own = parts.filter((part) => part.address === address)
         return {
           address: redaction.show(address),
-          tx_count: transactions.toString(),
-          successful_transactions: successful.toString(),
+          tx_count: transactions,
+          successful_transactions: successful,
           ...amounts.tell(sumsOf(own), main),
           unique_counterparties: (counterparties.get(address) ?? 0n).toString(),
-          networks: sorted(own.map(({ network }) => networkOut(dialect, network))),
-          facilitators: sorted(own.map(({ facilitator }) => facilitator)),
-          latest_activity: last.toISOString()
+          networks: sorted(own.flatMap(({ networks }) => networks.map((network) => networkOut(dialect, network)))),
+          facilitators: sorted(own.flatMap(({ facilitators }) => facilitators)),
+          latest_activity: new Date(Math.floor(last)).toISOString()
         }
       }),
       pagination: { ...page, total: Number(count!.total) },
@@ -137,9 +137,9 @@ export const makeParticipants = (reporting: Reporting) => {
       successful_amount: total_amount,
       ...told,
       unique_counterparties: (counterparties.get(address) ?? 0n).toString(),
-      schemes: sorted(parts.map(({ scheme }) => scheme)),
-      networks: sorted(parts.map(({ network }) => networkOut(dialect, network))),
-      facilitators: sorted(parts.map(({ facilitator }) => facilitator)),
+      schemes: sorted(parts.flatMap(({ schemes }) => schemes)),
+      networks: sorted(parts.flatMap(({ networks }) => networks.map((network) => networkOut(dialect, network)))),
+      facilitators: sorted(parts.flatMap(({ facilitators }) => facilitators)),
       first_activity: times(({ first }) => first)[0]?.toISOString() ?? null,
       latest_activity: times(({ last }) => last).at(-1)?.toISOString() ?? null
     })

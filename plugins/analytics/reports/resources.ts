@@ -11,13 +11,10 @@ import type { Reporting } from "./Reporting.ts"
 export const observedHours = [1, 6, 24, 72, 168, 360, 720] as const
 const millisPerHour = 3_600_000
 
+/** Settlements by the shortest window that holds them: 1 is the longest, 0 is older than all. */
 interface UseRow {
-  readonly hours: number
-  readonly calls: bigint
-  readonly successes: bigint
-  readonly buyers: bigint
-  readonly latest: Date | null
-  readonly amounts: ReadonlyArray<{ readonly asset: string; readonly transactions: string; readonly amount: string }>
+  readonly calls: ReadonlyArray<{ readonly window: number; readonly asset: string; readonly calls: string; readonly successes: string; readonly amount: string; readonly latest: number }>
+  readonly buyers: ReadonlyArray<{ readonly window: number; readonly buyers: string }>
 }
 
 const iso = (at: Date | null): string | null => at?.toISOString() ?? null
@@ -30,7 +27,8 @@ const utc = (value: unknown): unknown => {
     [key, /(^|_)at$/.test(key) && typeof item === "string" && !Number.isNaN(Date.parse(item)) ? new Date(item).toISOString() : item]))
 }
 
-const sumsOf = (rows: UseRow["amounts"]): ReadonlyArray<AssetSum> => rows.map(({ amount, asset, transactions }) => ({ asset, amount: BigInt(amount), transactions: BigInt(transactions) }))
+const sumsOf = (calls: UseRow["calls"]): ReadonlyArray<AssetSum> => calls.map(({ amount, asset, calls }) => ({ asset, amount: BigInt(amount), transactions: BigInt(calls) }))
+const total = <A>(items: ReadonlyArray<A>, of: (item: A) => string): string => items.reduce((sum, item) => sum + BigInt(of(item)), 0n).toString()
 
 export const makeResources = ({ amounts, isCataloged, records, redaction, sql }: Reporting) => {
   const summary = (one: ResourceSummary) => ({
@@ -106,27 +104,29 @@ export const makeResources = ({ amounts, isCataloged, records, redaction, sql }:
   const observability = Effect.fn("Analytics.observability")(function*(id: bigint, asset: string | undefined) {
     if (!(yield* isCataloged(id))) return Option.none()
     const now = yield* Clock.currentTimeMillis
-    const windows = [{ hours: 0, since: null }, ...observedHours.map((hours) => ({ hours, since: new Date(now - hours * millisPerHour).toISOString() }))]
-    const rows = yield* sql<UseRow>`
-      select w.hours, u.calls, u.successes, u.buyers, u.latest, a.amounts
-      from jsonb_to_recordset(${JSON.stringify(windows)}::jsonb) as w (hours integer, since timestamptz)
-      cross join lateral (select count(*) as calls, count(*) filter (where s.status = 'success') as successes, count(distinct s.payer) as buyers, max(s.occurred_at) as latest
-        from analytics_settlements s where s.resource_id = ${id} and s.status <> 'open' and s.occurred_at >= coalesce(w.since, '-infinity')) u
-      cross join lateral (select coalesce(jsonb_agg(jsonb_build_object('asset', g.asset, 'transactions', g.transactions::text, 'amount', g.amount::text)), '[]') as amounts from (
-        select s.asset, count(*) as transactions, coalesce(sum(s.amount) filter (where s.status = 'success'), 0) as amount
-        from analytics_settlements s where s.resource_id = ${id} and s.status <> 'open' and s.occurred_at >= coalesce(w.since, '-infinity') group by s.asset) g) a`.unprepared
-    const main = mainAsset(rows.flatMap((row) => row.hours === 0 ? sumsOf(row.amounts) : []), asset)
-    const tell = (hours: number) => {
-      const row = rows.find((one) => one.hours === hours)!
+    // Every settlement falls into one shortest window; those of a longer one are the sum.
+    const starts = JSON.stringify(observedHours.toReversed().map((hours) => new Date(now - hours * millisPerHour)))
+    const window = (time: string) => sql`width_bucket(${sql.literal(time)}, array(select value::timestamptz from jsonb_array_elements_text(${starts}::jsonb) with ordinality as s (value, place) order by place))`
+    const own = sql`from analytics_settlements where resource_id = ${id} and status <> 'open'`
+    const [row] = yield* sql<UseRow>`select
+      (select coalesce(jsonb_agg(c), '[]') from (select ${window("occurred_at")} as window, asset, count(*)::text as calls, (count(*) filter (where status = 'success'))::text as successes,
+        coalesce(sum(amount) filter (where status = 'success'), 0)::text as amount, extract(epoch from max(occurred_at)) * 1000 as latest ${own} group by 1, asset) c) as calls,
+      (select coalesce(jsonb_agg(b), '[]') from (select ${window("latest")} as window, count(*)::text as buyers from (select payer, max(occurred_at) as latest ${own} group by payer) p group by 1) b) as buyers`.unprepared
+    const { buyers, calls } = row!
+    const main = mainAsset(sumsOf(calls), asset)
+    const tell = (from: number) => {
+      const within = calls.filter(({ window }) => window >= from)
+      const latest = Math.max(...within.map((one) => one.latest))
       return {
-        calls: row.calls.toString(),
-        successes: row.successes.toString(),
-        unique_buyers: row.buyers.toString(),
-        ...amounts.tell(sumsOf(row.amounts), main),
-        latest_activity: iso(row.latest)
+        calls: total(within, (one) => one.calls),
+        successes: total(within, ({ successes }) => successes),
+        unique_buyers: total(buyers.filter(({ window }) => window >= from), (one) => one.buyers),
+        ...amounts.tell(sumsOf(within), main),
+        latest_activity: within.length === 0 ? null : new Date(Math.floor(latest)).toISOString()
       }
     }
-    return Option.some({ resource_id: id.toString(), all_time: tell(0), windows: Object.fromEntries(observedHours.map((hours) => [`${hours}h`, tell(hours)])) })
+    const windows = observedHours.map((hours, at) => [`${hours}h`, tell(observedHours.length - at)] as const)
+    return Option.some({ resource_id: id.toString(), all_time: tell(0), windows: Object.fromEntries(windows) })
   })
 
   return { origins, newest, detail, observability }

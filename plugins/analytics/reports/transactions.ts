@@ -4,7 +4,7 @@ import { Effect, Option } from "effect"
 import type { Statement } from "effect/sql"
 import { settlementColumns, type SettlementRow } from "../recording/SettlementRows.ts"
 import type { Page, Window } from "./parameters.ts"
-import { encodeRecord, participantDays, type Reporting, within } from "./Reporting.ts"
+import { encodeRecord, standingDays, type Reporting, within } from "./Reporting.ts"
 
 export interface TransactionFilter {
   readonly payer?: string | undefined
@@ -54,8 +54,8 @@ export const makeTransactions = (reporting: Reporting) => {
     const some = (column: string) =>
       sql`(select * from analytics_settlements where status <> 'open' and ${sql.literal(column)} = ${address} and ${within(sql, "occurred_at", window)}
         order by occurred_at desc, id desc limit ${page.limit + page.offset})`
-    const [count] = yield* sql<{ total: bigint }>`select coalesce(sum(transactions), 0)::bigint as total from analytics_participants
-      where role in ('buyer', 'seller') and address = ${address} and ${participantDays(sql, window)}`.unprepared
+    const [count] = yield* sql<{ total: bigint }>`select coalesce(sum(transactions), 0)::bigint as total from analytics_standings
+      where address = ${address} and ${standingDays(sql, window)}`.unprepared
     const rows = yield* sql<SettlementRow>`select ${columns} from (${some("payer")} union all ${some("pay_to")}) s
       order by occurred_at desc, s.id desc limit ${page.limit} offset ${page.offset}`.unprepared
     return listed(rows, page, count!.total)

@@ -1,9 +1,9 @@
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { declaring, eventually, type Json, queryDeclaration, verified } from "../catalog/support.ts"
+import { declaring, eventually, type Json, mcpDeclaration, queryDeclaration, verified } from "../catalog/support.ts"
 import { describedFaults, report } from "./support.ts"
 
 const url = "https://shop.example.com/item"
@@ -119,6 +119,26 @@ for (const database of databaseKinds) {
         expect(yield* eventually(health, ({ analytics }) => analytics.state === "ready")).toMatchObject({ analytics: { state: "ready" } })
       })), 90_000)
 
+    it.live("knows which of two tools of one endpoint was paid for, by the catalog's word [S167]", () =>
+      Effect.scoped(Effect.gen(function*() {
+        const facilitator = yield* startFacilitator({ database, closeMillis: 500, set: [quiet] })
+        const payer = yield* facilitator.account()
+        const payTo = (yield* facilitator.account()).publicKey()
+        const endpoint = "https://tools.example.com/mcp"
+        const hashes: Array<string> = []
+        for (const tool of ["add", "subtract"]) {
+          const body = yield* declaring(facilitator, { payer, payTo, url: endpoint, extension: mcpDeclaration(tool) })
+          yield* verified(facilitator, body)
+          hashes.push(yield* settled(facilitator, body))
+        }
+        const { items } = yield* report(facilitator, "/resources")
+        for (const [at, tool] of ["add", "subtract"].entries()) {
+          const record = yield* eventually(report(facilitator, `/transactions/${hashes[at]}`), ({ resource_id }) => typeof resource_id === "string")
+          expect(record["resource_id"]).toBe(items.find((one: Json) => one.tool_name === tool).id)
+          expect((yield* report(facilitator, `/resources/${record["resource_id"]}/invocations`))["items"]).toMatchObject([{ transaction_hash: hashes[at] }])
+        }
+      })), 90_000)
+
     it.live("counts judged verifications, valid and refused, and nothing that was not judged [S145]", () =>
       Effect.scoped(Effect.gen(function*() {
         const facilitator = yield* startFacilitator({ database, closeMillis: 500, set: [quiet] })
@@ -166,6 +186,30 @@ for (const database of databaseKinds) {
       })), 90_000)
   })
 }
+
+it.live.skipIf(!databaseKinds.includes("postgres"))("leaves the database to payments under a flood of reports: few run, some wait, the rest is told to come again [S143]", () =>
+  Effect.scoped(Effect.gen(function*() {
+    const facilitator = yield* startFacilitator({ database: "postgres", closeMillis: 500, set: [quiet, "database.max_connections=8"] })
+    const payer = yield* facilitator.account()
+    const payTo = (yield* facilitator.account()).publicKey()
+    const held = yield* Deferred.make<void>()
+    const release = yield* Deferred.make<void>()
+    // Reports stand still for as long as somebody holds their table.
+    yield* Effect.forkScoped(facilitator.sql.withTransaction(Effect.gen(function*() {
+      yield* facilitator.sql`lock table analytics_member_days in access exclusive mode`
+      yield* Deferred.succeed(held, undefined)
+      yield* Deferred.await(release)
+    })))
+    yield* Deferred.await(held)
+    const flood = yield* Effect.forkScoped(Effect.forEach(Array.from({ length: 160 }), () => facilitator.ask("/analytics/v1/overview"), { concurrency: "unbounded" }))
+    yield* Effect.sleep("300 millis")
+    const { body } = yield* facilitator.payment({ payer, payTo, amount: 5n, maxTimeoutSeconds: 300 })
+    expect((yield* facilitator.verify(body)).json).toMatchObject({ isValid: true })
+    yield* settled(facilitator, body)
+    yield* Deferred.succeed(release, undefined)
+    const statuses = (yield* Fiber.join(flood)).map(({ status }) => status)
+    expect([200, 503].map((status) => statuses.filter((one) => one === status).length)).toEqual([104, 56])
+  })), 90_000)
 
 it.live("wants a key where keys are configured, pages within its bounds, and names what is wrong [S134, S135, S136, S142, S242, S298, S329]", () =>
   Effect.scoped(Effect.gen(function*() {

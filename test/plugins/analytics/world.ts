@@ -64,10 +64,9 @@ export const makeWorld = Effect.gen(function*() {
       const reader = yield* facts.consume({ consumer: "analytics", batchMax, handle: recorder.handle })
       for (;;) {
         yield* reader.wake
-        const [left] = yield* sql<{ left: bigint }>`select count(*) as left from kernel_facts f
-          where (f.xid, f.id) > (select c.xid, c.id from kernel_fact_cursors c where consumer = 'analytics')`
-        const [cursor] = yield* sql`select 1 from kernel_fact_cursors where consumer = 'analytics'`
-        if (cursor !== undefined && left!.left === 0n) break
+        // Nothing is left only of a cursor that there is.
+        const [left] = yield* sql<{ left: bigint }>`select (select count(*) from kernel_facts f where (f.xid, f.id) > (c.xid, c.id)) as left from kernel_fact_cursors c where consumer = 'analytics'`
+        if (left?.left === 0n) break
         yield* Effect.sleep("10 millis")
       }
       while (yield* recorder.lapse) yield* Effect.yieldNow
@@ -88,7 +87,7 @@ export const makeWorld = Effect.gen(function*() {
 
   const empty = Effect.gen(function*() {
     yield* sql`truncate kernel_facts, kernel_fact_cursors, catalog_resources restart identity cascade`
-    for (const table of ["settlements", "totals", "attendance", "members", "member_days", "participants", "pairs", "resources", "verifications"]) yield* sql`delete from ${sql(`analytics_${table}`)}`
+    for (const table of ["settlements", "totals", "attendance", "members", "member_days", "standings", "pairs", "resources", "verifications"]) yield* sql`delete from ${sql(`analytics_${table}`)}`
   })
 
   return {

@@ -1,0 +1,74 @@
+import { Effect } from "effect"
+import { NodeServices } from "@effect/platform-node"
+import { it as effectIt } from "@effect/vitest"
+import { describe, expect, it } from "vitest"
+import { Settings } from "../../../kernel/config/Settings.ts"
+import { Config } from "../../../plugins/analytics/Config.ts"
+import { byAsset, mainAsset, makeAmounts } from "../../../plugins/analytics/reports/amounts.ts"
+import { makeReader, readWindow } from "../../../plugins/analytics/reports/parameters.ts"
+import { loadProfile } from "../../../runtime/profile.ts"
+import "../../../runtime/App.ts"
+
+const noon = Date.UTC(2026, 0, 31, 12)
+const config = { redactAddresses: false, pageDefault: 50, pageMax: 200 }
+const windowOf = (query: string, absent: 0 | 30 = 30) => readWindow(new URLSearchParams(query), noon, absent)
+
+describe("the parameters of analytics", () => {
+  it("take days of 0, 1, 7, 14 and 30, and anything else for 30 [S134]", () => {
+    expect(windowOf("days=0")).toEqual({ days: 0, since: undefined })
+    expect(windowOf("days=1")).toEqual({ days: 1, since: new Date("2026-01-30T00:00:00Z") })
+    expect(windowOf("days=30")).toEqual({ days: 30, since: new Date("2026-01-01T00:00:00Z") })
+    for (const query of ["days=2", "days=-7", "days=07", "days=7.0", "days=", "days=all", ""]) expect(windowOf(query).days).toBe(30)
+    expect(windowOf("", 0)).toEqual({ days: 0, since: undefined })
+    expect(windowOf("days=3", 0).days).toBe(30)
+  })
+
+  it("clamp pages between one item and the largest page [S135, S298]", () => {
+    const page = (query: string) => makeReader(new URLSearchParams(query)).page(config)
+    expect(page("")).toEqual({ limit: 50, offset: 0 })
+    expect(page("limit=0")).toEqual({ limit: 1, offset: 0 })
+    expect(page("limit=999999999&offset=7")).toEqual({ limit: 200, offset: 7 })
+  })
+
+  it("name every fault in a sentence of its own [S329]", () => {
+    const reader = makeReader(new URLSearchParams("limit=-1&offset=1e3&payer=G1&status=open&network=stellar:testnet"))
+    reader.page(config)
+    reader.given("payer", "address")
+    reader.given("status", "status")
+    expect(reader.network()).toBe("ledger:testnet")
+    expect(reader.faults.map((fault) => fault.split(":")[0])).toEqual(["limit", "offset", "payer", "status"])
+  })
+})
+
+describe("amounts", () => {
+  const sums = [{ asset: "CB", transactions: 1n, amount: 900n }, { asset: "CA", transactions: 1n, amount: 5n }, { asset: "CB", transactions: 1n, amount: 10n ** 30n }, { asset: "CC", transactions: 0n, amount: 0n }]
+
+  it("are added within an asset and never over assets; one stands for all by its settlements, or because it was asked for [S141]", () => {
+    expect(byAsset(sums)).toEqual([{ asset: "CB", transactions: 2n, amount: 900n + 10n ** 30n }, { asset: "CA", transactions: 1n, amount: 5n }])
+    expect(mainAsset(sums, undefined)).toBe("CB")
+    expect(mainAsset([], undefined)).toBe(undefined)
+    const { tell } = makeAmounts(new Map([["CA", { contract: "CA", symbol: "AAA", decimals: 6, paymentMax: 1n }]]))
+    expect(tell(sums, "CA")).toMatchObject({ total_amount: "5", asset: "CA", asset_symbol: "AAA", asset_decimals: 6 })
+    expect(tell(sums, "CB")).toMatchObject({ total_amount: "1000000000000000000000000000900", asset_symbol: null, asset_decimals: null })
+    expect(tell(sums, "CZ")).toMatchObject({ total_amount: "0", asset: "CZ" })
+    expect(tell([], undefined)).toEqual({ total_amount: "0", asset: null, asset_symbol: null, asset_decimals: null, amounts: [] })
+  })
+})
+
+describe("the settings of analytics", () => {
+  const settingsOf = (set: ReadonlyArray<string>) =>
+    Effect.gen(function*() {
+      const profile = yield* loadProfile("hosted", set, {})
+      expect(profile.plugins).toContain("analytics")
+      return yield* Config.pipe(Effect.provide(Config.layer), Effect.provide(Settings.layer(profile)))
+    }).pipe(Effect.provide(NodeServices.layer))
+
+  effectIt.effect("stand under the names of the contract, in the hosted profile with analytics on and addresses shown [S27, S297, S298]", () =>
+    Effect.gen(function*() {
+      expect(yield* settingsOf([])).toEqual({ redactAddresses: false, pageDefault: 50, pageMax: 200 })
+      expect(yield* settingsOf(["analytics.redact_addresses=true", "analytics.default_page_size=5", "analytics.max_page_size=7"])).toEqual({ redactAddresses: true, pageDefault: 5, pageMax: 7 })
+      for (const wrong of ["analytics.default_page_size=0", "analytics.max_page_size=100000", "analytics.default_page_size=201", "analytics.redacted=true"]) {
+        expect(yield* Effect.flip(settingsOf([wrong]))).toMatchObject({ _tag: "SettingsRefused" })
+      }
+    }))
+})
