@@ -7,7 +7,7 @@ export type PlanName = "ok" | "daily" | "full"
 
 const node = process.execPath
 
-const types: Part = { name: "types", command: "node_modules/.bin/tsc", args: ["--noEmit"], figures: "status", minutesMax: 2 }
+const types: Part = { name: "types", command: "node_modules/.bin/tsc", args: ["--noEmit"], figures: "status", minutesMax: 1 }
 
 const lint: Part = {
   name: "lint",
@@ -23,7 +23,7 @@ const effects: Part = {
   command: "test/tools/node_modules/.bin/effect-tsgo",
   args: ["diagnostics", "--project", "tsconfig.json", "--format", "text", "--severity", "error", "--lspconfig", `{"name":"@effect/language-service"}`],
   figures: "status",
-  minutesMax: 2
+  minutesMax: 1
 }
 
 const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"]
@@ -36,7 +36,7 @@ const onNode: Part = {
   args: vitest,
   env: both,
   figures: "vitest",
-  minutesMax: 7
+  minutesMax: 8.5
 }
 
 const onDeno = (deno: string): Part => ({
@@ -45,7 +45,7 @@ const onDeno = (deno: string): Part => ({
   args: ["run", "-A", ...vitest],
   env: { ...both, DENO_NO_UPDATE_CHECK: "1" },
   figures: "vitest",
-  minutesMax: 8
+  minutesMax: 8.5
 })
 
 const fast: Part = { name: "fast tests on PGlite", command: node, args: vitest, env: { TOLLKEEPER_TEST_FAST: "only" }, figures: "vitest", minutesMax: 2 }
@@ -56,7 +56,7 @@ const slow: Part = {
   args: [...vitest, "--passWithNoTests"],
   env: { ...both, TOLLKEEPER_TEST_SLOW: "only" },
   figures: "vitest",
-  minutesMax: 25
+  minutesMax: 12
 }
 
 const conformance: Part = {
@@ -64,7 +64,7 @@ const conformance: Part = {
   command: node,
   args: ["test/conformance/run.ts"],
   figures: "last-line",
-  minutesMax: 8
+  minutesMax: 6
 }
 
 const conformanceOnDeno = (deno: string): Part => ({
@@ -76,7 +76,7 @@ const conformanceOnDeno = (deno: string): Part => ({
 
 const replay: Part = { name: "replay", command: node, args: ["test/replay/replay.ts"], figures: "status", minutesMax: 5 }
 
-const simulation: Part = { name: "simulation, 20,000 seeds", command: node, args: ["test/simulation/run.ts"], figures: "status", minutesMax: 12 }
+const simulation: Part = { name: "simulation, 20,000 seeds", command: node, args: ["test/simulation/run.ts"], figures: "status", minutesMax: 10 }
 
 const mutation: Part = { name: "mutation: settlement", command: node, args: ["test/mutation/run.ts", "settlement"], figures: "status", minutesMax: 12 }
 
