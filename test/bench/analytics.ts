@@ -71,9 +71,9 @@ const program = Effect.gen(function*() {
   const [journal] = yield* sql<{ facts: bigint; succeeded: bigint }>`select count(*) as facts, count(*) filter (where type = 'settlement.settled') as succeeded from kernel_facts`
   console.log(`  ${journal!.facts} facts written in ${((written - startedAt) / 1_000).toFixed(0)} s`)
   for (;;) {
-    const [row] = yield* sql<{ left: bigint; shown: bigint }>`select (select count(*) from kernel_facts f where (f.xid, f.id) > (select c.xid, c.id from kernel_fact_cursors c where c.consumer = 'analytics')) as left,
+    const [row] = yield* sql<{ done: boolean; shown: bigint }>`select not exists (select 1 from kernel_facts f where (f.xid, f.id) > (select c.xid, c.id from kernel_fact_cursors c where c.consumer = 'analytics')) as done,
       (select coalesce(sum(transactions), 0)::bigint from analytics_totals where width = 'day') as shown`
-    if (row!.left === 0n && row!.shown === BigInt(settlements)) break
+    if (row!.done && row!.shown === BigInt(settlements)) break
     yield* Effect.sleep("2 seconds")
   }
   const readSeconds = (performance.now() - startedAt) / 1_000

@@ -101,10 +101,9 @@ export const makeWriteRollups = (sql: SqlClient.SqlClient, pseudonymOf: (address
     const rows = JSON.stringify([...latest.values()])
     yield* sql`with given as (
         select * from jsonb_to_recordset(${rows}::jsonb) as r (kind text, name text, pseudonym text, last_day date)
-      ), known as (
-        select m.kind, m.name, m.last_day from analytics_members m join given using (kind, name)
       ), moved as (
-        select g.kind, g.name, g.pseudonym, g.last_day, k.last_day as before from given g left join known k using (kind, name) where k.last_day is null or k.last_day < g.last_day
+        select g.kind, g.name, g.pseudonym, g.last_day, k.last_day as before from given g
+        left join lateral (select m.last_day from analytics_members m where m.kind = g.kind and m.name = g.name) k on true where k.last_day is null or k.last_day < g.last_day
       ), kept as (
         insert into analytics_members (kind, name, pseudonym, last_day) select kind, name, pseudonym, last_day from moved
         on conflict (kind, name) do update set last_day = excluded.last_day
