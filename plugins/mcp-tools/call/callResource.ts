@@ -74,7 +74,8 @@ export const callTool = (parts: CallParts) => {
     }
   })
 
-  const unpaid = Effect.fnUntraced(function*(invocation: Invocation, seller: SellerSession, caller: Caller) {
+  /** Steps 4 to 6. Succeeds with the payment to make, or with what the tool returned for nothing. */
+  const unpaid = Effect.fnUntraced(function*(invocation: Invocation, seller: SellerSession) {
     const { args, identity, terms } = invocation
     const listed = yield* seller.findTool(identity.toolName)
     const result = yield* seller.callTool(identity.toolName, args)
@@ -84,11 +85,11 @@ export const callTool = (parts: CallParts) => {
       // The tool ran without asking for anything: what it returned is the agent's, and nothing is paid.
       if (result["isError"] === true) return yield* fault("UPSTREAM_PROTOCOL_ERROR", "the tool failed before it asked for payment", { content: excerpt(result) })
       const { content, structuredContent } = result
-      return { content: content ?? [], ...(structuredContent === undefined ? {} : { structuredContent }), receipt: null }
+      return { free: { content: content ?? [], ...(structuredContent === undefined ? {} : { structuredContent }), receipt: null } }
     }
     const compared = compareTerms(terms, challenged.challenge, listed)
     if (compared._tag === "Differs") return yield* fault("RESOURCE_CHANGED", "the seller asks for something else than the catalog says", { members: compared.members })
-    return yield* paying.pay(invocation, caller, challenged.challenge, compared.option, seller)
+    return { challenge: challenged.challenge, option: compared.option }
   })
 
   return defineTool({
@@ -110,7 +111,10 @@ export const callTool = (parts: CallParts) => {
         })
       }
       const seller = yield* openSeller(parts.upstream, invocation.endpoint)
-      return yield* Effect.ensuring(standing._tag === "Open" ? paying.sendAgain(standing.open, seller) : unpaid(invocation, seller, caller), seller.close)
+      if (standing._tag === "Open") return yield* paying.sendAgain(standing.open, seller)
+      const asked = yield* Effect.onError(unpaid(invocation, seller), () => seller.close)
+      if ("free" in asked) return yield* Effect.as(seller.close, asked.free)
+      return yield* paying.pay(invocation, caller, asked.challenge, asked.option, seller)
     })
   })
 }

@@ -158,8 +158,9 @@ export const makePayInvocation = (parts: PayParts) => {
     return yield* send(open, seller)
   })
 
+  /** The conversation with the seller goes with the payment: whoever waits for it must not end it. */
   const inOwnFiber = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-    Effect.flatMap(Effect.forkIn(effect, parts.scope), (fiber) => Fiber.join(fiber))
+    Effect.uninterruptibleMask((restore) => Effect.flatMap(Effect.forkIn(Effect.interruptible(effect), parts.scope), (fiber) => restore(Fiber.join(fiber))))
 
   /** What is known of an earlier payment for the same call. */
   const standing = Effect.fnUntraced(function*(key: string): Effect.fn.Return<Standing, ToolFault> {
@@ -178,8 +179,9 @@ export const makePayInvocation = (parts: PayParts) => {
 
   return {
     standing,
-    pay: (...args: Parameters<typeof pay>) => inOwnFiber(pay(...args)),
+    pay: (invocation: Invocation, caller: Caller, challenge: Challenge, option: PaymentOption, seller: SellerSession) =>
+      inOwnFiber(Effect.ensuring(pay(invocation, caller, challenge, option, seller), seller.close)),
     /** Sends an open payment again, the same to the last byte. */
-    sendAgain: (open: OpenPayment, seller: SellerSession) => inOwnFiber(send(open, seller))
+    sendAgain: (open: OpenPayment, seller: SellerSession) => inOwnFiber(Effect.ensuring(send(open, seller), seller.close))
   }
 }

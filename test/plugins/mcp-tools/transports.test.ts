@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import { request as httpRequest } from "node:http"
 import { call, connectHttp, connectSse, type Json, listedResource, pageOf, standIn, standInJson, startTools } from "./support.ts"
 
@@ -107,8 +108,11 @@ describe("Streamable HTTP", () => {
       yield* send(url, "/mcp", { method: "DELETE", session, key })
       expect((yield* begin(url, { key })).status).toBe(200)
       const few = yield* start(["http.sessions_max=1"])
+      const first = yield* begin(few)
+      expect([first.status, (yield* begin(few)).status]).toEqual([200, 503])
+      yield* TestClock.adjust("61 minutes")
       expect((yield* begin(few)).status).toBe(200)
-      expect((yield* begin(few)).status).toBe(503)
+      expect((yield* send(few, "/mcp", { body: listTools, session: first.session })).status).toBe(404)
     }).pipe(Effect.scoped))
 
   it.effect("refuses what is no message, too long, compressed or nested too deeply [S238]", () =>
