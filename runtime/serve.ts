@@ -74,6 +74,8 @@ const listen = Effect.fnUntraced(function*(profile: Profile, chosen: Exclude<Lis
     Effect.provideService(HttpMiddleware.TracerDisabledWhen, () => true),
     Effect.provideContext(listener)
   )
+  // What was acquired last is released first: streams end before the listener waits for them.
+  if (chosen !== undefined) yield* Effect.addFinalizer(() => chosen.closing)
   return { host, port: "port" in http.address ? http.address.port : port }
 })
 

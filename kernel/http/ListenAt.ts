@@ -2,7 +2,17 @@
 // at all when it speaks over stdin and stdout. Without such a word the section `server` decides. One process has one listener.
 import { Context, Effect, Layer } from "effect"
 
-export type ListenChoice = { readonly host: string; readonly port: number } | "nowhere"
+export interface ListenAddress {
+  readonly host: string
+  readonly port: number
+  /**
+   * Runs when the process is asked to stop, before the listener waits for what it has begun: ends streams that would never end by
+   * themselves. Bounded by whoever gives it.
+   */
+  readonly closing: Effect.Effect<void>
+}
+
+export type ListenChoice = ListenAddress | "nowhere"
 
 export class ListenAt extends Context.Service<ListenAt, {
   /** The last word counts; a plugin that speaks twice means the second. */

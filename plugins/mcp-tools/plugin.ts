@@ -32,8 +32,8 @@ import { addStreamableRoutes } from "./server/streamableRoutes.ts"
 import type { Tool } from "./Tool.ts"
 import { makeUpstream } from "./Upstream.ts"
 
-/** Calls that have begun when stdin ends are waited for this long. */
-const drainTimeout = "30 seconds"
+/** Calls that have begun when stdin ends, or when the process is asked to stop, are waited for this long. */
+const drainTimeout = "25 seconds"
 
 const layer = Layer.effectDiscard(Effect.gen(function*() {
   const config = yield* Config
@@ -81,11 +81,12 @@ const layer = Layer.effectDiscard(Effect.gen(function*() {
   }
 
   const host = config.http.host ?? (keys.keyed() ? "0.0.0.0" : "127.0.0.1")
-  yield* listenAt.choose({ host, port: config.http.port })
   const admit = makeAdmit(config.http, callers, host)
   const parts = makeHttpParts({ tools, run, crypto, http: config.http, bytesMax: server.requestBytesMax })
-  yield* addStreamableRoutes(parts, admit)
-  yield* addSseRoutes(parts, admit)
+  const closeAll = Effect.andThen(yield* addStreamableRoutes(parts, admit), yield* addSseRoutes(parts, admit))
+  // Calls that have begun are answered; a quiet stream is ended, since it would never end by itself.
+  const closing = Effect.andThen(Effect.timeoutOption(FiberSet.awaitEmpty(calls), drainTimeout), closeAll)
+  yield* listenAt.choose({ host, port: config.http.port, closing })
   yield* addHealthRoutes({
     discovery,
     payments: hasSigner ? "ready" : "disabled",

@@ -26,6 +26,8 @@ export interface Sessions<T> {
   /** The caller's session of this id. */
   readonly find: (id: string, principal: string) => Effect.Effect<Session<T> | undefined>
   readonly remove: (id: string) => void
+  /** Ends every session and with it its streams. */
+  readonly closeAll: Effect.Effect<void>
 }
 
 export const makeSessions = <T>(crypto: Crypto["Service"], http: HttpValues): Effect.Effect<Sessions<T>, never, Scope.Scope> => Effect.gen(function*() {
@@ -35,7 +37,8 @@ export const makeSessions = <T>(crypto: Crypto["Service"], http: HttpValues): Ef
     sessions.delete(id)
     return Effect.ignore(Effect.tryPromise(() => server.close()))
   }
-  yield* Effect.addFinalizer(() => Effect.forEach([...sessions.values()], close, { discard: true }))
+  const closeAll = Effect.suspend(() => Effect.forEach([...sessions.values()], close, { discard: true }))
+  yield* Effect.addFinalizer(() => closeAll)
   return {
     makeRoom: Effect.fnUntraced(function*(principal: string) {
       const now = yield* Clock.currentTimeMillis
@@ -57,6 +60,7 @@ export const makeSessions = <T>(crypto: Crypto["Service"], http: HttpValues): Ef
         sessions.set(id, session)
         return session
       }),
-    remove: (id) => void sessions.delete(id)
+    remove: (id) => void sessions.delete(id),
+    closeAll
   }
 })

@@ -46,4 +46,5 @@ export const addSseRoutes = Effect.fnUntraced(function*({ bytesMax, connect, mak
 
   yield* router.add("GET", "/sse", open)
   yield* router.add("POST", "/messages", post)
+  return sessions.closeAll
 })

@@ -2,7 +2,7 @@
 // `Mcp-Session-Id` from then on, and ends with DELETE or when its time has come (S182, S183).
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js"
 import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js"
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
@@ -15,6 +15,20 @@ type Transport = WebStandardStreamableHTTPServerTransport
 /** The request without its body, which is read apart. */
 const bare = (request: Incoming): Request =>
   new Request(new URL(request.url, "http://localhost"), { method: request.method, headers: { ...request.headers } })
+
+/** The head of a stream leaves with its first bytes, so a quiet one begins with a comment. */
+const beginning = new TextEncoder().encode(": open\n\n")
+
+const primed = (response: Response): HttpServerResponse.HttpServerResponse => {
+  const { body } = response
+  if (body === null || response.headers.get("content-type")?.startsWith("text/event-stream") !== true) return HttpServerResponse.fromWeb(response)
+  const events = Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error })
+  return HttpServerResponse.stream(Stream.concat(Stream.succeed(beginning), events), {
+    status: response.status,
+    contentType: "text/event-stream",
+    headers: Object.fromEntries(response.headers)
+  })
+}
 
 export const readMessage = (request: Incoming, bytesMax: number) =>
   readBody(request, bytesMax).pipe(
@@ -32,7 +46,7 @@ export const addStreamableRoutes = Effect.fnUntraced(function*(
   const hand = (transport: Transport, request: Incoming, parsedBody?: unknown) =>
     Effect.map(
       Effect.promise(() => transport.handleRequest(bare(request), parsedBody === undefined ? {} : { parsedBody })),
-      (response) => HttpServerResponse.fromWeb(response)
+      primed
     )
 
   const begin = Effect.fnUntraced(function*(request: Incoming, message: unknown, principal: string) {
@@ -62,4 +76,5 @@ export const addStreamableRoutes = Effect.fnUntraced(function*(
     }).pipe(Effect.catch((refused) => Effect.succeed(refused)))
 
   for (const method of ["POST", "GET", "DELETE"] as const) yield* router.add(method, "/mcp", handle)
+  return sessions.closeAll
 })

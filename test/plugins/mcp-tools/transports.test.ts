@@ -169,6 +169,30 @@ describe("SSE", () => {
     }).pipe(Effect.scoped))
 })
 
+describe("a stop", () => {
+  it.live("ends quiet streams at once instead of waiting for them [S182, S184]", () =>
+    Effect.gen(function*() {
+      const begun = performance.now()
+      const stopped = yield* Effect.scoped(Effect.gen(function*() {
+        const url = yield* start()
+        const { session } = yield* begin(url)
+        const opened = (path: string, headers: Record<string, string>) =>
+          Effect.promise(() =>
+            new Promise<{ readonly ended: Promise<void> }>((resolve) => {
+              const request = httpRequest(`${url}${path}`, { headers: { accept: "text/event-stream", ...headers } }, (response) => {
+                resolve({ ended: new Promise((ended) => response.resume().once("close", () => ended())) })
+              })
+              request.on("error", () => undefined).end()
+            })
+          )
+        const streams = [yield* opened("/sse", {}), yield* opened("/mcp", { "mcp-session-id": session })]
+        return streams
+      }))
+      yield* Effect.promise(() => Promise.all(stopped.map(({ ended }) => ended)))
+      expect(performance.now() - begun).toBeLessThan(10_000)
+    }))
+})
+
 describe("who is let in", () => {
   it.effect("is everybody without keys, and with keys only who sends one, in the header alone [S246, S247]", () =>
     Effect.gen(function*() {
