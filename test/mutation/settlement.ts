@@ -4,7 +4,7 @@ import type { Mutation } from "./run.ts"
 /** On the unchanged tree everything must have been come past: a simulation in which nothing happens catches nothing. */
 const simulation = ["test/simulation/run.ts", "--runs", "4000", "--least", "10", "--until-broken"]
 const vitest = (...files: ReadonlyArray<string>) => ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", ...files]
-const twin = { catcher: vitest("test/simulation/twin.test.ts"), environment: { TOLLKEEPER_TEST_DATABASES: "postgres" } }
+const twin = { catcher: vitest("test/simulation/twin.daily.test.ts"), environment: { TOLLKEEPER_TEST_DATABASES: "postgres" } }
 const facts = { catcher: vitest("test/kernel/Facts.test.ts"), environment: { TOLLKEEPER_TEST_DATABASES: "postgres" } }
 
 const settlements = "kernel/settlement/SqlSettlements.ts"

@@ -1,5 +1,5 @@
 // The tables of the settlement repository in memory: what `SqlSettlements` and its neighbours promise, without a database. Each
-// operation is one step that nobody sees half of. That it keeps the same promises as the SQL is shown by `twin.test.ts`, which
+// operation is one step that nobody sees half of. That it keeps the same promises as the SQL is shown by `twin.daily.test.ts`, which
 // plays the same histories on both.
 import { Option } from "effect"
 import { isOpen, type Attempt, type Outcome, type SettlementState } from "../../kernel/settlement/Settlement.ts"

@@ -1,4 +1,4 @@
-// The same as `twin.test.ts`, over more histories: 300 on the embedded database, 100 on a server.
+// The same as `twin.daily.test.ts`, over more histories: 300 on the embedded database, 100 on a server.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { firstDifference, sqlLayer } from "./twin.ts"
