@@ -18,7 +18,7 @@ const settled = (facilitator: Facilitator, body: unknown) =>
 
 for (const database of databaseKinds) {
   describe(`analytics of real payments on ${database}`, () => {
-    it.live("tells of settled payments in every report, as the interface describes them [S133, S136, S137, S141, S144–S153, S156–S167, S178–S180, S244, S308]", () =>
+    it.live("tells of settled payments in every report, as the interface describes them [S133, S136, S137, S141, S144–S153, S156–S167, S178–S180, S244, S308, S316, S320]", () =>
       Effect.scoped(Effect.gen(function*() {
         const facilitator = yield* startFacilitator({ database, closeMillis: 500, set: [quiet, "server.instance=replica-a"] })
         const payers = [yield* facilitator.account(), yield* facilitator.account()]
