@@ -59,7 +59,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a seller 
         expect({ lie, ...(yield* pay(client, ref, args())).body }).toMatchObject({ lie, code: "SETTLEMENT_UNKNOWN" })
         expect((yield* pay(client, ref, args())).body["code"]).toBe("BUDGET_EXCEEDED")
       }
-    }).pipe(Effect.scoped), 60_000)
+    }).pipe(Effect.scoped), 180_000)
 
   it.effect("and never settles it, but says so, is not believed either [S215]", () =>
     Effect.gen(function*() {
