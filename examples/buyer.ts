@@ -1,6 +1,6 @@
-// A buyer: asks for a page, reads the terms of the 402, signs one authorization, and asks again. What it signs is the single
-// call `transfer(buyer, seller, amount)` with an end that the terms set; the facilitator pays the ledger's fee, so that the
-// buyer needs the asset and nothing else. It refuses terms above its own limit before it signs.
+// A buyer: asks for a page, reads the terms of the 402, signs one authorization, and asks again. What it signs is the
+// single call `transfer(buyer, seller, amount)` with an end that the terms set; the facilitator pays the ledger's fee,
+// so that the buyer needs the asset and nothing else. It refuses terms above its own limit before it signs.
 //
 //   BUYER_SECRET=S… node examples/buyer.ts http://127.0.0.1:…/weather
 import { fileURLToPath } from "node:url"
@@ -48,8 +48,9 @@ export const buy = async (url: string, options: BuyerOptions): Promise<Purchase>
   if (unpaid.status !== 402) return { response: unpaid }
   const paymentRequired: any = await unpaid.json()
   const network = options.network ?? "ledger:testnet"
-  const accepted = paymentRequired.accepts.find((option: any) =>
-    option.scheme === "exact" && option.network === network && BigInt(option.amount) <= options.maxAmount
+  const accepted = paymentRequired.accepts.find(
+    (option: any) =>
+      option.scheme === "exact" && option.network === network && BigInt(option.amount) <= options.maxAmount
   )
   if (accepted === undefined) throw new Error(`${url} asks for nothing that this buyer would pay on ${network}`)
 
@@ -83,14 +84,16 @@ const signPayment = async (accepted: any, options: BuyerOptions): Promise<string
       .setTimeout(300)
       .build()
 
-  // A first simulation says what has to be authorized, in the older form of credentials, which every facilitator reads. One
-  // ledger is reckoned as five seconds.
+  // A first simulation says what has to be authorized, in the older form of credentials, which every facilitator reads.
+  // One ledger is reckoned as five seconds.
   const draft = envelopeOf(transfer)
   const recorded = await server.simulateTransaction(draft, undefined, undefined, false)
   if (!rpc.Api.isSimulationSuccess(recorded)) throw new Error(`the ledger refuses this payment: ${reasonOf(recorded)}`)
   const entries = recorded.result?.auth ?? []
   const expirationLedger = recorded.latestLedger + Math.ceil(accepted.maxTimeoutSeconds / 5)
-  const auth = await Promise.all(entries.map((entry) => authorizeEntry(entry, buyer, expirationLedger, networkPassphrase)))
+  const auth = await Promise.all(
+    entries.map((entry) => authorizeEntry(entry, buyer, expirationLedger, networkPassphrase))
+  )
 
   // A second one, with the signature in place, must go through and gives the resources that the call needs.
   const call = draft.operations[0]

@@ -1,6 +1,6 @@
-// `npm run pay`: one payment, told step by step. Two new accounts of the local ledger, a seller and a buyer meet through the
-// facilitator that `npm start` runs; what each side sees is printed, and in the end the ledger's own record of it.
-// `FACILITATOR_URL` and `LEDGER_URL` name others than the local ones.
+// `npm run pay`: one payment, told step by step. Two new accounts of the local ledger, a seller and a buyer meet
+// through the facilitator that `npm start` runs; what each side sees is printed, and in the end the ledger's own record
+// of it. `FACILITATOR_URL` and `LEDGER_URL` name others than the local ones.
 import { Keypair, Networks, rpc, TransactionBuilder, FeeBumpTransaction } from "@stellar/stellar-sdk"
 import { buy } from "./buyer.ts"
 import { startSeller } from "./seller-http.ts"
@@ -14,7 +14,10 @@ const say = (line = "") => console.log(line)
 const short = (name: string) => `${name.slice(0, 6)}…${name.slice(-6)}`
 const inUsdc = (units: bigint) => `${units / 10_000_000n}.${String(units % 10_000_000n).padStart(7, "0")} USDC`
 
-const ready = await fetch(`${facilitator}/health/ready`).then((answer) => answer.ok, () => false)
+const ready = await fetch(`${facilitator}/health/ready`).then(
+  (answer) => answer.ok,
+  () => false
+)
 if (!ready) {
   say(`No facilitator answers at ${facilitator}. Start one with "npm start" in another terminal and try again.`)
   process.exit(1)
@@ -50,11 +53,17 @@ const page = await response.text()
 const offer = paymentRequired.accepts[0]
 say()
 say("1. The buyer asks for the page: 402 Payment Required")
-say(`   ${offer.scheme} on ${offer.network}: ${offer.amount} units of ${short(offer.asset)} (${inUsdc(BigInt(offer.amount))})`)
-say(`   to ${short(offer.payTo)}, good for ${offer.maxTimeoutSeconds} seconds, ledger fees sponsored: ${offer.extra.areFeesSponsored}`)
+say(
+  `   ${offer.scheme} on ${offer.network}: ${offer.amount} units of ${short(offer.asset)} (${inUsdc(BigInt(offer.amount))})`
+)
+say(
+  `   to ${short(offer.payTo)}, good for ${offer.maxTimeoutSeconds} seconds, ledger fees sponsored: ${offer.extra.areFeesSponsored}`
+)
 say()
 say("2. The buyer signs one authorization and asks again with PAYMENT-SIGNATURE")
-say(`   ${paymentPayload.payload.transaction.length} characters of transaction: transfer ${short(buyer.publicKey())} → ${short(offer.payTo)}`)
+say(
+  `   ${paymentPayload.payload.transaction.length} characters of transaction: transfer ${short(buyer.publicKey())} → ${short(offer.payTo)}`
+)
 say()
 say("3. The seller lets the facilitator verify and settle, and answers")
 say(`   ${response.status} ${response.ok ? page : response.statusText}`)
@@ -62,7 +71,9 @@ say()
 say("4. The receipt in PAYMENT-RESPONSE")
 if (receipt === undefined) say(`   none: ${JSON.parse(page).error}`)
 else {
-  say(`   ${receipt.success ? "success" : `no success: ${receipt.errorReason}`} on ${receipt.network}, paid by ${short(receipt.payer ?? "")}`)
+  say(
+    `   ${receipt.success ? "success" : `no success: ${receipt.errorReason}`} on ${receipt.network}, paid by ${short(receipt.payer ?? "")}`
+  )
   say(`   transaction ${receipt.transaction}`)
 }
 
@@ -75,7 +86,9 @@ if (receipt?.transaction) {
   else {
     const envelope = TransactionBuilder.fromXDR(found.envelopeXdr, Networks.TESTNET)
     const feeSource = envelope instanceof FeeBumpTransaction ? envelope.feeSource : envelope.source
-    say(`   ${found.status} in ledger ${found.ledger}, fee of ${found.resultXdr.feeCharged} stroops paid by the sponsor ${short(feeSource)}`)
+    say(
+      `   ${found.status} in ledger ${found.ledger}, fee of ${found.resultXdr.feeCharged} stroops paid by the sponsor ${short(feeSource)}`
+    )
   }
 }
 say()

@@ -1,6 +1,6 @@
-// A seller of one page over plain HTTP, in the neutral dialect. Without a payment it answers 402 and its terms, in the body
-// and in the PAYMENT-REQUIRED header; with one it asks the facilitator to verify, does its work, asks it to settle, and
-// only then hands the work over, with the receipt in PAYMENT-RESPONSE. It holds no key and opens no ledger.
+// A seller of one page over plain HTTP, in the neutral dialect. Without a payment it answers 402 and its terms, in the
+// body and in the PAYMENT-REQUIRED header; with one it asks the facilitator to verify, does its work, asks it to
+// settle, and only then hands the work over, with the receipt in PAYMENT-RESPONSE. It holds no key and opens no ledger.
 //
 //   PAY_TO=G… node examples/seller-http.ts
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
@@ -30,7 +30,11 @@ export interface Seller {
 }
 
 /** Words with which a facilitator says "ask me again": the outcome is not known yet, or it is busy. */
-const notYet = new Set(["settle_ledger_transaction_status_unknown", "settlement_pending", "settle_ledger_temporarily_unavailable"])
+const notYet = new Set([
+  "settle_ledger_transaction_status_unknown",
+  "settlement_pending",
+  "settle_ledger_temporarily_unavailable"
+])
 
 /** Starts the seller; its one page is `/weather`. */
 export const startSeller = async (options: SellerOptions): Promise<Seller> => {
@@ -55,7 +59,10 @@ export const startSeller = async (options: SellerOptions): Promise<Seller> => {
     accepts: [terms],
     extensions: {
       catalog: {
-        info: { input: { type: "http", method: "GET", queryParams: { city: "Riga" } }, output: { type: "json", example: { celsius: 17 } } },
+        info: {
+          input: { type: "http", method: "GET", queryParams: { city: "Riga" } },
+          output: { type: "json", example: { celsius: 17 } }
+        },
         schema: {
           $schema: "https://json-schema.org/draft/2020-12/schema",
           type: "object",
@@ -90,11 +97,13 @@ export const startSeller = async (options: SellerOptions): Promise<Seller> => {
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const refuse = (error: string, receipt?: unknown) => {
       const body = paymentRequired(request, error)
-      response.writeHead(402, {
-        "content-type": "application/json",
-        "payment-required": encode(body),
-        ...(receipt === undefined ? {} : { "payment-response": encode(receipt) })
-      }).end(JSON.stringify(body))
+      response
+        .writeHead(402, {
+          "content-type": "application/json",
+          "payment-required": encode(body),
+          ...(receipt === undefined ? {} : { "payment-response": encode(receipt) })
+        })
+        .end(JSON.stringify(body))
     }
     const url = new URL(request.url!, "http://seller")
     if (request.method !== "GET" || url.pathname !== "/weather") return void response.writeHead(404).end()
@@ -107,12 +116,13 @@ export const startSeller = async (options: SellerOptions): Promise<Seller> => {
     const work = { city: url.searchParams.get("city") ?? "Riga", celsius: 17 }
     const receipt = await settle(paymentPayload)
     if (!receipt.success) return refuse(receipt.errorReason, receipt)
-    response.writeHead(200, { "content-type": "application/json", "payment-response": encode(receipt) })
+    response
+      .writeHead(200, { "content-type": "application/json", "payment-response": encode(receipt) })
       .end(JSON.stringify(work))
   }
 
   const server = createServer((request, response) => {
-    serve(request, response).catch(() => response.headersSent ? response.destroy() : response.writeHead(502).end())
+    serve(request, response).catch(() => (response.headersSent ? response.destroy() : response.writeHead(502).end()))
   })
   return listen(server, options.port ?? 0)
 }

@@ -1,7 +1,8 @@
-// A reconciler is an actor that converges: woken by a tick or a signal, it takes no input, looks at the world and does what
-// is missing. The same turn runs after a crash and on the happy path, so no recovery path can rot. A typed failure of a
-// turn is a fact about the world (a database away, a ledger silent): it is logged and the next tick tries again. A defect is
-// a bug and goes to the supervisor. Wake-ups that arrive during a turn are kept: exactly one more turn follows.
+// A reconciler is an actor that converges: woken by a tick or a signal, it takes no input, looks at the world and does
+// what is missing. The same turn runs after a crash and on the happy path, so no recovery path can rot. A typed failure
+// of a turn is a fact about the world (a database away, a ledger silent): it is logged and the next tick tries again. A
+// defect is a bug and goes to the supervisor. Wake-ups that arrive during a turn are kept: exactly one more turn
+// follows.
 import { Duration, Effect, Queue, type Scope } from "effect"
 import { Supervisor } from "./Supervisor.ts"
 
@@ -19,7 +20,7 @@ export interface Reconciler {
 }
 
 /** Starts a permanent, supervised reconciler in the current Scope. Its first turn runs at once. */
-export const reconciler = Effect.fnUntraced(function*<E, R>(
+export const reconciler = Effect.fnUntraced(function* <E, R>(
   spec: ReconcilerSpec<E, R>
 ): Effect.fn.Return<Reconciler, never, R | Supervisor | Scope.Scope> {
   const supervisor = yield* Supervisor
@@ -30,7 +31,7 @@ export const reconciler = Effect.fnUntraced(function*<E, R>(
     Effect.withSpan(`actor/${spec.id}`)
   )
   const run = Effect.forever(
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       yield* turn
       yield* Effect.timeoutOption(Queue.take(wakes), yield* every)
     })

@@ -1,6 +1,7 @@
 // Two spellings of one wire. The specification's words are neutral (`ledger:testnet`, `invalid_ledger_…`,
-// `extensions.catalog`); the live x402 ecosystem says `stellar:testnet`, `invalid_stellar_…`, `extensions.bazaar`. Inside
-// the house there is only the neutral form; this module is the one place that maps between them. All functions are pure.
+// `extensions.catalog`); the live x402 ecosystem says `stellar:testnet`, `invalid_stellar_…`, `extensions.bazaar`.
+// Inside the house there is only the neutral form; this module is the one place that maps between them. All functions
+// are pure.
 import { Option } from "effect"
 
 export type Dialect = "ledger" | "stellar"
@@ -29,19 +30,30 @@ export const readNetwork = (spelled: string): Option.Option<SpelledNetwork> => {
 }
 
 /** `ledger:testnet` → `stellar:testnet` in the stellar dialect. */
-export const spellNetwork = (network: NeutralNetwork, dialect: Dialect): string => dialect === "ledger" ? network : network.replace("ledger:", "stellar:")
+export const spellNetwork = (network: NeutralNetwork, dialect: Dialect): string =>
+  dialect === "ledger" ? network : network.replace("ledger:", "stellar:")
 
 /** A reason or other word that holds `ledger` as a part between underscores. */
 export const spellWord = (word: string, dialect: Dialect): string =>
-  dialect === "ledger" ? word : word.split("_").map((part) => part === "ledger" ? "stellar" : part).join("_")
+  dialect === "ledger"
+    ? word
+    : word
+        .split("_")
+        .map((part) => (part === "ledger" ? "stellar" : part))
+        .join("_")
 
 /** The neutral form of a word in either spelling. */
-export const neutralWord = (word: string): string => word.split("_").map((part) => part === "stellar" ? "ledger" : part).join("_")
+export const neutralWord = (word: string): string =>
+  word
+    .split("_")
+    .map((part) => (part === "stellar" ? "ledger" : part))
+    .join("_")
 
 const extensionSpellings: ReadonlyArray<readonly [neutral: string, stellar: string]> = [["catalog", "bazaar"]]
 
 /** The neutral key of an extension; a key without two spellings is itself. */
-export const neutralExtension = (key: string): string => extensionSpellings.find(([, stellar]) => stellar === key)?.[0] ?? key
+export const neutralExtension = (key: string): string =>
+  extensionSpellings.find(([, stellar]) => stellar === key)?.[0] ?? key
 
 export const spellExtension = (neutral: string, dialect: Dialect): string =>
-  dialect === "ledger" ? neutral : extensionSpellings.find(([ours]) => ours === neutral)?.[1] ?? neutral
+  dialect === "ledger" ? neutral : (extensionSpellings.find(([ours]) => ours === neutral)?.[1] ?? neutral)

@@ -1,8 +1,8 @@
-// The journal of facts: past tense, versioned, append-only, written inside the transaction that made them true, so that a
-// fact exists exactly when its cause does. A consumer keeps a cursor in the database and is called with batches in order,
-// its cursor moving in the same transaction as whatever it writes; it is called again after a crash and must be idempotent
-// only for effects outside that transaction. The cursor cannot overtake an open transaction: order is (transaction id, row
-// id), and rows of transactions that might still be open are not read yet.
+// The journal of facts: past tense, versioned, append-only, written inside the transaction that made them true, so that
+// a fact exists exactly when its cause does. A consumer keeps a cursor in the database and is called with batches in
+// order, its cursor moving in the same transaction as whatever it writes; it is called again after a crash and must be
+// idempotent only for effects outside that transaction. The cursor cannot overtake an open transaction: order is
+// (transaction id, row id), and rows of transactions that might still be open are not read yet.
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { contract } from "./Contract.ts"
@@ -45,7 +45,7 @@ export interface ConsumerSpec<E, R> {
 }
 
 const readBatch = (sql: SqlClient.SqlClient, consumer: string, batchMax: number) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     yield* sql`insert into kernel_fact_cursors (consumer) values (${consumer}) on conflict do nothing`
     const [cursor] = yield* sql<{ xid: string; id: bigint }>`
       select xid::text as xid, id from kernel_fact_cursors where consumer = ${consumer} for update`
@@ -55,29 +55,39 @@ const readBatch = (sql: SqlClient.SqlClient, consumer: string, batchMax: number)
       order by kernel_facts.xid, kernel_facts.id limit ${batchMax}`
   })
 
-export class Facts extends Context.Service<Facts, {
-  /** Appends a fact in the caller's transaction. Outside of one it is a defect. */
-  readonly publish: (fact: NewFact) => Effect.Effect<void, SqlError.SqlError>
-  /** Starts a consumer as a supervised reconciler; it is woken by facts published in this process. */
-  readonly consume: <E, R>(spec: ConsumerSpec<E, R>) => Effect.Effect<Reconciler, never, R | Scope.Scope>
-  /** In the caller's transaction: the consumer reads the journal again from its beginning. Waits for a batch that is being read. */
-  readonly rewind: (consumer: string) => Effect.Effect<void, SqlError.SqlError>
-  /**
-   * Whether a fact of a type became visible after `mark`, by any replica, and the mark for the next time; without a mark it did. For
-   * caches: what was read after one mark holds as long as nothing is published by the next. It may say so once too often, never too seldom.
-   */
-  readonly publishedSince: (type: string, mark: string | undefined) => Effect.Effect<{ readonly published: boolean; readonly mark: string }, SqlError.SqlError>
-}>()("tollkeeper/kernel/Facts") {
+export class Facts extends Context.Service<
+  Facts,
+  {
+    /** Appends a fact in the caller's transaction. Outside of one it is a defect. */
+    readonly publish: (fact: NewFact) => Effect.Effect<void, SqlError.SqlError>
+    /** Starts a consumer as a supervised reconciler; it is woken by facts published in this process. */
+    readonly consume: <E, R>(spec: ConsumerSpec<E, R>) => Effect.Effect<Reconciler, never, R | Scope.Scope>
+    /**
+     * In the caller's transaction: the consumer reads the journal again from its beginning. Waits for a batch that is
+     * being read.
+     */
+    readonly rewind: (consumer: string) => Effect.Effect<void, SqlError.SqlError>
+    /**
+     * Whether a fact of a type became visible after `mark`, by any replica, and the mark for the next time; without a
+     * mark it did. For caches: what was read after one mark holds as long as nothing is published by the next. It may
+     * say so once too often, never too seldom.
+     */
+    readonly publishedSince: (
+      type: string,
+      mark: string | undefined
+    ) => Effect.Effect<{ readonly published: boolean; readonly mark: string }, SqlError.SqlError>
+  }
+>()("tollkeeper/kernel/Facts") {
   static readonly layer = Layer.effect(
     Facts,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const supervisor = yield* Supervisor
       const consumers = new Set<Reconciler>()
 
       const wakeAll = Effect.suspend(() => Effect.forEach(consumers, (consumer) => consumer.wake, { discard: true }))
 
-      const publish = Effect.fn("Facts.publish")(function*(fact: NewFact) {
+      const publish = Effect.fn("Facts.publish")(function* (fact: NewFact) {
         const transaction = yield* Effect.serviceOption(sql.transactionService)
         if (transaction._tag === "None") return yield* Effect.die(new FactOutsideTransaction({ type: fact.type }))
         yield* sql`insert into kernel_facts ${sql.insert({
@@ -89,18 +99,20 @@ export class Facts extends Context.Service<Facts, {
         yield* sql.afterCommit(wakeAll)
       })
 
-      const consume = Effect.fnUntraced(function*<E, R>(spec: ConsumerSpec<E, R>) {
+      const consume = Effect.fnUntraced(function* <E, R>(spec: ConsumerSpec<E, R>) {
         const batchMax = spec.batchMax ?? 200
-        const step = inTransaction(Effect.gen(function*() {
-          const facts = yield* readBatch(sql, spec.consumer, batchMax)
-          const last = facts.at(-1)
-          if (last === undefined) return 0
-          yield* spec.handle(facts)
-          yield* sql`update kernel_fact_cursors set xid = ${last.xid}::xid8, id = ${last.id}, updated_at = clock_timestamp()
+        const step = inTransaction(
+          Effect.gen(function* () {
+            const facts = yield* readBatch(sql, spec.consumer, batchMax)
+            const last = facts.at(-1)
+            if (last === undefined) return 0
+            yield* spec.handle(facts)
+            yield* sql`update kernel_fact_cursors set xid = ${last.xid}::xid8, id = ${last.id}, updated_at = clock_timestamp()
             where consumer = ${spec.consumer}`
-          return facts.length
-        })).pipe(Effect.provideService(SqlClient.SqlClient, sql))
-        const turn = Effect.gen(function*() {
+            return facts.length
+          })
+        ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+        const turn = Effect.gen(function* () {
           while ((yield* step) === batchMax) yield* Effect.yieldNow
         })
         const started = yield* reconciler({ id: `facts-${spec.consumer}`, every: "5 seconds", turn }).pipe(
@@ -113,14 +125,20 @@ export class Facts extends Context.Service<Facts, {
         return started
       })
 
-      /** A transaction below the mark had ended when the mark was taken; what any other publishes may have been invisible then. */
-      const publishedSince = Effect.fn("Facts.publishedSince")(function*(type: string, mark: string | undefined) {
-        const [row] = yield* sql<{ published: boolean; mark: string }>`select pg_snapshot_xmin(pg_current_snapshot())::text as mark,
+      /**
+       * A transaction below the mark had ended when the mark was taken; what any other publishes may have been
+       * invisible then.
+       */
+      const publishedSince = Effect.fn("Facts.publishedSince")(function* (type: string, mark: string | undefined) {
+        const [row] = yield* sql<{
+          published: boolean
+          mark: string
+        }>`select pg_snapshot_xmin(pg_current_snapshot())::text as mark,
           exists (select 1 from kernel_facts where xid >= coalesce(${mark ?? null}::xid8, pg_snapshot_xmin(pg_current_snapshot())) and type = ${type}) as published`
         return { published: mark === undefined || row!.published, mark: row!.mark }
       })
 
-      const rewind = Effect.fn("Facts.rewind")(function*(consumer: string) {
+      const rewind = Effect.fn("Facts.rewind")(function* (consumer: string) {
         yield* sql`update kernel_fact_cursors set xid = '0', id = 0, updated_at = clock_timestamp() where consumer = ${consumer}`
         yield* sql.afterCommit(wakeAll)
       })

@@ -1,6 +1,6 @@
-// Liveness and readiness. Ready means that the database answers a trivial query, and nothing else: a silent ledger or a search that
-// is degraded shows in the body and never in the status (S64–S73). Drivers and plugins register what they know of themselves;
-// a report is bounded in time and length, and one that fails says so instead of failing the rest.
+// Liveness and readiness. Ready means that the database answers a trivial query, and nothing else: a silent ledger or a
+// search that is degraded shows in the body and never in the status (S64–S73). Drivers and plugins register what they
+// know of themselves; a report is bounded in time and length, and one that fails says so instead of failing the rest.
 import { Context, Effect, Layer, type Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import { contract } from "./Contract.ts"
@@ -24,36 +24,55 @@ export interface SearchReport extends HealthReport {
 const detailMax = 200
 const reportTimeout = "1 second"
 
-export class Health extends Context.Service<Health, {
-  /** A driver's or plugin's own report, shown by its name. */
-  readonly register: (name: string, report: Effect.Effect<HealthReport>) => Effect.Effect<void, never, Scope.Scope>
-  /** The report of one branch of search; a branch that nobody registers is `disabled`. */
-  readonly registerSearch: (branch: "lexical" | "semantic", report: Effect.Effect<SearchReport>) => Effect.Effect<void, never, Scope.Scope>
-  readonly reports: Effect.Effect<Readonly<Record<string, HealthReport>>>
-  readonly search: Effect.Effect<Readonly<Record<string, unknown>>>
-}>()("tollkeeper/kernel/Health") {
+export class Health extends Context.Service<
+  Health,
+  {
+    /** A driver's or plugin's own report, shown by its name. */
+    readonly register: (name: string, report: Effect.Effect<HealthReport>) => Effect.Effect<void, never, Scope.Scope>
+    /** The report of one branch of search; a branch that nobody registers is `disabled`. */
+    readonly registerSearch: (
+      branch: "lexical" | "semantic",
+      report: Effect.Effect<SearchReport>
+    ) => Effect.Effect<void, never, Scope.Scope>
+    readonly reports: Effect.Effect<Readonly<Record<string, HealthReport>>>
+    readonly search: Effect.Effect<Readonly<Record<string, unknown>>>
+  }
+>()("tollkeeper/kernel/Health") {
   static readonly layer = Layer.sync(Health, () => {
     const reports = new Map<string, Effect.Effect<HealthReport>>()
     const branches = new Map<string, Effect.Effect<SearchReport>>()
     const keep = <A>(into: Map<string, Effect.Effect<A>>, name: string, report: Effect.Effect<A>) =>
-      Effect.asVoid(Effect.acquireRelease(Effect.sync(() => into.set(name, report)), () => Effect.sync(() => into.delete(name))))
-    const ask = <A extends HealthReport>(report: Effect.Effect<A> | undefined): Effect.Effect<A | HealthReport> =>
-      report === undefined ? Effect.succeed({ state: "disabled" }) : report.pipe(
-        Effect.timeout(reportTimeout),
-        Effect.catchCause(() => Effect.succeed<HealthReport>({ state: "degraded", detail: "the report failed" }))
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.sync(() => into.set(name, report)),
+          () => Effect.sync(() => into.delete(name))
+        )
       )
+    const ask = <A extends HealthReport>(report: Effect.Effect<A> | undefined): Effect.Effect<A | HealthReport> =>
+      report === undefined
+        ? Effect.succeed({ state: "disabled" })
+        : report.pipe(
+            Effect.timeout(reportTimeout),
+            Effect.catchCause(() => Effect.succeed<HealthReport>({ state: "degraded", detail: "the report failed" }))
+          )
     const bounded = (report: HealthReport): HealthReport =>
-      report.detail === undefined ? { state: report.state } : { state: report.state, detail: report.detail.slice(0, detailMax) }
+      report.detail === undefined
+        ? { state: report.state }
+        : { state: report.state, detail: report.detail.slice(0, detailMax) }
     return Health.of({
       register: (name, report) => keep(reports, name, report),
       registerSearch: (branch, report) => keep(branches, branch, report),
-      reports: Effect.gen(function*() {
-        const entries = yield* Effect.forEach(reports, ([name, report]) => Effect.map(ask(report), (said) => [name, bounded(said)] as const), {
-          concurrency: "unbounded"
-        })
+      reports: Effect.gen(function* () {
+        const entries = yield* Effect.forEach(
+          reports,
+          ([name, report]) => Effect.map(ask(report), (said) => [name, bounded(said)] as const),
+          {
+            concurrency: "unbounded"
+          }
+        )
         return Object.fromEntries(entries)
       }),
-      search: Effect.gen(function*() {
+      search: Effect.gen(function* () {
         const lexical = yield* ask(branches.get("lexical"))
         const semantic: SearchReport = yield* ask(branches.get("semantic"))
         const detail = lexical.detail ?? semantic.detail
@@ -73,22 +92,28 @@ export const healthContract = contract("health", Health)
 
 /** /health/live, /health and /health/ready. */
 export const routes = HttpRouter.use((router) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const health = yield* Health
     const database = yield* Database
     const plugins = yield* PluginStates
     const live = Effect.succeed(json({ status: "ok" }))
     yield* router.add("GET", "/health", live)
     yield* router.add("GET", "/health/live", live)
-    yield* router.add("GET", "/health/ready", Effect.gen(function*() {
-      const ready = yield* Effect.match(database.ping, { onFailure: () => false, onSuccess: () => true })
-      const body = {
-        status: ready ? "ready" : "not_ready",
-        search: yield* health.search,
-        plugins: Object.fromEntries(plugins.all().map(({ detail, id, state }) => [id, detail === undefined ? { state } : { state, detail }])),
-        ...(yield* health.reports)
-      }
-      return json(body, { status: ready ? 200 : 503 })
-    }))
+    yield* router.add(
+      "GET",
+      "/health/ready",
+      Effect.gen(function* () {
+        const ready = yield* Effect.match(database.ping, { onFailure: () => false, onSuccess: () => true })
+        const body = {
+          status: ready ? "ready" : "not_ready",
+          search: yield* health.search,
+          plugins: Object.fromEntries(
+            plugins.all().map(({ detail, id, state }) => [id, detail === undefined ? { state } : { state, detail }])
+          ),
+          ...(yield* health.reports)
+        }
+        return json(body, { status: ready ? 200 : 503 })
+      })
+    )
   })
 )

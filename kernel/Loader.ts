@@ -1,7 +1,7 @@
-// The loader starts the plugins that a profile names, closed over the drivers they need, in catalogue order, and stops them
-// in reverse. It refuses by name, before any port opens, a profile that names an unknown plugin or leaves out one that
-// another needs. Drivers come in only when something enabled needs them. A required plugin that fails ends the boot; an
-// optional one is taken back whole (its Scope closes, its routes are never mounted) and reported degraded.
+// The loader starts the plugins that a profile names, closed over the drivers they need, in catalogue order, and stops
+// them in reverse. It refuses by name, before any port opens, a profile that names an unknown plugin or leaves out one
+// that another needs. Drivers come in only when something enabled needs them. A required plugin that fails ends the
+// boot; an optional one is taken back whole (its Scope closes, its routes are never mounted) and reported degraded.
 import { Cause, Context, Effect, Exit, Layer, Schema, Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import { type Ambient, type AnyPlugin, CurrentPlugin } from "./Plugin.ts"
@@ -28,12 +28,13 @@ export const select = (
   catalogue: Pick<Catalogue, "plugins" | "drivers">,
   profile: ReadonlyArray<string>
 ): Effect.Effect<ReadonlyArray<AnyPlugin>, ProfileRefused> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const byId = new Map(catalogue.plugins.map((plugin) => [plugin.id, plugin]))
     const selected = new Set<string>()
     const pending: Array<readonly [id: string, neededBy: string | undefined]> = []
     for (const id of profile) {
-      if (catalogue.drivers.has(id)) return yield* new ProfileRefused({ plugin: id, message: "is a driver, not a plugin of a profile" })
+      if (catalogue.drivers.has(id))
+        return yield* new ProfileRefused({ plugin: id, message: "is a driver, not a plugin of a profile" })
       pending.push([id, undefined])
     }
     for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
@@ -51,7 +52,7 @@ export const select = (
   })
 
 /** Builds the selected plugins one after another in the current Scope and returns the services of all of them. */
-export const start = Effect.fnUntraced(function*(catalogue: Catalogue, profile: ReadonlyArray<string>) {
+export const start = Effect.fnUntraced(function* (catalogue: Catalogue, profile: ReadonlyArray<string>) {
   const plugins = yield* select(catalogue, profile)
   const router = yield* HttpRouter.HttpRouter
   const states = yield* PluginStates
@@ -67,7 +68,7 @@ export const start = Effect.fnUntraced(function*(catalogue: Catalogue, profile: 
       Context.add(CurrentPlugin, plugin.id),
       Context.add(HttpRouter.HttpRouter, collectingRouter(collected))
     )
-    const built = yield* Effect.gen(function*() {
+    const built = yield* Effect.gen(function* () {
       if (plugin.migrations === "folder") yield* catalogue.migrate(plugin.id)
       return yield* Layer.buildWithMemoMap(plugin.layer as Layer.Layer<never, unknown, any>, memoMap, scope)
     }).pipe(
@@ -93,9 +94,8 @@ export const start = Effect.fnUntraced(function*(catalogue: Catalogue, profile: 
 })
 
 /** The profile's plugins as one Layer, for the runtime. */
-export const layer = (
-  catalogue: Catalogue,
-  profile: ReadonlyArray<string>
-): Layer.Layer<never, unknown, Ambient> => Layer.effectDiscard(start(catalogue, profile)) as Layer.Layer<never, unknown, Ambient>
+export const layer = (catalogue: Catalogue, profile: ReadonlyArray<string>): Layer.Layer<never, unknown, Ambient> =>
+  Layer.effectDiscard(start(catalogue, profile)) as Layer.Layer<never, unknown, Ambient>
 
-const firstLine = (error: unknown): string => String(error instanceof Error ? error.message : error).split("\n", 1)[0] ?? ""
+const firstLine = (error: unknown): string =>
+  String(error instanceof Error ? error.message : error).split("\n", 1)[0] ?? ""

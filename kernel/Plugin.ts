@@ -31,7 +31,9 @@ export interface Plugin<out Id extends string, in Out, out E, out R, out Needs e
   readonly id: Id
   /** One line for people. */
   readonly summary: string
-  /** A failing `optional` plugin is reported degraded and the rest runs. Only one that provides nothing may be optional. */
+  /**
+   * A failing `optional` plugin is reported degraded and the rest runs. Only one that provides nothing may be optional.
+   */
   readonly boot: Boot
   readonly needs: Needs
   readonly migrations: Migrations
@@ -41,8 +43,8 @@ export interface Plugin<out Id extends string, in Out, out E, out R, out Needs e
 export type AnyPlugin = Plugin<string, never, any, any, ReadonlyArray<AnyContract>>
 
 /**
- * What every plugin may use without asking: the router it mounts routes on and the ports of the platform. A route handler
- * that still requires a service is not ambient: services are taken while the Layer is built, never per request.
+ * What every plugin may use without asking: the router it mounts routes on and the ports of the platform. A route
+ * handler that still requires a service is not ambient: services are taken while the Layer is built, never per request.
  */
 export type Ambient =
   | HttpRouter.HttpRouter
@@ -69,7 +71,9 @@ type Unused<R, Needs extends ReadonlyArray<AnyContract>> = {
 
 /** Empty when declared and used needs agree; otherwise an argument nobody can give, whose name says what is wrong. */
 type Proof<R, Needs extends ReadonlyArray<AnyContract>> = [Undeclared<R, Needs>] extends [never]
-  ? [Unused<R, Needs>] extends [never] ? [] : [declaredButUnused: Unused<R, Needs>]
+  ? [Unused<R, Needs>] extends [never]
+    ? []
+    : [declaredButUnused: Unused<R, Needs>]
   : [usedButNotDeclared: Undeclared<R, Needs>]
 
 interface Shape {
@@ -86,16 +90,21 @@ type OutOf<P extends Shape> = Layer.Success<P["layer"]>
 /** Defines a plugin. A need used but undeclared, declared but unused, or an optional provider does not compile. */
 export const define = <const P extends Shape>(
   plugin: P,
-  ..._: [OutOf<P>] extends [never] ? Proof<Layer.Services<P["layer"]>, P["needs"]>
-    : P["boot"] extends "required" ? Proof<Layer.Services<P["layer"]>, P["needs"]>
-    : [aProviderCannotBeOptional: OutOf<P>]
+  ..._: [OutOf<P>] extends [never]
+    ? Proof<Layer.Services<P["layer"]>, P["needs"]>
+    : P["boot"] extends "required"
+      ? Proof<Layer.Services<P["layer"]>, P["needs"]>
+      : [aProviderCannotBeOptional: OutOf<P>]
 ): Plugin<P["id"], OutOf<P>, Layer.Error<P["layer"]>, Layer.Services<P["layer"]>, P["needs"]> => plugin as any
 
-type Missing<Need, Have> = Need extends Contract<infer Id, infer Services>
-  ? Id extends keyof Have
-    ? [Services] extends [Have[Id]] ? never : ["does not provide its contract", Id]
-    : ["missing or later", Id]
-  : never
+type Missing<Need, Have> =
+  Need extends Contract<infer Id, infer Services>
+    ? Id extends keyof Have
+      ? [Services] extends [Have[Id]]
+        ? never
+        : ["does not provide its contract", Id]
+      : ["missing or later", Id]
+    : never
 
 type Order<Ps, Have = {}> = Ps extends readonly [infer Head, ...infer Tail]
   ? Head extends Plugin<infer Id, infer Out, any, any, infer Needs>

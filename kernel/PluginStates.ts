@@ -1,5 +1,5 @@
-// What became of each enabled plugin, for readiness and the operator: `running`, or `degraded` with one bounded sentence.
-// The loader writes it while plugins start; everybody may read it.
+// What became of each enabled plugin, for readiness and the operator: `running`, or `degraded` with one bounded
+// sentence. The loader writes it while plugins start; everybody may read it.
 import { Context, Layer } from "effect"
 
 export interface PluginState {
@@ -9,10 +9,13 @@ export interface PluginState {
   readonly detail?: string
 }
 
-export class PluginStates extends Context.Service<PluginStates, {
-  readonly all: () => ReadonlyArray<PluginState>
-  readonly set: (state: PluginState) => void
-}>()("tollkeeper/kernel/PluginStates") {
+export class PluginStates extends Context.Service<
+  PluginStates,
+  {
+    readonly all: () => ReadonlyArray<PluginState>
+    readonly set: (state: PluginState) => void
+  }
+>()("tollkeeper/kernel/PluginStates") {
   static readonly layer = Layer.sync(PluginStates, () => {
     const states = new Map<string, PluginState>()
     return PluginStates.of({

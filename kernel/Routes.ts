@@ -1,6 +1,6 @@
-// A plugin mounts routes on a router of its own that only collects them; the loader hands them to the real router when the
-// plugin is whole. So a half-built optional plugin leaves no route behind, and a path that two plugins claim stops the boot,
-// optional or not. Plugins contribute routes, never global middleware.
+// A plugin mounts routes on a router of its own that only collects them; the loader hands them to the real router when
+// the plugin is whole. So a half-built optional plugin leaves no route behind, and a path that two plugins claim stops
+// the boot, optional or not. Plugins contribute routes, never global middleware.
 import { type Context, Effect, Schema } from "effect"
 import { HttpRouter } from "effect/http"
 
@@ -23,10 +23,13 @@ export interface Collected {
 export const collectingRouter = (sink: Array<Collected>): HttpRouter.HttpRouter => {
   const collecting = (move: (routes: Routes) => Routes): HttpRouter.HttpRouter => {
     const addAll = (routes: Routes) =>
-      Effect.contextWith((context: Context.Context<never>) => Effect.sync(() => void sink.push({ routes: move(routes), context })))
+      Effect.contextWith((context: Context.Context<never>) =>
+        Effect.sync(() => void sink.push({ routes: move(routes), context }))
+      )
     return {
       addAll,
-      add: (method: any, path: any, handler: any, options: any) => addAll([HttpRouter.route(method, path, handler, options)]),
+      add: (method: any, path: any, handler: any, options: any) =>
+        addAll([HttpRouter.route(method, path, handler, options)]),
       prefixed: (prefix: string) => collecting((routes) => move(routes.map(HttpRouter.prefixRoute(prefix)) as any)),
       addGlobalMiddleware: () => Effect.die(new Error("a plugin contributes routes, not global middleware")),
       asHttpEffect: () => Effect.die(new Error("a collecting router serves nothing"))
@@ -36,12 +39,13 @@ export const collectingRouter = (sink: Array<Collected>): HttpRouter.HttpRouter 
 }
 
 /** `GET /a/:x` and `GET /a/:y` are the same claim. */
-const claimOf = (method: string, path: string): string => `${method} ${path.replace(/:[^/]+/g, ":").replace(/(.)\/+$/, "$1")}`
+const claimOf = (method: string, path: string): string =>
+  `${method} ${path.replace(/:[^/]+/g, ":").replace(/(.)\/+$/, "$1")}`
 
 /** Who claimed which route; shared by all plugins of a process. */
 export const makeClaims = () => {
   const claims = new Map<string, string>()
-  return Effect.fnUntraced(function*(owner: string, collected: ReadonlyArray<Collected>) {
+  return Effect.fnUntraced(function* (owner: string, collected: ReadonlyArray<Collected>) {
     for (const { routes } of collected) {
       for (const route of routes) {
         const claim = claimOf(route.method, route.path)

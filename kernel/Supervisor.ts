@@ -1,7 +1,7 @@
 // The supervisor owns every long-running fiber of the process, in the words of OTP: a `permanent` actor is restarted
-// whenever it ends, a `transient` one when it dies, a `temporary` one never. An actor that is restarted more often than its
-// intensity allows gives up and escalates: the process ends with a clear error rather than limping on. An actor stops with
-// the Scope that started it, so a plugin's actors end before the services under them.
+// whenever it ends, a `transient` one when it dies, a `temporary` one never. An actor that is restarted more often than
+// its intensity allows gives up and escalates: the process ends with a clear error rather than limping on. An actor
+// stops with the Scope that started it, so a plugin's actors end before the services under them.
 import { Cause, Clock, Context, Deferred, Duration, Effect, Layer, Schema, type Scope } from "effect"
 import { contract } from "./Contract.ts"
 import { CurrentPlugin } from "./Plugin.ts"
@@ -34,20 +34,26 @@ export interface ActorState {
 /** 100 ms, doubled with each recent death, at most 5 s. */
 const restartDelay = (deaths: number): Duration.Duration => Duration.millis(Math.min(5_000, 100 * 2 ** (deaths - 1)))
 
-export class Supervisor extends Context.Service<Supervisor, {
-  /** Starts an actor in the current Scope and returns at once. A second actor of the same name is a defect. */
-  readonly start: <R>(spec: ActorSpec<R>) => Effect.Effect<void, never, R | Scope.Scope>
-  /** Fails as soon as one actor gives up; the runtime ends the process on it. */
-  readonly escalated: Effect.Effect<never, ActorGaveUp>
-  readonly actors: Effect.Effect<ReadonlyArray<ActorState>>
-}>()("tollkeeper/kernel/Supervisor") {
+export class Supervisor extends Context.Service<
+  Supervisor,
+  {
+    /** Starts an actor in the current Scope and returns at once. A second actor of the same name is a defect. */
+    readonly start: <R>(spec: ActorSpec<R>) => Effect.Effect<void, never, R | Scope.Scope>
+    /** Fails as soon as one actor gives up; the runtime ends the process on it. */
+    readonly escalated: Effect.Effect<never, ActorGaveUp>
+    readonly actors: Effect.Effect<ReadonlyArray<ActorState>>
+  }
+>()("tollkeeper/kernel/Supervisor") {
   static readonly layer = Layer.effect(
     Supervisor,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const states = new Map<string, ActorState>()
       const escalation = yield* Deferred.make<never, ActorGaveUp>()
 
-      const supervise = Effect.fnUntraced(function*<R>(actor: string, spec: ActorSpec<R>): Effect.fn.Return<void, never, R> {
+      const supervise = Effect.fnUntraced(function* <R>(
+        actor: string,
+        spec: ActorSpec<R>
+      ): Effect.fn.Return<void, never, R> {
         const restartsMax = spec.restartsMax ?? 5
         const window = Duration.toMillis(Duration.fromInputUnsafe(spec.restartsWindow ?? "1 minute"))
         let deaths: ReadonlyArray<number> = []
@@ -76,7 +82,9 @@ export class Supervisor extends Context.Service<Supervisor, {
         }
       })
 
-      const start = Effect.fnUntraced(function*<R>(spec: ActorSpec<R>): Effect.fn.Return<void, never, R | Scope.Scope> {
+      const start = Effect.fnUntraced(function* <R>(
+        spec: ActorSpec<R>
+      ): Effect.fn.Return<void, never, R | Scope.Scope> {
         const plugin = yield* CurrentPlugin
         const actor = `${plugin}/${spec.id}`
         if (states.has(actor)) return yield* Effect.die(new Error(`two actors are named ${actor}`))

@@ -1,6 +1,6 @@
-// The kernel's drivers and the payment spine, in the plugin's own shape, so that one rule starts and stops them all. They come in
-// when something enabled needs them and never stand in a profile. `kernel` is the journal of facts, and the owner of the
-// kernel's migrations.
+// The kernel's drivers and the payment spine, in the plugin's own shape, so that one rule starts and stops them all.
+// They come in when something enabled needs them and never stand in a profile. `kernel` is the journal of facts, and
+// the owner of the kernel's migrations.
 import { Effect, Layer } from "effect"
 import { Budget } from "./budget/Budget.ts"
 import { Limits } from "./config/Limits.ts"
@@ -40,10 +40,23 @@ import { Signer, signerContract } from "./signer/Signer.ts"
 import { Vault } from "./signer/Vault.ts"
 import { Supervisor, supervisorContract } from "./Supervisor.ts"
 
-export const configContract = contract<"config", Server | Limits | WireWords>("config", Server as any, Limits as any, WireWords as any)
+export const configContract = contract<"config", Server | Limits | WireWords>(
+  "config",
+  Server as any,
+  Limits as any,
+  WireWords as any
+)
 export const networkContract = contract("network", Network)
-export const httpContract = contract<"http", Keys | Callers | OpenApi.OpenApi>("http", Keys as any, Callers as any, OpenApi.OpenApi as any)
-export const settlementContract = contract<"settlement", Settlements | ChannelCount | ChannelPool | Outcomes | Leases | SponsorTransactions>(
+export const httpContract = contract<"http", Keys | Callers | OpenApi.OpenApi>(
+  "http",
+  Keys as any,
+  Callers as any,
+  OpenApi.OpenApi as any
+)
+export const settlementContract = contract<
+  "settlement",
+  Settlements | ChannelCount | ChannelPool | Outcomes | Leases | SponsorTransactions
+>(
   "settlement",
   Settlements as any,
   ChannelCount as any,
@@ -52,7 +65,12 @@ export const settlementContract = contract<"settlement", Settlements | ChannelCo
   Leases as any,
   SponsorTransactions as any
 )
-export const paymentContract = contract<"payment", Schemes | Extensions | Facilitator>("payment", Schemes as any, Extensions as any, Facilitator as any)
+export const paymentContract = contract<"payment", Schemes | Extensions | Facilitator>(
+  "payment",
+  Schemes as any,
+  Extensions as any,
+  Facilitator as any
+)
 
 const driver = { boot: "required", migrations: "none" } as const
 
@@ -60,7 +78,13 @@ const driver = { boot: "required", migrations: "none" } as const
 export const drivers = (source: SettingsSource) =>
   [
     define({ ...driver, id: "settings", summary: "The profile's settings.", needs: [], layer: Settings.layer(source) }),
-    define({ ...driver, id: "supervisor", summary: "Owner of every long-running fiber.", needs: [], layer: Supervisor.layer }),
+    define({
+      ...driver,
+      id: "supervisor",
+      summary: "Owner of every long-running fiber.",
+      needs: [],
+      layer: Supervisor.layer
+    }),
     define({ ...driver, id: "health", summary: "Who reports to readiness.", needs: [], layer: Health.layer }),
     define({
       ...driver,
@@ -69,7 +93,13 @@ export const drivers = (source: SettingsSource) =>
       needs: [settingsContract],
       layer: Layer.mergeAll(Server.layer, Limits.layer, WireWords.layer)
     }),
-    define({ ...driver, id: "network", summary: "The one network served.", needs: [settingsContract], layer: Network.layer }),
+    define({
+      ...driver,
+      id: "network",
+      summary: "The one network served.",
+      needs: [settingsContract],
+      layer: Network.layer
+    }),
     define({
       ...driver,
       id: "http",
@@ -91,15 +121,17 @@ export const drivers = (source: SettingsSource) =>
       id: "ledger",
       summary: "The ledger's RPC and the clock that follows it.",
       needs: [supervisorContract, healthContract, configContract, networkContract],
-      layer: Layer.unwrap(Effect.gen(function*() {
-        const network = yield* Network
-        const limits = yield* Limits
-        const options = { urls: network.rpcUrls, passphrase: network.passphrase, timeout: limits.rpcTimeout }
-        return Layer.merge(
-          LedgerClock.layer.pipe(Layer.provideMerge(LedgerRpc.layer(options))),
-          Layer.effectDiscard(startNetworkCheck(options))
-        )
-      }))
+      layer: Layer.unwrap(
+        Effect.gen(function* () {
+          const network = yield* Network
+          const limits = yield* Limits
+          const options = { urls: network.rpcUrls, passphrase: network.passphrase, timeout: limits.rpcTimeout }
+          return Layer.merge(
+            LedgerClock.layer.pipe(Layer.provideMerge(LedgerRpc.layer(options))),
+            Layer.effectDiscard(startNetworkCheck(options))
+          )
+        })
+      )
     }),
     define({
       ...driver,
@@ -108,14 +140,31 @@ export const drivers = (source: SettingsSource) =>
       needs: [networkContract],
       layer: Signer.layer.pipe(Layer.provide(Vault.layer))
     }),
-    define({ ...driver, id: "budget", summary: "What the sponsor may spend.", needs: [databaseContract, configContract, factsContract], layer: Layer.effectDiscard(Facts).pipe(Layer.provideMerge(Budget.layer)) }),
+    define({
+      ...driver,
+      id: "budget",
+      summary: "What the sponsor may spend.",
+      needs: [databaseContract, configContract, factsContract],
+      layer: Layer.effectDiscard(Facts).pipe(Layer.provideMerge(Budget.layer))
+    }),
     define({
       ...driver,
       id: "settlement",
       summary: "Settlements, channels and who waits for them.",
-      needs: [supervisorContract, configContract, networkContract, databaseContract, factsContract, ledgerContract, signerContract, budgetContract],
+      needs: [
+        supervisorContract,
+        configContract,
+        networkContract,
+        databaseContract,
+        factsContract,
+        ledgerContract,
+        signerContract,
+        budgetContract
+      ],
       layer: Layer.effectDiscard(startChannels()).pipe(
-        Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ChannelCount.layer, ChannelPool.layer, Leases.layer, SponsorTransactions.layer)),
+        Layer.provideMerge(
+          Layer.mergeAll(Outcomes.layer, ChannelCount.layer, ChannelPool.layer, Leases.layer, SponsorTransactions.layer)
+        ),
         Layer.provideMerge(Layer.merge(SqlSettlements.layer, ChannelStore.layer))
       )
     }),
@@ -135,7 +184,13 @@ export const drivers = (source: SettingsSource) =>
         budgetContract,
         settlementContract
       ],
-      layer: Layer.mergeAll(PaymentRoutes.layer, healthRoutes, Metrics.routes, OpenApi.routes, OpenApi.describe(spine)).pipe(
+      layer: Layer.mergeAll(
+        PaymentRoutes.layer,
+        healthRoutes,
+        Metrics.routes,
+        OpenApi.routes,
+        OpenApi.describe(spine)
+      ).pipe(
         Layer.provideMerge(MakeFacilitator.layer),
         Layer.provideMerge(Layer.mergeAll(Schemes.layer, Extensions.layer))
       )

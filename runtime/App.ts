@@ -1,5 +1,5 @@
-// The program: every plugin there is, in dependency order, with the kernel's drivers below them. A profile chooses from it. No
-// platform import: what the plugins need of a platform comes in from outside.
+// The program: every plugin there is, in dependency order, with the kernel's drivers below them. A profile chooses from
+// it. No platform import: what the plugins need of a platform comes in from outside.
 import * as Migrations from "../kernel/database/Migrations.ts"
 import { drivers } from "../kernel/drivers.ts"
 import type { SettingsSource } from "../kernel/config/Settings.ts"
@@ -16,7 +16,19 @@ import { plugin as x402Exact } from "../plugins/x402-exact/plugin.ts"
 /** Drivers and plugins over one source of settings. The embedded ledger starts before the driver that speaks to it. */
 export const makeCatalogue = (source: SettingsSource): Catalogue => {
   const [settings, supervisor, health, ...others] = drivers(source)
-  const plugins = catalogue(settings, supervisor, health, ledgerLocal, ...others, x402Exact, catalog, searchLexical, searchSemantic, analytics, mcpTools)
+  const plugins = catalogue(
+    settings,
+    supervisor,
+    health,
+    ledgerLocal,
+    ...others,
+    x402Exact,
+    catalog,
+    searchLexical,
+    searchSemantic,
+    analytics,
+    mcpTools
+  )
   return {
     plugins,
     drivers: new Set([settings, supervisor, health, ...others].map(({ id }) => id)),

@@ -1,6 +1,7 @@
-// From a fresh checkout to a program that runs: plain JavaScript without dependencies, because it runs before there are any.
-// It installs what a lockfile names when that differs from what is installed, and finds a Node that runs TypeScript sources:
-// the pinned one that npm brought, else the one that runs this. Whatever it cannot do it says in one sentence, and ends with 1.
+// From a fresh checkout to a program that runs: plain JavaScript without dependencies, because it runs before there are
+// any. It installs what a lockfile names when that differs from what is installed, and finds a Node that runs
+// TypeScript sources: the pinned one that npm brought, else the one that runs this. Whatever it cannot do it says in
+// one sentence, and ends with 1.
 import { spawn, spawnSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { constants } from "node:os"
@@ -25,7 +26,8 @@ const isAtLeast = (version, [major, minor]) => {
 
 /** Ends the process when this Node is too old even to fetch a newer one. */
 export const refuseOldNode = () => {
-  if (!isAtLeast(process.versions.node, [20, 0])) fail(`Node ${process.versions.node} is too old; Node 20 or newer can start it.`)
+  if (!isAtLeast(process.versions.node, [20, 0]))
+    fail(`Node ${process.versions.node} is too old; Node 20 or newer can start it.`)
 }
 
 const packagesOf = (file) => {
@@ -37,23 +39,28 @@ const packagesOf = (file) => {
 }
 
 /**
- * True when what npm last installed below `folder` is what its lockfile names. Optional packages may be missing: they are for
- * other machines. npm writes its own record last, so an installation that was cut short counts as none. `lenient` allows
- * packages beyond the lockfile, which then are builds for this machine.
+ * True when what npm last installed below `folder` is what its lockfile names. Optional packages may be missing: they
+ * are for other machines. npm writes its own record last, so an installation that was cut short counts as none.
+ * `lenient` allows packages beyond the lockfile, which then are builds for this machine.
  */
 export const isInstalled = (folder, { lenient = false } = {}) => {
   const wanted = packagesOf(join(folder, "package-lock.json"))
   const present = packagesOf(join(folder, "node_modules", ".package-lock.json"))
   if (wanted === undefined || present === undefined) return false
-  const same = (path) => wanted[path]?.version === present[path]?.version && wanted[path]?.integrity === present[path]?.integrity
-  return Object.entries(wanted).every(([path, entry]) =>
-    path === "" || (entry.optional === true && present[path] === undefined) || same(path)
-  ) && (lenient || Object.keys(present).every((path) => wanted[path] !== undefined))
+  const same = (path) =>
+    wanted[path]?.version === present[path]?.version && wanted[path]?.integrity === present[path]?.integrity
+  return (
+    Object.entries(wanted).every(
+      ([path, entry]) => path === "" || (entry.optional === true && present[path] === undefined) || same(path)
+    ) &&
+    (lenient || Object.keys(present).every((path) => wanted[path] !== undefined))
+  )
 }
 
 /**
- * Installs the packages of `folder` unless they are there; says so first, since it may take a minute. `lenient` keeps to the
- * lockfile as well, but forgives a registry that lacks a program's builds for other machines, which `npm ci` does not.
+ * Installs the packages of `folder` unless they are there; says so first, since it may take a minute. `lenient` keeps
+ * to the lockfile as well, but forgives a registry that lacks a program's builds for other machines, which `npm ci`
+ * does not.
  */
 export const install = (folder, what, { lenient = false } = {}) => {
   if (isInstalled(folder, { lenient })) return
@@ -75,16 +82,18 @@ export const findNode = () => {
   const installed = join(root, "node_modules", `node-${process.platform}-${process.arch}`, "bin", "node")
   if (existsSync(installed)) return installed
   if (isAtLeast(process.versions.node, [22, 19])) return process.execPath
-  return fail(`Node ${process.versions.node} cannot run it and npm has no Node 24 for this machine; install Node 24 (or 22.19 and newer).`)
+  return fail(
+    `Node ${process.versions.node} cannot run it and npm has no Node 24 for this machine; install Node 24 (or 22.19 and newer).`
+  )
 }
 
 /** How often a program under npm looks whether npm is still there. */
 const parentInterval = 500
 
 /**
- * Runs a program in this one's place: same streams, signals handed on, and its exit status in the end. A terminal sends an
- * interrupt to both already, so that one is then left to the program. Under npm the program is also stopped when npm is gone,
- * which a signal that cannot be caught would otherwise hide.
+ * Runs a program in this one's place: same streams, signals handed on, and its exit status in the end. A terminal sends
+ * an interrupt to both already, so that one is then left to the program. Under npm the program is also stopped when npm
+ * is gone, which a signal that cannot be caught would otherwise hide.
  */
 export const become = (command, args, options) => {
   const child = spawn(command, args, { stdio: "inherit", ...options })

@@ -6,6 +6,13 @@ import { CrashPoints, type Step, steps } from "../kernel/settlement/CrashPoints.
 const isStep = (name: string): name is Step => (steps as ReadonlyArray<string>).includes(name)
 
 /** Provides crash points that kill this process at `name`; nothing when it is absent. */
-export const crashAt = (name: string | undefined) => <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  name === undefined || !isStep(name) ? effect : Effect.provideService(effect, CrashPoints, (step: Step) =>
-    step === name ? Effect.sync(() => void process.kill(process.pid, "SIGKILL")).pipe(Effect.andThen(Effect.never)) : Effect.void)
+export const crashAt =
+  (name: string | undefined) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    name === undefined || !isStep(name)
+      ? effect
+      : Effect.provideService(effect, CrashPoints, (step: Step) =>
+          step === name
+            ? Effect.sync(() => void process.kill(process.pid, "SIGKILL")).pipe(Effect.andThen(Effect.never))
+            : Effect.void
+        )

@@ -18,38 +18,70 @@ const readClose = (text: string): number | "manual" | undefined => {
   return millis >= CLOSE_MIN && millis <= CLOSE_MAX ? millis : undefined
 }
 
-export const ledgerCommand = Command.make("ledger", {
-  port: Flag.Int("port").pipe(Flag.withDescription("TCP port; 0 picks a free one"), Flag.withDefault(8_000)),
-  https: Flag.Int("https").pipe(Flag.withDescription("TCP port for HTTPS; wants --state for its certificate"), Flag.optional),
-  close: Flag.String("close").pipe(Flag.withDescription("Time between ledgers (1s, 250ms), or manual: POST /close makes the next one"), Flag.withDefault("1s")),
-  fault: Flag.String("fault").pipe(Flag.withDescription("A fault to play, such as drop=0.1 or rpc=getTransaction:503:0.2"), Flag.atLeast(0)),
-  state: Flag.String("state").pipe(Flag.withDescription("Folder to keep the ledger in; in memory without"), Flag.optional),
-  seedAccounts: Flag.Boolean("seed-accounts").pipe(Flag.withDescription("Four accounts with XLM and USDC from the start"), Flag.withDefault(false))
-}, Effect.fn(function*(flags) {
-  const close = readClose(flags.close)
-  if (close === undefined) return yield* Effect.fail({ _tag: "Usage", message: "--close wants a time from 50ms to 60s, such as 1s or 250ms, or manual" } as const)
-  if (Option.isSome(flags.https) && Option.isNone(flags.state)) {
-    return yield* Effect.fail({ _tag: "Usage", message: "--https wants --state, the folder for its certificate" } as const)
-  }
-  if (Option.isSome(flags.state)) yield* lockFolder(flags.state.value)
-  const ledger = yield* standalone({
-    port: flags.port,
-    close,
-    faults: flags.fault,
-    seedAccounts: flags.seedAccounts,
-    ...Option.match(flags.state, { onNone: () => ({}), onSome: (folder) => ({ folder }) }),
-    ...Option.match(flags.https, { onNone: () => ({}), onSome: (httpsPort) => ({ httpsPort }) })
-  })
-  yield* Console.log([
-    `A Stellar ledger is at http://127.0.0.1:${ledger.port}  (RPC, /friendbot?addr=G…&usdc=100, /ledgers)`,
-    ...(ledger.https === undefined ? [] : [
-      `  over HTTPS  https://127.0.0.1:${ledger.https.port}  (clients trust ${ledger.https.certificateFile})`
-    ]),
-    `  passphrase  ${ledger.passphrase}`,
-    `  USDC        ${ledger.usdcContract}`,
-    ...ledger.accounts.map(({ address, name, secret }) => `  ${name.padEnd(10)}  ${address}  ${secret}`)
-  ].join("\n"))
-  return yield* Effect.never
-}, Effect.scoped, (effect) => Effect.provide(effect, Layer.mergeAll(NodeCrypto.layer, NodeListeners.layer, Supervisor.layer)))).pipe(
-  Command.withDescription("Run the embedded ledger by itself")
-)
+export const ledgerCommand = Command.make(
+  "ledger",
+  {
+    port: Flag.Int("port").pipe(Flag.withDescription("TCP port; 0 picks a free one"), Flag.withDefault(8_000)),
+    https: Flag.Int("https").pipe(
+      Flag.withDescription("TCP port for HTTPS; wants --state for its certificate"),
+      Flag.optional
+    ),
+    close: Flag.String("close").pipe(
+      Flag.withDescription("Time between ledgers (1s, 250ms), or manual: POST /close makes the next one"),
+      Flag.withDefault("1s")
+    ),
+    fault: Flag.String("fault").pipe(
+      Flag.withDescription("A fault to play, such as drop=0.1 or rpc=getTransaction:503:0.2"),
+      Flag.atLeast(0)
+    ),
+    state: Flag.String("state").pipe(
+      Flag.withDescription("Folder to keep the ledger in; in memory without"),
+      Flag.optional
+    ),
+    seedAccounts: Flag.Boolean("seed-accounts").pipe(
+      Flag.withDescription("Four accounts with XLM and USDC from the start"),
+      Flag.withDefault(false)
+    )
+  },
+  Effect.fn(
+    function* (flags) {
+      const close = readClose(flags.close)
+      if (close === undefined)
+        return yield* Effect.fail({
+          _tag: "Usage",
+          message: "--close wants a time from 50ms to 60s, such as 1s or 250ms, or manual"
+        } as const)
+      if (Option.isSome(flags.https) && Option.isNone(flags.state)) {
+        return yield* Effect.fail({
+          _tag: "Usage",
+          message: "--https wants --state, the folder for its certificate"
+        } as const)
+      }
+      if (Option.isSome(flags.state)) yield* lockFolder(flags.state.value)
+      const ledger = yield* standalone({
+        port: flags.port,
+        close,
+        faults: flags.fault,
+        seedAccounts: flags.seedAccounts,
+        ...Option.match(flags.state, { onNone: () => ({}), onSome: (folder) => ({ folder }) }),
+        ...Option.match(flags.https, { onNone: () => ({}), onSome: (httpsPort) => ({ httpsPort }) })
+      })
+      yield* Console.log(
+        [
+          `A Stellar ledger is at http://127.0.0.1:${ledger.port}  (RPC, /friendbot?addr=G…&usdc=100, /ledgers)`,
+          ...(ledger.https === undefined
+            ? []
+            : [
+                `  over HTTPS  https://127.0.0.1:${ledger.https.port}  (clients trust ${ledger.https.certificateFile})`
+              ]),
+          `  passphrase  ${ledger.passphrase}`,
+          `  USDC        ${ledger.usdcContract}`,
+          ...ledger.accounts.map(({ address, name, secret }) => `  ${name.padEnd(10)}  ${address}  ${secret}`)
+        ].join("\n")
+      )
+      return yield* Effect.never
+    },
+    Effect.scoped,
+    (effect) => Effect.provide(effect, Layer.mergeAll(NodeCrypto.layer, NodeListeners.layer, Supervisor.layer))
+  )
+).pipe(Command.withDescription("Run the embedded ledger by itself"))

@@ -1,7 +1,8 @@
 // A profile is a YAML file that names the plugins to enable and their settings. A shipped one is named by its word
-// (`local`, `hosted`, `self-hosted`), any other by its path. `--set path=value` overrides single settings, the value being
-// YAML. The result is a plain tree; the owners of the sections check it. A secret is the content of the environment variable that
-// a setting names, or of the file that the variable with `_FILE` behind its name points at, read anew each time.
+// (`local`, `hosted`, `self-hosted`), any other by its path. `--set path=value` overrides single settings, the value
+// being YAML. The result is a plain tree; the owners of the sections check it. A secret is the content of the
+// environment variable that a setting names, or of the file that the variable with `_FILE` behind its name points at,
+// read anew each time.
 import { Effect, FileSystem, Option, Path, Redacted, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { parse } from "yaml"
@@ -21,7 +22,8 @@ export interface Profile extends SettingsSource {
 
 const shipped = /^[a-z][a-z-]*$/
 
-const isTable = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value)
+const isTable = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Sets one dotted path; a network's id may hold a colon but never a dot. */
 const override = (tree: Record<string, unknown>, path: string, value: unknown): Record<string, unknown> => {
@@ -42,7 +44,7 @@ const contentOf = (variable: string, file: string | undefined): string | undefin
 }
 
 /** Reads a profile and applies overrides of the form `path=value`. */
-export const loadProfile = Effect.fn("loadProfile")(function*(
+export const loadProfile = Effect.fn("loadProfile")(function* (
   name: string,
   overrides: ReadonlyArray<string>,
   environment: Readonly<Record<string, string | undefined>>
@@ -52,9 +54,14 @@ export const loadProfile = Effect.fn("loadProfile")(function*(
   const unreadable = (message: string) => new ProfileUnreadable({ profile: name, message })
   const folder = yield* Effect.orDie(path.fromFileUrl(new URL("profiles/", import.meta.url)))
   const file = shipped.test(name) ? path.join(folder, `${name}.yaml`) : name
-  const source = yield* Effect.mapError(files.readFileString(file), () => unreadable(`there is no readable file ${file}`))
+  const source = yield* Effect.mapError(files.readFileString(file), () =>
+    unreadable(`there is no readable file ${file}`)
+  )
   const parseYaml = (source: string) =>
-    Effect.try({ try: () => parse(source, { maxAliasCount: 0 }) as unknown, catch: (error) => unreadable(String(error)) })
+    Effect.try({
+      try: () => parse(source, { maxAliasCount: 0 }) as unknown,
+      catch: (error) => unreadable(String(error))
+    })
   const parsed = yield* parseYaml(source)
   if (!isTable(parsed)) return yield* unreadable("it is not a table of settings")
   let tree = parsed

@@ -1,6 +1,6 @@
-// One process from a profile: the platform's ports, the plugins the profile names, and then, when all of them stand, the
-// listener. So migrations are done and every refusal is said before a port opens. On a signal the listener stops first and
-// answers what it has begun, then the plugins stop in reverse. An actor that gives up ends the process.
+// One process from a profile: the platform's ports, the plugins the profile names, and then, when all of them stand,
+// the listener. So migrations are done and every refusal is said before a port opens. On a signal the listener stops
+// first and answers what it has begun, then the plugins stop in reverse. An actor that gives up ends the process.
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, FileSystem, Layer, Option, Path, type Redacted } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
@@ -35,7 +35,10 @@ export interface ServeOptions {
   readonly stateFolder: string
   /** Where the data is: `databaseAt`, or one of a test's own. */
   readonly database: Layer.Layer<DatabaseSource, never, Path.Path>
-  /** Called once the listener answers, with the address it is bound to (none, when it listens nowhere) and the services that were started. */
+  /**
+   * Called once the listener answers, with the address it is bound to (none, when it listens nowhere) and the services
+   * that were started.
+   */
   readonly onReady: (
     address: { readonly host: string; readonly port: number } | undefined,
     services: Context.Context<never>
@@ -45,9 +48,13 @@ export interface ServeOptions {
 /** Requests that have begun get this long to end when the process is asked to stop; longer than `/settle` may take. */
 const drainTimeout = "28 seconds"
 
-const httpServer = () => createServer({ headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000, maxHeaderSize: 65_536 })
+const httpServer = () =>
+  createServer({ headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000, maxHeaderSize: 65_536 })
 
-/** Paths are compared letter by letter, so that a rule in front of this process cannot be passed by writing one differently. */
+/**
+ * Paths are compared letter by letter, so that a rule in front of this process cannot be passed by writing one
+ * differently.
+ */
 const router = HttpRouter.layer.pipe(Layer.provide(Layer.succeed(HttpRouter.RouterConfig, { caseSensitive: true })))
 
 /** Without caller keys the facilitator is for this machine only, unless the profile says otherwise (decisions 2). */
@@ -55,19 +62,29 @@ const listenHost = (host: string | undefined, services: Context.Context<never>):
   host ?? (Option.exists(Context.getOption(services, Keys), (keys) => keys.keyed()) ? "0.0.0.0" : "127.0.0.1")
 
 /** A PostgreSQL server; without one, the embedded database in the state folder. */
-export const databaseAt = (url: Option.Option<Redacted.Redacted>, stateFolder: string): Layer.Layer<DatabaseSource, never, Path.Path> =>
+export const databaseAt = (
+  url: Option.Option<Redacted.Redacted>,
+  stateFolder: string
+): Layer.Layer<DatabaseSource, never, Path.Path> =>
   Option.match(url, {
-    onNone: () => Layer.unwrap(Effect.map(Path.Path, (path) => Pglite.layer(path.join(path.resolve(stateFolder), "database")))),
+    onNone: () =>
+      Layer.unwrap(Effect.map(Path.Path, (path) => Pglite.layer(path.join(path.resolve(stateFolder), "database")))),
     onSome: (url) => Layer.succeed(DatabaseSource, { open: Effect.succeed({ kind: "server" as const, url }) })
   })
 
 /** Opens the listener and answers what the router has; succeeds with the address that is really bound. */
-const listen = Effect.fnUntraced(function*(profile: Profile, chosen: Exclude<ListenChoice, "nowhere"> | undefined, services: Context.Context<never>) {
+const listen = Effect.fnUntraced(function* (
+  profile: Profile,
+  chosen: Exclude<ListenChoice, "nowhere"> | undefined,
+  services: Context.Context<never>
+) {
   const router = yield* HttpRouter.HttpRouter
   const { randomBytes } = yield* Crypto
   const server = yield* decodeSection(serverSection, profile.tree)
   const { host, port } = chosen ?? { host: listenHost(server.host, services), port: server.port }
-  const listener = yield* Layer.build(NodeHttpServer.layerServer(httpServer, { host, port, gracefulShutdownTimeout: drainTimeout }))
+  const listener = yield* Layer.build(
+    NodeHttpServer.layerServer(httpServer, { host, port, gracefulShutdownTimeout: drainTimeout })
+  )
   const http = Context.get(listener, HttpServer.HttpServer)
   yield* HttpServer.serveEffect(guard(randomBytes)(router.asHttpEffect())).pipe(
     // The guard has a span of its own: the server's would carry queries, addresses and what clients call themselves.
@@ -79,22 +96,27 @@ const listen = Effect.fnUntraced(function*(profile: Profile, chosen: Exclude<Lis
   return { host, port: "port" in http.address ? http.address.port : port }
 })
 
-const run = Effect.fnUntraced(function*(options: ServeOptions) {
+const run = Effect.fnUntraced(function* (options: ServeOptions) {
   const { profile } = options
   const services = yield* Loader.start(makeCatalogue(profile), profile.plugins)
   const chosen = yield* (yield* ListenAt).chosen
   if (chosen !== undefined && Option.isSome(Context.getOption(services, Keys))) {
-    return yield* new Loader.ProfileRefused({ plugin: profile.plugins.join(", "), message: "a tool server and a facilitator are two processes" })
+    return yield* new Loader.ProfileRefused({
+      plugin: profile.plugins.join(", "),
+      message: "a tool server and a facilitator are two processes"
+    })
   }
   const address = chosen === "nowhere" ? undefined : yield* listen(profile, chosen, services)
   const keys = Context.getOption(services, Keys)
   if (Option.isSome(keys)) {
-    yield* onHangup(keys.value.reread.pipe(
-      Effect.matchEffect({
-        onFailure: (error) => Effect.logError("keys were not read again", error),
-        onSuccess: () => Effect.logInfo("keys were read again")
-      })
-    ))
+    yield* onHangup(
+      keys.value.reread.pipe(
+        Effect.matchEffect({
+          onFailure: (error) => Effect.logError("keys were not read again", error),
+          onSuccess: () => Effect.logInfo("keys were read again")
+        })
+      )
+    )
   }
   yield* options.onReady(address, services)
   const escalated = Option.match(Context.getOption(services, Supervisor), {
@@ -105,7 +127,7 @@ const run = Effect.fnUntraced(function*(options: ServeOptions) {
 }, Effect.scoped)
 
 /** Runs the profile until it is interrupted or an actor gives up. */
-export const serve = Effect.fn("serve")(function*(options: ServeOptions) {
+export const serve = Effect.fn("serve")(function* (options: ServeOptions) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   yield* files.makeDirectory(options.stateFolder, { recursive: true, mode: 0o700 })

@@ -1,5 +1,5 @@
-// `npm start` on any checkout: needs git, npm and Node 20, and installs the rest. It then runs `tollkeeper start` of the local
-// profile in this process's place; arguments are handed on, and a profile named among them wins.
+// `npm start` on any checkout: needs git, npm and Node 20, and installs the rest. It then runs `tollkeeper start` of
+// the local profile in this process's place; arguments are handed on, and a profile named among them wins.
 import { become, findNode, install, refuseOldNode, root } from "./bootstrap.mjs"
 import { join } from "node:path"
 import process from "node:process"
@@ -8,4 +8,8 @@ refuseOldNode()
 install(root, "what Tollkeeper needs")
 const args = process.argv.slice(2)
 const profile = args.some((arg) => arg === "--profile" || arg.startsWith("--profile=")) ? [] : ["--profile", "local"]
-become(findNode(), ["--disable-warning=ExperimentalWarning", join(root, "runtime", "cli.ts"), "start", ...profile, ...args], { cwd: process.cwd() })
+become(
+  findNode(),
+  ["--disable-warning=ExperimentalWarning", join(root, "runtime", "cli.ts"), "start", ...profile, ...args],
+  { cwd: process.cwd() }
+)

@@ -1,5 +1,5 @@
-// One configuration for every suite. Files end in `.test.ts`; `*.daily.test.ts` take seconds and are left out of `npm run ok`,
-// `*.slow.test.ts` take longer and run only in the full test run.
+// One configuration for every suite. Files end in `.test.ts`; `*.daily.test.ts` take seconds and are left out of `npm
+// run ok`, `*.slow.test.ts` take longer and run only in the full test run.
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 
@@ -10,7 +10,13 @@ export default defineConfig({
   root: fileURLToPath(new URL("..", import.meta.url)),
   test: {
     include: [onlySlow ? "test/**/*.slow.test.ts" : "test/**/*.test.ts"],
-    exclude: ["**/node_modules/**", "test/official/**", "test/tools/**", ...(onlySlow ? [] : ["test/**/*.slow.test.ts"]), ...(onlyFast ? ["test/**/*.daily.test.ts"] : [])],
+    exclude: [
+      "**/node_modules/**",
+      "test/official/**",
+      "test/tools/**",
+      ...(onlySlow ? [] : ["test/**/*.slow.test.ts"]),
+      ...(onlyFast ? ["test/**/*.daily.test.ts"] : [])
+    ],
     globalSetup: ["test/support/globalSetup.ts"],
     pool: "forks",
     // What a passing test prints is noise.

@@ -1,4 +1,5 @@
-// What the database says happened, for the auditor: plain rows by SQL of its own, so that a fault of the repository cannot hide itself.
+// What the database says happened, for the auditor: plain rows by SQL of its own, so that a fault of the repository
+// cannot hide itself.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../database/Database.ts"
@@ -68,21 +69,31 @@ export interface Claims {
 }
 
 /** Reads all claims as of one moment. */
-export const readClaims = Effect.fn("audit.readClaims")(function*() {
+export const readClaims = Effect.fn("audit.readClaims")(function* () {
   const sql = yield* SqlClient.SqlClient
-  return yield* inTransaction(Effect.gen(function*() {
-    yield* sql`set transaction isolation level repeatable read, read only`
-    const claims: Claims = {
-      settlements: yield* sql<SettlementClaim>`select id::text as id, state, payer, pay_to as "payTo", asset, amount::text as amount, moved::text as moved, inner_hash, sponsor,
+  return yield* inTransaction(
+    Effect.gen(function* () {
+      yield* sql`set transaction isolation level repeatable read, read only`
+      const claims: Claims = {
+        settlements:
+          yield* sql<SettlementClaim>`select id::text as id, state, payer, pay_to as "payTo", asset, amount::text as amount, moved::text as moved, inner_hash, sponsor,
         channel, channel_sequence, recorded_ledger, ledger, fee_charged_stroops, budget_day::text as budget_day, budget_stroops, principal from kernel_settlements order by recorded_at`,
-      attempts: yield* sql<AttemptClaim>`select settlement::text as settlement, kind, inner_hash, outer_hash from kernel_attempts`,
-      sponsorTransactions: yield* sql<SponsorClaim>`select hash, sponsor, state, ledger, fee_charged_stroops from kernel_sponsor_transactions`,
-      channels: yield* sql<ChannelClaim>`select address, sequence, sequence_ledger, settlement::text as settlement from kernel_channels where state = 'ready'`,
-      budgets: yield* sql<BudgetClaim>`select day::text as day, principal, reserved_stroops as reserved, committed_stroops as committed from kernel_sponsor_budget`,
-      totals: yield* sql<Claims["totals"][number]>`select day::text as day, sum(reserved_stroops)::int8 as reserved, sum(committed_stroops)::int8 as committed
+        attempts:
+          yield* sql<AttemptClaim>`select settlement::text as settlement, kind, inner_hash, outer_hash from kernel_attempts`,
+        sponsorTransactions:
+          yield* sql<SponsorClaim>`select hash, sponsor, state, ledger, fee_charged_stroops from kernel_sponsor_transactions`,
+        channels:
+          yield* sql<ChannelClaim>`select address, sequence, sequence_ledger, settlement::text as settlement from kernel_channels where state = 'ready'`,
+        budgets:
+          yield* sql<BudgetClaim>`select day::text as day, principal, reserved_stroops as reserved, committed_stroops as committed from kernel_sponsor_budget`,
+        totals: yield* sql<
+          Claims["totals"][number]
+        >`select day::text as day, sum(reserved_stroops)::int8 as reserved, sum(committed_stroops)::int8 as committed
         from kernel_sponsor_budget_total group by day`,
-      facts: yield* sql<FactClaim>`select subject, array_agg(type order by xid, id) as types from kernel_facts where type like 'settlement.%' group by subject`
-    }
-    return claims
-  }))
+        facts:
+          yield* sql<FactClaim>`select subject, array_agg(type order by xid, id) as types from kernel_facts where type like 'settlement.%' group by subject`
+      }
+      return claims
+    })
+  )
 })

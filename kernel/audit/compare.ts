@@ -1,6 +1,6 @@
-// The auditor's judgement, pure: the ledger's side of the books against the database's. Every transaction of our accounts has a
-// record that says the same of it; every record that claims an end has the ledger's word for it; sequence numbers, budgets and
-// facts follow. What the endpoint has forgotten is counted and judged by nothing.
+// The auditor's judgement, pure: the ledger's side of the books against the database's. Every transaction of our
+// accounts has a record that says the same of it; every record that claims an end has the ledger's word for it;
+// sequence numbers, budgets and facts follow. What the endpoint has forgotten is counted and judged by nothing.
 import type { Claims, SettlementClaim } from "./auditRows.ts"
 import type { LedgerEntry, LedgerView } from "./readLedger.ts"
 
@@ -42,12 +42,23 @@ export const compare = (claims: Claims, view: LedgerView): AuditReport => {
     const attempt = attemptOf.get(entry.innerHash)
     if (sponsored !== undefined) {
       const state = entry.succeeded ? "landed" : "failed"
-      if (sponsored.state !== state && sponsored.state !== "open") wrong("sponsor transaction", entry.innerHash, `is ${sponsored.state}, the ledger says ${state}`)
-      if (sponsored.fee_charged_stroops !== null && sponsored.state !== "open" && sponsored.fee_charged_stroops !== entry.feeChargedStroops) {
-        wrong("sponsor fee", entry.innerHash, `recorded ${sponsored.fee_charged_stroops}, charged ${entry.feeChargedStroops}`)
+      if (sponsored.state !== state && sponsored.state !== "open")
+        wrong("sponsor transaction", entry.innerHash, `is ${sponsored.state}, the ledger says ${state}`)
+      if (
+        sponsored.fee_charged_stroops !== null &&
+        sponsored.state !== "open" &&
+        sponsored.fee_charged_stroops !== entry.feeChargedStroops
+      ) {
+        wrong(
+          "sponsor fee",
+          entry.innerHash,
+          `recorded ${sponsored.fee_charged_stroops}, charged ${entry.feeChargedStroops}`
+        )
       }
-    } else if (attempt === undefined) wrong("recorded before sent", entry.innerHash, `landed in ledger ${entry.ledger} without a record`)
-    else if (!outerHashes.has(entry.outerHash)) wrong("recorded before sent", entry.outerHash, "an envelope that was never recorded landed")
+    } else if (attempt === undefined)
+      wrong("recorded before sent", entry.innerHash, `landed in ledger ${entry.ledger} without a record`)
+    else if (!outerHashes.has(entry.outerHash))
+      wrong("recorded before sent", entry.outerHash, "an envelope that was never recorded landed")
   }
 
   // The database's settlements, each against the ledger's word.
@@ -72,12 +83,20 @@ export const compare = (claims: Claims, view: LedgerView): AuditReport => {
     for (const { from, to } of transfers) {
       if (from === source || to === source) wrong("never party", innerHash, "an account of ours paid or was paid")
     }
-    if (settlement?.state === "settled" && transfers.length !== 1) wrong("one movement", settlement.id, `${transfers.length} movements in ${innerHash}`)
+    if (settlement?.state === "settled" && transfers.length !== 1)
+      wrong("one movement", settlement.id, `${transfers.length} movements in ${innerHash}`)
   }
 
   judgeAccounts(claims, view, wrong)
   judgeBooks(claims, wrong)
-  return { settlements: claims.settlements.length, transactions: view.entries.length, open, unresolved, forgotten, mismatches }
+  return {
+    settlements: claims.settlements.length,
+    transactions: view.entries.length,
+    open,
+    unresolved,
+    forgotten,
+    mismatches
+  }
 }
 
 type Wrong = (rule: string, subject: string, detail: string) => void
@@ -89,18 +108,30 @@ const judgeEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntry
     if (entry !== undefined) wrong("expired", id, `its transaction landed in ledger ${entry.ledger}`)
     return
   }
-  if (entry === undefined) return wrong("has the ledger's word", id, `is ${state}, and the ledger knows none of its transactions`)
+  if (entry === undefined)
+    return wrong("has the ledger's word", id, `is ${state}, and the ledger knows none of its transactions`)
   const isPaid = entry.innerHash === settlement.inner_hash && entry.succeeded
   if (state === "settled" && !isPaid) wrong("settled", id, "the ledger did not carry its payment out")
   if (state === "failed" && isPaid) wrong("failed", id, "the ledger carried its payment out")
-  if (BigInt(entry.ledger) !== settlement.ledger) wrong("ledger", id, `recorded ${settlement.ledger}, landed in ${entry.ledger}`)
-  if (entry.feeChargedStroops !== settlement.fee_charged_stroops) wrong("fee", id, `recorded ${settlement.fee_charged_stroops}, charged ${entry.feeChargedStroops}`)
-  if (entry.feeSource !== settlement.sponsor || entry.source !== settlement.channel || entry.sequence !== settlement.channel_sequence) {
+  if (BigInt(entry.ledger) !== settlement.ledger)
+    wrong("ledger", id, `recorded ${settlement.ledger}, landed in ${entry.ledger}`)
+  if (entry.feeChargedStroops !== settlement.fee_charged_stroops)
+    wrong("fee", id, `recorded ${settlement.fee_charged_stroops}, charged ${entry.feeChargedStroops}`)
+  if (
+    entry.feeSource !== settlement.sponsor ||
+    entry.source !== settlement.channel ||
+    entry.sequence !== settlement.channel_sequence
+  ) {
     wrong("accounts", id, "sponsor, channel or sequence number are not those recorded")
   }
   if (state !== "settled") return
-  const moved = entry.transfers.some(({ amount, contract, from, to }) =>
-    contract === settlement.asset && from === settlement.payer && (to === settlement.payTo || to === "") && amount.toString() === settlement.moved)
+  const moved = entry.transfers.some(
+    ({ amount, contract, from, to }) =>
+      contract === settlement.asset &&
+      from === settlement.payer &&
+      (to === settlement.payTo || to === "") &&
+      amount.toString() === settlement.moved
+  )
   if (!moved) wrong("movement", id, `no transfer of ${settlement.moved} from payer to recipient`)
 }
 
@@ -110,12 +141,14 @@ const judgeAccounts = (claims: Claims, view: LedgerView, wrong: Wrong): void => 
   for (const { address, sequence, settlement } of claims.channels) {
     if (settlement !== null) {
       const state = states.get(settlement)
-      if (state === undefined || !isOpen(state)) wrong("channel comes back", address, `is held by a settlement that is ${state ?? "not there"}`)
+      if (state === undefined || !isOpen(state))
+        wrong("channel comes back", address, `is held by a settlement that is ${state ?? "not there"}`)
       continue
     }
     const onLedger = view.sequences.get(address)
     if (onLedger === undefined) wrong("channel exists", address, "is not on the ledger")
-    else if (sequence !== null && sequence !== onLedger) wrong("channel sequence", address, `recorded ${sequence}, the ledger has ${onLedger}`)
+    else if (sequence !== null && sequence !== onLedger)
+      wrong("channel sequence", address, `recorded ${sequence}, the ledger has ${onLedger}`)
   }
 }
 
@@ -125,20 +158,36 @@ const judgeBooks = (claims: Claims, wrong: Wrong): void => {
   const perDay = new Map<string, { reserved: bigint; committed: bigint }>()
   const facts = new Map(claims.facts.map(({ subject, types }) => [subject, types]))
   for (const settlement of claims.settlements) {
-    for (const [sums, key] of [[wanted, `${settlement.budget_day} ${settlement.principal}`], [perDay, settlement.budget_day]] as const) {
+    for (const [sums, key] of [
+      [wanted, `${settlement.budget_day} ${settlement.principal}`],
+      [perDay, settlement.budget_day]
+    ] as const) {
       const sum = sums.get(key) ?? { reserved: 0n, committed: 0n }
-      sums.set(key, isOpen(settlement.state)
-        ? { ...sum, reserved: sum.reserved + settlement.budget_stroops }
-        : { ...sum, committed: sum.committed + (settlement.fee_charged_stroops ?? 0n) })
+      sums.set(
+        key,
+        isOpen(settlement.state)
+          ? { ...sum, reserved: sum.reserved + settlement.budget_stroops }
+          : { ...sum, committed: sum.committed + (settlement.fee_charged_stroops ?? 0n) }
+      )
     }
     const told = facts.get(settlement.id)?.join() ?? ""
-    const expected = isOpen(settlement.state) ? "settlement.recorded" : `settlement.recorded,settlement.${settlement.state}`
+    const expected = isOpen(settlement.state)
+      ? "settlement.recorded"
+      : `settlement.recorded,settlement.${settlement.state}`
     if (told !== expected) wrong("facts", settlement.id, `tell ${told === "" ? "nothing" : told}`)
   }
-  const check = (rule: string, key: string, found: { reserved: bigint; committed: bigint }, sum = { reserved: 0n, committed: 0n }) => {
+  const check = (
+    rule: string,
+    key: string,
+    found: { reserved: bigint; committed: bigint },
+    sum = { reserved: 0n, committed: 0n }
+  ) => {
     if (found.committed !== sum.committed) wrong(rule, key, `committed ${found.committed}, charged ${sum.committed}`)
-    if (found.reserved !== sum.reserved) wrong(rule, key, `reserved ${found.reserved}, open settlements reserve ${sum.reserved}`)
+    if (found.reserved !== sum.reserved)
+      wrong(rule, key, `reserved ${found.reserved}, open settlements reserve ${sum.reserved}`)
   }
-  for (const { committed, day, principal, reserved } of claims.budgets) check("budget", `${day} ${principal}`, { committed, reserved }, wanted.get(`${day} ${principal}`))
-  for (const { committed, day, reserved } of claims.totals) check("budget in all", day, { committed, reserved }, perDay.get(day))
+  for (const { committed, day, principal, reserved } of claims.budgets)
+    check("budget", `${day} ${principal}`, { committed, reserved }, wanted.get(`${day} ${principal}`))
+  for (const { committed, day, reserved } of claims.totals)
+    check("budget in all", day, { committed, reserved }, perDay.get(day))
 }

@@ -1,5 +1,5 @@
-// What the ledger says happened, for the auditor: every transaction of our accounts since a ledger, read page by page from one
-// endpoint with a decoding of its own, and the accounts as they are now.
+// What the ledger says happened, for the auditor: every transaction of our accounts since a ledger, read page by page
+// from one endpoint with a decoding of its own, and the accounts as they are now.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
@@ -33,18 +33,25 @@ export interface LedgerView {
 }
 
 const Transactions = Schema.Struct({
-  transactions: Schema.NullOr(Schema.Array(Schema.Struct({
-    status: Schema.Literals(["SUCCESS", "FAILED"]),
-    ledger: Schema.Natural,
-    envelopeXdr: Schema.String,
-    resultXdr: Schema.String,
-    resultMetaXdr: Schema.String
-  }))),
+  transactions: Schema.NullOr(
+    Schema.Array(
+      Schema.Struct({
+        status: Schema.Literals(["SUCCESS", "FAILED"]),
+        ledger: Schema.Natural,
+        envelopeXdr: Schema.String,
+        resultXdr: Schema.String,
+        resultMetaXdr: Schema.String
+      })
+    )
+  ),
   latestLedger: Schema.Natural,
   cursor: Schema.optionalKey(Schema.String)
 })
 const Health = Schema.Struct({ oldestLedger: Schema.Natural, latestLedger: Schema.Natural })
-const Entries = Schema.Struct({ latestLedger: Schema.Natural, entries: Schema.NullOr(Schema.Array(Schema.Struct({ xdr: Schema.String }))) })
+const Entries = Schema.Struct({
+  latestLedger: Schema.Natural,
+  entries: Schema.NullOr(Schema.Array(Schema.Struct({ xdr: Schema.String })))
+})
 
 /** Transactions on a page, and accounts in a question. */
 const pageMax = 200
@@ -64,7 +71,12 @@ const muxed = (account: xdr.MuxedAccountWire): string =>
   StrKey.encodeEd25519PublicKey((account.type === 0 ? account.ed25519 : account.med25519.ed25519) as Uint8Array)
 
 const transfersIn = (meta: xdr.TransactionMetaWire): ReadonlyArray<TransferEvent> => {
-  const events = meta.v === 4 ? meta.v4.operations.flatMap(({ events }) => events) : meta.v === 3 ? meta.v3.sorobanMeta?.events ?? [] : []
+  const events =
+    meta.v === 4
+      ? meta.v4.operations.flatMap(({ events }) => events)
+      : meta.v === 3
+        ? (meta.v3.sorobanMeta?.events ?? [])
+        : []
   return events.flatMap((event) => {
     const read = readEvent(event)
     return read._tag === "Moved" ? [read.transfer] : []
@@ -72,13 +84,16 @@ const transfersIn = (meta: xdr.TransactionMetaWire): ReadonlyArray<TransferEvent
 }
 
 /** Reads the ledger's side of the books. */
-export const readLedger = Effect.fn("audit.readLedger")(function*(options: ReadLedgerOptions) {
+export const readLedger = Effect.fn("audit.readLedger")(function* (options: ReadLedgerOptions) {
   const crypto = yield* Crypto
   const networkId = networkIdOf(crypto, options.passphrase)
   const { at } = yield* makeEndpoints({ urls: [options.url], timeout: options.timeout })
-  const ask = <A>(method: string, params: unknown, answer: Schema.Codec<A, any>) => at(options.url, method, params, answer)
+  const ask = <A>(method: string, params: unknown, answer: Schema.Codec<A, any>) =>
+    at(options.url, method, params, answer)
 
-  const entryOf = (transaction: NonNullable<typeof Transactions.Type["transactions"]>[number]): LedgerEntry | undefined => {
+  const entryOf = (
+    transaction: NonNullable<(typeof Transactions.Type)["transactions"]>[number]
+  ): LedgerEntry | undefined => {
     const envelope = xdr.TransactionEnvelope.schema.decode(bytesOf(transaction.envelopeXdr))
     if (envelope.type !== 2 && envelope.type !== 5) return undefined
     const inner = envelope.type === 5 ? envelope.feeBump.tx.innerTx.v1.tx : envelope.v1.tx
@@ -105,10 +120,15 @@ export const readLedger = Effect.fn("audit.readLedger")(function*(options: ReadL
   let toLedger = health.latestLedger
   while (fromLedger <= health.latestLedger) {
     const pagination = { limit: pageMax, ...(cursor === undefined ? {} : { cursor }) }
-    const page = yield* ask("getTransactions", cursor === undefined ? { startLedger: fromLedger, pagination } : { pagination }, Transactions)
+    const page = yield* ask(
+      "getTransactions",
+      cursor === undefined ? { startLedger: fromLedger, pagination } : { pagination },
+      Transactions
+    )
     const read = yield* Effect.try({
       try: () => (page.transactions ?? []).flatMap((transaction) => entryOf(transaction) ?? []),
-      catch: () => new LedgerUnavailable({ operation: "getTransactions", message: "a transaction that cannot be decoded" })
+      catch: () =>
+        new LedgerUnavailable({ operation: "getTransactions", message: "a transaction that cannot be decoded" })
     })
     entries.push(...read)
     toLedger = Math.max(toLedger, page.latestLedger)
@@ -120,11 +140,21 @@ export const readLedger = Effect.fn("audit.readLedger")(function*(options: ReadL
   const addresses = [...options.accounts]
   for (let from = 0; from < addresses.length; from += pageMax) {
     const keys = addresses.slice(from, from + pageMax).map((address) =>
-      Base64.encode(xdr.LedgerKey.schema.encode({ type: 0, account: { accountId: { type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) } } } as never)))
+      Base64.encode(
+        xdr.LedgerKey.schema.encode({
+          type: 0,
+          account: { accountId: { type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) } }
+        } as never)
+      )
+    )
     const answer = yield* ask("getLedgerEntries", { keys }, Entries)
     for (const entry of answer.entries ?? []) {
       const data = xdr.LedgerEntryData.schema.decode(bytesOf(entry.xdr))
-      if (data.type === 0) sequences.set(StrKey.encodeEd25519PublicKey((data.account.accountId as { readonly ed25519: Uint8Array }).ed25519), data.account.seqNum)
+      if (data.type === 0)
+        sequences.set(
+          StrKey.encodeEd25519PublicKey((data.account.accountId as { readonly ed25519: Uint8Array }).ed25519),
+          data.account.seqNum
+        )
     }
   }
   const view: LedgerView = { fromLedger, toLedger, entries, sequences }

@@ -1,7 +1,8 @@
-// What the sponsor may spend on network fees, in stroops per UTC day: per principal and in all, half of the total being kept for
-// keyed principals. The most a transaction may cost is reserved when it is recorded and replaced by what the ledger charged when
-// it ends, both on the day of the reservation; failed transactions count. The total is spread over shards so that no row is
-// hot, so that reservations made in the same instant may together pass the total by their own size; a principal's bound is exact.
+// What the sponsor may spend on network fees, in stroops per UTC day: per principal and in all, half of the total being
+// kept for keyed principals. The most a transaction may cost is reserved when it is recorded and replaced by what the
+// ledger charged when it ends, both on the day of the reservation; failed transactions count. The total is spread over
+// shards so that no row is hot, so that reservations made in the same instant may together pass the total by their own
+// size; a principal's bound is exact.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Limits } from "../config/Limits.ts"
@@ -27,19 +28,22 @@ export const shards = 8
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-export class Budget extends Context.Service<Budget, {
-  /** A cheap early read: would this much still fit? Reserves nothing. */
-  readonly fits: (principal: BudgetPrincipal, stroops: bigint) => Sql<boolean>
-  /** Reserves inside the caller's transaction; None when it does not fit. `spread` picks the shard. */
-  readonly reserve: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation | undefined>
-  /** Notes what was charged without a reservation, inside the caller's transaction: it is spent, whatever fits. */
-  readonly charge: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation>
-  /** Replaces a reservation by what was charged, inside the caller's transaction. */
-  readonly commit: (reservation: Reservation, chargedStroops: bigint) => Sql<void>
-}>()("tollkeeper/budget/Budget") {
+export class Budget extends Context.Service<
+  Budget,
+  {
+    /** A cheap early read: would this much still fit? Reserves nothing. */
+    readonly fits: (principal: BudgetPrincipal, stroops: bigint) => Sql<boolean>
+    /** Reserves inside the caller's transaction; None when it does not fit. `spread` picks the shard. */
+    readonly reserve: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation | undefined>
+    /** Notes what was charged without a reservation, inside the caller's transaction: it is spent, whatever fits. */
+    readonly charge: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation>
+    /** Replaces a reservation by what was charged, inside the caller's transaction. */
+    readonly commit: (reservation: Reservation, chargedStroops: bigint) => Sql<void>
+  }
+>()("tollkeeper/budget/Budget") {
   static readonly layer = Layer.effect(
     Budget,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const limits = yield* Limits
       const perPrincipal = limits.sponsoredPerPrincipalPerDayStroopsMax
@@ -47,7 +51,7 @@ export class Budget extends Context.Service<Budget, {
 
       const today = Effect.map(Clock.currentTimeMillis, (now) => new Date(now).toISOString().slice(0, 10))
 
-      const totalFits = Effect.fnUntraced(function*(day: string, keyed: boolean, stroops: bigint) {
+      const totalFits = Effect.fnUntraced(function* (day: string, keyed: boolean, stroops: bigint) {
         const [row] = yield* sql<{ all: bigint; anonymous: bigint }>`select
           coalesce(sum(reserved_stroops + committed_stroops), 0)::int8 as all,
           coalesce(sum(reserved_stroops + committed_stroops) filter (where not keyed), 0)::int8 as anonymous
@@ -56,14 +60,18 @@ export class Budget extends Context.Service<Budget, {
         return spent.all + stroops <= inAll && (keyed || spent.anonymous + stroops <= inAll / 2n)
       })
 
-      const fits = Effect.fn("Budget.fits")(function*(principal: BudgetPrincipal, stroops: bigint) {
+      const fits = Effect.fn("Budget.fits")(function* (principal: BudgetPrincipal, stroops: bigint) {
         const day = yield* today
         const [row] = yield* sql<{ spent: bigint }>`select reserved_stroops + committed_stroops as spent
           from kernel_sponsor_budget where day = ${day}::date and principal = ${principal.id}`
         return (row?.spent ?? 0n) + stroops <= perPrincipal && (yield* totalFits(day, principal.keyed, stroops))
       })
 
-      const reserve = Effect.fn("Budget.reserve")(function*(principal: BudgetPrincipal, stroops: bigint, spread: number) {
+      const reserve = Effect.fn("Budget.reserve")(function* (
+        principal: BudgetPrincipal,
+        stroops: bigint,
+        spread: number
+      ) {
         const day = yield* today
         const shard = Math.abs(spread) % shards
         if (stroops > perPrincipal || !(yield* totalFits(day, principal.keyed, stroops))) return undefined
@@ -78,7 +86,11 @@ export class Budget extends Context.Service<Budget, {
         return { day, principal: principal.id, keyed: principal.keyed, shard, stroops }
       })
 
-      const charge = Effect.fn("Budget.charge")(function*(principal: BudgetPrincipal, stroops: bigint, spread: number) {
+      const charge = Effect.fn("Budget.charge")(function* (
+        principal: BudgetPrincipal,
+        stroops: bigint,
+        spread: number
+      ) {
         const day = yield* today
         const shard = Math.abs(spread) % shards
         yield* sql`insert into kernel_sponsor_budget as b (day, principal, committed_stroops)
@@ -90,7 +102,7 @@ export class Budget extends Context.Service<Budget, {
         return { day, principal: principal.id, keyed: principal.keyed, shard, stroops }
       })
 
-      const commit = Effect.fn("Budget.commit")(function*(reservation: Reservation, chargedStroops: bigint) {
+      const commit = Effect.fn("Budget.commit")(function* (reservation: Reservation, chargedStroops: bigint) {
         yield* sql`update kernel_sponsor_budget set reserved_stroops = reserved_stroops - ${reservation.stroops}::int8,
           committed_stroops = committed_stroops + ${chargedStroops}::int8
           where day = ${reservation.day}::date and principal = ${reservation.principal}`

@@ -4,18 +4,75 @@ import { amount, integer, section } from "./Setting.ts"
 import { Settings } from "./Settings.ts"
 
 const limits = section("limits", "Bounds of the payment path.", {
-  settle_timeout_ms: integer({ default: 25_000, min: 1_000, max: 28_000, unit: "ms", doc: "Longest time /settle waits for the ledger's word." }),
-  settle_poll_ms: integer({ default: 500, min: 50, max: 10_000, unit: "ms", doc: "Longest time between two looks at an open settlement." }),
+  settle_timeout_ms: integer({
+    default: 25_000,
+    min: 1_000,
+    max: 28_000,
+    unit: "ms",
+    doc: "Longest time /settle waits for the ledger's word."
+  }),
+  settle_poll_ms: integer({
+    default: 500,
+    min: 50,
+    max: 10_000,
+    unit: "ms",
+    doc: "Longest time between two looks at an open settlement."
+  }),
   recovery_ms: integer({ default: 15_000, min: 1_000, max: 300_000, unit: "ms", doc: "Period of the recovery loop." }),
-  rpc_timeout_ms: integer({ default: 5_000, min: 100, max: 60_000, unit: "ms", doc: "Longest time one RPC call may take." }),
-  channel_lease_ms: integer({ default: 5_000, min: 500, max: 60_000, unit: "ms", doc: "Life of a channel lease that is not turned into a hold." }),
-  channel_wait_ms: integer({ default: 0, min: 0, max: 20_000, unit: "ms", doc: "Longest wait for a free channel; 0 means one close interval + 3 000." }),
-  max_pending_settlements: integer({ default: 1_000, min: 1, max: 1_000_000, doc: "Open settlements at most; more are answered busy." }),
-  max_sponsored_stroops_per_key_per_day: amount({ default: 5_000_000, doc: "Network fees sponsored for one principal per UTC day, in stroops." }),
-  max_global_sponsored_stroops_per_day: amount({ default: 200_000_000, doc: "Network fees sponsored in all per UTC day, in stroops; half is kept for keyed principals." }),
-  expiry_tolerance_ledgers: integer({ default: 4, min: 0, max: 100, unit: "ledgers", doc: "Ledgers an authorization may outlive its timeout." }),
-  verify_per_second: integer({ default: 50, min: 0, max: 100_000, doc: "Verify requests per principal and second, burst twice that; 0 means no limit." }),
-  settle_per_second: integer({ default: 20, min: 0, max: 100_000, doc: "Settle requests per principal and second, burst twice that; 0 means no limit." })
+  rpc_timeout_ms: integer({
+    default: 5_000,
+    min: 100,
+    max: 60_000,
+    unit: "ms",
+    doc: "Longest time one RPC call may take."
+  }),
+  channel_lease_ms: integer({
+    default: 5_000,
+    min: 500,
+    max: 60_000,
+    unit: "ms",
+    doc: "Life of a channel lease that is not turned into a hold."
+  }),
+  channel_wait_ms: integer({
+    default: 0,
+    min: 0,
+    max: 20_000,
+    unit: "ms",
+    doc: "Longest wait for a free channel; 0 means one close interval + 3 000."
+  }),
+  max_pending_settlements: integer({
+    default: 1_000,
+    min: 1,
+    max: 1_000_000,
+    doc: "Open settlements at most; more are answered busy."
+  }),
+  max_sponsored_stroops_per_key_per_day: amount({
+    default: 5_000_000,
+    doc: "Network fees sponsored for one principal per UTC day, in stroops."
+  }),
+  max_global_sponsored_stroops_per_day: amount({
+    default: 200_000_000,
+    doc: "Network fees sponsored in all per UTC day, in stroops; half is kept for keyed principals."
+  }),
+  expiry_tolerance_ledgers: integer({
+    default: 4,
+    min: 0,
+    max: 100,
+    unit: "ledgers",
+    doc: "Ledgers an authorization may outlive its timeout."
+  }),
+  verify_per_second: integer({
+    default: 50,
+    min: 0,
+    max: 100_000,
+    doc: "Verify requests per principal and second, burst twice that; 0 means no limit."
+  }),
+  settle_per_second: integer({
+    default: 20,
+    min: 0,
+    max: 100_000,
+    doc: "Settle requests per principal and second, burst twice that; 0 means no limit."
+  })
 })
 
 export interface LimitValues {
@@ -39,7 +96,7 @@ export interface LimitValues {
 export class Limits extends Context.Service<Limits, LimitValues>()("tollkeeper/config/Limits") {
   static readonly layer = Layer.effect(
     Limits,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const values = yield* (yield* Settings).section(limits)
       return Limits.of({
         settleTimeout: Duration.millis(values.settle_timeout_ms),

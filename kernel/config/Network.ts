@@ -1,6 +1,6 @@
-// The one ledger network this process serves: where its RPC is, who signs, which assets may move and what a transaction may
-// cost. Networks carry their neutral names here (`ledger:testnet`, `ledger:pubnet`). More than one enabled network is
-// refused; so is pubnet, wholesale, until every condition of its startup gate is checked.
+// The one ledger network this process serves: where its RPC is, who signs, which assets may move and what a transaction
+// may cost. Networks carry their neutral names here (`ledger:testnet`, `ledger:pubnet`). More than one enabled network
+// is refused; so is pubnet, wholesale, until every condition of its startup gate is checked.
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { amount, entry, flag, integer, list, optionalText, scalar, table, text } from "./Setting.ts"
 import { Settings, SettingsRefused } from "./Settings.ts"
@@ -22,7 +22,10 @@ const asset = entry({
   contract: Schema.String.check(Schema.isPattern(/^C[A-Z2-7]{55}$/)),
   symbol: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9]{1,12}$/)),
   decimals: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 38 })),
-  max_payment: amount({ default: "170141183460469231731687303715884105727", doc: "Largest single payment, atomic units." })
+  max_payment: amount({
+    default: "170141183460469231731687303715884105727",
+    doc: "Largest single payment, atomic units."
+  })
 })
 /** The section that names the networks; an agent tool server reads from it which ones are enabled. */
 export const networksSection = scalar(
@@ -32,14 +35,39 @@ export const networksSection = scalar(
       enabled: flag({ default: false, doc: "Whether this process serves the network. One per process." }),
       rpc_urls: list(Schema.String, { default: [], doc: "RPC endpoints, the first preferred." }),
       friendbot_url: text({ default: "", doc: "Faucet for the development funding of the sponsor." }),
-      sponsor_secret_env: text({ default: "SPONSOR_SECRET", doc: "Environment variable with the sponsor's secret seed." }),
-      channel_secrets_env: optionalText({ doc: "Environment variable with channel seeds, comma separated. Absent: derived from the sponsor's seed." }),
+      sponsor_secret_env: text({
+        default: "SPONSOR_SECRET",
+        doc: "Environment variable with the sponsor's secret seed."
+      }),
+      channel_secrets_env: optionalText({
+        doc: "Environment variable with channel seeds, comma separated. Absent: derived from the sponsor's seed."
+      }),
       channel_count: integer({ default: 20, min: 1, max: 1_000, doc: "Channel accounts, until an operator resizes." }),
-      channel_count_max: integer({ default: 200, min: 1, max: 1_000, doc: "Channel accounts an operator may ask for; at least channel_count." }),
-      channel_min_balance_stroops: amount({ default: 50_000_000, doc: "Balance below which a channel is topped up, stroops." }),
-      development_auto_fund: flag({ default: false, doc: "Create and fund missing sponsor and channels at boot. Refused on pubnet." }),
-      fee_ceilings_calibrated: flag({ default: false, doc: "The operator measured the fee ceilings. Wanted on pubnet." }),
-      max_timeout_seconds: integer({ default: 300, min: 1, max: 3_600, unit: "seconds", doc: "Longest maxTimeoutSeconds of a payment." }),
+      channel_count_max: integer({
+        default: 200,
+        min: 1,
+        max: 1_000,
+        doc: "Channel accounts an operator may ask for; at least channel_count."
+      }),
+      channel_min_balance_stroops: amount({
+        default: 50_000_000,
+        doc: "Balance below which a channel is topped up, stroops."
+      }),
+      development_auto_fund: flag({
+        default: false,
+        doc: "Create and fund missing sponsor and channels at boot. Refused on pubnet."
+      }),
+      fee_ceilings_calibrated: flag({
+        default: false,
+        doc: "The operator measured the fee ceilings. Wanted on pubnet."
+      }),
+      max_timeout_seconds: integer({
+        default: 300,
+        min: 1,
+        max: 3_600,
+        unit: "seconds",
+        doc: "Longest maxTimeoutSeconds of a payment."
+      }),
       upto_contract: optionalText({ doc: "Address of the audited upto contract." }),
       assets: list(asset, { default: [], doc: "Assets that may be paid with." }),
       fees: table(fees, { default: {}, doc: "Fee ceilings by scheme." })
@@ -84,12 +112,13 @@ export interface NetworkValues {
 }
 
 const isNetworkId = (id: string): id is NetworkId => id in passphrases
-const present = (value: string | undefined): Option.Option<string> => value === undefined || value === "" ? Option.none() : Option.some(value)
+const present = (value: string | undefined): Option.Option<string> =>
+  value === undefined || value === "" ? Option.none() : Option.some(value)
 
 export class Network extends Context.Service<Network, NetworkValues>()("tollkeeper/config/Network") {
   static readonly layer = Layer.effect(
     Network,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const settings = yield* Settings
       const refuse = (path: string, message: string) => new SettingsRefused({ path: `networks.${path}`, message })
       const all = yield* settings.section(networksSection)
@@ -106,7 +135,11 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
       const [id, values] = first
       if (!isNetworkId(id)) return yield* refuse(id, "no such network")
       if (values.rpc_urls.length === 0) return yield* refuse(`${id}.rpc_urls`, "at least one RPC endpoint is wanted")
-      const noFees = { max_resource_fee_stroops: 200_000n, max_inclusion_fee_stroops: 10_000n, max_total_fee_stroops: 210_000n }
+      const noFees = {
+        max_resource_fee_stroops: 200_000n,
+        max_inclusion_fee_stroops: 10_000n,
+        max_total_fee_stroops: 210_000n
+      }
       return Network.of({
         id,
         passphrase: passphrases[id],
@@ -135,5 +168,6 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
     })
   )
 
-  static readonly layerTest = (values: NetworkValues): Layer.Layer<Network> => Layer.succeed(Network, Network.of(values))
+  static readonly layerTest = (values: NetworkValues): Layer.Layer<Network> =>
+    Layer.succeed(Network, Network.of(values))
 }

@@ -1,5 +1,5 @@
-// Where symbolic names lead, and how far an agent's tools may go. The section is shared: in a facilitator the catalog claims it, in
-// a tool server the agent tools do, and only they use the caps.
+// Where symbolic names lead, and how far an agent's tools may go. The section is shared: in a facilitator the catalog
+// claims it, in a tool server the agent tools do, and only they use the caps.
 import { Schema } from "effect"
 import { integer, section, table } from "./Setting.ts"
 
@@ -8,11 +8,45 @@ export const networkSecuritySection = section("network_security", "Names and add
     default: {},
     doc: "Connectable endpoint (an https URL) of each symbolic mcp:// identifier; one that is not here is never connected to."
   }),
-  max_response_bytes: integer({ default: 8_388_608, min: 65_536, max: 67_108_864, unit: "bytes", doc: "Agent tools: longest answer of anybody asked." }),
-  timeout_ms: integer({ default: 15_000, min: 100, max: 120_000, unit: "ms", doc: "Agent tools: longest question, redirects included." }),
-  paid_call_timeout_ms: integer({ default: 45_000, min: 1_000, max: 300_000, unit: "ms", doc: "Agent tools: longest call that carries a payment; it is verified and settled within it." }),
-  confirm_timeout_ms: integer({ default: 12_000, min: 100, max: 120_000, unit: "ms", doc: "Agent tools: how long the ledger is asked for a settlement that a seller names." }),
-  max_redirects: integer({ default: 3, min: 0, max: 10, doc: "Agent tools: redirects followed, on the same origin only." }),
+  max_response_bytes: integer({
+    default: 8_388_608,
+    min: 65_536,
+    max: 67_108_864,
+    unit: "bytes",
+    doc: "Agent tools: longest answer of anybody asked."
+  }),
+  timeout_ms: integer({
+    default: 15_000,
+    min: 100,
+    max: 120_000,
+    unit: "ms",
+    doc: "Agent tools: longest question, redirects included."
+  }),
+  paid_call_timeout_ms: integer({
+    default: 45_000,
+    min: 1_000,
+    max: 300_000,
+    unit: "ms",
+    doc: "Agent tools: longest call that carries a payment; it is verified and settled within it."
+  }),
+  confirm_timeout_ms: integer({
+    default: 12_000,
+    min: 100,
+    max: 120_000,
+    unit: "ms",
+    doc: "Agent tools: how long the ledger is asked for a settlement that a seller names."
+  }),
+  max_redirects: integer({
+    default: 3,
+    min: 0,
+    max: 10,
+    doc: "Agent tools: redirects followed, on the same origin only."
+  }),
   max_json_depth: integer({ default: 32, min: 4, max: 128, doc: "Agent tools: deepest nesting of an answer." }),
-  max_concurrent_connections: integer({ default: 10, min: 1, max: 1_000, doc: "Agent tools: connections open at once." })
+  max_concurrent_connections: integer({
+    default: 10,
+    min: 1,
+    max: 1_000,
+    doc: "Agent tools: connections open at once."
+  })
 })

@@ -1,4 +1,5 @@
-// Where the process listens and what it is called, and which environment variables hold the keys of callers and operators.
+// Where the process listens and what it is called, and which environment variables hold the keys of callers and
+// operators.
 import { Context, Effect, Layer, Schema } from "effect"
 import { integer, list, optionalText, scalar, section, text } from "./Setting.ts"
 import { Settings } from "./Settings.ts"
@@ -7,7 +8,10 @@ export const serverSection = section("server", "The facilitator's listener.", {
   host: optionalText({ doc: "Address to bind. Absent: 127.0.0.1 without caller keys, 0.0.0.0 with them." }),
   port: integer({ default: 4022, min: 0, max: 65_535, doc: "TCP port; 0 picks a free one." }),
   instance: optionalText({ doc: "Name of this replica, facilitator_id in analytics. Absent: the host's name." }),
-  trusted_proxies: list(Schema.String, { default: [], doc: "Addresses or CIDR ranges whose X-Forwarded-For is believed." }),
+  trusted_proxies: list(Schema.String, {
+    default: [],
+    doc: "Addresses or CIDR ranges whose X-Forwarded-For is believed."
+  }),
   max_request_bytes: integer({
     default: 262_144,
     min: 16_384,
@@ -40,7 +44,7 @@ export interface ServerValues {
 export class Server extends Context.Service<Server, ServerValues>()("tollkeeper/config/Server") {
   static readonly layer = Layer.effect(
     Server,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const settings = yield* Settings
       const values = yield* settings.section(serverSection)
       return Server.of({
@@ -59,4 +63,3 @@ export class Server extends Context.Service<Server, ServerValues>()("tollkeeper/
 
 /** The section that lists a profile's plugins, for the loader, which reads it before anything is built. */
 export const pluginsSection = plugins
-

@@ -1,7 +1,7 @@
-// The words in which owners declare their settings: name, unit, default, range and a sentence of documentation, as data.
-// A section is a named group of settings with exactly one owner; defining it makes it known, so that the command
-// `tollkeeper config schema` can print every setting without starting anything. Values come from a profile's YAML.
-// An unknown or ill-typed value is refused with its path before any port opens.
+// The words in which owners declare their settings: name, unit, default, range and a sentence of documentation, as
+// data. A section is a named group of settings with exactly one owner; defining it makes it known, so that the command
+// `tollkeeper config schema` can print every setting without starting anything. Values come from a profile's YAML. An
+// unknown or ill-typed value is refused with its path before any port opens.
 import { Effect, Schema, SchemaGetter } from "effect"
 
 /** A setting's schema carries its documentation and default as annotations. */
@@ -19,15 +19,22 @@ const annotated = <A, I>(schema: Schema.Codec<A, I>, options: Doc & { readonly d
     ...(options.default === undefined ? {} : { default: options.default as any })
   }) as any
 
-const withDefault = <A, I>(schema: Schema.Codec<A, I>, options: Doc & { readonly default: I }): Setting<A, I | undefined> =>
+const withDefault = <A, I>(
+  schema: Schema.Codec<A, I>,
+  options: Doc & { readonly default: I }
+): Setting<A, I | undefined> =>
   annotated(schema, options).pipe(Schema.withDecodingDefaultKey(Effect.succeed(options.default as any))) as any
 
 /** A whole number within a closed range. */
-export const integer = (options: Doc & { readonly default: number; readonly min: number; readonly max: number }): Setting<number> =>
+export const integer = (
+  options: Doc & { readonly default: number; readonly min: number; readonly max: number }
+): Setting<number> =>
   withDefault(Schema.Int.check(Schema.isBetween({ minimum: options.min, maximum: options.max })), options)
 
 /** A number within a closed range, for weights and shares; never for money. */
-export const fraction = (options: Doc & { readonly default: number; readonly min: number; readonly max: number }): Setting<number> =>
+export const fraction = (
+  options: Doc & { readonly default: number; readonly min: number; readonly max: number }
+): Setting<number> =>
   withDefault(Schema.Finite.check(Schema.isBetween({ minimum: options.min, maximum: options.max })), options)
 
 /** An amount in stroops or atomic units: a whole number ≥ 0, written as YAML number or string, read as `bigint`. */
@@ -46,20 +53,25 @@ export const amount = (options: Doc & { readonly default: number | string }): Se
     options as any
   )
 
-export const flag = (options: Doc & { readonly default: boolean }): Setting<boolean> => withDefault(Schema.Boolean, options)
+export const flag = (options: Doc & { readonly default: boolean }): Setting<boolean> =>
+  withDefault(Schema.Boolean, options)
 
-export const text = (options: Doc & { readonly default: string }): Setting<string> => withDefault(Schema.String, options)
+export const text = (options: Doc & { readonly default: string }): Setting<string> =>
+  withDefault(Schema.String, options)
 
 /** A text without a default: absent means absent. */
-export const optionalText = (options: Doc): Setting<string | undefined> => Schema.optionalKey(annotated(Schema.String, options)) as any
+export const optionalText = (options: Doc): Setting<string | undefined> =>
+  Schema.optionalKey(annotated(Schema.String, options)) as any
 
 export const choice = <const L extends ReadonlyArray<string>>(
   literals: L,
   options: Doc & { readonly default: L[number] }
 ): Setting<L[number]> => withDefault(Schema.Literals(literals) as any, options)
 
-export const list = <A, I>(item: Schema.Codec<A, I>, options: Doc & { readonly default: ReadonlyArray<I> }): Setting<ReadonlyArray<A>> =>
-  withDefault(Schema.Array(item) as any, options)
+export const list = <A, I>(
+  item: Schema.Codec<A, I>,
+  options: Doc & { readonly default: ReadonlyArray<I> }
+): Setting<ReadonlyArray<A>> => withDefault(Schema.Array(item) as any, options)
 
 export const table = <A, I>(
   value: Schema.Codec<A, I>,
@@ -67,7 +79,8 @@ export const table = <A, I>(
 ): Setting<Readonly<Record<string, A>>> => withDefault(Schema.Record(Schema.String, value) as any, options)
 
 /** The schema of one entry of a `table` or `list`, its fields being settings. */
-export const entry = <F extends Fields>(fields: F): Schema.Codec<ValuesOf<F>, any> => Schema.Struct(fields as any) as any
+export const entry = <F extends Fields>(fields: F): Schema.Codec<ValuesOf<F>, any> =>
+  Schema.Struct(fields as any) as any
 
 /** A nested group of settings; absent means all its defaults. */
 export const group = <F extends Fields>(fields: F, options: Doc): Setting<ValuesOf<F>> =>

@@ -1,6 +1,6 @@
 // The settings of this process: one tree from the profile, handed out section by section. A section has one owner: the
-// first plugin to claim it; a second claim by another owner is refused at boot. Secrets never stand in the tree; it names
-// the environment variables that hold them, and `secret` reads those as Redacted values.
+// first plugin to claim it; a second claim by another owner is refused at boot. Secrets never stand in the tree; it
+// names the environment variables that hold them, and `secret` reads those as Redacted values.
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { contract } from "../Contract.ts"
 import { CurrentPlugin } from "../Plugin.ts"
@@ -19,27 +19,33 @@ export interface SettingsSource {
   readonly secret: (variable: string) => Option.Option<Redacted.Redacted>
 }
 
-export class Settings extends Context.Service<Settings, {
-  /** Decodes a section and claims it for the plugin being built. */
-  readonly section: <A>(section: Section<A>) => Effect.Effect<A, SettingsRefused>
-  /** The value of an environment variable, when it is set and not empty. */
-  readonly secret: (variable: string) => Option.Option<Redacted.Redacted>
-}>()("tollkeeper/config/Settings") {
+export class Settings extends Context.Service<
+  Settings,
+  {
+    /** Decodes a section and claims it for the plugin being built. */
+    readonly section: <A>(section: Section<A>) => Effect.Effect<A, SettingsRefused>
+    /** The value of an environment variable, when it is set and not empty. */
+    readonly secret: (variable: string) => Option.Option<Redacted.Redacted>
+  }
+>()("tollkeeper/config/Settings") {
   /** Refuses a tree with a key that no section of this program claims: a misspelt section must not pass silently. */
   static readonly layer = (source: SettingsSource): Layer.Layer<Settings, SettingsRefused> =>
     Layer.effect(
       Settings,
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const known = sections()
         for (const key of Object.keys(source.tree)) {
           if (!known.has(key)) return yield* new SettingsRefused({ path: key, message: "no such section" })
         }
         const owners = new Map<string, string>()
-        const section = Effect.fnUntraced(function*<A>(section: Section<A>): Effect.fn.Return<A, SettingsRefused> {
+        const section = Effect.fnUntraced(function* <A>(section: Section<A>): Effect.fn.Return<A, SettingsRefused> {
           const plugin = yield* CurrentPlugin
           const owner = owners.get(section.name) ?? plugin
           if (owner !== plugin) {
-            return yield* new SettingsRefused({ path: section.name, message: `belongs to ${owner}, claimed by ${plugin}` })
+            return yield* new SettingsRefused({
+              path: section.name,
+              message: `belongs to ${owner}, claimed by ${plugin}`
+            })
           }
           owners.set(section.name, plugin)
           return yield* decodeSection(section, source.tree)
@@ -55,7 +61,9 @@ export class Settings extends Context.Service<Settings, {
   ): Layer.Layer<Settings> => Layer.orDie(Settings.layer({ tree, secret }))
 }
 
-/** Decodes one section of a tree; the error names the setting's path and what was expected, never the value of a secret. */
+/**
+ * Decodes one section of a tree; the error names the setting's path and what was expected, never the value of a secret.
+ */
 export const decodeSection = <A>(
   section: Section<A>,
   tree: Readonly<Record<string, unknown>>

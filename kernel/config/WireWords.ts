@@ -23,10 +23,11 @@ export interface WireWordsValues {
 export class WireWords extends Context.Service<WireWords, WireWordsValues>()("tollkeeper/config/WireWords") {
   static readonly layer = Layer.effect(
     WireWords,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const values = yield* (yield* Settings).section(wire)
       const [first, ...rest] = new Set(values.dialects)
-      if (first === undefined) return yield* new SettingsRefused({ path: "wire.dialects", message: "at least one dialect is wanted" })
+      if (first === undefined)
+        return yield* new SettingsRefused({ path: "wire.dialects", message: "at least one dialect is wanted" })
       return WireWords.of({ dialects: [first, ...rest], stellarPendingReason: values.stellar_pending_reason })
     })
   )

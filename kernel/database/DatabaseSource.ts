@@ -1,9 +1,12 @@
-// Where the database is: a PostgreSQL server, or one embedded in this process that the runtime provides. Opening is lazy, so
-// a profile without a database opens none. What was opened closes with the Scope.
+// Where the database is: a PostgreSQL server, or one embedded in this process that the runtime provides. Opening is
+// lazy, so a profile without a database opens none. What was opened closes with the Scope.
 import type { PgClient } from "@effect/sql-pg"
 import { Context, type Effect, type Redacted, Schema, type Scope } from "effect"
 
-/** The database cannot be opened: held by another process, unreachable, too old. The message names the cause for an operator. */
+/**
+ * The database cannot be opened: held by another process, unreachable, too old. The message names the cause for an
+ * operator.
+ */
 export class DatabaseRefused extends Schema.TaggedError<DatabaseRefused>()("DatabaseRefused", {
   message: Schema.String,
   cause: Schema.optionalKey(Schema.Defect())
@@ -12,13 +15,16 @@ export class DatabaseRefused extends Schema.TaggedError<DatabaseRefused>()("Data
 export type OpenedDatabase =
   | { readonly kind: "server"; readonly url: Redacted.Redacted }
   | {
-    readonly kind: "embedded"
-    /** A new connection that speaks PostgreSQL's wire protocol. */
-    readonly connect: NonNullable<PgClient.PgPoolConfig["stream"]>
-    /** Connections that may wait for the one session at a time. */
-    readonly connectionsMax: number
-  }
+      readonly kind: "embedded"
+      /** A new connection that speaks PostgreSQL's wire protocol. */
+      readonly connect: NonNullable<PgClient.PgPoolConfig["stream"]>
+      /** Connections that may wait for the one session at a time. */
+      readonly connectionsMax: number
+    }
 
-export class DatabaseSource extends Context.Service<DatabaseSource, {
-  readonly open: Effect.Effect<OpenedDatabase, DatabaseRefused, Scope.Scope>
-}>()("tollkeeper/database/DatabaseSource") {}
+export class DatabaseSource extends Context.Service<
+  DatabaseSource,
+  {
+    readonly open: Effect.Effect<OpenedDatabase, DatabaseRefused, Scope.Scope>
+  }
+>()("tollkeeper/database/DatabaseSource") {}

@@ -1,7 +1,8 @@
-// Forward-only migrations: plain SQL files `migrations/<owner>/NNNN_name.sql`, each owner with a ledger table of its own that
-// keeps a checksum of every file that has run. The pending files of an owner run in one transaction, under a lock that makes
-// a second replica wait and then find nothing to do. What could not be made good later is refused before anything runs: a
-// gap in the numbers, a landed file that was edited, a file that came late below one that ran, a database newer than the code.
+// Forward-only migrations: plain SQL files `migrations/<owner>/NNNN_name.sql`, each owner with a ledger table of its
+// own that keeps a checksum of every file that has run. The pending files of an owner run in one transaction, under a
+// lock that makes a second replica wait and then find nothing to do. What could not be made good later is refused
+// before anything runs: a gap in the numbers, a landed file that was edited, a file that came late below one that ran,
+// a database newer than the code.
 import { Context, Effect, FileSystem, Path, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -36,20 +37,25 @@ interface Applied {
 const fileName = /^(\d{4})_([a-z0-9_]+)\.sql$/
 
 /** Reads an owner's files, in order; refuses a wrong name, a double number and a gap. */
-const read = Effect.fnUntraced(function*(owner: string) {
+const read = Effect.fnUntraced(function* (owner: string) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const { sha256 } = yield* Crypto
   const folder = path.join((yield* MigrationsFolder).path, owner)
   const refuse = (migration: string, message: string) => new MigrationRefused({ owner, migration, message })
-  const names = (yield* Effect.mapError(files.readDirectory(folder), () => refuse("", `there is no folder ${owner}`))).sort()
+  const names = (yield* Effect.mapError(files.readDirectory(folder), () =>
+    refuse("", `there is no folder ${owner}`)
+  )).sort()
   const migrations: Array<Migration> = []
   for (const file of names) {
     const match = fileName.exec(file)
     if (match === null) return yield* refuse(file, "a migration is named NNNN_name.sql")
     const [, digits, name] = match
-    if (Number(digits) !== migrations.length + 1) return yield* refuse(file, `number ${migrations.length + 1} is wanted here`)
-    const sql = yield* Effect.mapError(files.readFileString(path.join(folder, file)), () => refuse(file, "cannot be read"))
+    if (Number(digits) !== migrations.length + 1)
+      return yield* refuse(file, `number ${migrations.length + 1} is wanted here`)
+    const sql = yield* Effect.mapError(files.readFileString(path.join(folder, file)), () =>
+      refuse(file, "cannot be read")
+    )
     const checksum = Hex.encode(sha256(new TextEncoder().encode(sql)))
     migrations.push({ id: migrations.length + 1, name: name!, sql, checksum })
   }
@@ -62,20 +68,25 @@ export const pending = (
   migrations: ReadonlyArray<Migration>,
   applied: ReadonlyArray<Applied>
 ): Effect.Effect<ReadonlyArray<Migration>, MigrationRefused> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const byId = new Map(migrations.map((migration) => [migration.id, migration]))
     const highest = Math.max(0, ...applied.map(({ id }) => id))
     for (const { checksum, id, name } of applied) {
       const refuse = (message: string) => new MigrationRefused({ owner, migration: `${id} ${name}`, message })
       const file = byId.get(id)
-      if (file === undefined) return yield* refuse("ran here, but this program does not know it: the program is older than the database")
+      if (file === undefined)
+        return yield* refuse("ran here, but this program does not know it: the program is older than the database")
       if (file.name !== name) return yield* refuse(`ran under this name, the file is now ${file.name}`)
       if (file.checksum !== checksum) return yield* refuse("was edited after it ran; write a new migration instead")
     }
     const done = new Set(applied.map(({ id }) => id))
     const late = migrations.find(({ id }) => id < highest && !done.has(id))
     if (late !== undefined) {
-      return yield* new MigrationRefused({ owner, migration: `${late.id} ${late.name}`, message: `came after ${highest} had run` })
+      return yield* new MigrationRefused({
+        owner,
+        migration: `${late.id} ${late.name}`,
+        message: `came after ${highest} had run`
+      })
     }
     return migrations.filter(({ id }) => id > highest)
   })
@@ -83,7 +94,7 @@ export const pending = (
 const tableOf = (owner: string): string => `tollkeeper_migrations_${owner.replaceAll("-", "_")}`
 
 /** Runs an owner's pending migrations and returns their names; none when the database is up to date. */
-export const run = Effect.fn("Migrations.run")(function*(
+export const run = Effect.fn("Migrations.run")(function* (
   owner: string
 ): Effect.fn.Return<
   ReadonlyArray<string>,
@@ -93,22 +104,27 @@ export const run = Effect.fn("Migrations.run")(function*(
   const sql = yield* SqlClient.SqlClient
   const migrations = yield* read(owner)
   const table = tableOf(owner)
-  return yield* sql.withTransaction(Effect.gen(function*() {
-    // One lock for all owners: held to the end of the transaction, waited for by a second replica that boots at once.
-    yield* sql`select pg_advisory_xact_lock(724402402)`
-    yield* sql`create table if not exists ${sql(table)} (
+  return yield* sql.withTransaction(
+    Effect.gen(function* () {
+      // One lock for all owners: held to the end of the transaction, waited for by a second replica that boots at once.
+      yield* sql`select pg_advisory_xact_lock(724402402)`
+      yield* sql`create table if not exists ${sql(table)} (
       id integer primary key, name text not null, checksum text not null, ran_at timestamptz not null default clock_timestamp())`
-    const applied = yield* sql<Applied>`select id, name, checksum from ${sql(table)} order by id`
-    const todo = yield* pending(owner, migrations, applied)
-    for (const { checksum, id, name, sql: text } of todo) {
-      for (const statement of splitStatements(text)) yield* sql.unsafe(statement).unprepared
-      yield* sql`insert into ${sql(table)} ${sql.insert({ id, name, checksum })}`
-    }
-    return todo.map(({ name }) => name)
-  }))
+      const applied = yield* sql<Applied>`select id, name, checksum from ${sql(table)} order by id`
+      const todo = yield* pending(owner, migrations, applied)
+      for (const { checksum, id, name, sql: text } of todo) {
+        for (const statement of splitStatements(text)) yield* sql.unsafe(statement).unprepared
+        yield* sql`insert into ${sql(table)} ${sql.insert({ id, name, checksum })}`
+      }
+      return todo.map(({ name }) => name)
+    })
+  )
 })
 
-/** Splits SQL at semicolons that stand outside of strings, quoted names, dollar quotes and comments. Comments are kept out. */
+/**
+ * Splits SQL at semicolons that stand outside of strings, quoted names, dollar quotes and comments. Comments are kept
+ * out.
+ */
 export const splitStatements = (text: string): ReadonlyArray<string> => {
   const token = /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|(\$[A-Za-z_]*\$)[\s\S]*?\1|;/g
   const statements: Array<string> = []

@@ -1,6 +1,6 @@
-// JSON from strangers, bounded before it is decoded: bytes, depth, number of values; no duplicate keys and none that JavaScript
-// treats specially; strict UTF-8. One scan over the text, then the platform's own parser. A fault says what is wrong and at
-// which character, never what was sent.
+// JSON from strangers, bounded before it is decoded: bytes, depth, number of values; no duplicate keys and none that
+// JavaScript treats specially; strict UTF-8. One scan over the text, then the platform's own parser. A fault says what
+// is wrong and at which character, never what was sent.
 import { Data, Effect, Result } from "effect"
 
 export interface JsonBounds {
@@ -45,7 +45,8 @@ const scan = (text: string, bounds: JsonBounds): Result.Result<void, JsonFault> 
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
       case 0x7b: // {
-      case 0x5b: { // [
+      case 0x5b: {
+        // [
         const isObject = text.charCodeAt(i) === 0x7b
         open.push(isObject ? new Set() : undefined)
         expectKey = isObject
@@ -62,7 +63,8 @@ const scan = (text: string, bounds: JsonBounds): Result.Result<void, JsonFault> 
         values += 1
         expectKey = open.at(-1) !== undefined
         break
-      case 0x22: { // "
+      case 0x22: {
+        // "
         const end = stringEnd(text, i)
         if (end < 0) return fail(`a string that does not end, from character ${i}`)
         const keys = open.at(-1)

@@ -1,5 +1,5 @@
-// Who asks. With keys configured, a listed key or nobody; without, the source address. An IPv6 caller is named by its /64, since
-// it owns all of it; `X-Forwarded-For` is believed only hop by hop from proxies that the settings trust.
+// Who asks. With keys configured, a listed key or nobody; without, the source address. An IPv6 caller is named by its
+// /64, since it owns all of it; `X-Forwarded-For` is believed only hop by hop from proxies that the settings trust.
 import { Context, Effect, Layer, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Server } from "../config/Server.ts"
@@ -10,23 +10,29 @@ import type { Principal } from "./Principal.ts"
 /** Headers by which a proxy, trusted or not, makes itself known. */
 const proxyHeaders = ["x-forwarded-for", "x-real-ip", "forwarded", "via"]
 
-export class Callers extends Context.Service<Callers, {
-  /** The principal of a request; None when keys are configured and none of them was sent. */
-  readonly identify: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Principal>
-  readonly isOperator: (request: HttpServerRequest.HttpServerRequest) => boolean
-  /** Whether the request comes from this machine itself, without a proxy. */
-  readonly isLocal: (request: HttpServerRequest.HttpServerRequest) => boolean
-}>()("tollkeeper/http/Callers") {
+export class Callers extends Context.Service<
+  Callers,
+  {
+    /** The principal of a request; None when keys are configured and none of them was sent. */
+    readonly identify: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Principal>
+    readonly isOperator: (request: HttpServerRequest.HttpServerRequest) => boolean
+    /** Whether the request comes from this machine itself, without a proxy. */
+    readonly isLocal: (request: HttpServerRequest.HttpServerRequest) => boolean
+  }
+>()("tollkeeper/http/Callers") {
   static readonly layer = Layer.effect(
     Callers,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const server = yield* Server
       const keys = yield* Keys
       const isTrusted = (address: string): boolean => server.trustedProxies.some((range) => inRange(address, range))
 
       const sourceOf = (request: HttpServerRequest.HttpServerRequest): string => {
         const peer = Option.getOrElse(request.remoteAddress, () => "unknown")
-        const hops = (request.headers["x-forwarded-for"] ?? "").split(",").map((hop) => hop.trim()).filter((hop) => hop !== "")
+        const hops = (request.headers["x-forwarded-for"] ?? "")
+          .split(",")
+          .map((hop) => hop.trim())
+          .filter((hop) => hop !== "")
         let address = peer
         // From the nearest hop outwards, for as long as the one who reports it is trusted.
         while (isTrusted(address)) {
@@ -40,12 +46,13 @@ export class Callers extends Context.Service<Callers, {
       return Callers.of({
         identify: (request) => {
           if (!keys.keyed()) return Option.some({ id: principalOf(sourceOf(request)), keyed: false })
-          return Option.map(
-            Option.flatMap(bearerOf(request.headers["authorization"]), keys.caller),
-            (label) => ({ id: `key:${label}`, keyed: true })
-          )
+          return Option.map(Option.flatMap(bearerOf(request.headers["authorization"]), keys.caller), (label) => ({
+            id: `key:${label}`,
+            keyed: true
+          }))
         },
-        isOperator: (request) => Option.isSome(Option.flatMap(bearerOf(request.headers["authorization"]), keys.operator)),
+        isOperator: (request) =>
+          Option.isSome(Option.flatMap(bearerOf(request.headers["authorization"]), keys.operator)),
         isLocal: (request) =>
           proxyHeaders.every((header) => request.headers[header] === undefined) &&
           Option.exists(request.remoteAddress, (peer) => inRange(peer, "127.0.0.0/8") || inRange(peer, "::1/128"))

@@ -1,6 +1,6 @@
-// The outermost wrapper of every request: what no route answered becomes JSON. An unknown path is 404, a defect is 500 with a
-// trace id that stands in the log and nothing else of the fault, and on the two payment routes both carry the payment's shape.
-// It also writes one structured line and one span a request, without bodies, queries or addresses.
+// The outermost wrapper of every request: what no route answered becomes JSON. An unknown path is 404, a defect is 500
+// with a trace id that stands in the log and nothing else of the fault, and on the two payment routes both carry the
+// payment's shape. It also writes one structured line and one span a request, without bodies, queries or addresses.
 import { Cause, Clock, Effect, Metric, Option } from "effect"
 import { Hex } from "effect/encoding"
 import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
@@ -8,8 +8,10 @@ import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContex
 const headers = { "x-content-type-options": "nosniff", "cache-control": "no-store" }
 
 /** A JSON answer with the headers every answer of the house carries. */
-export const json = (body: unknown, options: { readonly status?: number; readonly headers?: Readonly<Record<string, string>> } = {}) =>
-  HttpServerResponse.jsonUnsafe(body, { status: options.status ?? 200, headers: { ...headers, ...options.headers } })
+export const json = (
+  body: unknown,
+  options: { readonly status?: number; readonly headers?: Readonly<Record<string, string>> } = {}
+) => HttpServerResponse.jsonUnsafe(body, { status: options.status ?? 200, headers: { ...headers, ...options.headers } })
 
 /** The shape in which a fault is answered on a path: payment routes keep theirs. */
 export const faultBody = (path: string, word: string, message: string): Record<string, unknown> => {
@@ -26,7 +28,8 @@ export const faultBody = (path: string, word: string, message: string): Record<s
 /** A path as the router matches it: without the query, without slashes that stand twice or at the end. */
 const pathOf = (url: string): string => (url.split("?", 1)[0] ?? url).replace(/\/{2,}/g, "/").replace(/(.)\/$/, "$1")
 
-const isRouteNotFound = (error: unknown): boolean => HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+const isRouteNotFound = (error: unknown): boolean =>
+  HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
 const requestsTotal = Metric.counter("tollkeeper_http_requests_total", {
   description: "Requests answered, by route and status.",
@@ -38,12 +41,23 @@ const requestSeconds = Metric.histogram("tollkeeper_http_request_seconds", {
 })
 
 /** Routes that are a label of their own; what a stranger may write into a path is not one. */
-const known = new Set(["/verify", "/settle", "/supported", "/settlements", "/health", "/health/live", "/health/ready", "/metrics", "/openapi.json"])
+const known = new Set([
+  "/verify",
+  "/settle",
+  "/supported",
+  "/settlements",
+  "/health",
+  "/health/live",
+  "/health/ready",
+  "/metrics",
+  "/openapi.json"
+])
 const families = /^\/(discovery|catalog|analytics|dashboard)(\/|$)/
-const routeOf = (path: string): string => known.has(path) ? path : families.exec(path)?.[0].replace(/\/$/, "") ?? "other"
+const routeOf = (path: string): string =>
+  known.has(path) ? path : (families.exec(path)?.[0].replace(/\/$/, "") ?? "other")
 
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-const methodOf = (method: string): string => methods.has(method) ? method : "_OTHER"
+const methodOf = (method: string): string => (methods.has(method) ? method : "_OTHER")
 
 const measured = (path: string, status: number, milliseconds: number): Effect.Effect<void> => {
   const route = routeOf(path)
@@ -53,38 +67,60 @@ const measured = (path: string, status: number, milliseconds: number): Effect.Ef
   )
 }
 
-/** A span by method and route, below the caller's own when it sent one. Around what becomes of faults, whose words may quote a path. */
-const traced = (request: HttpServerRequest.HttpServerRequest, path: string) => <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) => {
-  const route = routeOf(path)
-  return handler.pipe(
-    Effect.tap(({ status }) => Effect.annotateCurrentSpan("http.response.status_code", status)),
-    Effect.withSpan(`${methodOf(request.method)} ${route}`, {
-      kind: "server",
-      parent: Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers)),
-      attributes: { "http.request.method": methodOf(request.method), "http.route": route }
-    })
-  )
-}
+/**
+ * A span by method and route, below the caller's own when it sent one. Around what becomes of faults, whose words may
+ * quote a path.
+ */
+const traced =
+  (request: HttpServerRequest.HttpServerRequest, path: string) =>
+  <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) => {
+    const route = routeOf(path)
+    return handler.pipe(
+      Effect.tap(({ status }) => Effect.annotateCurrentSpan("http.response.status_code", status)),
+      Effect.withSpan(`${methodOf(request.method)} ${route}`, {
+        kind: "server",
+        parent: Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers)),
+        attributes: { "http.request.method": methodOf(request.method), "http.route": route }
+      })
+    )
+  }
 
 /** Wraps the router's handler. `randomBytes` makes the trace ids of defects. */
-export const guard = (randomBytes: (length: number) => Uint8Array) => <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
-  Effect.gen(function*() {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    const path = pathOf(request.url)
-    const startedAt = yield* Clock.currentTimeMillis
-    const response = yield* handler.pipe(Effect.catchCause((cause) => {
-      if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
-      if (isRouteNotFound(Cause.squash(cause))) {
-        return Effect.succeed(json(faultBody(path, "not_found", `there is no ${request.method} ${path.slice(0, 200)}`), { status: 404 }))
-      }
-      const traceId = Hex.encode(randomBytes(8))
-      return Effect.logError("a request died", cause).pipe(
-        Effect.annotateLogs({ traceId, path }),
-        Effect.as(json({ ...faultBody(path, "internal_error", "an internal fault; the operator finds it by this trace id"), traceId }, { status: 500 }))
+export const guard =
+  (randomBytes: (length: number) => Uint8Array) =>
+  <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+    Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const path = pathOf(request.url)
+      const startedAt = yield* Clock.currentTimeMillis
+      const response = yield* handler.pipe(
+        Effect.catchCause((cause) => {
+          if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
+          if (isRouteNotFound(Cause.squash(cause))) {
+            return Effect.succeed(
+              json(faultBody(path, "not_found", `there is no ${request.method} ${path.slice(0, 200)}`), { status: 404 })
+            )
+          }
+          const traceId = Hex.encode(randomBytes(8))
+          return Effect.logError("a request died", cause).pipe(
+            Effect.annotateLogs({ traceId, path }),
+            Effect.as(
+              json(
+                {
+                  ...faultBody(path, "internal_error", "an internal fault; the operator finds it by this trace id"),
+                  traceId
+                },
+                { status: 500 }
+              )
+            )
+          )
+        }),
+        traced(request, path)
       )
-    }), traced(request, path))
-    const milliseconds = (yield* Clock.currentTimeMillis) - startedAt
-    yield* measured(path, response.status, milliseconds)
-    yield* Effect.logInfo("request").pipe(Effect.annotateLogs({ method: request.method, path: path.slice(0, 200), status: response.status, milliseconds }))
-    return response
-  })
+      const milliseconds = (yield* Clock.currentTimeMillis) - startedAt
+      yield* measured(path, response.status, milliseconds)
+      yield* Effect.logInfo("request").pipe(
+        Effect.annotateLogs({ method: request.method, path: path.slice(0, 200), status: response.status, milliseconds })
+      )
+      return response
+    })

@@ -1,6 +1,7 @@
-// Bearer keys of callers and operators. A key is `secret` or `label:secret`, separated by commas or line ends in the environment
-// variable that the settings name, or in the file of its `_FILE` variant, which can change while the process runs. Comparison is of hashes, in constant time, over all keys. No key is kept, logged or shown: a principal is its
-// label, or the first 16 hex of the secret's sha256. Without any caller key the facilitator is keyless.
+// Bearer keys of callers and operators. A key is `secret` or `label:secret`, separated by commas or line ends in the
+// environment variable that the settings name, or in the file of its `_FILE` variant, which can change while the
+// process runs. Comparison is of hashes, in constant time, over all keys. No key is kept, logged or shown: a principal
+// is its label, or the first 16 hex of the secret's sha256. Without any caller key the facilitator is keyless.
 import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { Hex } from "effect/encoding"
 import { Server } from "../config/Server.ts"
@@ -16,40 +17,54 @@ interface Key {
 const secretLengthMin = 16
 const labelled = /^([a-z][a-z0-9-]{0,31}):(.+)$/
 
-export class Keys extends Context.Service<Keys, {
-  /** Whether any caller key is configured. */
-  readonly keyed: () => boolean
-  readonly operatorKeyed: () => boolean
-  /** The principal of a bearer key; None when it is not listed. */
-  readonly caller: (bearer: string) => Option.Option<string>
-  readonly operator: (bearer: string) => Option.Option<string>
-  /** Reads the variables again; on a fault the keys stay as they were. */
-  readonly reread: Effect.Effect<void, SettingsRefused>
-}>()("tollkeeper/http/Keys") {
+export class Keys extends Context.Service<
+  Keys,
+  {
+    /** Whether any caller key is configured. */
+    readonly keyed: () => boolean
+    readonly operatorKeyed: () => boolean
+    /** The principal of a bearer key; None when it is not listed. */
+    readonly caller: (bearer: string) => Option.Option<string>
+    readonly operator: (bearer: string) => Option.Option<string>
+    /** Reads the variables again; on a fault the keys stay as they were. */
+    readonly reread: Effect.Effect<void, SettingsRefused>
+  }
+>()("tollkeeper/http/Keys") {
   static readonly layer: Layer.Layer<Keys, SettingsRefused, Settings | Server | Crypto> = Layer.effect(
     Keys,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const settings = yield* Settings
       const server = yield* Server
       const crypto = yield* Crypto
       const hashOf = (text: string) => crypto.sha256(new TextEncoder().encode(text))
 
       const parse = (variable: string): Effect.Effect<ReadonlyArray<Key>, SettingsRefused> =>
-        Effect.gen(function*() {
+        Effect.gen(function* () {
           const listed = yield* Effect.try({
             try: () => settings.secret(variable),
-            catch: (fault) => new SettingsRefused({ path: variable, message: fault instanceof Error ? fault.message : "it cannot be read" })
+            catch: (fault) =>
+              new SettingsRefused({
+                path: variable,
+                message: fault instanceof Error ? fault.message : "it cannot be read"
+              })
           })
           const entries = Option.match(listed, {
             onNone: () => [],
-            onSome: (list) => Redacted.value(list).split(/[,\n]/).map((entry) => entry.trim()).filter((entry) => entry !== "")
+            onSome: (list) =>
+              Redacted.value(list)
+                .split(/[,\n]/)
+                .map((entry) => entry.trim())
+                .filter((entry) => entry !== "")
           })
           const keys: Array<Key> = []
           for (const [index, entry] of entries.entries()) {
             const [, label, rest] = labelled.exec(entry) ?? []
             const secret = rest ?? entry
             if (secret.length < secretLengthMin) {
-              return yield* new SettingsRefused({ path: variable, message: `entry ${index + 1} is shorter than ${secretLengthMin} characters` })
+              return yield* new SettingsRefused({
+                path: variable,
+                message: `entry ${index + 1} is shorter than ${secretLengthMin} characters`
+              })
             }
             const hash = hashOf(secret)
             keys.push({ principal: label ?? Hex.encode(hash).slice(0, 16), hash })
@@ -73,14 +88,21 @@ export class Keys extends Context.Service<Keys, {
         operatorKeyed: () => operators.length > 0,
         caller: (bearer) => match(callers, bearer),
         operator: (bearer) => match(operators, bearer),
-        reread: Effect.gen(function*() {
+        reread: Effect.gen(function* () {
           const [nextCallers, nextOperators] = [yield* parse(server.apiKeysEnv), yield* parse(server.operatorKeysEnv)]
-          // A process that was started for known callers, and listens for them, is never opened to all by an empty file.
+          // A process that was started for known callers, and listens for them, is never opened to all by an empty
+          // file.
           if (callers.length > 0 && nextCallers.length === 0) {
-            return yield* new SettingsRefused({ path: server.apiKeysEnv, message: "no key is left; a keyless facilitator wants a restart" })
+            return yield* new SettingsRefused({
+              path: server.apiKeysEnv,
+              message: "no key is left; a keyless facilitator wants a restart"
+            })
           }
           if (operators.length > 0 && nextOperators.length === 0) {
-            return yield* new SettingsRefused({ path: server.operatorKeysEnv, message: "no key is left; a facilitator without operators wants a restart" })
+            return yield* new SettingsRefused({
+              path: server.operatorKeysEnv,
+              message: "no key is left; a facilitator without operators wants a restart"
+            })
           }
           callers = nextCallers
           operators = nextOperators

@@ -1,24 +1,28 @@
-// Where the process listens, when a plugin has a word in it: an agent tool server listens at an address of its own settings, or nowhere
-// at all when it speaks over stdin and stdout. Without such a word the section `server` decides. One process has one listener.
+// Where the process listens, when a plugin has a word in it: an agent tool server listens at an address of its own
+// settings, or nowhere at all when it speaks over stdin and stdout. Without such a word the section `server` decides.
+// One process has one listener.
 import { Context, Effect, Layer } from "effect"
 
 export interface ListenAddress {
   readonly host: string
   readonly port: number
   /**
-   * Runs when the process is asked to stop, before the listener waits for what it has begun: ends streams that would never end by
-   * themselves. Bounded by whoever gives it.
+   * Runs when the process is asked to stop, before the listener waits for what it has begun: ends streams that would
+   * never end by themselves. Bounded by whoever gives it.
    */
   readonly closing: Effect.Effect<void>
 }
 
 export type ListenChoice = ListenAddress | "nowhere"
 
-export class ListenAt extends Context.Service<ListenAt, {
-  /** The last word counts; a plugin that speaks twice means the second. */
-  readonly choose: (choice: ListenChoice) => Effect.Effect<void>
-  readonly chosen: Effect.Effect<ListenChoice | undefined>
-}>()("tollkeeper/http/ListenAt") {
+export class ListenAt extends Context.Service<
+  ListenAt,
+  {
+    /** The last word counts; a plugin that speaks twice means the second. */
+    readonly choose: (choice: ListenChoice) => Effect.Effect<void>
+    readonly chosen: Effect.Effect<ListenChoice | undefined>
+  }
+>()("tollkeeper/http/ListenAt") {
   static readonly layer = Layer.sync(ListenAt, () => {
     let chosen: ListenChoice | undefined
     return ListenAt.of({

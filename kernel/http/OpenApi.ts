@@ -1,5 +1,5 @@
-// The description of the HTTP interface at /openapi.json, OpenAPI 3.1: each owner of routes describes its own, and what is off is
-// not in it. The document is made anew for each request, so it always tells what is mounted now.
+// The description of the HTTP interface at /openapi.json, OpenAPI 3.1: each owner of routes describes its own, and what
+// is off is not in it. The document is made anew for each request, so it always tells what is mounted now.
 import { Context, Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { json } from "./Guard.ts"
@@ -17,23 +17,37 @@ export interface Described {
   readonly schemas: Readonly<Record<string, JsonSchema>>
 }
 
-export class OpenApi extends Context.Service<OpenApi, {
-  /** Adds an owner's routes to the document for as long as the Scope lives. */
-  readonly describe: (described: Described) => Effect.Effect<void, never, import("effect").Scope.Scope>
-  readonly document: () => Readonly<Record<string, unknown>>
-}>()("tollkeeper/http/OpenApi") {
+export class OpenApi extends Context.Service<
+  OpenApi,
+  {
+    /** Adds an owner's routes to the document for as long as the Scope lives. */
+    readonly describe: (described: Described) => Effect.Effect<void, never, import("effect").Scope.Scope>
+    readonly document: () => Readonly<Record<string, unknown>>
+  }
+>()("tollkeeper/http/OpenApi") {
   static readonly layer = Layer.sync(OpenApi, () => {
     const parts = new Set<Described>()
     return OpenApi.of({
       describe: (described) =>
-        Effect.asVoid(Effect.acquireRelease(Effect.sync(() => parts.add(described)), () => Effect.sync(() => parts.delete(described)))),
+        Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => parts.add(described)),
+            () => Effect.sync(() => parts.delete(described))
+          )
+        ),
       document: () => ({
         openapi: "3.1.0",
-        info: { title: "Tollkeeper", version: interfaceVersion, license: { name: "Apache-2.0", identifier: "Apache-2.0" } },
+        info: {
+          title: "Tollkeeper",
+          version: interfaceVersion,
+          license: { name: "Apache-2.0", identifier: "Apache-2.0" }
+        },
         paths: Object.assign({}, ...[...parts].map(({ paths }) => paths)),
         components: {
           schemas: Object.assign({}, ...[...parts].map(({ schemas }) => schemas)),
-          securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "Wanted only when keys are configured." } }
+          securitySchemes: {
+            bearer: { type: "http", scheme: "bearer", description: "Wanted only when keys are configured." }
+          }
         }
       })
     })
@@ -41,8 +55,15 @@ export class OpenApi extends Context.Service<OpenApi, {
 }
 
 /** Describes an owner's routes while its Layer lives. */
-export const describe = (described: Described) => Layer.effectDiscard(Effect.flatMap(OpenApi, (openApi) => openApi.describe(described)))
+export const describe = (described: Described) =>
+  Layer.effectDiscard(Effect.flatMap(OpenApi, (openApi) => openApi.describe(described)))
 
 export const routes = HttpRouter.use((router) =>
-  Effect.flatMap(OpenApi, (openApi) => router.add("GET", "/openapi.json", Effect.sync(() => json(openApi.document(), { headers: { "access-control-allow-origin": "*" } }))))
+  Effect.flatMap(OpenApi, (openApi) =>
+    router.add(
+      "GET",
+      "/openapi.json",
+      Effect.sync(() => json(openApi.document(), { headers: { "access-control-allow-origin": "*" } }))
+    )
+  )
 )

@@ -1,5 +1,5 @@
-// A token bucket per principal: so many requests a second, bursts of twice that. Memory is bounded: past so many principals, the one
-// that asked longest ago is forgotten, which gives it a full bucket. A rate of 0 is no limit.
+// A token bucket per principal: so many requests a second, bursts of twice that. Memory is bounded: past so many
+// principals, the one that asked longest ago is forgotten, which gives it a full bucket. A rate of 0 is no limit.
 import { Clock, Effect } from "effect"
 
 interface Bucket {
@@ -11,7 +11,7 @@ interface Bucket {
 const bucketsMax = 50_000
 
 /** Takes one token; the answer is the seconds to wait, 0 when the request may pass. */
-export const makeRateLimit = (perSecond: number): (principal: string) => Effect.Effect<number> => {
+export const makeRateLimit = (perSecond: number): ((principal: string) => Effect.Effect<number>) => {
   if (perSecond === 0) return () => Effect.succeed(0)
   const burst = perSecond * 2
   const buckets = new Map<string, Bucket>()

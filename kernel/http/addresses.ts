@@ -1,5 +1,5 @@
-// IP addresses as bytes: parsing of both families, IPv4-mapped forms folded into IPv4, ranges, and the name under which an
-// address is accounted. Pure.
+// IP addresses as bytes: parsing of both families, IPv4-mapped forms folded into IPv4, ranges, and the name under which
+// an address is accounted. Pure.
 
 /** 4 or 16 bytes; undefined when it is no address. */
 export const parseAddress = (text: string): ReadonlyArray<number> | undefined => {
@@ -28,7 +28,7 @@ const parseV6 = (text: string): ReadonlyArray<number> | undefined => {
   }
   const halves = text.split("::")
   if (halves.length > 2) return undefined
-  const groups = (half: string | undefined) => half === undefined || half === "" ? [] : half.split(":")
+  const groups = (half: string | undefined) => (half === undefined || half === "" ? [] : half.split(":"))
   const [left, right] = [groups(halves[0]), groups(halves[1])]
   const missing = 8 - left.length - right.length
   if (halves.length === 1 ? missing !== 0 : missing < 1) return undefined
@@ -52,22 +52,45 @@ export const inRange = (address: string, range: string): boolean => {
   return true
 }
 
-/** Ranges that are not one machine on the public internet (IANA's special-purpose registries, multicast and reserved space). */
+/**
+ * Ranges that are not one machine on the public internet (IANA's special-purpose registries, multicast and reserved
+ * space).
+ */
 const specialRanges = [
-  "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24",
-  "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3"
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.31.196.0/24",
+  "192.52.193.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "192.175.48.0/24",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/3"
 ]
 
 /**
- * Whether an address is one of the public internet. IPv6 outside of 2000::/3 is not, nor are documentation, benchmarking and
- * Teredo; forms that carry an IPv4 address (mapped, NAT64, 6to4, compatible) are never public, whatever they carry.
+ * Whether an address is one of the public internet. IPv6 outside of 2000::/3 is not, nor are documentation,
+ * benchmarking and Teredo; forms that carry an IPv4 address (mapped, NAT64, 6to4, compatible) are never public,
+ * whatever they carry.
  */
 export const isPublicAddress = (address: string): boolean => {
   const bytes = parseAddress(address)
   if (bytes === undefined) return false
   if (bytes.length === 4) return !address.includes(":") && !specialRanges.some((range) => inRange(address, range))
-  return inRange(address, "2000::/3") &&
-    !["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"].some((range) => inRange(address, range))
+  return (
+    inRange(address, "2000::/3") &&
+    !["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"].some((range) =>
+      inRange(address, range)
+    )
+  )
 }
 
 /** `ip:` and the IPv4 address, or the /64 of an IPv6 one. */

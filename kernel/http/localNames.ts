@@ -1,9 +1,24 @@
-// Host names that mean this machine or this network, by their spelling alone: special-use names, names without a dot, and IP
-// addresses that are not public. What a public name resolves to is judged where it is dialed. Pure.
+// Host names that mean this machine or this network, by their spelling alone: special-use names, names without a dot,
+// and IP addresses that are not public. What a public name resolves to is judged where it is dialed. Pure.
 import { isPublicAddress, parseAddress } from "./addresses.ts"
 
 /** Top-level names that never lead to the public internet (RFC 6761, 6762, 8375, 9476 and common private use). */
-const localSuffixes = ["localhost", "local", "localdomain", "internal", "intranet", "private", "corp", "home", "lan", "arpa", "test", "invalid", "onion", "alt"]
+const localSuffixes = [
+  "localhost",
+  "local",
+  "localdomain",
+  "internal",
+  "intranet",
+  "private",
+  "corp",
+  "home",
+  "lan",
+  "arpa",
+  "test",
+  "invalid",
+  "onion",
+  "alt"
+]
 
 /** `host` as a URL gives it: lower case, IPv4 in dotted form, IPv6 with or without brackets. */
 export const isLocalName = (host: string): boolean => {

@@ -1,6 +1,6 @@
-// The one way out to an address that a stranger has named. The name is resolved once, every address it has is judged, and the
-// request is pinned to one of them, so that neither a second look-up nor a mixed answer leads inside. Each redirect is a new
-// judgement and stays on its origin. Everything is bounded: time, bytes, hops.
+// The one way out to an address that a stranger has named. The name is resolved once, every address it has is judged,
+// and the request is pinned to one of them, so that neither a second look-up nor a mixed answer leads inside. Each
+// redirect is a new judgement and stays on its origin. Everything is bounded: time, bytes, hops.
 import { Effect, Schema } from "effect"
 import { Outbound, type OutboundAnswer } from "../platform/Outbound.ts"
 import { isPublicAddress, parseAddress } from "./addresses.ts"
@@ -37,15 +37,19 @@ const mayDialPort = (url: URL): boolean => {
 const refuse = (reason: FetchRefused["reason"]) => new FetchRefused({ reason })
 
 /** The address to dial for a URL; refused when the URL or any of its addresses is not allowed. */
-export const pinAddress = Effect.fnUntraced(function*(url: URL, policy: Pick<FetchPolicy, "allowLocal" | "allowPlain">) {
+export const pinAddress = Effect.fnUntraced(function* (
+  url: URL,
+  policy: Pick<FetchPolicy, "allowLocal" | "allowPlain">
+) {
   const outbound = yield* Outbound
   if (url.protocol !== "https:" && !(url.protocol === "http:" && policy.allowPlain)) return yield* refuse("insecure")
   if (url.username !== "" || url.password !== "" || !mayDialPort(url)) return yield* refuse("blocked")
   const host = url.hostname.replace(/^\[|\]$/g, "")
   if (!policy.allowLocal && isLocalName(host)) return yield* refuse("blocked")
-  const addresses = parseAddress(host) === undefined
-    ? yield* Effect.mapError(outbound.resolve(host), () => refuse("unresolved"))
-    : [host]
+  const addresses =
+    parseAddress(host) === undefined
+      ? yield* Effect.mapError(outbound.resolve(host), () => refuse("unresolved"))
+      : [host]
   const [first] = addresses
   if (first === undefined) return yield* refuse("unresolved")
   if (!policy.allowLocal && !addresses.every(isPublicAddress)) return yield* refuse("blocked")
@@ -53,25 +57,34 @@ export const pinAddress = Effect.fnUntraced(function*(url: URL, policy: Pick<Fet
 })
 
 /** Fetches a URL under the policy. Redirects are followed on the same origin only. */
-export const safeFetch = Effect.fn("safeFetch")(function*(target: URL, request: FetchRequest, policy: FetchPolicy): Effect.fn.Return<
-  OutboundAnswer,
-  FetchRefused,
-  Outbound
-> {
-  const outbound = yield* Outbound
-  let url = target
-  for (let hop = 0; hop <= policy.redirectsMax; hop++) {
-    const address = yield* pinAddress(url, policy)
-    const answer = yield* Effect.mapError(
-      outbound.send({ ...request, url: url.href, address, timeoutMillis: policy.timeoutMillis, bytesMax: policy.bytesMax }),
-      ({ reason }) => refuse(reason)
-    )
-    const location = answer.headers["location"]
-    if (answer.status < 300 || answer.status > 399 || location === undefined) return answer
-    const next = URL.canParse(location, url) ? new URL(location, url) : undefined
-    if (next === undefined || next.origin !== target.origin) return yield* refuse("redirected")
-    url = next
-  }
-  return yield* refuse("redirected")
-}, (effect, _target, _request, policy) =>
-  Effect.catchTag(Effect.timeout(effect, policy.timeoutMillis), "TimeoutError", () => Effect.fail(refuse("timeout"))))
+export const safeFetch = Effect.fn("safeFetch")(
+  function* (
+    target: URL,
+    request: FetchRequest,
+    policy: FetchPolicy
+  ): Effect.fn.Return<OutboundAnswer, FetchRefused, Outbound> {
+    const outbound = yield* Outbound
+    let url = target
+    for (let hop = 0; hop <= policy.redirectsMax; hop++) {
+      const address = yield* pinAddress(url, policy)
+      const answer = yield* Effect.mapError(
+        outbound.send({
+          ...request,
+          url: url.href,
+          address,
+          timeoutMillis: policy.timeoutMillis,
+          bytesMax: policy.bytesMax
+        }),
+        ({ reason }) => refuse(reason)
+      )
+      const location = answer.headers["location"]
+      if (answer.status < 300 || answer.status > 399 || location === undefined) return answer
+      const next = URL.canParse(location, url) ? new URL(location, url) : undefined
+      if (next === undefined || next.origin !== target.origin) return yield* refuse("redirected")
+      url = next
+    }
+    return yield* refuse("redirected")
+  },
+  (effect, _target, _request, policy) =>
+    Effect.catchTag(Effect.timeout(effect, policy.timeoutMillis), "TimeoutError", () => Effect.fail(refuse("timeout")))
+)

@@ -1,7 +1,7 @@
-// Transaction envelopes, in and out. In: strict and bounded decoding, so that what is accepted has exactly one encoding. Out:
-// the transactions the house builds: a settlement on a channel, the fee bump around it, the no-op that cancels it, and the
-// sponsor's own. Hashes are computed here from the network's passphrase. Values are the SDK's plain wire objects; nothing
-// here signs.
+// Transaction envelopes, in and out. In: strict and bounded decoding, so that what is accepted has exactly one
+// encoding. Out: the transactions the house builds: a settlement on a channel, the fee bump around it, the no-op that
+// cancels it, and the sponsor's own. Hashes are computed here from the network's passphrase. Values are the SDK's plain
+// wire objects; nothing here signs.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Data, Effect, Result } from "effect"
 import { Base64, Hex } from "effect/encoding"
@@ -26,7 +26,10 @@ export class EnvelopeMalformed extends Data.TaggedError("EnvelopeMalformed")<{
 
 const malformed = (reason: EnvelopeMalformed["reason"]) => Result.fail(new EnvelopeMalformed({ reason }))
 
-/** Reads canonical base64 of exactly one envelope: no white space, no other alphabet, no trailing bytes, one encoding only. */
+/**
+ * Reads canonical base64 of exactly one envelope: no white space, no other alphabet, no trailing bytes, one encoding
+ * only.
+ */
 export const readEnvelope = (text: string): Result.Result<Envelope, EnvelopeMalformed> => {
   if (text.length > Math.ceil(envelopeBytesMax / 3) * 4) return malformed("too large")
   const bytes = Result.getOrUndefined(Base64.decode(text))
@@ -40,9 +43,11 @@ export const readEnvelope = (text: string): Result.Result<Envelope, EnvelopeMalf
   }
 }
 
-export const decodeEnvelope = (text: string): Effect.Effect<Envelope, EnvelopeMalformed> => Effect.suspend(() => Effect.fromResult(readEnvelope(text)))
+export const decodeEnvelope = (text: string): Effect.Effect<Envelope, EnvelopeMalformed> =>
+  Effect.suspend(() => Effect.fromResult(readEnvelope(text)))
 
-export const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => a.length === b.length && a.every((byte, i) => byte === b[i])
+export const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
+  a.length === b.length && a.every((byte, i) => byte === b[i])
 
 export const encodeEnvelope = (envelope: Envelope): string => Base64.encode(envelopeCodec.encode(envelope))
 
@@ -51,8 +56,14 @@ const innerFeeMax = 0xffff_ffffn
 /** What the network asks of one operation, and again for a fee bump, in stroops. */
 export const baseFeeStroops = 100n
 
-const accountOf = (address: string): xdr.MuxedAccountWire => ({ type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) })
-const publicKeyOf = (address: string): xdr.PublicKeyWire => ({ type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) })
+const accountOf = (address: string): xdr.MuxedAccountWire => ({
+  type: 0,
+  ed25519: StrKey.decodeEd25519PublicKey(address)
+})
+const publicKeyOf = (address: string): xdr.PublicKeyWire => ({
+  type: 0,
+  ed25519: StrKey.decodeEd25519PublicKey(address)
+})
 
 export interface Bounds {
   /** Last ledger in which the transaction may be included. */
@@ -61,17 +72,18 @@ export interface Bounds {
   readonly timeMax: bigint
 }
 
-const preconditions = (bounds: Bounds): xdr.PreconditionsWire => ({
-  type: 2,
-  v2: {
-    timeBounds: { minTime: 0n, maxTime: bounds.timeMax },
-    ledgerBounds: { minLedger: 0, maxLedger: bounds.ledgerMax },
-    minSeqNum: null,
-    minSeqAge: 0n,
-    minSeqLedgerGap: 0,
-    extraSigners: []
-  }
-} as unknown as xdr.PreconditionsWire)
+const preconditions = (bounds: Bounds): xdr.PreconditionsWire =>
+  ({
+    type: 2,
+    v2: {
+      timeBounds: { minTime: 0n, maxTime: bounds.timeMax },
+      ledgerBounds: { minLedger: 0, maxLedger: bounds.ledgerMax },
+      minSeqNum: null,
+      minSeqAge: 0n,
+      minSeqLedgerGap: 0,
+      extraSigners: []
+    }
+  }) as unknown as xdr.PreconditionsWire
 
 interface OnChannel {
   /** Address of the channel, G… */
@@ -81,15 +93,18 @@ interface OnChannel {
   readonly bounds: Bounds
 }
 
-const unsigned = (options: OnChannel & { readonly fee: bigint; readonly operations: Array<Operation>; readonly ext: Transaction["ext"] }): Transaction => ({
-  sourceAccount: accountOf(options.channel),
-  fee: Number(options.fee > innerFeeMax ? innerFeeMax : options.fee),
-  seqNum: options.sequence,
-  cond: preconditions(options.bounds),
-  memo: { type: 0 },
-  operations: options.operations,
-  ext: options.ext
-} as unknown as Transaction)
+const unsigned = (
+  options: OnChannel & { readonly fee: bigint; readonly operations: Array<Operation>; readonly ext: Transaction["ext"] }
+): Transaction =>
+  ({
+    sourceAccount: accountOf(options.channel),
+    fee: Number(options.fee > innerFeeMax ? innerFeeMax : options.fee),
+    seqNum: options.sequence,
+    cond: preconditions(options.bounds),
+    memo: { type: 0 },
+    operations: options.operations,
+    ext: options.ext
+  }) as unknown as Transaction
 
 /** The settlement's transaction: one operation as the scheme prepared it, its resource data, nothing else. */
 export const settlementTransaction = (
@@ -97,7 +112,12 @@ export const settlementTransaction = (
 ): Transaction => {
   const operation = xdr.Operation.schema.decode(options.operationXdr)
   const sorobanData = xdr.SorobanTransactionData.schema.decode(options.sorobanDataXdr)
-  return unsigned({ ...options, fee: sorobanData.resourceFee + baseFeeStroops, operations: [operation], ext: { v: 1, sorobanData } })
+  return unsigned({
+    ...options,
+    fee: sorobanData.resourceFee + baseFeeStroops,
+    operations: [operation],
+    ext: { v: 1, sorobanData }
+  })
 }
 
 /** An ordinary no-op with the same channel and sequence: whichever of the two lands, the other never can. */
@@ -128,15 +148,24 @@ const sponsorOperation = (operation: SponsorOperation): Operation => {
     case "Create":
       return {
         sourceAccount: null,
-        body: { type: 0, createAccountOp: { destination: publicKeyOf(operation.account), startingBalance: operation.balanceStroops } }
+        body: {
+          type: 0,
+          createAccountOp: { destination: publicKeyOf(operation.account), startingBalance: operation.balanceStroops }
+        }
       } as unknown as Operation
     case "Fund":
       return {
         sourceAccount: null,
-        body: { type: 1, paymentOp: { destination: accountOf(operation.account), asset: { type: 0 }, amount: operation.amountStroops } }
+        body: {
+          type: 1,
+          paymentOp: { destination: accountOf(operation.account), asset: { type: 0 }, amount: operation.amountStroops }
+        }
       } as unknown as Operation
     case "Merge":
-      return { sourceAccount: accountOf(operation.account), body: { type: 8, destination: accountOf(operation.into) } } as unknown as Operation
+      return {
+        sourceAccount: accountOf(operation.account),
+        body: { type: 8, destination: accountOf(operation.into) }
+      } as unknown as Operation
   }
 }
 
@@ -146,29 +175,44 @@ export interface Signed {
   readonly signature: Uint8Array
 }
 
-const decorated = ({ publicKey, signature }: Signed): xdr.DecoratedSignatureWire => ({ hint: publicKey.slice(28), signature })
+const decorated = ({ publicKey, signature }: Signed): xdr.DecoratedSignatureWire => ({
+  hint: publicKey.slice(28),
+  signature
+})
 
 export const withSignatures = (tx: Transaction, signatures: ReadonlyArray<Signed>): Envelope =>
   ({ type: 2, v1: { tx, signatures: signatures.map(decorated) } }) as unknown as Envelope
 
-/** A fee bump around a signed transaction, unsigned. `fee` is everything offered: resource fee and inclusion bid, once each. */
+/**
+ * A fee bump around a signed transaction, unsigned. `fee` is everything offered: resource fee and inclusion bid, once
+ * each.
+ */
 export const feeBump = (inner: Envelope, sponsor: string, feeStroops: bigint): xdr.FeeBumpTransactionWire => {
   if (inner.type !== 2) throw new Error("a fee bump wraps a plain transaction")
-  return { feeSource: accountOf(sponsor), fee: feeStroops, innerTx: { type: 2, v1: inner.v1 }, ext: { v: 0 } } as unknown as xdr.FeeBumpTransactionWire
+  return {
+    feeSource: accountOf(sponsor),
+    fee: feeStroops,
+    innerTx: { type: 2, v1: inner.v1 },
+    ext: { v: 0 }
+  } as unknown as xdr.FeeBumpTransactionWire
 }
 
 export const bumpWithSignature = (tx: xdr.FeeBumpTransactionWire, signature: Signed): Envelope =>
   ({ type: 5, feeBump: { tx, signatures: [decorated(signature)] } }) as unknown as Envelope
 
 /** sha256 of the passphrase: what every hash of a network begins with. */
-export const networkIdOf = (crypto: Crypto["Service"], passphrase: string): Uint8Array => crypto.sha256(new TextEncoder().encode(passphrase))
+export const networkIdOf = (crypto: Crypto["Service"], passphrase: string): Uint8Array =>
+  crypto.sha256(new TextEncoder().encode(passphrase))
 
 /** What a signature of a transaction signs: 32 bytes. */
 export const transactionHash = (crypto: Crypto["Service"], networkId: Uint8Array, tx: Transaction): Uint8Array =>
   crypto.sha256(payloadCodec.encode({ networkId, taggedTransaction: { type: 2, tx } }))
 
-export const feeBumpHash = (crypto: Crypto["Service"], networkId: Uint8Array, tx: xdr.FeeBumpTransactionWire): Uint8Array =>
-  crypto.sha256(payloadCodec.encode({ networkId, taggedTransaction: { type: 5, feeBump: tx } }))
+export const feeBumpHash = (
+  crypto: Crypto["Service"],
+  networkId: Uint8Array,
+  tx: xdr.FeeBumpTransactionWire
+): Uint8Array => crypto.sha256(payloadCodec.encode({ networkId, taggedTransaction: { type: 5, feeBump: tx } }))
 
 /** Hex of the inner and outer hash of an envelope; equal when it is no fee bump. None for the legacy kind. */
 export const hashesOf = (

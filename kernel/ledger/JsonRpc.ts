@@ -1,8 +1,8 @@
-// JSON-RPC over HTTP, bounded: one deadline a call, one limit for the answer's bytes, ids checked, errors typed. Reads move on
-// to the next configured endpoint when one fails; an endpoint that failed is asked last for a while. A submission is sent
-// to one endpoint once. An endpoint is asked nothing before it has said that it serves the wanted network: another network's
-// word would be a verdict about nothing. Nothing of a request or an answer is logged or put into an error: both may hold
-// signed envelopes.
+// JSON-RPC over HTTP, bounded: one deadline a call, one limit for the answer's bytes, ids checked, errors typed. Reads
+// move on to the next configured endpoint when one fails; an endpoint that failed is asked last for a while. A
+// submission is sent to one endpoint once. An endpoint is asked nothing before it has said that it serves the wanted
+// network: another network's word would be a verdict about nothing. Nothing of a request or an answer is logged or put
+// into an error: both may hold signed envelopes.
 import { Clock, Data, Duration, Effect, Metric, Ref, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
@@ -23,11 +23,24 @@ class RpcError extends Data.TaggedError("RpcError")<{ readonly code: number; rea
 
 export interface Endpoints {
   /** Asks one endpoint after another until one gives a well-formed answer. */
-  readonly ask: <A>(method: string, params: unknown, answer: Schema.Codec<A, any>) => Effect.Effect<A, LedgerUnavailable>
+  readonly ask: <A>(
+    method: string,
+    params: unknown,
+    answer: Schema.Codec<A, any>
+  ) => Effect.Effect<A, LedgerUnavailable>
   /** Asks the preferred endpoint once. */
-  readonly once: <A>(method: string, params: unknown, answer: Schema.Codec<A, any>) => Effect.Effect<A, LedgerUnavailable>
+  readonly once: <A>(
+    method: string,
+    params: unknown,
+    answer: Schema.Codec<A, any>
+  ) => Effect.Effect<A, LedgerUnavailable>
   /** Asks one given endpoint once. */
-  readonly at: <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) => Effect.Effect<A, LedgerUnavailable>
+  readonly at: <A>(
+    url: string,
+    method: string,
+    params: unknown,
+    answer: Schema.Codec<A, any>
+  ) => Effect.Effect<A, LedgerUnavailable>
 }
 
 export interface EndpointOptions {
@@ -51,21 +64,26 @@ const readBounded = (response: HttpClientResponse.HttpClientResponse) =>
         ? Effect.fail(new RpcError({ code: 0, message: "the answer is too long" }))
         : Effect.succeed({ chunks: read.chunks, bytes })
     }
-  ).pipe(Effect.map(({ bytes, chunks }) => {
-    const whole = new Uint8Array(bytes)
-    let at = 0
-    for (const chunk of chunks) {
-      whole.set(chunk, at)
-      at += chunk.length
-    }
-    return new TextDecoder().decode(whole)
-  }))
+  ).pipe(
+    Effect.map(({ bytes, chunks }) => {
+      const whole = new Uint8Array(bytes)
+      let at = 0
+      for (const chunk of chunks) {
+        whole.set(chunk, at)
+        at += chunk.length
+      }
+      return new TextDecoder().decode(whole)
+    })
+  )
 
 const reasonOf = (error: unknown): string =>
-  error instanceof RpcError ? `error ${error.code}: ${error.message.slice(0, 200)}`
-    : typeof error === "object" && error !== null && "_tag" in error ? String(error._tag) : "failed"
+  error instanceof RpcError
+    ? `error ${error.code}: ${error.message.slice(0, 200)}`
+    : typeof error === "object" && error !== null && "_tag" in error
+      ? String(error._tag)
+      : "failed"
 
-export const makeEndpoints = Effect.fnUntraced(function*(options: EndpointOptions) {
+export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptions) {
   const client = yield* HttpClient.HttpClient
   const nextId = yield* Ref.make(0)
   const badUntil = new Map<string, number>()
@@ -73,12 +91,21 @@ export const makeEndpoints = Effect.fnUntraced(function*(options: EndpointOption
   const admitted = new Set<string>()
   const decodeEnvelope = Schema.decodeUnknownEffect(JsonRpcAnswer)
 
-  const exchange = Effect.fnUntraced(function*<A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) {
+  const exchange = Effect.fnUntraced(function* <A>(
+    url: string,
+    method: string,
+    params: unknown,
+    answer: Schema.Codec<A, any>
+  ) {
     const id = yield* Ref.updateAndGet(nextId, (n) => n + 1)
     yield* Metric.update(Metric.withAttributes(callsTotal, { method }), 1)
-    const request = HttpClientRequest.post(url).pipe(HttpClientRequest.bodyJsonUnsafe({ jsonrpc: "2.0", id, method, params }))
+    const request = HttpClientRequest.post(url).pipe(
+      HttpClientRequest.bodyJsonUnsafe({ jsonrpc: "2.0", id, method, params })
+    )
     // The client's own span would name the endpoint's address, which may hold an operator's key.
-    const response = yield* client.execute(request).pipe(Effect.provideService(HttpClient.TracerDisabledWhen, () => true))
+    const response = yield* client
+      .execute(request)
+      .pipe(Effect.provideService(HttpClient.TracerDisabledWhen, () => true))
     const text = yield* readBounded(response)
     const parsed = yield* Effect.try({
       try: () => JSON.parse(text) as unknown,
@@ -90,10 +117,11 @@ export const makeEndpoints = Effect.fnUntraced(function*(options: EndpointOption
     return yield* Schema.decodeUnknownEffect(answer)(envelope.result)
   })
 
-  const admit = Effect.fnUntraced(function*(url: string) {
+  const admit = Effect.fnUntraced(function* (url: string) {
     if (options.passphrase === undefined || admitted.has(url)) return
     const { passphrase } = yield* exchange(url, "getNetwork", undefined, GetNetwork)
-    if (passphrase !== options.passphrase) return yield* new RpcError({ code: 0, message: "the endpoint serves another network" })
+    if (passphrase !== options.passphrase)
+      return yield* new RpcError({ code: 0, message: "the endpoint serves another network" })
     admitted.add(url)
   })
 
@@ -102,7 +130,9 @@ export const makeEndpoints = Effect.fnUntraced(function*(options: EndpointOption
       Effect.timeout(options.timeout),
       Effect.withSpan(`ledger.${method}`, { kind: "client", attributes: { "rpc.method": method } }),
       Effect.tapError(() =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sync(() => badUntil.set(url, now + Duration.toMillis(penalty))))
+        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          Effect.sync(() => badUntil.set(url, now + Duration.toMillis(penalty)))
+        )
       ),
       Effect.tap(() => Effect.sync(() => badUntil.delete(url))),
       Effect.mapError((error) => new LedgerUnavailable({ operation: method, message: reasonOf(error) }))
@@ -122,7 +152,8 @@ export const makeEndpoints = Effect.fnUntraced(function*(options: EndpointOption
         others.reduce(
           (asked, url) => Effect.catch(asked, () => call(url, method, params, answer)),
           call(first!, method, params, answer)
-        ))
+        )
+      )
   }
   return endpoints
 })

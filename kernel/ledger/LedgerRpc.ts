@@ -1,6 +1,7 @@
-// The ledger's RPC as the house needs it: few questions, typed answers, one expected error. An answer is believed only as far
-// as it can be checked: hashes are recomputed from the envelopes, a transaction's status is read before its meta. Asking is
-// bounded in time and bytes; reads may be asked again at another endpoint, a submission never is by itself.
+// The ledger's RPC as the house needs it: few questions, typed answers, one expected error. An answer is believed only
+// as far as it can be checked: hashes are recomputed from the envelopes, a transaction's status is read before its
+// meta. Asking is bounded in time and bytes; reads may be asked again at another endpoint, a submission never is by
+// itself.
 import { Context, type Effect, Option } from "effect"
 import type { Envelope } from "./Envelope.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
@@ -25,11 +26,11 @@ export type SendAnswer =
 
 export type TransactionAnswer =
   | {
-    readonly _tag: "NotFound"
-    /** The newest and oldest ledger this node can speak of. */
-    readonly latestLedger: number
-    readonly oldestLedger: number
-  }
+      readonly _tag: "NotFound"
+      /** The newest and oldest ledger this node can speak of. */
+      readonly latestLedger: number
+      readonly oldestLedger: number
+    }
   | { readonly _tag: "Included"; readonly executed: ExecutedTransaction; readonly latestLedger: number }
 
 export interface ScanRequest {
@@ -50,18 +51,21 @@ export interface ScanAnswer {
 
 export type SimulationAnswer =
   | {
-    readonly _tag: "Simulated"
-    readonly latestLedger: number
-    /** `minResourceFee`, stroops. */
-    readonly resourceFeeStroops: bigint
-    /** XDR of SorobanTransactionData, resource fee inside. */
-    readonly sorobanDataXdr: Uint8Array
-    /** XDR of DiagnosticEvents, in order. */
-    readonly eventsXdr: ReadonlyArray<Uint8Array>
-    /** XDR of SorobanAuthorizationEntries that a recording simulation proposes; those sent, in an enforcing one. */
-    readonly authXdr: ReadonlyArray<Uint8Array>
-  }
-  /** The host refuses. `code` is `Error(Type, Code)` of the first line; `detail` a bounded excerpt of the host's own words. */
+      readonly _tag: "Simulated"
+      readonly latestLedger: number
+      /** `minResourceFee`, stroops. */
+      readonly resourceFeeStroops: bigint
+      /** XDR of SorobanTransactionData, resource fee inside. */
+      readonly sorobanDataXdr: Uint8Array
+      /** XDR of DiagnosticEvents, in order. */
+      readonly eventsXdr: ReadonlyArray<Uint8Array>
+      /** XDR of SorobanAuthorizationEntries that a recording simulation proposes; those sent, in an enforcing one. */
+      readonly authXdr: ReadonlyArray<Uint8Array>
+    }
+  /**
+   * The host refuses. `code` is `Error(Type, Code)` of the first line; `detail` a bounded excerpt of the host's own
+   * words.
+   */
   | { readonly _tag: "Refused"; readonly latestLedger: number; readonly code: string; readonly detail: string }
   /** Archived entries would have to be restored first. */
   | { readonly _tag: "RestoreWanted"; readonly latestLedger: number }
@@ -82,28 +86,37 @@ export interface FeeStats {
   readonly p99: bigint
 }
 
-export class LedgerRpc extends Context.Service<LedgerRpc, {
-  readonly latestLedger: Effect.Effect<LatestLedger, LedgerUnavailable>
-  readonly feeStats: Effect.Effect<FeeStats, LedgerUnavailable>
-  /** `envelope` is base64 XDR. Auth entries in it are enforced; without any, they are recorded. */
-  readonly simulate: (envelope: string) => Effect.Effect<SimulationAnswer, LedgerUnavailable>
-  /**
-   * Sends once, though a runtime's own fetch may repeat it on a connection that broke: a transaction counts once, however often it is
-   * sent. A lost answer is an answer. `outerHash` is ours; another hash in the answer is not believed (Lost).
-   */
-  readonly send: (envelope: string, outerHash: string) => Effect.Effect<SendAnswer>
-  /** Asks for a transaction by inner or outer hash, hex. */
-  readonly transaction: (hash: string) => Effect.Effect<TransactionAnswer, LedgerUnavailable>
-  /** Looks through ledgers for transactions, page after page, a bounded number of them. */
-  readonly scan: (request: ScanRequest) => Effect.Effect<ScanAnswer, LedgerUnavailable>
-  /** Accounts as of one ledger; missing ones are absent from the map. At most 200. */
-  readonly accounts: (addresses: ReadonlyArray<string>) => Effect.Effect<
-    { readonly latestLedger: number; readonly accounts: ReadonlyMap<string, LedgerAccount> },
-    LedgerUnavailable
-  >
-  /** Whether the nonce of an address credential is spent and still live on the ledger. */
-  readonly nonceSpent: (address: string, nonce: bigint) => Effect.Effect<
-    { readonly latestLedger: number; readonly spent: boolean; readonly inLedger: Option.Option<number> },
-    LedgerUnavailable
-  >
-}>()("tollkeeper/ledger/LedgerRpc") {}
+export class LedgerRpc extends Context.Service<
+  LedgerRpc,
+  {
+    readonly latestLedger: Effect.Effect<LatestLedger, LedgerUnavailable>
+    readonly feeStats: Effect.Effect<FeeStats, LedgerUnavailable>
+    /** `envelope` is base64 XDR. Auth entries in it are enforced; without any, they are recorded. */
+    readonly simulate: (envelope: string) => Effect.Effect<SimulationAnswer, LedgerUnavailable>
+    /**
+     * Sends once, though a runtime's own fetch may repeat it on a connection that broke: a transaction counts once,
+     * however often it is sent. A lost answer is an answer. `outerHash` is ours; another hash in the answer is not
+     * believed (Lost).
+     */
+    readonly send: (envelope: string, outerHash: string) => Effect.Effect<SendAnswer>
+    /** Asks for a transaction by inner or outer hash, hex. */
+    readonly transaction: (hash: string) => Effect.Effect<TransactionAnswer, LedgerUnavailable>
+    /** Looks through ledgers for transactions, page after page, a bounded number of them. */
+    readonly scan: (request: ScanRequest) => Effect.Effect<ScanAnswer, LedgerUnavailable>
+    /** Accounts as of one ledger; missing ones are absent from the map. At most 200. */
+    readonly accounts: (
+      addresses: ReadonlyArray<string>
+    ) => Effect.Effect<
+      { readonly latestLedger: number; readonly accounts: ReadonlyMap<string, LedgerAccount> },
+      LedgerUnavailable
+    >
+    /** Whether the nonce of an address credential is spent and still live on the ledger. */
+    readonly nonceSpent: (
+      address: string,
+      nonce: bigint
+    ) => Effect.Effect<
+      { readonly latestLedger: number; readonly spent: boolean; readonly inLedger: Option.Option<number> },
+      LedgerUnavailable
+    >
+  }
+>()("tollkeeper/ledger/LedgerRpc") {}

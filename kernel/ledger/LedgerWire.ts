@@ -1,5 +1,5 @@
-// The JSON answers of a Stellar RPC (protocol methods of stellar-rpc 28), only the fields the house reads. Unknown fields are
-// ignored; numbers that the RPC writes as strings are strings here too.
+// The JSON answers of a Stellar RPC (protocol methods of stellar-rpc 28), only the fields the house reads. Unknown
+// fields are ignored; numbers that the RPC writes as strings are strings here too.
 import { Schema } from "effect"
 
 const Count = Schema.Natural
@@ -21,12 +21,16 @@ export const GetLatestLedger = Schema.Struct({
 
 export const GetLedgerEntries = Schema.Struct({
   latestLedger: Count,
-  entries: Schema.NullOr(Schema.Array(Schema.Struct({
-    key: Schema.String,
-    xdr: Schema.String,
-    lastModifiedLedgerSeq: Schema.optionalKey(Count),
-    liveUntilLedgerSeq: Schema.optionalKey(Schema.NullOr(Count))
-  })))
+  entries: Schema.NullOr(
+    Schema.Array(
+      Schema.Struct({
+        key: Schema.String,
+        xdr: Schema.String,
+        lastModifiedLedgerSeq: Schema.optionalKey(Count),
+        liveUntilLedgerSeq: Schema.optionalKey(Schema.NullOr(Count))
+      })
+    )
+  )
 })
 
 export const SimulateTransaction = Schema.Struct({
@@ -35,9 +39,15 @@ export const SimulateTransaction = Schema.Struct({
   transactionData: OptionalText,
   minResourceFee: OptionalText,
   events: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String))),
-  results: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Struct({
-    auth: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String)))
-  })))),
+  results: Schema.optionalKey(
+    Schema.NullOr(
+      Schema.Array(
+        Schema.Struct({
+          auth: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String)))
+        })
+      )
+    )
+  ),
   restorePreamble: Schema.optionalKey(Schema.NullOr(Schema.Struct({ transactionData: OptionalText })))
 })
 
@@ -62,15 +72,19 @@ export const GetTransactions = Schema.Struct({
   latestLedger: Count,
   oldestLedger: Count,
   cursor: Schema.optionalKey(Schema.String),
-  transactions: Schema.NullOr(Schema.Array(Schema.Struct({
-    status: Schema.String,
-    txHash: Schema.String,
-    ledger: Count,
-    createdAt: Schema.optionalKey(Schema.Union([Schema.String, Schema.Number])),
-    envelopeXdr: OptionalText,
-    resultXdr: OptionalText,
-    resultMetaXdr: OptionalText
-  })))
+  transactions: Schema.NullOr(
+    Schema.Array(
+      Schema.Struct({
+        status: Schema.String,
+        txHash: Schema.String,
+        ledger: Count,
+        createdAt: Schema.optionalKey(Schema.Union([Schema.String, Schema.Number])),
+        envelopeXdr: OptionalText,
+        resultXdr: OptionalText,
+        resultMetaXdr: OptionalText
+      })
+    )
+  )
 })
 
 const Fees = Schema.Struct({ p50: Schema.String, p90: Schema.String, p99: Schema.String })

@@ -1,16 +1,20 @@
-// At startup each configured endpoint is asked which network it serves. One that serves another network, or does not answer, is
-// warned about and shown in the readiness body; it is asked again until all are right. Outside pubnet the process starts all
-// the same; an endpoint that is not right is asked nothing else, so settling is busy until one is (decisions 2, S73).
+// At startup each configured endpoint is asked which network it serves. One that serves another network, or does not
+// answer, is warned about and shown in the readiness body; it is asked again until all are right. Outside pubnet the
+// process starts all the same; an endpoint that is not right is asked nothing else, so settling is busy until one is
+// (decisions 2, S73).
 import { Duration, Effect } from "effect"
 import { reconciler } from "../Actor.ts"
 import { Health, type HealthReport } from "../Health.ts"
 import { checkEndpoints, type LedgerRpcOptions } from "./makeLedgerRpc.ts"
 
-export const startNetworkCheck = Effect.fnUntraced(function*(options: LedgerRpcOptions) {
+export const startNetworkCheck = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   const health = yield* Health
   let report: HealthReport = { state: "degraded", detail: "the ledger's endpoints are being asked" }
-  yield* health.register("ledger", Effect.sync(() => report))
-  const turn = Effect.gen(function*() {
+  yield* health.register(
+    "ledger",
+    Effect.sync(() => report)
+  )
+  const turn = Effect.gen(function* () {
     if (report.state === "ready") return
     const checked = yield* checkEndpoints(options)
     const wrong = checked.filter(({ state }) => state !== "right")
@@ -19,8 +23,13 @@ export const startNetworkCheck = Effect.fnUntraced(function*(options: LedgerRpcO
       return
     }
     const detail = wrong.map(({ endpoint, state }) => `endpoint ${endpoint + 1}: ${state}`).join(", ")
-    if (report.detail !== detail) yield* Effect.logWarning("an endpoint of the ledger cannot be relied upon").pipe(Effect.annotateLogs({ detail }))
+    if (report.detail !== detail)
+      yield* Effect.logWarning("an endpoint of the ledger cannot be relied upon").pipe(Effect.annotateLogs({ detail }))
     report = { state: "degraded", detail }
   })
-  yield* reconciler({ id: "network-check", every: Effect.sync(() => report.state === "ready" ? Duration.hours(1) : Duration.seconds(2)), turn })
+  yield* reconciler({
+    id: "network-check",
+    every: Effect.sync(() => (report.state === "ready" ? Duration.hours(1) : Duration.seconds(2))),
+    turn
+  })
 })

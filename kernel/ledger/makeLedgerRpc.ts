@@ -1,6 +1,7 @@
-// The LedgerRpc port over JSON-RPC. Here answers become believable: a hash in an answer is compared with the one asked for and
-// recomputed from the envelope that comes with it; a status is read before anything that might not decode; a result code
-// and the fee charged come from the result itself. An answer that contradicts itself is `LedgerUnavailable`, never a verdict.
+// The LedgerRpc port over JSON-RPC. Here answers become believable: a hash in an answer is compared with the one asked
+// for and recomputed from the envelope that comes with it; a status is read before anything that might not decode; a
+// result code and the fee charged come from the result itself. An answer that contradicts itself is
+// `LedgerUnavailable`, never a verdict.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { type Duration, Effect, Layer, Option, Result } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -29,7 +30,10 @@ const scanPageMax = 100
 const scanPagesMax = 20
 
 /** The fields of an answer that tell of an included transaction. */
-type IncludedAnswer = Pick<typeof Wire.GetTransaction.Type, "createdAt" | "envelopeXdr" | "resultXdr" | "resultMetaXdr"> & {
+type IncludedAnswer = Pick<
+  typeof Wire.GetTransaction.Type,
+  "createdAt" | "envelopeXdr" | "resultXdr" | "resultMetaXdr"
+> & {
   readonly status: string
   readonly ledger?: number
 }
@@ -44,13 +48,31 @@ export const readHostError = (error: string): { readonly code: string; readonly 
 }
 
 const resultCodes: Readonly<Record<number, string>> = {
-  1: "txFeeBumpInnerSuccess", 0: "txSuccess", [-1]: "txFailed", [-2]: "txTooEarly", [-3]: "txTooLate", [-4]: "txMissingOperation",
-  [-5]: "txBadSeq", [-6]: "txBadAuth", [-7]: "txInsufficientBalance", [-8]: "txNoAccount", [-9]: "txInsufficientFee",
-  [-10]: "txBadAuthExtra", [-11]: "txInternalError", [-12]: "txNotSupported", [-13]: "txFeeBumpInnerFailed",
-  [-14]: "txBadSponsorship", [-15]: "txBadMinSeqAgeOrGap", [-16]: "txMalformed", [-17]: "txSorobanInvalid"
+  1: "txFeeBumpInnerSuccess",
+  0: "txSuccess",
+  [-1]: "txFailed",
+  [-2]: "txTooEarly",
+  [-3]: "txTooLate",
+  [-4]: "txMissingOperation",
+  [-5]: "txBadSeq",
+  [-6]: "txBadAuth",
+  [-7]: "txInsufficientBalance",
+  [-8]: "txNoAccount",
+  [-9]: "txInsufficientFee",
+  [-10]: "txBadAuthExtra",
+  [-11]: "txInternalError",
+  [-12]: "txNotSupported",
+  [-13]: "txFeeBumpInnerFailed",
+  [-14]: "txBadSponsorship",
+  [-15]: "txBadMinSeqAgeOrGap",
+  [-16]: "txMalformed",
+  [-17]: "txSorobanInvalid"
 }
 
-const decodeWith = <T>(codec: { readonly decode: (bytes: Uint8Array) => T }, text: string | null | undefined): T | undefined => {
+const decodeWith = <T>(
+  codec: { readonly decode: (bytes: Uint8Array) => T },
+  text: string | null | undefined
+): T | undefined => {
   const bytes = text === null || text === undefined ? undefined : fromBase64(text)
   if (bytes === undefined) return undefined
   try {
@@ -63,33 +85,44 @@ const decodeWith = <T>(codec: { readonly decode: (bytes: Uint8Array) => T }, tex
 const codeOf = (result: xdr.TransactionResultWire | undefined): string => {
   if (result === undefined) return "unknown"
   const outer = resultCodes[result.result.code] ?? String(result.result.code)
-  const inner = "innerResultPair" in result.result ? resultCodes[result.result.innerResultPair.result.result.code] : undefined
+  const inner =
+    "innerResultPair" in result.result ? resultCodes[result.result.innerResultPair.result.result.code] : undefined
   return inner ?? outer
 }
 
 /** The contract events of a transaction's operations; None when its meta is of a kind we cannot read. */
 const transfersOf = (meta: xdr.TransactionMetaWire | undefined): ExecutedTransaction["transfers"] => {
   if (meta === undefined) return Option.none()
-  const events = meta.v === 4 ? meta.v4.operations.flatMap((operation) => operation.events)
-    : meta.v === 3 ? meta.v3.sorobanMeta?.events ?? []
-    : undefined
+  const events =
+    meta.v === 4
+      ? meta.v4.operations.flatMap((operation) => operation.events)
+      : meta.v === 3
+        ? (meta.v3.sorobanMeta?.events ?? [])
+        : undefined
   if (events === undefined) return Option.none()
   const read = events.map(readEvent)
   if (read.some(({ _tag }) => _tag === "Unreadable")) return Option.none()
-  return Option.some(read.flatMap((event) => event._tag === "Moved" ? [event.transfer] : []))
+  return Option.some(read.flatMap((event) => (event._tag === "Moved" ? [event.transfer] : [])))
 }
 
 const accountKey = (address: string): string =>
-  Base64.encode(xdr.LedgerKey.schema.encode({ type: 0, account: { accountId: { type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) } } } as never))
+  Base64.encode(
+    xdr.LedgerKey.schema.encode({
+      type: 0,
+      account: { accountId: { type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) } }
+    } as never)
+  )
 
 const nonceKey = (address: string, nonce: bigint): string => {
   const contract = StrKey.isValidContract(address)
     ? { type: 1, contractId: StrKey.decodeContract(address) }
     : { type: 0, accountId: { type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) } }
-  return Base64.encode(xdr.LedgerKey.schema.encode({
-    type: 6,
-    contractData: { contract, key: { type: 21, nonceKey: { nonce } }, durability: 0 }
-  } as never))
+  return Base64.encode(
+    xdr.LedgerKey.schema.encode({
+      type: 6,
+      contractData: { contract, key: { type: 21, nonceKey: { nonce } }, durability: 0 }
+    } as never)
+  )
 }
 
 const readAccount = (data: xdr.LedgerEntryDataWire): LedgerAccount | undefined => {
@@ -106,13 +139,15 @@ const readAccount = (data: xdr.LedgerEntryDataWire): LedgerAccount | undefined =
   }
 }
 
-const make = Effect.fnUntraced(function*(options: LedgerRpcOptions) {
+const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   const crypto = yield* Crypto
   const networkId = networkIdOf(crypto, options.passphrase)
   const { ask, once } = yield* makeEndpoints(options)
   const contradiction = (operation: string, message: string) => new LedgerUnavailable({ operation, message })
 
-  const simulate = Effect.fnUntraced(function*(envelope: string): Effect.fn.Return<SimulationAnswer, LedgerUnavailable> {
+  const simulate = Effect.fnUntraced(function* (
+    envelope: string
+  ): Effect.fn.Return<SimulationAnswer, LedgerUnavailable> {
     const answer = yield* ask("simulateTransaction", { transaction: envelope }, Wire.SimulateTransaction)
     const { latestLedger } = answer
     if (answer.error) return { _tag: "Refused", latestLedger, ...readHostError(answer.error) }
@@ -141,26 +176,37 @@ const make = Effect.fnUntraced(function*(options: LedgerRpcOptions) {
     }
   })
 
-  const send = Effect.fnUntraced(function*(envelope: string, outerHash: string) {
-    const answer = yield* once("sendTransaction", { transaction: envelope }, Wire.SendTransaction)
-    if (answer.hash !== outerHash) return { _tag: "Lost", message: "the answer is about another transaction" } as const
-    switch (answer.status) {
-      case "PENDING":
-        return { _tag: "Pending" } as const
-      case "DUPLICATE":
-        return { _tag: "Duplicate" } as const
-      case "TRY_AGAIN_LATER":
-        return { _tag: "TryAgainLater" } as const
-      case "ERROR":
-        return { _tag: "Error", code: codeOf(decodeWith(xdr.TransactionResult.schema, answer.errorResultXdr)) } as const
-    }
-  }, Effect.catch((error) => Effect.succeed({ _tag: "Lost", message: error.message } as const)))
+  const send = Effect.fnUntraced(
+    function* (envelope: string, outerHash: string) {
+      const answer = yield* once("sendTransaction", { transaction: envelope }, Wire.SendTransaction)
+      if (answer.hash !== outerHash)
+        return { _tag: "Lost", message: "the answer is about another transaction" } as const
+      switch (answer.status) {
+        case "PENDING":
+          return { _tag: "Pending" } as const
+        case "DUPLICATE":
+          return { _tag: "Duplicate" } as const
+        case "TRY_AGAIN_LATER":
+          return { _tag: "TryAgainLater" } as const
+        case "ERROR":
+          return {
+            _tag: "Error",
+            code: codeOf(decodeWith(xdr.TransactionResult.schema, answer.errorResultXdr))
+          } as const
+      }
+    },
+    Effect.catch((error) => Effect.succeed({ _tag: "Lost", message: error.message } as const))
+  )
 
   /** What an included transaction shows, or why that cannot be believed. */
-  const readIncluded = (answer: IncludedAnswer, isWanted: (hashes: { readonly innerHash: string; readonly outerHash: string }) => boolean) => {
+  const readIncluded = (
+    answer: IncludedAnswer,
+    isWanted: (hashes: { readonly innerHash: string; readonly outerHash: string }) => boolean
+  ) => {
     const envelope = decodeWith(xdr.TransactionEnvelope.schema, answer.envelopeXdr)
     const hashes = envelope === undefined ? undefined : hashesOf(crypto, networkId, envelope)
-    if (envelope === undefined || hashes === undefined || !isWanted(hashes)) return "the answer is about another transaction"
+    if (envelope === undefined || hashes === undefined || !isWanted(hashes))
+      return "the answer is about another transaction"
     const result = decodeWith(xdr.TransactionResult.schema, answer.resultXdr)
     const succeeded = result !== undefined && (result.result.code === 0 || result.result.code === 1)
     if (result === undefined || succeeded !== (answer.status === "SUCCESS") || answer.ledger === undefined) {
@@ -177,7 +223,7 @@ const make = Effect.fnUntraced(function*(options: LedgerRpcOptions) {
     return { executed, envelope }
   }
 
-  const transaction = Effect.fnUntraced(function*(hash: string) {
+  const transaction = Effect.fnUntraced(function* (hash: string) {
     const answer = yield* ask("getTransaction", { hash }, Wire.GetTransaction)
     const { latestLedger, oldestLedger } = answer
     if (answer.status === "NOT_FOUND") return { _tag: "NotFound", latestLedger, oldestLedger } as const
@@ -186,7 +232,11 @@ const make = Effect.fnUntraced(function*(options: LedgerRpcOptions) {
     return { _tag: "Included", executed: included.executed, latestLedger } as const
   })
 
-  const scan = Effect.fn("LedgerRpc.scan")(function*({ fromLedger, toLedger = Number.MAX_SAFE_INTEGER, wanted }: ScanRequest) {
+  const scan = Effect.fn("LedgerRpc.scan")(function* ({
+    fromLedger,
+    toLedger = Number.MAX_SAFE_INTEGER,
+    wanted
+  }: ScanRequest) {
     const found: Array<ScanAnswer["found"][number]> = []
     let scannedTo = fromLedger - 1
     let oldestLedger = 0
@@ -194,7 +244,9 @@ const make = Effect.fnUntraced(function*(options: LedgerRpcOptions) {
     for (let page = 0; page < scanPagesMax; page++) {
       const answer = yield* ask(
         "getTransactions",
-        cursor === undefined ? { startLedger: fromLedger, pagination: { limit: scanPageMax } } : { pagination: { cursor, limit: scanPageMax } },
+        cursor === undefined
+          ? { startLedger: fromLedger, pagination: { limit: scanPageMax } }
+          : { pagination: { cursor, limit: scanPageMax } },
         Wire.GetTransactions
       )
       const transactions = answer.transactions ?? []
@@ -206,17 +258,20 @@ const make = Effect.fnUntraced(function*(options: LedgerRpcOptions) {
         found.push(included)
       }
       const last = transactions.at(-1)
-      // A full page may end within a ledger; one that is not full reaches to the newest ledger of the node that gave it, as far
-      // as is certain: a node may look through no more ledgers at a time than the page has places.
+      // A full page may end within a ledger; one that is not full reaches to the newest ledger of the node that gave
+      // it, as far as is certain: a node may look through no more ledgers at a time than the page has places.
       const isFull = transactions.length >= scanPageMax
-      scannedTo = Math.max(scannedTo, isFull && last !== undefined ? last.ledger - 1 : Math.min(answer.latestLedger, scannedTo + scanPageMax))
+      scannedTo = Math.max(
+        scannedTo,
+        isFull && last !== undefined ? last.ledger - 1 : Math.min(answer.latestLedger, scannedTo + scanPageMax)
+      )
       if (!isFull || scannedTo >= toLedger || answer.cursor === undefined) break
       cursor = answer.cursor
     }
     return { scannedTo, oldestLedger, found }
   })
 
-  const accounts = Effect.fnUntraced(function*(addresses: ReadonlyArray<string>) {
+  const accounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<string>) {
     const answer = yield* ask("getLedgerEntries", { keys: addresses.map(accountKey) }, Wire.GetLedgerEntries)
     const found = new Map<string, LedgerAccount>()
     for (const entry of answer.entries ?? []) {
@@ -228,13 +283,17 @@ const make = Effect.fnUntraced(function*(options: LedgerRpcOptions) {
     return { latestLedger: answer.latestLedger, accounts: found }
   })
 
-  const nonceSpent = Effect.fnUntraced(function*(address: string, nonce: bigint) {
+  const nonceSpent = Effect.fnUntraced(function* (address: string, nonce: bigint) {
     const answer = yield* ask("getLedgerEntries", { keys: [nonceKey(address, nonce)] }, Wire.GetLedgerEntries)
     const [entry] = answer.entries ?? []
-    return { latestLedger: answer.latestLedger, spent: entry !== undefined, inLedger: Option.fromUndefinedOr(entry?.lastModifiedLedgerSeq) }
+    return {
+      latestLedger: answer.latestLedger,
+      spent: entry !== undefined,
+      inLedger: Option.fromUndefinedOr(entry?.lastModifiedLedgerSeq)
+    }
   })
 
-  const toStroops = (text: string): bigint => /^[0-9]{1,15}$/.test(text) ? BigInt(text) : 0n
+  const toStroops = (text: string): bigint => (/^[0-9]{1,15}$/.test(text) ? BigInt(text) : 0n)
 
   return LedgerRpc.of({
     latestLedger: Effect.map(ask("getLatestLedger", undefined, Wire.GetLatestLedger), (answer) => ({
@@ -261,11 +320,20 @@ export const layer = (options: LedgerRpcOptions): Layer.Layer<LedgerRpc, never, 
   Layer.effect(LedgerRpc, make(options)).pipe(Layer.provide(FetchHttpClient.layer))
 
 /** Asks each endpoint for its network and says which do not serve this one (decisions 2: checked at startup). */
-export const checkEndpoints = Effect.fn("LedgerRpc.checkEndpoints")(function*(options: LedgerRpcOptions) {
+export const checkEndpoints = Effect.fn("LedgerRpc.checkEndpoints")(function* (options: LedgerRpcOptions) {
   const { at } = yield* makeEndpoints({ urls: options.urls, timeout: options.timeout })
-  return yield* Effect.forEach(options.urls, (url, index) =>
-    at(url, "getNetwork", undefined, Wire.GetNetwork).pipe(
-      Effect.map(({ passphrase }) => ({ endpoint: index, state: passphrase === options.passphrase ? "right" : "wrong network" } as const)),
-      Effect.catch((error) => Effect.succeed({ endpoint: index, state: "unreachable", message: error.message } as const))
-    ), { concurrency: "unbounded" })
+  return yield* Effect.forEach(
+    options.urls,
+    (url, index) =>
+      at(url, "getNetwork", undefined, Wire.GetNetwork).pipe(
+        Effect.map(
+          ({ passphrase }) =>
+            ({ endpoint: index, state: passphrase === options.passphrase ? "right" : "wrong network" }) as const
+        ),
+        Effect.catch((error) =>
+          Effect.succeed({ endpoint: index, state: "unreachable", message: error.message } as const)
+        )
+      ),
+    { concurrency: "unbounded" }
+  )
 }, Effect.provide(FetchHttpClient.layer))

@@ -1,6 +1,6 @@
-// Response extensions: observers that a plugin hangs on the payment's answer. They run after the decision, are bounded in
-// time (50 ms by default; later than that the header says `processing`), and can neither fail nor alter it. What they say
-// goes into the `EXTENSION-RESPONSES` header under the key that was sent (decisions 4, S254–S257).
+// Response extensions: observers that a plugin hangs on the payment's answer. They run after the decision, are bounded
+// in time (50 ms by default; later than that the header says `processing`), and can neither fail nor alter it. What
+// they say goes into the `EXTENSION-RESPONSES` header under the key that was sent (decisions 4, S254–S257).
 import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
 import type { Payment } from "./Payment.ts"
 
@@ -26,25 +26,33 @@ export interface Extension {
   readonly observe: (observation: Observation) => Effect.Effect<ExtensionOutcome>
 }
 
-export class ExtensionRefused extends Schema.TaggedError<ExtensionRefused>()("ExtensionRefused", { key: Schema.String }) {}
+export class ExtensionRefused extends Schema.TaggedError<ExtensionRefused>()("ExtensionRefused", {
+  key: Schema.String
+}) {}
 
-export class Extensions extends Context.Service<Extensions, {
-  readonly register: (extension: Extension) => Effect.Effect<void, ExtensionRefused, Scope.Scope>
-  /** Declares a key for `/supported` that needs no observer, such as `payment-identifier`. */
-  readonly declare: (key: string) => Effect.Effect<void, never, Scope.Scope>
-  readonly find: (key: string) => Option.Option<Extension>
-  /** Neutral keys, sorted. */
-  readonly keys: () => ReadonlyArray<string>
-  /** Calls the watcher after every verification that was judged, beside its answer; it writes nothing and waits for nothing. */
-  readonly watch: (watcher: (valid: boolean) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
-  /** Tells the watchers; what one of them does wrong ends with it. */
-  readonly judged: (valid: boolean) => Effect.Effect<void>
-}>()("tollkeeper/payment/Extensions") {
+export class Extensions extends Context.Service<
+  Extensions,
+  {
+    readonly register: (extension: Extension) => Effect.Effect<void, ExtensionRefused, Scope.Scope>
+    /** Declares a key for `/supported` that needs no observer, such as `payment-identifier`. */
+    readonly declare: (key: string) => Effect.Effect<void, never, Scope.Scope>
+    readonly find: (key: string) => Option.Option<Extension>
+    /** Neutral keys, sorted. */
+    readonly keys: () => ReadonlyArray<string>
+    /**
+     * Calls the watcher after every verification that was judged, beside its answer; it writes nothing and waits for
+     * nothing.
+     */
+    readonly watch: (watcher: (valid: boolean) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
+    /** Tells the watchers; what one of them does wrong ends with it. */
+    readonly judged: (valid: boolean) => Effect.Effect<void>
+  }
+>()("tollkeeper/payment/Extensions") {
   static readonly layer = Layer.sync(Extensions, () => {
     const extensions = new Map<string, Extension>()
     const declared = new Set<string>()
     const watchers = new Set<(valid: boolean) => Effect.Effect<void>>()
-    const register = Effect.fnUntraced(function*(extension: Extension) {
+    const register = Effect.fnUntraced(function* (extension: Extension) {
       if (extensions.has(extension.key)) return yield* new ExtensionRefused({ key: extension.key })
       yield* Effect.acquireRelease(
         Effect.sync(() => extensions.set(extension.key, extension)),
@@ -53,13 +61,32 @@ export class Extensions extends Context.Service<Extensions, {
     })
     return Extensions.of({
       register,
-      declare: (key) => Effect.asVoid(Effect.acquireRelease(Effect.sync(() => declared.add(key)), () => Effect.sync(() => declared.delete(key)))),
+      declare: (key) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => declared.add(key)),
+            () => Effect.sync(() => declared.delete(key))
+          )
+        ),
       find: (key) => Option.fromUndefinedOr(extensions.get(key)),
       keys: () => [...new Set([...extensions.keys(), ...declared])].sort(),
-      watch: (watcher) => Effect.asVoid(Effect.acquireRelease(Effect.sync(() => watchers.add(watcher)), () => Effect.sync(() => watchers.delete(watcher)))),
+      watch: (watcher) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => watchers.add(watcher)),
+            () => Effect.sync(() => watchers.delete(watcher))
+          )
+        ),
       judged: (valid) =>
-        Effect.forEach(watchers, (watcher) =>
-          Effect.catchCause(Effect.suspend(() => watcher(valid)), (cause) => Effect.logError("a watcher of verifications failed", cause)), { discard: true })
+        Effect.forEach(
+          watchers,
+          (watcher) =>
+            Effect.catchCause(
+              Effect.suspend(() => watcher(valid)),
+              (cause) => Effect.logError("a watcher of verifications failed", cause)
+            ),
+          { discard: true }
+        )
     })
   })
 }

@@ -1,6 +1,7 @@
-// A payment as the house knows it: what a seller asks for, what a buyer signed, and who calls. It is made once, at the edge,
-// from bounded JSON (`Wire.ts`), with networks in their neutral spelling and amounts as bigint. A payment that exists is
-// well-formed as an envelope; whether it is valid is the scheme's to say. The signed transaction is passed on verbatim.
+// A payment as the house knows it: what a seller asks for, what a buyer signed, and who calls. It is made once, at the
+// edge, from bounded JSON (`Wire.ts`), with networks in their neutral spelling and amounts as bigint. A payment that
+// exists is well-formed as an envelope; whether it is valid is the scheme's to say. The signed transaction is passed on
+// verbatim.
 import type { Option } from "effect"
 import type { NetworkId } from "../config/Network.ts"
 import type { Dialect } from "../Dialect.ts"
@@ -12,7 +13,9 @@ export interface Terms {
   readonly network: NetworkId
   /** Token contract address, as sent. */
   readonly asset: string
-  /** Atomic units, as sent; None when it is not a canonical integer string ≥ 0 (the scheme refuses it by its own word). */
+  /**
+   * Atomic units, as sent; None when it is not a canonical integer string ≥ 0 (the scheme refuses it by its own word).
+   */
   readonly amount: Option.Option<bigint>
   readonly amountText: string
   readonly payTo: string

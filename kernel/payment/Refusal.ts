@@ -1,7 +1,7 @@
-// Refusing a payment is a value, not an error: a word from a closed table, a sentence for people, and what is known of the
-// payer. Every word has a row `{reason, check, status}`. The kernel owns the rows of the spine; each scheme registers its
-// own; an unregistered word is a defect and a word registered twice with different meaning stops the boot. Words are neutral
-// here (`invalid_ledger_…`); the edge spells them.
+// Refusing a payment is a value, not an error: a word from a closed table, a sentence for people, and what is known of
+// the payer. Every word has a row `{reason, check, status}`. The kernel owns the rows of the spine; each scheme
+// registers its own; an unregistered word is a defect and a word registered twice with different meaning stops the
+// boot. Words are neutral here (`invalid_ledger_…`); the edge spells them.
 import { Option } from "effect"
 
 export interface RefusalRow {
@@ -46,7 +46,11 @@ export const spineRows = [
   { reason: "payment_identifier_required", check: "a required payment identifier is present", status: 400 },
   { reason: "payment_identifier_conflict", check: "an identifier belongs to one payment", status: 409 },
   { reason: "ledger_unavailable", check: "the ledger's RPC answers", status: 503 },
-  { reason: "settle_ledger_temporarily_unavailable", check: "a channel and a place among the open settlements are free", status: 503 },
+  {
+    reason: "settle_ledger_temporarily_unavailable",
+    check: "a channel and a place among the open settlements are free",
+    status: 503
+  },
   { reason: "settle_ledger_sponsor_budget_exceeded", check: "the sponsor's budget covers the fee", status: 200 },
   { reason: "settle_ledger_transaction_status_unknown", check: "the ledger has spoken", status: 200 },
   { reason: "settle_ledger_transaction_failed", check: "the transaction succeeded on the ledger", status: 200 },

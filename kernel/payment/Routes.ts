@@ -1,6 +1,6 @@
-// The payment routes: /verify, /settle, /supported, /settlements. Each answer carries the payment's shape whatever went wrong, in
-// the spelling of the request. The routes only read, check, ask the facilitator and write; the work is not theirs, so a client
-// that hangs up interrupts nothing but its own waiting.
+// The payment routes: /verify, /settle, /supported, /settlements. Each answer carries the payment's shape whatever went
+// wrong, in the spelling of the request. The routes only read, check, ask the facilitator and write; the work is not
+// theirs, so a client that hangs up interrupts nothing but its own waiting.
 import { Effect, Metric, Option } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { Limits } from "../config/Limits.ts"
@@ -39,7 +39,9 @@ interface Operation<A> {
   readonly refusalOf: (answer: A) => Refusal | undefined
   readonly wordOf: (answer: A) => string
   /** The payer when the decision lets extensions observe the payment. */
-  readonly observable: (answer: A) => { readonly payer: string; readonly transaction: Option.Option<string> } | undefined
+  readonly observable: (
+    answer: A
+  ) => { readonly payer: string; readonly transaction: Option.Option<string> } | undefined
 }
 
 /** The spine's own rows; a scheme's words are business refusals. */
@@ -54,7 +56,7 @@ const answersTotal = Metric.counter("tollkeeper_payment_answers_total", {
 const unauthorizedHeaders = { "www-authenticate": "Bearer" }
 
 export const layer = HttpRouter.use((router) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const facilitator = yield* Facilitator
     const schemes = yield* Schemes
     const extensions = yield* Extensions
@@ -70,34 +72,53 @@ export const layer = HttpRouter.use((router) =>
     const context = { network, hasScheme: (scheme: string) => Option.isSome(schemes.find(scheme)) }
     const unread: AnswerIn = { dialect: words.dialects[0], network: "", words }
 
-    const answer = <A>(operation: Operation<A>, given: A, into: AnswerIn, headers: Readonly<Record<string, string>> = {}): Response => {
+    const answer = <A>(
+      operation: Operation<A>,
+      given: A,
+      into: AnswerIn,
+      headers: Readonly<Record<string, string>> = {}
+    ): Response => {
       const refused = operation.refusalOf(given)
       const busy = refused !== undefined && statuses.get(refused.reason) === 503
       return json(operation.encode(given, into), {
-        status: refused === undefined ? 200 : statuses.get(refused.reason) ?? 200,
+        status: refused === undefined ? 200 : (statuses.get(refused.reason) ?? 200),
         headers: { ...(busy ? { "retry-after": "1" } : {}), ...headers }
       })
     }
 
-    const refuseEarly = <A>(operation: Operation<A>, reason: string, message: string, headers?: Readonly<Record<string, string>>) =>
-      answer(operation, operation.refuse(refusal(reason, message)), unread, headers)
+    const refuseEarly = <A>(
+      operation: Operation<A>,
+      reason: string,
+      message: string,
+      headers?: Readonly<Record<string, string>>
+    ) => answer(operation, operation.refuse(refusal(reason, message)), unread, headers)
 
     const handle = <A>(operation: Operation<A>, perSecond: number) => {
       const takeToken = makeRateLimit(perSecond)
-      return Effect.fnUntraced(function*(request: Request) {
+      return Effect.fnUntraced(function* (request: Request) {
         const caller = callers.identify(request)
         if (Option.isNone(caller)) {
-          const body = operation.encode(operation.refuse(refusal("unauthorized", "a listed bearer key is wanted")), unread)
+          const body = operation.encode(
+            operation.refuse(refusal("unauthorized", "a listed bearer key is wanted")),
+            unread
+          )
           return json({ ...body, error: "unauthorized" }, { status: 401, headers: unauthorizedHeaders })
         }
         const wait = yield* takeToken(caller.value.id)
-        if (wait > 0) return refuseEarly(operation, "rate_limited", "too many requests", { "retry-after": String(wait) })
+        if (wait > 0)
+          return refuseEarly(operation, "rate_limited", "too many requests", { "retry-after": String(wait) })
         return yield* readAndRun(operation, request, caller.value)
       })
     }
 
-    const readAndRun = Effect.fnUntraced(function*<A>(operation: Operation<A>, request: Request, principal: Principal) {
-      const body = yield* Effect.result(Effect.flatMap(readBody(request, server.requestBytesMax), (bytes) => parseJson(bytes)))
+    const readAndRun = Effect.fnUntraced(function* <A>(
+      operation: Operation<A>,
+      request: Request,
+      principal: Principal
+    ) {
+      const body = yield* Effect.result(
+        Effect.flatMap(readBody(request, server.requestBytesMax), (bytes) => parseJson(bytes))
+      )
       if (body._tag === "Failure") {
         const tooLarge = body.failure._tag === "BodyRefused" && body.failure.status === 413
         return refuseEarly(operation, tooLarge ? "request_too_large" : "invalid_request", body.failure.message)
@@ -112,16 +133,28 @@ export const layer = HttpRouter.use((router) =>
       const given = refused === undefined ? yield* operation.run(payment) : operation.refuse(refused)
       const unfit = operation.refusalOf(given)
       // What could not be judged, for want of a ledger or a database, is no verification.
-      if (operation.name === "verify" && (unfit === undefined || (statuses.get(unfit.reason) ?? 200) < 500)) yield* extensions.judged(unfit === undefined)
+      if (operation.name === "verify" && (unfit === undefined || (statuses.get(unfit.reason) ?? 200) < 500))
+        yield* extensions.judged(unfit === undefined)
       if (refused !== undefined) return answer(operation, given, into)
-      yield* Metric.update(Metric.withAttributes(answersTotal, { operation: operation.name, word: operation.wordOf(given) }), 1)
-      const observable = operation.observable(given)
-      const header = observable === undefined ? Option.none<string>() : yield* observePayment(
-        extensions,
-        { payment, stage: operation.name === "verify" ? "verified" : "settled", ...observable },
-        scope
+      yield* Metric.update(
+        Metric.withAttributes(answersTotal, { operation: operation.name, word: operation.wordOf(given) }),
+        1
       )
-      return answer(operation, given, into, Option.match(header, { onNone: () => ({}), onSome: (value) => ({ "extension-responses": value }) }))
+      const observable = operation.observable(given)
+      const header =
+        observable === undefined
+          ? Option.none<string>()
+          : yield* observePayment(
+              extensions,
+              { payment, stage: operation.name === "verify" ? "verified" : "settled", ...observable },
+              scope
+            )
+      return answer(
+        operation,
+        given,
+        into,
+        Option.match(header, { onNone: () => ({}), onSome: (value) => ({ "extension-responses": value }) })
+      )
     })
 
     const verify: Operation<VerifyAnswer> = {
@@ -129,18 +162,19 @@ export const layer = HttpRouter.use((router) =>
       run: facilitator.verify,
       refuse: (refused) => refused,
       encode: encodeVerify,
-      refusalOf: (given) => isRefusal(given) ? given : undefined,
-      wordOf: (given) => isRefusal(given) ? given.reason : "ok",
-      observable: (given) => isRefusal(given) ? undefined : { payer: given.payer, transaction: Option.none() }
+      refusalOf: (given) => (isRefusal(given) ? given : undefined),
+      wordOf: (given) => (isRefusal(given) ? given.reason : "ok"),
+      observable: (given) => (isRefusal(given) ? undefined : { payer: given.payer, transaction: Option.none() })
     }
     const settle: Operation<SettleAnswer> = {
       name: "settle",
       run: facilitator.settle,
       refuse: (refused) => ({ _tag: "Failed", refusal: refused, transaction: Option.none() }),
       encode: encodeSettle,
-      refusalOf: (given) => given._tag === "Failed" ? given.refusal : undefined,
-      wordOf: (given) => given._tag === "Failed" ? given.refusal.reason : given._tag === "Pending" ? "pending" : "ok",
-      observable: (given) => given._tag === "Settled" ? { payer: given.payer, transaction: Option.some(given.transaction) } : undefined
+      refusalOf: (given) => (given._tag === "Failed" ? given.refusal : undefined),
+      wordOf: (given) => (given._tag === "Failed" ? given.refusal.reason : given._tag === "Pending" ? "pending" : "ok"),
+      observable: (given) =>
+        given._tag === "Settled" ? { payer: given.payer, transaction: Option.some(given.transaction) } : undefined
     }
 
     const keyed = (run: (request: Request, principal: Principal) => Effect.Effect<Response>) => (request: Request) =>
@@ -150,17 +184,24 @@ export const layer = HttpRouter.use((router) =>
       })
 
     const settlements = keyed((request, principal) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const params = new URL(request.url, "http://localhost").searchParams
         const identifier = params.get("identifier")
         const hash = params.get("hash")
-        const valid = identifier !== null ? /^[A-Za-z0-9_-]{16,128}$/.test(identifier) : hash !== null && /^[0-9a-f]{64}$/.test(hash)
+        const valid =
+          identifier !== null
+            ? /^[A-Za-z0-9_-]{16,128}$/.test(identifier)
+            : hash !== null && /^[0-9a-f]{64}$/.test(hash)
         if (!valid || (identifier !== null && hash !== null)) {
-          return json({ error: "invalid_request", details: ["one of identifier and hash (64 hex) is wanted"] }, { status: 400 })
+          return json(
+            { error: "invalid_request", details: ["one of identifier and hash (64 hex) is wanted"] },
+            { status: 400 }
+          )
         }
         const found = yield* facilitator.lookup(principal, identifier !== null ? { identifier } : { hash: hash! })
         // Not knowing is not the same as there being none: who reads “not found” may pay again.
-        if (Option.isNone(found)) return json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
+        if (Option.isNone(found))
+          return json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
         const records = found.value
         const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
         return records.length === 0
@@ -171,7 +212,13 @@ export const layer = HttpRouter.use((router) =>
 
     yield* router.add("POST", "/verify", handle(verify, limits.verifyPerSecond))
     yield* router.add("POST", "/settle", handle(settle, limits.settlePerSecond))
-    yield* router.add("GET", "/supported", keyed(() => Effect.sync(() => json(encodeSupported({ channelCount, schemes, extensions, network, signer, words })))))
+    yield* router.add(
+      "GET",
+      "/supported",
+      keyed(() =>
+        Effect.sync(() => json(encodeSupported({ channelCount, schemes, extensions, network, signer, words })))
+      )
+    )
     yield* router.add("GET", "/settlements", settlements)
     yield* extensions.declare("payment-identifier")
   })

@@ -1,7 +1,7 @@
-// A payment scheme, as a plugin gives it to the kernel. A scheme is pure of HTTP and SQL: it decodes its own payload, checks
-// it (cheap checks first, then at most one simulation), rebuilds the transaction on a leased channel, and reads what was
-// executed. The kernel knows no scheme by name. The port carries what a scheme with a signed maximum needs: our own auth
-// entries in the simulation, extra data in the supported kind, and a settled amount below the signed one.
+// A payment scheme, as a plugin gives it to the kernel. A scheme is pure of HTTP and SQL: it decodes its own payload,
+// checks it (cheap checks first, then at most one simulation), rebuilds the transaction on a leased channel, and reads
+// what was executed. The kernel knows no scheme by name. The port carries what a scheme with a signed maximum needs:
+// our own auth entries in the simulation, extra data in the supported kind, and a settled amount below the signed one.
 import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
 import type { NetworkId } from "../config/Network.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
@@ -54,18 +54,20 @@ export interface Scheme {
   /** As on the wire: `[a-z][a-z0-9-]*`. */
   readonly scheme: string
   readonly refusals: ReadonlyArray<RefusalRow>
-  /** Extra fields of the kind's `extra` beside `areFeesSponsored`; None when the scheme is not offered on the network. */
+  /**
+   * Extra fields of the kind's `extra` beside `areFeesSponsored`; None when the scheme is not offered on the network.
+   */
   readonly supportedExtra: (network: NetworkId) => Option.Option<Readonly<Record<string, unknown>>>
   /**
-   * The authorization key read offline from the payload, for the lookup that precedes every check; None when the payload
-   * cannot be read (verify will then refuse it). No RPC, no cost beyond decoding.
+   * The authorization key read offline from the payload, for the lookup that precedes every check; None when the
+   * payload cannot be read (verify will then refuse it). No RPC, no cost beyond decoding.
    */
   readonly authorizationKey: (payment: Payment) => Option.Option<string>
   /** Every check of the scheme. Fails only when the ledger cannot be asked. */
   readonly verify: (payment: Payment) => Effect.Effect<Verified | Refusal, LedgerUnavailable>
   /**
-   * Rebuilds the operation for submission from the verified state. No RPC. Refuses what has become too old since verify: the
-   * wait for a channel lies between.
+   * Rebuilds the operation for submission from the verified state. No RPC. Refuses what has become too old since
+   * verify: the wait for a channel lies between.
    */
   readonly prepare: (payment: Payment, verified: Verified) => Effect.Effect<Prepared | Refusal, LedgerUnavailable>
   /** Reads a successful transaction of ours: did the promised movement happen? Pure. */
@@ -78,18 +80,25 @@ export interface Scheme {
 }
 
 /** Two plugins offered the same scheme, or one reason word with two meanings. */
-export class SchemeRefused extends Schema.TaggedError<SchemeRefused>()("SchemeRefused", { scheme: Schema.String, message: Schema.String }) {}
+export class SchemeRefused extends Schema.TaggedError<SchemeRefused>()("SchemeRefused", {
+  scheme: Schema.String,
+  message: Schema.String
+}) {}
 
-export class Schemes extends Context.Service<Schemes, {
-  /** Offers a scheme for as long as the Scope lives. */
-  readonly register: (scheme: Scheme) => Effect.Effect<void, SchemeRefused, Scope.Scope>
-  readonly find: (scheme: string) => Option.Option<Scheme>
-  readonly all: () => ReadonlyArray<Scheme>
-}>()("tollkeeper/payment/Schemes") {
+export class Schemes extends Context.Service<
+  Schemes,
+  {
+    /** Offers a scheme for as long as the Scope lives. */
+    readonly register: (scheme: Scheme) => Effect.Effect<void, SchemeRefused, Scope.Scope>
+    readonly find: (scheme: string) => Option.Option<Scheme>
+    readonly all: () => ReadonlyArray<Scheme>
+  }
+>()("tollkeeper/payment/Schemes") {
   static readonly layer = Layer.sync(Schemes, () => {
     const schemes = new Map<string, Scheme>()
-    const register = Effect.fnUntraced(function*(scheme: Scheme) {
-      if (schemes.has(scheme.scheme)) return yield* new SchemeRefused({ scheme: scheme.scheme, message: "offered twice" })
+    const register = Effect.fnUntraced(function* (scheme: Scheme) {
+      if (schemes.has(scheme.scheme))
+        return yield* new SchemeRefused({ scheme: scheme.scheme, message: "offered twice" })
       yield* Effect.acquireRelease(
         Effect.sync(() => schemes.set(scheme.scheme, scheme)),
         () => Effect.sync(() => schemes.delete(scheme.scheme))

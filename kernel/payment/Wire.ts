@@ -1,6 +1,6 @@
-// The verify and settle bodies on the wire. In: a parsed body becomes a Payment, or says which field is wrong; unknown fields are
-// ignored at every level; networks and extension keys are read in either spelling. Out: answers in the spelling of the request,
-// every one of them in the payment's shape (S49–S58, decisions 1 and 2).
+// The verify and settle bodies on the wire. In: a parsed body becomes a Payment, or says which field is wrong; unknown
+// fields are ignored at every level; networks and extension keys are read in either spelling. Out: answers in the
+// spelling of the request, every one of them in the payment's shape (S49–S58, decisions 1 and 2).
 import { Option, Predicate } from "effect"
 import { Hex } from "effect/encoding"
 import type { WireWordsValues } from "../config/WireWords.ts"
@@ -16,7 +16,10 @@ type Fields = Readonly<Record<string, unknown>>
 
 const isFields = (value: unknown): value is Fields => Predicate.isObject(value) && !Array.isArray(value)
 
-/** The body is not an envelope, or names what this process does not speak. Carries the spelling to answer in, once known. */
+/**
+ * The body is not an envelope, or names what this process does not speak. Carries the spelling to answer in, once
+ * known.
+ */
 export interface Undecodable {
   readonly _tag: "Undecodable"
   readonly refusal: Refusal
@@ -76,7 +79,9 @@ const termsAt = (value: unknown, path: string, network: Terms["network"]): Terms
 
 /** An address that can be kept as text; one that cannot (a NUL, half a surrogate pair, endless) is as good as none. */
 const addressOf = (url: unknown): Option.Option<string> =>
-  typeof url === "string" && url.length <= 4_096 && url.isWellFormed() && !/\p{Cc}/u.test(url) ? Option.some(url) : Option.none()
+  typeof url === "string" && url.length <= 4_096 && url.isWellFormed() && !/\p{Cc}/u.test(url)
+    ? Option.some(url)
+    : Option.none()
 
 const identifierPattern = /^[A-Za-z0-9_-]{16,128}$/
 
@@ -85,7 +90,8 @@ const readIdentifier = (extension: unknown): Option.Option<string> => {
   const info = isFields(extension["info"]) ? extension["info"] : extension
   const { id, required } = info
   if (id === undefined || id === null) {
-    if (required === true) throw new Wrong("payment_identifier_required", "extensions.payment-identifier: an id is required")
+    if (required === true)
+      throw new Wrong("payment_identifier_required", "extensions.payment-identifier: an id is required")
     return Option.none()
   }
   if (typeof id !== "string" || !identifierPattern.test(id)) {
@@ -99,9 +105,12 @@ const readExtensions = (value: unknown): Payment["extensions"] => {
   return new Map(Object.entries(value).map(([sentKey, value]) => [neutralExtension(sentKey), { sentKey, value }]))
 }
 
-/** sha256 of canonical {envelope, accepted, requirements, resource.url}, networks neutral, all from the raw JSON (decisions 2). */
+/**
+ * sha256 of canonical {envelope, accepted, requirements, resource.url}, networks neutral, all from the raw JSON
+ * (decisions 2).
+ */
 const fingerprintOf = (crypto: Crypto["Service"], body: Fields, payload: Fields, network: string): string => {
-  const neutral = (terms: unknown): unknown => isFields(terms) ? { ...terms, network } : terms
+  const neutral = (terms: unknown): unknown => (isFields(terms) ? { ...terms, network } : terms)
   const resource = isFields(payload["resource"]) ? payload["resource"]["url"] : undefined
   const canonical = canonicalJson({
     accepted: neutral(payload["accepted"]),
@@ -156,7 +165,12 @@ export const decodePayment = (body: unknown, options: DecodeOptions): Payment | 
     }
   } catch (error) {
     if (!(error instanceof Wrong)) throw error
-    return { _tag: "Undecodable", refusal: refusal(error.reason, error.message), dialect, network: sentNetwork.slice(0, 64) }
+    return {
+      _tag: "Undecodable",
+      refusal: refusal(error.reason, error.message),
+      dialect,
+      network: sentNetwork.slice(0, 64)
+    }
   }
 }
 
@@ -173,11 +187,17 @@ export const answerIn = (payment: Payment, words: WireWordsValues): AnswerIn => 
   words
 })
 
-const payerField = (payer: Option.Option<string>) => Option.match(payer, { onNone: () => ({}), onSome: (payer) => payer === "" ? {} : { payer } })
+const payerField = (payer: Option.Option<string>) =>
+  Option.match(payer, { onNone: () => ({}), onSome: (payer) => (payer === "" ? {} : { payer }) })
 
 export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): Fields =>
   isRefusal(answer)
-    ? { isValid: false, invalidReason: spellWord(answer.reason, dialect), invalidMessage: answer.message, ...payerField(answer.payer) }
+    ? {
+        isValid: false,
+        invalidReason: spellWord(answer.reason, dialect),
+        invalidMessage: answer.message,
+        ...payerField(answer.payer)
+      }
     : { isValid: true, payer: answer.payer }
 
 const unknownReason = "settle_ledger_transaction_status_unknown"
@@ -185,12 +205,25 @@ const unknownReason = "settle_ledger_transaction_status_unknown"
 export const encodeSettle = (answer: SettleAnswer, { dialect, network, words }: AnswerIn): Fields => {
   switch (answer._tag) {
     case "Settled":
-      return { success: true, payer: answer.payer, transaction: answer.transaction, network, amount: answer.amount.toString() }
+      return {
+        success: true,
+        payer: answer.payer,
+        transaction: answer.transaction,
+        network,
+        amount: answer.amount.toString()
+      }
     case "Pending": {
       const spelled = spellWord(unknownReason, dialect)
       const pending = dialect === "stellar" ? words.stellarPendingReason : spelled
       const message = pending === spelled ? "the outcome is not known yet; ask again with the same payment" : spelled
-      return { success: false, errorReason: pending, errorMessage: message, payer: answer.payer, transaction: answer.transaction, network }
+      return {
+        success: false,
+        errorReason: pending,
+        errorMessage: message,
+        payer: answer.payer,
+        transaction: answer.transaction,
+        network
+      }
     }
     case "Failed":
       return {

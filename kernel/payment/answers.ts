@@ -1,5 +1,5 @@
-// What a settle request is told, from what is stored of its payment. Pure: the rules of "one payment releases one resource" in
-// one place (decisions 2).
+// What a settle request is told, from what is stored of its payment. Pure: the rules of "one payment releases one
+// resource" in one place (decisions 2).
 import { Option } from "effect"
 import type { SettlementRecord } from "../settlement/Settlements.ts"
 import { isOpen } from "../settlement/Settlement.ts"
@@ -15,11 +15,13 @@ export const refuse = (refused: Refusal, transaction: Option.Option<string> = Op
 
 /** One word for every cause that passes by itself: no channel, a twin elsewhere, too many open, a silent ledger. */
 export const busy = (payer?: string): SettleAnswer =>
-  refuse(refusal(
-    "settle_ledger_temporarily_unavailable",
-    "no capacity at the moment; try the same payment again",
-    payer === undefined ? Option.none() : Option.some(payer)
-  ))
+  refuse(
+    refusal(
+      "settle_ledger_temporarily_unavailable",
+      "no capacity at the moment; try the same payment again",
+      payer === undefined ? Option.none() : Option.some(payer)
+    )
+  )
 
 export const conflict: Refusal = refusal(
   "payment_identifier_conflict",
@@ -33,7 +35,11 @@ export const spentElsewhere = (refused: Refusal): Refusal =>
   refusal("settle_ledger_authorization_spent", "the authorization was used in another transaction", refused.payer)
 
 export const overBudget = (payer: Option.Option<string>): Refusal =>
-  refusal("settle_ledger_sponsor_budget_exceeded", "the sponsor's budget for today does not cover this transaction", payer)
+  refusal(
+    "settle_ledger_sponsor_budget_exceeded",
+    "the sponsor's budget for today does not cover this transaction",
+    payer
+  )
 
 /** What is told of a settlement that has ended. `deliver` says whether its success may be given to this caller. */
 export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleAnswer => {
@@ -41,11 +47,20 @@ export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleA
   switch (record.state) {
     case "settled":
       return deliver
-        ? { _tag: "Settled", payer, transaction: innerHash, amount: Option.getOrElse(record.moved, () => record.amount) }
+        ? {
+            _tag: "Settled",
+            payer,
+            transaction: innerHash,
+            amount: Option.getOrElse(record.moved, () => record.amount)
+          }
         : refuse(
-          refusal("settle_ledger_already_settled", "the payment was settled and its success was delivered before", Option.some(payer)),
-          Option.some(innerHash)
-        )
+            refusal(
+              "settle_ledger_already_settled",
+              "the payment was settled and its success was delivered before",
+              Option.some(payer)
+            ),
+            Option.some(innerHash)
+          )
     case "failed":
     case "expired":
       return refuse(
@@ -70,14 +85,20 @@ export type Known =
 
 /** What the stored records mean for a payment. */
 export const known = (payment: Payment, records: ReadonlyArray<SettlementRecord>): Known => {
-  if (records.some(({ fingerprint }) => fingerprint !== payment.fingerprint)) return { _tag: "Answer", answer: refuse(conflict) }
+  if (records.some(({ fingerprint }) => fingerprint !== payment.fingerprint))
+    return { _tag: "Answer", answer: refuse(conflict) }
   const [record] = records
   if (record === undefined) return { _tag: "New" }
   if (isOpen(record.state)) return { _tag: "Open", record }
   if (record.state === "settled" && !record.delivered) {
-    return { _tag: "Undelivered", record, otherwise: { _tag: "Pending", payer: record.payer, transaction: record.innerHash } }
+    return {
+      _tag: "Undelivered",
+      record,
+      otherwise: { _tag: "Pending", payer: record.payer, transaction: record.innerHash }
+    }
   }
   // The identifier it was recorded with, and no other.
-  const mayReadAgain = Option.isSome(record.identifier) && Option.getOrUndefined(payment.identifier) === record.identifier.value
+  const mayReadAgain =
+    Option.isSome(record.identifier) && Option.getOrUndefined(payment.identifier) === record.identifier.value
   return { _tag: "Answer", answer: answerFinal(record, mayReadAgain) }
 }

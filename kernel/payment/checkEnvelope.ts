@@ -1,5 +1,6 @@
-// What can be judged from the envelope and the settings alone, as a list of named checks that come before any scheme: the network is
-// served, the scheme exists, the buyer accepted what the seller asks, the asset is listed, the timeout is within bounds.
+// What can be judged from the envelope and the settings alone, as a list of named checks that come before any scheme:
+// the network is served, the scheme exists, the buyer accepted what the seller asks, the asset is listed, the timeout
+// is within bounds.
 import type { NetworkValues } from "../config/Network.ts"
 import type { Payment } from "./Payment.ts"
 import { type Refusal, refusal, type SpineReason } from "./Refusal.ts"
@@ -40,7 +41,9 @@ export const checks: ReadonlyArray<Check> = [
     reason: "requirements_mismatch",
     message: "accepted and requirements differ in asset, amount, payTo or maxTimeoutSeconds",
     fails: ({ accepted, requirements }) =>
-      accepted.asset !== requirements.asset || accepted.amountText !== requirements.amountText || accepted.payTo !== requirements.payTo ||
+      accepted.asset !== requirements.asset ||
+      accepted.amountText !== requirements.amountText ||
+      accepted.payTo !== requirements.payTo ||
       accepted.maxTimeoutSeconds !== requirements.maxTimeoutSeconds
   },
   {

@@ -1,12 +1,15 @@
-// A settlement's durable state as its own principal reads it at /settlements. An open settlement past its caller's deadline is
-// `unknown`; `settled` is `success`; `failed` and `expired` are `failed` (decisions 3).
+// A settlement's durable state as its own principal reads it at /settlements. An open settlement past its caller's
+// deadline is `unknown`; `settled` is `success`; `failed` and `expired` are `failed` (decisions 3).
 import { Option } from "effect"
 import { type Dialect, spellNetwork, spellWord } from "../Dialect.ts"
 import { isOpen } from "../settlement/Settlement.ts"
 import type { SettlementRecord } from "../settlement/Settlements.ts"
 
 /** The word callers and analytics know a state by. */
-export const statusOf = (record: Pick<SettlementRecord, "state" | "deadlineAt">, nowMillis: number): "pending" | "unknown" | "success" | "failed" => {
+export const statusOf = (
+  record: Pick<SettlementRecord, "state" | "deadlineAt">,
+  nowMillis: number
+): "pending" | "unknown" | "success" | "failed" => {
   if (record.state === "settled") return "success"
   if (record.state === "failed" || record.state === "expired") return "failed"
   return isOpen(record.state) && record.deadlineAt.getTime() > nowMillis ? "pending" : "unknown"
@@ -27,5 +30,8 @@ export const encodeSettlementState = (record: SettlementRecord, dialect: Dialect
   ...Option.match(record.resolvedAt, { onNone: () => ({}), onSome: (at) => ({ resolvedAt: at.toISOString() }) }),
   ...Option.match(record.ledger, { onNone: () => ({}), onSome: (ledger) => ({ ledger }) }),
   ...Option.match(record.feeChargedStroops, { onNone: () => ({}), onSome: (fee) => ({ feeStroops: fee.toString() }) }),
-  ...Option.match(record.reason, { onNone: () => ({}), onSome: (reason) => ({ errorReason: spellWord(reason, dialect) }) })
+  ...Option.match(record.reason, {
+    onNone: () => ({}),
+    onSome: (reason) => ({ errorReason: spellWord(reason, dialect) })
+  })
 })

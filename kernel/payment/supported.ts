@@ -1,5 +1,6 @@
-// The body of /supported: one kind for each scheme and enabled spelling of the network, with the sponsor as signer. A network
-// without a listed asset has no kinds. Kinds depend on settings and plugins alone, so they never come and go (S59–S62).
+// The body of /supported: one kind for each scheme and enabled spelling of the network, with the sponsor as signer. A
+// network without a listed asset has no kinds. Kinds depend on settings and plugins alone, so they never come and go
+// (S59–S62).
 import { Option } from "effect"
 import type { NetworkValues } from "../config/Network.ts"
 import type { WireWordsValues } from "../config/WireWords.ts"
@@ -19,23 +20,28 @@ export interface SupportedContext {
 }
 
 export const encodeSupported = ({ channelCount, extensions, network, schemes, signer, words }: SupportedContext) => {
-  const kinds = network.assets.size === 0 ? [] : schemes.all().flatMap((scheme) =>
-    Option.match(scheme.supportedExtra(network.id), {
-      onNone: () => [],
-      onSome: (extra) =>
-        words.dialects.map((dialect) => ({
-          x402Version: 2,
-          scheme: scheme.scheme,
-          network: spellNetwork(network.id, dialect),
-          signer: signer.sponsor,
-          extra: { areFeesSponsored: true, ...extra }
-        }))
-    })
-  )
+  const kinds =
+    network.assets.size === 0
+      ? []
+      : schemes.all().flatMap((scheme) =>
+          Option.match(scheme.supportedExtra(network.id), {
+            onNone: () => [],
+            onSome: (extra) =>
+              words.dialects.map((dialect) => ({
+                x402Version: 2,
+                scheme: scheme.scheme,
+                network: spellNetwork(network.id, dialect),
+                signer: signer.sponsor,
+                extra: { areFeesSponsored: true, ...extra }
+              }))
+          })
+        )
   const addresses = [signer.sponsor, ...signer.channels.slice(0, channelCount.known())]
   return {
     kinds,
-    extensions: [...new Set(words.dialects.flatMap((dialect) => extensions.keys().map((key) => spellExtension(key, dialect))))].sort(),
+    extensions: [
+      ...new Set(words.dialects.flatMap((dialect) => extensions.keys().map((key) => spellExtension(key, dialect))))
+    ].sort(),
     signers: Object.fromEntries(words.dialects.map((dialect) => [`${dialect}:*`, addresses]))
   }
 }

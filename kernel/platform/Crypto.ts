@@ -1,37 +1,50 @@
-// The cryptography that a platform must give, as one synchronous port. `runtime/platform/` implements it with the native
-// library of the runtime; nothing else in the house touches a native crypto module. All byte arguments and results are
-// plain `Uint8Array`s. Functions never throw on hostile input: a malformed key or signature is simply not valid.
+// The cryptography that a platform must give, as one synchronous port. `runtime/platform/` implements it with the
+// native library of the runtime; nothing else in the house touches a native crypto module. All byte arguments and
+// results are plain `Uint8Array`s. Functions never throw on hostile input: a malformed key or signature is simply not
+// valid.
 import { Context } from "effect"
 
-export class Crypto extends Context.Service<Crypto, {
-  /** SHA-256 of `bytes`, 32 bytes. */
-  readonly sha256: (bytes: Uint8Array) => Uint8Array
-  /** HMAC-SHA-256, 32 bytes. */
-  readonly hmacSha256: (key: Uint8Array, bytes: Uint8Array) => Uint8Array
-  /**
-   * Opens what AES-256-GCM sealed: `key` 32 bytes, `nonce` 12, `tag` 16. Undefined when any of it does not fit or was altered.
-   */
-  readonly aes256GcmOpen: (key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, tag: Uint8Array) => Uint8Array | undefined
-  /** `length` bytes from the system's secure source. */
-  readonly randomBytes: (length: number) => Uint8Array
-  /** True when both have the same length and content; takes the same time wherever they differ. */
-  readonly timingSafeEqual: (a: Uint8Array, b: Uint8Array) => boolean
-  /**
-   * The platform's own ed25519 check. It is NOT strict everywhere (Deno accepts small-order keys): callers use
-   * `kernel/ledger/Ed25519.ts`, which adds the strictness of the network.
-   */
-  readonly ed25519VerifyNative: (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean
-  /** The 32-byte public key of a 32-byte seed. */
-  readonly ed25519PublicKey: (seed: Uint8Array) => Uint8Array
-  /** 64-byte signature by a 32-byte seed. */
-  readonly ed25519Sign: (seed: Uint8Array, message: Uint8Array) => Uint8Array
-  /** ECDSA P-256 over an already computed 32-byte digest; `publicKey` is the 65-byte uncompressed point, `signature` 64 bytes r‖s. */
-  readonly secp256r1Verify: (publicKey: Uint8Array, digest: Uint8Array, signature: Uint8Array) => boolean
-  /** Keccak-256 of `bytes`, 32 bytes: the hash of Ethereum, not SHA3-256. */
-  readonly keccak256: (bytes: Uint8Array) => Uint8Array
-  /**
-   * The 65-byte uncompressed public key that signed a 32-byte digest with secp256k1; `signature` is 64 bytes r‖s, `recoveryId` 0 to 3.
-   * Undefined when there is none.
-   */
-  readonly secp256k1Recover: (digest: Uint8Array, signature: Uint8Array, recoveryId: number) => Uint8Array | undefined
-}>()("tollkeeper/platform/Crypto") {}
+export class Crypto extends Context.Service<
+  Crypto,
+  {
+    /** SHA-256 of `bytes`, 32 bytes. */
+    readonly sha256: (bytes: Uint8Array) => Uint8Array
+    /** HMAC-SHA-256, 32 bytes. */
+    readonly hmacSha256: (key: Uint8Array, bytes: Uint8Array) => Uint8Array
+    /**
+     * Opens what AES-256-GCM sealed: `key` 32 bytes, `nonce` 12, `tag` 16. Undefined when any of it does not fit or was
+     * altered.
+     */
+    readonly aes256GcmOpen: (
+      key: Uint8Array,
+      nonce: Uint8Array,
+      sealed: Uint8Array,
+      tag: Uint8Array
+    ) => Uint8Array | undefined
+    /** `length` bytes from the system's secure source. */
+    readonly randomBytes: (length: number) => Uint8Array
+    /** True when both have the same length and content; takes the same time wherever they differ. */
+    readonly timingSafeEqual: (a: Uint8Array, b: Uint8Array) => boolean
+    /**
+     * The platform's own ed25519 check. It is NOT strict everywhere (Deno accepts small-order keys): callers use
+     * `kernel/ledger/Ed25519.ts`, which adds the strictness of the network.
+     */
+    readonly ed25519VerifyNative: (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean
+    /** The 32-byte public key of a 32-byte seed. */
+    readonly ed25519PublicKey: (seed: Uint8Array) => Uint8Array
+    /** 64-byte signature by a 32-byte seed. */
+    readonly ed25519Sign: (seed: Uint8Array, message: Uint8Array) => Uint8Array
+    /**
+     * ECDSA P-256 over an already computed 32-byte digest; `publicKey` is the 65-byte uncompressed point, `signature`
+     * 64 bytes r‖s.
+     */
+    readonly secp256r1Verify: (publicKey: Uint8Array, digest: Uint8Array, signature: Uint8Array) => boolean
+    /** Keccak-256 of `bytes`, 32 bytes: the hash of Ethereum, not SHA3-256. */
+    readonly keccak256: (bytes: Uint8Array) => Uint8Array
+    /**
+     * The 65-byte uncompressed public key that signed a 32-byte digest with secp256k1; `signature` is 64 bytes r‖s,
+     * `recoveryId` 0 to 3. Undefined when there is none.
+     */
+    readonly secp256k1Recover: (digest: Uint8Array, signature: Uint8Array, recoveryId: number) => Uint8Array | undefined
+  }
+>()("tollkeeper/platform/Crypto") {}

@@ -1,11 +1,14 @@
-// A folder that one process has alone, on one machine: what is kept in it by reading, deciding and writing is safe from a second process
-// that does the same. The lock of a process that has died is taken over.
+// A folder that one process has alone, on one machine: what is kept in it by reading, deciding and writing is safe from
+// a second process that does the same. The lock of a process that has died is taken over.
 import { Context, type Effect, Schema, type Scope } from "effect"
 
 /** Another living process has the folder. */
 export class FolderHeld extends Schema.TaggedError<FolderHeld>()("FolderHeld", { message: Schema.String }) {}
 
-export class FolderLock extends Context.Service<FolderLock, {
-  /** Holds the folder until the Scope closes. */
-  readonly hold: (folder: string) => Effect.Effect<void, FolderHeld, Scope.Scope>
-}>()("tollkeeper/platform/FolderLock") {}
+export class FolderLock extends Context.Service<
+  FolderLock,
+  {
+    /** Holds the folder until the Scope closes. */
+    readonly hold: (folder: string) => Effect.Effect<void, FolderHeld, Scope.Scope>
+  }
+>()("tollkeeper/platform/FolderLock") {}

@@ -18,10 +18,13 @@ export interface ListenOptions {
   readonly bodyBytesMax: number
 }
 
-export class Listeners extends Context.Service<Listeners, {
-  /** Opens a socket and answers each request with `handle`. Succeeds with the port actually bound. */
-  readonly open: (
-    options: ListenOptions,
-    handle: (request: Request) => Effect.Effect<Response>
-  ) => Effect.Effect<{ readonly port: number }, ListenFailed, Scope.Scope>
-}>()("tollkeeper/platform/Listeners") {}
+export class Listeners extends Context.Service<
+  Listeners,
+  {
+    /** Opens a socket and answers each request with `handle`. Succeeds with the port actually bound. */
+    readonly open: (
+      options: ListenOptions,
+      handle: (request: Request) => Effect.Effect<Response>
+    ) => Effect.Effect<{ readonly port: number }, ListenFailed, Scope.Scope>
+  }
+>()("tollkeeper/platform/Listeners") {}

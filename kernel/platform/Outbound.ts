@@ -1,6 +1,7 @@
-// HTTP to strangers, as a port: names are resolved apart from dialing, and a request goes to exactly the address it is given, whatever
-// the name resolves to by then. It follows no redirect, keeps no cookie, reuses no connection and reads no further than it is
-// told. What may be dialed at all is not decided here but in `kernel/http/safeFetch.ts`, which nobody goes round.
+// HTTP to strangers, as a port: names are resolved apart from dialing, and a request goes to exactly the address it is
+// given, whatever the name resolves to by then. It follows no redirect, keeps no cookie, reuses no connection and reads
+// no further than it is told. What may be dialed at all is not decided here but in `kernel/http/safeFetch.ts`, which
+// nobody goes round.
 import { Context, type Effect, Schema } from "effect"
 
 /** A name that does not resolve, a connection that fails, an answer that is too long or too late. */
@@ -30,8 +31,11 @@ export interface OutboundAnswer {
   readonly body: Uint8Array
 }
 
-export class Outbound extends Context.Service<Outbound, {
-  /** Every address of a name, IPv4 and IPv6. */
-  readonly resolve: (host: string) => Effect.Effect<ReadonlyArray<string>, OutboundFailed>
-  readonly send: (request: OutboundRequest) => Effect.Effect<OutboundAnswer, OutboundFailed>
-}>()("tollkeeper/platform/Outbound") {}
+export class Outbound extends Context.Service<
+  Outbound,
+  {
+    /** Every address of a name, IPv4 and IPv6. */
+    readonly resolve: (host: string) => Effect.Effect<ReadonlyArray<string>, OutboundFailed>
+    readonly send: (request: OutboundRequest) => Effect.Effect<OutboundAnswer, OutboundFailed>
+  }
+>()("tollkeeper/platform/Outbound") {}

@@ -1,20 +1,23 @@
-// How many channels there shall be: what an operator said last, else what the settings say. The operator's word is a row that every
-// replica reads with its next turn, so growing and shrinking needs no restart. Bounded by the channels whose keys this process
-// has.
+// How many channels there shall be: what an operator said last, else what the settings say. The operator's word is a
+// row that every replica reads with its next turn, so growing and shrinking needs no restart. Bounded by the channels
+// whose keys this process has.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../config/Network.ts"
 import { Signer } from "../signer/Signer.ts"
 
-export class ChannelCount extends Context.Service<ChannelCount, {
-  /** The number as last read; from 1 to the channels with keys. */
-  readonly known: () => number
-  /** Reads the number. */
-  readonly read: Effect.Effect<number, SqlError.SqlError>
-}>()("tollkeeper/settlement/ChannelCount") {
+export class ChannelCount extends Context.Service<
+  ChannelCount,
+  {
+    /** The number as last read; from 1 to the channels with keys. */
+    readonly known: () => number
+    /** Reads the number. */
+    readonly read: Effect.Effect<number, SqlError.SqlError>
+  }
+>()("tollkeeper/settlement/ChannelCount") {
   static readonly layer = Layer.effect(
     ChannelCount,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const network = yield* Network
       const signer = yield* Signer
@@ -24,14 +27,20 @@ export class ChannelCount extends Context.Service<ChannelCount, {
 
       return ChannelCount.of({
         known: () => known,
-        read: Effect.map(countWanted(sql, network.id), (count) => known = Math.min(count ?? configured, signer.channels.length))
+        read: Effect.map(
+          countWanted(sql, network.id),
+          (count) => (known = Math.min(count ?? configured, signer.channels.length))
+        )
       })
     })
   )
 }
 
 const countWanted = (sql: SqlClient.SqlClient, network: string) =>
-  Effect.map(sql<{ count: number }>`select count from kernel_channel_counts where network = ${network}`, ([row]) => row?.count)
+  Effect.map(
+    sql<{ count: number }>`select count from kernel_channel_counts where network = ${network}`,
+    ([row]) => row?.count
+  )
 
 export interface ChannelListed {
   readonly number: number

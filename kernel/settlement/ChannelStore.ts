@@ -1,6 +1,6 @@
-// Where channels are lent. A lease is a row's fence raised and a deadline set; whoever leases it later raises the fence again, and
-// an older holder's record then finds nothing to hold. A lease becomes a hold in the transaction that records a settlement and
-// ends with its outcome.
+// Where channels are lent. A lease is a row's fence raised and a deadline set; whoever leases it later raises the fence
+// again, and an older holder's record then finds nothing to hold. A lease becomes a hold in the transaction that
+// records a settlement and ends with its outcome.
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Limits } from "../config/Limits.ts"
@@ -23,29 +23,35 @@ export interface ChannelCounts {
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-export class ChannelStore extends Context.Service<ChannelStore, {
-  /** Leases the free channel that rested longest; None when none is free at this moment. */
-  readonly take: Sql<Option.Option<ChannelLease>>
-  /** Gives a lease back that was not turned into a hold; a lost lease is left alone. */
-  readonly release: (lease: ChannelLease) => Sql<void>
-  /** Takes an account's sequence number, as of a ledger, for a channel that has none, that nothing holds, and whose last outcome is not newer. */
-  readonly learn: (address: string, sequence: bigint, asOfLedger: number) => Sql<void>
-  /**
-   * Replaces the number `known` of an idle channel by its account's, as of a ledger: somebody else used it. Not when the channel is
-   * leased or held, when its number has changed since it was read, or when its last outcome is newer.
-   */
-  readonly correct: (address: string, known: bigint, sequence: bigint, asOfLedger: number) => Sql<boolean>
-  readonly counts: Sql<ChannelCounts>
-}>()("tollkeeper/settlement/ChannelStore") {
+export class ChannelStore extends Context.Service<
+  ChannelStore,
+  {
+    /** Leases the free channel that rested longest; None when none is free at this moment. */
+    readonly take: Sql<Option.Option<ChannelLease>>
+    /** Gives a lease back that was not turned into a hold; a lost lease is left alone. */
+    readonly release: (lease: ChannelLease) => Sql<void>
+    /**
+     * Takes an account's sequence number, as of a ledger, for a channel that has none, that nothing holds, and whose
+     * last outcome is not newer.
+     */
+    readonly learn: (address: string, sequence: bigint, asOfLedger: number) => Sql<void>
+    /**
+     * Replaces the number `known` of an idle channel by its account's, as of a ledger: somebody else used it. Not when
+     * the channel is leased or held, when its number has changed since it was read, or when its last outcome is newer.
+     */
+    readonly correct: (address: string, known: bigint, sequence: bigint, asOfLedger: number) => Sql<boolean>
+    readonly counts: Sql<ChannelCounts>
+  }
+>()("tollkeeper/settlement/ChannelStore") {
   static readonly layer = Layer.effect(
     ChannelStore,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const limits = yield* Limits
       const network = yield* Network
       const signer = yield* Signer
 
-      const take = Effect.gen(function*() {
+      const take = Effect.gen(function* () {
         const rows = yield* sql<{ address: string; fence: bigint; sequence: bigint }>`update kernel_channels
           set fence = fence + 1, leased_until = clock_timestamp() + make_interval(secs => ${Duration.toMillis(limits.channelLease) / 1_000}::float8)
           where address = (

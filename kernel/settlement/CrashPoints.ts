@@ -1,5 +1,5 @@
-// Named steps of the money path at which a test may stop the process, to see that the payment still ends once. In the running
-// product they do nothing.
+// Named steps of the money path at which a test may stop the process, to see that the payment still ends once. In the
+// running product they do nothing.
 import { Context, Effect } from "effect"
 
 export const steps = [

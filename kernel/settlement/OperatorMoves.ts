@@ -1,7 +1,8 @@
-// What an operator may do to settlements by hand. A settlement that the ledger's history can no longer decide is `unresolved`: an
-// operator who has found out otherwise says how it ended. One that is open for ever (a test network that was reset) is first
-// given up, which makes it unresolved and frees its channel. Each move expects the state it changes, is one transaction with
-// its fact, and corrects the budget of the day it was reserved on; nothing here asks or tells the ledger anything.
+// What an operator may do to settlements by hand. A settlement that the ledger's history can no longer decide is
+// `unresolved`: an operator who has found out otherwise says how it ended. One that is open for ever (a test network
+// that was reset) is first given up, which makes it unresolved and frees its channel. Each move expects the state it
+// changes, is one transaction with its fact, and corrects the budget of the day it was reserved on; nothing here asks
+// or tells the ledger anything.
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Budget } from "../budget/Budget.ts"
@@ -36,48 +37,66 @@ const reasons: Readonly<Record<FinalState, string | null>> = {
 
 type Move = Effect.Effect<SettlementRecord, MoveRefused | SqlError.SqlError>
 
-export class OperatorMoves extends Context.Service<OperatorMoves, {
-  /** Settlements without an end, oldest first: `open`, `unresolved`, or both. */
-  readonly list: (which: "open" | "unresolved" | "all") => Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError>
-  /** By id or by any of its hashes. */
-  readonly find: (idOrHash: string) => Effect.Effect<SettlementRecord | undefined, SqlError.SqlError>
-  /** Turns an open settlement into an unresolved one. Its channel's number is read again, once the bound has passed. */
-  readonly giveUp: (id: string, note: string) => Move
-  /** Ends an unresolved settlement as what it was found to be. */
-  readonly resolve: (id: string, finding: Finding) => Move
-}>()("tollkeeper/settlement/OperatorMoves") {
+export class OperatorMoves extends Context.Service<
+  OperatorMoves,
+  {
+    /** Settlements without an end, oldest first: `open`, `unresolved`, or both. */
+    readonly list: (
+      which: "open" | "unresolved" | "all"
+    ) => Effect.Effect<ReadonlyArray<SettlementRecord>, SqlError.SqlError>
+    /** By id or by any of its hashes. */
+    readonly find: (idOrHash: string) => Effect.Effect<SettlementRecord | undefined, SqlError.SqlError>
+    /**
+     * Turns an open settlement into an unresolved one. Its channel's number is read again, once the bound has passed.
+     */
+    readonly giveUp: (id: string, note: string) => Move
+    /** Ends an unresolved settlement as what it was found to be. */
+    readonly resolve: (id: string, finding: Finding) => Move
+  }
+>()("tollkeeper/settlement/OperatorMoves") {
   static readonly layer = Layer.effect(
     OperatorMoves,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const settlements = yield* Settlements
       const budget = yield* Budget
       const facts = yield* Facts
       const columns = sql.literal(recordColumns)
-      const transactional = <A, E>(effect: Effect.Effect<A, E>) => Effect.provideService(inTransaction(effect), SqlClient.SqlClient, sql)
+      const transactional = <A, E>(effect: Effect.Effect<A, E>) =>
+        Effect.provideService(inTransaction(effect), SqlClient.SqlClient, sql)
       const refuse = (message: string) => new MoveRefused({ message })
 
-      const list = Effect.fn("OperatorMoves.list")(function*(which: "open" | "unresolved" | "all") {
-        const states = which === "open" ? ["prepared", "submitted"] : which === "unresolved" ? ["unresolved"] : ["prepared", "submitted", "unresolved"]
-        const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements where state in ${sql.in(states)} order by recorded_at limit ${listMax}`
+      const list = Effect.fn("OperatorMoves.list")(function* (which: "open" | "unresolved" | "all") {
+        const states =
+          which === "open"
+            ? ["prepared", "submitted"]
+            : which === "unresolved"
+              ? ["unresolved"]
+              : ["prepared", "submitted", "unresolved"]
+        const rows =
+          yield* sql<SettlementRow>`select ${columns} from kernel_settlements where state in ${sql.in(states)} order by recorded_at limit ${listMax}`
         return rows.map(toRecord)
       })
 
-      const find = Effect.fn("OperatorMoves.find")(function*(idOrHash: string) {
+      const find = Effect.fn("OperatorMoves.find")(function* (idOrHash: string) {
         const text = idOrHash.toLowerCase()
-        const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id::text = ${text} or inner_hash = ${text}
+        const rows =
+          yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id::text = ${text} or inner_hash = ${text}
           or id in (select settlement from kernel_attempts where outer_hash = ${text} or inner_hash = ${text}) limit 1`
         return rows.map(toRecord)[0]
       })
 
-      const moved = Effect.fnUntraced(function*(id: string) {
+      const moved = Effect.fnUntraced(function* (id: string) {
         const [record] = yield* settlements.byIds([id])
         return record === undefined ? yield* refuse("there is no such settlement") : record
       })
 
-      const checkNote = (note: string) => note.length > noteMax || note.trim() === "" ? Effect.fail(refuse(`a note of 1 to ${noteMax} characters is wanted`)) : Effect.void
+      const checkNote = (note: string) =>
+        note.length > noteMax || note.trim() === ""
+          ? Effect.fail(refuse(`a note of 1 to ${noteMax} characters is wanted`))
+          : Effect.void
 
-      const giveUp = Effect.fn("OperatorMoves.giveUp")(function*(id: string, note: string) {
+      const giveUp = Effect.fn("OperatorMoves.giveUp")(function* (id: string, note: string) {
         yield* checkNote(note)
         const { authorizationExpiresLedger } = yield* moved(id)
         const ended = yield* settlements.resolve(id, {
@@ -94,13 +113,24 @@ export class OperatorMoves extends Context.Service<OperatorMoves, {
         return ended ? yield* moved(id) : yield* refuse("only an open settlement can be given up")
       })
 
-      const resolve = Effect.fn("OperatorMoves.resolve")(function*(id: string, finding: Finding) {
+      const resolve = Effect.fn("OperatorMoves.resolve")(function* (id: string, finding: Finding) {
         const { feeChargedStroops, ledger, note, state } = finding
         yield* checkNote(note)
-        if ((state === "expired") !== (ledger === undefined)) return yield* refuse("a ledger belongs to what landed, and to nothing else")
-        if (feeChargedStroops < 0n || (state === "expired" && feeChargedStroops !== 0n)) return yield* refuse("nothing is charged for what never landed")
-        yield* transactional(Effect.gen(function*() {
-          const [row] = yield* sql<{ day: string; principal: string; keyed: boolean; shard: number; before: bigint; inner_hash: string; moved: string | null }>`
+        if ((state === "expired") !== (ledger === undefined))
+          return yield* refuse("a ledger belongs to what landed, and to nothing else")
+        if (feeChargedStroops < 0n || (state === "expired" && feeChargedStroops !== 0n))
+          return yield* refuse("nothing is charged for what never landed")
+        yield* transactional(
+          Effect.gen(function* () {
+            const [row] = yield* sql<{
+              day: string
+              principal: string
+              keyed: boolean
+              shard: number
+              before: bigint
+              inner_hash: string
+              moved: string | null
+            }>`
             update kernel_settlements as s set state = ${state}, resolved_at = clock_timestamp(), ledger = ${ledger ?? null}::int8,
               moved = case when ${state === "settled"} then amount else null end, fee_charged_stroops = ${feeChargedStroops}::int8,
               reason = ${reasons[state]}, reason_message = ${note}
@@ -108,22 +138,24 @@ export class OperatorMoves extends Context.Service<OperatorMoves, {
             where s.id = old.id and s.state = 'unresolved'
             returning s.budget_day::text as day, s.principal, s.budget_keyed as keyed, s.budget_shard as shard,
               coalesce(old.fee_charged_stroops, 0) as before, s.inner_hash, s.moved::text as moved`
-          if (row === undefined) return yield* refuse("only an unresolved settlement can be resolved by hand; give an open one up first")
-          yield* budget.commit({ ...row, stroops: 0n }, feeChargedStroops - row.before)
-          yield* facts.publish({
-            type: `settlement.${state}`,
-            version: 1,
-            subject: id,
-            data: {
-              transaction: row.inner_hash,
-              moved: row.moved,
-              feeChargedStroops: feeChargedStroops.toString(),
-              ledger: ledger ?? null,
-              reason: reasons[state],
-              by: "operator"
-            }
+            if (row === undefined)
+              return yield* refuse("only an unresolved settlement can be resolved by hand; give an open one up first")
+            yield* budget.commit({ ...row, stroops: 0n }, feeChargedStroops - row.before)
+            yield* facts.publish({
+              type: `settlement.${state}`,
+              version: 1,
+              subject: id,
+              data: {
+                transaction: row.inner_hash,
+                moved: row.moved,
+                feeChargedStroops: feeChargedStroops.toString(),
+                ledger: ledger ?? null,
+                reason: reasons[state],
+                by: "operator"
+              }
+            })
           })
-        }))
+        )
         return yield* moved(id)
       })
 

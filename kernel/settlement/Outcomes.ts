@@ -1,6 +1,6 @@
-// Who waits in this process for the end of a settlement. The follower completes waiters at once when it runs here; when it runs
-// in another replica, waiters learn of the outcome by looking, at the settlement poll interval and with each new ledger. One
-// look serves all waiters.
+// Who waits in this process for the end of a settlement. The follower completes waiters at once when it runs here; when
+// it runs in another replica, waiters learn of the outcome by looking, at the settlement poll interval and with each
+// new ledger. One look serves all waiters.
 import { Context, Deferred, Duration, Effect, Layer, Option } from "effect"
 import { reconciler } from "../Actor.ts"
 import { Limits } from "../config/Limits.ts"
@@ -8,27 +8,36 @@ import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { isOpen } from "./Settlement.ts"
 import { type SettlementRecord, Settlements } from "./Settlements.ts"
 
-export class Outcomes extends Context.Service<Outcomes, {
-  /** The final record, or None when it is not known in time. */
-  readonly await: (id: string, timeout: Duration.Duration) => Effect.Effect<Option.Option<SettlementRecord>>
-  /** Whether somebody in this process waits for the settlement. */
-  readonly isAwaited: (id: string) => boolean
-  /** Tells waiters of final records. */
-  readonly complete: (records: ReadonlyArray<SettlementRecord>) => Effect.Effect<void>
-}>()("tollkeeper/settlement/Outcomes") {
+export class Outcomes extends Context.Service<
+  Outcomes,
+  {
+    /** The final record, or None when it is not known in time. */
+    readonly await: (id: string, timeout: Duration.Duration) => Effect.Effect<Option.Option<SettlementRecord>>
+    /** Whether somebody in this process waits for the settlement. */
+    readonly isAwaited: (id: string) => boolean
+    /** Tells waiters of final records. */
+    readonly complete: (records: ReadonlyArray<SettlementRecord>) => Effect.Effect<void>
+  }
+>()("tollkeeper/settlement/Outcomes") {
   static readonly layer = Layer.effect(
     Outcomes,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const settlements = yield* Settlements
       const limits = yield* Limits
       const clock = yield* LedgerClock
       const waiters = new Map<string, { readonly deferred: Deferred.Deferred<SettlementRecord>; count: number }>()
 
       const complete = (records: ReadonlyArray<SettlementRecord>) =>
-        Effect.forEach(records, (record) => {
-          const waiter = waiters.get(record.id)
-          return waiter === undefined || isOpen(record.state) ? Effect.void : Deferred.succeed(waiter.deferred, record)
-        }, { discard: true })
+        Effect.forEach(
+          records,
+          (record) => {
+            const waiter = waiters.get(record.id)
+            return waiter === undefined || isOpen(record.state)
+              ? Effect.void
+              : Deferred.succeed(waiter.deferred, record)
+          },
+          { discard: true }
+        )
 
       const look = Effect.suspend(() => Effect.flatMap(settlements.byIds([...waiters.keys()]), complete))
       const looking = yield* reconciler({ id: "outcomes", every: limits.settlePoll, turn: look })

@@ -1,7 +1,7 @@
-// The life of a settlement as pure code: what is known, what the ledger says, what follows. A settlement ends only by the
-// ledger's word: its transaction was included, or one node that can speak of the whole time since it was recorded says that it
-// is absent although no later ledger could include it. No answer to a submission, no clock and no timeout ends it. The same
-// function decides on the happy path, after a crash and in recovery (decisions 3).
+// The life of a settlement as pure code: what is known, what the ledger says, what follows. A settlement ends only by
+// the ledger's word: its transaction was included, or one node that can speak of the whole time since it was recorded
+// says that it is absent although no later ledger could include it. No answer to a submission, no clock and no timeout
+// ends it. The same function decides on the happy path, after a crash and in recovery (decisions 3).
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 
 export type OpenState = "prepared" | "submitted"
@@ -36,19 +36,19 @@ export interface OpenSettlement {
 /** What one node said about the settlement. */
 export type Observation =
   | {
-    readonly _tag: "Included"
-    readonly kind: "payment" | "cancel"
-    readonly executed: ExecutedTransaction
-    /** What moved, when the scheme found the promised movement in the executed transaction. */
-    readonly moved: bigint | undefined
-  }
+      readonly _tag: "Included"
+      readonly kind: "payment" | "cancel"
+      readonly executed: ExecutedTransaction
+      /** What moved, when the scheme found the promised movement in the executed transaction. */
+      readonly moved: bigint | undefined
+    }
   | {
-    readonly _tag: "Absent"
-    readonly latestLedger: number
-    readonly oldestLedger: number
-    /** The channel's account, read at `ledger`. Only asked for when it matters. */
-    readonly channel: ChannelAccount | undefined
-  }
+      readonly _tag: "Absent"
+      readonly latestLedger: number
+      readonly oldestLedger: number
+      /** The channel's account, read at `ledger`. Only asked for when it matters. */
+      readonly channel: ChannelAccount | undefined
+    }
 
 /** What the ledger says of a channel, and of the authorization it carried. */
 export interface ChannelAccount {
@@ -70,7 +70,10 @@ export interface Outcome {
   readonly feeChargedStroops: bigint
   readonly reason: "settle_ledger_transaction_failed" | "settle_ledger_transaction_expired" | undefined
   readonly message: string | undefined
-  /** Whether the channel's sequence number was used up, and by which ledger that is known; `undefined` has it read again. */
+  /**
+   * Whether the channel's sequence number was used up, and by which ledger that is known; `undefined` has it read
+   * again.
+   */
   readonly channel: { readonly sequenceUsed: boolean | undefined; readonly ledger: number } | undefined
 }
 
@@ -90,7 +93,10 @@ export type Decision =
 export const queueLedgers = 4
 /** Ledgers after which a queued attempt is outbid once, tenfold. */
 const outbidAfterLedgers = 2
-/** Ledgers of nothing but refusals after which the channel is looked at: somebody else may have used its sequence number. */
+/**
+ * Ledgers of nothing but refusals after which the channel is looked at: somebody else may have used its sequence
+ * number.
+ */
 const suspectAfterLedgers = 2
 /** Ledgers of nothing but refusals after which a settlement is cancelled, if its bound is still this far away. */
 const refusedLedgers = 6
@@ -115,10 +121,14 @@ export const decide = (settlement: OpenSettlement, seen: Observation, options: D
   return drive(settlement, seen, options)
 }
 
-const hasPassed = (settlement: OpenSettlement, channel: ChannelAccount | undefined): channel is ChannelAccount & { readonly sequence: bigint } =>
+const hasPassed = (
+  settlement: OpenSettlement,
+  channel: ChannelAccount | undefined
+): channel is ChannelAccount & { readonly sequence: bigint } =>
   channel?.sequence !== undefined && channel.sequence >= settlement.channelSequence
 
-const aliveUntil = (settlement: OpenSettlement): string => `the authorization lives until ledger ${settlement.authorizationExpiresLedger}`
+const aliveUntil = (settlement: OpenSettlement): string =>
+  `the authorization lives until ledger ${settlement.authorizationExpiresLedger}`
 
 const nothingLanded = {
   ledger: undefined,
@@ -153,7 +163,13 @@ const included = (settlement: OpenSettlement, seen: Extract<Observation, { _tag:
   if (kind === "cancel") return failed("the network refused the transaction and it was cancelled")
   if (!executed.succeeded) return failed("the transaction failed on the ledger")
   if (moved === undefined) {
-    return { ...common, state: "unresolved", moved, reason: undefined, message: "the transaction succeeded without the promised movement" }
+    return {
+      ...common,
+      state: "unresolved",
+      moved,
+      reason: undefined,
+      message: "the transaction succeeded without the promised movement"
+    }
   }
   return { ...common, state: "settled", moved, reason: undefined, message: undefined }
 }
@@ -166,12 +182,15 @@ const expiredOutcome = (settlement: OpenSettlement, seen: { readonly latestLedge
   channel: { sequenceUsed: false, ledger: seen.latestLedger }
 })
 
-/** Ledgers past the bound for which other nodes may still tell what landed, about an hour; then it is an operator's to find out. */
+/**
+ * Ledgers past the bound for which other nodes may still tell what landed, about an hour; then it is an operator's to
+ * find out.
+ */
 const unresolvedAfterLedgers = 720
 
 /**
- * The node no longer remembers the ledgers in question. The channel's sequence tells whether anything of ours landed; the
- * authorization's use in that very ledger, that it was the payment. Else an operator has to say.
+ * The node no longer remembers the ledgers in question. The channel's sequence tells whether anything of ours landed;
+ * the authorization's use in that very ledger, that it was the payment. Else an operator has to say.
  */
 const beyondRetention = (settlement: OpenSettlement, seen: Extract<Observation, { _tag: "Absent" }>): Decision => {
   const { channel } = seen
@@ -180,25 +199,37 @@ const beyondRetention = (settlement: OpenSettlement, seen: Extract<Observation, 
     return { _tag: "End", outcome: expiredOutcome(settlement, seen) }
   }
   const { authorizationLedger, ledger, sequence, sequenceLedger } = channel
-  const isOurs = sequence === settlement.channelSequence && sequenceLedger !== undefined && sequenceLedger === authorizationLedger
-  if (!isOurs && seen.latestLedger < settlement.authorizationExpiresLedger + unresolvedAfterLedgers) return { _tag: "Wait" }
+  const isOurs =
+    sequence === settlement.channelSequence && sequenceLedger !== undefined && sequenceLedger === authorizationLedger
+  if (!isOurs && seen.latestLedger < settlement.authorizationExpiresLedger + unresolvedAfterLedgers)
+    return { _tag: "Wait" }
   const common = { ...nothingLanded, reason: undefined, channel: { sequenceUsed: isOurs ? true : undefined, ledger } }
   return {
     _tag: "End",
     outcome: isOurs
-      ? { ...common, state: "settled", ledger: sequenceLedger, message: "the ledger shows the authorization used by the channel; its fee is no longer known" }
+      ? {
+          ...common,
+          state: "settled",
+          ledger: sequenceLedger,
+          message: "the ledger shows the authorization used by the channel; its fee is no longer known"
+        }
       : {
-        ...common,
-        state: "unresolved",
-        message: sequence === undefined
-          ? "the channel's account is gone, and the node's history no longer says what landed"
-          : "a transaction of the channel landed, and the node's history no longer says which"
-      }
+          ...common,
+          state: "unresolved",
+          message:
+            sequence === undefined
+              ? "the channel's account is gone, and the node's history no longer says what landed"
+              : "a transaction of the channel landed, and the node's history no longer says which"
+        }
   }
 }
 
 /** The bound is open: get it included. */
-const drive = (settlement: OpenSettlement, seen: Extract<Observation, { _tag: "Absent" }>, options: DecideOptions): Decision => {
+const drive = (
+  settlement: OpenSettlement,
+  seen: Extract<Observation, { _tag: "Absent" }>,
+  options: DecideOptions
+): Decision => {
   const { channel, latestLedger } = seen
   const payments = settlement.attempts.filter(({ kind }) => kind === "payment")
   const newest = payments.at(-1)
@@ -208,10 +239,13 @@ const drive = (settlement: OpenSettlement, seen: Extract<Observation, { _tag: "A
   if (refused && channel === undefined && waited >= suspectAfterLedgers) return { _tag: "AskChannel" }
   const cancelled = settlement.attempts.find(({ kind }) => kind === "cancel")
   if (cancelled !== undefined) {
-    return cancelled.sentLedger === undefined || latestLedger > cancelled.sentLedger ? { _tag: "Resend" } : { _tag: "Wait" }
+    return cancelled.sentLedger === undefined || latestLedger > cancelled.sentLedger
+      ? { _tag: "Resend" }
+      : { _tag: "Wait" }
   }
   const left = settlement.authorizationExpiresLedger - latestLedger
-  if (refused && latestLedger - settlement.recordedLedger >= refusedLedgers && left > refusedLedgers) return { _tag: "Cancel" }
+  if (refused && latestLedger - settlement.recordedLedger >= refusedLedgers && left > refusedLedgers)
+    return { _tag: "Cancel" }
   const higher = newest.inclusionStroops * 10n
   const bid = higher > options.inclusionStroopsMax ? options.inclusionStroopsMax : higher
   const mayOutbid = bid >= newest.inclusionStroops * 10n && payments.length === 1 && waited >= outbidAfterLedgers

@@ -1,4 +1,5 @@
-// How settlement rows come out of the database: snake case, null, Date and decimal text become the house's own forms here.
+// How settlement rows come out of the database: snake case, null, Date and decimal text become the house's own forms
+// here.
 import { Option } from "effect"
 import { Base64 } from "effect/encoding"
 import type { NetworkId } from "../config/Network.ts"

@@ -1,6 +1,7 @@
-// The repository of settlements, as a port: an SQL implementation serves the process, an in-memory twin the simulation. What it
-// promises: recording is one transaction that either stores everything (envelope, hold on the channel, budget, fact) or nothing;
-// an authorization, and an identifier, belong to one settlement for ever; only an open settlement is resolved, once.
+// The repository of settlements, as a port: an SQL implementation serves the process, an in-memory twin the simulation.
+// What it promises: recording is one transaction that either stores everything (envelope, hold on the channel, budget,
+// fact) or nothing; an authorization, and an identifier, belong to one settlement for ever; only an open settlement is
+// resolved, once.
 import { Context, type Effect, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import type { NetworkId } from "../config/Network.ts"
@@ -126,25 +127,39 @@ export interface AdoptedSettlement {
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-export class Settlements extends Context.Service<Settlements, {
-  /** At most two: by authorization and by identifier. One read. */
-  readonly find: (query: FindQuery) => Sql<ReadonlyArray<SettlementRecord>>
-  readonly record: (settlement: NewSettlement) => Sql<RecordAnswer>
-  /** Adds an attempt to an open settlement before it is sent; false when it is not open any more. */
-  readonly addAttempt: (id: string, attempt: NewAttempt) => Sql<boolean>
-  /** Notes that an attempt was sent and what was answered; `prepared` becomes `submitted`. */
-  readonly noteSent: (id: string, number: number, status: NonNullable<Attempt["sentStatus"]>, ledger: number) => Sql<void>
-  /** Open settlements, oldest first. */
-  readonly open: (limit: number) => Sql<ReadonlyArray<OpenRecord>>
-  /** Ends an open settlement: outcome, channel, budget and fact in one transaction. False when it was not open. */
-  readonly resolve: (id: string, outcome: Outcome) => Sql<boolean>
-  /** Stores a settlement that the ledger knows and we do not; false when it, or its authorization or identifier, is known after all. */
-  readonly adopt: (settlement: AdoptedSettlement) => Sql<boolean>
-  /** True for the one caller who may be given the success of a settled payment for the first time. */
-  readonly claimDelivery: (id: string) => Sql<boolean>
-  /** How many have no end yet. */
-  readonly openCount: Sql<number>
-  readonly byIds: (ids: ReadonlyArray<string>) => Sql<ReadonlyArray<SettlementRecord>>
-  /** A principal's own settlements by identifier or by hash (inner, or outer of any attempt). */
-  readonly lookup: (principal: string, by: { readonly identifier: string } | { readonly hash: string }) => Sql<ReadonlyArray<SettlementRecord>>
-}>()("tollkeeper/settlement/Settlements") {}
+export class Settlements extends Context.Service<
+  Settlements,
+  {
+    /** At most two: by authorization and by identifier. One read. */
+    readonly find: (query: FindQuery) => Sql<ReadonlyArray<SettlementRecord>>
+    readonly record: (settlement: NewSettlement) => Sql<RecordAnswer>
+    /** Adds an attempt to an open settlement before it is sent; false when it is not open any more. */
+    readonly addAttempt: (id: string, attempt: NewAttempt) => Sql<boolean>
+    /** Notes that an attempt was sent and what was answered; `prepared` becomes `submitted`. */
+    readonly noteSent: (
+      id: string,
+      number: number,
+      status: NonNullable<Attempt["sentStatus"]>,
+      ledger: number
+    ) => Sql<void>
+    /** Open settlements, oldest first. */
+    readonly open: (limit: number) => Sql<ReadonlyArray<OpenRecord>>
+    /** Ends an open settlement: outcome, channel, budget and fact in one transaction. False when it was not open. */
+    readonly resolve: (id: string, outcome: Outcome) => Sql<boolean>
+    /**
+     * Stores a settlement that the ledger knows and we do not; false when it, or its authorization or identifier, is
+     * known after all.
+     */
+    readonly adopt: (settlement: AdoptedSettlement) => Sql<boolean>
+    /** True for the one caller who may be given the success of a settled payment for the first time. */
+    readonly claimDelivery: (id: string) => Sql<boolean>
+    /** How many have no end yet. */
+    readonly openCount: Sql<number>
+    readonly byIds: (ids: ReadonlyArray<string>) => Sql<ReadonlyArray<SettlementRecord>>
+    /** A principal's own settlements by identifier or by hash (inner, or outer of any attempt). */
+    readonly lookup: (
+      principal: string,
+      by: { readonly identifier: string } | { readonly hash: string }
+    ) => Sql<ReadonlyArray<SettlementRecord>>
+  }
+>()("tollkeeper/settlement/Settlements") {}

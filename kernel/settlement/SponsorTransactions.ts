@@ -1,6 +1,7 @@
-// The sponsor's own transactions, journaled before they are sent and followed to their end like settlements. At most one is
-// open at a time, by a unique index, so the sponsor's sequence number is never guessed and two replicas never use it both. One
-// that found no room in the ledgers of its life is bid for higher the next time; after one that failed there is a rest.
+// The sponsor's own transactions, journaled before they are sent and followed to their end like settlements. At most
+// one is open at a time, by a unique index, so the sponsor's sequence number is never guessed and two replicas never
+// use it both. One that found no room in the ledgers of its life is bid for higher the next time; after one that failed
+// there is a rest.
 import { Context, Data, Effect, Layer, Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -13,7 +14,9 @@ import { Signer, type SignerRefused } from "../signer/Signer.ts"
 
 /** Ledgers a sponsor transaction may wait for its inclusion. */
 const lifeLedgers = 30
-/** Offered for each operation: ten times the network's minimum, ten times more after each that expired, as far as this. */
+/**
+ * Offered for each operation: ten times the network's minimum, ten times more after each that expired, as far as this.
+ */
 const feeStroopsMin = 1_000n
 const feeStroopsMax = 100_000n
 /** What failed would fail again: the next attempt waits. */
@@ -30,26 +33,40 @@ interface OpenRow {
 
 type Fault = SqlError.SqlError | LedgerUnavailable | SignerRefused
 
-export class SponsorTransactions extends Context.Service<SponsorTransactions, {
-  /** Follows the open one, if any: true when none is open any more. Sends it again while it may still land. */
-  readonly settleOpen: Effect.Effect<boolean, Fault>
-  /** Records and sends a transaction; does nothing while another is open, soon after one failed, or when a channel to merge is not idle. */
-  readonly submit: (purpose: string, operations: ReadonlyArray<SponsorOperation>) => Effect.Effect<void, Fault>
-}>()("tollkeeper/settlement/SponsorTransactions") {
+export class SponsorTransactions extends Context.Service<
+  SponsorTransactions,
+  {
+    /** Follows the open one, if any: true when none is open any more. Sends it again while it may still land. */
+    readonly settleOpen: Effect.Effect<boolean, Fault>
+    /**
+     * Records and sends a transaction; does nothing while another is open, soon after one failed, or when a channel to
+     * merge is not idle.
+     */
+    readonly submit: (purpose: string, operations: ReadonlyArray<SponsorOperation>) => Effect.Effect<void, Fault>
+  }
+>()("tollkeeper/settlement/SponsorTransactions") {
   static readonly layer = Layer.effect(
     SponsorTransactions,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const network = yield* Network
       const rpc = yield* LedgerRpc
       const signer = yield* Signer
 
-      const end = (hash: string, state: "landed" | "failed" | "expired", feeStroops: bigint | null, ledger: number | null) =>
+      const end = (
+        hash: string,
+        state: "landed" | "failed" | "expired",
+        feeStroops: bigint | null,
+        ledger: number | null
+      ) =>
         sql`update kernel_sponsor_transactions set state = ${state}, fee_charged_stroops = ${feeStroops}::int8, ledger = ${ledger}::int8
           where hash = ${hash} and state = 'open'`
 
-      /** The node no longer remembers; the sponsor's sequence number tells whether it landed. What it cost is then not known. */
-      const endForgotten = Effect.fnUntraced(function*(open: OpenRow) {
+      /**
+       * The node no longer remembers; the sponsor's sequence number tells whether it landed. What it cost is then not
+       * known.
+       */
+      const endForgotten = Effect.fnUntraced(function* (open: OpenRow) {
         const envelope = yield* Effect.orDie(decodeEnvelope(Base64.encode(open.envelope)))
         const { accounts, latestLedger } = yield* rpc.accounts([signer.sponsor])
         const sequence = accounts.get(signer.sponsor)?.sequence
@@ -59,7 +76,7 @@ export class SponsorTransactions extends Context.Service<SponsorTransactions, {
         return true
       })
 
-      const settleOpen = Effect.gen(function*() {
+      const settleOpen = Effect.gen(function* () {
         const [open] = yield* sql<OpenRow>`select hash, envelope, ledger_max from kernel_sponsor_transactions
           where network = ${network.id} and sponsor = ${signer.sponsor} and state = 'open' order by recorded_at limit 1`
         if (open === undefined) return true
@@ -80,8 +97,11 @@ export class SponsorTransactions extends Context.Service<SponsorTransactions, {
       }).pipe(Effect.withSpan("SponsorTransactions.settleOpen"))
 
       /** What to offer for an operation; None while the last failure is fresh. */
-      const bid = Effect.gen(function*() {
-        const last = yield* sql<{ state: string; fresh: boolean }>`select state, recorded_at > clock_timestamp() - make_interval(secs => ${restSeconds}) as fresh
+      const bid = Effect.gen(function* () {
+        const last = yield* sql<{
+          state: string
+          fresh: boolean
+        }>`select state, recorded_at > clock_timestamp() - make_interval(secs => ${restSeconds}) as fresh
           from kernel_sponsor_transactions where network = ${network.id} and sponsor = ${signer.sponsor} order by recorded_at desc limit 2`
         if (last[0]?.state === "failed" && last[0].fresh) return Option.none()
         const landed = last.findIndex(({ state }) => state !== "expired")
@@ -89,9 +109,11 @@ export class SponsorTransactions extends Context.Service<SponsorTransactions, {
         return Option.some(stroops < feeStroopsMax ? stroops : feeStroopsMax)
       })
 
-      /** A channel that is being merged can be neither lent nor wanted again, and whoever still has a lease has lost it. */
-      const claimMerged = Effect.fnUntraced(function*(operations: ReadonlyArray<SponsorOperation>) {
-        const merged = operations.flatMap((one) => one._tag === "Merge" ? [one.account] : [])
+      /**
+       * A channel that is being merged can be neither lent nor wanted again, and whoever still has a lease has lost it.
+       */
+      const claimMerged = Effect.fnUntraced(function* (operations: ReadonlyArray<SponsorOperation>) {
+        const merged = operations.flatMap((one) => (one._tag === "Merge" ? [one.account] : []))
         if (merged.length === 0) return
         const claimed = yield* sql`update kernel_channels set state = 'merging', fence = fence + 1
           where address in ${sql.in(merged)} and state = 'retiring' and settlement is null
@@ -99,7 +121,10 @@ export class SponsorTransactions extends Context.Service<SponsorTransactions, {
         if (claimed.length < merged.length) return yield* new Superseded()
       })
 
-      const submit = Effect.fn("SponsorTransactions.submit")(function*(purpose: string, operations: ReadonlyArray<SponsorOperation>) {
+      const submit = Effect.fn("SponsorTransactions.submit")(function* (
+        purpose: string,
+        operations: ReadonlyArray<SponsorOperation>
+      ) {
         const { accounts, latestLedger } = yield* rpc.accounts([signer.sponsor])
         const account = Option.fromUndefinedOr(accounts.get(signer.sponsor))
         const feeStroopsPerOperation = yield* bid
@@ -122,10 +147,12 @@ export class SponsorTransactions extends Context.Service<SponsorTransactions, {
           ledger_max: ledgerMax
         })} on conflict do nothing returning 1`
         // Another replica may have one open, and this one would use the same number.
-        yield* inTransaction(Effect.gen(function*() {
-          yield* claimMerged(operations)
-          if ((yield* record).length === 0) return yield* new Superseded()
-        })).pipe(
+        yield* inTransaction(
+          Effect.gen(function* () {
+            yield* claimMerged(operations)
+            if ((yield* record).length === 0) return yield* new Superseded()
+          })
+        ).pipe(
           Effect.provideService(SqlClient.SqlClient, sql),
           Effect.andThen(rpc.send(envelope, hash)),
           Effect.catchTag("Superseded", () => Effect.void)

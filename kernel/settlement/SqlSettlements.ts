@@ -1,5 +1,5 @@
-// The repository of settlements in SQL. Inside a transaction there is only SQL. Unique constraints, not reads, decide between
-// replicas; every change names the state it expects.
+// The repository of settlements in SQL. Inside a transaction there is only SQL. Unique constraints, not reads, decide
+// between replicas; every change names the state it expects.
 import { Effect, Layer, Option, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { Base64 } from "effect/encoding"
@@ -10,7 +10,14 @@ import { inTransaction, isUniqueViolation } from "../database/Database.ts"
 import { Facts } from "../Facts.ts"
 import { Host } from "../platform/Host.ts"
 import type { Outcome } from "./Settlement.ts"
-import { type AdoptedSettlement, type FindQuery, type NewAttempt, type NewSettlement, type RecordAnswer, Settlements } from "./Settlements.ts"
+import {
+  type AdoptedSettlement,
+  type FindQuery,
+  type NewAttempt,
+  type NewSettlement,
+  type RecordAnswer,
+  Settlements
+} from "./Settlements.ts"
 import { type AttemptRow, type OpenRow, recordColumns, type SettlementRow, toOpen, toRecord } from "./SettlementRows.ts"
 
 /** Leaves the transaction with an answer instead of an error: everything in it is undone. */
@@ -28,7 +35,20 @@ const spreadOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16)
 
 /** What is told of a birth, and by which replica. */
 const recordedFact = (
-  settlement: Pick<NewSettlement, "id" | "network" | "scheme" | "asset" | "payer" | "payTo" | "amountMax" | "amount" | "innerHash" | "resourceUrl" | "principal">,
+  settlement: Pick<
+    NewSettlement,
+    | "id"
+    | "network"
+    | "scheme"
+    | "asset"
+    | "payer"
+    | "payTo"
+    | "amountMax"
+    | "amount"
+    | "innerHash"
+    | "resourceUrl"
+    | "principal"
+  >,
   facilitator: string
 ) => ({
   type: "settlement.recorded",
@@ -50,7 +70,11 @@ const recordedFact = (
 })
 
 /** What is told of an end. */
-const endedFact = (id: string, innerHash: string, outcome: Pick<Outcome, "state" | "moved" | "feeChargedStroops" | "ledger" | "reason">) => ({
+const endedFact = (
+  id: string,
+  innerHash: string,
+  outcome: Pick<Outcome, "state" | "moved" | "feeChargedStroops" | "ledger" | "reason">
+) => ({
   type: `settlement.${outcome.state}`,
   version: 1,
   subject: id,
@@ -65,14 +89,15 @@ const endedFact = (id: string, innerHash: string, outcome: Pick<Outcome, "state"
 
 export const layer = Layer.effect(
   Settlements,
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const budget = yield* Budget
     const facts = yield* Facts
     const limits = yield* Limits
     const facilitator = (yield* Server).instance ?? (yield* Host).name
     const columns = sql.literal(recordColumns)
-    const transactional = <A, E>(effect: Effect.Effect<A, E>) => Effect.provideService(inTransaction(effect), SqlClient.SqlClient, sql)
+    const transactional = <A, E>(effect: Effect.Effect<A, E>) =>
+      Effect.provideService(inTransaction(effect), SqlClient.SqlClient, sql)
 
     const insertAttempt = (id: string, number: number, attempt: NewAttempt) =>
       sql`insert into kernel_attempts ${sql.insert({
@@ -86,7 +111,7 @@ export const layer = Layer.effect(
         recorded_ledger: attempt.recordedLedger
       })}`
 
-    const find = Effect.fn("Settlements.find")(function*(query: FindQuery) {
+    const find = Effect.fn("Settlements.find")(function* (query: FindQuery) {
       const key = Option.getOrNull(query.authorizationKey)
       const identifier = Option.getOrNull(query.identifier)
       if (key === null && identifier === null) return []
@@ -98,180 +123,244 @@ export const layer = Layer.effect(
       return rows.map(toRecord)
     })
 
-    const record = Effect.fn("Settlements.record")(function*(settlement: NewSettlement) {
+    const record = Effect.fn("Settlements.record")(function* (settlement: NewSettlement) {
       const undo = (answer: RecordAnswer) => Effect.fail(new Undo(answer))
-      return yield* transactional(Effect.gen(function*() {
-        const [open] = yield* sql<{ count: number }>`select count(*)::int as count from kernel_settlements
+      return yield* transactional(
+        Effect.gen(function* () {
+          const [open] = yield* sql<{ count: number }>`select count(*)::int as count from kernel_settlements
           where state in ('prepared', 'submitted')`
-        if ((open?.count ?? 0) >= limits.pendingSettlementsMax) return yield* undo({ _tag: "TooManyOpen" })
-        const reservation = yield* budget.reserve(settlement.principal, settlement.budgetStroops, spreadOf(settlement.id))
-        if (reservation === undefined) return yield* undo({ _tag: "BudgetExceeded" })
-        yield* sql`insert into kernel_settlements ${sql.insert({
-          id: settlement.id,
-          network: settlement.network,
-          scheme: settlement.scheme,
-          authorization_key: settlement.authorizationKey,
-          authorization_expires_ledger: settlement.authorizationExpiresLedger,
-          fingerprint: settlement.fingerprint,
-          principal: settlement.principal.id,
-          identifier: Option.getOrNull(settlement.identifier),
-          payer: settlement.payer,
-          pay_to: settlement.payTo,
-          asset: settlement.asset,
-          amount_max: settlement.amountMax.toString(),
-          amount: settlement.amount.toString(),
-          resource_url: Option.getOrNull(settlement.resourceUrl),
-          inner_hash: settlement.innerHash,
-          sponsor: settlement.sponsor,
-          channel: settlement.channel.address,
-          channel_sequence: settlement.channel.sequence,
-          resource_fee_stroops: settlement.resourceFeeStroops,
-          recorded_ledger: settlement.recordedLedger,
-          deadline_at: new Date(settlement.deadlineAt),
-          budget_day: reservation.day,
-          budget_stroops: reservation.stroops,
-          budget_shard: reservation.shard,
-          budget_keyed: reservation.keyed
-        })}`
-        yield* insertAttempt(settlement.id, 1, settlement.attempt)
-        const held = yield* sql`update kernel_channels set settlement = ${settlement.id}, leased_until = null, used_at = clock_timestamp()
+          if ((open?.count ?? 0) >= limits.pendingSettlementsMax) return yield* undo({ _tag: "TooManyOpen" })
+          const reservation = yield* budget.reserve(
+            settlement.principal,
+            settlement.budgetStroops,
+            spreadOf(settlement.id)
+          )
+          if (reservation === undefined) return yield* undo({ _tag: "BudgetExceeded" })
+          yield* sql`insert into kernel_settlements ${sql.insert({
+            id: settlement.id,
+            network: settlement.network,
+            scheme: settlement.scheme,
+            authorization_key: settlement.authorizationKey,
+            authorization_expires_ledger: settlement.authorizationExpiresLedger,
+            fingerprint: settlement.fingerprint,
+            principal: settlement.principal.id,
+            identifier: Option.getOrNull(settlement.identifier),
+            payer: settlement.payer,
+            pay_to: settlement.payTo,
+            asset: settlement.asset,
+            amount_max: settlement.amountMax.toString(),
+            amount: settlement.amount.toString(),
+            resource_url: Option.getOrNull(settlement.resourceUrl),
+            inner_hash: settlement.innerHash,
+            sponsor: settlement.sponsor,
+            channel: settlement.channel.address,
+            channel_sequence: settlement.channel.sequence,
+            resource_fee_stroops: settlement.resourceFeeStroops,
+            recorded_ledger: settlement.recordedLedger,
+            deadline_at: new Date(settlement.deadlineAt),
+            budget_day: reservation.day,
+            budget_stroops: reservation.stroops,
+            budget_shard: reservation.shard,
+            budget_keyed: reservation.keyed
+          })}`
+          yield* insertAttempt(settlement.id, 1, settlement.attempt)
+          const held =
+            yield* sql`update kernel_channels set settlement = ${settlement.id}, leased_until = null, used_at = clock_timestamp()
           where address = ${settlement.channel.address} and fence = ${settlement.channel.fence} and settlement is null returning 1`
-        if (held.length === 0) return yield* undo({ _tag: "FenceLost" })
-        yield* facts.publish(recordedFact(settlement, facilitator))
-        return { _tag: "Recorded" } as RecordAnswer
-      })).pipe(
-        Effect.catchIf((error): error is Undo => error instanceof Undo, ({ answer }) => Effect.succeed(answer)),
-        Effect.catchIf((error) => isUniqueViolation(error), () => Effect.succeed<RecordAnswer>({ _tag: "Known" }))
+          if (held.length === 0) return yield* undo({ _tag: "FenceLost" })
+          yield* facts.publish(recordedFact(settlement, facilitator))
+          return { _tag: "Recorded" } as RecordAnswer
+        })
+      ).pipe(
+        Effect.catchIf(
+          (error): error is Undo => error instanceof Undo,
+          ({ answer }) => Effect.succeed(answer)
+        ),
+        Effect.catchIf(
+          (error) => isUniqueViolation(error),
+          () => Effect.succeed<RecordAnswer>({ _tag: "Known" })
+        )
       )
     })
 
-    const addAttempt = Effect.fn("Settlements.addAttempt")(function*(id: string, attempt: NewAttempt) {
-      return yield* transactional(Effect.gen(function*() {
-        const open = yield* sql`select 1 from kernel_settlements where id = ${id} and state in ('prepared', 'submitted') for update`
-        if (open.length === 0) return false
-        const [last] = yield* sql<{ number: number }>`select max(number)::int as number from kernel_attempts where settlement = ${id}`
-        yield* insertAttempt(id, (last?.number ?? 0) + 1, attempt)
-        return true
-      }))
+    const addAttempt = Effect.fn("Settlements.addAttempt")(function* (id: string, attempt: NewAttempt) {
+      return yield* transactional(
+        Effect.gen(function* () {
+          const open =
+            yield* sql`select 1 from kernel_settlements where id = ${id} and state in ('prepared', 'submitted') for update`
+          if (open.length === 0) return false
+          const [last] = yield* sql<{
+            number: number
+          }>`select max(number)::int as number from kernel_attempts where settlement = ${id}`
+          yield* insertAttempt(id, (last?.number ?? 0) + 1, attempt)
+          return true
+        })
+      )
     })
 
-    const noteSent = Effect.fn("Settlements.noteSent")(function*(id: string, number: number, status: string, ledger: number) {
+    const noteSent = Effect.fn("Settlements.noteSent")(function* (
+      id: string,
+      number: number,
+      status: string,
+      ledger: number
+    ) {
       yield* sql`with sent as (
           update kernel_attempts set sent_status = ${status}, sent_ledger = ${ledger} where settlement = ${id} and number = ${number})
         update kernel_settlements set state = 'submitted' where id = ${id} and state = 'prepared'`
     })
 
-    const open = Effect.fn("Settlements.open")(function*(limit: number) {
-      const rows = yield* sql<OpenRow>`select ${columns}, channel_sequence, recorded_ledger, sponsor, resource_fee_stroops
+    const open = Effect.fn("Settlements.open")(function* (limit: number) {
+      const rows =
+        yield* sql<OpenRow>`select ${columns}, channel_sequence, recorded_ledger, sponsor, resource_fee_stroops
         from kernel_settlements where state in ('prepared', 'submitted') order by recorded_at limit ${limit}`
       if (rows.length === 0) return []
-      const attempts = yield* sql<AttemptRow>`select settlement::text as settlement, number, kind, inner_hash, outer_hash, envelope,
+      const attempts =
+        yield* sql<AttemptRow>`select settlement::text as settlement, number, kind, inner_hash, outer_hash, envelope,
         inclusion_stroops, recorded_ledger, sent_status, sent_ledger from kernel_attempts
         where settlement in ${sql.in(rows.map(({ id }) => id))} order by settlement, number`
       const bySettlement = Map.groupBy(attempts, ({ settlement }) => settlement)
       return rows.map((row) => toOpen(row, bySettlement.get(row.id) ?? []))
     })
 
-    const resolve = Effect.fn("Settlements.resolve")(function*(id: string, outcome: Outcome) {
-      return yield* transactional(Effect.gen(function*() {
-        const rows = yield* sql<
-          { day: string; principal: string; keyed: boolean; shard: number; stroops: bigint; channel: string; sequence: bigint; inner_hash: string }
-        >`update kernel_settlements set state = ${outcome.state}, resolved_at = clock_timestamp(), ledger = ${outcome.ledger ?? null}::int8,
+    const resolve = Effect.fn("Settlements.resolve")(function* (id: string, outcome: Outcome) {
+      return yield* transactional(
+        Effect.gen(function* () {
+          const rows = yield* sql<{
+            day: string
+            principal: string
+            keyed: boolean
+            shard: number
+            stroops: bigint
+            channel: string
+            sequence: bigint
+            inner_hash: string
+          }>`update kernel_settlements set state = ${outcome.state}, resolved_at = clock_timestamp(), ledger = ${outcome.ledger ?? null}::int8,
             closed_at = ${outcome.closedAtSeconds === undefined ? null : new Date(outcome.closedAtSeconds * 1_000)}::timestamptz,
             moved = ${outcome.moved?.toString() ?? null}::numeric, fee_charged_stroops = ${outcome.feeChargedStroops}::int8,
             reason = ${outcome.reason ?? null}, reason_message = ${outcome.message ?? null}
           where id = ${id} and state in ('prepared', 'submitted')
           returning budget_day::text as day, principal, budget_keyed as keyed, budget_shard as shard, budget_stroops as stroops,
             channel, channel_sequence as sequence, inner_hash`
-        const [row] = rows
-        if (row === undefined) return false
-        yield* budget.commit(row, outcome.feeChargedStroops)
-        if (outcome.channel !== undefined) {
-          const used = outcome.channel.sequenceUsed
-          yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(),
+          const [row] = rows
+          if (row === undefined) return false
+          yield* budget.commit(row, outcome.feeChargedStroops)
+          if (outcome.channel !== undefined) {
+            const used = outcome.channel.sequenceUsed
+            yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(),
             sequence = ${used === undefined ? null : used ? row.sequence : row.sequence - 1n}::int8,
             sequence_ledger = greatest(sequence_ledger, ${outcome.channel.ledger}::int8)
             where address = ${row.channel} and settlement = ${id}`
-        }
-        yield* facts.publish(endedFact(id, row.inner_hash, outcome))
-        return true
-      }))
+          }
+          yield* facts.publish(endedFact(id, row.inner_hash, outcome))
+          return true
+        })
+      )
     })
 
-    const adopt = Effect.fn("Settlements.adopt")(function*(settlement: AdoptedSettlement) {
-      return yield* transactional(Effect.gen(function*() {
-        const charge = yield* budget.charge(settlement.principal, settlement.feeChargedStroops, spreadOf(settlement.id))
-        yield* sql`insert into kernel_settlements ${sql.insert({
-          id: settlement.id,
-          network: settlement.network,
-          scheme: settlement.scheme,
-          authorization_key: settlement.authorizationKey,
-          authorization_expires_ledger: settlement.authorizationExpiresLedger,
-          fingerprint: settlement.fingerprint,
-          principal: settlement.principal.id,
-          identifier: Option.getOrNull(settlement.identifier),
-          payer: settlement.payer,
-          pay_to: settlement.payTo,
-          asset: settlement.asset,
-          amount_max: settlement.amount.toString(),
-          amount: settlement.amount.toString(),
-          resource_url: Option.getOrNull(settlement.resourceUrl),
-          inner_hash: settlement.innerHash,
-          sponsor: settlement.sponsor,
-          channel: settlement.channel,
-          channel_sequence: settlement.channelSequence,
-          resource_fee_stroops: settlement.resourceFeeStroops,
-          recorded_ledger: settlement.ledger,
-          deadline_at: new Date(settlement.closedAtSeconds * 1_000),
-          budget_day: charge.day,
-          budget_stroops: charge.stroops,
-          budget_shard: charge.shard,
-          budget_keyed: charge.keyed,
-          state: "settled",
-          resolved_at: new Date(settlement.closedAtSeconds * 1_000),
-          ledger: settlement.ledger,
-          closed_at: new Date(settlement.closedAtSeconds * 1_000),
-          moved: settlement.moved.toString(),
-          fee_charged_stroops: settlement.feeChargedStroops
-        })}`
-        yield* insertAttempt(settlement.id, 1, { ...settlement, kind: "payment", recordedLedger: settlement.ledger })
-        // What was lost with the record may be the channel's sequence too: it is read again.
-        yield* sql`update kernel_channels set sequence = null, sequence_ledger = greatest(sequence_ledger, ${settlement.ledger}::int8)
+    const adopt = Effect.fn("Settlements.adopt")(function* (settlement: AdoptedSettlement) {
+      return yield* transactional(
+        Effect.gen(function* () {
+          const charge = yield* budget.charge(
+            settlement.principal,
+            settlement.feeChargedStroops,
+            spreadOf(settlement.id)
+          )
+          yield* sql`insert into kernel_settlements ${sql.insert({
+            id: settlement.id,
+            network: settlement.network,
+            scheme: settlement.scheme,
+            authorization_key: settlement.authorizationKey,
+            authorization_expires_ledger: settlement.authorizationExpiresLedger,
+            fingerprint: settlement.fingerprint,
+            principal: settlement.principal.id,
+            identifier: Option.getOrNull(settlement.identifier),
+            payer: settlement.payer,
+            pay_to: settlement.payTo,
+            asset: settlement.asset,
+            amount_max: settlement.amount.toString(),
+            amount: settlement.amount.toString(),
+            resource_url: Option.getOrNull(settlement.resourceUrl),
+            inner_hash: settlement.innerHash,
+            sponsor: settlement.sponsor,
+            channel: settlement.channel,
+            channel_sequence: settlement.channelSequence,
+            resource_fee_stroops: settlement.resourceFeeStroops,
+            recorded_ledger: settlement.ledger,
+            deadline_at: new Date(settlement.closedAtSeconds * 1_000),
+            budget_day: charge.day,
+            budget_stroops: charge.stroops,
+            budget_shard: charge.shard,
+            budget_keyed: charge.keyed,
+            state: "settled",
+            resolved_at: new Date(settlement.closedAtSeconds * 1_000),
+            ledger: settlement.ledger,
+            closed_at: new Date(settlement.closedAtSeconds * 1_000),
+            moved: settlement.moved.toString(),
+            fee_charged_stroops: settlement.feeChargedStroops
+          })}`
+          yield* insertAttempt(settlement.id, 1, { ...settlement, kind: "payment", recordedLedger: settlement.ledger })
+          // What was lost with the record may be the channel's sequence too: it is read again.
+          yield* sql`update kernel_channels set sequence = null, sequence_ledger = greatest(sequence_ledger, ${settlement.ledger}::int8)
           where address = ${settlement.channel} and settlement is null and sequence < ${settlement.channelSequence}::int8`
-        yield* facts.publish(recordedFact({ ...settlement, amountMax: settlement.amount }, facilitator))
-        yield* facts.publish(endedFact(settlement.id, settlement.innerHash, { ...settlement, state: "settled", reason: undefined }))
-        return true
-      })).pipe(Effect.catchIf((error) => isUniqueViolation(error), () => Effect.succeed(false)))
+          yield* facts.publish(recordedFact({ ...settlement, amountMax: settlement.amount }, facilitator))
+          yield* facts.publish(
+            endedFact(settlement.id, settlement.innerHash, { ...settlement, state: "settled", reason: undefined })
+          )
+          return true
+        })
+      ).pipe(
+        Effect.catchIf(
+          (error) => isUniqueViolation(error),
+          () => Effect.succeed(false)
+        )
+      )
     })
 
-    const claimDelivery = Effect.fn("Settlements.claimDelivery")(function*(id: string) {
+    const claimDelivery = Effect.fn("Settlements.claimDelivery")(function* (id: string) {
       const rows = yield* sql`update kernel_settlements set delivered_at = clock_timestamp()
         where id = ${id} and state = 'settled' and delivered_at is null returning 1`
       return rows.length === 1
     })
 
     const openCount = Effect.map(
-      sql<{ open: number }>`select count(*)::int as open from kernel_settlements where state in ('prepared', 'submitted')`,
+      sql<{
+        open: number
+      }>`select count(*)::int as open from kernel_settlements where state in ('prepared', 'submitted')`,
       ([row]) => row?.open ?? 0
     )
 
-    const byIds = Effect.fn("Settlements.byIds")(function*(ids: ReadonlyArray<string>) {
+    const byIds = Effect.fn("Settlements.byIds")(function* (ids: ReadonlyArray<string>) {
       if (ids.length === 0) return []
-      return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id in ${sql.in(ids)}`).map(toRecord)
+      return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id in ${sql.in(ids)}`).map(
+        toRecord
+      )
     })
 
-    const lookup = Effect.fn("Settlements.lookup")(function*(
+    const lookup = Effect.fn("Settlements.lookup")(function* (
       principal: string,
       by: { readonly identifier: string } | { readonly hash: string }
     ) {
-      const where = "identifier" in by
-        ? sql`identifier = ${by.identifier}`
-        : sql`(inner_hash = ${by.hash} or id in (select settlement from kernel_attempts where outer_hash = ${by.hash}))`
+      const where =
+        "identifier" in by
+          ? sql`identifier = ${by.identifier}`
+          : sql`(inner_hash = ${by.hash} or id in (select settlement from kernel_attempts where outer_hash = ${by.hash}))`
       const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
         where principal = ${principal} and ${where} order by recorded_at desc limit 20`
       return rows.map(toRecord)
     })
 
-    return Settlements.of({ find, record, addAttempt, noteSent, open, resolve, claimDelivery, openCount, adopt, byIds, lookup })
+    return Settlements.of({
+      find,
+      record,
+      addAttempt,
+      noteSent,
+      open,
+      resolve,
+      claimDelivery,
+      openCount,
+      adopt,
+      byIds,
+      lookup
+    })
   })
 )

@@ -1,7 +1,8 @@
-// A transaction of ours whose record was lost, known again by what it did. When the ledger says that an authorization is spent and no
-// settlement is stored for it, the ledger in which it was spent is looked through; a successful transaction of one of our
-// channels that carries exactly this authorization and moved what was promised is stored as the settlement it was (decisions 3).
-// Anything else was somebody else's doing. The ledger does not change its mind, so a "no" is remembered for a while.
+// A transaction of ours whose record was lost, known again by what it did. When the ledger says that an authorization
+// is spent and no settlement is stored for it, the ledger in which it was spent is looked through; a successful
+// transaction of one of our channels that carries exactly this authorization and moved what was promised is stored as
+// the settlement it was (decisions 3). Anything else was somebody else's doing. The ledger does not change its mind, so
+// a "no" is remembered for a while.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option, Semaphore } from "effect"
 import { type Envelope, encodeEnvelope } from "../ledger/Envelope.ts"
@@ -15,7 +16,18 @@ import { type AdoptedSettlement, Settlements } from "./Settlements.ts"
 export interface AdoptionRequest {
   readonly settlement: Pick<
     AdoptedSettlement,
-    "id" | "network" | "scheme" | "authorizationKey" | "fingerprint" | "principal" | "identifier" | "payer" | "payTo" | "asset" | "amount" | "resourceUrl"
+    | "id"
+    | "network"
+    | "scheme"
+    | "authorizationKey"
+    | "fingerprint"
+    | "principal"
+    | "identifier"
+    | "payer"
+    | "payTo"
+    | "asset"
+    | "amount"
+    | "resourceUrl"
   >
   readonly usedIn: Effect.Effect<Option.Option<number>, LedgerUnavailable>
   readonly keysIn: (operationXdr: Uint8Array) => ReadonlyArray<string>
@@ -36,21 +48,29 @@ const ofOurs = (envelope: Envelope, channels: ReadonlyArray<string>) => {
   return channels.includes(channel) ? { tx, channel, feeStroops: envelope.feeBump.tx.fee } : undefined
 }
 
-const ledgerMaxOf = (cond: xdr.PreconditionsWire): number | undefined => cond.type === 2 ? cond.v2.ledgerBounds?.maxLedger : undefined
+const ledgerMaxOf = (cond: xdr.PreconditionsWire): number | undefined =>
+  cond.type === 2 ? cond.v2.ledgerBounds?.maxLedger : undefined
 
-export const makeAdopter = Effect.gen(function*() {
+export const makeAdopter = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   const signer = yield* Signer
   const settlements = yield* Settlements
   const looking = yield* Semaphore.make(looksMax)
   const elsewhere = new Set<string>()
 
-  const look = Effect.fnUntraced(function*({ keysIn, moved, settlement, usedIn }: AdoptionRequest) {
+  const look = Effect.fnUntraced(function* ({ keysIn, moved, settlement, usedIn }: AdoptionRequest) {
     const ledger = yield* usedIn
     // The node that refused it as spent knew more than this one: nothing can be said now.
-    const behind = new LedgerUnavailable({ operation: "getTransactions", message: "the node does not know yet where the authorization was used" })
+    const behind = new LedgerUnavailable({
+      operation: "getTransactions",
+      message: "the node does not know yet where the authorization was used"
+    })
     if (Option.isNone(ledger)) return yield* behind
-    const { found, scannedTo } = yield* rpc.scan({ fromLedger: ledger.value, toLedger: ledger.value, wanted: () => true })
+    const { found, scannedTo } = yield* rpc.scan({
+      fromLedger: ledger.value,
+      toLedger: ledger.value,
+      wanted: () => true
+    })
     if (scannedTo < ledger.value) return yield* behind
     for (const { envelope, executed } of found) {
       const ours = ofOurs(envelope, signer.channels)
@@ -80,8 +100,11 @@ export const makeAdopter = Effect.gen(function*() {
     return undefined
   })
 
-  /** True when a settlement of ours was found on the ledger and stored; false when the authorization was spent elsewhere. */
-  return Effect.fn("settlement.adopt")(function*(request: AdoptionRequest) {
+  /**
+   * True when a settlement of ours was found on the ledger and stored; false when the authorization was spent
+   * elsewhere.
+   */
+  return Effect.fn("settlement.adopt")(function* (request: AdoptionRequest) {
     const { authorizationKey, network, scheme } = request.settlement
     const key = `${network} ${scheme} ${authorizationKey}`
     if (elsewhere.has(key)) return false

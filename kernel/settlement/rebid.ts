@@ -1,19 +1,22 @@
-// What is bid for inclusion. A new fee bump around the same inner transaction: the identity of the settlement stays, only the bid rises. The inner
-// transaction is taken from the first attempt as it was recorded.
+// What is bid for inclusion. A new fee bump around the same inner transaction: the identity of the settlement stays,
+// only the bid rises. The inner transaction is taken from the first attempt as it was recorded.
 import { Effect } from "effect"
 import { decodeEnvelope } from "../ledger/Envelope.ts"
 import type { FeeCeilings } from "../config/Network.ts"
 import { Signer } from "../signer/Signer.ts"
 import type { OpenRecord } from "./Settlements.ts"
 
-/** First inclusion bid: what recently sufficed for most, at least the minimum of a fee bump, at most a tenth of the ceiling. Stroops. */
+/**
+ * First inclusion bid: what recently sufficed for most, at least the minimum of a fee bump, at most a tenth of the
+ * ceiling. Stroops.
+ */
 export const firstBid = (p90: bigint, ceiling: bigint): bigint => {
   const wanted = 2n * p90 > 200n ? 2n * p90 : 200n
   const most = ceiling / 10n > 200n ? ceiling / 10n : 200n
   return wanted < most ? wanted : most
 }
 
-export const rebid = Effect.fnUntraced(function*(record: OpenRecord, inclusionStroops: bigint, ceilings: FeeCeilings) {
+export const rebid = Effect.fnUntraced(function* (record: OpenRecord, inclusionStroops: bigint, ceilings: FeeCeilings) {
   const signer = yield* Signer
   const first = record.attempts.find(({ kind }) => kind === "payment")
   if (first === undefined) return yield* Effect.die(new Error("a settlement without a payment attempt"))

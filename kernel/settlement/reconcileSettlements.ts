@@ -1,7 +1,8 @@
-// The follower: one reconciler for all open settlements of all replicas. Each turn it asks the ledger about every open hash (or,
-// when they are many, looks through the new ledgers once), lets `Settlement.decide` say what follows, and does it: end the
-// settlement, send identical bytes again, outbid, cancel. It is woken by each record and each new ledger; the recovery period is
-// its backstop. It takes no input and depends on nothing it remembers, so that a restart changes nothing.
+// The follower: one reconciler for all open settlements of all replicas. Each turn it asks the ledger about every open
+// hash (or, when they are many, looks through the new ledgers once), lets `Settlement.decide` say what follows, and
+// does it: end the settlement, send identical bytes again, outbid, cancel. It is woken by each record and each new
+// ledger; the recovery period is its backstop. It takes no input and depends on nothing it remembers, so that a restart
+// changes nothing.
 import { Clock, Duration, Effect, Option } from "effect"
 import { type Reconciler, reconciler } from "../Actor.ts"
 import { Limits } from "../config/Limits.ts"
@@ -26,7 +27,9 @@ export interface FollowerOptions {
   /** What a successful transaction moved, when it is the movement that was promised. Given by the scheme. */
   readonly moved: (record: OpenRecord, executed: ExecutedTransaction) => bigint | undefined
   readonly feeCeilings: (scheme: string) => FeeCeilings
-  /** The ledger in which a settlement's authorization was used, as far as the ledger still tells. Given by the scheme. */
+  /**
+   * The ledger in which a settlement's authorization was used, as far as the ledger still tells. Given by the scheme.
+   */
   readonly usedIn: (record: OpenRecord) => Effect.Effect<number | undefined, LedgerUnavailable>
 }
 
@@ -40,7 +43,7 @@ const leaseDuration = Duration.seconds(10)
 const unsentAfterMillis = 2_000
 
 /** Starts the follower in the current Scope. */
-export const startFollower = Effect.fnUntraced(function*(options: FollowerOptions) {
+export const startFollower = Effect.fnUntraced(function* (options: FollowerOptions) {
   const settlements = yield* Settlements
   const rpc = yield* LedgerRpc
   const clock = yield* LedgerClock
@@ -58,7 +61,7 @@ export const startFollower = Effect.fnUntraced(function*(options: FollowerOption
   })
   const scan = yield* makeScanner({ observed })
 
-  const observe = Effect.fnUntraced(function*(record: OpenRecord) {
+  const observe = Effect.fnUntraced(function* (record: OpenRecord) {
     const answer = yield* rpc.transaction(record.innerHash)
     if (answer._tag === "Included") return observed(record, "payment", answer.executed)
     const cancel = record.attempts.find(({ kind }) => kind === "cancel")
@@ -70,10 +73,10 @@ export const startFollower = Effect.fnUntraced(function*(options: FollowerOption
     return { _tag: "Absent", latestLedger, oldestLedger, channel: undefined } as Observation
   })
 
-  const end = Effect.fnUntraced(function*(record: OpenRecord, outcome: Outcome) {
+  const end = Effect.fnUntraced(function* (record: OpenRecord, outcome: Outcome) {
     yield* reached("beforeResolve")
     // Where the ledger no longer shows the movement itself, what moved is what was promised.
-    const moved = outcome.state === "settled" ? outcome.moved ?? record.amount : outcome.moved
+    const moved = outcome.state === "settled" ? (outcome.moved ?? record.amount) : outcome.moved
     if (!(yield* settlements.resolve(record.id, { ...outcome, moved }))) return
     yield* reached("afterResolve")
     yield* channels.freed
@@ -84,7 +87,7 @@ export const startFollower = Effect.fnUntraced(function*(options: FollowerOption
     decide(record, seen, { inclusionStroopsMax: options.feeCeilings(record.scheme).inclusionStroopsMax })
 
   /** The channel's account, and then the transaction once more: it may have landed between the two questions. */
-  const observeWithChannel = Effect.fnUntraced(function*(record: OpenRecord) {
+  const observeWithChannel = Effect.fnUntraced(function* (record: OpenRecord) {
     const { accounts, latestLedger } = yield* rpc.accounts([record.channel])
     const account = accounts.get(record.channel)
     const channel: ChannelAccount = {
@@ -98,7 +101,7 @@ export const startFollower = Effect.fnUntraced(function*(options: FollowerOption
     return seen._tag === "Included" ? seen : { ...seen, channel }
   })
 
-  const act = Effect.fnUntraced(function*(record: OpenRecord, decision: Decision) {
+  const act = Effect.fnUntraced(function* (record: OpenRecord, decision: Decision) {
     switch (decision._tag) {
       case "End":
         return yield* end(record, decision.outcome)
@@ -127,9 +130,15 @@ export const startFollower = Effect.fnUntraced(function*(options: FollowerOption
     }
   })
 
-  const addAndSubmit = Effect.fnUntraced(function*(
+  const addAndSubmit = Effect.fnUntraced(function* (
     record: OpenRecord,
-    signed: { kind: "payment" | "cancel"; inclusionStroops: bigint; envelope: string; innerHash: string; outerHash: string }
+    signed: {
+      kind: "payment" | "cancel"
+      inclusionStroops: bigint
+      envelope: string
+      innerHash: string
+      outerHash: string
+    }
   ) {
     const { sequence } = yield* clock.now
     const attempt = { ...signed, recordedLedger: sequence }
@@ -146,12 +155,12 @@ export const startFollower = Effect.fnUntraced(function*(options: FollowerOption
     return now - record.recordedAt.getTime() >= unsentAfterMillis || sequence > (newest?.recordedLedger ?? 0) + 1
   }
 
-  const follow = Effect.fn("settlement.follow")(function*(record: OpenRecord, seen: Observation | undefined) {
+  const follow = Effect.fn("settlement.follow")(function* (record: OpenRecord, seen: Observation | undefined) {
     const decision = decideOn(record, seen ?? (yield* observe(record)))
     yield* act(record, decision._tag === "AskChannel" ? decideOn(record, yield* observeWithChannel(record)) : decision)
   })
 
-  const turn = Effect.gen(function*() {
+  const turn = Effect.gen(function* () {
     if (!(yield* leases.hold("settlements", leaseDuration))) return
     const open = yield* settlements.open(batchMax)
     if (open.length === 0) return
@@ -159,12 +168,18 @@ export const startFollower = Effect.fnUntraced(function*(options: FollowerOption
     const now = yield* Clock.currentTimeMillis
     const records = open.filter((record) => isDue(record, sequence, now))
     const seen = yield* scan(records)
-    yield* Effect.forEach(records, (record) =>
-      follow(record, seen.get(record.id)).pipe(
-        Effect.catch((error) =>
-          Effect.logWarning("an open settlement could not be followed this time", error).pipe(Effect.annotateLogs({ settlement: record.id }))
-        )
-      ), { concurrency, discard: true })
+    yield* Effect.forEach(
+      records,
+      (record) =>
+        follow(record, seen.get(record.id)).pipe(
+          Effect.catch((error) =>
+            Effect.logWarning("an open settlement could not be followed this time", error).pipe(
+              Effect.annotateLogs({ settlement: record.id })
+            )
+          )
+        ),
+      { concurrency, discard: true }
+    )
   })
 
   const follower: Reconciler = yield* reconciler({ id: "settlements", every: limits.recoveryPeriod, turn })

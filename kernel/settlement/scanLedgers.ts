@@ -1,7 +1,8 @@
-// While many settlements are open, the follower looks through the new ledgers once for all of them instead of asking for each hash.
-// What a scan finds is as good as an answer to a question. What it does not find is only absent as far as it looked, so nothing
-// ends by it: a settlement whose bound has passed is still asked for by its hash. What was looked through is kept in memory and
-// only saves work: after a restart the first scan begins at the oldest open settlement.
+// While many settlements are open, the follower looks through the new ledgers once for all of them instead of asking
+// for each hash. What a scan finds is as good as an answer to a question. What it does not find is only absent as far
+// as it looked, so nothing ends by it: a settlement whose bound has passed is still asked for by its hash. What was
+// looked through is kept in memory and only saves work: after a restart the first scan begins at the oldest open
+// settlement.
 import { Context, Effect } from "effect"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
@@ -12,21 +13,33 @@ import type { OpenRecord } from "./Settlements.ts"
 export const ScanAbove = Context.Reference<number>("tollkeeper/settlement/ScanAbove", { defaultValue: () => 50 })
 
 export interface ScanOptions {
-  readonly observed: (record: OpenRecord, kind: "payment" | "cancel", executed: Extract<Observation, { _tag: "Included" }>["executed"]) => Observation
+  readonly observed: (
+    record: OpenRecord,
+    kind: "payment" | "cancel",
+    executed: Extract<Observation, { _tag: "Included" }>["executed"]
+  ) => Observation
 }
 
 /** A scanner with nothing looked through yet. */
-export const makeScanner = Effect.fnUntraced(function*({ observed }: ScanOptions) {
+export const makeScanner = Effect.fnUntraced(function* ({ observed }: ScanOptions) {
   const rpc = yield* LedgerRpc
   const clock = yield* LedgerClock
   /** Settlements for which every ledger from their birth to `scannedTo` was looked through in vain. */
   let covered: ReadonlySet<string> = new Set()
   let scannedTo = 0
 
-  const scan = Effect.fnUntraced(function*(records: ReadonlyArray<OpenRecord>) {
-    const attempts = new Map(records.flatMap((record) =>
-      record.attempts.flatMap(({ innerHash, kind, outerHash }) => [outerHash, innerHash].map((hash) => [hash, { record, kind }] as const))))
-    const fromLedger = records.reduce((least, { id, recordedLedger }) => Math.min(least, covered.has(id) ? scannedTo + 1 : recordedLedger + 1), Infinity)
+  const scan = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>) {
+    const attempts = new Map(
+      records.flatMap((record) =>
+        record.attempts.flatMap(({ innerHash, kind, outerHash }) =>
+          [outerHash, innerHash].map((hash) => [hash, { record, kind }] as const)
+        )
+      )
+    )
+    const fromLedger = records.reduce(
+      (least, { id, recordedLedger }) => Math.min(least, covered.has(id) ? scannedTo + 1 : recordedLedger + 1),
+      Infinity
+    )
     const seen = new Map<string, Observation>()
     let oldestLedger = 0
     if (fromLedger <= (yield* clock.now).sequence) {
@@ -39,17 +52,25 @@ export const makeScanner = Effect.fnUntraced(function*({ observed }: ScanOptions
       oldestLedger = answer.oldestLedger
     }
     // One that is found and cannot be ended this time is looked for again.
-    covered = new Set(records.flatMap(({ id }) => seen.has(id) ? [] : [id]))
+    covered = new Set(records.flatMap(({ id }) => (seen.has(id) ? [] : [id])))
     for (const { authorizationExpiresLedger, id } of records) {
-      if (!seen.has(id) && scannedTo < authorizationExpiresLedger) seen.set(id, { _tag: "Absent", latestLedger: scannedTo, oldestLedger, channel: undefined })
+      if (!seen.has(id) && scannedTo < authorizationExpiresLedger)
+        seen.set(id, { _tag: "Absent", latestLedger: scannedTo, oldestLedger, channel: undefined })
     }
     return seen as ReadonlyMap<string, Observation>
   })
 
-  /** What a scan tells of open settlements; those it cannot speak of are absent, all of them while no scan is worth it or possible. */
-  return Effect.fn("settlement.scan")(function*(records: ReadonlyArray<OpenRecord>) {
+  /**
+   * What a scan tells of open settlements; those it cannot speak of are absent, all of them while no scan is worth it
+   * or possible.
+   */
+  return Effect.fn("settlement.scan")(function* (records: ReadonlyArray<OpenRecord>) {
     if (records.length <= (yield* ScanAbove)) return new Map<string, Observation>()
     return yield* Effect.catch(scan(records), (error) =>
-      Effect.as(Effect.logWarning("ledgers could not be looked through; open settlements are asked for one by one", error), new Map<string, Observation>()))
+      Effect.as(
+        Effect.logWarning("ledgers could not be looked through; open settlements are asked for one by one", error),
+        new Map<string, Observation>()
+      )
+    )
   })
 })

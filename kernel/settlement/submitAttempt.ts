@@ -1,13 +1,18 @@
-// Sends a recorded attempt and notes what was answered. No answer ends a settlement; a lost one least of all. Never fails: an
-// attempt that could not even be noted is sent again by the follower.
+// Sends a recorded attempt and notes what was answered. No answer ends a settlement; a lost one least of all. Never
+// fails: an attempt that could not even be noted is sent again by the follower.
 import { Effect } from "effect"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { Settlements } from "./Settlements.ts"
 
-export const submitAttempt = Effect.fn("ledger.submit")(function*(
+export const submitAttempt = Effect.fn("ledger.submit")(function* (
   id: string,
-  attempt: { readonly number: number; readonly envelope: string; readonly outerHash: string; readonly recordedLedger: number }
+  attempt: {
+    readonly number: number
+    readonly envelope: string
+    readonly outerHash: string
+    readonly recordedLedger: number
+  }
 ) {
   const rpc = yield* LedgerRpc
   const clock = yield* LedgerClock
@@ -23,7 +28,7 @@ export const submitAttempt = Effect.fn("ledger.submit")(function*(
       Effect.annotateLogs({ settlement: id, attempt: attempt.number, answer: answer._tag, why })
     )
   }
-  yield* settlements.noteSent(id, attempt.number, answer._tag, ledger).pipe(
-    Effect.catch((error) => Effect.logWarning("a submission could not be noted; it will be sent again", error))
-  )
+  yield* settlements
+    .noteSent(id, attempt.number, answer._tag, ledger)
+    .pipe(Effect.catch((error) => Effect.logWarning("a submission could not be noted; it will be sent again", error)))
 })

@@ -1,7 +1,8 @@
-// The signer signs what the house would have built, and refuses everything else, whoever asks: a settlement is one contract call
-// on one of our channels, without a source, a memo or our own accounts anywhere in it, bounded by a ledger, within the fee
-// ceilings; a fee bump is the sponsor's around exactly that; the sponsor's own transactions only create, fund or merge our
-// channels. A refusal here is a bug or an attack, so it is a defect that names what was wrong and nothing of the content.
+// The signer signs what the house would have built, and refuses everything else, whoever asks: a settlement is one
+// contract call on one of our channels, without a source, a memo or our own accounts anywhere in it, bounded by a
+// ledger, within the fee ceilings; a fee bump is the sponsor's around exactly that; the sponsor's own transactions only
+// create, fund or merge our channels. A refusal here is a bug or an attack, so it is a defect that names what was wrong
+// and nothing of the content.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema } from "effect"
 import { Hex } from "effect/encoding"
@@ -42,25 +43,31 @@ export interface SettlementToSign {
   readonly inclusionStroopsMax: bigint
 }
 
-export class Signer extends Context.Service<Signer, {
-  readonly sponsor: string
-  /** All channels there may be, by number: those in use are the first of them. */
-  readonly channels: ReadonlyArray<string>
-  /** True for sponsor and channels: addresses that must appear nowhere in a payment. */
-  readonly isOurs: (address: string) => boolean
-  /** Signs a settlement as its channel and wraps it in the sponsor's fee bump. */
-  readonly signSettlement: (request: SettlementToSign) => Effect.Effect<SignedEnvelope, SignerRefused>
-  /** Signs the no-op that cancels a settlement. */
-  readonly signCancel: (request: { readonly transaction: Transaction; readonly channel: string; readonly inclusionStroops: bigint }) => Effect.Effect<
-    SignedEnvelope,
-    SignerRefused
-  >
-  /** Signs a transaction of the sponsor's own. */
-  readonly signSponsor: (transaction: Transaction) => Effect.Effect<{ readonly envelope: string; readonly hash: string }, SignerRefused>
-}>()("tollkeeper/signer/Signer") {
+export class Signer extends Context.Service<
+  Signer,
+  {
+    readonly sponsor: string
+    /** All channels there may be, by number: those in use are the first of them. */
+    readonly channels: ReadonlyArray<string>
+    /** True for sponsor and channels: addresses that must appear nowhere in a payment. */
+    readonly isOurs: (address: string) => boolean
+    /** Signs a settlement as its channel and wraps it in the sponsor's fee bump. */
+    readonly signSettlement: (request: SettlementToSign) => Effect.Effect<SignedEnvelope, SignerRefused>
+    /** Signs the no-op that cancels a settlement. */
+    readonly signCancel: (request: {
+      readonly transaction: Transaction
+      readonly channel: string
+      readonly inclusionStroops: bigint
+    }) => Effect.Effect<SignedEnvelope, SignerRefused>
+    /** Signs a transaction of the sponsor's own. */
+    readonly signSponsor: (
+      transaction: Transaction
+    ) => Effect.Effect<{ readonly envelope: string; readonly hash: string }, SignerRefused>
+  }
+>()("tollkeeper/signer/Signer") {
   static readonly layer = Layer.effect(
     Signer,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const vault = yield* Vault
       const crypto = yield* Crypto
       const network = yield* Network
@@ -74,7 +81,7 @@ export class Signer extends Context.Service<Signer, {
         return signed === undefined ? refuse("asked to sign as an account that is not ours") : Effect.succeed(signed)
       }
 
-      const wrap = Effect.fnUntraced(function*(transaction: Transaction, channel: string, feeStroops: bigint) {
+      const wrap = Effect.fnUntraced(function* (transaction: Transaction, channel: string, feeStroops: bigint) {
         const hash = transactionHash(crypto, networkId, transaction)
         const inner: Envelope = withSignatures(transaction, [yield* signAs(channel, hash)])
         const bump = feeBump(inner, vault.sponsor, feeStroops)
@@ -83,29 +90,39 @@ export class Signer extends Context.Service<Signer, {
         return { envelope: encodeEnvelope(envelope), innerHash: Hex.encode(hash), outerHash: Hex.encode(bumpHash) }
       })
 
-      const signSettlement = Effect.fn("Signer.signSettlement")(function*(request: SettlementToSign) {
+      const signSettlement = Effect.fn("Signer.signSettlement")(function* (request: SettlementToSign) {
         const { channel, inclusionStroops, transaction } = request
         if (!vault.channels.includes(channel)) return yield* refuse("a settlement on an account that is no channel")
         const fault = settlementFault(transaction, channel, ourKeys)
         if (fault !== undefined) return yield* refuse(fault)
         const resourceStroops = transaction.ext.v === 1 ? transaction.ext.sorobanData.resourceFee : 0n
-        if (resourceStroops < 0n || resourceStroops > request.resourceStroopsMax) return yield* refuse("a resource fee above its ceiling")
+        if (resourceStroops < 0n || resourceStroops > request.resourceStroopsMax)
+          return yield* refuse("a resource fee above its ceiling")
         if (inclusionStroops > request.inclusionStroopsMax) return yield* refuse("an inclusion bid above its ceiling")
         return yield* wrap(transaction, channel, resourceStroops + inclusionStroops)
       })
 
-      const signCancel = Effect.fn("Signer.signCancel")(function*(
-        request: { readonly transaction: Transaction; readonly channel: string; readonly inclusionStroops: bigint }
-      ) {
+      const signCancel = Effect.fn("Signer.signCancel")(function* (request: {
+        readonly transaction: Transaction
+        readonly channel: string
+        readonly inclusionStroops: bigint
+      }) {
         const { channel, inclusionStroops, transaction } = request
-        if (!vault.channels.includes(channel) || sourceOf(transaction) !== channel) return yield* refuse("a no-op on an account that is no channel")
+        if (!vault.channels.includes(channel) || sourceOf(transaction) !== channel)
+          return yield* refuse("a no-op on an account that is no channel")
         const [operation] = transaction.operations
-        const harmless = transaction.operations.length === 1 && operation?.sourceAccount == null && operation?.body.type === 11 &&
-          BigInt(operation.body.bumpSequenceOp.bumpTo) === 0n && conditionFault(transaction) === undefined
-        return harmless ? yield* wrap(transaction, channel, inclusionStroops) : yield* refuse("a no-op that does something")
+        const harmless =
+          transaction.operations.length === 1 &&
+          operation?.sourceAccount == null &&
+          operation?.body.type === 11 &&
+          BigInt(operation.body.bumpSequenceOp.bumpTo) === 0n &&
+          conditionFault(transaction) === undefined
+        return harmless
+          ? yield* wrap(transaction, channel, inclusionStroops)
+          : yield* refuse("a no-op that does something")
       })
 
-      const signSponsor = Effect.fn("Signer.signSponsor")(function*(transaction: Transaction) {
+      const signSponsor = Effect.fn("Signer.signSponsor")(function* (transaction: Transaction) {
         if (sourceOf(transaction) !== vault.sponsor) return yield* refuse("a sponsor transaction of another account")
         const merged: Array<string> = []
         for (const operation of transaction.operations) {
@@ -113,7 +130,9 @@ export class Signer extends Context.Service<Signer, {
           if (fault !== undefined) return yield* refuse(fault)
         }
         const hash = transactionHash(crypto, networkId, transaction)
-        const signatures = yield* Effect.forEach([vault.sponsor, ...new Set(merged)], (address) => signAs(address, hash))
+        const signatures = yield* Effect.forEach([vault.sponsor, ...new Set(merged)], (address) =>
+          signAs(address, hash)
+        )
         return { envelope: encodeEnvelope(withSignatures(transaction, signatures)), hash: Hex.encode(hash) }
       })
 
@@ -135,12 +154,17 @@ const muxedText = (account: xdr.MuxedAccountWire): string =>
 const sourceOf = (transaction: Transaction): string => muxedText(transaction.sourceAccount)
 
 /** What is wrong with a settlement's transaction, if anything. */
-const settlementFault = (transaction: Transaction, channel: string, ourKeys: ReadonlyArray<Uint8Array>): string | undefined => {
+const settlementFault = (
+  transaction: Transaction,
+  channel: string,
+  ourKeys: ReadonlyArray<Uint8Array>
+): string | undefined => {
   if (sourceOf(transaction) !== channel) return "a settlement whose source is not its channel"
   const condition = conditionFault(transaction)
   if (condition !== undefined) return condition
   const [operation] = transaction.operations
-  if (transaction.operations.length !== 1 || operation === undefined) return "a settlement with other than one operation"
+  if (transaction.operations.length !== 1 || operation === undefined)
+    return "a settlement with other than one operation"
   if (operation.sourceAccount != null) return "a settlement whose operation has a source"
   if (operation.body.type !== 24) return "a settlement that is no host function"
   if (operation.body.invokeHostFunctionOp.hostFunction.type !== 0) return "a settlement that is no contract call"
@@ -166,22 +190,34 @@ const contains = (bytes: Uint8Array, key: Uint8Array): boolean => {
   return false
 }
 
-const sponsorFault = (operation: xdr.OperationWire, vault: Vault["Service"], merged: Array<string>): string | undefined => {
+const sponsorFault = (
+  operation: xdr.OperationWire,
+  vault: Vault["Service"],
+  merged: Array<string>
+): string | undefined => {
   const { body } = operation
   const isChannel = (address: string) => vault.channels.includes(address)
   switch (body.type) {
     case 0: {
-      const address = StrKey.encodeEd25519PublicKey((body.createAccountOp.destination as { readonly ed25519: Uint8Array }).ed25519)
-      return operation.sourceAccount == null && isChannel(address) ? undefined : "a new account that is no channel of ours"
+      const address = StrKey.encodeEd25519PublicKey(
+        (body.createAccountOp.destination as { readonly ed25519: Uint8Array }).ed25519
+      )
+      return operation.sourceAccount == null && isChannel(address)
+        ? undefined
+        : "a new account that is no channel of ours"
     }
     case 1:
-      return operation.sourceAccount == null && isChannel(muxedText(body.paymentOp.destination)) && body.paymentOp.asset.type === 0
+      return operation.sourceAccount == null &&
+        isChannel(muxedText(body.paymentOp.destination)) &&
+        body.paymentOp.asset.type === 0
         ? undefined
         : "a payment that does not fund a channel of ours"
     case 8: {
       const from = operation.sourceAccount == null ? "" : muxedText(operation.sourceAccount)
       merged.push(from)
-      return isChannel(from) && muxedText(body.destination) === vault.sponsor ? undefined : "a merge that is not of a channel into the sponsor"
+      return isChannel(from) && muxedText(body.destination) === vault.sponsor
+        ? undefined
+        : "a merge that is not of a channel into the sponsor"
     }
     default:
       return "an operation the sponsor has no business with"

@@ -1,6 +1,7 @@
-// Where the secrets of sponsor and channels are, and the only place that uses them. A secret is Redacted from the moment it is
-// read, never leaves this file, and is never returned, logged or stored elsewhere. Channel keys derive from the sponsor's seed by
-// HMAC unless the operator gives them, so that every replica with the same sponsor agrees on the channels with nothing to share.
+// Where the secrets of sponsor and channels are, and the only place that uses them. A secret is Redacted from the
+// moment it is read, never leaves this file, and is never returned, logged or stored elsewhere. Channel keys derive
+// from the sponsor's seed by HMAC unless the operator gives them, so that every replica with the same sponsor agrees on
+// the channels with nothing to share.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
 import { Network } from "../config/Network.ts"
@@ -11,56 +12,70 @@ import { Host } from "../platform/Host.ts"
 /** No usable secret for sponsor or channels. The message names the variable, never its content. */
 export class VaultRefused extends Schema.TaggedError<VaultRefused>()("VaultRefused", { message: Schema.String }) {}
 
-export class Vault extends Context.Service<Vault, {
-  /** The sponsor's address, G… */
-  readonly sponsor: string
-  /** The addresses of all channels there may be, by number, from 0: those in use are the first of them. */
-  readonly channels: ReadonlyArray<string>
-  /** Signs 32 bytes as an account of ours; None for any other address. */
-  readonly sign: (address: string, hash: Uint8Array) => Signed | undefined
-}>()("tollkeeper/signer/Vault") {
-  static readonly layer: Layer.Layer<Vault, VaultRefused, Network | Crypto | Host | FileSystem.FileSystem | Path.Path> = Layer.effect(
-    Vault,
-    Effect.gen(function*() {
-      const network = yield* Network
-      const crypto = yield* Crypto
-      const sponsorSeed = yield* Option.match(network.sponsorSecret, {
-        onSome: (secret) => seedOf(secret, "the sponsor's secret"),
-        onNone: () =>
-          network.developmentAutoFund ? developmentSeed(crypto) : Effect.fail(
-            new VaultRefused({ message: "the sponsor's secret is not set; see networks.<id>.sponsor_secret_env" })
-          )
-      })
-      const channelSeeds = yield* Option.match(network.channelSecrets, {
-        onSome: (secrets) => Effect.forEach(splitSecrets(secrets), (secret, i) => seedOf(secret, `channel secret ${i + 1}`)),
-        onNone: () => Effect.succeed(deriveChannels(crypto, sponsorSeed, network.channelCountMax))
-      })
-      const seeds = new Map<string, Redacted.Redacted<Uint8Array>>()
-      const addressOf = (seed: Redacted.Redacted<Uint8Array>): string => {
-        const address = StrKey.encodeEd25519PublicKey(crypto.ed25519PublicKey(Redacted.value(seed)))
-        seeds.set(address, seed)
-        return address
-      }
-      const sponsor = addressOf(sponsorSeed)
-      const channels = channelSeeds.map(addressOf)
-      if (new Set([sponsor, ...channels]).size !== channels.length + 1) {
-        return yield* new VaultRefused({ message: "sponsor and channels must all be different accounts" })
-      }
-      return Vault.of({
-        sponsor,
-        channels,
-        sign: (address, hash) => {
-          const seed = seeds.get(address)
-          if (seed === undefined) return undefined
-          return { publicKey: StrKey.decodeEd25519PublicKey(address), signature: crypto.ed25519Sign(Redacted.value(seed), hash) }
+export class Vault extends Context.Service<
+  Vault,
+  {
+    /** The sponsor's address, G… */
+    readonly sponsor: string
+    /** The addresses of all channels there may be, by number, from 0: those in use are the first of them. */
+    readonly channels: ReadonlyArray<string>
+    /** Signs 32 bytes as an account of ours; None for any other address. */
+    readonly sign: (address: string, hash: Uint8Array) => Signed | undefined
+  }
+>()("tollkeeper/signer/Vault") {
+  static readonly layer: Layer.Layer<Vault, VaultRefused, Network | Crypto | Host | FileSystem.FileSystem | Path.Path> =
+    Layer.effect(
+      Vault,
+      Effect.gen(function* () {
+        const network = yield* Network
+        const crypto = yield* Crypto
+        const sponsorSeed = yield* Option.match(network.sponsorSecret, {
+          onSome: (secret) => seedOf(secret, "the sponsor's secret"),
+          onNone: () =>
+            network.developmentAutoFund
+              ? developmentSeed(crypto)
+              : Effect.fail(
+                  new VaultRefused({ message: "the sponsor's secret is not set; see networks.<id>.sponsor_secret_env" })
+                )
+        })
+        const channelSeeds = yield* Option.match(network.channelSecrets, {
+          onSome: (secrets) =>
+            Effect.forEach(splitSecrets(secrets), (secret, i) => seedOf(secret, `channel secret ${i + 1}`)),
+          onNone: () => Effect.succeed(deriveChannels(crypto, sponsorSeed, network.channelCountMax))
+        })
+        const seeds = new Map<string, Redacted.Redacted<Uint8Array>>()
+        const addressOf = (seed: Redacted.Redacted<Uint8Array>): string => {
+          const address = StrKey.encodeEd25519PublicKey(crypto.ed25519PublicKey(Redacted.value(seed)))
+          seeds.set(address, seed)
+          return address
         }
+        const sponsor = addressOf(sponsorSeed)
+        const channels = channelSeeds.map(addressOf)
+        if (new Set([sponsor, ...channels]).size !== channels.length + 1) {
+          return yield* new VaultRefused({ message: "sponsor and channels must all be different accounts" })
+        }
+        return Vault.of({
+          sponsor,
+          channels,
+          sign: (address, hash) => {
+            const seed = seeds.get(address)
+            if (seed === undefined) return undefined
+            return {
+              publicKey: StrKey.decodeEd25519PublicKey(address),
+              signature: crypto.ed25519Sign(Redacted.value(seed), hash)
+            }
+          }
+        })
       })
-    })
-  )
+    )
 }
 
 const splitSecrets = (secrets: Redacted.Redacted): ReadonlyArray<Redacted.Redacted> =>
-  Redacted.value(secrets).split(",").map((secret) => secret.trim()).filter((secret) => secret !== "").map((secret) => Redacted.make(secret))
+  Redacted.value(secrets)
+    .split(",")
+    .map((secret) => secret.trim())
+    .filter((secret) => secret !== "")
+    .map((secret) => Redacted.make(secret))
 
 const seedOf = (secret: Redacted.Redacted, what: string): Effect.Effect<Redacted.Redacted<Uint8Array>, VaultRefused> =>
   StrKey.isValidEd25519SecretSeed(Redacted.value(secret))
@@ -73,10 +88,11 @@ const deriveChannels = (
   count: number
 ): ReadonlyArray<Redacted.Redacted<Uint8Array>> =>
   Array.from({ length: count }, (_, number) =>
-    Redacted.make(crypto.hmacSha256(Redacted.value(sponsor), new TextEncoder().encode(`tollkeeper/channel/${number}`))))
+    Redacted.make(crypto.hmacSha256(Redacted.value(sponsor), new TextEncoder().encode(`tollkeeper/channel/${number}`)))
+  )
 
 /** Development only: a seed made once and kept in the state folder, readable by this user alone. */
-const developmentSeed = Effect.fnUntraced(function*(crypto: Crypto["Service"]) {
+const developmentSeed = Effect.fnUntraced(function* (crypto: Crypto["Service"]) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const file = path.join((yield* Host).stateFolder, "sponsor.seed")
@@ -86,6 +102,8 @@ const developmentSeed = Effect.fnUntraced(function*(crypto: Crypto["Service"]) {
   )
   if (yield* Effect.mapError(files.exists(file), unusable)) return yield* read
   const seed = crypto.randomBytes(32)
-  yield* files.writeFileString(file, `${StrKey.encodeEd25519SecretSeed(seed)}\n`, { mode: 0o600 }).pipe(Effect.mapError(unusable))
+  yield* files
+    .writeFileString(file, `${StrKey.encodeEd25519SecretSeed(seed)}\n`, { mode: 0o600 })
+    .pipe(Effect.mapError(unusable))
   return yield* read
 })

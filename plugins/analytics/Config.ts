@@ -4,9 +4,17 @@ import { flag, integer, section } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 
 const analytics = section("analytics", "Operator analytics.", {
-  redact_addresses: flag({ default: false, doc: "Answer with a pseudonym in place of each address of a payer or recipient; hashes and URLs stay." }),
+  redact_addresses: flag({
+    default: false,
+    doc: "Answer with a pseudonym in place of each address of a payer or recipient; hashes and URLs stay."
+  }),
   default_page_size: integer({ default: 50, min: 1, max: 1_000, doc: "Items of a list when no limit is asked for." }),
-  max_page_size: integer({ default: 200, min: 1, max: 1_000, doc: "Items of a list at most; a larger limit is taken for that." })
+  max_page_size: integer({
+    default: 200,
+    min: 1,
+    max: 1_000,
+    doc: "Items of a list at most; a larger limit is taken for that."
+  })
 })
 
 export interface AnalyticsValues {
@@ -18,12 +26,19 @@ export interface AnalyticsValues {
 export class Config extends Context.Service<Config, AnalyticsValues>()("tollkeeper/analytics/Config") {
   static readonly layer = Layer.effect(
     Config,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const values = yield* (yield* Settings).section(analytics)
       if (values.default_page_size > values.max_page_size) {
-        return yield* new SettingsRefused({ path: "analytics.default_page_size", message: "it is larger than analytics.max_page_size" })
+        return yield* new SettingsRefused({
+          path: "analytics.default_page_size",
+          message: "it is larger than analytics.max_page_size"
+        })
       }
-      return Config.of({ redactAddresses: values.redact_addresses, pageDefault: values.default_page_size, pageMax: values.max_page_size })
+      return Config.of({
+        redactAddresses: values.redact_addresses,
+        pageDefault: values.default_page_size,
+        pageMax: values.max_page_size
+      })
     })
   )
 }

@@ -1,5 +1,6 @@
-// Operator analytics as a plugin: it reads the journal of facts on a cursor of its own, keeps rollups, and answers below /analytics/v1. It
-// stands on no payment's path: whatever fails in it is logged, counted, shown in readiness' detail and tried again (S143).
+// Operator analytics as a plugin: it reads the journal of facts on a cursor of its own, keeps rollups, and answers
+// below /analytics/v1. It stands on no payment's path: whatever fails in it is logged, counted, shown in readiness'
+// detail and tried again (S143).
 import { Cause, Duration, Effect, Exit, Layer, Metric, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../kernel/Actor.ts"
@@ -33,55 +34,77 @@ const batchMax = 500
 /** Recording failed; the next turn tries again. */
 class RecordingFailed extends Schema.TaggedError<RecordingFailed>()("RecordingFailed", { cause: Schema.Defect() }) {}
 
-const failures = Metric.counter("tollkeeper_analytics_failures_total", { description: "Writes of analytics that failed; each is tried again.", incremental: true })
+const failures = Metric.counter("tollkeeper_analytics_failures_total", {
+  description: "Writes of analytics that failed; each is tried again.",
+  incremental: true
+})
 
-const layer = Layer.effectDiscard(Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const config = yield* Config
-  const records = yield* CatalogRecords
-  const catalog = yield* Catalog
-  const health = yield* Health
-  const facts = yield* Facts
-  const pseudonymOf = yield* makePseudonyms(sql, yield* Crypto)
-  const recorder = makeRecorder({ sql, records, writeRollups: makeWriteRollups(sql, pseudonymOf), waitMillis: Duration.toMillis((yield* Limits).settleTimeout) })
-  const failing = new Set<string>()
-
-  /** Even a defect of analytics is its own: it must not count against the process. */
-  const contained = <A, E>(what: string, work: Effect.Effect<A, E>) =>
-    work.pipe(
-      Effect.tap(() => Effect.sync(() => failing.delete(what))),
-      Effect.catchCause((cause) => {
-        if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
-        failing.add(what)
-        return Effect.andThen(Metric.update(failures, 1), Effect.fail(new RecordingFailed({ cause: Cause.squash(cause) })))
-      })
-    )
-
-  yield* facts.consume({ consumer, batchMax, handle: (batch) => contained("facts", recorder.handle(batch)) })
-  yield* reconciler({
-    id: "overdue",
-    every: "1 second",
-    turn: contained("overdue", Effect.gen(function*() {
-      while (yield* recorder.lapse) yield* Effect.yieldNow
-    }))
-  })
-  yield* startVerifications(sql, yield* Extensions)
-  yield* health.register("analytics", Effect.sync(() =>
-    failing.size === 0 ? { state: "ready" as const } : { state: "degraded" as const, detail: `recording fails and is tried again: ${[...failing].join(", ")}` }))
-
-  yield* addAnalyticsRoutes({
-    config,
-    census: yield* Effect.cachedWithTTL(records.census, (exit) => Exit.isSuccess(exit) ? "1 second" : 0),
-    reporting: {
+const layer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const config = yield* Config
+    const records = yield* CatalogRecords
+    const catalog = yield* Catalog
+    const health = yield* Health
+    const facts = yield* Facts
+    const pseudonymOf = yield* makePseudonyms(sql, yield* Crypto)
+    const recorder = makeRecorder({
       sql,
       records,
-      isCataloged: (id) => Effect.map(catalog.documents([id]), (documents) => documents.length > 0),
-      amounts: makeAmounts((yield* Network).assets),
-      redaction: makeRedaction(sql, pseudonymOf, config.redactAddresses),
-      dialect: (yield* WireWords).dialects[0]
-    }
+      writeRollups: makeWriteRollups(sql, pseudonymOf),
+      waitMillis: Duration.toMillis((yield* Limits).settleTimeout)
+    })
+    const failing = new Set<string>()
+
+    /** Even a defect of analytics is its own: it must not count against the process. */
+    const contained = <A, E>(what: string, work: Effect.Effect<A, E>) =>
+      work.pipe(
+        Effect.tap(() => Effect.sync(() => failing.delete(what))),
+        Effect.catchCause((cause) => {
+          if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
+          failing.add(what)
+          return Effect.andThen(
+            Metric.update(failures, 1),
+            Effect.fail(new RecordingFailed({ cause: Cause.squash(cause) }))
+          )
+        })
+      )
+
+    yield* facts.consume({ consumer, batchMax, handle: (batch) => contained("facts", recorder.handle(batch)) })
+    yield* reconciler({
+      id: "overdue",
+      every: "1 second",
+      turn: contained(
+        "overdue",
+        Effect.gen(function* () {
+          while (yield* recorder.lapse) yield* Effect.yieldNow
+        })
+      )
+    })
+    yield* startVerifications(sql, yield* Extensions)
+    yield* health.register(
+      "analytics",
+      Effect.sync(() =>
+        failing.size === 0
+          ? { state: "ready" as const }
+          : { state: "degraded" as const, detail: `recording fails and is tried again: ${[...failing].join(", ")}` }
+      )
+    )
+
+    yield* addAnalyticsRoutes({
+      config,
+      census: yield* Effect.cachedWithTTL(records.census, (exit) => (Exit.isSuccess(exit) ? "1 second" : 0)),
+      reporting: {
+        sql,
+        records,
+        isCataloged: (id) => Effect.map(catalog.documents([id]), (documents) => documents.length > 0),
+        amounts: makeAmounts((yield* Network).assets),
+        redaction: makeRedaction(sql, pseudonymOf, config.redactAddresses),
+        dialect: (yield* WireWords).dialects[0]
+      }
+    })
   })
-}))
+)
 
 export const plugin = define({
   id: "analytics",

@@ -1,5 +1,5 @@
-// The settings of the catalog: what is indexed and when, how large a declaration may be, which origins are taken, what discovery
-// shows, and how often the owners of origins are asked. The names are the specification's (S286–S295).
+// The settings of the catalog: what is indexed and when, how large a declaration may be, which origins are taken, what
+// discovery shows, and how often the owners of origins are asked. The names are the specification's (S286–S295).
 import { Context, Effect, Layer, Option, type Redacted } from "effect"
 import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
 import { choice, flag, integer, section } from "../../kernel/config/Setting.ts"
@@ -11,33 +11,112 @@ const indexing = section("indexing", "What becomes a listing.", {
     default: "verified",
     doc: "Which payment is the observation that makes a declaration listable; with settled, a verified one is unverified until then."
   }),
-  require_valid_schema: flag({ default: true, doc: "Refuse a declaration without a schema, or whose info does not match it." }),
-  stale_after_hours: integer({ default: 168, min: 1, max: 87_600, unit: "hours", doc: "A resource not seen for this long is stale." }),
-  max_metadata_bytes: integer({ default: 131_072, min: 1_024, max: 1_048_576, unit: "bytes", doc: "Declared metadata as JSON, at most." }),
-  max_schema_bytes: integer({ default: 65_536, min: 256, max: 1_048_576, unit: "bytes", doc: "One declared schema as JSON, at most." }),
-  max_example_bytes: integer({ default: 16_384, min: 256, max: 1_048_576, unit: "bytes", doc: "One declared example as JSON; a longer output example is left out." }),
-  max_new_resources_per_day: integer({ default: 2_000, min: 1, max: 10_000_000, doc: "First listings for one recipient per UTC day; one payer may begin an eighth of them." }),
+  require_valid_schema: flag({
+    default: true,
+    doc: "Refuse a declaration without a schema, or whose info does not match it."
+  }),
+  stale_after_hours: integer({
+    default: 168,
+    min: 1,
+    max: 87_600,
+    unit: "hours",
+    doc: "A resource not seen for this long is stale."
+  }),
+  max_metadata_bytes: integer({
+    default: 131_072,
+    min: 1_024,
+    max: 1_048_576,
+    unit: "bytes",
+    doc: "Declared metadata as JSON, at most."
+  }),
+  max_schema_bytes: integer({
+    default: 65_536,
+    min: 256,
+    max: 1_048_576,
+    unit: "bytes",
+    doc: "One declared schema as JSON, at most."
+  }),
+  max_example_bytes: integer({
+    default: 16_384,
+    min: 256,
+    max: 1_048_576,
+    unit: "bytes",
+    doc: "One declared example as JSON; a longer output example is left out."
+  }),
+  max_new_resources_per_day: integer({
+    default: 2_000,
+    min: 1,
+    max: 10_000_000,
+    doc: "First listings for one recipient per UTC day; one payer may begin an eighth of them."
+  }),
   max_declared_bytes_per_day: integer({
-    default: 67_108_864, min: 65_536, max: 1_099_511_627_776, unit: "bytes",
+    default: 67_108_864,
+    min: 65_536,
+    max: 1_099_511_627_776,
+    unit: "bytes",
     doc: "Listings and versions for one recipient per UTC day, as JSON; one payer may declare an eighth of them."
   }),
-  max_versions_per_day: integer({ default: 100, min: 1, max: 1_000_000, doc: "New versions of one resource per UTC day." })
+  max_versions_per_day: integer({
+    default: 100,
+    min: 1,
+    max: 1_000_000,
+    doc: "New versions of one resource per UTC day."
+  })
 })
 
 const discovery = section("discovery", "What the public routes show.", {
   include_stale: flag({ default: false, doc: "Show resources that have gone stale." }),
-  include_unverified: flag({ default: false, doc: "Show resources that no payment of the kind in indexing.index_on has been observed for." }),
-  cursor_minutes: integer({ default: 15, min: 1, max: 1_440, unit: "minutes", doc: "How long a cursor opens at most; at least two thirds of it." })
+  include_unverified: flag({
+    default: false,
+    doc: "Show resources that no payment of the kind in indexing.index_on has been observed for."
+  }),
+  cursor_minutes: integer({
+    default: 15,
+    min: 1,
+    max: 1_440,
+    unit: "minutes",
+    doc: "How long a cursor opens at most; at least two thirds of it."
+  })
 })
 
 const security = section("catalog_security", "Which origins may be listed.", {
   require_https_origins: flag({ default: true, doc: "Refuse plain-HTTP resources." }),
-  allow_local_origins: flag({ default: false, doc: "Take loopback, private and other local origins, and dial them to ask for their owner." }),
-  probe_origins: flag({ default: true, doc: "Ask origins who owns their resources: /.well-known/x402, then the live 402 of a declared GET or HEAD." }),
-  probe_timeout_ms: integer({ default: 5_000, min: 100, max: 60_000, unit: "ms", doc: "Longest question to one origin." }),
-  probe_response_bytes: integer({ default: 262_144, min: 1_024, max: 8_388_608, unit: "bytes", doc: "Longest answer of an origin." }),
-  probe_pause_seconds: integer({ default: 60, min: 0, max: 86_400, unit: "seconds", doc: "Shortest time between two questions about one resource, and to one origin's document." }),
-  probe_again_hours: integer({ default: 24, min: 1, max: 8_760, unit: "hours", doc: "Time between two questions about a resource whose owner is known." })
+  allow_local_origins: flag({
+    default: false,
+    doc: "Take loopback, private and other local origins, and dial them to ask for their owner."
+  }),
+  probe_origins: flag({
+    default: true,
+    doc: "Ask origins who owns their resources: /.well-known/x402, then the live 402 of a declared GET or HEAD."
+  }),
+  probe_timeout_ms: integer({
+    default: 5_000,
+    min: 100,
+    max: 60_000,
+    unit: "ms",
+    doc: "Longest question to one origin."
+  }),
+  probe_response_bytes: integer({
+    default: 262_144,
+    min: 1_024,
+    max: 8_388_608,
+    unit: "bytes",
+    doc: "Longest answer of an origin."
+  }),
+  probe_pause_seconds: integer({
+    default: 60,
+    min: 0,
+    max: 86_400,
+    unit: "seconds",
+    doc: "Shortest time between two questions about one resource, and to one origin's document."
+  }),
+  probe_again_hours: integer({
+    default: 24,
+    min: 1,
+    max: 8_760,
+    unit: "hours",
+    doc: "Time between two questions about a resource whose owner is known."
+  })
 })
 
 export interface CatalogValues {
@@ -70,7 +149,7 @@ export interface CatalogValues {
 export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper/catalog/Config") {
   static readonly layer = Layer.effect(
     Config,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const settings = yield* Settings
       const index = yield* settings.section(indexing)
       const shown = yield* settings.section(discovery)

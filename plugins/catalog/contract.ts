@@ -1,6 +1,7 @@
 // What the catalog gives to other plugins: documents to index, a word in the journal for each change, the conditions of
-// discovery as SQL, signed cursors, public bodies in a wanted order, and the place where a branch of search is registered. The
-// catalog itself ranks nothing; `/discovery/search` is its route, and whoever registers a branch answers it.
+// discovery as SQL, signed cursors, public bodies in a wanted order, and the place where a branch of search is
+// registered. The catalog itself ranks nothing; `/discovery/search` is its route, and whoever registers a branch
+// answers it.
 import { Context, type Effect, type Option, type Scope } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import { contract } from "../../kernel/Contract.ts"
@@ -11,19 +12,23 @@ export type ResourceType = "http" | "mcp"
 export type ResourceState = "active" | "stale" | "quarantined" | "removed"
 
 /**
- * Published in the transaction of every change: a first listing, a new version, a move of state or owner, `subject` being the
- * resource's id. Consume with `Facts.consume`, then read `Catalog.documents`: the fact says that, not what.
+ * Published in the transaction of every change: a first listing, a new version, a move of state or owner, `subject`
+ * being the resource's id. Consume with `Facts.consume`, then read `Catalog.documents`: the fact says that, not what.
  */
 export const changedFact = "catalog.changed"
 
 /**
- * Published when settled payments were counted for resources, after their settlements' own facts: `data` is a `SoldData`. A payment may be
- * told twice, and always of the same resource.
+ * Published when settled payments were counted for resources, after their settlements' own facts: `data` is a
+ * `SoldData`. A payment may be told twice, and always of the same resource.
  */
 export const soldFact = "catalog.sold"
 
 export interface SoldData {
-  readonly sales: ReadonlyArray<{ readonly transaction: string; readonly resourceId: string; readonly origin: string | null }>
+  readonly sales: ReadonlyArray<{
+    readonly transaction: string
+    readonly resourceId: string
+    readonly origin: string | null
+  }>
 }
 
 /** One way to pay for a resource. */
@@ -93,25 +98,38 @@ export interface CursorPayload {
   readonly fingerprint: string
 }
 
-export class Catalog extends Context.Service<Catalog, {
-  /** Documents by id, in the order of the ids; an unknown id is left out. At most 1 000 at a time. */
-  readonly documents: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyArray<ResourceDocument>, SqlError.SqlError>
-  /** The next documents after an id, by growing id, whatever their state: for building an index from nothing. */
-  readonly scan: (options: { readonly after: bigint; readonly limit: number }) => Effect.Effect<ReadonlyArray<ResourceDocument>, SqlError.SqlError>
-  /**
-   * A SQL condition on the resource whose id is the SQL expression `id` (default `r.id`, for `catalog_resources r`): it is
-   * visible to discovery by the settings, at most `snapshot`, and passes the filters.
-   */
-  readonly condition: (filters: Filters, options?: { readonly id?: string; readonly snapshot?: bigint }) => Statement.Fragment
-  /** Public bodies, each a JSON text, in the order of the ids; what is no longer visible is left out. */
-  readonly bodies: (ids: ReadonlyArray<bigint>) => Effect.Effect<ReadonlyArray<{ readonly id: bigint; readonly json: string }>, SqlError.SqlError>
-  /** The highest resource id at this moment. */
-  readonly snapshot: Effect.Effect<bigint, SqlError.SqlError>
-  /** Seals a cursor; it opens for 15 minutes at most and 10 at least. */
-  readonly seal: (payload: CursorPayload) => Effect.Effect<string>
-  /** The payload of a cursor that is ours, not expired and made for this fingerprint; None otherwise. */
-  readonly open: (cursor: string, fingerprint: string) => Effect.Effect<Option.Option<CursorPayload>>
-}>()("tollkeeper/catalog/Catalog") {}
+export class Catalog extends Context.Service<
+  Catalog,
+  {
+    /** Documents by id, in the order of the ids; an unknown id is left out. At most 1 000 at a time. */
+    readonly documents: (
+      ids: ReadonlyArray<bigint>
+    ) => Effect.Effect<ReadonlyArray<ResourceDocument>, SqlError.SqlError>
+    /** The next documents after an id, by growing id, whatever their state: for building an index from nothing. */
+    readonly scan: (options: {
+      readonly after: bigint
+      readonly limit: number
+    }) => Effect.Effect<ReadonlyArray<ResourceDocument>, SqlError.SqlError>
+    /**
+     * A SQL condition on the resource whose id is the SQL expression `id` (default `r.id`, for `catalog_resources r`):
+     * it is visible to discovery by the settings, at most `snapshot`, and passes the filters.
+     */
+    readonly condition: (
+      filters: Filters,
+      options?: { readonly id?: string; readonly snapshot?: bigint }
+    ) => Statement.Fragment
+    /** Public bodies, each a JSON text, in the order of the ids; what is no longer visible is left out. */
+    readonly bodies: (
+      ids: ReadonlyArray<bigint>
+    ) => Effect.Effect<ReadonlyArray<{ readonly id: bigint; readonly json: string }>, SqlError.SqlError>
+    /** The highest resource id at this moment. */
+    readonly snapshot: Effect.Effect<bigint, SqlError.SqlError>
+    /** Seals a cursor; it opens for 15 minutes at most and 10 at least. */
+    readonly seal: (payload: CursorPayload) => Effect.Effect<string>
+    /** The payload of a cursor that is ours, not expired and made for this fingerprint; None otherwise. */
+    readonly open: (cursor: string, fingerprint: string) => Effect.Effect<Option.Option<CursorPayload>>
+  }
+>()("tollkeeper/catalog/Catalog") {}
 
 /** A resource as a list for operators has it; nothing of it is public. */
 export interface ResourceSummary {
@@ -136,7 +154,10 @@ export interface ResourceSummary {
   readonly lastPaidAt: Date | null
 }
 
-/** Everything that is known of a resource. Histories are newest first and hold at most 200 entries each, as JSON with times in ISO 8601. */
+/**
+ * Everything that is known of a resource. Histories are newest first and hold at most 200 entries each, as JSON with
+ * times in ISO 8601.
+ */
 export interface ResourceHistory {
   readonly summary: ResourceSummary
   readonly declaration: unknown
@@ -152,25 +173,45 @@ export interface ResourceHistory {
 }
 
 /** What operators are told of the catalog, whatever discovery shows. */
-export class CatalogRecords extends Context.Service<CatalogRecords, {
-  /**
-   * The resource that a payment without a declaration was for: by its URL, when the catalog lists that URL once and for this recipient. In
-   * the order asked; at most 1 000.
-   */
-  readonly attribute: (
-    asked: ReadonlyArray<{ readonly url: string; readonly payTo: string }>
-  ) => Effect.Effect<ReadonlyArray<{ readonly id: bigint; readonly origin: string | null } | undefined>, SqlError.SqlError>
-  /** Resources by state, and the origins of those that are not removed. */
-  readonly census: Effect.Effect<{ readonly states: Readonly<Record<ResourceState, bigint>>; readonly origins: bigint }, SqlError.SqlError>
-  /** Origins, the one seen last first. */
-  readonly origins: (page: { readonly limit: number; readonly offset: number }) => Effect.Effect<{
-    readonly total: bigint
-    readonly items: ReadonlyArray<{ readonly origin: string; readonly resources: bigint; readonly active: bigint; readonly lastSeenAt: Date }>
-  }, SqlError.SqlError>
-  /** Resources, the one listed last first. */
-  readonly newest: (page: { readonly limit: number; readonly offset: number }) => Effect.Effect<{ readonly total: bigint; readonly items: ReadonlyArray<ResourceSummary> }, SqlError.SqlError>
-  readonly history: (id: bigint) => Effect.Effect<Option.Option<ResourceHistory>, SqlError.SqlError>
-}>()("tollkeeper/catalog/CatalogRecords") {}
+export class CatalogRecords extends Context.Service<
+  CatalogRecords,
+  {
+    /**
+     * The resource that a payment without a declaration was for: by its URL, when the catalog lists that URL once and
+     * for this recipient. In the order asked; at most 1 000.
+     */
+    readonly attribute: (
+      asked: ReadonlyArray<{ readonly url: string; readonly payTo: string }>
+    ) => Effect.Effect<
+      ReadonlyArray<{ readonly id: bigint; readonly origin: string | null } | undefined>,
+      SqlError.SqlError
+    >
+    /** Resources by state, and the origins of those that are not removed. */
+    readonly census: Effect.Effect<
+      { readonly states: Readonly<Record<ResourceState, bigint>>; readonly origins: bigint },
+      SqlError.SqlError
+    >
+    /** Origins, the one seen last first. */
+    readonly origins: (page: { readonly limit: number; readonly offset: number }) => Effect.Effect<
+      {
+        readonly total: bigint
+        readonly items: ReadonlyArray<{
+          readonly origin: string
+          readonly resources: bigint
+          readonly active: bigint
+          readonly lastSeenAt: Date
+        }>
+      },
+      SqlError.SqlError
+    >
+    /** Resources, the one listed last first. */
+    readonly newest: (page: {
+      readonly limit: number
+      readonly offset: number
+    }) => Effect.Effect<{ readonly total: bigint; readonly items: ReadonlyArray<ResourceSummary> }, SqlError.SqlError>
+    readonly history: (id: bigint) => Effect.Effect<Option.Option<ResourceHistory>, SqlError.SqlError>
+  }
+>()("tollkeeper/catalog/CatalogRecords") {}
 
 export type SearchMode = "lexical" | "semantic" | "hybrid"
 
@@ -188,7 +229,10 @@ export interface Hit {
   readonly id: bigint
   /** Higher is better; comparable within one answer only. */
   readonly score: number
-  /** 0 to 1, comparable between answers of one branch: what is below `search.minimum_relevance_score` in every branch is left out. */
+  /**
+   * 0 to 1, comparable between answers of one branch: what is below `search.minimum_relevance_score` in every branch is
+   * left out.
+   */
   readonly relevance: number
 }
 
@@ -220,7 +264,11 @@ export interface BranchStatus {
   /** Resources in the index that answers. */
   readonly indexed: number
   readonly vectorSupport?: boolean
-  readonly worker?: { readonly status: "idle" | "working" | "waiting"; readonly queue_depth: number; readonly dead_letters: number }
+  readonly worker?: {
+    readonly status: "idle" | "working" | "waiting"
+    readonly queue_depth: number
+    readonly dead_letters: number
+  }
   /** Newest first; none in a branch without embeddings. */
   readonly generations: ReadonlyArray<GenerationStatus>
 }
@@ -253,17 +301,24 @@ export interface Impression {
   readonly session: string
 }
 
-export class Search extends Context.Service<Search, {
-  /** Adds a branch for as long as the Scope lives; a second one of the same mode is a defect. */
-  readonly register: (branch: SearchBranch) => Effect.Effect<void, never, Scope.Scope>
-  /** Called after each answered search, beside the answer; it cannot fail or delay it. */
-  readonly observe: (observer: (impression: Impression) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
-  /** Branches that are registered now. */
-  readonly branches: () => ReadonlyArray<SearchBranch>
-}>()("tollkeeper/catalog/Search") {}
+export class Search extends Context.Service<
+  Search,
+  {
+    /** Adds a branch for as long as the Scope lives; a second one of the same mode is a defect. */
+    readonly register: (branch: SearchBranch) => Effect.Effect<void, never, Scope.Scope>
+    /** Called after each answered search, beside the answer; it cannot fail or delay it. */
+    readonly observe: (
+      observer: (impression: Impression) => Effect.Effect<void>
+    ) => Effect.Effect<void, never, Scope.Scope>
+    /** Branches that are registered now. */
+    readonly branches: () => ReadonlyArray<SearchBranch>
+  }
+>()("tollkeeper/catalog/Search") {}
 
 /** The values of the section `search`, which the catalog owns and the branches read. */
-export class SearchSettings extends Context.Service<SearchSettings, SearchValues>()("tollkeeper/catalog/SearchSettings") {}
+export class SearchSettings extends Context.Service<SearchSettings, SearchValues>()(
+  "tollkeeper/catalog/SearchSettings"
+) {}
 
 /** A plugin that indexes, ranks or reports needs this. */
 export const catalogContract = contract<"catalog", Catalog | CatalogRecords | Search | SearchSettings>(

@@ -1,5 +1,6 @@
-// The catalog as a plugin: it observes payments, lists what sellers declare, asks origins who owns what, and serves discovery. It
-// provides the contract that search, analytics and others build on. A fault in it never touches a payment.
+// The catalog as a plugin: it observes payments, lists what sellers declare, asks origins who owns what, and serves
+// discovery. It provides the contract that search, analytics and others build on. A fault in it never touches a
+// payment.
 import { Context, Effect, Layer, Option } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import { SqlClient } from "effect/sql"
@@ -41,48 +42,64 @@ import { makeJournal } from "./store/Journal.ts"
 import { makeRecorder } from "./store/recordDeclaration.ts"
 import { startAge } from "./store/reconcileAge.ts"
 
-const layer = Layer.effectContext(Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const facts = yield* Facts
-  const crypto = yield* Crypto
-  const config = yield* Config
-  const callers = yield* Callers
-  const extensions = yield* Extensions
-  const outbound = yield* Outbound
-  const scope = yield* Effect.scope
+const layer = Layer.effectContext(
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const facts = yield* Facts
+    const crypto = yield* Crypto
+    const config = yield* Config
+    const callers = yield* Callers
+    const extensions = yield* Extensions
+    const outbound = yield* Outbound
+    const scope = yield* Effect.scope
 
-  const values = yield* Settings
-  const settings = yield* values.section(searchSection)
-  const client = yield* HttpClient.HttpClient
-  const rerankingKey = settings.reranking.api_key_env === undefined ? Option.none() : values.secret(settings.reranking.api_key_env)
+    const values = yield* Settings
+    const settings = yield* values.section(searchSection)
+    const client = yield* HttpClient.HttpClient
+    const rerankingKey =
+      settings.reranking.api_key_env === undefined ? Option.none() : values.secret(settings.reranking.api_key_env)
 
-  const cursors = makeCursors(yield* cursorSecrets(sql, crypto, config), crypto, config.cursorMinutes)
-  const catalog = makeCatalog(sql, config, cursors)
-  const { changed, count } = makeCounts({ sql, config, facts, scope })
-  const browse = makeBrowse(sql, config, catalog, count)
-  const registry = makeSearchRegistry()
-  const recorder = makeRecorder({ sql, facts, crypto, config })
-  const journal = makeJournal({ sql, facts, crypto })
-  const observer = makeObserver({ config, crypto, recorder, journal, changed })
-  const moved = () => {
-    observer.forget()
-    changed()
-  }
+    const cursors = makeCursors(yield* cursorSecrets(sql, crypto, config), crypto, config.cursorMinutes)
+    const catalog = makeCatalog(sql, config, cursors)
+    const { changed, count } = makeCounts({ sql, config, facts, scope })
+    const browse = makeBrowse(sql, config, catalog, count)
+    const registry = makeSearchRegistry()
+    const recorder = makeRecorder({ sql, facts, crypto, config })
+    const journal = makeJournal({ sql, facts, crypto })
+    const observer = makeObserver({ config, crypto, recorder, journal, changed })
+    const moved = () => {
+      observer.forget()
+      changed()
+    }
 
-  if (config.autoCatalog) yield* extensions.register(observer.extension)
-  yield* addDiscoveryRoutes({ browse, resolve: makeResolve(sql, config, crypto), search: makeSearch({ sql, catalog, crypto, callers, registry, settings, scope, client, rerankingKey }) })
-  yield* addSearchReports({ sql, callers, search: registry.registry, settings })
-  yield* startImpressions({ sql, crypto, search: registry.registry, days: settings.impressions_days })
-  yield* addAdministrationRoutes({ moved, before: Effect.ignore(journal.flush) })
-  yield* reconciler({ id: "journal", every: "1 second", turn: journal.flush })
-  // What has gathered is stored before the database under it closes.
-  yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(journal.flush, "2 seconds")))
-  yield* startAge({ sql, facts, config, changed: moved })
-  if (config.probeOrigins) {
-    yield* startProbes({ sql, ask: makeAskOrigin(config, outbound), apply: makeApplyVerdict({ sql, facts, config, recorder }), changed: moved })
-  }
-  return Context.make(Catalog, catalog).pipe(Context.add(CatalogRecords, makeRecords(sql, crypto)), Context.add(Search, registry.registry), Context.add(SearchSettings, settings))
-}))
+    if (config.autoCatalog) yield* extensions.register(observer.extension)
+    yield* addDiscoveryRoutes({
+      browse,
+      resolve: makeResolve(sql, config, crypto),
+      search: makeSearch({ sql, catalog, crypto, callers, registry, settings, scope, client, rerankingKey })
+    })
+    yield* addSearchReports({ sql, callers, search: registry.registry, settings })
+    yield* startImpressions({ sql, crypto, search: registry.registry, days: settings.impressions_days })
+    yield* addAdministrationRoutes({ moved, before: Effect.ignore(journal.flush) })
+    yield* reconciler({ id: "journal", every: "1 second", turn: journal.flush })
+    // What has gathered is stored before the database under it closes.
+    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(journal.flush, "2 seconds")))
+    yield* startAge({ sql, facts, config, changed: moved })
+    if (config.probeOrigins) {
+      yield* startProbes({
+        sql,
+        ask: makeAskOrigin(config, outbound),
+        apply: makeApplyVerdict({ sql, facts, config, recorder }),
+        changed: moved
+      })
+    }
+    return Context.make(Catalog, catalog).pipe(
+      Context.add(CatalogRecords, makeRecords(sql, crypto)),
+      Context.add(Search, registry.registry),
+      Context.add(SearchSettings, settings)
+    )
+  })
+)
 
 export const plugin = define({
   id: "catalog",

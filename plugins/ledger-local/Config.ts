@@ -8,15 +8,42 @@ import { parseFault } from "./node/parseFault.ts"
 
 const ledger = section("local_ledger", "The embedded ledger.", {
   host: text({ default: "127.0.0.1", doc: "Address to bind; the ledger has no access control." }),
-  port: integer({ default: 8_000, min: 0, max: 65_535, doc: "TCP port of RPC, friendbot and ledgers over HTTP; 0 picks a free one." }),
+  port: integer({
+    default: 8_000,
+    min: 0,
+    max: 65_535,
+    doc: "TCP port of RPC, friendbot and ledgers over HTTP; 0 picks a free one."
+  }),
   https: flag({ default: true, doc: "Listen with TLS too, with a certificate made in the state folder." }),
-  https_port: integer({ default: 8_443, min: 0, max: 65_535, doc: "TCP port of the same over HTTPS; 0 picks a free one." }),
-  close: choice(["interval", "manual"], { default: "interval", doc: "Close by the clock, or only when asked to by the process." }),
+  https_port: integer({
+    default: 8_443,
+    min: 0,
+    max: 65_535,
+    doc: "TCP port of the same over HTTPS; 0 picks a free one."
+  }),
+  close: choice(["interval", "manual"], {
+    default: "interval",
+    doc: "Close by the clock, or only when asked to by the process."
+  }),
   close_interval_ms: integer({ default: 1_000, min: 50, max: 60_000, unit: "ms", doc: "Time between two ledgers." }),
-  retention_ledgers: integer({ default: 17_280, min: 8, max: 1_000_000, unit: "ledgers", doc: "Ledgers that stay known." }),
-  retention_transactions: integer({ default: 20_000, min: 100, max: 1_000_000, doc: "Transactions that stay known; whole ledgers are forgotten beyond." }),
+  retention_ledgers: integer({
+    default: 17_280,
+    min: 8,
+    max: 1_000_000,
+    unit: "ledgers",
+    doc: "Ledgers that stay known."
+  }),
+  retention_transactions: integer({
+    default: 20_000,
+    min: 100,
+    max: 1_000_000,
+    doc: "Transactions that stay known; whole ledgers are forgotten beyond."
+  }),
   transactions_per_ledger: integer({ default: 1_000, min: 1, max: 10_000, doc: "Transactions in one ledger at most." }),
-  faults: list(Schema.String, { default: [], doc: "Faults to play, such as `drop=0.1` or `rpc=getTransaction:503:0.2`." })
+  faults: list(Schema.String, {
+    default: [],
+    doc: "Faults to play, such as `drop=0.1` or `rpc=getTransaction:503:0.2`."
+  })
 })
 
 export interface ConfigValues {
@@ -45,12 +72,13 @@ export const configDefaults: ConfigValues = {
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/ledger-local/Config") {
   static readonly layer = Layer.effect(
     Config,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const values = yield* (yield* Settings).section(ledger)
       const faults: Array<Partial<Faults>> = []
       for (const text of values.faults) {
         const fault = parseFault(text)
-        if (typeof fault === "string") return yield* new SettingsRefused({ path: "local_ledger.faults", message: `${text}: ${fault}` })
+        if (typeof fault === "string")
+          return yield* new SettingsRefused({ path: "local_ledger.faults", message: `${text}: ${fault}` })
         faults.push(fault)
       }
       return Config.of({

@@ -1,6 +1,7 @@
-// The embedded ledger as a service: JSON-RPC without sockets, closing by hand, funding, and faults to order. Time comes from
-// Effect's Clock, so a test moves it. With a folder the ledger survives the process; without one it lives in memory. Requests
-// and closes never interleave within a ledger: a close is written down first and published in one step.
+// The embedded ledger as a service: JSON-RPC without sockets, closing by hand, funding, and faults to order. Time comes
+// from Effect's Clock, so a test moves it. With a folder the ledger survives the process; without one it lives in
+// memory. Requests and closes never interleave within a ledger: a close is written down first and published in one
+// step.
 import { Clock, Context, Effect, type FileSystem, Layer, type Path, Semaphore } from "effect"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { type NetworkSettings, testnet } from "./engine/NetworkSettings.ts"
@@ -83,35 +84,47 @@ interface Storage {
 
 const second = 1_000
 
-const make = Effect.fnUntraced(function*(options: LocalLedgerOptions, storage: Storage) {
+const make = Effect.fnUntraced(function* (options: LocalLedgerOptions, storage: Storage) {
   const crypto = yield* Crypto
   const passphrase = options.passphrase ?? TESTNET_PASSPHRASE
   const networkId = crypto.sha256(new TextEncoder().encode(passphrase))
   const settings = options.settings ?? testnet
   const now = Effect.map(Clock.currentTimeMillis, (millis) => BigInt(Math.floor(millis / second)))
-  const journal = storage.folder === undefined ? undefined : yield* openJournal(storage.folder, networkId, options.journalLinesMax)
+  const journal =
+    storage.folder === undefined ? undefined : yield* openJournal(storage.folder, networkId, options.journalLinesMax)
   const stored = journal === undefined ? undefined : yield* journal.read
-  const state = stored ?? genesis({
-    crypto, networkId, settings, closeTime: yield* now,
-    ...(options.genesisSequence === undefined ? {} : { sequence: options.genesisSequence })
-  })
+  const state =
+    stored ??
+    genesis({
+      crypto,
+      networkId,
+      settings,
+      closeTime: yield* now,
+      ...(options.genesisSequence === undefined ? {} : { sequence: options.genesisSequence })
+    })
   const close = options.close ?? "manual"
-  const ledger = new Ledger({
-    crypto,
-    networkId,
-    settings,
-    retention: { ledgersMax: options.retentionLedgers ?? 17_280, transactionsMax: options.retentionTransactions ?? 20_000 },
-    transactionsPerLedgerMax: options.transactionsPerLedgerMax ?? 1_000,
-    closeIntervalSeconds: close === "manual" ? 0 : Math.ceil(close / second),
-    contracts: new WasmRuntime()
-  }, state)
+  const ledger = new Ledger(
+    {
+      crypto,
+      networkId,
+      settings,
+      retention: {
+        ledgersMax: options.retentionLedgers ?? 17_280,
+        transactionsMax: options.retentionTransactions ?? 20_000
+      },
+      transactionsPerLedgerMax: options.transactionsPerLedgerMax ?? 1_000,
+      closeIntervalSeconds: close === "manual" ? 0 : Math.ceil(close / second),
+      contracts: new WasmRuntime()
+    },
+    state
+  )
   ledger.faults = combineFaults(options.faults ?? [])
   if (journal !== undefined && stored === undefined) yield* journal.begin(ledger)
 
   const closing = yield* Semaphore.make(1)
   /** Computes, records, publishes: nobody sees a ledger that is not on disk. */
   const closeWith = (prepare: (now: bigint) => ClosedLedger): Effect.Effect<ClosedLedger> =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const closed = prepare(yield* now)
       if (journal !== undefined) yield* journal.append(closed)
       ledger.publish(closed)
@@ -121,7 +134,7 @@ const make = Effect.fnUntraced(function*(options: LocalLedgerOptions, storage: S
 
   let friendbotUrl = options.friendbotUrl
 
-  const answer = Effect.fnUntraced(function*(id: unknown, method: string, params: unknown, behind: number) {
+  const answer = Effect.fnUntraced(function* (id: unknown, method: string, params: unknown, behind: number) {
     const time = yield* now
     try {
       const view = viewOf(ledger, { passphrase, friendbotUrl }, time, behind)
@@ -133,7 +146,7 @@ const make = Effect.fnUntraced(function*(options: LocalLedgerOptions, storage: S
     }
   })
 
-  const withFault = Effect.fnUntraced(function*(
+  const withFault = Effect.fnUntraced(function* (
     fault: RpcFault | undefined,
     id: unknown,
     method: string,
@@ -162,49 +175,59 @@ const make = Effect.fnUntraced(function*(options: LocalLedgerOptions, storage: S
     }
   })
 
-  const rpc: Shape["rpc"] = Effect.fn("LocalLedger.rpc")(function*(request: unknown) {
+  const rpc: Shape["rpc"] = Effect.fn("LocalLedger.rpc")(function* (request: unknown) {
     const read = readRequest(request)
     if (!("method" in read)) return read
     return yield* withFault(ledger.faults.onRpc(read.method, read.params), read.id, read.method, read.params)
   })
 
-  const closeOnce = Effect.map(closeWith((time) => ledger.prepareClose(time)), ({ record }) => record.sequence)
+  const closeOnce = Effect.map(
+    closeWith((time) => ledger.prepareClose(time)),
+    ({ record }) => record.sequence
+  )
 
   return LocalLedger.of({
     rpc,
-    call: Effect.fnUntraced(function*(method, params) {
+    call: Effect.fnUntraced(function* (method, params) {
       const response = yield* Effect.orDie(rpc({ jsonrpc: "2.0", id: 1, method, params }))
-      if (response.error !== undefined) return yield* Effect.die(new RpcError(response.error.code, response.error.message))
+      if (response.error !== undefined)
+        return yield* Effect.die(new RpcError(response.error.code, response.error.message))
       return response.result
     }),
     close: closeOnce,
-    closeMany: Effect.fnUntraced(function*(ledgers) {
+    closeMany: Effect.fnUntraced(function* (ledgers) {
       for (let i = 0; i < ledgers; i++) yield* closeOnce
       return ledger.latest.sequence
     }),
-    fund: Effect.fn("LocalLedger.fund")(function*(address, fundOptions = {}) {
+    fund: Effect.fn("LocalLedger.fund")(function* (address, fundOptions = {}) {
       const key = decodeAccount(address)
       const { usdcUnits } = fundOptions
-      if (key === undefined || (usdcUnits !== undefined && (usdcUnits < 0n || usdcUnits > USDC_UNITS_MAX))) return undefined
+      if (key === undefined || (usdcUnits !== undefined && (usdcUnits < 0n || usdcUnits > USDC_UNITS_MAX)))
+        return undefined
       const { record } = yield* closeWith((time) => prepareFunding(ledger, key, usdcUnits, time))
       return { hash: record.transactions[0]!.hash, ledger: record.sequence }
     }),
-    setFaults: (faults) => Effect.sync(() => {
-      ledger.faults = faults.length === 0 ? noFaults : combineFaults(faults)
-    }),
+    setFaults: (faults) =>
+      Effect.sync(() => {
+        ledger.faults = faults.length === 0 ? noFaults : combineFaults(faults)
+      }),
     exists: (id) => readAccount(ledger.store, id) !== undefined,
     ledger,
     passphrase,
     isClosedByHand: close === "manual",
-    setFriendbotUrl: (url) => Effect.sync(() => {
-      friendbotUrl = url
-    })
+    setFriendbotUrl: (url) =>
+      Effect.sync(() => {
+        friendbotUrl = url
+      })
   })
 })
 
 export class LocalLedger extends Context.Service<LocalLedger, Shape>()("tollkeeper/ledger-local/LocalLedger") {
   /** A ledger that keeps its state in `folder`. */
-  static readonly layer = (options: LocalLedgerOptions, folder: string): Layer.Layer<LocalLedger, never, Crypto | FileSystem.FileSystem | Path.Path> =>
+  static readonly layer = (
+    options: LocalLedgerOptions,
+    folder: string
+  ): Layer.Layer<LocalLedger, never, Crypto | FileSystem.FileSystem | Path.Path> =>
     Layer.effect(LocalLedger, Effect.orDie(make(options, { folder })))
 
   /** A ledger in memory, closed by hand unless told otherwise. */

@@ -1,6 +1,6 @@
-// The embedded ledger over HTTP, as one function from a web-standard request to a response: JSON-RPC at `/` and `/rpc`, the
-// friendbot, Horizon's ledgers and, when ledgers are closed by hand, `/close`. Open to every origin, as public RPC nodes are.
-// Nothing is answered 500 for what a client sends.
+// The embedded ledger over HTTP, as one function from a web-standard request to a response: JSON-RPC at `/` and `/rpc`,
+// the friendbot, Horizon's ledgers and, when ledgers are closed by hand, `/close`. Open to every origin, as public RPC
+// nodes are. Nothing is answered 500 for what a client sends.
 import { Effect } from "effect"
 import { horizonLedgers } from "./node/horizon.ts"
 import type { LocalLedger } from "./LocalLedger.ts"
@@ -20,9 +20,13 @@ const cors = {
 }
 
 const json = (body: unknown, status = 200): Response =>
-  new Response(JSON.stringify(body), { status, headers: { "content-type": "application/json; charset=utf-8", ...cors } })
+  new Response(JSON.stringify(body), {
+    status,
+    headers: { "content-type": "application/json; charset=utf-8", ...cors }
+  })
 
-const problem = (status: number, title: string, detail: string): Response => json({ type: "about:blank", title, status, detail }, status)
+const problem = (status: number, title: string, detail: string): Response =>
+  json({ type: "about:blank", title, status, detail }, status)
 
 const readJson = (request: Request): Effect.Effect<unknown, "too long" | "not JSON"> =>
   Effect.promise(() => request.text()).pipe(
@@ -33,25 +37,29 @@ const readJson = (request: Request): Effect.Effect<unknown, "too long" | "not JS
     )
   )
 
-const rpc = Effect.fnUntraced(function*(ledger: LocalLedger["Service"], request: Request) {
-  const body = yield* readJson(request)
-  if (!Array.isArray(body)) return json(yield* ledger.rpc(body))
-  if (body.length === 0 || body.length > BATCH_MAX) return json(errorResponse(null, RpcCode.invalidRequest, "invalid request"))
-  const answers: Array<RpcResponse> = []
-  for (const one of body) answers.push(yield* ledger.rpc(one))
-  return json(answers)
-}, (effect) =>
-  effect.pipe(
-    Effect.catch((error) =>
-      Effect.succeed(
-        error === "too long"
-          ? problem(413, "Payload Too Large", `at most ${BODY_BYTES_MAX} bytes`)
-          : error === "not JSON"
-          ? json(errorResponse(null, RpcCode.parseError, "parse error"))
-          : new Response(null, { status: error.status, headers: cors })
+const rpc = Effect.fnUntraced(
+  function* (ledger: LocalLedger["Service"], request: Request) {
+    const body = yield* readJson(request)
+    if (!Array.isArray(body)) return json(yield* ledger.rpc(body))
+    if (body.length === 0 || body.length > BATCH_MAX)
+      return json(errorResponse(null, RpcCode.invalidRequest, "invalid request"))
+    const answers: Array<RpcResponse> = []
+    for (const one of body) answers.push(yield* ledger.rpc(one))
+    return json(answers)
+  },
+  (effect) =>
+    effect.pipe(
+      Effect.catch((error) =>
+        Effect.succeed(
+          error === "too long"
+            ? problem(413, "Payload Too Large", `at most ${BODY_BYTES_MAX} bytes`)
+            : error === "not JSON"
+              ? json(errorResponse(null, RpcCode.parseError, "parse error"))
+              : new Response(null, { status: error.status, headers: cors })
+        )
       )
     )
-  ))
+)
 
 /** A decimal amount with up to seven digits behind the point, in units of 10^-7. */
 const unitsOf = (text: string): bigint | undefined => {
@@ -59,21 +67,29 @@ const unitsOf = (text: string): bigint | undefined => {
   return match === null ? undefined : BigInt(match[1]! + (match[2] ?? "").padEnd(7, "0"))
 }
 
-const friendbot = Effect.fnUntraced(function*(ledger: LocalLedger["Service"], url: URL) {
+const friendbot = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], url: URL) {
   const address = url.searchParams.get("addr") ?? ""
   const wanted = url.searchParams.get("usdc")
   const usdcUnits = wanted === null ? undefined : unitsOf(wanted)
-  if (wanted !== null && usdcUnits === undefined) return problem(400, "Bad Request", "usdc is a decimal number with at most 7 digits behind the point")
+  if (wanted !== null && usdcUnits === undefined)
+    return problem(400, "Bad Request", "usdc is a decimal number with at most 7 digits behind the point")
   const funded = yield* ledger.fund(address, usdcUnits === undefined ? {} : { usdcUnits })
-  if (funded === undefined) return problem(400, "Bad Request", "addr is not an account this friendbot can fund, or the amount is too large")
+  if (funded === undefined)
+    return problem(400, "Bad Request", "addr is not an account this friendbot can fund, or the amount is too large")
   const { hash, ledger: sequence } = funded
-  return json({ id: hash, hash, successful: true, ledger: sequence, _links: { transaction: { href: `${url.origin}/transactions/${hash}` } } })
+  return json({
+    id: hash,
+    hash,
+    successful: true,
+    ledger: sequence,
+    _links: { transaction: { href: `${url.origin}/transactions/${hash}` } }
+  })
 })
 
 /** Ledgers that one request may close. */
 const CLOSE_MAX = 1_000
 
-const close = Effect.fnUntraced(function*(ledger: LocalLedger["Service"], url: URL) {
+const close = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], url: URL) {
   const text = url.searchParams.get("ledgers") ?? "1"
   const ledgers = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0
   if (ledgers < 1 || ledgers > CLOSE_MAX) return problem(400, "Bad Request", `ledgers is 1 to ${CLOSE_MAX}`)
@@ -81,23 +97,31 @@ const close = Effect.fnUntraced(function*(ledger: LocalLedger["Service"], url: U
 })
 
 /** Answers one request. */
-export const handle = Effect.fnUntraced(function*(ledger: LocalLedger["Service"], request: Request) {
+export const handle = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], request: Request) {
   const url = new URL(request.url)
   const { method } = request
   if (method === "OPTIONS") return new Response(null, { status: 204, headers: cors })
   switch (url.pathname.replace(/\/+$/, "") || "/") {
     case "/":
     case "/rpc":
-      return method === "POST" ? yield* rpc(ledger, request) : problem(405, "Method Not Allowed", "this is a Stellar RPC: POST JSON-RPC 2.0")
+      return method === "POST"
+        ? yield* rpc(ledger, request)
+        : problem(405, "Method Not Allowed", "this is a Stellar RPC: POST JSON-RPC 2.0")
     case "/friendbot":
-      return method === "GET" || method === "POST" ? yield* friendbot(ledger, url) : problem(405, "Method Not Allowed", "GET or POST")
+      return method === "GET" || method === "POST"
+        ? yield* friendbot(ledger, url)
+        : problem(405, "Method Not Allowed", "GET or POST")
     case "/ledgers": {
       const ledgers = method === "GET" ? horizonLedgers(ledger.ledger, url) : undefined
-      return ledgers === undefined ? problem(400, "Bad Request", "limit is 1 to 200, order is asc or desc") : json(ledgers)
+      return ledgers === undefined
+        ? problem(400, "Bad Request", "limit is 1 to 200, order is asc or desc")
+        : json(ledgers)
     }
     case "/close":
       if (!ledger.isClosedByHand) return problem(404, "Not Found", "this ledger is closed by the clock")
-      return method === "POST" ? yield* close(ledger, url) : problem(405, "Method Not Allowed", "POST closes the next ledger")
+      return method === "POST"
+        ? yield* close(ledger, url)
+        : problem(405, "Method Not Allowed", "POST closes the next ledger")
     default:
       return problem(404, "Not Found", "there are /, /rpc, /friendbot and /ledgers")
   }

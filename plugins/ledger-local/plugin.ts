@@ -1,5 +1,5 @@
-// The embedded ledger as a plugin: a Stellar RPC at 127.0.0.1:8000 (and 8443 over TLS) with its state in the state folder. It
-// provides the ledger to others in the process; the facilitator uses it over HTTP like any other.
+// The embedded ledger as a plugin: a Stellar RPC at 127.0.0.1:8000 (and 8443 over TLS) with its state in the state
+// folder. It provides the ledger to others in the process; the facilitator uses it over HTTP like any other.
 import { Effect, Layer } from "effect"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { Host } from "../../kernel/platform/Host.ts"
@@ -11,16 +11,19 @@ import { ledgerFolder, serve } from "./serve.ts"
 
 /** A ledger in `folder` by these settings, not yet listening. */
 export const ledgerLayer = (config: ConfigValues, folder: string) =>
-  LocalLedger.layer({
-    close: config.close,
-    retentionLedgers: config.retentionLedgers,
-    retentionTransactions: config.retentionTransactions,
-    transactionsPerLedgerMax: config.transactionsPerLedgerMax,
-    faults: config.faults
-  }, folder)
+  LocalLedger.layer(
+    {
+      close: config.close,
+      retentionLedgers: config.retentionLedgers,
+      retentionTransactions: config.retentionTransactions,
+      transactionsPerLedgerMax: config.transactionsPerLedgerMax,
+      faults: config.faults
+    },
+    folder
+  )
 
 const layer = Layer.unwrap(
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const config = yield* Config
     const { stateFolder } = yield* Host
     const folder = yield* ledgerFolder(stateFolder)

@@ -1,6 +1,6 @@
-// The embedded ledger on the network and on the clock: an HTTP listener at once, an HTTPS one as soon as its certificate is
-// there (which does not hold up the start), and an actor that closes ledgers. All of it ends with the Scope. A port that is
-// taken fails the start, for HTTPS it is a warning.
+// The embedded ledger on the network and on the clock: an HTTP listener at once, an HTTPS one as soon as its
+// certificate is there (which does not hold up the start), and an actor that closes ledgers. All of it ends with the
+// Scope. A port that is taken fails the start, for HTTPS it is a warning.
 import { Deferred, Effect, Path } from "effect"
 import { Listeners } from "../../kernel/platform/Listeners.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
@@ -13,7 +13,10 @@ export interface Serving {
   /** Where RPC, friendbot and ledgers are. */
   readonly url: string
   readonly port: number
-  /** Waits for the HTTPS listener; undefined when there is none, because none was asked for or its port cannot be opened. */
+  /**
+   * Waits for the HTTPS listener; undefined when there is none, because none was asked for or its port cannot be
+   * opened.
+   */
   readonly secured: Effect.Effect<Secured | undefined>
 }
 
@@ -27,7 +30,7 @@ export interface Secured {
 /** The ledger's own folder within the state folder. */
 export const ledgerFolder = (stateFolder: string) => Effect.map(Path.Path, (path) => path.join(stateFolder, "ledger"))
 
-export const serve = Effect.fnUntraced(function*(config: ConfigValues, folder: string) {
+export const serve = Effect.fnUntraced(function* (config: ConfigValues, folder: string) {
   const ledger = yield* LocalLedger
   const listeners = yield* Listeners
   const supervisor = yield* Supervisor
@@ -40,9 +43,12 @@ export const serve = Effect.fnUntraced(function*(config: ConfigValues, folder: s
   const secured = yield* Deferred.make<Secured | undefined>()
   if (httpsPort === undefined) yield* Deferred.succeed(secured, undefined)
   else {
-    const secure = Effect.gen(function*() {
+    const secure = Effect.gen(function* () {
       const { key, cert, file } = yield* certificate(folder)
-      const opened = yield* listeners.open({ host: config.host, port: httpsPort, tls: { key, cert }, bodyBytesMax: BODY_BYTES_MAX }, answer)
+      const opened = yield* listeners.open(
+        { host: config.host, port: httpsPort, tls: { key, cert }, bodyBytesMax: BODY_BYTES_MAX },
+        answer
+      )
       yield* Effect.logInfo(`ledger over HTTPS at ${config.host}:${opened.port}; clients trust ${file}`)
       yield* Deferred.succeed(secured, { port: opened.port, certificateFile: file })
       return yield* Effect.never

@@ -1,6 +1,6 @@
-// The embedded ledger by itself, for somebody who only wants a Stellar RPC: what the command `tollkeeper ledger` runs. In
-// memory unless a folder is given. With `seedAccounts`, four accounts with XLM and USDC are there from the start, with keys
-// that are the same everywhere.
+// The embedded ledger by itself, for somebody who only wants a Stellar RPC: what the command `tollkeeper ledger` runs.
+// In memory unless a folder is given. With `seedAccounts`, four accounts with XLM and USDC are there from the start,
+// with keys that are the same everywhere.
 import { Effect, type FileSystem, Layer, type Path, Schema, type Scope } from "effect"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { ListenFailed, Listeners } from "../../kernel/platform/Listeners.ts"
@@ -52,7 +52,7 @@ export interface Standalone extends Serving {
 const SEED_USDC_UNITS = 10_000_0000000n
 
 /** Funds the demonstration accounts that do not exist yet. */
-const seed = Effect.gen(function*() {
+const seed = Effect.gen(function* () {
   const ledger = yield* LocalLedger
   const crypto = yield* Crypto
   const accounts = demoNames.map((name) => localAccount(crypto, name))
@@ -64,9 +64,13 @@ const seed = Effect.gen(function*() {
 })
 
 /** Starts a ledger that runs until the Scope closes, and tells where it is. */
-export const standalone = Effect.fnUntraced(function*(
+export const standalone = Effect.fnUntraced(function* (
   options: StandaloneOptions
-): Effect.fn.Return<Standalone, FaultRefused | HttpsRefused | ListenFailed, Crypto | FileSystem.FileSystem | Path.Path | Listeners | Supervisor | Scope.Scope> {
+): Effect.fn.Return<
+  Standalone,
+  FaultRefused | HttpsRefused | ListenFailed,
+  Crypto | FileSystem.FileSystem | Path.Path | Listeners | Supervisor | Scope.Scope
+> {
   const faults: Array<Partial<Faults>> = []
   for (const text of options.faults ?? []) {
     const fault = parseFault(text)
@@ -85,9 +89,12 @@ export const standalone = Effect.fnUntraced(function*(
     faults
   }
   const ledgerOptions = { close: config.close, faults }
-  const layer = options.folder === undefined ? LocalLedger.layerTest(ledgerOptions) : LocalLedger.layer(ledgerOptions, options.folder)
+  const layer =
+    options.folder === undefined
+      ? LocalLedger.layerTest(ledgerOptions)
+      : LocalLedger.layer(ledgerOptions, options.folder)
   const context = yield* Layer.build(layer)
-  return yield* Effect.gen(function*() {
+  return yield* Effect.gen(function* () {
     const serving = yield* serve(config, options.folder ?? "")
     const https = yield* serving.secured
     if (https === undefined && options.httpsPort !== undefined) {

@@ -1,9 +1,20 @@
-// The settings of the agent tool server: which facilitator it asks, over which transport it is asked, who may ask, and how far it
-// goes into the network. The names are the specification's (S302–S305). What does not fit together ends the start.
+// The settings of the agent tool server: which facilitator it asks, over which transport it is asked, who may ask, and
+// how far it goes into the network. The names are the specification's (S302–S305). What does not fit together ends the
+// start.
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { networksSection } from "../../kernel/config/Network.ts"
 import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
-import { amount, choice, flag, integer, list, optionalText, scalar, section, text } from "../../kernel/config/Setting.ts"
+import {
+  amount,
+  choice,
+  flag,
+  integer,
+  list,
+  optionalText,
+  scalar,
+  section,
+  text
+} from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 import { type NeutralNetwork, readNetwork } from "../../kernel/Dialect.ts"
 
@@ -17,19 +28,47 @@ const facilitatorSection = section("facilitator", "The facilitator whose public 
 
 const transportSection = scalar(
   "transport",
-  choice(["stdio", "http"], { default: "stdio", doc: "How agents reach the tools: stdin and stdout, or Streamable HTTP at /mcp with SSE beside it." })
+  choice(["stdio", "http"], {
+    default: "stdio",
+    doc: "How agents reach the tools: stdin and stdout, or Streamable HTTP at /mcp with SSE beside it."
+  })
 )
 
 const httpSection = section("http", "The listener of the agent tools.", {
   host: optionalText({ doc: "Address to bind. Absent: 127.0.0.1 without keys, 0.0.0.0 with them." }),
   port: integer({ default: 4522, min: 0, max: 65_535, doc: "TCP port; 0 picks a free one." }),
-  api_keys_env: text({ default: "TOOLS_API_KEYS", doc: "Environment variable with the agents' bearer keys, comma separated. Wanted when there is a signer." }),
-  allowed_hosts: list(Schema.String, { default: [], doc: "Host headers that are answered. Empty: the loopback names on a loopback address, else any." }),
-  allowed_origins: list(Schema.String, { default: [], doc: "Origins of web pages that may ask; a request from any other page is refused." }),
+  api_keys_env: text({
+    default: "TOOLS_API_KEYS",
+    doc: "Environment variable with the agents' bearer keys, comma separated. Wanted when there is a signer."
+  }),
+  allowed_hosts: list(Schema.String, {
+    default: [],
+    doc: "Host headers that are answered. Empty: the loopback names on a loopback address, else any."
+  }),
+  allowed_origins: list(Schema.String, {
+    default: [],
+    doc: "Origins of web pages that may ask; a request from any other page is refused."
+  }),
   sessions_max: integer({ default: 500, min: 1, max: 10_000, doc: "Sessions open at once." }),
-  sessions_per_caller_max: integer({ default: 50, min: 1, max: 10_000, doc: "Sessions of one key or, without keys, of one address." }),
-  session_idle_minutes: integer({ default: 60, min: 1, max: 1_440, unit: "minutes", doc: "A session not used for this long makes room for another." }),
-  calls_per_second: integer({ default: 20, min: 0, max: 10_000, doc: "Messages a second of one caller, bursts of twice that; 0 is no limit." })
+  sessions_per_caller_max: integer({
+    default: 50,
+    min: 1,
+    max: 10_000,
+    doc: "Sessions of one key or, without keys, of one address."
+  }),
+  session_idle_minutes: integer({
+    default: 60,
+    min: 1,
+    max: 1_440,
+    unit: "minutes",
+    doc: "A session not used for this long makes room for another."
+  }),
+  calls_per_second: integer({
+    default: 20,
+    min: 0,
+    max: 10_000,
+    doc: "Messages a second of one caller, bursts of twice that; 0 is no limit."
+  })
 })
 
 const signerSection = section("signer", "Who pays for the agent.", {
@@ -37,26 +76,45 @@ const signerSection = section("signer", "Who pays for the agent.", {
     default: "none",
     doc: "none: no payment tool. env-secret: a seed in an environment variable, on stdio alone. external: an HTTPS signer. encrypted-key: a keystore."
   }),
-  secret_env: text({ default: "TOOLS_PAYER_SECRET", doc: "env-secret: environment variable with the payer's seed, S…" }),
+  secret_env: text({
+    default: "TOOLS_PAYER_SECRET",
+    doc: "env-secret: environment variable with the payer's seed, S…"
+  }),
   external_url: text({ default: "", doc: "external: https URL of the signer, without a slash at the end." }),
-  external_token_env: text({ default: "TOOLS_SIGNER_TOKEN", doc: "external: environment variable with a bearer token for the signer, when it wants one." }),
+  external_token_env: text({
+    default: "TOOLS_SIGNER_TOKEN",
+    doc: "external: environment variable with a bearer token for the signer, when it wants one."
+  }),
   keystore_file: text({ default: "", doc: "encrypted-key: path of the keystore." }),
-  keystore_key_env: text({ default: "TOOLS_KEYSTORE_KEY", doc: "encrypted-key: environment variable with the keystore's 32-byte key, hex or base64." })
+  keystore_key_env: text({
+    default: "TOOLS_KEYSTORE_KEY",
+    doc: "encrypted-key: environment variable with the keystore's 32-byte key, hex or base64."
+  })
 })
 
-const budgetSection = section("budget", "What agents may spend, counted for each asset apart. The operator's list of assets is networks.<id>.assets.", {
-  store: choice(["memory", "file", "postgres"], {
-    default: "file",
-    doc: "Where it is kept: memory forgets with the process, file is in the state folder for one process, postgres (DATABASE_URL) is shared by replicas."
-  }),
-  max_per_call: amount({ default: 1_000_000, doc: "Most that one call may cost, atomic units." }),
-  max_per_session: amount({ default: 50_000_000, doc: "Most that one session may cost in a UTC day, atomic units." }),
-  max_per_day: amount({ default: 50_000_000, doc: "Most that one agent may cost in a UTC day, over all its sessions, atomic units." })
-})
+const budgetSection = section(
+  "budget",
+  "What agents may spend, counted for each asset apart. The operator's list of assets is networks.<id>.assets.",
+  {
+    store: choice(["memory", "file", "postgres"], {
+      default: "file",
+      doc: "Where it is kept: memory forgets with the process, file is in the state folder for one process, postgres (DATABASE_URL) is shared by replicas."
+    }),
+    max_per_call: amount({ default: 1_000_000, doc: "Most that one call may cost, atomic units." }),
+    max_per_session: amount({ default: 50_000_000, doc: "Most that one session may cost in a UTC day, atomic units." }),
+    max_per_day: amount({
+      default: 50_000_000,
+      doc: "Most that one agent may cost in a UTC day, over all its sessions, atomic units."
+    })
+  }
+)
 
 const insecureSection = scalar(
   "allow_insecure_local",
-  flag({ default: false, doc: "Sellers may be dialed by plain HTTP and on private addresses. For one machine's own tests." })
+  flag({
+    default: false,
+    doc: "Sellers may be dialed by plain HTTP and on private addresses. For one machine's own tests."
+  })
 )
 
 export interface HttpValues {
@@ -117,7 +175,13 @@ const refuse = (path: string, message: string) => new SettingsRefused({ path, me
 
 const readFacilitatorUrl = (text: string, mayBeInsecure: boolean) => {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== "" || url.search !== "" || url.hash !== "") {
+  if (
+    url === undefined ||
+    !/^https?:$/.test(url.protocol) ||
+    url.username !== "" ||
+    url.search !== "" ||
+    url.hash !== ""
+  ) {
     return Effect.fail(refuse("facilitator.base_url", "an http(s) URL without user, query and fragment is wanted"))
   }
   return url.protocol === "http:" && !mayBeInsecure
@@ -128,7 +192,7 @@ const readFacilitatorUrl = (text: string, mayBeInsecure: boolean) => {
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/mcp-tools/Config") {
   static readonly layer = Layer.effect(
     Config,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const settings = yield* Settings
       const facilitator = yield* settings.section(facilitatorSection)
       const transport = yield* settings.section(transportSection)
@@ -137,18 +201,33 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       const budget = yield* settings.section(budgetSection)
       const allowInsecureLocal = yield* settings.section(insecureSection)
       const security = yield* settings.section(networkSecuritySection)
-      const networks = Object.entries(yield* settings.section(networksSection)).filter(([, { enabled }]) => enabled).map(([id]) => id)
-      if (networks.includes("ledger:pubnet")) return yield* refuse("networks.ledger:pubnet.enabled", "pubnet is disabled in this version")
-      const known = networks.flatMap((id) => Option.match(readNetwork(id), { onNone: () => [], onSome: ({ network }) => [network] }))
-      if (known.length < networks.length) return yield* refuse("networks", "known networks are ledger:testnet and ledger:pubnet")
+      const networks = Object.entries(yield* settings.section(networksSection))
+        .filter(([, { enabled }]) => enabled)
+        .map(([id]) => id)
+      if (networks.includes("ledger:pubnet"))
+        return yield* refuse("networks.ledger:pubnet.enabled", "pubnet is disabled in this version")
+      const known = networks.flatMap((id) =>
+        Option.match(readNetwork(id), { onNone: () => [], onSome: ({ network }) => [network] })
+      )
+      if (known.length < networks.length)
+        return yield* refuse("networks", "known networks are ledger:testnet and ledger:pubnet")
       for (const [name, endpoint] of Object.entries(security.resolved_mcp_endpoints)) {
         if (!name.startsWith("mcp://") || !URL.canParse(endpoint) || !/^https?:/.test(endpoint)) {
-          return yield* refuse("network_security.resolved_mcp_endpoints", "an mcp:// identifier and an http(s) URL are wanted")
+          return yield* refuse(
+            "network_security.resolved_mcp_endpoints",
+            "an mcp:// identifier and an http(s) URL are wanted"
+          )
         }
       }
-      if (signer.mode === "env-secret" && transport !== "stdio") return yield* refuse("signer.mode", "env-secret is for stdio alone; remote agents want external or encrypted-key")
-      if (signer.mode === "external" && !/^https:\/\/[^?#@]+[^/?#@]$/.test(signer.external_url)) return yield* refuse("signer.external_url", "an https URL is wanted")
-      if (signer.mode === "encrypted-key" && signer.keystore_file === "") return yield* refuse("signer.keystore_file", "a keystore is wanted")
+      if (signer.mode === "env-secret" && transport !== "stdio")
+        return yield* refuse(
+          "signer.mode",
+          "env-secret is for stdio alone; remote agents want external or encrypted-key"
+        )
+      if (signer.mode === "external" && !/^https:\/\/[^?#@]+[^/?#@]$/.test(signer.external_url))
+        return yield* refuse("signer.external_url", "an https URL is wanted")
+      if (signer.mode === "encrypted-key" && signer.keystore_file === "")
+        return yield* refuse("signer.keystore_file", "a keystore is wanted")
       return Config.of({
         facilitatorUrl: yield* readFacilitatorUrl(facilitator.base_url.replace(/\/+$/, ""), facilitator.allow_insecure),
         facilitatorMayBeInsecure: facilitator.allow_insecure,
@@ -172,7 +251,12 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
           keystoreFile: signer.keystore_file,
           keystoreKeyEnv: signer.keystore_key_env
         },
-        budget: { store: budget.store, perCall: budget.max_per_call, perSession: budget.max_per_session, perDay: budget.max_per_day },
+        budget: {
+          store: budget.store,
+          perCall: budget.max_per_call,
+          perSession: budget.max_per_session,
+          perDay: budget.max_per_day
+        },
         paidCallTimeoutMillis: security.paid_call_timeout_ms,
         confirmMillis: security.confirm_timeout_ms,
         allowInsecureLocal,

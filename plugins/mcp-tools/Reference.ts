@@ -1,6 +1,7 @@
-// The reference by which an agent names a resource: `v1.` and the base64url of the canonical JSON `{n?, t, u}`: tool name, type and URL,
-// which are the resource's identity (S193). It says nothing that discovery does not, wants no secret, and is never connected to: it is
-// only asked for at the facilitator (S200). One identity has exactly one reference. Pure.
+// The reference by which an agent names a resource: `v1.` and the base64url of the canonical JSON `{n?, t, u}`: tool
+// name, type and URL, which are the resource's identity (S193). It says nothing that discovery does not, wants no
+// secret, and is never connected to: it is only asked for at the facilitator (S200). One identity has exactly one
+// reference. Pure.
 import { Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { canonicalJson } from "../../kernel/payment/canonicalJson.ts"
@@ -39,7 +40,13 @@ export const decodeReference = (text: string): Identity | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   const { n: toolName = "", t: type, u: url } = value as Readonly<Record<string, unknown>>
   if ((type !== "http" && type !== "mcp") || typeof url !== "string" || typeof toolName !== "string") return undefined
-  if (url === "" || url.length > urlLengthMax || toolName.length > toolNameLengthMax || (type === "mcp") !== (toolName !== "")) return undefined
+  if (
+    url === "" ||
+    url.length > urlLengthMax ||
+    toolName.length > toolNameLengthMax ||
+    (type === "mcp") !== (toolName !== "")
+  )
+    return undefined
   const identity: Identity = { type, url, toolName }
   return encodeReference(identity) === text ? identity : undefined
 }

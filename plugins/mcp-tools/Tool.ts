@@ -1,6 +1,6 @@
-// A tool as the server offers it: a name, a description for the model, a schema that is both what agents are told and what their
-// arguments are held to, and a run that ends in a value or in a fault. An argument that the schema does not name is refused, so no
-// tool can be handed a secret in passing (S252).
+// A tool as the server offers it: a name, a description for the model, a schema that is both what agents are told and
+// what their arguments are held to, and a run that ends in a value or in a fault. An argument that the schema does not
+// name is refused, so no tool can be handed a secret in passing (S252).
 import { Effect, Schema } from "effect"
 import { fault, type ToolFault } from "./ToolFault.ts"
 
@@ -32,7 +32,14 @@ export const defineTool = <A, I>({ input, run, ...about }: ToolSpec<A, I>): Tool
     inputSchema: { ...inputSchema, additionalProperties: false },
     run: (given, caller) =>
       decode(given ?? {}).pipe(
-        Effect.mapError(({ message }) => fault("INVALID_ARGUMENT", "the arguments do not fit the tool", { faults: message.split("\n").slice(0, 20).map((line) => line.slice(0, 200)) })),
+        Effect.mapError(({ message }) =>
+          fault("INVALID_ARGUMENT", "the arguments do not fit the tool", {
+            faults: message
+              .split("\n")
+              .slice(0, 20)
+              .map((line) => line.slice(0, 200))
+          })
+        ),
         Effect.flatMap((decoded) => run(decoded, caller))
       )
   }

@@ -1,11 +1,15 @@
-// How a tool fails: one of eleven codes that agents branch on, a sentence for people, whether asking again makes sense, and details
-// where there are any (S223–S234). A fault never carries what a stranger wrote, a secret or an address that was refused.
+// How a tool fails: one of eleven codes that agents branch on, a sentence for people, whether asking again makes sense,
+// and details where there are any (S223–S234). A fault never carries what a stranger wrote, a secret or an address that
+// was refused.
 import { Data } from "effect"
 import type { FetchRefused } from "../../kernel/http/safeFetch.ts"
 
 export const schemaVersion = 1
 
-/** Every code there is, and whether the same call may succeed later. `SETTLEMENT_UNKNOWN`: ask again for its outcome, never pay again. */
+/**
+ * Every code there is, and whether the same call may succeed later. `SETTLEMENT_UNKNOWN`: ask again for its outcome,
+ * never pay again.
+ */
 const retryable = {
   INVALID_ARGUMENT: false,
   NO_RESULTS: false,
@@ -41,18 +45,24 @@ export const faultBody = ({ code, details, message }: ToolFault): Record<string,
 })
 
 /** What a fetch that came to nothing means to an agent. `who` is asked: the facilitator, the seller. */
-export const fetchFault = (who: string) => ({ reason }: FetchRefused): ToolFault => {
-  switch (reason) {
-    case "blocked":
-    case "insecure":
-      return fault("UNTRUSTED_REDIRECT", `${who} is at an address that may not be connected to`, { reason })
-    case "redirected":
-      return fault("UNTRUSTED_REDIRECT", `${who} redirects to another origin, or too often`, { reason })
-    case "too_large":
-      return fault("UPSTREAM_PROTOCOL_ERROR", `${who} answered at too great a length`, { reason })
-    case "timeout":
-    case "unreachable":
-    case "unresolved":
-      return fault("UPSTREAM_TIMEOUT", reason === "timeout" ? `${who} did not answer in time` : `${who} cannot be reached`, { reason })
+export const fetchFault =
+  (who: string) =>
+  ({ reason }: FetchRefused): ToolFault => {
+    switch (reason) {
+      case "blocked":
+      case "insecure":
+        return fault("UNTRUSTED_REDIRECT", `${who} is at an address that may not be connected to`, { reason })
+      case "redirected":
+        return fault("UNTRUSTED_REDIRECT", `${who} redirects to another origin, or too often`, { reason })
+      case "too_large":
+        return fault("UPSTREAM_PROTOCOL_ERROR", `${who} answered at too great a length`, { reason })
+      case "timeout":
+      case "unreachable":
+      case "unresolved":
+        return fault(
+          "UPSTREAM_TIMEOUT",
+          reason === "timeout" ? `${who} did not answer in time` : `${who} cannot be reached`,
+          { reason }
+        )
+    }
   }
-}

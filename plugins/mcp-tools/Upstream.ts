@@ -1,6 +1,6 @@
-// The one way in which the tools ask anybody: through `safeFetch`, under the caps of the settings, so many connections at once and no
-// more; who waits for one waits within the same time (S235–S238). Answers are JSON of bounded depth. Nothing is kept between two
-// questions: no cookie, no connection, no answer.
+// The one way in which the tools ask anybody: through `safeFetch`, under the caps of the settings, so many connections
+// at once and no more; who waits for one waits within the same time (S235–S238). Answers are JSON of bounded depth.
+// Nothing is kept between two questions: no cookie, no connection, no answer.
 import { Effect, Semaphore } from "effect"
 import { type JsonFault, parseJson } from "../../kernel/http/BoundedJson.ts"
 import { type FetchPolicy, FetchRefused, type FetchRequest, safeFetch } from "../../kernel/http/safeFetch.ts"
@@ -9,7 +9,11 @@ import type { NetworkCaps } from "./Config.ts"
 
 export interface Upstream {
   /** `timeoutMillis` in place of the settings' cap. */
-  readonly fetch: (url: URL, request: FetchRequest, timeoutMillis?: number) => Effect.Effect<OutboundAnswer, FetchRefused>
+  readonly fetch: (
+    url: URL,
+    request: FetchRequest,
+    timeoutMillis?: number
+  ) => Effect.Effect<OutboundAnswer, FetchRefused>
   readonly parse: (bytes: Uint8Array) => Effect.Effect<unknown, JsonFault>
 }
 
@@ -22,16 +26,22 @@ export interface Reach {
 }
 
 /** `connections` is shared by all that the process asks. */
-export const makeUpstream = (outbound: Outbound["Service"], caps: NetworkCaps, connections: Semaphore.Semaphore) => (reach: Reach): Upstream => {
-  const policy: Omit<FetchPolicy, "timeoutMillis"> = { ...reach, bytesMax: caps.responseBytesMax, redirectsMax: caps.redirectsMax }
-  return {
-    fetch: (url, request, timeoutMillis = caps.timeoutMillis) =>
-      safeFetch(url, request, { ...policy, timeoutMillis }).pipe(
-        Effect.provideService(Outbound, outbound),
-        Semaphore.withPermit(connections),
-        Effect.timeout(timeoutMillis),
-        Effect.catchTag("TimeoutError", () => Effect.fail(new FetchRefused({ reason: "timeout" })))
-      ),
-    parse: (bytes) => parseJson(bytes, { depthMax: caps.jsonDepthMax, valuesMax: jsonValuesMax })
+export const makeUpstream =
+  (outbound: Outbound["Service"], caps: NetworkCaps, connections: Semaphore.Semaphore) =>
+  (reach: Reach): Upstream => {
+    const policy: Omit<FetchPolicy, "timeoutMillis"> = {
+      ...reach,
+      bytesMax: caps.responseBytesMax,
+      redirectsMax: caps.redirectsMax
+    }
+    return {
+      fetch: (url, request, timeoutMillis = caps.timeoutMillis) =>
+        safeFetch(url, request, { ...policy, timeoutMillis }).pipe(
+          Effect.provideService(Outbound, outbound),
+          Semaphore.withPermit(connections),
+          Effect.timeout(timeoutMillis),
+          Effect.catchTag("TimeoutError", () => Effect.fail(new FetchRefused({ reason: "timeout" })))
+        ),
+      parse: (bytes) => parseJson(bytes, { depthMax: caps.jsonDepthMax, valuesMax: jsonValuesMax })
+    }
   }
-}

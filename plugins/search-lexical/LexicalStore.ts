@@ -1,7 +1,8 @@
-// The lexical index in PostgreSQL: documents as weighted tsvectors, and statistics of their lexemes. Writes are idempotent and an
-// older version never replaces a newer one, so that the first build and the changes that arrive meanwhile may cross. They go to the
-// index of every language there is, because while the language changes any replica may be the one that hears of a change. Statistics
-// are refreshed when a fifth of the documents has changed, after five minutes with any change at all, and at once while there are few.
+// The lexical index in PostgreSQL: documents as weighted tsvectors, and statistics of their lexemes. Writes are
+// idempotent and an older version never replaces a newer one, so that the first build and the changes that arrive
+// meanwhile may cross. They go to the index of every language there is, because while the language changes any replica
+// may be the one that hears of a change. Statistics are refreshed when a fifth of the documents has changed, after five
+// minutes with any change at all, and at once while there are few.
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
@@ -30,39 +31,60 @@ const countedAlways = 2_000
 /** PostgreSQL's names of text search configurations, so that one may stand in a statement as it is. */
 const isConfiguration = (language: string): boolean => /^[a-z_]{1,63}$/.test(language)
 
-export class LexicalStore extends Context.Service<LexicalStore, {
-  /** The language of the settings. */
-  readonly language: string
-  /** The language whose index answers: the settings' own once it is complete, before that the one that was. */
-  readonly answering: Sql<IndexState>
-  /** The state of the language of the settings; complete where another replica has moved on to another language. */
-  readonly state: Sql<IndexState>
-  /** Into the index of every language there is. */
-  readonly write: (documents: ReadonlyArray<ResourceDocument>) => Sql<void>
-  /** Records how far the first build has come. */
-  readonly scannedTo: (id: bigint, complete: boolean) => Sql<void>
-  /** Refreshes the statistics when they are due; says whether it did. */
-  readonly refresh: Sql<boolean>
-  /** Removes languages that were begun before the own one, once that is complete. */
-  readonly retire: Sql<void>
-}>()("tollkeeper/search-lexical/LexicalStore") {
+export class LexicalStore extends Context.Service<
+  LexicalStore,
+  {
+    /** The language of the settings. */
+    readonly language: string
+    /** The language whose index answers: the settings' own once it is complete, before that the one that was. */
+    readonly answering: Sql<IndexState>
+    /** The state of the language of the settings; complete where another replica has moved on to another language. */
+    readonly state: Sql<IndexState>
+    /** Into the index of every language there is. */
+    readonly write: (documents: ReadonlyArray<ResourceDocument>) => Sql<void>
+    /** Records how far the first build has come. */
+    readonly scannedTo: (id: bigint, complete: boolean) => Sql<void>
+    /** Refreshes the statistics when they are due; says whether it did. */
+    readonly refresh: Sql<boolean>
+    /** Removes languages that were begun before the own one, once that is complete. */
+    readonly retire: Sql<void>
+  }
+>()("tollkeeper/search-lexical/LexicalStore") {
   static readonly layer = (language: string): Layer.Layer<LexicalStore, SqlError.SqlError, SqlClient.SqlClient> =>
     Layer.effect(
       LexicalStore,
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        if (!isConfiguration(language)) return yield* Effect.die(new Error("search.lexical.language is not the name of a text search configuration"))
+        if (!isConfiguration(language))
+          return yield* Effect.die(new Error("search.lexical.language is not the name of a text search configuration"))
         // By the clock of the database, which all replicas share and which may stand still between two statements.
         yield* sql`insert into search_lexical_state (language, begun_at)
           select ${language}, greatest(clock_timestamp(), max(begun_at) + interval '1 microsecond') from search_lexical_state where language <> ${language}
           on conflict (language) do update set begun_at = excluded.begun_at`
-        const columns = sql.literal(`language, scanned, complete, documents, average_lexemes as "averageLexemes", changed, refreshed_at as "refreshedAt"`)
-        const retired: IndexState = { language, scanned: 0n, complete: true, documents: 0, averageLexemes: 1, changed: 0, refreshedAt: new Date(0) }
-        const state = Effect.map(sql<IndexState>`select ${columns} from search_lexical_state where language = ${language}`, ([row]) => row ?? retired)
+        const columns = sql.literal(
+          `language, scanned, complete, documents, average_lexemes as "averageLexemes", changed, refreshed_at as "refreshedAt"`
+        )
+        const retired: IndexState = {
+          language,
+          scanned: 0n,
+          complete: true,
+          documents: 0,
+          averageLexemes: 1,
+          changed: 0,
+          refreshedAt: new Date(0)
+        }
+        const state = Effect.map(
+          sql<IndexState>`select ${columns} from search_lexical_state where language = ${language}`,
+          ([row]) => row ?? retired
+        )
 
-        const write = Effect.fn("LexicalStore.write")(function*(documents: ReadonlyArray<ResourceDocument>) {
+        const write = Effect.fn("LexicalStore.write")(function* (documents: ReadonlyArray<ResourceDocument>) {
           if (documents.length === 0) return
-          const rows = documents.map((document) => ({ id: String(document.id), version: document.version, ...documentText(document) }))
+          const rows = documents.map((document) => ({
+            id: String(document.id),
+            version: document.version,
+            ...documentText(document)
+          }))
           yield* sql`with written as (
               insert into search_lexical_documents as old (language, id, version, document)
               select s.language, id, version, setweight(to_tsvector(s.language::regconfig, a), 'A') || setweight(to_tsvector(s.language::regconfig, b), 'B')
@@ -77,16 +99,18 @@ export class LexicalStore extends Context.Service<LexicalStore, {
             from (select language, count(*)::int as count from written group by language order by language) w where s.language = w.language`
         })
 
-        const isDue = Effect.gen(function*() {
+        const isDue = Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
-          const [due] = yield* sql<{ due: boolean }>`select changed > 0 and (changed * 5 >= documents or documents < ${countedAlways} or refreshed_at < ${new Date(now - refreshAfterMillis)}) as due
+          const [due] = yield* sql<{
+            due: boolean
+          }>`select changed > 0 and (changed * 5 >= documents or documents < ${countedAlways} or refreshed_at < ${new Date(now - refreshAfterMillis)}) as due
             from search_lexical_state where language = ${language}`
           return due?.due ?? false
         })
 
-        const refresh = Effect.fn("LexicalStore.refresh")(function*() {
+        const refresh = Effect.fn("LexicalStore.refresh")(function* () {
           if (!(yield* isDue)) return false
-          const counting = Effect.gen(function*() {
+          const counting = Effect.gen(function* () {
             const now = yield* Clock.currentTimeMillis
             // One replica counts; another that comes meanwhile finds nothing due.
             yield* sql`select 1 from search_lexical_state where language = ${language} for update`
@@ -121,9 +145,12 @@ export class LexicalStore extends Context.Service<LexicalStore, {
           ),
           state,
           write,
-          scannedTo: (id, complete) => Effect.asVoid(sql`update search_lexical_state set scanned = ${id}::int8, complete = ${complete} where language = ${language}`),
+          scannedTo: (id, complete) =>
+            Effect.asVoid(
+              sql`update search_lexical_state set scanned = ${id}::int8, complete = ${complete} where language = ${language}`
+            ),
           refresh: refresh(),
-          retire: Effect.gen(function*() {
+          retire: Effect.gen(function* () {
             const earlier = sql`select o.language from search_lexical_state o join search_lexical_state s on s.language = ${language} and s.complete and o.begun_at < s.begun_at`
             for (const table of ["documents", "terms", "state"]) {
               yield* sql`delete from ${sql(`search_lexical_${table}`)} where language in (${earlier})`

@@ -1,6 +1,7 @@
-// Keeps the lexical index in step with the catalog: a first build over all resources, taken up again where it was left, and from
-// then on the catalog's facts. Both read the resource as it is now, so their order does not matter. When the build is complete,
-// its language begins to answer; the one before is removed a little later, when no search on any replica reads it any more.
+// Keeps the lexical index in step with the catalog: a first build over all resources, taken up again where it was left,
+// and from then on the catalog's facts. Both read the resource as it is now, so their order does not matter. When the
+// build is complete, its language begins to answer; the one before is removed a little later, when no search on any
+// replica reads it any more.
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Facts } from "../../kernel/Facts.ts"
@@ -9,16 +10,19 @@ import { Catalog, changedFact } from "../catalog/contract.ts"
 import { LexicalStore } from "./LexicalStore.ts"
 
 const batchMax = 500
-/** How long a language that has been replaced stays: longer than replicas believe which one answers, and than a search takes. */
+/**
+ * How long a language that has been replaced stays: longer than replicas believe which one answers, and than a search
+ * takes.
+ */
 const retireAfterMillis = 60_000
 
-export const startIndexing = Effect.gen(function*() {
+export const startIndexing = Effect.gen(function* () {
   const catalog = yield* Catalog
   const store = yield* LexicalStore
   const facts = yield* Facts
   const sql = yield* SqlClient.SqlClient
 
-  const build = Effect.gen(function*() {
+  const build = Effect.gen(function* () {
     let { complete, scanned } = yield* store.state
     while (!complete) {
       const documents = yield* catalog.scan({ after: scanned, limit: batchMax })
@@ -29,14 +33,16 @@ export const startIndexing = Effect.gen(function*() {
       yield* store.refresh
       yield* store.scannedTo(scanned, complete)
       if (!complete) continue
-      yield* Effect.logInfo("search_ready").pipe(Effect.annotateLogs({ event: "search_ready", branch: "lexical", language: store.language }))
+      yield* Effect.logInfo("search_ready").pipe(
+        Effect.annotateLogs({ event: "search_ready", branch: "lexical", language: store.language })
+      )
     }
   })
 
   let completeSince: number | undefined
   let isRetired = false
   /** Once for the life of the process. */
-  const retire = Effect.gen(function*() {
+  const retire = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     completeSince ??= now
     if (isRetired || now - completeSince < retireAfterMillis) return
@@ -52,7 +58,7 @@ export const startIndexing = Effect.gen(function*() {
   yield* facts.consume({
     consumer: "search-lexical",
     batchMax,
-    handle: Effect.fnUntraced(function*(batch) {
+    handle: Effect.fnUntraced(function* (batch) {
       const ids = [...new Set(batch.filter(({ type }) => type === changedFact).map(({ subject }) => BigInt(subject)))]
       if (ids.length === 0) return
       yield* store.write(yield* catalog.documents(ids))

@@ -1,6 +1,7 @@
-// What of a resource is searched, by weight: A names it (service, tool, route, host), B describes it (description, names and
-// descriptions of parameters), C tags it, D exemplifies it (decisions 5). Payment terms are left out: they are filters, and as
-// text they would match every query about payments. Everything comes from strangers and is bounded in depth, count and length.
+// What of a resource is searched, by weight: A names it (service, tool, route, host), B describes it (description,
+// names and descriptions of parameters), C tags it, D exemplifies it (decisions 5). Payment terms are left out: they
+// are filters, and as text they would match every query about payments. Everything comes from strangers and is bounded
+// in depth, count and length.
 import type { ResourceDocument } from "../catalog/contract.ts"
 import { boundedText, urlNames } from "./words.ts"
 
@@ -59,8 +60,14 @@ export const documentText = (resource: ResourceDocument): WeightedText => {
     gather(schema, "", 0, gathered)
   }
   return {
-    a: boundedText([resource.serviceName, resource.toolName, ...urlNames(resource.resource)], { timesMax: 2, wordsMax: 60 }),
-    b: boundedText([resource.description, ...new Set(gathered.names), ...new Set(gathered.prose)], { timesMax: 3, wordsMax: 600 }),
+    a: boundedText([resource.serviceName, resource.toolName, ...urlNames(resource.resource)], {
+      timesMax: 2,
+      wordsMax: 60
+    }),
+    b: boundedText([resource.description, ...new Set(gathered.names), ...new Set(gathered.prose)], {
+      timesMax: 3,
+      wordsMax: 600
+    }),
     c: boundedText(resource.tags, { timesMax: 1, wordsMax: 60 }),
     d: boundedText(new Set(gathered.examples), { timesMax: 1, wordsMax: 200 })
   }

@@ -1,7 +1,7 @@
-// Which documents are looked at for a query. Ranking every document that holds any word of the query would cost whatever its
-// commonest word costs, so candidates are chosen from the rarest words up: single words while they fit the budget, then pairs of
-// common words, then common words where they name or tag the resource. A document left out holds only common words of the query,
-// no two of them together, in prose.. Pure; numbers of documents are estimates.
+// Which documents are looked at for a query. Ranking every document that holds any word of the query would cost
+// whatever its commonest word costs, so candidates are chosen from the rarest words up: single words while they fit the
+// budget, then pairs of common words, then common words where they name or tag the resource. A document left out holds
+// only common words of the query, no two of them together, in prose.. Pure; numbers of documents are estimates.
 
 export interface Term {
   /** A tsquery of one lexeme, or of the lexemes that stand for a mistyped or partial word. */
@@ -33,7 +33,10 @@ const kinship = 3
 const anyOf = (terms: ReadonlyArray<Term>): string => terms.map(({ tsquery }) => `(${tsquery})`).join(" | ")
 
 /** Every document that holds any of the terms. */
-export const everything = (terms: ReadonlyArray<Term>): CandidatePlan => ({ conditions: [{ where: "document", tsquery: anyOf(terms) }], complete: true })
+export const everything = (terms: ReadonlyArray<Term>): CandidatePlan => ({
+  conditions: [{ where: "document", tsquery: anyOf(terms) }],
+  complete: true
+})
 
 /** The conditions on candidates; `budget` is the number of documents to look at, of `documents` in all. */
 export const planCandidates = (terms: ReadonlyArray<Term>, documents: number, budget: number): CandidatePlan => {
@@ -48,7 +51,12 @@ export const planCandidates = (terms: ReadonlyArray<Term>, documents: number, bu
   const common = rising.filter((term) => !rare.includes(term)).slice(0, pairedMax)
   const conditions: Array<Condition> = rare.length === 0 ? [] : [{ where: "document", tsquery: anyOf(rare) }]
   const pairs = common
-    .flatMap((a, at) => common.slice(at + 1).map((b) => ({ tsquery: `(${a.tsquery}) & (${b.tsquery})`, size: kinship * a.documents * (b.documents / documents) })))
+    .flatMap((a, at) =>
+      common.slice(at + 1).map((b) => ({
+        tsquery: `(${a.tsquery}) & (${b.tsquery})`,
+        size: kinship * a.documents * (b.documents / documents)
+      }))
+    )
     .toSorted((a, b) => a.size - b.size)
   for (const { size, tsquery } of pairs) {
     if (size > left) break
@@ -62,5 +70,8 @@ export const planCandidates = (terms: ReadonlyArray<Term>, documents: number, bu
   })
   if (naming.length > 0) conditions.push({ where: "naming", tsquery: anyOf(naming) })
   // A single common word, or words that nothing distinguishes: where the rarest of them names a resource.
-  return { conditions: conditions.length === 0 ? [{ where: "naming", tsquery: rising[0]!.tsquery }] : conditions, complete: false }
+  return {
+    conditions: conditions.length === 0 ? [{ where: "naming", tsquery: rising[0]!.tsquery }] : conditions,
+    complete: false
+  }
 }

@@ -1,5 +1,5 @@
-// Full-text search of the catalog as a plugin: an index of its own, kept in step by the catalog's facts, and a branch of search
-// registered with the catalog. Switched off, search falls back to what is on.
+// Full-text search of the catalog as a plugin: an index of its own, kept in step by the catalog's facts, and a branch
+// of search registered with the catalog. Switched off, search falls back to what is on.
 import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { databaseContract } from "../../kernel/database/Database.ts"
@@ -13,45 +13,55 @@ import { LexicalStore } from "./LexicalStore.ts"
 import { rankDocuments } from "./rankDocuments.ts"
 import { makeReadQuery } from "./readQuery.ts"
 
-const registered = Layer.effectDiscard(Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const store = yield* LexicalStore
-  const catalog = yield* Catalog
-  const search = yield* Search
-  const health = yield* Health
-  const { lexical } = yield* SearchSettings
+const registered = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const store = yield* LexicalStore
+    const catalog = yield* Catalog
+    const search = yield* Search
+    const health = yield* Health
+    const { lexical } = yield* SearchSettings
 
-  const report = Effect.match(store.state, {
-    onFailure: () => ({ state: "degraded" as const, detail: "the lexical index does not answer" }),
-    onSuccess: ({ complete, scanned }) => complete ? { state: "ready" as const } : { state: "degraded" as const, detail: `the lexical index is being built, ${scanned} so far` }
-  })
-
-  // Which index answers, and its averages, move slowly: one question a second.
-  const answering = yield* Effect.cachedWithTTL(store.answering, (exit) => Exit.isSuccess(exit) ? "1 second" : 0)
-
-  const readQuery = makeReadQuery(sql)
-
-  yield* startIndexing
-  yield* search.register({
-    mode: "lexical",
-    weight: lexical.weight,
-    candidates: lexical.candidate_count,
-    timeoutMillis: lexical.timeout_ms,
-    search: ({ filters, limit, query, snapshot }) =>
-      Effect.gen(function*() {
-        const state = yield* answering
-        const read = yield* readQuery(query, state)
-        return yield* rankDocuments(sql, state, read, { condition: (id) => catalog.condition(filters, { id, snapshot }), limit })
-      }).pipe(Effect.mapError((error) => ({ _tag: "BranchFailed" as const, message: error.message }))),
-    status: Effect.gen(function*() {
-      const { state, ...detail } = yield* report
-      const { language } = yield* store.answering
-      const [row] = yield* sql<{ count: number }>`select count(*)::int as count from search_lexical_documents where language = ${language}`
-      return { health: state, ...detail, indexed: row?.count ?? 0, generations: [] }
+    const report = Effect.match(store.state, {
+      onFailure: () => ({ state: "degraded" as const, detail: "the lexical index does not answer" }),
+      onSuccess: ({ complete, scanned }) =>
+        complete
+          ? { state: "ready" as const }
+          : { state: "degraded" as const, detail: `the lexical index is being built, ${scanned} so far` }
     })
+
+    // Which index answers, and its averages, move slowly: one question a second.
+    const answering = yield* Effect.cachedWithTTL(store.answering, (exit) => (Exit.isSuccess(exit) ? "1 second" : 0))
+
+    const readQuery = makeReadQuery(sql)
+
+    yield* startIndexing
+    yield* search.register({
+      mode: "lexical",
+      weight: lexical.weight,
+      candidates: lexical.candidate_count,
+      timeoutMillis: lexical.timeout_ms,
+      search: ({ filters, limit, query, snapshot }) =>
+        Effect.gen(function* () {
+          const state = yield* answering
+          const read = yield* readQuery(query, state)
+          return yield* rankDocuments(sql, state, read, {
+            condition: (id) => catalog.condition(filters, { id, snapshot }),
+            limit
+          })
+        }).pipe(Effect.mapError((error) => ({ _tag: "BranchFailed" as const, message: error.message }))),
+      status: Effect.gen(function* () {
+        const { state, ...detail } = yield* report
+        const { language } = yield* store.answering
+        const [row] = yield* sql<{
+          count: number
+        }>`select count(*)::int as count from search_lexical_documents where language = ${language}`
+        return { health: state, ...detail, indexed: row?.count ?? 0, generations: [] }
+      })
+    })
+    yield* health.registerSearch("lexical", report)
   })
-  yield* health.registerSearch("lexical", report)
-}))
+)
 
 export const plugin = define({
   id: "search-lexical",
@@ -60,6 +70,10 @@ export const plugin = define({
   needs: [supervisorContract, healthContract, databaseContract, factsContract, catalogContract],
   migrations: "folder",
   layer: Layer.effectDiscard(Facts).pipe(
-    Layer.merge(registered.pipe(Layer.provide(Layer.unwrap(Effect.map(SearchSettings, ({ lexical }) => LexicalStore.layer(lexical.language))))))
+    Layer.merge(
+      registered.pipe(
+        Layer.provide(Layer.unwrap(Effect.map(SearchSettings, ({ lexical }) => LexicalStore.layer(lexical.language))))
+      )
+    )
   )
 })

@@ -1,7 +1,8 @@
-// The ranking: Σ over the query's terms of rarity · saturation of the weighted term frequency. PostgreSQL's ts_rank_cd of a single
-// term is the sum of the weights of its occurrences, that is BM25F's weighted frequency; what ts_rank_cd lacks, the rarity of a
-// term, a bound on repetition and the length of the document, is put around it (S169). Scores are divided by what a document with
-// every word in its name could reach, so that a relevance of 0 to 1 means the same for every query.
+// The ranking: Σ over the query's terms of rarity · saturation of the weighted term frequency. PostgreSQL's ts_rank_cd
+// of a single term is the sum of the weights of its occurrences, that is BM25F's weighted frequency; what ts_rank_cd
+// lacks, the rarity of a term, a bound on repetition and the length of the document, is put around it (S169). Scores
+// are divided by what a document with every word in its name could reach, so that a relevance of 0 to 1 means the same
+// for every query.
 import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { Hit } from "../catalog/contract.ts"
@@ -43,11 +44,16 @@ export const rankStatement = (
   const { documentsMax, filtersFirst, plan } = options.look
   // Computed once a document, in float8: as numeric it took ten times as long as the ranking itself.
   const norm = sql`${sql.literal(`${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 * length(document)`)} / ${Math.max(1, Number(state.averageLexemes))}::float8)`
-  const worth = query.terms.map(({ tsquery, weight }) =>
-    sql`${weight}::float8 * (1 - d.norm / (ts_rank_cd(${sql.literal(`'${fieldWeights}'`)}, d.document, ${tsquery}::tsquery) + d.norm))`
+  const worth = query.terms.map(
+    ({ tsquery, weight }) =>
+      sql`${weight}::float8 * (1 - d.norm / (ts_rank_cd(${sql.literal(`'${fieldWeights}'`)}, d.document, ${tsquery}::tsquery) + d.norm))`
   )
   // One scan of each index, and few shapes of the statement: both what is planned and what stays prepared is little.
-  const anyIn = (where: Condition["where"]) => plan.conditions.filter((one) => one.where === where).map(({ tsquery }) => `(${tsquery})`).join(" | ")
+  const anyIn = (where: Condition["where"]) =>
+    plan.conditions
+      .filter((one) => one.where === where)
+      .map(({ tsquery }) => `(${tsquery})`)
+      .join(" | ")
   const [anywhere, naming] = [anyIn("document"), anyIn("naming")]
   const chosen = [
     ...(anywhere === "" ? [] : [sql`document @@ ${anywhere}::tsquery`]),
@@ -62,10 +68,10 @@ export const rankStatement = (
 }
 
 /**
- * Ranked hits, best first. Looks closer when the first look, or what its filters left of it, holds too few: at more candidates,
- * and at last at whatever matches and passes, as far as time allows.
+ * Ranked hits, best first. Looks closer when the first look, or what its filters left of it, holds too few: at more
+ * candidates, and at last at whatever matches and passes, as far as time allows.
  */
-export const rankDocuments = Effect.fn("rankDocuments")(function*(
+export const rankDocuments = Effect.fn("rankDocuments")(function* (
   sql: SqlClient.SqlClient,
   state: IndexState,
   query: ReadQuery,
@@ -89,7 +95,13 @@ export const rankDocuments = Effect.fn("rankDocuments")(function*(
     isComplete = second.plan.complete
   }
   if (!isComplete && hits.length < enough) {
-    hits = yield* look({ plan: everything(query.terms), filtersFirst: true, documentsMax: Math.max(lastLookMax, 2 * options.limit) })
+    hits = yield* look({
+      plan: everything(query.terms),
+      filtersFirst: true,
+      documentsMax: Math.max(lastLookMax, 2 * options.limit)
+    })
   }
-  return hits.map(({ id, score }) => ({ id, score, relevance: score })).sort((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
+  return hits
+    .map(({ id, score }) => ({ id, score, relevance: score }))
+    .sort((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
 })

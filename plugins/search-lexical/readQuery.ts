@@ -1,7 +1,8 @@
-// From a query to weighted terms: stemmed as documents are, with the number of documents that hold each. A word that no document
-// holds may be a partial word or a mistyped one: it then stands for the words that begin with it, or else for those most alike by
-// trigrams, at a reduced weight. What stays unknown counts as missing, so that a query of unknown words finds nothing. What a
-// word is found to be is kept until the statistics are refreshed: people ask in the same few words.
+// From a query to weighted terms: stemmed as documents are, with the number of documents that hold each. A word that no
+// document holds may be a partial word or a mistyped one: it then stands for the words that begin with it, or else for
+// those most alike by trigrams, at a reduced weight. What stays unknown counts as missing, so that a query of unknown
+// words finds nothing. What a word is found to be is kept until the statistics are refreshed: people ask in the same
+// few words.
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { IndexState } from "./LexicalStore.ts"
@@ -27,7 +28,8 @@ const likenessMin = 0.25
 const quoted = (lexeme: string): string => `'${lexeme.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`
 
 /** Robertson and Sparck Jones' inverse document frequency, never negative. */
-export const rarity = (documents: number, all: number): number => Math.log(1 + (Math.max(0, all - documents) + 0.5) / (documents + 0.5))
+export const rarity = (documents: number, all: number): number =>
+  Math.log(1 + (Math.max(0, all - documents) + 0.5) / (documents + 0.5))
 
 /** Words whose readings are kept. */
 const keptMax = 20_000
@@ -44,7 +46,10 @@ interface Alternatives {
 }
 
 export const makeReadQuery = (sql: SqlClient.SqlClient) => {
-  /** The readings of words, and what stands for lexemes that no document holds: as of one refresh of the statistics of one language. */
+  /**
+   * The readings of words, and what stands for lexemes that no document holds: as of one refresh of the statistics of
+   * one language.
+   */
   let asOf = ""
   const readings = new Map<string, ReadonlyArray<Counted>>()
   const standIns = new Map<string, Alternatives | undefined>()
@@ -54,7 +59,7 @@ export const makeReadQuery = (sql: SqlClient.SqlClient) => {
     if (map.size > keptMax) map.delete(map.keys().next().value!)
   }
 
-  const read = Effect.fnUntraced(function*(words: ReadonlyArray<string>, language: string) {
+  const read = Effect.fnUntraced(function* (words: ReadonlyArray<string>, language: string) {
     const unread = [...new Set(words)].filter((word) => !readings.has(word))
     const found = new Map<string, Array<Counted>>(unread.map((word) => [word, []]))
     if (unread.length > 0) {
@@ -69,7 +74,10 @@ export const makeReadQuery = (sql: SqlClient.SqlClient) => {
     return all.flat()
   })
 
-  const alternatives = Effect.fnUntraced(function*(lexeme: string, language: string): Effect.fn.Return<Alternatives | undefined, SqlError.SqlError> {
+  const alternatives = Effect.fnUntraced(function* (
+    lexeme: string,
+    language: string
+  ): Effect.fn.Return<Alternatives | undefined, SqlError.SqlError> {
     if (lexeme.length >= partialLengthMin) {
       const longer = yield* sql<Counted>`select lexeme, documents, naming from search_lexical_terms
         where language = ${language} and lexeme >= ${lexeme} and lexeme < ${`${lexeme}\u{10ffff}`}
@@ -90,14 +98,17 @@ export const makeReadQuery = (sql: SqlClient.SqlClient) => {
     return found.length === 0 ? undefined : { found, share: mistypedShare }
   })
 
-  const standIn = Effect.fnUntraced(function*(lexeme: string, language: string) {
+  const standIn = Effect.fnUntraced(function* (lexeme: string, language: string) {
     if (standIns.has(lexeme)) return standIns.get(lexeme)
     const found = yield* alternatives(lexeme, language)
     keep(standIns, lexeme, found)
     return found
   })
 
-  return Effect.fn("readQuery")(function*(query: string, state: IndexState): Effect.fn.Return<ReadQuery, SqlError.SqlError> {
+  return Effect.fn("readQuery")(function* (
+    query: string,
+    state: IndexState
+  ): Effect.fn.Return<ReadQuery, SqlError.SqlError> {
     const { joined, words } = queryWords(query, state.language)
     const { language } = state
     const now = `${language} ${state.refreshedAt.getTime()}`

@@ -1,6 +1,7 @@
 // Words out of the texts of a resource and of a query, before PostgreSQL stems them: identifiers are split (camelCase,
-// snake_case, paths, hosts), compounds also stand in one piece, a word counts a bounded number of times. Documents and queries
-// go the same way, so that whatever is split on one side is split on the other. All functions are pure and bounded.
+// snake_case, paths, hosts), compounds also stand in one piece, a word counts a bounded number of times. Documents and
+// queries go the same way, so that whatever is split on one side is split on the other. All functions are pure and
+// bounded.
 
 /** Longest word that is indexed; what is longer is data, not language. */
 const wordLengthMax = 40
@@ -19,7 +20,9 @@ const keep = (word: string): boolean => word !== "" && word.length <= wordLength
 /** Splits a text into lower-case words. Text that is too long is cut at `charactersMax`. */
 export const wordsOf = (text: string, charactersMax = 8_192): Words => {
   const normal = text.slice(0, charactersMax).normalize("NFKC")
-  const joined = [...normal.matchAll(hyphenated), ...normal.matchAll(camelCased)].map(([, a, b]) => `${a}${b}`.toLowerCase())
+  const joined = [...normal.matchAll(hyphenated), ...normal.matchAll(camelCased)].map(([, a, b]) =>
+    `${a}${b}`.toLowerCase()
+  )
   const words = normal
     .replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, "$1 $2")
     .replace(/(\p{Lu}+)(\p{Lu}\p{Ll})/gu, "$1 $2")
@@ -29,8 +32,14 @@ export const wordsOf = (text: string, charactersMax = 8_192): Words => {
   return { words: words.filter(keep), joined: joined.filter(keep) }
 }
 
-/** Words of several texts as one string, each word at most `timesMax` times and `wordsMax` in all: repeating gains nothing. */
-export const boundedText = (texts: Iterable<string>, bounds: { readonly timesMax: number; readonly wordsMax: number }): string => {
+/**
+ * Words of several texts as one string, each word at most `timesMax` times and `wordsMax` in all: repeating gains
+ * nothing.
+ */
+export const boundedText = (
+  texts: Iterable<string>,
+  bounds: { readonly timesMax: number; readonly wordsMax: number }
+): string => {
   const times = new Map<string, number>()
   const kept: Array<string> = []
   for (const text of texts) {
@@ -50,8 +59,16 @@ export const boundedText = (texts: Iterable<string>, bounds: { readonly timesMax
 export const urlNames = (url: string): ReadonlyArray<string> => {
   const [, host = "", path = ""] = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)([^?#]*)/i.exec(url) ?? []
   const labels = host.replace(/^.*@/, "").replace(/:\d+$/, "").split(".")
-  const named = (labels.length > 1 && !/^\d+$/.test(labels.at(-1) ?? "") ? labels.slice(0, -1) : labels).filter((label) => label !== "" && label !== "www")
-  return [...named, ...path.split("/").filter((segment) => segment !== "" && !/^v\d+$/.test(segment)).map(decodeSegment)]
+  const named = (labels.length > 1 && !/^\d+$/.test(labels.at(-1) ?? "") ? labels.slice(0, -1) : labels).filter(
+    (label) => label !== "" && label !== "www"
+  )
+  return [
+    ...named,
+    ...path
+      .split("/")
+      .filter((segment) => segment !== "" && !/^v\d+$/.test(segment))
+      .map(decodeSegment)
+  ]
 }
 
 const decodeSegment = (segment: string): string => {
@@ -63,8 +80,8 @@ const decodeSegment = (segment: string): string => {
 }
 
 /**
- * English words by which people frame a request and which say nothing about what they look for. Only verbs and nouns of asking:
- * a word that could name a service stays out of the list. PostgreSQL's own stop words come on top.
+ * English words by which people frame a request and which say nothing about what they look for. Only verbs and nouns of
+ * asking: a word that could name a service stays out of the list. PostgreSQL's own stop words come on top.
  */
 const framing = new Set(
   `able anything currently everything find get give gets gave getting going help helps keep let lets like look looking looks make makes
@@ -85,7 +102,10 @@ export const gramsOf = (word: string): ReadonlyArray<string> => {
   return [...new Set(Array.from({ length: padded.length - 2 }, (_, at) => padded.slice(at, at + 3)))]
 }
 
-/** Letters to insert, remove, replace or swap with their neighbour to make one word of the other; more than `max` is `max + 1`. */
+/**
+ * Letters to insert, remove, replace or swap with their neighbour to make one word of the other; more than `max` is
+ * `max + 1`.
+ */
 export const editsBetween = (a: string, b: string, max: number): number => {
   if (Math.abs(a.length - b.length) > max) return max + 1
   let before: Array<number> = []

@@ -1,6 +1,7 @@
-// Who turns texts into vectors: one port, and its adapter for endpoints that speak OpenAI's embeddings interface (OpenAI, OpenRouter,
-// TEI, Ollama, vLLM, llama.cpp). An answer is believed only as far as it checks: as many vectors as texts, each of the wanted
-// length, finite, not zero. Vectors leave here with length 1. Errors hold no text, key or vector.
+// Who turns texts into vectors: one port, and its adapter for endpoints that speak OpenAI's embeddings interface
+// (OpenAI, OpenRouter, TEI, Ollama, vLLM, llama.cpp). An answer is believed only as far as it checks: as many vectors
+// as texts, each of the wanted length, finite, not zero. Vectors leave here with length 1. Errors hold no text, key or
+// vector.
 import { Context, Data, Effect, Layer, Option, Redacted, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 
@@ -18,12 +19,17 @@ export interface EmbeddingRequest {
   readonly timeoutMillis: number
 }
 
-export class Embedder extends Context.Service<Embedder, {
-  /** One vector of length 1 a text, in their order. */
-  readonly embed: (request: EmbeddingRequest) => Effect.Effect<ReadonlyArray<Float32Array>, EmbeddingFailed>
-}>()("tollkeeper/search-semantic/Embedder") {
-  static readonly layer = (options: { readonly key: Option.Option<Redacted.Redacted>; readonly sendDimension: boolean }) =>
-    Layer.effect(Embedder, makeOpenAi(options)).pipe(Layer.provide(FetchHttpClient.layer))
+export class Embedder extends Context.Service<
+  Embedder,
+  {
+    /** One vector of length 1 a text, in their order. */
+    readonly embed: (request: EmbeddingRequest) => Effect.Effect<ReadonlyArray<Float32Array>, EmbeddingFailed>
+  }
+>()("tollkeeper/search-semantic/Embedder") {
+  static readonly layer = (options: {
+    readonly key: Option.Option<Redacted.Redacted>
+    readonly sendDimension: boolean
+  }) => Layer.effect(Embedder, makeOpenAi(options)).pipe(Layer.provide(FetchHttpClient.layer))
 }
 
 const answerBytesMax = 64 * 1_048_576
@@ -45,12 +51,23 @@ export const checkVector = (numbers: ReadonlyArray<number>, dimension: number): 
   return Float32Array.from(numbers, (one) => one / length)
 }
 
-const makeOpenAi = Effect.fnUntraced(function*({ key, sendDimension }: { readonly key: Option.Option<Redacted.Redacted>; readonly sendDimension: boolean }) {
+const makeOpenAi = Effect.fnUntraced(function* ({
+  key,
+  sendDimension
+}: {
+  readonly key: Option.Option<Redacted.Redacted>
+  readonly sendDimension: boolean
+}) {
   const client = yield* HttpClient.HttpClient
 
-  const ask = Effect.fnUntraced(function*({ dimension, model, texts, url }: EmbeddingRequest) {
+  const ask = Effect.fnUntraced(function* ({ dimension, model, texts, url }: EmbeddingRequest) {
     const request = HttpClientRequest.post(url).pipe(
-      HttpClientRequest.bodyJsonUnsafe({ model, input: texts, encoding_format: "float", ...(sendDimension ? { dimensions: dimension } : {}) }),
+      HttpClientRequest.bodyJsonUnsafe({
+        model,
+        input: texts,
+        encoding_format: "float",
+        ...(sendDimension ? { dimensions: dimension } : {})
+      }),
       Option.isSome(key) ? HttpClientRequest.bearerToken(key.value) : (same) => same
     )
     const response = yield* Effect.mapError(
@@ -60,23 +77,31 @@ const makeOpenAi = Effect.fnUntraced(function*({ key, sendDimension }: { readonl
     const unreadable = () => failed("the endpoint's answer cannot be read")
     if (response.status !== 200) {
       yield* Effect.ignore(Stream.runDrain(Stream.take(response.stream, 4)))
-      return yield* failed(`the endpoint answers ${response.status}`, response.status === 400 || response.status === 413 || response.status === 422)
+      return yield* failed(
+        `the endpoint answers ${response.status}`,
+        response.status === 400 || response.status === 413 || response.status === 422
+      )
     }
     const decoder = new TextDecoder()
     const read = yield* Stream.runFoldEffect(
       response.stream,
       () => ({ text: "", bytes: 0 }),
-      (sofar, chunk) => sofar.bytes + chunk.length > answerBytesMax
-        ? Effect.fail(failed("the endpoint's answer is too long"))
-        : Effect.succeed({ text: sofar.text + decoder.decode(chunk, { stream: true }), bytes: sofar.bytes + chunk.length })
-    ).pipe(Effect.mapError((error) => error instanceof EmbeddingFailed ? error : unreadable()))
+      (sofar, chunk) =>
+        sofar.bytes + chunk.length > answerBytesMax
+          ? Effect.fail(failed("the endpoint's answer is too long"))
+          : Effect.succeed({
+              text: sofar.text + decoder.decode(chunk, { stream: true }),
+              bytes: sofar.bytes + chunk.length
+            })
+    ).pipe(Effect.mapError((error) => (error instanceof EmbeddingFailed ? error : unreadable())))
     const parsed = yield* Effect.try({ try: () => JSON.parse(read.text) as unknown, catch: unreadable })
     const { data } = yield* Effect.mapError(Schema.decodeUnknownEffect(Answer)(parsed), unreadable)
     const vectors: Array<Float32Array> = []
     for (const { embedding, index } of data) {
       const vector = checkVector(embedding, dimension)
       if (typeof vector === "string") return yield* failed(vector, embedding.length === dimension)
-      if (index < 0 || index >= texts.length || vectors[index] !== undefined) return yield* failed("the endpoint numbers its vectors wrongly")
+      if (index < 0 || index >= texts.length || vectors[index] !== undefined)
+        return yield* failed("the endpoint numbers its vectors wrongly")
       vectors[index] = vector
     }
     if (data.length !== texts.length) return yield* failed(`${data.length} vectors for ${texts.length} texts`)
@@ -86,7 +111,10 @@ const makeOpenAi = Effect.fnUntraced(function*({ key, sendDimension }: { readonl
   return Embedder.of({
     embed: (request) =>
       ask(request).pipe(
-        Effect.timeoutOrElse({ duration: request.timeoutMillis, orElse: () => Effect.fail(failed("the endpoint did not answer in time")) }),
+        Effect.timeoutOrElse({
+          duration: request.timeoutMillis,
+          orElse: () => Effect.fail(failed("the endpoint did not answer in time"))
+        }),
         Effect.withSpan("search.embed", { kind: "client", attributes: { texts: request.texts.length } })
       )
   })

@@ -1,6 +1,6 @@
-// Vectors of one generation in the memory of a process, small enough to be scanned for each query: one bit a number for a first choice
-// (`SignCodes.ts`), eight bits a number to rank what was chosen. 100,000 vectors of 384 numbers take 45 MB and a search of them two
-// milliseconds or so; few vectors are all ranked. Pure memory, no I/O.
+// Vectors of one generation in the memory of a process, small enough to be scanned for each query: one bit a number for
+// a first choice (`SignCodes.ts`), eight bits a number to rank what was chosen. 100,000 vectors of 384 numbers take 45
+// MB and a search of them two milliseconds or so; few vectors are all ranked. Pure memory, no I/O.
 import { SignCodes } from "./SignCodes.ts"
 import { addressesAt, addressesMax, makeVectorLoops, productsAt, vectorsAt } from "./vectorLoops.ts"
 
@@ -108,16 +108,18 @@ export class QuantizedVectors {
       const count = Math.min(addressesMax, places.length - from)
       for (let at = 0; at < count; at++) addresses[at] = vectorsAt + places[from + at]! * this.#stride
       this.#loops.dot(count, this.#stride / 16)
-      for (let at = 0; at < count; at++) similarities[from + at] = products[at]! * this.#scales[places[from + at]!]! * unit
+      for (let at = 0; at < count; at++)
+        similarities[from + at] = products[at]! * this.#scales[places[from + at]!]! * unit
     }
     return similarities
   }
 
   /** The most similar, best first. `among` restricts to these ids and then ranks all of them. */
   nearest(vector: Float32Array, limit: number, among?: ReadonlyArray<bigint>): ReadonlyArray<Similar> {
-    const places = among !== undefined
-      ? among.flatMap((id) => this.#places.get(id) ?? [])
-      : this.#codes?.best(vector, Math.max(this.#ranked, oversample * limit)) ?? Array.from(this.#ids.keys())
+    const places =
+      among !== undefined
+        ? among.flatMap((id) => this.#places.get(id) ?? [])
+        : (this.#codes?.best(vector, Math.max(this.#ranked, oversample * limit)) ?? Array.from(this.#ids.keys()))
     const similarities = this.#similarities(vector, places)
     const least = limit >= places.length ? -Infinity : similarities.toSorted()[places.length - limit]!
     const hits: Array<Similar> = []

@@ -1,6 +1,7 @@
-// One bit a number of each vector, and an estimate of their dot products with a query from those bits alone: the vector's signs around a
-// mean (embeddings share a direction), against the query in full. A vector x' = x − mean is taken for its signs times |x'|² / Σ|x'|,
-// which makes the estimate right on average. Places are numbered from 0 without gaps. Pure memory, no I/O.
+// One bit a number of each vector, and an estimate of their dot products with a query from those bits alone: the
+// vector's signs around a mean (embeddings share a direction), against the query in full. A vector x' = x − mean is
+// taken for its signs times |x'|² / Σ|x'|, which makes the estimate right on average. Places are numbered from 0
+// without gaps. Pure memory, no I/O.
 import { groupBytes, groupsAt, groupSize, makeVectorLoops, positionsMax } from "./vectorLoops.ts"
 
 /** Bins of estimates, which lie between −2 and 2 but for rare ones at the ends. */
@@ -68,7 +69,7 @@ export class SignCodes {
       sampled += to - from
       for (let at = from; at < to; at++) counts[binOf(floats[at]!)]! += 1
     }
-    const enough = Math.ceil(wanted * sampled / this.#size)
+    const enough = Math.ceil((wanted * sampled) / this.#size)
     let bin = bins - 1
     for (let seen = counts[bin]!; seen < enough && bin > 0;) seen += counts[--bin]!
     const bound = bin === 0 ? -Infinity : (bin - bins / 2) / (bins / 4)
@@ -81,7 +82,10 @@ export class SignCodes {
     return chosen
   }
 
-  /** For each four signs, in every combination, what they add to the dot product: as bytes, with what makes numbers of them again. */
+  /**
+   * For each four signs, in every combination, what they add to the dot product: as bytes, with what makes numbers of
+   * them again.
+   */
   #tabulate(query: ArrayLike<number>): { readonly delta: number; readonly base: number } {
     const positions = 2 * this.#rows
     // Two entries are added as bytes, and all of them as 16 bits.
@@ -101,7 +105,8 @@ export class SignCodes {
     for (let position = 0; position < positions; position++) {
       for (let signs = 0; signs < 16; signs++) {
         let sum = halves[position]!
-        for (let bit = 0; bit < 4; bit++) sum += (signs >> bit & 1) * 2 * (query[4 * position + bit] ?? 0) - (query[4 * position + bit] ?? 0)
+        for (let bit = 0; bit < 4; bit++)
+          sum += ((signs >> bit) & 1) * 2 * (query[4 * position + bit] ?? 0) - (query[4 * position + bit] ?? 0)
         bytes[16 * position + signs] = Math.min(entryMax, Math.round(sum / delta))
       }
     }

@@ -1,6 +1,6 @@
-// Where the vectors of a generation lie and how the nearest are found: one port, two ways. With pgvector an HNSW index answers; without
-// it the vectors are stored as bytes and each process scans a quantized copy in its memory (`ScanIndex.ts`). Both return cosine
-// similarities, filtered by a condition on the resource.
+// Where the vectors of a generation lie and how the nearest are found: one port, two ways. With pgvector an HNSW index
+// answers; without it the vectors are stored as bytes and each process scans a quantized copy in its memory
+// (`ScanIndex.ts`). Both return cosine similarities, filtered by a condition on the resource.
 import { Effect } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import type { Hit } from "../catalog/contract.ts"
@@ -43,7 +43,11 @@ export interface VectorIndex {
 /** The table of a generation. */
 export const tableOf = ({ generation }: Place): string => `search_semantic_vectors_${generation}`
 
-export const toHit = (id: bigint, similarity: number): Hit => ({ id, score: similarity, relevance: Math.max(0, Math.min(1, similarity)) })
+export const toHit = (id: bigint, similarity: number): Hit => ({
+  id,
+  score: similarity,
+  relevance: Math.max(0, Math.min(1, similarity))
+})
 
 /** So few hits make another look worth its time. */
 const fewHits = 20
@@ -62,10 +66,11 @@ export interface Look {
 }
 
 /**
- * The nearest that pass the condition. `look` takes so many of the nearest and drops what does not pass; when that leaves too few, it
- * looks wider, since hidden resources may crowd out the others; and under a filter that leaves few at all, `exact` ranks those.
+ * The nearest that pass the condition. `look` takes so many of the nearest and drops what does not pass; when that
+ * leaves too few, it looks wider, since hidden resources may crowd out the others; and under a filter that leaves few
+ * at all, `exact` ranks those.
  */
-export const lookCloser = Effect.fnUntraced(function*<E>(
+export const lookCloser = Effect.fnUntraced(function* <E>(
   { filtered, limit }: Pick<Nearest, "filtered" | "limit">,
   look: (wanted: number) => Effect.Effect<Look, E>,
   exact: Effect.Effect<ReadonlyArray<Hit>, E>

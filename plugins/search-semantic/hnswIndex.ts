@@ -1,5 +1,6 @@
-// Vectors in pgvector's own type with an HNSW index. The nearest are found first and filtered then; when a filter leaves too few, the
-// second look ranks exactly what the filter leaves. pgvector indexes up to 2 000 numbers a vector, and up to 4 000 in half precision.
+// Vectors in pgvector's own type with an HNSW index. The nearest are found first and filtered then; when a filter
+// leaves too few, the second look ranks exactly what the filter leaves. pgvector indexes up to 2 000 numbers a vector,
+// and up to 4 000 in half precision.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
@@ -12,53 +13,75 @@ const searchedMin = 250
 const written = (vector: Float32Array): string => `[${vector.join(",")}]`
 
 /** pgvector is there, or can be made: its version. */
-export const pgvectorVersion = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
-  const [offered] = yield* sql<{ installed: string | null }>`select installed_version as installed from pg_available_extensions where name = 'vector'`
+export const pgvectorVersion = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const [offered] = yield* sql<{
+    installed: string | null
+  }>`select installed_version as installed from pg_available_extensions where name = 'vector'`
   if (offered === undefined) return undefined
   if (offered.installed !== null) return offered.installed
   const made = yield* Effect.exit(sql`create extension if not exists vector`.unprepared)
   if (made._tag === "Failure") return undefined
-  const [now] = yield* sql<{ installed: string }>`select extversion as installed from pg_extension where extname = 'vector'`
+  const [now] = yield* sql<{
+    installed: string
+  }>`select extversion as installed from pg_extension where extname = 'vector'`
   return now?.installed
 })
 
 export const makeHnswIndex = (sql: SqlClient.SqlClient): VectorIndex => {
-  const typeOf = (dimension: number) => dimension <= fullPrecisionMax ? `vector(${dimension})` : `halfvec(${dimension})`
-  const operators = (dimension: number) => dimension <= fullPrecisionMax ? "vector_cosine_ops" : "halfvec_cosine_ops"
+  const typeOf = (dimension: number) =>
+    dimension <= fullPrecisionMax ? `vector(${dimension})` : `halfvec(${dimension})`
+  const operators = (dimension: number) => (dimension <= fullPrecisionMax ? "vector_cosine_ops" : "halfvec_cosine_ops")
   const castOf = (dimension: number) => sql.literal(dimension <= fullPrecisionMax ? "::vector" : "::halfvec")
-  const transactional = <A, E>(effect: Effect.Effect<A, E>) => Effect.provideService(inTransaction(effect), SqlClient.SqlClient, sql)
+  const transactional = <A, E>(effect: Effect.Effect<A, E>) =>
+    Effect.provideService(inTransaction(effect), SqlClient.SqlClient, sql)
   const statement = (text: string) => Effect.asVoid(sql.unsafe(text).unprepared)
 
   return {
     method: "hnsw",
-    prepare: (place) => statement(`create table if not exists ${tableOf(place)} (id bigint primary key, embedding ${typeOf(place.dimension)} not null)`),
+    prepare: (place) =>
+      statement(
+        `create table if not exists ${tableOf(place)} (id bigint primary key, embedding ${typeOf(place.dimension)} not null)`
+      ),
     write: (place, vectors) =>
-      vectors.length === 0 ? Effect.void : Effect.asVoid(sql`insert into ${sql(tableOf(place))} (id, embedding)
+      vectors.length === 0
+        ? Effect.void
+        : Effect.asVoid(sql`insert into ${sql(tableOf(place))} (id, embedding)
         select id, embedding${castOf(place.dimension)}
         from jsonb_to_recordset(${JSON.stringify(vectors.map(({ id, vector }) => ({ id: String(id), embedding: written(vector) })))}::jsonb) as r (id bigint, embedding text)
         order by id on conflict (id) do update set embedding = excluded.embedding`),
     finish: (place) =>
-      transactional(Effect.gen(function*() {
-        yield* statement("set local statement_timeout = 0")
-        yield* statement(`create index if not exists ${tableOf(place)}_hnsw on ${tableOf(place)} using hnsw (embedding ${operators(place.dimension)})`)
-      })),
+      transactional(
+        Effect.gen(function* () {
+          yield* statement("set local statement_timeout = 0")
+          yield* statement(
+            `create index if not exists ${tableOf(place)}_hnsw on ${tableOf(place)} using hnsw (embedding ${operators(place.dimension)})`
+          )
+        })
+      ),
     warm: () => Effect.void,
-    nearest: Effect.fn("HnswIndex.nearest")(function*(place, { condition, filtered, limit, vector }) {
+    nearest: Effect.fn("HnswIndex.nearest")(function* (place, { condition, filtered, limit, vector }) {
       const table = sql(tableOf(place))
       const query = sql`${written(vector)}${castOf(place.dimension)}`
       const toHits = (rows: ReadonlyArray<{ readonly id: bigint; readonly distance: number }>) =>
-        rows.map(({ distance, id }) => toHit(id, 1 - distance)).toSorted((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
-      const look = Effect.fnUntraced(function*(wanted: number) {
-        const rows = yield* transactional(Effect.andThen(
-          sql`select set_config('hnsw.ef_search', ${String(Math.max(searchedMin, Math.min(searchedMax, wanted)))}, true)`,
-          sql<{ id: bigint; distance: number; looked: bigint }>`with nearest as materialized (
+        rows
+          .map(({ distance, id }) => toHit(id, 1 - distance))
+          .toSorted((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
+      const look = Effect.fnUntraced(function* (wanted: number) {
+        const rows = yield* transactional(
+          Effect.andThen(
+            sql`select set_config('hnsw.ef_search', ${String(Math.max(searchedMin, Math.min(searchedMax, wanted)))}, true)`,
+            sql<{ id: bigint; distance: number; looked: bigint }>`with nearest as materialized (
               select id, embedding <=> ${query} as distance from ${table} order by embedding <=> ${query} limit ${wanted})
             select nearest.id, nearest.distance, (select count(*) from nearest) as looked from nearest where ${condition("nearest.id")} limit ${limit}`
-        ))
+          )
+        )
         return { hits: toHits(rows), isAll: rows.length > 0 && rows[0]!.looked < BigInt(wanted) }
       })
       const exact = Effect.map(
-        sql<{ id: bigint; distance: number }>`select v.id, v.embedding <=> ${query} as distance from ${table} v where ${condition("v.id")} order by distance limit ${limit}`,
+        sql<{
+          id: bigint
+          distance: number
+        }>`select v.id, v.embedding <=> ${query} as distance from ${table} v where ${condition("v.id")} order by distance limit ${limit}`,
         toHits
       )
       return yield* lookCloser({ filtered, limit }, look, exact)

@@ -1,6 +1,6 @@
-// Search by meaning as a plugin: vectors of every resource by a configured embedding model, in generations that change over whole, and a
-// branch of search registered with the catalog. Without a provider it is present and off. A provider that is slow, wrong or away
-// degrades this branch and nothing else.
+// Search by meaning as a plugin: vectors of every resource by a configured embedding model, in generations that change
+// over whole, and a branch of search registered with the catalog. Without a provider it is present and off. A provider
+// that is slow, wrong or away degrades this branch and nothing else.
 import { Clock, Effect, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient } from "effect/sql"
@@ -26,7 +26,7 @@ const activeForMillis = 1_000
 
 const branchFailed = (message: string) => ({ _tag: "BranchFailed" as const, message })
 
-const registered = Effect.gen(function*() {
+const registered = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const catalog = yield* Catalog
   const search = yield* Search
@@ -53,10 +53,12 @@ const registered = Effect.gen(function*() {
   }
   // Where the model runs does not change what its vectors mean.
   const { url: _, ...telling } = meaning
-  const fingerprint = Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson({ ...telling, method: index.method }))))
+  const fingerprint = Hex.encode(
+    crypto.sha256(new TextEncoder().encode(canonicalJson({ ...telling, method: index.method })))
+  )
 
   let known: { readonly generation: Option.Option<Generation>; readonly at: number } | undefined
-  const active = Effect.gen(function*() {
+  const active = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     if (known !== undefined && now - known.at < activeForMillis) return known.generation
     const generation = yield* generations.active
@@ -66,7 +68,7 @@ const registered = Effect.gen(function*() {
 
   let warmed: bigint | undefined
   /** The generation that answers, whole in this process: a copy from before it was complete is not believed. */
-  const answering = Effect.gen(function*() {
+  const answering = Effect.gen(function* () {
     const generation = yield* active
     if (Option.isSome(generation) && generation.value.id !== warmed) {
       yield* index.warm({ generation: generation.value.id, dimension: generation.value.dimension })
@@ -90,11 +92,16 @@ const registered = Effect.gen(function*() {
   })
 
   const report: Effect.Effect<SearchReport> = Effect.match(active, {
-    onFailure: () => ({ state: "degraded" as const, vectorSupport: version !== undefined, detail: "the vectors cannot be read" }),
+    onFailure: () => ({
+      state: "degraded" as const,
+      vectorSupport: version !== undefined,
+      detail: "the vectors cannot be read"
+    }),
     onSuccess: (generation) => {
-      const trouble = breaker.trouble() ?? (Option.isNone(generation) ? "the first generation is being built" : undefined)
+      const trouble =
+        breaker.trouble() ?? (Option.isNone(generation) ? "the first generation is being built" : undefined)
       return {
-        state: trouble === undefined ? "ready" as const : "degraded" as const,
+        state: trouble === undefined ? ("ready" as const) : ("degraded" as const),
         vectorSupport: version !== undefined,
         ...(Option.isNone(generation) ? {} : { generation: `${generation.value.model}@${generation.value.revision}` }),
         ...(trouble === undefined ? {} : { detail: trouble })
@@ -108,27 +115,42 @@ const registered = Effect.gen(function*() {
     candidates: semantic.candidate_count,
     timeoutMillis: semantic.timeout_ms,
     search: ({ filters, limit, query, snapshot }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const generation = yield* answering
-        if (Option.isNone(generation)) return yield* Effect.fail(branchFailed("no generation of embeddings is complete yet"))
+        if (Option.isNone(generation))
+          return yield* Effect.fail(branchFailed("no generation of embeddings is complete yet"))
         const { dimension, id, model, queryPrefix } = generation.value
-        // The settings may name a new endpoint for the same model; the active generation's own is the one that has its model.
+        // The settings may name a new endpoint for the same model; the active generation's own is the one that has its
+        // model.
         const url = model === semantic.model ? semantic.url : generation.value.url
-        const vector = yield* queryVector(`${id} ${query}`, { url, model, dimension, texts: [queryPrefix + query], timeoutMillis: semantic.timeout_ms })
-        return yield* index.nearest({ generation: id, dimension }, {
-          vector,
-          limit,
-          filtered: Object.keys(filters).length > 0,
-          condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
+        const vector = yield* queryVector(`${id} ${query}`, {
+          url,
+          model,
+          dimension,
+          texts: [queryPrefix + query],
+          timeoutMillis: semantic.timeout_ms
         })
-      }).pipe(Effect.mapError((error) => error._tag === "BranchFailed" ? error : branchFailed(error.message))),
-    status: Effect.gen(function*() {
+        return yield* index.nearest(
+          { generation: id, dimension },
+          {
+            vector,
+            limit,
+            filtered: Object.keys(filters).length > 0,
+            condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
+          }
+        )
+      }).pipe(Effect.mapError((error) => (error._tag === "BranchFailed" ? error : branchFailed(error.message)))),
+    status: Effect.gen(function* () {
       const { detail, state, vectorSupport = false } = yield* report
       const generation = yield* generations.active
-      const [row] = Option.isNone(generation) ? [{ count: 0 }]
-        : yield* sql<{ count: number }>`select count(*)::int as count from ${sql(tableOf({ generation: generation.value.id, dimension: 0 }))}`
+      const [row] = Option.isNone(generation)
+        ? [{ count: 0 }]
+        : yield* sql<{
+            count: number
+          }>`select count(*)::int as count from ${sql(tableOf({ generation: generation.value.id, dimension: 0 }))}`
       const { dead, due } = yield* generations.backlog
-      const status = due === 0 ? "idle" as const : (yield* breaker.isOpen) ? "waiting" as const : "working" as const
+      const status =
+        due === 0 ? ("idle" as const) : (yield* breaker.isOpen) ? ("waiting" as const) : ("working" as const)
       return {
         health: state,
         ...(detail === undefined ? {} : { detail: detail.slice(0, 200) }),
@@ -143,14 +165,18 @@ const registered = Effect.gen(function*() {
   yield* health.registerSearch("semantic", report)
 })
 
-const layer = Layer.unwrap(Effect.gen(function*() {
-  const { semantic } = yield* SearchSettings
-  if (semantic.provider === "none") return Layer.empty
-  const key = semantic.api_key_env === undefined ? Option.none() : (yield* Settings).secret(semantic.api_key_env)
-  return Layer.effectDiscard(registered).pipe(
-    Layer.provide(Layer.merge(Generations.layer, Embedder.layer({ key, sendDimension: semantic.send_dimension === "yes" })))
-  )
-}))
+const layer = Layer.unwrap(
+  Effect.gen(function* () {
+    const { semantic } = yield* SearchSettings
+    if (semantic.provider === "none") return Layer.empty
+    const key = semantic.api_key_env === undefined ? Option.none() : (yield* Settings).secret(semantic.api_key_env)
+    return Layer.effectDiscard(registered).pipe(
+      Layer.provide(
+        Layer.merge(Generations.layer, Embedder.layer({ key, sendDimension: semantic.send_dimension === "yes" }))
+      )
+    )
+  })
+)
 
 export const plugin = define({
   id: "search-semantic",

@@ -1,6 +1,6 @@
-// Query vectors: cached in memory, one flight for equal queries that come at once, and a breaker that leaves a failing endpoint
-// alone for a while, so that a dead provider costs a search nothing but its semantic half. A flight belongs to the plugin: a search
-// that gives up takes nothing from the others that wait for the same vector.
+// Query vectors: cached in memory, one flight for equal queries that come at once, and a breaker that leaves a failing
+// endpoint alone for a while, so that a dead provider costs a search nothing but its semantic half. A flight belongs to
+// the plugin: a search that gives up takes nothing from the others that wait for the same vector.
 import { Clock, Deferred, Effect, Exit, type Scope } from "effect"
 import { type Embedder, EmbeddingFailed, type EmbeddingRequest } from "./Embedder.ts"
 
@@ -27,9 +27,13 @@ export const makeBreaker = ({ failures, millis }: BreakerOptions): Breaker => {
     isOpen,
     trouble: () => trouble,
     run: (effect) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
-        if (now < openUntil) return yield* new EmbeddingFailed({ message: `the endpoint is left alone: ${trouble}`, perhapsTheTexts: false })
+        if (now < openUntil)
+          return yield* new EmbeddingFailed({
+            message: `the endpoint is left alone: ${trouble}`,
+            perhapsTheTexts: false
+          })
         // While it is half open, one request tries and the others are still kept away.
         if (inRow >= failures) openUntil = now + millis
         const exit = yield* Effect.exit(effect)

@@ -1,7 +1,8 @@
-// Vectors for a database without pgvector: stored as bytes, and scanned in a quantized copy that each process keeps in memory. The copy
-// follows the table by transaction ids: rows written by a transaction that was open at the last look are read again, so none is
-// missed. A process loads a generation while it is built and before it answers from it; a look at the table belongs to the plugin and not
-// to the search that wanted it, so that one which gives up leaves the others what was read.
+// Vectors for a database without pgvector: stored as bytes, and scanned in a quantized copy that each process keeps in
+// memory. The copy follows the table by transaction ids: rows written by a transaction that was open at the last look
+// are read again, so none is missed. A process loads a generation while it is built and before it answers from it; a
+// look at the table belongs to the plugin and not to the search that wanted it, so that one which gives up leaves the
+// others what was read.
 import { Clock, Deferred, Effect, type Scope } from "effect"
 import { Base64 } from "effect/encoding"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -23,7 +24,8 @@ interface Copy {
   lookedAt: number
 }
 
-const bytesOf = (vector: Float32Array): Uint8Array => new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength)
+const bytesOf = (vector: Float32Array): Uint8Array =>
+  new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength)
 
 const vectorOf = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.slice().buffer)
 
@@ -31,7 +33,7 @@ export const makeScanIndex = (sql: SqlClient.SqlClient, scope: Scope.Scope): Vec
   const copies = new Map<bigint, Copy>()
   const looks = new Map<bigint, Deferred.Deferred<void, SqlError.SqlError>>()
 
-  const look = Effect.fnUntraced(function*(place: Place) {
+  const look = Effect.fnUntraced(function* (place: Place) {
     const known = copies.get(place.generation)
     const copy: Copy = known ?? { vectors: new QuantizedVectors(place.dimension), xid: "0", lookedAt: 0 }
     const now = yield* Clock.currentTimeMillis
@@ -49,11 +51,15 @@ export const makeScanIndex = (sql: SqlClient.SqlClient, scope: Scope.Scope): Vec
     copy.lookedAt = now
     copies.set(place.generation, copy)
     // The replica that drops a generation's table is not always this one.
-    for (const [generation, { lookedAt }] of copies) if (now - lookedAt > forgottenAfterMillis) copies.delete(generation)
+    for (const [generation, { lookedAt }] of copies)
+      if (now - lookedAt > forgottenAfterMillis) copies.delete(generation)
   })
 
   /** The copy as of this time or later. Those who want it at once share one look. */
-  const asOf = Effect.fnUntraced(function*(place: Place, time: number): Effect.fn.Return<QuantizedVectors, SqlError.SqlError> {
+  const asOf = Effect.fnUntraced(function* (
+    place: Place,
+    time: number
+  ): Effect.fn.Return<QuantizedVectors, SqlError.SqlError> {
     while (true) {
       const known = copies.get(place.generation)
       if (known !== undefined && known.lookedAt >= time) return known.vectors
@@ -80,38 +86,56 @@ export const makeScanIndex = (sql: SqlClient.SqlClient, scope: Scope.Scope): Vec
   return {
     method: "scan",
     prepare: (place) =>
-      Effect.gen(function*() {
-        yield* sql.unsafe(`create table if not exists ${tableOf(place)} (id bigint primary key, embedding bytea not null, xid xid8 not null default pg_current_xact_id())`).unprepared
+      Effect.gen(function* () {
+        yield* sql.unsafe(
+          `create table if not exists ${tableOf(place)} (id bigint primary key, embedding bytea not null, xid xid8 not null default pg_current_xact_id())`
+        ).unprepared
         yield* sql.unsafe(`create index if not exists ${tableOf(place)}_xid on ${tableOf(place)} (xid)`).unprepared
       }),
     write: (place, vectors) =>
-      vectors.length === 0 ? Effect.void : Effect.asVoid(sql`insert into ${sql(tableOf(place))} (id, embedding)
+      vectors.length === 0
+        ? Effect.void
+        : Effect.asVoid(sql`insert into ${sql(tableOf(place))} (id, embedding)
         select id, decode(embedding, 'base64')
         from jsonb_to_recordset(${JSON.stringify(vectors.map(({ id, vector }) => ({ id: String(id), embedding: Base64.encode(bytesOf(vector)) })))}::jsonb) as r (id bigint, embedding text)
         order by id on conflict (id) do update set embedding = excluded.embedding, xid = pg_current_xact_id()`),
     finish: now,
     warm: now,
-    nearest: Effect.fn("ScanIndex.nearest")(function*(place, { condition, filtered, limit, vector }) {
+    nearest: Effect.fn("ScanIndex.nearest")(function* (place, { condition, filtered, limit, vector }) {
       const vectors = yield* asOf(place, (yield* Clock.currentTimeMillis) - freshMillis)
       const allowed = (similar: ReadonlyArray<{ readonly id: bigint }>) =>
         Effect.map(
-          sql<{ id: bigint }>`select v.id from (select value::bigint as id from jsonb_array_elements_text(${JSON.stringify(similar.map(({ id }) => String(id)))}::jsonb)) v where ${condition("v.id")}`,
+          sql<{
+            id: bigint
+          }>`select v.id from (select value::bigint as id from jsonb_array_elements_text(${JSON.stringify(similar.map(({ id }) => String(id)))}::jsonb)) v where ${condition("v.id")}`,
           (rows) => new Set(rows.map(({ id }) => id))
         )
-      const look = Effect.fnUntraced(function*(wanted: number) {
+      const look = Effect.fnUntraced(function* (wanted: number) {
         const similar = vectors.nearest(vector, wanted)
         const visible = yield* allowed(similar)
         return {
-          hits: similar.filter(({ id }) => visible.has(id)).slice(0, limit).map(({ id, similarity }) => toHit(id, similarity)),
+          hits: similar
+            .filter(({ id }) => visible.has(id))
+            .slice(0, limit)
+            .map(({ id, similarity }) => toHit(id, similarity)),
           isAll: similar.length < wanted
         }
       })
-      const exact = Effect.map(sql<{ id: bigint }>`select r.id from catalog_resources r where ${condition()} limit ${amongMax}`, (rows) =>
-        vectors.nearest(vector, limit, rows.map(({ id }) => id)).map(({ id, similarity }) => toHit(id, similarity)))
+      const exact = Effect.map(
+        sql<{ id: bigint }>`select r.id from catalog_resources r where ${condition()} limit ${amongMax}`,
+        (rows) =>
+          vectors
+            .nearest(
+              vector,
+              limit,
+              rows.map(({ id }) => id)
+            )
+            .map(({ id, similarity }) => toHit(id, similarity))
+      )
       return yield* lookCloser({ filtered, limit }, look, exact)
     }),
     drop: (place) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         copies.delete(place.generation)
         yield* sql.unsafe(`drop table if exists ${tableOf(place)}`).unprepared
       })

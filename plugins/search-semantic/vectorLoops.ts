@@ -1,13 +1,15 @@
-// The two inner loops of the vector scan, as a WebAssembly module with SIMD that is put together here: JavaScript has no instruction
-// for sixteen table lookups or eight products at once, and with them a scan of 100,000 vectors of 384 numbers takes a millisecond
-// instead of ten. The module knows nothing of vectors and trusts its numbers; each instance works on a memory of its own.
+// The two inner loops of the vector scan, as a WebAssembly module with SIMD that is put together here: JavaScript has
+// no instruction for sixteen table lookups or eight products at once, and with them a scan of 100,000 vectors of 384
+// numbers takes a millisecond instead of ten. The module knows nothing of vectors and trusts its numbers; each instance
+// works on a memory of its own.
 //
-// `scan` sums table entries chosen by half bytes. Memory: tables of 16 bytes, one for each position of a half byte; from `groupsAt`
-// groups of sixteen codes: rows of 16 bytes, byte v of row r being the half bytes 2r (low) and 2r + 1 (high) of code v; then
-// sixteen factors and sixteen results as float32. Result = factor · (sum · delta + base).
+// `scan` sums table entries chosen by half bytes. Memory: tables of 16 bytes, one for each position of a half byte;
+// from `groupsAt` groups of sixteen codes: rows of 16 bytes, byte v of row r being the half bytes 2r (low) and 2r + 1
+// (high) of code v; then sixteen factors and sixteen results as float32. Result = factor · (sum · delta + base).
 //
-// `dot` multiplies vectors of bytes with one of 16-bit numbers. Memory: that one from 0, the addresses of the vectors from `addressesAt`,
-// the products as 32-bit numbers from `productsAt`, vectors from `vectorsAt`, each filled up with zeros to a multiple of 16.
+// `dot` multiplies vectors of bytes with one of 16-bit numbers. Memory: that one from 0, the addresses of the vectors
+// from `addressesAt`, the products as 32-bit numbers from `productsAt`, vectors from `vectorsAt`, each filled up with
+// zeros to a multiple of 16.
 
 export const groupsAt = 16_384
 export const groupSize = 16
@@ -22,8 +24,10 @@ export const vectorsAt = 40_960
 /** Addresses that one call of `dot` may be given. */
 export const addressesMax = (productsAt - addressesAt) / 4
 
-const unsigned = (value: number): ReadonlyArray<number> => value < 128 ? [value] : [(value & 127) | 128, ...unsigned(value >>> 7)]
-const signed = (value: number): ReadonlyArray<number> => value < 64 ? [value] : [(value & 127) | 128, ...signed(value >> 7)]
+const unsigned = (value: number): ReadonlyArray<number> =>
+  value < 128 ? [value] : [(value & 127) | 128, ...unsigned(value >>> 7)]
+const signed = (value: number): ReadonlyArray<number> =>
+  value < 64 ? [value] : [(value & 127) | 128, ...signed(value >> 7)]
 
 const constant = (value: number) => [0x41, ...signed(value)]
 const get = (local: number) => [0x20, local]
@@ -33,7 +37,19 @@ const step = (local: number, by: number) => [...get(local), ...constant(by), ...
 const loadInteger = [0x28, 0x02, 0x00]
 const storeInteger = [0x36, 0x02, 0x00]
 /** Runs the body as often as the local says, at least once. */
-const times = (local: number, body: ReadonlyArray<number>) => [0x03, 0x40, ...body, ...get(local), ...constant(1), 0x6b, 0x22, local, 0x0d, 0x00, 0x0b]
+const times = (local: number, body: ReadonlyArray<number>) => [
+  0x03,
+  0x40,
+  ...body,
+  ...get(local),
+  ...constant(1),
+  0x6b,
+  0x22,
+  local,
+  0x0d,
+  0x00,
+  0x0b
+]
 
 const vector = (opcode: number) => [0xfd, ...unsigned(opcode)]
 const load = (offset: number) => [...vector(0x00), 0x04, ...unsigned(offset)]
@@ -44,7 +60,12 @@ const swizzle = vector(0x0e)
 const splatFloat = vector(0x13)
 const and = vector(0x4e)
 const addBytes = vector(0x6e)
-const [signedShortsOfLowBytes, signedShortsOfHighBytes, shortsOfLowBytes, shortsOfHighBytes] = [vector(0x87), vector(0x88), vector(0x89), vector(0x8a)]
+const [signedShortsOfLowBytes, signedShortsOfHighBytes, shortsOfLowBytes, shortsOfHighBytes] = [
+  vector(0x87),
+  vector(0x88),
+  vector(0x89),
+  vector(0x8a)
+]
 const shiftShortsRight = vector(0x8d)
 const addShorts = vector(0x8e)
 const [integersOfLowShorts, integersOfHighShorts] = [vector(0xa9), vector(0xaa)]
@@ -60,19 +81,51 @@ const scan = (() => {
   const [groups, rows, delta, base, at, table, left, row, low, high] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] as const
   const lowHalves = sixteen(0x0f)
   const eachRow = [
-    ...get(at), ...load(0), ...set(row),
-    ...get(table), ...load(0), ...get(row), ...lowHalves, ...and, ...swizzle,
-    ...get(table), ...load(16), ...get(row), ...constant(4), ...shiftShortsRight, ...lowHalves, ...and, ...swizzle,
-    ...addBytes, ...set(row),
-    ...get(low), ...get(row), ...shortsOfLowBytes, ...addShorts, ...set(low),
-    ...get(high), ...get(row), ...shortsOfHighBytes, ...addShorts, ...set(high),
-    ...step(at, 16), ...step(table, 32)
+    ...get(at),
+    ...load(0),
+    ...set(row),
+    ...get(table),
+    ...load(0),
+    ...get(row),
+    ...lowHalves,
+    ...and,
+    ...swizzle,
+    ...get(table),
+    ...load(16),
+    ...get(row),
+    ...constant(4),
+    ...shiftShortsRight,
+    ...lowHalves,
+    ...and,
+    ...swizzle,
+    ...addBytes,
+    ...set(row),
+    ...get(low),
+    ...get(row),
+    ...shortsOfLowBytes,
+    ...addShorts,
+    ...set(low),
+    ...get(high),
+    ...get(row),
+    ...shortsOfHighBytes,
+    ...addShorts,
+    ...set(high),
+    ...step(at, 16),
+    ...step(table, 32)
   ]
   const results = [0, 1, 2, 3].flatMap((quarter) => [
     ...get(at),
-    ...get(at), ...load(16 * quarter),
-    ...get(quarter < 2 ? low : high), ...(quarter % 2 === 0 ? integersOfLowShorts : integersOfHighShorts), ...floatsOfIntegers,
-    ...get(delta), ...splatFloat, ...multiplyFloats, ...get(base), ...splatFloat, ...addFloats,
+    ...get(at),
+    ...load(16 * quarter),
+    ...get(quarter < 2 ? low : high),
+    ...(quarter % 2 === 0 ? integersOfLowShorts : integersOfHighShorts),
+    ...floatsOfIntegers,
+    ...get(delta),
+    ...splatFloat,
+    ...multiplyFloats,
+    ...get(base),
+    ...splatFloat,
+    ...addFloats,
     ...multiplyFloats,
     ...store(64 + 16 * quarter)
   ])
@@ -80,10 +133,20 @@ const scan = (() => {
     type: [0x60, 4, i32, i32, f32, f32, 0],
     locals: [2, 3, i32, 3, v128],
     body: [
-      ...constant(groupsAt), ...set(at),
+      ...constant(groupsAt),
+      ...set(at),
       ...times(groups, [
-        ...sixteen(0), ...set(low), ...sixteen(0), ...set(high), ...constant(0), ...set(table), ...get(rows), ...set(left),
-        ...times(left, eachRow), ...results, ...step(at, 128)
+        ...sixteen(0),
+        ...set(low),
+        ...sixteen(0),
+        ...set(high),
+        ...constant(0),
+        ...set(table),
+        ...get(rows),
+        ...set(left),
+        ...times(left, eachRow),
+        ...results,
+        ...step(at, 128)
       ])
     ]
   }
@@ -92,19 +155,44 @@ const scan = (() => {
 const dot = (() => {
   const [count, blocks, place, at, query, left, sum] = [0, 1, 2, 3, 4, 5, 6] as const
   const half = (extend: ReadonlyArray<number>, offset: number) => [
-    ...get(at), ...load(0), ...extend, ...get(query), ...load(offset), ...dotShorts, ...get(sum), ...addIntegers, ...set(sum)
+    ...get(at),
+    ...load(0),
+    ...extend,
+    ...get(query),
+    ...load(offset),
+    ...dotShorts,
+    ...get(sum),
+    ...addIntegers,
+    ...set(sum)
   ]
   return {
     type: [0x60, 2, i32, i32, 0],
     locals: [2, 4, i32, 1, v128],
     body: [
-      ...constant(addressesAt), ...set(place),
+      ...constant(addressesAt),
+      ...set(place),
       ...times(count, [
-        ...get(place), ...loadInteger, ...set(at), ...constant(0), ...set(query), ...sixteen(0), ...set(sum), ...get(blocks), ...set(left),
-        ...times(left, [...half(signedShortsOfLowBytes, 0), ...half(signedShortsOfHighBytes, 16), ...step(at, 16), ...step(query, 32)]),
-        ...get(place), ...constant(productsAt - addressesAt), ...add,
+        ...get(place),
+        ...loadInteger,
+        ...set(at),
+        ...constant(0),
+        ...set(query),
+        ...sixteen(0),
+        ...set(sum),
+        ...get(blocks),
+        ...set(left),
+        ...times(left, [
+          ...half(signedShortsOfLowBytes, 0),
+          ...half(signedShortsOfHighBytes, 16),
+          ...step(at, 16),
+          ...step(query, 32)
+        ]),
+        ...get(place),
+        ...constant(productsAt - addressesAt),
+        ...add,
         ...[0, 1, 2, 3].flatMap((at) => [...get(sum), ...lane(at), ...(at === 0 ? [] : add)]),
-        ...storeInteger, ...step(place, 4)
+        ...storeInteger,
+        ...step(place, 4)
       ])
     ]
   }
@@ -115,7 +203,14 @@ const named = (name: string) => [name.length, ...new TextEncoder().encode(name)]
 const code = ({ body, locals }: typeof scan) => [...unsigned(locals.length + body.length + 1), ...locals, ...body, 0x0b]
 
 const moduleBytes = Uint8Array.from([
-  0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00,
+  0x00,
+  0x61,
+  0x73,
+  0x6d,
+  0x01,
+  0x00,
+  0x00,
+  0x00,
   ...section(1, [2, ...scan.type, ...dot.type]),
   ...section(2, [1, ...named("m"), ...named("m"), 0x02, 0x00, 0x01]),
   ...section(3, [2, 0, 1]),

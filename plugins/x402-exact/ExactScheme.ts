@@ -1,6 +1,7 @@
-// The `exact` scheme on Stellar: the buyer signs one transfer of a fixed amount, and the facilitator puts exactly that call on
-// the ledger. Offline checks come first; then one enforcing simulation serves as proof, event check, fee check and source of
-// the resource data with which the transaction is rebuilt. Nothing of the client's envelope but the operation survives.
+// The `exact` scheme on Stellar: the buyer signs one transfer of a fixed amount, and the facilitator puts exactly that
+// call on the ledger. Offline checks come first; then one enforcing simulation serves as proof, event check, fee check
+// and source of the resource data with which the transaction is rebuilt. Nothing of the client's envelope but the
+// operation survives.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Layer, Option, Result } from "effect"
 import { Hex } from "effect/encoding"
@@ -59,10 +60,13 @@ const readKey = (key: string): { readonly address: string; readonly nonce: bigin
 const simulationEnvelope = (payload: ExactPayload, operation: xdr.OperationWire): string =>
   encodeEnvelope({
     type: 2,
-    v1: { tx: { ...payload.tx, memo: { type: 0 }, cond: { type: 0 }, operations: [operation], ext: { v: 0 } }, signatures: [] }
+    v1: {
+      tx: { ...payload.tx, memo: { type: 0 }, cond: { type: 0 }, operations: [operation], ext: { v: 0 } },
+      signatures: []
+    }
   } as never)
 
-const makeScheme = Effect.gen(function*() {
+const makeScheme = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   const clock = yield* LedgerClock
   const network = yield* Network
@@ -72,7 +76,10 @@ const makeScheme = Effect.gen(function*() {
   const networkId = networkIdOf(crypto, network.passphrase)
   const ceilings = network.feeCeilings(scheme)
 
-  /** A payment is looked up by its authorization before and after it is verified; its transaction is decoded once for all of them. */
+  /**
+   * A payment is looked up by its authorization before and after it is verified; its transaction is decoded once for
+   * all of them.
+   */
   const decodedPayloads = new WeakMap<Payment["payload"], ReturnType<typeof decodePayload>>()
   const payloadOf = ({ payload }: Payment) => {
     const known = decodedPayloads.get(payload)
@@ -82,7 +89,7 @@ const makeScheme = Effect.gen(function*() {
     return decoded
   }
 
-  const verify = Effect.fn("x402-exact.verify")(function*(payment: Payment) {
+  const verify = Effect.fn("x402-exact.verify")(function* (payment: Payment) {
     const terms = payment.requirements
     const decoded = payloadOf(payment)
     if (Result.isFailure(decoded)) return refusal("invalid_exact_ledger_payload_malformed", decoded.failure.reason)
@@ -104,17 +111,27 @@ const makeScheme = Effect.gen(function*() {
     }
     let fault = firstFault(subject)
     // The buyer may know newer ledgers than our last look: too far is only what is too far by a look of this moment.
-    if (fault?.[0] === "invalid_exact_ledger_signature_expiration_too_far") fault = firstFault({ ...subject, time: yield* clock.fresh })
+    if (fault?.[0] === "invalid_exact_ledger_signature_expiration_too_far")
+      fault = firstFault({ ...subject, time: yield* clock.fresh })
     if (fault !== undefined) return refusal(fault[0], fault[1], payer)
     const operation = { ...call!.operation, sourceAccount: null }
     const promise = { payer: transfer.from!, payTo: terms.payTo, asset: terms.asset, amount: transfer.amount! }
     const simulated = yield* rpc.simulate(simulationEnvelope(payload, operation))
     const refused = simulationFault(simulated, promise, ceilings)
     if (refused !== undefined || simulated._tag !== "Simulated") {
-      const [reason, message] = refused ?? ["invalid_ledger_enforcing_simulation_failed", "the simulation gave no result"]
-      return { ...refusal(reason, message, payer), ...(isSpent(simulated) ? { authorizationSpent: true as const } : {}) }
+      const [reason, message] = refused ?? [
+        "invalid_ledger_enforcing_simulation_failed",
+        "the simulation gave no result"
+      ]
+      return {
+        ...refusal(reason, message, payer),
+        ...(isSpent(simulated) ? { authorizationSpent: true as const } : {})
+      }
     }
-    const state: State = { operationXdr: xdr.Operation.schema.encode(operation), sorobanDataXdr: simulated.sorobanDataXdr }
+    const state: State = {
+      operationXdr: xdr.Operation.schema.encode(operation),
+      sorobanDataXdr: simulated.sorobanDataXdr
+    }
     const verified: Verified = {
       _tag: "Verified",
       ...promise,
@@ -133,12 +150,12 @@ const makeScheme = Effect.gen(function*() {
     supportedExtra: () => Option.some({}),
     authorizationKey: (payment) => Option.flatMap(Result.getSuccess(payloadOf(payment)), authorizationKeyOf),
     verify,
-    prepare: Effect.fnUntraced(function*(_payment, verified) {
+    prepare: Effect.fnUntraced(function* (_payment, verified) {
       const fault = expiryFault(verified.authorizationExpiresLedger, (yield* clock.now).sequence)
-      return fault === undefined ? verified.state as State : refusal(fault[0], fault[1], Option.some(verified.payer))
+      return fault === undefined ? (verified.state as State) : refusal(fault[0], fault[1], Option.some(verified.payer))
     }),
     adoption: {
-      usedIn: Effect.fnUntraced(function*(key) {
+      usedIn: Effect.fnUntraced(function* (key) {
         const read = readKey(key)
         if (read === undefined) return Option.none()
         const { inLedger, spent } = yield* rpc.nonceSpent(read.address, read.nonce)
@@ -156,7 +173,7 @@ const makeScheme = Effect.gen(function*() {
 
 /** Registers the scheme for as long as the plugin lives. */
 export const layer = Layer.effectDiscard(
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const schemes = yield* Schemes
     yield* schemes.register(yield* makeScheme)
   })

@@ -1,5 +1,6 @@
-// The payload of an `exact` payment on the wire: `{ transaction }`, base64 XDR of an unsigned envelope around one signed
-// contract call. Decoded once into what the checks look at; anything that is not exactly one known form is told apart here.
+// The payload of an `exact` payment on the wire: `{ transaction }`, base64 XDR of an unsigned envelope around one
+// signed contract call. Decoded once into what the checks look at; anything that is not exactly one known form is told
+// apart here.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Result } from "effect"
 import { type Envelope, type Operation, readEnvelope } from "../../kernel/ledger/Envelope.ts"
@@ -20,20 +21,30 @@ const text = new TextDecoder()
 
 /** The bytes of a symbol or string value of the XDR, as text. */
 export const symbolText = (value: unknown): string =>
-  typeof value === "string" ? value : text.decode((value as { readonly bytes?: Uint8Array }).bytes ?? value as Uint8Array)
+  typeof value === "string"
+    ? value
+    : text.decode((value as { readonly bytes?: Uint8Array }).bytes ?? (value as Uint8Array))
 
 export const accountText = (account: xdr.MuxedAccountWire): string =>
   StrKey.encodeEd25519PublicKey((account.type === 0 ? account.ed25519 : account.med25519.ed25519) as Uint8Array)
 
 /** Decodes `payload.transaction`; the reason names the fault, never the content. */
-export const decodePayload = ({ transaction }: Readonly<Record<string, unknown>>): Result.Result<ExactPayload, { readonly reason: string }> => {
+export const decodePayload = ({
+  transaction
+}: Readonly<Record<string, unknown>>): Result.Result<ExactPayload, { readonly reason: string }> => {
   if (typeof transaction !== "string") return Result.fail({ reason: "payload.transaction is not a string" })
   const read = readEnvelope(transaction)
   if (Result.isFailure(read)) return Result.fail({ reason: `payload.transaction is ${read.failure.reason}` })
   const envelope = read.success
   if (envelope.type !== 2) return Result.fail({ reason: "payload.transaction is not a plain v1 envelope" })
   const { signatures, tx } = envelope.v1
-  return Result.succeed({ transactionText: transaction, envelope, tx, source: accountText(tx.sourceAccount), signatures: signatures.length })
+  return Result.succeed({
+    transactionText: transaction,
+    envelope,
+    tx,
+    source: accountText(tx.sourceAccount),
+    signatures: signatures.length
+  })
 }
 
 export interface ContractCall {
@@ -52,7 +63,9 @@ export const callOf = (tx: xdr.TransactionWire): ContractCall | undefined => {
   if (hostFunction.type !== 0) return undefined
   const { args, contractAddress, functionName } = hostFunction.invokeContract
   const contract = addressText(contractAddress)
-  return contract === undefined ? undefined : { operation, contract, functionName: symbolText(functionName), args, auth }
+  return contract === undefined
+    ? undefined
+    : { operation, contract, functionName: symbolText(functionName), args, auth }
 }
 
 /** A token transfer's arguments. `muxed`: an address form that carries an id beside the account. */
@@ -63,7 +76,9 @@ export interface TransferArgs {
   readonly muxed: boolean
 }
 
-const addressArg = (value: xdr.ScValWire | undefined): { readonly address: string | undefined; readonly muxed: boolean } => {
+const addressArg = (
+  value: xdr.ScValWire | undefined
+): { readonly address: string | undefined; readonly muxed: boolean } => {
   if (value === undefined || value.type !== 18) return { address: undefined, muxed: false }
   return { address: addressText(value.address), muxed: value.address.type === 2 }
 }
@@ -76,7 +91,8 @@ export const transferArgs = (args: ReadonlyArray<xdr.ScValWire>): TransferArgs =
     from: from.address,
     to: to.address,
     muxed: from.muxed || to.muxed,
-    amount: amount?.type === 10 ? (BigInt(amount.i128.hi) << 64n) + BigInt.asUintN(64, BigInt(amount.i128.lo)) : undefined
+    amount:
+      amount?.type === 10 ? (BigInt(amount.i128.hi) << 64n) + BigInt.asUintN(64, BigInt(amount.i128.lo)) : undefined
   }
 }
 

@@ -1,13 +1,21 @@
-// The rules of an `exact` payment as a list of named checks, in the order in which they are made: structure, terms, safety,
-// authorization, signatures, expiry. They need the payload, the terms, the ledger's time and nothing else; no RPC. Each gives the
-// word and the sentence of its refusal, or nothing. Sources: the x402 `exact` scheme for Stellar and decisions 1 and 3.
+// The rules of an `exact` payment as a list of named checks, in the order in which they are made: structure, terms,
+// safety, authorization, signatures, expiry. They need the payload, the terms, the ledger's time and nothing else; no
+// RPC. Each gives the word and the sentence of its refusal, or nothing. Sources: the x402 `exact` scheme for Stellar
+// and decisions 1 and 3.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
 import { sameBytes } from "../../kernel/ledger/Envelope.ts"
 import type { LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import type { Terms } from "../../kernel/payment/Payment.ts"
-import { addressesIn, type AuthEntry, type ContractCall, credentialsOf, type ExactPayload, type TransferArgs } from "./ExactWire.ts"
+import {
+  addressesIn,
+  type AuthEntry,
+  type ContractCall,
+  credentialsOf,
+  type ExactPayload,
+  type TransferArgs
+} from "./ExactWire.ts"
 import type { ExactReason } from "./refusals.ts"
 
 export interface Subject {
@@ -64,14 +72,17 @@ const signedPayload = ({ crypto, networkId }: Subject, entry: AuthEntry): Uint8A
   if (credentials === undefined) return undefined
   const { nonce, signatureExpirationLedger } = credentials
   const common = { networkId, nonce, signatureExpirationLedger, invocation: entry.rootInvocation }
-  const preimage = credentials.kind === "address"
-    ? { type: 9, sorobanAuthorization: common }
-    : { type: 10, sorobanAuthorizationWithAddress: { ...common, address: credentials.address } }
+  const preimage =
+    credentials.kind === "address"
+      ? { type: 9, sorobanAuthorization: common }
+      : { type: 10, sorobanAuthorizationWithAddress: { ...common, address: credentials.address } }
   return crypto.sha256(xdr.HashIdPreimage.schema.encode(preimage as never))
 }
 
 /** The listed key signatures of a classic account; undefined when the signature value has any other form. */
-const keySignatures = (value: xdr.ScValWire): ReadonlyArray<{ readonly key: Uint8Array; readonly signature: Uint8Array }> | undefined => {
+const keySignatures = (
+  value: xdr.ScValWire
+): ReadonlyArray<{ readonly key: Uint8Array; readonly signature: Uint8Array }> | undefined => {
   if (value.type !== 16 || value.vec == null) return undefined
   const read = value.vec.map((item) => {
     if (item.type !== 17 || item.map == null) return undefined
@@ -80,23 +91,39 @@ const keySignatures = (value: xdr.ScValWire): ReadonlyArray<{ readonly key: Uint
       ? { key: key.val.bytes as Uint8Array, signature: signature.val.bytes as Uint8Array }
       : undefined
   })
-  return read.some((item) => item === undefined) ? undefined : read as ReadonlyArray<{ key: Uint8Array; signature: Uint8Array }>
+  return read.some((item) => item === undefined)
+    ? undefined
+    : (read as ReadonlyArray<{ key: Uint8Array; signature: Uint8Array }>)
 }
 
 /** A client measures the ledger's pace over another window than ours; its clock may run this much faster. */
 const paceTolerance = 0.95
 
-/** Clients compute with 5 s a ledger, or with the measured pace in whole seconds, rounded up: never with less than one. */
+/**
+ * Clients compute with 5 s a ledger, or with the measured pace in whole seconds, rounded up: never with less than one.
+ */
 const secondsPerLedgerOfClients = (measured: number): number => Math.min(5, Math.max(1, measured * paceTolerance))
 
-/** The last ledger an honest authorization may name: its timeout by the fastest clock a client may have, and a tolerance. */
-export const latestExpiry = ({ expiryToleranceLedgers, terms, time }: Pick<Subject, "expiryToleranceLedgers" | "terms" | "time">): number =>
-  time.sequence + Math.ceil(terms.maxTimeoutSeconds / secondsPerLedgerOfClients(time.secondsPerLedger)) + expiryToleranceLedgers
+/**
+ * The last ledger an honest authorization may name: its timeout by the fastest clock a client may have, and a
+ * tolerance.
+ */
+export const latestExpiry = ({
+  expiryToleranceLedgers,
+  terms,
+  time
+}: Pick<Subject, "expiryToleranceLedgers" | "terms" | "time">): number =>
+  time.sequence +
+  Math.ceil(terms.maxTimeoutSeconds / secondsPerLedgerOfClients(time.secondsPerLedger)) +
+  expiryToleranceLedgers
 
 export const checks: ReadonlyArray<Check> = [
   {
     name: "one contract call and nothing else",
-    find: ({ call }) => call === undefined ? ["invalid_exact_ledger_payload_wrong_operation", "the transaction is not exactly one contract call"] : undefined
+    find: ({ call }) =>
+      call === undefined
+        ? ["invalid_exact_ledger_payload_wrong_operation", "the transaction is not exactly one contract call"]
+        : undefined
   },
   {
     name: "no source, signature or condition of ours",
@@ -110,7 +137,10 @@ export const checks: ReadonlyArray<Check> = [
   },
   {
     name: "the contract is the asset",
-    find: ({ call, terms }) => call?.contract !== terms.asset ? ["invalid_exact_ledger_payload_wrong_asset", "the contract called is not the asset"] : undefined
+    find: ({ call, terms }) =>
+      call?.contract !== terms.asset
+        ? ["invalid_exact_ledger_payload_wrong_asset", "the contract called is not the asset"]
+        : undefined
   },
   {
     name: "transfer with three arguments",
@@ -149,12 +179,17 @@ export const checks: ReadonlyArray<Check> = [
   },
   {
     name: "a payer",
-    find: ({ transfer }) => transfer.from === undefined ? ["invalid_exact_ledger_payload_missing_payer_signature", "the payer is no address"] : undefined
+    find: ({ transfer }) =>
+      transfer.from === undefined
+        ? ["invalid_exact_ledger_payload_missing_payer_signature", "the payer is no address"]
+        : undefined
   },
   {
     name: "payer and recipient differ",
     find: ({ terms, transfer }) =>
-      transfer.from === terms.payTo ? ["invalid_exact_ledger_payload_self_payment", "payer and recipient are the same"] : undefined
+      transfer.from === terms.payTo
+        ? ["invalid_exact_ledger_payload_self_payment", "payer and recipient are the same"]
+        : undefined
   },
   {
     name: "the amount is the required one, above zero, within the asset's bound",
@@ -163,12 +198,17 @@ export const checks: ReadonlyArray<Check> = [
       if (required === undefined || required <= 0n || transfer.amount !== required) {
         return ["invalid_exact_ledger_payload_wrong_amount", "the amount is not the required one, or not above zero"]
       }
-      return required > paymentMax ? ["invalid_exact_ledger_payload_wrong_amount", "the amount is above this asset's largest payment"] : undefined
+      return required > paymentMax
+        ? ["invalid_exact_ledger_payload_wrong_amount", "the amount is above this asset's largest payment"]
+        : undefined
     }
   },
   {
     name: "authorized by entries",
-    find: (subject) => entriesOf(subject).length === 0 ? ["invalid_exact_ledger_payload_no_auth_entries", "there is no authorization entry"] : undefined
+    find: (subject) =>
+      entriesOf(subject).length === 0
+        ? ["invalid_exact_ledger_payload_no_auth_entries", "there is no authorization entry"]
+        : undefined
   },
   {
     name: "address credentials only",
@@ -176,21 +216,29 @@ export const checks: ReadonlyArray<Check> = [
       everyEntry(subject, (entry) =>
         credentialsOf(entry) === undefined
           ? ["invalid_exact_ledger_payload_unsupported_credential_type", "credentials of this kind are not accepted"]
-          : undefined)
+          : undefined
+      )
   },
   {
     name: "no account of ours in any authorization",
     find: (subject) =>
       everyEntry(subject, (entry) =>
         [...addressesIn(entry)].some(subject.isOurs)
-          ? ["invalid_exact_ledger_payload_facilitator_in_auth", "an account of the facilitator stands in an authorization"]
-          : undefined)
+          ? [
+              "invalid_exact_ledger_payload_facilitator_in_auth",
+              "an account of the facilitator stands in an authorization"
+            ]
+          : undefined
+      )
   },
   {
     name: "no sub-invocations",
     find: (subject) =>
       everyEntry(subject, (entry) =>
-        hasSubInvocations(entry) ? ["invalid_exact_ledger_payload_has_subinvocations", "the authorization covers further calls"] : undefined)
+        hasSubInvocations(entry)
+          ? ["invalid_exact_ledger_payload_has_subinvocations", "the authorization covers further calls"]
+          : undefined
+      )
   },
   {
     name: "exactly the payer authorizes, once",
@@ -199,7 +247,9 @@ export const checks: ReadonlyArray<Check> = [
       if (entry === undefined || credentialAddress(entry) !== subject.transfer.from) {
         return ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is not the payer's"]
       }
-      return others.length > 0 ? ["invalid_exact_ledger_payload_unexpected_pending_signatures", "there are further authorization entries"] : undefined
+      return others.length > 0
+        ? ["invalid_exact_ledger_payload_unexpected_pending_signatures", "there are further authorization entries"]
+        : undefined
     }
   },
   {
@@ -207,12 +257,20 @@ export const checks: ReadonlyArray<Check> = [
     find: ({ call }) => {
       const [entry] = call?.auth ?? []
       const authorized = entry?.rootInvocation.function
-      const invoked = call?.operation.body.type === 24 && call.operation.body.invokeHostFunctionOp.hostFunction.type === 0
-        ? call.operation.body.invokeHostFunctionOp.hostFunction.invokeContract
-        : undefined
-      const same = authorized?.type === 0 && invoked !== undefined &&
-        sameBytes(xdr.InvokeContractArgs.schema.encode(authorized.contractFn), xdr.InvokeContractArgs.schema.encode(invoked))
-      return same ? undefined : ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is for another call"]
+      const invoked =
+        call?.operation.body.type === 24 && call.operation.body.invokeHostFunctionOp.hostFunction.type === 0
+          ? call.operation.body.invokeHostFunctionOp.hostFunction.invokeContract
+          : undefined
+      const same =
+        authorized?.type === 0 &&
+        invoked !== undefined &&
+        sameBytes(
+          xdr.InvokeContractArgs.schema.encode(authorized.contractFn),
+          xdr.InvokeContractArgs.schema.encode(invoked)
+        )
+      return same
+        ? undefined
+        : ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is for another call"]
     }
   },
   {
@@ -221,20 +279,27 @@ export const checks: ReadonlyArray<Check> = [
       everyEntry(subject, (entry) =>
         credentialsOf(entry)?.signature.type === 1
           ? ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is not signed"]
-          : undefined)
+          : undefined
+      )
   },
   {
     name: "not expired",
     find: (subject) =>
-      everyEntry(subject, (entry) => expiryFault(credentialsOf(entry)?.signatureExpirationLedger ?? 0, subject.time.sequence))
+      everyEntry(subject, (entry) =>
+        expiryFault(credentialsOf(entry)?.signatureExpirationLedger ?? 0, subject.time.sequence)
+      )
   },
   {
     name: "not too far in the future",
     find: (subject) =>
       everyEntry(subject, (entry) =>
         (credentialsOf(entry)?.signatureExpirationLedger ?? 0) > latestExpiry(subject)
-          ? ["invalid_exact_ledger_signature_expiration_too_far", `the authorization ends at ledger ${credentialsOf(entry)?.signatureExpirationLedger}, beyond ledger ${latestExpiry(subject)}`]
-          : undefined)
+          ? [
+              "invalid_exact_ledger_signature_expiration_too_far",
+              `the authorization ends at ledger ${credentialsOf(entry)?.signatureExpirationLedger}, beyond ledger ${latestExpiry(subject)}`
+            ]
+          : undefined
+      )
   },
   {
     name: "signatures by listed keys verify",
@@ -243,9 +308,16 @@ export const checks: ReadonlyArray<Check> = [
         const credentials = credentialsOf(entry)
         const payload = signedPayload(subject, entry)
         // A contract account's signature is its own contract's business: the simulation judges it.
-        if (credentials === undefined || payload === undefined || !StrKey.isValidEd25519PublicKey(subject.transfer.from ?? "")) return undefined
+        if (
+          credentials === undefined ||
+          payload === undefined ||
+          !StrKey.isValidEd25519PublicKey(subject.transfer.from ?? "")
+        )
+          return undefined
         const signatures = keySignatures(credentials.signature)
-        const valid = signatures !== undefined && signatures.length > 0 &&
+        const valid =
+          signatures !== undefined &&
+          signatures.length > 0 &&
           signatures.every(({ key, signature }) => verifyEd25519(subject.crypto, key, payload, signature))
         return valid ? undefined : ["invalid_exact_ledger_payload_invalid_signature", "a signature does not verify"]
       })

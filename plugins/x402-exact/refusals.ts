@@ -1,7 +1,9 @@
-// The words with which an `exact` payment is refused: the official scheme's, in their neutral spelling, and the specification's.
+// The words with which an `exact` payment is refused: the official scheme's, in their neutral spelling, and the
+// specification's.
 import type { RefusalRow } from "../../kernel/payment/Refusal.ts"
 
-const row = <const R extends string>(reason: R, check: string) => ({ reason, check, status: 200 }) as const satisfies RefusalRow
+const row = <const R extends string>(reason: R, check: string) =>
+  ({ reason, check, status: 200 }) as const satisfies RefusalRow
 
 export const refusals = [
   row("invalid_exact_ledger_payload_malformed", "the transaction is canonical base64 of one bounded v1 envelope"),

@@ -1,5 +1,6 @@
-// What the one enforcing simulation must show: success without a restore, one movement of the asset and it is the promised
-// transfer, and a fee within the ceilings. Events that move no tokens, such as those of a smart account, are tolerated.
+// What the one enforcing simulation must show: success without a restore, one movement of the asset and it is the
+// promised transfer, and a fee within the ceilings. Events that move no tokens, such as those of a smart account, are
+// tolerated.
 import { xdr } from "@stellar/stellar-sdk/base"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
@@ -32,7 +33,8 @@ const explain = (code: string, detail: string): string => {
 }
 
 /** True when the host says that the authorization was used before. */
-export const isSpent = (answer: SimulationAnswer): boolean => answer._tag === "Refused" && /Auth, ExistingValue/.test(answer.code)
+export const isSpent = (answer: SimulationAnswer): boolean =>
+  answer._tag === "Refused" && /Auth, ExistingValue/.test(answer.code)
 
 const readEvents = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<ReadEvent> | undefined => {
   try {
@@ -49,29 +51,40 @@ const movementFault = (events: ReadonlyArray<ReadEvent> | undefined, promise: Pr
   if (events === undefined || events.some(({ _tag }) => _tag === "Unreadable")) {
     return ["invalid_exact_ledger_payload_event_not_transfer", "a movement in the simulation cannot be read"]
   }
-  const moved = events.flatMap((event) => event._tag === "Moved" ? [event] : [])
+  const moved = events.flatMap((event) => (event._tag === "Moved" ? [event] : []))
   const [only, ...others] = moved
   if (only === undefined) return ["invalid_exact_ledger_payload_no_transfer_events", "the simulation shows no transfer"]
   if (moved.some(({ transfer }) => transfer.contract !== promise.asset)) {
     return ["invalid_exact_ledger_payload_event_wrong_asset", "the simulation moves another asset"]
   }
-  if (others.length > 0) return ["invalid_exact_ledger_payload_multiple_transfers", "the simulation moves the asset more than once"]
-  if (only.kind === "mint") return ["invalid_exact_ledger_payload_issuer_is_payer", "the payer issues the asset: nothing would be paid"]
-  if (only.transfer.from !== promise.payer) return ["invalid_exact_ledger_payload_event_wrong_from", "the simulation moves another account's tokens"]
+  if (others.length > 0)
+    return ["invalid_exact_ledger_payload_multiple_transfers", "the simulation moves the asset more than once"]
+  if (only.kind === "mint")
+    return ["invalid_exact_ledger_payload_issuer_is_payer", "the payer issues the asset: nothing would be paid"]
+  if (only.transfer.from !== promise.payer)
+    return ["invalid_exact_ledger_payload_event_wrong_from", "the simulation moves another account's tokens"]
   // A payment to the issuer burns; the event then names no recipient.
   if (only.kind === "transfer" ? only.transfer.to !== promise.payTo : only.kind !== "burn") {
     return ["invalid_exact_ledger_payload_event_wrong_to", "the simulation moves the tokens elsewhere"]
   }
-  return only.transfer.amount === promise.amount ? undefined : ["invalid_exact_ledger_payload_event_wrong_amount", "the simulation moves another amount"]
+  return only.transfer.amount === promise.amount
+    ? undefined
+    : ["invalid_exact_ledger_payload_event_wrong_amount", "the simulation moves another amount"]
 }
 
 const feeFault = (resourceStroops: bigint, ceilings: FeeCeilings): Fault => {
   const least = resourceStroops + 200n
   if (resourceStroops > ceilings.resourceStroopsMax) {
-    return ["invalid_exact_ledger_payload_fee_exceeds_maximum", `the resource fee is ${resourceStroops} stroops, the ceiling ${ceilings.resourceStroopsMax}`]
+    return [
+      "invalid_exact_ledger_payload_fee_exceeds_maximum",
+      `the resource fee is ${resourceStroops} stroops, the ceiling ${ceilings.resourceStroopsMax}`
+    ]
   }
   return least > ceilings.totalStroopsMax
-    ? ["invalid_exact_ledger_payload_fee_exceeds_maximum", `the fee is at least ${least} stroops, the ceiling ${ceilings.totalStroopsMax}`]
+    ? [
+        "invalid_exact_ledger_payload_fee_exceeds_maximum",
+        `the fee is at least ${least} stroops, the ceiling ${ceilings.totalStroopsMax}`
+      ]
     : undefined
 }
 
@@ -87,7 +100,23 @@ export const simulationFault = (answer: SimulationAnswer, promise: Promise, ceil
   }
 }
 
-/** Whether an executed transaction moved what was promised. A transaction whose meta cannot be read succeeded, and was simulated. */
-export const movedAsPromised = (transfers: ReadonlyArray<{ readonly contract: string; readonly from: string; readonly to: string; readonly amount: bigint }>, promise: Promise): boolean =>
-  transfers.some(({ amount, contract, from, to }) =>
-    contract === promise.asset && from === promise.payer && (to === promise.payTo || to === "") && amount === promise.amount)
+/**
+ * Whether an executed transaction moved what was promised. A transaction whose meta cannot be read succeeded, and was
+ * simulated.
+ */
+export const movedAsPromised = (
+  transfers: ReadonlyArray<{
+    readonly contract: string
+    readonly from: string
+    readonly to: string
+    readonly amount: bigint
+  }>,
+  promise: Promise
+): boolean =>
+  transfers.some(
+    ({ amount, contract, from, to }) =>
+      contract === promise.asset &&
+      from === promise.payer &&
+      (to === promise.payTo || to === "") &&
+      amount === promise.amount
+  )

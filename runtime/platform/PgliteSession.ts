@@ -1,7 +1,8 @@
-// One virtual connection to the embedded database. PGlite has a single session; several connections of the SQL driver share
-// it by turns. A connection owns the session from its first message until the backend says it is idle again, so the messages
-// of two connections never interleave, not even between Parse and Sync, and a transaction keeps the session to its end. A
-// connection that goes away inside a transaction is rolled back. Notifications go to every connection.
+// One virtual connection to the embedded database. PGlite has a single session; several connections of the SQL driver
+// share it by turns. A connection owns the session from its first message until the backend says it is idle again, so
+// the messages of two connections never interleave, not even between Parse and Sync, and a transaction keeps the
+// session to its end. A connection that goes away inside a transaction is rolled back. Notifications go to every
+// connection.
 
 /** The part of PGlite that is used here. */
 export interface ProtocolDatabase {
@@ -64,7 +65,12 @@ export class PgliteSession {
   private readonly peers: Set<PgliteSession>
   private readonly send: (bytes: Uint8Array) => void
 
-  constructor(database: ProtocolDatabase, gate: SessionGate, peers: Set<PgliteSession>, send: (bytes: Uint8Array) => void) {
+  constructor(
+    database: ProtocolDatabase,
+    gate: SessionGate,
+    peers: Set<PgliteSession>,
+    send: (bytes: Uint8Array) => void
+  ) {
     this.database = database
     this.gate = gate
     this.peers = peers

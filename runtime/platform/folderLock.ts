@@ -1,6 +1,7 @@
-// A lock on a folder that only one process may use. The lock file beside the folder names its holder by pid and start time,
-// so that the lock of a dead process, or of one whose pid was given to another since, is taken over. It is created whole under
-// a name of its own and linked into place, so that nobody ever reads half a lock. Works on one machine, on Node and Deno.
+// A lock on a folder that only one process may use. The lock file beside the folder names its holder by pid and start
+// time, so that the lock of a dead process, or of one whose pid was given to another since, is taken over. It is
+// created whole under a name of its own and linked into place, so that nobody ever reads half a lock. Works on one
+// machine, on Node and Deno.
 import { Effect, Layer, Schema, type Scope } from "effect"
 import { randomUUID } from "node:crypto"
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
@@ -11,7 +12,10 @@ import { FolderHeld, FolderLock } from "../../kernel/platform/FolderLock.ts"
 /** Another living process holds the folder. */
 export class FolderLocked extends Schema.TaggedError<FolderLocked>()("FolderLocked", { message: Schema.String }) {}
 
-/** Start time in clock ticks since boot where the system tells it (Linux), else empty. Field 22 follows the command's `)`. */
+/**
+ * Start time in clock ticks since boot where the system tells it (Linux), else empty. Field 22 follows the command's
+ * `)`.
+ */
 const startOf = (pid: number): string => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
@@ -75,7 +79,9 @@ const acquire = (folder: string): string => {
         // A living process took the lock in between; give it back.
         try {
           linkSync(aside, file)
-        } catch { /* somebody else holds it now, and will be seen in the next round */ }
+        } catch {
+          /* somebody else holds it now, and will be seen in the next round */
+        }
       }
       rmSync(aside, { force: true })
     }
@@ -87,15 +93,19 @@ const acquire = (folder: string): string => {
 
 /** Holds the folder until the Scope closes. */
 export const lockFolder = (folder: string): Effect.Effect<void, FolderLocked, Scope.Scope> =>
-  Effect.asVoid(Effect.acquireRelease(
-    Effect.try({
-      try: () => acquire(folder),
-      catch: (error) => error instanceof FolderLocked ? error : new FolderLocked({ message: `${folder} cannot be locked: ${error}` })
-    }),
-    (mine) => Effect.sync(() => {
-      if (read(`${folder}.lock`) === mine) rmSync(`${folder}.lock`, { force: true })
-    })
-  ))
+  Effect.asVoid(
+    Effect.acquireRelease(
+      Effect.try({
+        try: () => acquire(folder),
+        catch: (error) =>
+          error instanceof FolderLocked ? error : new FolderLocked({ message: `${folder} cannot be locked: ${error}` })
+      }),
+      (mine) =>
+        Effect.sync(() => {
+          if (read(`${folder}.lock`) === mine) rmSync(`${folder}.lock`, { force: true })
+        })
+    )
+  )
 
 /** The FolderLock port for Node and Deno. */
 export const layer: Layer.Layer<FolderLock> = Layer.succeed(FolderLock, {

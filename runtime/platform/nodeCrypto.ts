@@ -1,8 +1,8 @@
 // The Crypto port on `node:crypto`, for Node and for Deno. Every function is synchronous and none throws on hostile
 // input: a malformed key, digest or signature is answered `false`. Public keys that were parsed once are kept in a
 // bounded cache, because parsing costs a third of a verification. P-256 is an exception: the native library only
-// verifies what it has hashed itself, and a contract hands over a ready digest, so `@noble/curves` does that one, as it does
-// the recovery of keys and, with `@noble/hashes`, Keccak, which the native library does not have. P-256 here
+// verifies what it has hashed itself, and a contract hands over a ready digest, so `@noble/curves` does that one, as it
+// does the recovery of keys and, with `@noble/hashes`, Keccak, which the native library does not have. P-256 here
 // accepts a signature with a high S; a caller that must refuse it (the ledger's host does) checks S first.
 import { p256 } from "@noble/curves/nist.js"
 import { secp256k1 } from "@noble/curves/secp256k1.js"
@@ -34,7 +34,8 @@ const parsed = (max: number, parse: (bytes: Uint8Array) => native.KeyObject) => 
 
 const make = (): Crypto["Service"] => {
   const ed25519Public = parsed(parsedKeysMax, (bytes) =>
-    native.createPublicKey({ key: Buffer.concat([ed25519PublicPrefix, bytes]), format: "der", type: "spki" }))
+    native.createPublicKey({ key: Buffer.concat([ed25519PublicPrefix, bytes]), format: "der", type: "spki" })
+  )
   const ed25519Private = (seed: Uint8Array): native.KeyObject =>
     native.createPrivateKey({ key: Buffer.concat([ed25519SeedPrefix, seed]), format: "der", type: "pkcs8" })
   return {
@@ -66,9 +67,19 @@ const make = (): Crypto["Service"] => {
     ed25519Sign: (seed, message) => plain(native.sign(null, message, ed25519Private(seed))),
     keccak256: (bytes) => plain(keccak_256(bytes)),
     secp256k1Recover: (digest, signature, recoveryId) => {
-      if (digest.length !== 32 || signature.length !== 64 || !Number.isInteger(recoveryId) || recoveryId < 0 || recoveryId > 3) return undefined
+      if (
+        digest.length !== 32 ||
+        signature.length !== 64 ||
+        !Number.isInteger(recoveryId) ||
+        recoveryId < 0 ||
+        recoveryId > 3
+      )
+        return undefined
       try {
-        return secp256k1.Signature.fromBytes(signature, "compact").addRecoveryBit(recoveryId).recoverPublicKey(digest).toBytes(false)
+        return secp256k1.Signature.fromBytes(signature, "compact")
+          .addRecoveryBit(recoveryId)
+          .recoverPublicKey(digest)
+          .toBytes(false)
       } catch {
         return undefined
       }

@@ -1,6 +1,6 @@
-// The Listeners port on `node:http` and `node:https`, for Node and for Deno. A listener belongs to the Scope that opened
-// it: on close it stops accepting, interrupts what is still being answered and drops the sockets. A client that goes
-// away interrupts its handler; a handler that dies is answered 500 and logged; nothing a client sends can end the
+// The Listeners port on `node:http` and `node:https`, for Node and for Deno. A listener belongs to the Scope that
+// opened it: on close it stops accepting, interrupts what is still being answered and drops the sockets. A client that
+// goes away interrupts its handler; a handler that dies is answered 500 and logged; nothing a client sends can end the
 // process. Bodies are read up to the stated limit and no further.
 import { Effect, Exit, FiberSet, Layer, type Scope } from "effect"
 import * as http from "node:http"
@@ -61,12 +61,12 @@ const open = (
   options: ListenOptions,
   handle: (request: Request) => Effect.Effect<Response>
 ): Effect.Effect<{ readonly port: number }, ListenFailed, Scope.Scope> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const run = yield* FiberSet.makeRuntime<never, void, never>()
     const scheme = options.tls === undefined ? "http" : "https"
     const respond = (incoming: http.IncomingMessage, outgoing: http.ServerResponse): void => {
       outgoing.on("error", () => undefined)
-      const answer = Effect.gen(function*() {
+      const answer = Effect.gen(function* () {
         const body = yield* Effect.tryPromise(() => readBody(incoming, options.bodyBytesMax))
         const request = yield* Effect.try(() => toRequest(incoming, body, scheme, `${options.host}:${options.port}`))
         const response = yield* handle(request)
@@ -84,15 +84,17 @@ const open = (
         if (!outgoing.writableFinished) fiber.interruptUnsafe()
       })
     }
-    const server = options.tls === undefined
-      ? http.createServer(respond)
-      : https.createServer({ key: options.tls.key, cert: options.tls.cert }, respond)
+    const server =
+      options.tls === undefined
+        ? http.createServer(respond)
+        : https.createServer({ key: options.tls.key, cert: options.tls.cert }, respond)
     server.on("clientError", (_error, socket) => socket.destroy())
     server.on("error", () => undefined)
     yield* Effect.acquireRelease(
       Effect.callback<void, ListenFailed>((resume) => {
         server.once("error", (cause) =>
-          resume(Exit.fail(new ListenFailed({ host: options.host, port: options.port, cause }))))
+          resume(Exit.fail(new ListenFailed({ host: options.host, port: options.port, cause })))
+        )
         server.listen(options.port, options.host, () => resume(Effect.void))
       }),
       () =>

@@ -1,6 +1,6 @@
-// The Outbound port on `node:dns`, `node:http` and `node:https`, for Node and for Deno. The socket is opened to the given address
-// and to no other; the name in the URL is used for the Host header and for the certificate alone. A request that is interrupted
-// drops its socket.
+// The Outbound port on `node:dns`, `node:http` and `node:https`, for Node and for Deno. The socket is opened to the
+// given address and to no other; the name in the URL is used for the Host header and for the certificate alone. A
+// request that is interrupted drops its socket.
 import { Effect, Layer } from "effect"
 import { lookup } from "node:dns/promises"
 import * as http from "node:http"
@@ -21,42 +21,50 @@ const resolve = (host: string): Effect.Effect<ReadonlyArray<string>, OutboundFai
   )
 
 const firstOf = (headers: http.IncomingHttpHeaders): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => {
-    const first = Array.isArray(value) ? value[0] : value
-    return first === undefined ? [] : [[name, first]]
-  }))
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => {
+      const first = Array.isArray(value) ? value[0] : value
+      return first === undefined ? [] : [[name, first]]
+    })
+  )
 
 const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundFailed> =>
   Effect.callback<OutboundAnswer, OutboundFailed>((resume) => {
     const url = new URL(request.url)
     const name = url.hostname.replace(/^\[|\]$/g, "")
     const secure = url.protocol === "https:"
-    const outgoing = (secure ? https : http).request({
-      host: request.address,
-      port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
-      path: `${url.pathname}${url.search}`,
-      method: request.method,
-      agent: false,
-      ...(secure && isIP(name) === 0 ? { servername: name } : {}),
-      headers: { ...request.headers, host: url.host, connection: "close" }
-    }, (incoming) => {
-      const chunks: Array<Buffer> = []
-      let bytes = 0
-      incoming.on("data", (chunk: Buffer) => {
-        bytes += chunk.length
-        if (bytes > request.bytesMax) {
-          resume(Effect.fail(failed("too_large")))
-          outgoing.destroy()
-        } else chunks.push(chunk)
-      })
-      incoming.once("end", () =>
-        resume(Effect.succeed({
-          status: incoming.statusCode ?? 0,
-          headers: firstOf(incoming.headers),
-          body: new Uint8Array(Buffer.concat(chunks))
-        })))
-      incoming.once("error", () => resume(Effect.fail(failed("unreachable"))))
-    })
+    const outgoing = (secure ? https : http).request(
+      {
+        host: request.address,
+        port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
+        path: `${url.pathname}${url.search}`,
+        method: request.method,
+        agent: false,
+        ...(secure && isIP(name) === 0 ? { servername: name } : {}),
+        headers: { ...request.headers, host: url.host, connection: "close" }
+      },
+      (incoming) => {
+        const chunks: Array<Buffer> = []
+        let bytes = 0
+        incoming.on("data", (chunk: Buffer) => {
+          bytes += chunk.length
+          if (bytes > request.bytesMax) {
+            resume(Effect.fail(failed("too_large")))
+            outgoing.destroy()
+          } else chunks.push(chunk)
+        })
+        incoming.once("end", () =>
+          resume(
+            Effect.succeed({
+              status: incoming.statusCode ?? 0,
+              headers: firstOf(incoming.headers),
+              body: new Uint8Array(Buffer.concat(chunks))
+            })
+          )
+        )
+        incoming.once("error", () => resume(Effect.fail(failed("unreachable"))))
+      }
+    )
     outgoing.once("error", () => resume(Effect.fail(failed("unreachable"))))
     outgoing.end(request.body)
     return Effect.sync(() => outgoing.destroy())

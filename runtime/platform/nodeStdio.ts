@@ -1,5 +1,5 @@
-// The Stdio port on the process's own streams, for Node and for Deno. Nothing is read before somebody asks for the lines; a reader that
-// is slower than the writer holds it up. Bytes that are not UTF-8 become replacement characters.
+// The Stdio port on the process's own streams, for Node and for Deno. Nothing is read before somebody asks for the
+// lines; a reader that is slower than the writer holds it up. Bytes that are not UTF-8 become replacement characters.
 import { Deferred, Effect, Layer, Stream } from "effect"
 import process from "node:process"
 import { Stdio } from "../../kernel/platform/Stdio.ts"
@@ -28,10 +28,11 @@ async function* linesOf(chunks: AsyncIterable<string>, lengthMax: number): Async
 /** The port for Node and Deno. */
 export const layer: Layer.Layer<Stdio> = Layer.effect(
   Stdio,
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const left = yield* Deferred.make<void>()
     return Stdio.of({
-      lines: (lengthMax) => Stream.orDie(Stream.fromAsyncIterable(linesOf(process.stdin.setEncoding("utf8"), lengthMax), (error) => error)),
+      lines: (lengthMax) =>
+        Stream.orDie(Stream.fromAsyncIterable(linesOf(process.stdin.setEncoding("utf8"), lengthMax), (error) => error)),
       write: (line) =>
         Effect.callback<void>((resume) => {
           process.stdout.write(`${line}\n`, () => resume(Effect.void))

@@ -1,6 +1,7 @@
 // The embedded database as a source of the SQL client: PGlite in a worker thread, reached over the driver's own wire
 // protocol. A stored database lies in one folder that only one process may open (PGlite has no lock of its own; two
-// processes lost rows). It survives the death of the process at any moment, but not of the machine: PGlite never calls fsync.
+// processes lost rows). It survives the death of the process at any moment, but not of the machine: PGlite never calls
+// fsync.
 import { Effect, Layer, Schema, type Scope } from "effect"
 import { Duplex } from "node:stream"
 import { MessageChannel, Worker } from "node:worker_threads"
@@ -68,7 +69,7 @@ const connectTo = (worker: Worker, live: Set<Duplex>): Duplex => {
 
 /** Starts the thread and waits until the database answers; ends both with the Scope. */
 export const openEmbedded = (options: WorkerOptions): Effect.Effect<EmbeddedDatabase, DatabaseRefused, Scope.Scope> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const live = new Set<Duplex>()
     const worker = yield* Effect.acquireRelease(
       Effect.tryPromise({
@@ -89,7 +90,8 @@ export const openEmbedded = (options: WorkerOptions): Effect.Effect<EmbeddedData
       for (const stream of live) stream.destroy(error instanceof Error ? error : new Error(String(error)))
     })
     worker.on("exit", () => {
-      for (const stream of live) stream.destroy(new EmbeddedDatabaseDied({ message: "the database's thread has ended" }))
+      for (const stream of live)
+        stream.destroy(new EmbeddedDatabaseDied({ message: "the database's thread has ended" }))
     })
     return {
       connect: () => connectTo(worker, live),
@@ -100,7 +102,7 @@ export const openEmbedded = (options: WorkerOptions): Effect.Effect<EmbeddedData
 /** A database in `folder`, locked for this process; in memory without one. */
 export const layer = (folder: string | undefined): Layer.Layer<DatabaseSource> =>
   Layer.succeed(DatabaseSource, {
-    open: Effect.gen(function*() {
+    open: Effect.gen(function* () {
       if (folder !== undefined) {
         yield* Effect.mapError(lockFolder(folder), ({ message }) => new DatabaseRefused({ message }))
       }

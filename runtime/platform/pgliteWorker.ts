@@ -1,6 +1,6 @@
-// The embedded database's thread: PGlite with pgvector, away from the event loop of the process, so that a long query cannot
-// freeze it. The parent opens connections by sending a port; bytes go both ways over it, null means end. `dump` answers with
-// the whole data folder, for tests that start many databases from one.
+// The embedded database's thread: PGlite with pgvector, away from the event loop of the process, so that a long query
+// cannot freeze it. The parent opens connections by sending a port; bytes go both ways over it, null means end. `dump`
+// answers with the whole data folder, for tests that start many databases from one.
 import { PGlite } from "@electric-sql/pglite"
 import { vector } from "@electric-sql/pglite-pgvector"
 import { readFile } from "node:fs/promises"
@@ -21,7 +21,10 @@ export type WorkerAnswer =
 export interface WorkerOptions {
   /** Folder of the data; in memory when absent. */
   readonly folder?: string
-  /** File with a dumped data folder to start from, only in memory. A path, since a runtime may take seconds to hand over the bytes. */
+  /**
+   * File with a dumped data folder to start from, only in memory. A path, since a runtime may take seconds to hand over
+   * the bytes.
+   */
   readonly from?: string
   /** PGlite's code, compiled once for all databases of a process that opens many. */
   readonly code?: WebAssembly.Module

@@ -4,7 +4,7 @@ import process from "node:process"
 
 /** Runs an effect on each SIGHUP for as long as the Scope lives. */
 export const onHangup = <R>(effect: Effect.Effect<void, never, R>): Effect.Effect<void, never, R | Scope.Scope> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const context = yield* Effect.context<R>()
     const handler = () => void Effect.runForkWith(context)(effect)
     yield* Effect.acquireRelease(

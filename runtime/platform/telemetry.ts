@@ -1,6 +1,7 @@
-// Telemetry over OTLP, by the usual `OTEL_*` variables: nothing is sent, and nothing of it is loaded, unless an endpoint is set. On
-// Node spans go through the OpenTelemetry SDK, on Deno through Effect's own exporter; metrics and logs through the latter on
-// both. Spans carry methods, routes, words and durations; never a body, a key, an envelope or an RPC's address.
+// Telemetry over OTLP, by the usual `OTEL_*` variables: nothing is sent, and nothing of it is loaded, unless an
+// endpoint is set. On Node spans go through the OpenTelemetry SDK, on Deno through Effect's own exporter; metrics and
+// logs through the latter on both. Spans carry methods, routes, words and durations; never a body, a key, an envelope
+// or an RPC's address.
 import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
 import { ConfigProvider, Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -23,14 +24,22 @@ const nodeSdk = Layer.effectDiscard(
       return sdk
     }),
     // What the collector does not take in time is lost; it never holds the process up.
-    (sdk) => Effect.ignore(Effect.timeout(Effect.tryPromise(() => sdk.shutdown()), "3 seconds"))
+    (sdk) =>
+      Effect.ignore(
+        Effect.timeout(
+          Effect.tryPromise(() => sdk.shutdown()),
+          "3 seconds"
+        )
+      )
   )
 )
 
 /** The specification of these variables has `otlp` as the default of each exporter; Effect has none. */
-const variables = ConfigProvider.layer(ConfigProvider.fromEnv({
-  env: { OTEL_TRACES_EXPORTER: "otlp", OTEL_METRICS_EXPORTER: "otlp", OTEL_LOGS_EXPORTER: "otlp", ...process.env }
-}))
+const variables = ConfigProvider.layer(
+  ConfigProvider.fromEnv({
+    env: { OTEL_TRACES_EXPORTER: "otlp", OTEL_METRICS_EXPORTER: "otlp", OTEL_LOGS_EXPORTER: "otlp", ...process.env }
+  })
+)
 
 const resource = { serviceName }
 
@@ -42,9 +51,13 @@ const onNode = Layer.mergeAll(
 const onDeno = Otlp.layerFromConfig({ resource })
 
 /** Traces, metrics and logs of everything below it; an empty layer when no endpoint is configured. */
-export const layer: Layer.Layer<never> = Layer.unwrap(Effect.sync((): Layer.Layer<never> => {
-  if (!isWanted()) return Layer.empty
-  const chosen = "Deno" in globalThis ? onDeno : onNode
-  // What it provides are the references of tracer, logger and metrics, which nobody has to name.
-  return chosen.pipe(Layer.provide([OtlpSerialization.layerJson, FetchHttpClient.layer, variables])) as Layer.Layer<unknown> as Layer.Layer<never>
-}))
+export const layer: Layer.Layer<never> = Layer.unwrap(
+  Effect.sync((): Layer.Layer<never> => {
+    if (!isWanted()) return Layer.empty
+    const chosen = "Deno" in globalThis ? onDeno : onNode
+    // What it provides are the references of tracer, logger and metrics, which nobody has to name.
+    return chosen.pipe(
+      Layer.provide([OtlpSerialization.layerJson, FetchHttpClient.layer, variables])
+    ) as Layer.Layer<unknown> as Layer.Layer<never>
+  })
+)

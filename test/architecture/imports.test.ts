@@ -1,19 +1,36 @@
-// Who may import whom: the kernel downwards only and never a plugin, a plugin the kernel and itself, and only the runtime
-// folder a platform. The table of `kernel/README.md`, held over every import there is.
+// Who may import whom: the kernel downwards only and never a plugin, a plugin the kernel and itself, and only the
+// runtime folder a platform. The table of `kernel/README.md`, held over every import there is.
 import { posix } from "node:path"
 import { describe, expect, it } from "vitest"
 import { parseSource, readText, type Source, sources, sourcesIn } from "./sources.ts"
 
 const platform = /^(node:|bun:|jsr:|@effect\/platform-|@effect\/sql-pglite|@electric-sql\/|https?:)/
 
-/** Higher may import lower; the same only itself. `root` is the files of the kernel's own folder, which are its mechanism. */
+/**
+ * Higher may import lower; the same only itself. `root` is the files of the kernel's own folder, which are its
+ * mechanism.
+ */
 const levels: Readonly<Record<string, number>> = {
-  platform: 0, root: 1, config: 1, database: 1, http: 1, ledger: 2, signer: 3, budget: 3, settlement: 4, payment: 5, audit: 5, drivers: 6
+  platform: 0,
+  root: 1,
+  config: 1,
+  database: 1,
+  http: 1,
+  ledger: 2,
+  signer: 3,
+  budget: 3,
+  settlement: 4,
+  payment: 5,
+  audit: 5,
+  drivers: 6
 }
 
 /** On the mechanism's level the folders below may be used, but not each other; it may use them. */
 const sideways: Readonly<Record<string, ReadonlyArray<string>>> = {
-  root: ["config", "database", "http"], config: ["root"], database: ["root", "config"], http: ["root", "config"]
+  root: ["config", "database", "http"],
+  config: ["root"],
+  database: ["root", "config"],
+  http: ["root", "config"]
 }
 
 const unitOf = (path: string): string => {
@@ -32,30 +49,36 @@ const kernelFault = (path: string, target: string): string | undefined => {
 
 const pluginFault = (path: string, target: string): string | undefined => {
   const [own, other] = [path.split("/")[1], target.split("/")[1]]
-  if (target.startsWith("kernel/")) return target.endsWith("Wire.ts") ? "a plugin leaves the kernel's wire alone" : undefined
+  if (target.startsWith("kernel/"))
+    return target.endsWith("Wire.ts") ? "a plugin leaves the kernel's wire alone" : undefined
   if (!target.startsWith("plugins/")) return "a plugin imports the kernel and plugins only"
-  return own === other || target.endsWith("/contract.ts") ? undefined : "of another plugin only its contract is imported"
+  return own === other || target.endsWith("/contract.ts")
+    ? undefined
+    : "of another plugin only its contract is imported"
 }
 
 const runtimeFault = (path: string, target: string): string | undefined => {
   if (target.startsWith("kernel/") || target.startsWith("runtime/")) return undefined
   // The ledger by itself is a program of its own, so its command starts more than a plugin.
   if (path === "runtime/ledgerCommand.ts" && target === "plugins/ledger-local/standalone.ts") return undefined
-  return /^plugins\/[a-z0-9-]+\/plugin\.ts$/.test(target) ? undefined : "the runtime imports of a plugin its plugin.ts only"
+  return /^plugins\/[a-z0-9-]+\/plugin\.ts$/.test(target)
+    ? undefined
+    : "the runtime imports of a plugin its plugin.ts only"
 }
 
 const ruleOf: Readonly<Record<string, (path: string, target: string) => string | undefined>> = {
   kernel: kernelFault,
   plugins: pluginFault,
   runtime: runtimeFault,
-  examples: (_, target) => /^(examples|kernel)\/|\/contract\.ts$/.test(target) ? undefined : "an example stands on what anybody can use"
+  examples: (_, target) =>
+    /^(examples|kernel)\/|\/contract\.ts$/.test(target) ? undefined : "an example stands on what anybody can use"
 }
 
 /** What is wrong with the imports of one source. */
 const importFaults = (source: Source): ReadonlyArray<string> => {
   const folder = source.path.split("/")[0] ?? ""
   return source.imports.flatMap((specifier) => {
-    const said = (why: string | undefined) => why === undefined ? [] : [`${source.path} → ${specifier}: ${why}`]
+    const said = (why: string | undefined) => (why === undefined ? [] : [`${source.path} → ${specifier}: ${why}`])
     if (specifier.startsWith(".")) {
       const target = posix.join(posix.dirname(source.path), specifier)
       if (!/\.(ts|mjs|mts|json)$/.test(target)) return said("a file is imported by its whole name")
@@ -67,9 +90,16 @@ const importFaults = (source: Source): ReadonlyArray<string> => {
   })
 }
 
-const packageOf = (specifier: string): string => specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/")
+const packageOf = (specifier: string): string =>
+  specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/")
 
-const manifest = JSON.parse(readText("package.json")) as Record<"dependencies" | "devDependencies", Record<string, string>>
+const manifest = JSON.parse(readText("package.json")) as Record<
+  "dependencies" | "devDependencies",
+  Record<string, string>
+>
 
 describe("imports", () => {
   it("go downwards in the kernel, from plugins to the kernel, and to a platform from the runtime only [S336, S338]", () => {
@@ -97,7 +127,9 @@ describe("imports", () => {
 
   it("of the product name only packages that are installed with it", () => {
     const bare = sourcesIn("kernel", "plugins", "runtime").flatMap(({ imports, path }) =>
-      imports.filter((specifier) => !specifier.startsWith(".") && !specifier.startsWith("node:")).map((specifier) => ({ path, specifier }))
+      imports
+        .filter((specifier) => !specifier.startsWith(".") && !specifier.startsWith("node:"))
+        .map((specifier) => ({ path, specifier }))
     )
     const missing = bare.filter(({ specifier }) => manifest.dependencies[packageOf(specifier)] === undefined)
     expect(missing).toEqual([])

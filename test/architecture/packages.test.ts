@@ -1,5 +1,5 @@
-// What the project stands on: exact versions, lockfiles that name no registry, licences that anybody can live with, and the
-// packages that the design names, in real use.
+// What the project stands on: exact versions, lockfiles that name no registry, licences that anybody can live with, and
+// the packages that the design names, in real use.
 import { basename } from "node:path"
 import { describe, expect, it } from "vitest"
 import { readText, sourcesIn, textFiles } from "./sources.ts"
@@ -14,18 +14,25 @@ interface Locked {
 
 const manifests = textFiles.filter((path) => basename(path) === "package.json")
 const lockfiles = textFiles.filter((path) => basename(path) === "package-lock.json")
-const readLock = (path: string) => Object.entries((JSON.parse(readText(path)) as { packages: Record<string, Locked> }).packages)
+const readLock = (path: string) =>
+  Object.entries((JSON.parse(readText(path)) as { packages: Record<string, Locked> }).packages)
 
-const importedBy = (...folders: ReadonlyArray<string>) => new Set(sourcesIn(...folders).flatMap(({ imports }) => imports))
+const importedBy = (...folders: ReadonlyArray<string>) =>
+  new Set(sourcesIn(...folders).flatMap(({ imports }) => imports))
 
 /** Whether a package, or a module of it, is imported. */
 const uses = (imported: ReadonlySet<string>, name: string) =>
   [...imported].some((specifier) => specifier === name || specifier.startsWith(`${name}/`))
 
 /** Licences under which the product can be given to anybody; several of them in an expression are as good as one. */
-const permissive = /^(0BSD|Apache-2\.0|BSD-2-Clause|BSD-3-Clause|BlueOak-1\.0\.0|CC-BY-4\.0|CC0-1\.0|ISC|MIT|MPL-2\.0|PostgreSQL|Python-2\.0|Unlicense)$/
+const permissive =
+  /^(0BSD|Apache-2\.0|BSD-2-Clause|BSD-3-Clause|BlueOak-1\.0\.0|CC-BY-4\.0|CC0-1\.0|ISC|MIT|MPL-2\.0|PostgreSQL|Python-2\.0|Unlicense)$/
 
-const isPermissive = (expression: string) => expression.replace(/[()]/g, "").split(/ (?:AND|OR) /).some((name) => permissive.test(name))
+const isPermissive = (expression: string) =>
+  expression
+    .replace(/[()]/g, "")
+    .split(/ (?:AND|OR) /)
+    .some((name) => permissive.test(name))
 
 describe("packages", () => {
   it("are pinned to one version each", () => {
@@ -50,9 +57,12 @@ describe("packages", () => {
   })
 
   it("of the product have permissive licences, none of them AGPL", () => {
-    const strict = readLock("package-lock.json").filter(([name, { license }]) => name !== "" && !isPermissive(license ?? ""))
+    const strict = readLock("package-lock.json").filter(
+      ([name, { license }]) => name !== "" && !isPermissive(license ?? "")
+    )
     expect(strict.map(([name, { license }]) => `${name}: ${license}`)).toEqual([])
-    for (const licence of ["AGPL-3.0-only", "GPL-2.0", "", "SSPL-1.0", "AGPL-3.0-or-later AND GPL-3.0-only"]) expect(isPermissive(licence)).toBe(false)
+    for (const licence of ["AGPL-3.0-only", "GPL-2.0", "", "SSPL-1.0", "AGPL-3.0-or-later AND GPL-3.0-only"])
+      expect(isPermissive(licence)).toBe(false)
   })
 
   it("that the design names are in real use in the product, the HTTP and schema layers of Effect included [S345]", () => {
@@ -60,14 +70,22 @@ describe("packages", () => {
     for (const name of ["effect", "effect/http", "@effect/platform-node", "@effect/sql-pg", "@stellar/stellar-sdk"]) {
       expect(uses(imported, name), name).toBe(true)
     }
-    expect(sourcesIn("kernel", "plugins").some(({ text }) => /import \{[^}]*\bSchema\b[^}]*\} from "effect"/.test(text))).toBe(true)
+    expect(
+      sourcesIn("kernel", "plugins").some(({ text }) => /import \{[^}]*\bSchema\b[^}]*\} from "effect"/.test(text))
+    ).toBe(true)
     expect(uses(importedBy("test"), "vitest")).toBe(true)
   })
 
   it("that nothing in the product imports are only those that a later plugin brings into use", () => {
     const { dependencies } = JSON.parse(readText("package.json")) as { dependencies: Versions }
     const imported = importedBy("kernel", "plugins", "runtime")
-    const waiting = ["@effect/opentelemetry", "@modelcontextprotocol/sdk", "@opentelemetry/api", "@opentelemetry/sdk-node", "ajv"]
+    const waiting = [
+      "@effect/opentelemetry",
+      "@modelcontextprotocol/sdk",
+      "@opentelemetry/api",
+      "@opentelemetry/sdk-node",
+      "ajv"
+    ]
     expect(Object.keys(dependencies).filter((name) => !uses(imported, name) && !waiting.includes(name))).toEqual([])
   })
 })

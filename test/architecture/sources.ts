@@ -1,6 +1,6 @@
-// The text files of the project as the architecture tests see them: what git tracks or would track, else what lies there. A
-// TypeScript source is parsed once, with the parser the tests run on anyway; rules are functions from a source to its faults,
-// so that each rule can also be shown a source that breaks it.
+// The text files of the project as the architecture tests see them: what git tracks or would track, else what lies
+// there. A TypeScript source is parsed once, with the parser the tests run on anyway; rules are functions from a source
+// to its faults, so that each rule can also be shown a source that breaks it.
 import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { join, posix } from "node:path"
@@ -19,7 +19,9 @@ const walk = (folder: string): ReadonlyArray<string> =>
 const listed = (): ReadonlyArray<string> => {
   try {
     const args = ["ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate"]
-    return execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trimEnd().split("\n")
+    return execFileSync("git", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })
+      .trimEnd()
+      .split("\n")
   } catch {
     return walk("")
   }
@@ -77,7 +79,8 @@ export const parseSource = (path: string, text: string): Source => {
   const imports: Array<string> = []
   eachNode(program, (node) => {
     const from = node["source"]
-    if (/^(Import|ExportNamed|ExportAll)(Declaration|Expression)$/.test(node.type) && isNode(from)) imports.push(String(from["value"]))
+    if (/^(Import|ExportNamed|ExportAll)(Declaration|Expression)$/.test(node.type) && isNode(from))
+      imports.push(String(from["value"]))
     if (node.type === "TSImportType" && isNode(node["source"])) imports.push(String(node["source"]["value"]))
   })
   return { path, text, program, imports: [...new Set(imports)], lines: text.trimEnd().split("\n").length }

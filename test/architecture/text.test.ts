@@ -1,5 +1,5 @@
-// What no file of the project may hold, whatever its kind: a path of somebody's machine, the address of a package registry, a
-// secret key, a mark of an unfinished merge.
+// What no file of the project may hold, whatever its kind: a path of somebody's machine, the address of a package
+// registry, a secret key, a mark of an unfinished merge.
 import { describe, expect, it } from "vitest"
 import { readText, textFiles } from "./sources.ts"
 
@@ -25,15 +25,21 @@ describe("the text of every file", () => {
   it("ends with a line break and holds no carriage return, tab or space at the end of a line", () => {
     const odd = textFiles.filter((path) => {
       const text = readText(path)
-      return text.length > 0 && (!text.endsWith("\n") || text.includes("\r") || (/\.(ts|mjs|md|yaml|sql)$/.test(path) && /[ \t]$/m.test(text)))
+      return (
+        text.length > 0 &&
+        (!text.endsWith("\n") || text.includes("\r") || (/\.(ts|mjs|md|yaml|sql)$/.test(path) && /[ \t]$/m.test(text)))
+      )
     })
     expect(odd).toEqual([])
   })
 
-  it.each(["cd /home/anna/x", "see /work/main", "https://registry.npmjs.org/x", "-----BEGIN PRIVATE KEY-----\nMIIE", "\n<<<<<<< HEAD\n"])(
-    "would catch %j",
-    (text) => {
-      expect(textFaults("x.md", text)).toHaveLength(1)
-    }
-  )
+  it.each([
+    "cd /home/anna/x",
+    "see /work/main",
+    "https://registry.npmjs.org/x",
+    "-----BEGIN PRIVATE KEY-----\nMIIE",
+    "\n<<<<<<< HEAD\n"
+  ])("would catch %j", (text) => {
+    expect(textFaults("x.md", text)).toHaveLength(1)
+  })
 })

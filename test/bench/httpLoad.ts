@@ -1,6 +1,6 @@
-// The load of a bench, made in a process of its own so that it takes nothing from the one that is measured but the processor: raw
-// HTTP/1.1 over keep-alive sockets, one question after another on each. An answer that is not 200, or shorter than was said,
-// ends the measurement: nothing is fast by being empty.
+// The load of a bench, made in a process of its own so that it takes nothing from the one that is measured but the
+// processor: raw HTTP/1.1 over keep-alive sockets, one question after another on each. An answer that is not 200, or
+// shorter than was said, ends the measurement: nothing is fast by being empty.
 import { type ChildProcess, fork } from "node:child_process"
 import { connect, type Socket } from "node:net"
 import process from "node:process"
@@ -53,7 +53,10 @@ const ask = (socket: Socket, request: Buffer, bytesMin: number): Promise<number>
         if (end < 0) return
         const head = got.toString("latin1", 0, end)
         const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? Number.NaN)
-        if (!head.startsWith("HTTP/1.1 200 ") || !(length >= bytesMin)) return done(new Error(`${head.split("\r\n", 1)[0]}, ${length} bytes: ${got.toString("utf8", end + 4, end + 300)}`))
+        if (!head.startsWith("HTTP/1.1 200 ") || !(length >= bytesMin))
+          return done(
+            new Error(`${head.split("\r\n", 1)[0]}, ${length} bytes: ${got.toString("utf8", end + 4, end + 300)}`)
+          )
         wanted = length - (got.length - end - 4)
       }
       if (wanted === 0) done()
@@ -68,21 +71,26 @@ const opened = (port: number): Promise<Socket> =>
     socket.once("error", reject)
   })
 
-const quantile = (sorted: Float64Array, q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN
+const quantile = (sorted: Float64Array, q: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN
 
 const carryOut = async ({ bytesMin, clients, paths, port, seconds }: LoadOrder): Promise<LoadFigures> => {
-  const requests = paths.map((path) => Buffer.from(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\naccept: application/json\r\n\r\n`))
+  const requests = paths.map((path) =>
+    Buffer.from(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\naccept: application/json\r\n\r\n`)
+  )
   const sockets = await Promise.all(Array.from({ length: clients }, () => opened(port)))
   try {
     const times: Array<number> = []
     let turn = 0
     const run = (until: number, into: Array<number> | undefined) =>
-      Promise.all(sockets.map(async (socket) => {
-        while (performance.now() < until) {
-          const took = await ask(socket, requests[turn++ % requests.length]!, bytesMin)
-          into?.push(took)
-        }
-      }))
+      Promise.all(
+        sockets.map(async (socket) => {
+          while (performance.now() < until) {
+            const took = await ask(socket, requests[turn++ % requests.length]!, bytesMin)
+            into?.push(took)
+          }
+        })
+      )
     await run(performance.now() + WARM_SECONDS * 1_000, undefined)
     const cpu = process.cpuUsage()
     const from = performance.now()
@@ -90,7 +98,13 @@ const carryOut = async ({ bytesMin, clients, paths, port, seconds }: LoadOrder):
     const elapsed = (performance.now() - from) / 1_000
     const { system, user } = process.cpuUsage(cpu)
     const sorted = Float64Array.from(times).sort()
-    return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99), rate: times.length / elapsed, answers: times.length, clientCpu: (system + user) / 1_000 / times.length }
+    return {
+      p50: quantile(sorted, 0.5),
+      p99: quantile(sorted, 0.99),
+      rate: times.length / elapsed,
+      answers: times.length,
+      clientCpu: (system + user) / 1_000 / times.length
+    }
   } finally {
     for (const socket of sockets) socket.destroy()
   }
@@ -122,10 +136,12 @@ export const startLoad = (): Load => {
 
 if (process.argv[2] === "clients" && process.send !== undefined) {
   process.on("message", (order: LoadOrder) => {
-    carryOut(order).then(
-      (figures): Reply => ({ figures }),
-      (error): Reply => ({ fault: error instanceof Error ? error.message : String(error) })
-    ).then((reply) => process.send!(reply))
+    carryOut(order)
+      .then(
+        (figures): Reply => ({ figures }),
+        (error): Reply => ({ fault: error instanceof Error ? error.message : String(error) })
+      )
+      .then((reply) => process.send!(reply))
   })
   process.on("disconnect", () => process.exit())
 }

@@ -1,10 +1,20 @@
-// How many enforcing simulations of one exact payment the embedded ledger answers per second on one core: decode the envelope,
-// run the host with the signed authorization, and encode the answer that an RPC would give. The bar is 1,500 per second.
+// How many enforcing simulations of one exact payment the embedded ledger answers per second on one core: decode the
+// envelope, run the host with the signed authorization, and encode the answer that an RPC would give. The bar is 1,500
+// per second.
 import { eventsFeeStroops, nonRefundableFeeStroops, rentFeeStroops } from "../../plugins/ledger-local/engine/Fees.ts"
 import { invokeHostFunction } from "../../plugins/ledger-local/engine/Host.ts"
 import { testnet } from "../../plugins/ledger-local/engine/NetworkSettings.ts"
 import { codec, publicKey, type TransactionEnvelope } from "../../plugins/ledger-local/engine/Xdr.ts"
-import { crypto, ledgerSeq, networkId, paidWorld, payee, payer, sponsor, transferArgs } from "../plugins/ledger-local/engine/World.ts"
+import {
+  crypto,
+  ledgerSeq,
+  networkId,
+  paidWorld,
+  payee,
+  payer,
+  sponsor,
+  transferArgs
+} from "../plugins/ledger-local/engine/World.ts"
 
 /** Simulations per second that the local ledger must reach. */
 const RATE_BAR = 1_500
@@ -28,7 +38,10 @@ const envelope: TransactionEnvelope = {
           body: {
             type: 24,
             invokeHostFunctionOp: {
-              hostFunction: { type: 0, invokeContract: (root.function as Extract<typeof root.function, { type: 0 }>).contractFn },
+              hostFunction: {
+                type: 0,
+                invokeContract: (root.function as Extract<typeof root.function, { type: 0 }>).contractFn
+              },
               auth: [world.sign(payer, root)]
             }
           }
@@ -40,7 +53,8 @@ const envelope: TransactionEnvelope = {
   }
 }
 const request = Buffer.from(codec.TransactionEnvelope.encode(envelope)).toString("base64")
-const base64 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64")
+const base64 = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64")
 
 const simulate = (text: string): string => {
   const decoded = codec.TransactionEnvelope.decode(new Uint8Array(Buffer.from(text, "base64")))
@@ -63,15 +77,26 @@ const simulate = (text: string): string => {
   })
   if (!result.ok) throw result.error
   const { footprint, instructions, diskReadBytes, writeBytes } = result
-  const resources = { footprint, instructions: Math.max(instructions + 50_000, Math.floor(instructions * 1.04)), diskReadBytes, writeBytes }
+  const resources = {
+    footprint,
+    instructions: Math.max(instructions + 50_000, Math.floor(instructions * 1.04)),
+    diskReadBytes,
+    writeBytes
+  }
   const sizeBytes = Math.floor(codec.TransactionEnvelope.encode(decoded).length * 1.1)
-  const refundable = rentFeeStroops(testnet, result.rentChanges, ledgerSeq) + eventsFeeStroops(testnet, result.eventsBytes)
+  const refundable =
+    rentFeeStroops(testnet, result.rentChanges, ledgerSeq) + eventsFeeStroops(testnet, result.eventsBytes)
   const resourceFee = nonRefundableFeeStroops(testnet, resources, sizeBytes) + (refundable * 115n) / 100n
   return JSON.stringify({
     latestLedger: ledgerSeq,
     minResourceFee: String(resourceFee),
     transactionData: base64(codec.SorobanTransactionData.encode({ ext: { v: 0 }, resources, resourceFee })),
-    results: [{ auth: auth.map((entry) => base64(codec.SorobanAuthorizationEntry.encode(entry))), xdr: base64(codec.ScVal.encode(result.returnValue)) }],
+    results: [
+      {
+        auth: auth.map((entry) => base64(codec.SorobanAuthorizationEntry.encode(entry))),
+        xdr: base64(codec.ScVal.encode(result.returnValue))
+      }
+    ],
     events: result.diagnostics.map((event) => base64(codec.DiagnosticEvent.encode(event))),
     stateChanges: footprint.readWrite.map((key) => {
       const before = world.store.getEntry(key)
@@ -115,6 +140,8 @@ export const simulationsPerSecond = (): Rate => {
 export const bench = (): boolean => {
   const { perCore, byClock } = simulationsPerSecond()
   console.log(`envelope ${request.length} characters, answer ${simulate(request).length}`)
-  console.log(`ledger: ${Math.round(perCore)} enforcing simulations per second on one core (bar ${RATE_BAR}), ${Math.round(byClock)} by the clock`)
+  console.log(
+    `ledger: ${Math.round(perCore)} enforcing simulations per second on one core (bar ${RATE_BAR}), ${Math.round(byClock)} by the clock`
+  )
   return perCore >= RATE_BAR
 }

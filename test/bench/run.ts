@@ -4,6 +4,8 @@ if (!/^[a-z-]+$/.test(name)) {
   console.log("usage: npm run bench -- NAME, where test/bench/NAME.ts exists")
   process.exitCode = 2
 } else {
-  const { bench } = (await import(new URL(`${name}.ts`, import.meta.url).href)) as { readonly bench: () => boolean | Promise<boolean> }
+  const { bench } = (await import(new URL(`${name}.ts`, import.meta.url).href)) as {
+    readonly bench: () => boolean | Promise<boolean>
+  }
   if (!(await bench())) process.exitCode = 1
 }

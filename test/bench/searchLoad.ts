@@ -1,6 +1,6 @@
-// The clients of the bench of search, in a process of their own so that their work is not the server's: bare HTTP/1.1 over kept
-// connections, one question after another each. An answer counts only when it is whole (200, not partial) and not empty. The job
-// comes as JSON on standard input, the figures go out as JSON.
+// The clients of the bench of search, in a process of their own so that their work is not the server's: bare HTTP/1.1
+// over kept connections, one question after another each. An answer counts only when it is whole (200, not partial) and
+// not empty. The job comes as JSON on standard input, the figures go out as JSON.
 import { connect } from "node:net"
 import process from "node:process"
 
@@ -51,7 +51,10 @@ export const load = ({ clients, milliseconds, paths, port }: LoadJob): Promise<L
         wanted = Infinity
         socket.write(`GET ${paths[turn++ % paths.length]} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)
       }
-      socket.once("connect", next).once("error", reject).once("close", () => resolve())
+      socket
+        .once("connect", next)
+        .once("error", reject)
+        .once("close", () => resolve())
       socket.on("data", (chunk: Buffer) => {
         chunks.push(chunk)
         received += chunk.length

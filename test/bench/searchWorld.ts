@@ -1,5 +1,6 @@
-// The made-up world of the bench of search: resources whose words have the frequencies of natural language, queries drawn from the
-// words of one resource each, and an embedding of texts by their words. Everything comes from one seed: every run measures the same.
+// The made-up world of the bench of search: resources whose words have the frequencies of natural language, queries
+// drawn from the words of one resource each, and an embedding of texts by their words. Everything comes from one seed:
+// every run measures the same.
 import type { IngestedResource } from "../relevance/ingest.ts"
 
 export const DIMENSION = 384
@@ -11,10 +12,12 @@ const randomFrom = (seed: number) => () => {
   return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
 }
 
-const syllables = "ba ce di fo gu la me ni po ru sa te vi xo zu kar len mit nor pel qua ris sol tan ver wex yor zin".split(" ")
+const syllables =
+  "ba ce di fo gu la me ni po ru sa te vi xo zu kar len mit nor pel qua ris sol tan ver wex yor zin".split(" ")
 const vocabulary = Array.from({ length: 20_000 }, (_, at) => {
   let word = ""
-  for (let rest = at + 30; rest > 0; rest = Math.floor(rest / syllables.length)) word += syllables[rest % syllables.length]
+  for (let rest = at + 30; rest > 0; rest = Math.floor(rest / syllables.length))
+    word += syllables[rest % syllables.length]
   return `${word}k`
 })
 // Zipf and Mandelbrot's law: the commonest word stands in one text of six, most words in a few.
@@ -27,7 +30,10 @@ export interface Question {
   readonly about: string
 }
 
-export const makeWorld = (count: number, questions: number): { readonly resources: ReadonlyArray<IngestedResource>; readonly questions: ReadonlyArray<Question> } => {
+export const makeWorld = (
+  count: number,
+  questions: number
+): { readonly resources: ReadonlyArray<IngestedResource>; readonly questions: ReadonlyArray<Question> } => {
   const random = randomFrom(7)
   const word = (): string => {
     const drawn = random() * cumulative.at(-1)!
@@ -49,14 +55,27 @@ export const makeWorld = (count: number, questions: number): { readonly resource
     description: words(10 + Math.floor(random() * 50)).join(" "),
     tags: words(3),
     info: { input: { type: "http", method: "GET" } },
-    options: [{ scheme: at % 4 === 0 ? "upto" : "exact", network: "ledger:testnet", asset: `CASSET${at % 3}`, amount: String(at % 1_000), payTo: `GPAYTO${at % 5_000}` }]
+    options: [
+      {
+        scheme: at % 4 === 0 ? "upto" : "exact",
+        network: "ledger:testnet",
+        asset: `CASSET${at % 3}`,
+        amount: String(at % 1_000),
+        payTo: `GPAYTO${at % 5_000}`
+      }
+    ]
   }))
   return {
     resources,
     questions: Array.from({ length: questions }, (_, at) => {
       const { description, name, serviceName, tags } = resources[(at * 7_919) % count]!
       const all = [...serviceName.split(" "), ...tags, ...description.split(" ")]
-      return { query: Array.from({ length: 2 + Math.floor(random() * 6) }, () => all[Math.floor(random() * all.length)]).join(" "), about: name }
+      return {
+        query: Array.from({ length: 2 + Math.floor(random() * 6) }, () => all[Math.floor(random() * all.length)]).join(
+          " "
+        ),
+        about: name
+      }
     })
   }
 }
@@ -64,7 +83,10 @@ export const makeWorld = (count: number, questions: number): { readonly resource
 /** A vector of the text's first words: texts that share words are near each other. Not of length 1. */
 export const embedWords = (text: string): ReadonlyArray<number> => {
   const vector = new Float64Array(DIMENSION)
-  for (const token of text.toLowerCase().split(/[^a-z]+/).slice(0, 24)) {
+  for (const token of text
+    .toLowerCase()
+    .split(/[^a-z]+/)
+    .slice(0, 24)) {
     let hash = 2_166_136_261
     for (let at = 0; at < token.length; at++) hash = Math.imul(hash ^ token.charCodeAt(at), 16_777_619)
     for (let at = 0; at < 24; at++) {

@@ -1,5 +1,6 @@
-// A proxy before the ledger's RPC that does what bad networks and bad nodes do, as it is told: swallows requests, answers 503, loses
-// answers after the work was done, tells of a ledger that is behind, calls a taken submission an error.
+// A proxy before the ledger's RPC that does what bad networks and bad nodes do, as it is told: swallows requests,
+// answers 503, loses answers after the work was done, tells of a ledger that is behind, calls a taken submission an
+// error.
 import { createServer, type IncomingMessage } from "node:http"
 import { Networks, TransactionBuilder } from "@stellar/stellar-sdk"
 import type { AddressInfo } from "node:net"
@@ -28,12 +29,17 @@ const bodyOf = async (request: IncomingMessage): Promise<string> => {
 }
 
 /** `chance` decides each time anew. */
-export const startBadProxy = async (target: string, faults: ProxyFaults, chance: (probability: number) => boolean): Promise<BadProxy> => {
+export const startBadProxy = async (
+  target: string,
+  faults: ProxyFaults,
+  chance: (probability: number) => boolean
+): Promise<BadProxy> => {
   const counts = new Map<string, number>()
   const count = (what: string) => counts.set(what, (counts.get(what) ?? 0) + 1)
   let silentUntil = 0
   const server = createServer((request, response) => {
-    const answer = (status: number, body: string) => response.writeHead(status, { "content-type": "application/json" }).end(body)
+    const answer = (status: number, body: string) =>
+      response.writeHead(status, { "content-type": "application/json" }).end(body)
     const handle = async () => {
       if (request.method !== "POST") {
         const relayed = await fetch(`${target}${request.url}`)
@@ -48,9 +54,24 @@ export const startBadProxy = async (target: string, faults: ProxyFaults, chance:
       }
       if (method === "sendTransaction" && chance(faults.tryAgain)) {
         count("try again later")
-        const { result } = await (await fetch(target, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "getLatestLedger" }) })).json() as any
-        const hash = Buffer.from(TransactionBuilder.fromXdr(params.transaction, Networks.TESTNET).hash()).toString("hex")
-        return answer(200, JSON.stringify({ jsonrpc: "2.0", id, result: { status: "TRY_AGAIN_LATER", hash, latestLedger: result.sequence, latestLedgerCloseTime: "0" } }))
+        const { result } = (await (
+          await fetch(target, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "getLatestLedger" })
+          })
+        ).json()) as any
+        const hash = Buffer.from(TransactionBuilder.fromXdr(params.transaction, Networks.TESTNET).hash()).toString(
+          "hex"
+        )
+        return answer(
+          200,
+          JSON.stringify({
+            jsonrpc: "2.0",
+            id,
+            result: { status: "TRY_AGAIN_LATER", hash, latestLedger: result.sequence, latestLedgerCloseTime: "0" }
+          })
+        )
       }
       const relayed = await fetch(target, { method: "POST", headers: { "content-type": "application/json" }, body })
       const text = await relayed.text()
@@ -70,9 +91,28 @@ export const startBadProxy = async (target: string, faults: ProxyFaults, chance:
         const said = JSON.parse(text)
         if (method === "getTransaction" && said.result !== undefined) {
           const { latestLedger, oldestLedger } = said.result
-          return answer(200, JSON.stringify({ jsonrpc: "2.0", id, result: { ...said.result, status: "NOT_FOUND", latestLedger: latestLedger - 6, oldestLedger, envelopeXdr: undefined, resultXdr: undefined, resultMetaXdr: undefined } }))
+          return answer(
+            200,
+            JSON.stringify({
+              jsonrpc: "2.0",
+              id,
+              result: {
+                ...said.result,
+                status: "NOT_FOUND",
+                latestLedger: latestLedger - 6,
+                oldestLedger,
+                envelopeXdr: undefined,
+                resultXdr: undefined,
+                resultMetaXdr: undefined
+              }
+            })
+          )
         }
-        if (said.result?.sequence !== undefined) return answer(200, JSON.stringify({ ...said, result: { ...said.result, sequence: said.result.sequence - 6 } }))
+        if (said.result?.sequence !== undefined)
+          return answer(
+            200,
+            JSON.stringify({ ...said, result: { ...said.result, sequence: said.result.sequence - 6 } })
+          )
       }
       return answer(relayed.status, text)
     }
@@ -86,9 +126,10 @@ export const startBadProxy = async (target: string, faults: ProxyFaults, chance:
       count("blackhole")
       silentUntil = performance.now() + millis
     },
-    close: () => new Promise((resolve) => {
-      server.closeAllConnections()
-      server.close(() => resolve())
-    })
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      })
   }
 }

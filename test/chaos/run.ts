@@ -1,6 +1,7 @@
-// `npm run chaos`: two facilitators, as processes of their own, over one PostgreSQL and one ledger, each behind a bad proxy. Load on both;
-// replicas die without warning, the database restarts, the RPC falls silent and lies. Afterwards every payment has an end, the
-// recipients have exactly what was settled, and `tollkeeper audit` finds nothing. `--payments N --kills N --seed S`.
+// `npm run chaos`: two facilitators, as processes of their own, over one PostgreSQL and one ledger, each behind a bad
+// proxy. Load on both; replicas die without warning, the database restarts, the RPC falls silent and lies. Afterwards
+// every payment has an end, the recipients have exactly what was settled, and `tollkeeper audit` finds nothing.
+// `--payments N --kills N --seed S`.
 import { Keypair } from "@stellar/stellar-sdk"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -25,7 +26,9 @@ const { values } = parseArgs({
     clients: { type: "string", default: "32" }
   }
 })
-const [paymentsMax, killsMin, restarts, clients] = [values.payments, values.kills, values.restarts, values.clients].map(Number) as [number, number, number, number]
+const [paymentsMax, killsMin, restarts, clients] = [values.payments, values.kills, values.restarts, values.clients].map(
+  Number
+) as [number, number, number, number]
 const random = makeRandom(Number(values.seed))
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const price = 10_000n
@@ -37,7 +40,11 @@ const postgres = await startPostgres()
 if (postgres.restart === undefined) throw new Error("the chaos run wants a PostgreSQL of its own")
 const ledgerPort = await freePort()
 const ledgerUrl = `http://127.0.0.1:${ledgerPort}`
-const ledger = startProgram(process.execPath, ["runtime/cli.ts", "ledger", "--port", String(ledgerPort), "--close", "1s"], { cwd: root })
+const ledger = startProgram(
+  process.execPath,
+  ["runtime/cli.ts", "ledger", "--port", String(ledgerPort), "--close", "1s"],
+  { cwd: root }
+)
 const rpc = rpcCall(ledgerUrl)
 const until = async (what: string, holds: () => Promise<boolean>, millis: number): Promise<void> => {
   const end = performance.now() + millis
@@ -61,19 +68,44 @@ interface Slot {
 }
 
 const settingsOf = (rpcUrl: string) => [
-  "--set", "plugins=[x402-exact]",
-  "--set", `networks.ledger:testnet.rpc_urls=["${rpcUrl}"]`,
-  "--set", `networks.ledger:testnet.friendbot_url=${ledgerUrl}/friendbot`,
-  "--set", `networks.ledger:testnet.channel_count=${channels}`,
-  "--set", "limits.settle_timeout_ms=8000",
-  "--set", "limits.rpc_timeout_ms=1500"
+  "--set",
+  "plugins=[x402-exact]",
+  "--set",
+  `networks.ledger:testnet.rpc_urls=["${rpcUrl}"]`,
+  "--set",
+  `networks.ledger:testnet.friendbot_url=${ledgerUrl}/friendbot`,
+  "--set",
+  `networks.ledger:testnet.channel_count=${channels}`,
+  "--set",
+  "limits.settle_timeout_ms=8000",
+  "--set",
+  "limits.rpc_timeout_ms=1500"
 ]
 
 const startSlot = async (name: string): Promise<Slot> => {
-  const proxy = await startBadProxy(ledgerUrl, { away: 0.02, lostAnswer: 0.02, errorThoughTaken: 0.03, tryAgain: 0.05, behind: 0.03 }, random.chance)
+  const proxy = await startBadProxy(
+    ledgerUrl,
+    { away: 0.02, lostAnswer: 0.02, errorThoughTaken: 0.03, tryAgain: 0.05, behind: 0.03 },
+    random.chance
+  )
   const port = await freePort()
-  const args = ["runtime/cli.ts", "start", "--state", join(folder, name), "--port", String(port), ...settingsOf(proxy.url)]
-  return { name, url: `http://127.0.0.1:${port}`, proxy, args, program: startProgram(process.execPath, args, { cwd: root, env: environment }), isUp: true }
+  const args = [
+    "runtime/cli.ts",
+    "start",
+    "--state",
+    join(folder, name),
+    "--port",
+    String(port),
+    ...settingsOf(proxy.url)
+  ]
+  return {
+    name,
+    url: `http://127.0.0.1:${port}`,
+    proxy,
+    args,
+    program: startProgram(process.execPath, args, { cwd: root, env: environment }),
+    isUp: true
+  }
 }
 const isReady = (slot: Slot) => async () => (await fetch(`${slot.url}/health/ready`)).ok
 const slots = [await startSlot("one")]
@@ -97,23 +129,40 @@ const pay = async (number: number): Promise<void> => {
   const seller = random.pick(sellers).publicKey()
   const id = `chaos-payment-${String(number).padStart(8, "0")}`
   const { body } = await makePayment({
-    rpc, payer: random.pick(buyers), payTo: seller, amount: price, maxTimeoutSeconds: 300, extensions: { "payment-identifier": { info: { required: true, id } } }
+    rpc,
+    payer: random.pick(buyers),
+    payTo: seller,
+    amount: price,
+    maxTimeoutSeconds: 300,
+    extensions: { "payment-identifier": { info: { required: true, id } } }
   })
   const end = performance.now() + 240_000
   while (performance.now() < end) {
-    const ask = () => fetch(`${random.pick(slots).url}/settle`, {
-      method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal: AbortSignal.timeout(15_000)
-    }).then((response) => response.json() as Promise<any>)
+    const ask = () =>
+      fetch(`${random.pick(slots).url}/settle`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(15_000)
+      }).then((response) => response.json() as Promise<any>)
     // Now and then twice at once.
     const answers = await Promise.allSettled(random.chance(0.1) ? [ask(), ask()] : [ask()])
-    const told = answers.flatMap((answer) => answer.status === "fulfilled" ? [answer.value] : [])
+    const told = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []))
     if (told.length < answers.length) count("no answer")
     const success = told.find(({ success }) => success === true)
     if (success !== undefined) {
       settled.set(seller, (settled.get(seller) ?? 0n) + price)
       return count("settled")
     }
-    const final = told.find(({ errorReason }) => !["settle_ledger_temporarily_unavailable", "settle_ledger_transaction_status_unknown", "ledger_unavailable", "internal_error"].includes(errorReason))
+    const final = told.find(
+      ({ errorReason }) =>
+        ![
+          "settle_ledger_temporarily_unavailable",
+          "settle_ledger_transaction_status_unknown",
+          "ledger_unavailable",
+          "internal_error"
+        ].includes(errorReason)
+    )
     if (final !== undefined) return count(`refused: ${final.errorReason}`)
     for (const { errorReason } of told) count(`not yet: ${errorReason}`)
     await pause(random.int(200, 2_000))
@@ -154,7 +203,13 @@ const accidents = async (): Promise<void> => {
 
 const started = performance.now()
 const storm = accidents()
-const progress = setInterval(() => console.log(`  ${ended} of ${paymentsMax} payments ended, ${kills} kills, ${databaseRestarts} restarts of the database`), 15_000)
+const progress = setInterval(
+  () =>
+    console.log(
+      `  ${ended} of ${paymentsMax} payments ended, ${kills} kills, ${databaseRestarts} restarts of the database`
+    ),
+  15_000
+)
 let failure: string | undefined
 try {
   await Promise.all(Array.from({ length: clients }, client))
@@ -167,9 +222,13 @@ try {
 const seconds = (performance.now() - started) / 1_000
 
 // Calm: the replicas come back, and what is open ends.
-for (const slot of slots) await until(`${slot.name} is ready`, isReady(slot), 30_000).catch(() => count("a replica that did not come back"))
+for (const slot of slots)
+  await until(`${slot.name} is ready`, isReady(slot), 30_000).catch(() => count("a replica that did not come back"))
 const audit = async (): Promise<{ readonly open: number; readonly mismatches: ReadonlyArray<unknown> }> => {
-  const program = startProgram(process.execPath, ["runtime/cli.ts", "audit", ...settingsOf(ledgerUrl), "--json"], { cwd: root, env: environment })
+  const program = startProgram(process.execPath, ["runtime/cli.ts", "audit", ...settingsOf(ledgerUrl), "--json"], {
+    cwd: root,
+    env: environment
+  })
   return program.next((line) => line.mismatches !== undefined, 60_000).finally(() => program.stop())
 }
 let report = await audit()
@@ -177,11 +236,14 @@ for (let tries = 0; report.open > 0 && tries < 30; tries++) {
   await pause(3_000)
   report = await audit()
 }
-const paid = await Promise.all(sellers.map(async (seller, index) => (await usdcBalance(rpc, seller.publicKey())) - paidBefore[index]!))
+const paid = await Promise.all(
+  sellers.map(async (seller, index) => (await usdcBalance(rpc, seller.publicKey())) - paidBefore[index]!)
+)
 const wanted = sellers.map((seller) => settled.get(seller.publicKey()) ?? 0n)
 
 for (const [what, times] of [...counts].sort()) console.log(`  ${what.padEnd(70)} ${times}`)
-for (const { name, proxy } of slots) for (const [what, times] of proxy.counts) console.log(`  ${`RPC of ${name}: ${what}`.padEnd(70)} ${times}`)
+for (const { name, proxy } of slots)
+  for (const [what, times] of proxy.counts) console.log(`  ${`RPC of ${name}: ${what}`.padEnd(70)} ${times}`)
 for (const mismatch of report.mismatches.slice(0, 20)) console.log(`  MISMATCH ${JSON.stringify(mismatch)}`)
 if (paid.join() !== wanted.join()) failure = `recipients were paid ${paid.join()}, callers were told ${wanted.join()}`
 if ((counts.get("never ended") ?? 0) > 0) failure = "a payment never ended"

@@ -1,5 +1,5 @@
-// Questions to a facilitator under test, bare: the body goes out as it is given, the answer comes back with its status and
-// headers, and the two shapes that every answer of the payment routes must have are checked in one place.
+// Questions to a facilitator under test, bare: the body goes out as it is given, the answer comes back with its status
+// and headers, and the two shapes that every answer of the payment routes must have are checked in one place.
 import assert from "node:assert/strict"
 
 export interface Answer {
@@ -10,11 +10,16 @@ export interface Answer {
 }
 
 /** Posts a body to a route; strings and bytes go out as they are. Waits at most `waitMs`, default 30 000. */
-export const post = async (url: string, body: unknown, waitMs = 30_000, headers: Record<string, string> = {}): Promise<Answer> => {
+export const post = async (
+  url: string,
+  body: unknown,
+  waitMs = 30_000,
+  headers: Record<string, string> = {}
+): Promise<Answer> => {
   const response = await fetch(url, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
-    body: typeof body === "string" || body instanceof Uint8Array ? body as BodyInit : JSON.stringify(body),
+    body: typeof body === "string" || body instanceof Uint8Array ? (body as BodyInit) : JSON.stringify(body),
     signal: AbortSignal.timeout(waitMs)
   })
   const text = await response.text()

@@ -1,6 +1,6 @@
-// The catalog against the official extension package: every declaration its helpers make is paid through the official client,
-// then found listed, resolved and filtered; the official seller's own routes are listed and its live 402 proves their owner; the
-// official discovery client lists and searches.
+// The catalog against the official extension package: every declaration its helpers make is paid through the official
+// client, then found listed, resolved and filtered; the official seller's own routes are listed and its live 402 proves
+// their owner; the official discovery client lists and searches.
 import assert from "node:assert/strict"
 import { join } from "node:path"
 import { post } from "./ask.ts"
@@ -23,11 +23,12 @@ interface Row {
 
 const getJson = async (url: string): Promise<any> => (await fetch(url)).json()
 
-const outcomeOf = (headers: Headers): any => JSON.parse(Buffer.from(headers.get("extension-responses") ?? "e30=", "base64").toString("utf8")).bazaar
+const outcomeOf = (headers: Headers): any =>
+  JSON.parse(Buffer.from(headers.get("extension-responses") ?? "e30=", "base64").toString("utf8")).bazaar
 
 /** What is written behind, or asked of an origin, comes a little later. */
 const eventually = async <A>(ask: () => Promise<A>, holds: (answer: A) => boolean): Promise<A> => {
-  for (let attempt = 0;; attempt++) {
+  for (let attempt = 0; ; attempt++) {
     const answer = await ask()
     if (holds(answer) || attempt > 150) return answer
     await new Promise((resolve) => setTimeout(resolve, 100))
@@ -41,11 +42,15 @@ export const catalogCases = async (world: World, part: Part, say: (line: string)
   await installSet("c", say)
   const payTo = (await world.account(0)).publicKey()
   const set = await startSet("c", world, payTo, network)
-  const official = startProgram(process.execPath, [join(root, "test", "official", "c", "catalog.mjs"), JSON.stringify({ facilitator: world.facilitator })], {
-    cwd: join(root, "test", "official", "c")
-  })
+  const official = startProgram(
+    process.execPath,
+    [join(root, "test", "official", "c", "catalog.mjs"), JSON.stringify({ facilitator: world.facilitator })],
+    {
+      cwd: join(root, "test", "official", "c")
+    }
+  )
   try {
-    const { rows } = await official.next((line) => line.rows !== undefined) as { rows: ReadonlyArray<Row> }
+    const { rows } = (await official.next((line) => line.rows !== undefined)) as { rows: ReadonlyArray<Row> }
     await everyDeclaration(world, part, set, payTo, rows)
     await sellersRoutes(world, part, set, payTo)
     await officialDiscovery(world, part, official, payTo, rows)
@@ -57,16 +62,29 @@ export const catalogCases = async (world: World, part: Part, say: (line: string)
 
 const origin = "http://127.0.0.1:1"
 
-const everyDeclaration = async (world: World, part: Part, set: OfficialSet, payTo: string, rows: ReadonlyArray<Row>): Promise<void> => {
+const everyDeclaration = async (
+  world: World,
+  part: Part,
+  set: OfficialSet,
+  payTo: string,
+  rows: ReadonlyArray<Row>
+): Promise<void> => {
   const unpaid = await fetch(`${set.sellerUrl}/plain`)
   const terms = JSON.parse(Buffer.from(unpaid.headers.get("payment-required")!, "base64").toString("utf8"))
   for (const row of rows) {
     await part.check(`${row.name} is paid, listed and resolved [S9][S18][S21][S34][S41][S79][S88]`, async () => {
       const buyer = await world.account(1)
-      const resource = { url: `${origin}${row.path}?q=1`, description: `Row: ${row.name}`, mimeType: "application/json" }
+      const resource = {
+        url: `${origin}${row.path}?q=1`,
+        description: `Row: ${row.name}`,
+        mimeType: "application/json"
+      }
       const paymentPayload = await set.sign({ ...terms, resource, extensions: row.extensions }, buyer.secret())
       const body = { x402Version: 2, paymentPayload, paymentRequirements: paymentPayload.accepted }
-      const verified = await eventually(() => post(`${world.facilitator}/verify`, body), ({ headers }) => outcomeOf(headers)?.status !== "processing")
+      const verified = await eventually(
+        () => post(`${world.facilitator}/verify`, body),
+        ({ headers }) => outcomeOf(headers)?.status !== "processing"
+      )
       assert.equal(verified.json.isValid, true, verified.text)
       assert.deepEqual(outcomeOf(verified.headers), { status: "success" })
       const settled = await post(`${world.facilitator}/settle`, body)
@@ -83,38 +101,88 @@ const everyDeclaration = async (world: World, part: Part, set: OfficialSet, payT
       assert.deepEqual(found.resource.extensions.bazaar.schema, row.extensions.bazaar.schema)
     })
   }
-  await part.check("each of them is found by every filter that fits it, and by none that does not [S107][S108]", async () => {
-    const asset = terms.accepts[0].asset
-    const total = async (query: string) => (await getJson(`${world.facilitator}/discovery/resources?payTo=${payTo}&limit=1000&${query}`)).pagination.total
-    const [http, mcp] = [rows.filter(({ type }) => type === "http").length, rows.filter(({ type }) => type === "mcp").length]
-    assert.deepEqual(await Promise.all(["type=http", "type=mcp", `network=${network}`, "network=ledger:testnet", "scheme=exact", `asset=${asset}`, `asset=${asset}&maxPrice=10000`, "extensions=bazaar", "extensions=catalog"].map(total)),
-      [http, mcp, ...Array.from({ length: 7 }, () => http + mcp)])
-    assert.deepEqual(await Promise.all(["network=eip155:8453", "scheme=upto", `asset=${payTo}`, `asset=${asset}&maxPrice=9999`, "extensions=sign-in-with-x"].map(total)), [0, 0, 0, 0, 0])
-  })
+  await part.check(
+    "each of them is found by every filter that fits it, and by none that does not [S107][S108]",
+    async () => {
+      const asset = terms.accepts[0].asset
+      const total = async (query: string) =>
+        (await getJson(`${world.facilitator}/discovery/resources?payTo=${payTo}&limit=1000&${query}`)).pagination.total
+      const [http, mcp] = [
+        rows.filter(({ type }) => type === "http").length,
+        rows.filter(({ type }) => type === "mcp").length
+      ]
+      assert.deepEqual(
+        await Promise.all(
+          [
+            "type=http",
+            "type=mcp",
+            `network=${network}`,
+            "network=ledger:testnet",
+            "scheme=exact",
+            `asset=${asset}`,
+            `asset=${asset}&maxPrice=10000`,
+            "extensions=bazaar",
+            "extensions=catalog"
+          ].map(total)
+        ),
+        [http, mcp, ...Array.from({ length: 7 }, () => http + mcp)]
+      )
+      assert.deepEqual(
+        await Promise.all(
+          [
+            "network=eip155:8453",
+            "scheme=upto",
+            `asset=${payTo}`,
+            `asset=${asset}&maxPrice=9999`,
+            "extensions=sign-in-with-x"
+          ].map(total)
+        ),
+        [0, 0, 0, 0, 0]
+      )
+    }
+  )
 }
 
 const sellersRoutes = async (world: World, part: Part, set: OfficialSet, payTo: string): Promise<void> => {
   const buyer = await world.account(1)
-  for (const [path, listed, more] of [["/weather?city=Riga", "/weather", {}], ["/users/7", "/users/:id", {}], ["/report", "/report", { method: "POST", json: { company: "Acme" } }]] as const) {
+  for (const [path, listed, more] of [
+    ["/weather?city=Riga", "/weather", {}],
+    ["/users/7", "/users/:id", {}],
+    ["/report", "/report", { method: "POST", json: { company: "Acme" } }]
+  ] as const) {
     await part.check(`the official seller's ${listed} is listed once it was bought [S16][S17]`, async () => {
       const purchase = await set.buy({ path, secret: buyer.secret(), ...more })
       assert.equal(purchase.error, undefined)
       assert.equal(purchase.status, 200)
-      const found = await eventually(() => getJson(resolveUrl(world, `${set.sellerUrl}${path}`)), ({ resource }) => resource !== undefined)
+      const found = await eventually(
+        () => getJson(resolveUrl(world, `${set.sellerUrl}${path}`)),
+        ({ resource }) => resource !== undefined
+      )
       assert.equal(found.resource?.resource, `${set.sellerUrl}${listed}`)
       assert.equal(found.resource.verification, "payment_observed")
     })
   }
   await part.check("the official seller's live 402 proves the owner of its declared GET", async () => {
-    const found = await eventually(() => getJson(resolveUrl(world, `${set.sellerUrl}/weather`)), ({ resource }) => resource?.ownership === "proven")
+    const found = await eventually(
+      () => getJson(resolveUrl(world, `${set.sellerUrl}/weather`)),
+      ({ resource }) => resource?.ownership === "proven"
+    )
     assert.equal(found.resource.ownership, "proven")
-    const why = await getJson(`${world.facilitator}/catalog/v1/observations?url=${encodeURIComponent(`${set.sellerUrl}/weather`)}`)
+    const why = await getJson(
+      `${world.facilitator}/catalog/v1/observations?url=${encodeURIComponent(`${set.sellerUrl}/weather`)}`
+    )
     assert.equal(why.listings[0].ownership, "proven")
     assert.ok(why.items.some(({ decision, payTo: recipient }: any) => decision === "listed" && recipient === payTo))
   })
 }
 
-const officialDiscovery = async (world: World, part: Part, official: Program, payTo: string, rows: ReadonlyArray<Row>): Promise<void> => {
+const officialDiscovery = async (
+  world: World,
+  part: Part,
+  official: Program,
+  payTo: string,
+  rows: ReadonlyArray<Row>
+): Promise<void> => {
   let id = 0
   const ask = async (request: Record<string, unknown>): Promise<any> => {
     const mine = ++id
@@ -144,31 +212,45 @@ const officialDiscovery = async (world: World, part: Part, official: Program, pa
     for (const row of rows) {
       const wanted = named({ resource: `${origin}${row.listed}`, toolName: row.toolName })
       // Indexing follows listing.
-      const found = await eventually(() => search({ query: row.name, type: row.type, limit: 50 }), ({ resources }) => resources.some((one: any) => named(one) === wanted))
+      const found = await eventually(
+        () => search({ query: row.name, type: row.type, limit: 50 }),
+        ({ resources }) => resources.some((one: any) => named(one) === wanted)
+      )
       assert.equal(found.x402Version, 2)
       assert.equal(found.partialResults, isPartial)
-      assert.ok(found.resources.some((one: any) => named(one) === wanted), `${row.name}: ${JSON.stringify(found.resources.map(named))}`)
+      assert.ok(
+        found.resources.some((one: any) => named(one) === wanted),
+        `${row.name}: ${JSON.stringify(found.resources.map(named))}`
+      )
       assert.ok(found.resources.every(({ type }: any) => type === row.type))
     }
     const [best] = (await search({ query: "multiply", limit: 5 })).resources
     assert.equal(best.toolName, "multiply")
   })
-  await part.check("the official discovery client pages through a search, each resource once [S109][S124][S125]", async () => {
-    const seen: Array<string> = []
-    let cursor: string | undefined
-    do {
-      const page = await search({ query: "body", limit: 2, ...(cursor === undefined ? {} : { cursor }) })
-      assert.ok(page.resources.length <= 2 && page.pagination.limit === 2)
-      seen.push(...page.resources.map(named))
-      cursor = page.pagination.cursor ?? undefined
-    } while (cursor !== undefined && seen.length < 100)
-    const bodies = rows.filter(({ name }) => / body/.test(name)).map((row) => named({ resource: `${origin}${row.listed}`, toolName: row.toolName }))
-    assert.equal(new Set(seen).size, seen.length)
-    assert.ok(bodies.length >= 9 && bodies.every((one) => seen.includes(one)), JSON.stringify({ seen, bodies }))
-  })
-  await part.check("a search that nothing fits finds nothing, and one that is malformed says why [S117][S131]", async () => {
-    const nothing = await search({ query: "zqxjvbk wpfhgmz", limit: 5 })
-    assert.deepEqual([nothing.resources, nothing.partialResults, nothing.pagination.cursor], [[], isPartial, null])
-    assert.match((await ask({ search: { query: "weather", type: "ftp" } })).error, /400.*invalid_filter/)
-  })
+  await part.check(
+    "the official discovery client pages through a search, each resource once [S109][S124][S125]",
+    async () => {
+      const seen: Array<string> = []
+      let cursor: string | undefined
+      do {
+        const page = await search({ query: "body", limit: 2, ...(cursor === undefined ? {} : { cursor }) })
+        assert.ok(page.resources.length <= 2 && page.pagination.limit === 2)
+        seen.push(...page.resources.map(named))
+        cursor = page.pagination.cursor ?? undefined
+      } while (cursor !== undefined && seen.length < 100)
+      const bodies = rows
+        .filter(({ name }) => / body/.test(name))
+        .map((row) => named({ resource: `${origin}${row.listed}`, toolName: row.toolName }))
+      assert.equal(new Set(seen).size, seen.length)
+      assert.ok(bodies.length >= 9 && bodies.every((one) => seen.includes(one)), JSON.stringify({ seen, bodies }))
+    }
+  )
+  await part.check(
+    "a search that nothing fits finds nothing, and one that is malformed says why [S117][S131]",
+    async () => {
+      const nothing = await search({ query: "zqxjvbk wpfhgmz", limit: 5 })
+      assert.deepEqual([nothing.resources, nothing.partialResults, nothing.pagination.cursor], [[], isPartial, null])
+      assert.match((await ask({ search: { query: "weather", type: "ftp" } })).error, /400.*invalid_filter/)
+    }
+  )
 }

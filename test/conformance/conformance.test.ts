@@ -1,5 +1,5 @@
-// The conformance run is only as good as its instruments: the changed payments must change what they say and nothing else, the
-// tap must keep what passed, and the report must not call a run green that failed or did nothing.
+// The conformance run is only as good as its instruments: the changed payments must change what they say and nothing
+// else, the tap must keep what passed, and the report must not call a run green that failed or did nothing.
 import { createServer } from "node:http"
 import { once } from "node:events"
 import { inspectAuthEntry, Keypair, xdr } from "@stellar/stellar-sdk"
@@ -10,13 +10,15 @@ import { makeReport } from "./report.ts"
 import { startTap } from "./tap.ts"
 
 const honest = async () =>
-  (await makePayment({
-    latestLedger: 1_000,
-    payer: Keypair.random(),
-    payTo: Keypair.random().publicKey(),
-    amount: 10_000n,
-    network: "stellar:testnet"
-  })).body
+  (
+    await makePayment({
+      latestLedger: 1_000,
+      payer: Keypair.random(),
+      payTo: Keypair.random().publicKey(),
+      amount: 10_000n,
+      network: "stellar:testnet"
+    })
+  ).body
 
 const signatureOf = (body: any): Uint8Array => {
   const envelope = xdr.TransactionEnvelope.fromXdr(body.paymentPayload.payload.transaction, "base64")
@@ -45,8 +47,12 @@ describe("changed payments", () => {
   })
 
   it("expect the word of the network's own spelling", () => {
-    expect(inDialect("invalid_exact_ledger_payload_wrong_amount", "stellar:testnet")).toBe("invalid_exact_stellar_payload_wrong_amount")
-    expect(inDialect("invalid_exact_ledger_payload_wrong_amount", "ledger:testnet")).toBe("invalid_exact_ledger_payload_wrong_amount")
+    expect(inDialect("invalid_exact_ledger_payload_wrong_amount", "stellar:testnet")).toBe(
+      "invalid_exact_stellar_payload_wrong_amount"
+    )
+    expect(inDialect("invalid_exact_ledger_payload_wrong_amount", "ledger:testnet")).toBe(
+      "invalid_exact_ledger_payload_wrong_amount"
+    )
   })
 })
 
@@ -55,13 +61,19 @@ describe("the tap", () => {
     const target = createServer(async (request, response) => {
       let body = ""
       for await (const chunk of request) body += chunk
-      response.writeHead(409, { "content-type": "application/json", "extension-responses": "e30=" }).end(`{"got":${body.length}}`)
+      response
+        .writeHead(409, { "content-type": "application/json", "extension-responses": "e30=" })
+        .end(`{"got":${body.length}}`)
     }).listen(0, "127.0.0.1")
     await once(target, "listening")
     const tap = await startTap(`http://127.0.0.1:${(target.address() as { port: number }).port}`)
-    const response = await fetch(`${tap.url}/settle`, { method: "POST", body: "{\"a\": 1}" })
-    expect([response.status, response.headers.get("extension-responses"), await response.text()]).toEqual([409, "e30=", "{\"got\":8}"])
-    expect(tap.of("/settle")).toMatchObject([{ method: "POST", body: "{\"a\": 1}", status: 409, answer: "{\"got\":8}" }])
+    const response = await fetch(`${tap.url}/settle`, { method: "POST", body: '{"a": 1}' })
+    expect([response.status, response.headers.get("extension-responses"), await response.text()]).toEqual([
+      409,
+      "e30=",
+      '{"got":8}'
+    ])
+    expect(tap.of("/settle")).toMatchObject([{ method: "POST", body: '{"a": 1}', status: 409, answer: '{"got":8}' }])
     expect(tap.of("/verify")).toEqual([])
     await tap.stop()
     target.close()
@@ -77,19 +89,28 @@ describe("the report", () => {
   }
 
   it("is green when every case held, and says so on its last line", async () => {
-    expect(await runOf(async ({ check }) => void await check("holds", () => {}))).toEqual({ held: true, last: "1 passed, 0 failed" })
+    expect(await runOf(async ({ check }) => void (await check("holds", () => {})))).toEqual({
+      held: true,
+      last: "1 passed, 0 failed"
+    })
   })
 
   it("is red when a case failed, when a part broke off, and when nothing ran", async () => {
-    expect(await runOf(async ({ check }) => {
-      await check("fails", () => {
-        throw new Error("no")
+    expect(
+      await runOf(async ({ check }) => {
+        await check("fails", () => {
+          throw new Error("no")
+        })
+        await check("holds", () => {})
       })
-      await check("holds", () => {})
-    })).toEqual({ held: false, last: "1 passed, 1 failed" })
-    expect((await runOf(async () => {
-      throw new Error("broke off")
-    })).held).toBe(false)
+    ).toEqual({ held: false, last: "1 passed, 1 failed" })
+    expect(
+      (
+        await runOf(async () => {
+          throw new Error("broke off")
+        })
+      ).held
+    ).toBe(false)
     expect((await runOf(async () => {})).held).toBe(false)
   })
 })

@@ -1,5 +1,6 @@
-// The neutral dialect of the specification, which no published package speaks: a seller and a buyer of our own (those that the
-// guides show), the terms of the 402 in its body and in its header, and the same refusals, in the neutral spelling.
+// The neutral dialect of the specification, which no published package speaks: a seller and a buyer of our own (those
+// that the guides show), the terms of the 402 in its body and in its header, and the same refusals, in the neutral
+// spelling.
 import assert from "node:assert/strict"
 import { buy } from "../../examples/buyer.ts"
 import { startSeller } from "../../examples/seller-http.ts"
@@ -22,14 +23,17 @@ export const neutralCases = async (world: World, part: Part): Promise<void> => {
   const url = `${seller.url}/weather?city=Riga`
   const purchase = (secret: string) => buy(url, { secret, rpcUrl: world.ledger, maxAmount: 1_000_000n })
   try {
-    await part.check("an unpaid request is answered 402 with PaymentRequired in the body and in the header [S14]", async () => {
-      const response = await fetch(url)
-      assert.equal(response.status, 402)
-      const body: any = await response.json()
-      assert.deepEqual(JSON.parse(Buffer.from(response.headers.get("payment-required")!, "base64").toString()), body)
-      assert.equal(body.accepts[0].network, network)
-      assert.ok(body.extensions.catalog)
-    })
+    await part.check(
+      "an unpaid request is answered 402 with PaymentRequired in the body and in the header [S14]",
+      async () => {
+        const response = await fetch(url)
+        assert.equal(response.status, 402)
+        const body: any = await response.json()
+        assert.deepEqual(JSON.parse(Buffer.from(response.headers.get("payment-required")!, "base64").toString()), body)
+        assert.equal(body.accepts[0].network, network)
+        assert.ok(body.extensions.catalog)
+      }
+    )
 
     const buyer = await world.account(1)
     let receipt: any
@@ -63,8 +67,12 @@ export const neutralCases = async (world: World, part: Part): Promise<void> => {
     await part.check(`${buyersAtOnce} buyers at once are all paid and served`, async () => {
       const buyers = await Promise.all(Array.from({ length: buyersAtOnce }, () => world.account(1)))
       const paid = await Promise.all(buyers.map((one) => purchase(one.secret())))
-      assert.deepEqual(paid.map(({ response }) => response.status), buyers.map(() => 200))
-      for (const one of paid) assert.equal((await awaitTransaction(world.rpc, one.receipt.transaction)).status, "SUCCESS")
+      assert.deepEqual(
+        paid.map(({ response }) => response.status),
+        buyers.map(() => 200)
+      )
+      for (const one of paid)
+        assert.equal((await awaitTransaction(world.rpc, one.receipt.transaction)).status, "SUCCESS")
       for (const one of buyers) assert.equal(await world.balance(one.publicKey()), 10_000_000n - price)
       assert.equal(await world.balance(payTo), price * BigInt(buyersAtOnce + 1))
     })

@@ -1,6 +1,6 @@
-// What the official packages must see: an unpaid page, a paid one with its receipt, a transaction that the ledger knows,
-// one question each to `/verify` and `/settle`, many buyers at once, and nothing for a replay or for a changed payment. All
-// money is counted on the ledger.
+// What the official packages must see: an unpaid page, a paid one with its receipt, a transaction that the ledger
+// knows, one question each to `/verify` and `/settle`, many buyers at once, and nothing for a replay or for a changed
+// payment. All money is counted on the ledger.
 import assert from "node:assert/strict"
 import { awaitTransaction } from "../support/rpcCall.ts"
 import { assertRefusedSettle, assertRefusedVerify, post } from "./ask.ts"
@@ -36,7 +36,12 @@ const assertPaid = (purchase: Purchase): void => {
 const decodeHeader = (value: string | null): any =>
   value === null ? undefined : JSON.parse(Buffer.from(value, "base64").toString("utf8"))
 
-export const officialCases = async (name: SetName, world: World, part: Part, say: (line: string) => void): Promise<void> => {
+export const officialCases = async (
+  name: SetName,
+  world: World,
+  part: Part,
+  say: (line: string) => void
+): Promise<void> => {
   await installSet(name, say)
   const seller = await world.account(0)
   const payTo = seller.publicKey()
@@ -69,9 +74,10 @@ const onePayment = async (set: OfficialSet, world: World, part: Part, payTo: str
     assertPaid(purchase)
     const { paymentRequired } = purchase.responses[0]!
     assert.equal(paymentRequired.x402Version, 2)
-    assert.deepEqual(paymentRequired.accepts.map((option: any) => [option.network, option.amount, option.payTo]), [
-      [network, String(price), payTo]
-    ])
+    assert.deepEqual(
+      paymentRequired.accepts.map((option: any) => [option.network, option.amount, option.payTo]),
+      [[network, String(price), payTo]]
+    )
     assert.equal(paymentRequired.accepts[0].extra.areFeesSponsored, true)
     assert.deepEqual(JSON.parse(purchase.body), { page: "plain" })
     assert.equal(purchase.receipt.payer, buyer.publicKey())
@@ -86,7 +92,7 @@ const onePayment = async (set: OfficialSet, world: World, part: Part, payTo: str
   })
   await part.check("the price left the buyer and reached the seller, no fee in it [S10]", async () => {
     assert.equal(await world.balance(buyer.publicKey()), 10_000_000n - price)
-    assert.equal(await world.balance(payTo) - before, price)
+    assert.equal((await world.balance(payTo)) - before, price)
   })
   part.figure("one payment ms", String(purchase?.milliseconds ?? "-"))
 }
@@ -111,7 +117,7 @@ const everyRoute = async (set: OfficialSet, world: World, part: Part, payTo: str
     assertPaid(await set.buy({ path: "/plain", secret: buyer.secret() }, "down"))
   })
   await part.check("each of them paid its price once", async () => {
-    assert.equal(await world.balance(payTo) - before, price * BigInt(routes.length + 1))
+    assert.equal((await world.balance(payTo)) - before, price * BigInt(routes.length + 1))
   })
 }
 
@@ -129,7 +135,7 @@ const manyBuyers = async (set: OfficialSet, world: World, part: Part, payTo: str
       assert.equal((await awaitTransaction(world.rpc, receipt.transaction)).status, "SUCCESS")
     }
     for (const buyer of buyers) assert.equal(await world.balance(buyer.publicKey()), 10_000_000n - price)
-    assert.equal(await world.balance(payTo) - before, price * BigInt(buyersAtOnce))
+    assert.equal((await world.balance(payTo)) - before, price * BigInt(buyersAtOnce))
   })
   const times = purchases.map(({ milliseconds }) => milliseconds).sort((a, b) => a - b)
   part.figure(`${buyersAtOnce} at once, median ms`, String(times[times.length >> 1] ?? "-"))
@@ -149,7 +155,9 @@ const replays = async (set: OfficialSet, world: World, part: Part, payTo: string
     assert.equal(answer.json.transaction, purchase.receipt.transaction)
   })
   await part.check("ten replays side by side are refused alike", async () => {
-    const answers = await Promise.all(Array.from({ length: 10 }, () => post(`${world.facilitator}/settle`, settle.body)))
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => post(`${world.facilitator}/settle`, settle.body))
+    )
     for (const answer of answers) assertRefusedSettle(answer, ["settle_stellar_already_settled"])
   })
   await part.check("a replayed verify is not valid any more", async () => {
@@ -194,8 +202,14 @@ const identifiers = async (set: OfficialSet, world: World, part: Part, payTo: st
     const second = await set.buy({ path: "/order", secret: buyer.secret(), identifier })
     assert.notEqual(second.status, 200, "the seller served a conflicting payment")
     const body = set.tap.of("/verify").at(-1)!.body
-    assert.notEqual(JSON.parse(body).paymentPayload.payload.transaction, JSON.parse(settle.body).paymentPayload.payload.transaction)
-    const [verify, settled] = await Promise.all([post(`${world.facilitator}/verify`, body), post(`${world.facilitator}/settle`, body)])
+    assert.notEqual(
+      JSON.parse(body).paymentPayload.payload.transaction,
+      JSON.parse(settle.body).paymentPayload.payload.transaction
+    )
+    const [verify, settled] = await Promise.all([
+      post(`${world.facilitator}/verify`, body),
+      post(`${world.facilitator}/settle`, body)
+    ])
     assertRefusedVerify(verify, ["payment_identifier_conflict"])
     assertRefusedSettle(settled, ["payment_identifier_conflict"])
     assert.deepEqual([verify.status, settled.status], [409, 409])

@@ -1,5 +1,5 @@
-// One set of official packages at work: installed from its lockfile when it is not there, its seller and its buyers started
-// as programs of their own, with a tap between the seller and the facilitator.
+// One set of official packages at work: installed from its lockfile when it is not there, its seller and its buyers
+// started as programs of their own, with a tap between the seller and the facilitator.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFile, writeFile } from "node:fs/promises"
@@ -18,7 +18,12 @@ export interface Purchase {
   readonly body: string
   readonly receipt?: any
   readonly milliseconds: number
-  readonly responses: ReadonlyArray<{ status: number; paymentSignature?: string; paymentRequired?: any; paymentResponse?: any }>
+  readonly responses: ReadonlyArray<{
+    status: number
+    paymentSignature?: string
+    paymentRequired?: any
+    paymentResponse?: any
+  }>
 }
 
 export interface PurchaseOptions {
@@ -47,11 +52,16 @@ const folderOf = (name: SetName) => join(root, "test", "official", name)
 /** Installs the packages of a set from its lockfile unless exactly that lockfile is already installed. */
 export const installSet = async (name: SetName, say: (line: string) => void): Promise<void> => {
   const folder = folderOf(name)
-  const wanted = createHash("sha256").update(await readFile(join(folder, "package-lock.json"))).digest("hex")
+  const wanted = createHash("sha256")
+    .update(await readFile(join(folder, "package-lock.json")))
+    .digest("hex")
   const mark = join(folder, "node_modules", ".installed")
-  if (await readFile(mark, "utf8").catch(() => "") === wanted) return
+  if ((await readFile(mark, "utf8").catch(() => "")) === wanted) return
   say(`installing the official packages of set ${name} …`)
-  const child = spawn("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] })
+  const child = spawn("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], {
+    cwd: folder,
+    stdio: ["ignore", "ignore", "pipe"]
+  })
   let errors = ""
   child.stderr.setEncoding("utf8").on("data", (chunk) => (errors += chunk))
   const [code] = await once(child, "exit")

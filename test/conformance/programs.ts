@@ -1,5 +1,6 @@
 // Programs that the conformance run starts beside itself: each speaks JSON lines on its standard streams, ends when its
-// standard input ends, and is killed by its own process id when it does not. The tail of what it wrote is kept for a report.
+// standard input ends, and is killed by its own process id when it does not. The tail of what it wrote is kept for a
+// report.
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { createServer } from "node:net"
@@ -7,7 +8,9 @@ import { createInterface } from "node:readline"
 
 export interface Program {
   readonly pid: number
-  /** The next JSON line that `wanted` accepts; rejects when the program ends first or `timeoutMs` (default 60 000) pass. */
+  /**
+   * The next JSON line that `wanted` accepts; rejects when the program ends first or `timeoutMs` (default 60 000) pass.
+   */
   readonly next: (wanted: (line: any) => boolean, timeoutMs?: number) => Promise<any>
   readonly send: (line: unknown) => void
   /** The last 8 000 characters of standard output and error. */
@@ -30,7 +33,11 @@ export const startProgram = (command: string, args: ReadonlyArray<string>, optio
     stdio: ["pipe", "pipe", "pipe"]
   })
   const seen: Array<any> = []
-  const waiting = new Set<{ wanted: (line: any) => boolean; resolve: (line: any) => void; reject: (error: Error) => void }>()
+  const waiting = new Set<{
+    wanted: (line: any) => boolean
+    resolve: (line: any) => void
+    reject: (error: Error) => void
+  }>()
   let text = ""
   const keep = (chunk: string) => {
     text = (text + chunk).slice(-8_000)
@@ -59,13 +66,16 @@ export const startProgram = (command: string, args: ReadonlyArray<string>, optio
   child.stderr!.setEncoding("utf8").on("data", keep)
   child.stdin!.on("error", () => {})
   let ended = false
-  const exit = once(child, "exit").then(([code, signal]) => {
-    ended = true
-    fault(`ended with ${signal ?? code}`)
-  }, () => {
-    ended = true
-    fault("could not be started")
-  })
+  const exit = once(child, "exit").then(
+    ([code, signal]) => {
+      ended = true
+      fault(`ended with ${signal ?? code}`)
+    },
+    () => {
+      ended = true
+      fault("could not be started")
+    }
+  )
 
   return {
     pid: child.pid ?? -1,
@@ -93,7 +103,10 @@ export const startProgram = (command: string, args: ReadonlyArray<string>, optio
     },
     stop: async () => {
       child.stdin!.end()
-      for (const [signal, afterMs] of [["SIGTERM", 1_000], ["SIGKILL", 8_000]] as const) {
+      for (const [signal, afterMs] of [
+        ["SIGTERM", 1_000],
+        ["SIGKILL", 8_000]
+      ] as const) {
         if (await ends(exit, afterMs)) return
         child.kill(signal)
       }

@@ -1,5 +1,5 @@
-// Every changed payment of `refusals.ts` against both routes, and then the honest payment they were made from: the refusals
-// must have cost it nothing.
+// Every changed payment of `refusals.ts` against both routes, and then the honest payment they were made from: the
+// refusals must have cost it nothing.
 import assert from "node:assert/strict"
 import { assertRefusedSettle, assertRefusedVerify, post } from "./ask.ts"
 import { inDialect, refusals } from "./refusals.ts"
@@ -33,18 +33,21 @@ export const refusalCases = async (
     assert.equal(await world.balance(payTo), before)
     assert.equal(await world.balance(stranger), 10_000_000n)
   })
-  await part.check("the honest payment they were made from still verifies and settles, without a second verify [S80]", async () => {
-    const fresh = await honest()
-    const verify = await post(`${world.facilitator}/verify`, fresh)
-    assert.equal(verify.json?.isValid, true, verify.text)
-    const settle = await post(`${world.facilitator}/settle`, fresh)
-    assert.equal(settle.json?.success, true, settle.text)
-    const second = await post(`${world.facilitator}/settle`, body)
-    assert.ok(
-      second.json?.success === true || second.json?.errorReason?.includes("expired"),
-      `the changed payments' own original: ${second.text}`
-    )
-    const payments = second.json?.success === true ? 2n : 1n
-    assert.equal(await world.balance(payTo) - before, price * payments)
-  })
+  await part.check(
+    "the honest payment they were made from still verifies and settles, without a second verify [S80]",
+    async () => {
+      const fresh = await honest()
+      const verify = await post(`${world.facilitator}/verify`, fresh)
+      assert.equal(verify.json?.isValid, true, verify.text)
+      const settle = await post(`${world.facilitator}/settle`, fresh)
+      assert.equal(settle.json?.success, true, settle.text)
+      const second = await post(`${world.facilitator}/settle`, body)
+      assert.ok(
+        second.json?.success === true || second.json?.errorReason?.includes("expired"),
+        `the changed payments' own original: ${second.text}`
+      )
+      const payments = second.json?.success === true ? 2n : 1n
+      assert.equal((await world.balance(payTo)) - before, price * payments)
+    }
+  )
 }

@@ -1,6 +1,6 @@
-// Changed payments and the word each must be refused with. A case takes an honest body of `/settle` and changes one thing:
-// what the seller asks, what the buyer accepted, or a bit of what the buyer signed. The words are written in the neutral
-// spelling; `inDialect` gives the one of the network that a body names.
+// Changed payments and the word each must be refused with. A case takes an honest body of `/settle` and changes one
+// thing: what the seller asks, what the buyer accepted, or a bit of what the buyer signed. The words are written in the
+// neutral spelling; `inDialect` gives the one of the network that a body names.
 import { Address, nativeToScVal, xdr } from "@stellar/stellar-sdk"
 
 export interface Refusal {
@@ -66,7 +66,7 @@ const argument = (index: number, value: (stranger: string) => xdr.ScVal) =>
   transaction(({ auth, hostFunction }, stranger) => {
     if (hostFunction.type !== "hostFunctionTypeInvokeContract") throw new Error("the payment calls no contract")
     const call = hostFunction.invokeContract
-    const args = call.args.map((arg, position) => position === index ? value(stranger) : arg)
+    const args = call.args.map((arg, position) => (position === index ? value(stranger) : arg))
     return new xdr.InvokeHostFunctionOp({
       hostFunction: xdr.HostFunction.hostFunctionTypeInvokeContract(new xdr.InvokeContractArgs({ ...call, args })),
       auth
@@ -95,28 +95,72 @@ const exact = "invalid_exact_ledger_payload"
 
 export const refusals: ReadonlyArray<Refusal> = [
   { change: "a lower amount in the terms", apply: both((t) => (t.amount = "1")), reasons: [`${exact}_wrong_amount`] },
-  { change: "a higher amount in the terms", apply: both((t) => (t.amount = "999999")), reasons: [`${exact}_wrong_amount`] },
-  { change: "another recipient in the terms", apply: both((t, who) => (t.payTo = who)), reasons: [`${exact}_wrong_recipient`] },
-  { change: "another allowed asset in the terms", apply: both((t) => (t.asset = nativeContract)), reasons: [`${exact}_wrong_asset`] },
-  { change: "an asset that is not allowed", apply: both((t) => (t.asset = unlistedContract)), reasons: ["invalid_ledger_asset_not_allowed"] },
-  { change: "another amount accepted than asked", apply: accepted((t) => (t.amount = "1")), reasons: ["requirements_mismatch"] },
-  { change: "another recipient accepted than asked", apply: accepted((t, who) => (t.payTo = who)), reasons: ["requirements_mismatch"] },
-  { change: "another asset accepted than asked", apply: accepted((t) => (t.asset = nativeContract)), reasons: ["requirements_mismatch"] },
-  { change: "another timeout accepted than asked", apply: accepted((t) => (t.maxTimeoutSeconds += 1)), reasons: ["requirements_mismatch"] },
+  {
+    change: "a higher amount in the terms",
+    apply: both((t) => (t.amount = "999999")),
+    reasons: [`${exact}_wrong_amount`]
+  },
+  {
+    change: "another recipient in the terms",
+    apply: both((t, who) => (t.payTo = who)),
+    reasons: [`${exact}_wrong_recipient`]
+  },
+  {
+    change: "another allowed asset in the terms",
+    apply: both((t) => (t.asset = nativeContract)),
+    reasons: [`${exact}_wrong_asset`]
+  },
+  {
+    change: "an asset that is not allowed",
+    apply: both((t) => (t.asset = unlistedContract)),
+    reasons: ["invalid_ledger_asset_not_allowed"]
+  },
+  {
+    change: "another amount accepted than asked",
+    apply: accepted((t) => (t.amount = "1")),
+    reasons: ["requirements_mismatch"]
+  },
+  {
+    change: "another recipient accepted than asked",
+    apply: accepted((t, who) => (t.payTo = who)),
+    reasons: ["requirements_mismatch"]
+  },
+  {
+    change: "another asset accepted than asked",
+    apply: accepted((t) => (t.asset = nativeContract)),
+    reasons: ["requirements_mismatch"]
+  },
+  {
+    change: "another timeout accepted than asked",
+    apply: accepted((t) => (t.maxTimeoutSeconds += 1)),
+    reasons: ["requirements_mismatch"]
+  },
   {
     change: "a timeout far below what was signed",
     apply: both((t) => (t.maxTimeoutSeconds = 1)),
     reasons: ["invalid_exact_ledger_signature_expiration_too_far"]
   },
   { change: "another scheme", apply: both((t) => (t.scheme = "subscription")), reasons: ["unsupported_scheme"] },
-  { change: "a network that is not enabled", apply: both((t) => (t.network = t.network.replace("testnet", "pubnet"))), reasons: ["unsupported_network"] },
-  { change: "a network of another family", apply: both((t) => (t.network = "eip155:84532")), reasons: ["unsupported_network"] },
+  {
+    change: "a network that is not enabled",
+    apply: both((t) => (t.network = t.network.replace("testnet", "pubnet"))),
+    reasons: ["unsupported_network"]
+  },
+  {
+    change: "a network of another family",
+    apply: both((t) => (t.network = "eip155:84532")),
+    reasons: ["unsupported_network"]
+  },
   {
     change: "another network accepted than asked",
     apply: accepted((t) => (t.network = t.network.replace("testnet", "pubnet"))),
     reasons: ["network_mismatch"]
   },
-  { change: "version 1 of the protocol", apply: (body) => ({ ...copyOf(body), x402Version: 1 }), reasons: ["invalid_x402_version"] },
+  {
+    change: "version 1 of the protocol",
+    apply: (body) => ({ ...copyOf(body), x402Version: 1 }),
+    reasons: ["invalid_x402_version"]
+  },
   { change: "one bit of R of the signature", apply: signatureBit(7), reasons: [`${exact}_invalid_signature`] },
   { change: "one bit of S of the signature", apply: signatureBit(256 + 9), reasons: [`${exact}_invalid_signature`] },
   { change: "the last byte of the signature", apply: signatureBit(511), reasons: [`${exact}_invalid_signature`] },
@@ -132,7 +176,12 @@ export const refusals: ReadonlyArray<Refusal> = [
   },
   {
     change: "another recipient in the call and in the terms, not signed",
-    apply: (body, stranger) => both((t, who) => (t.payTo = who))(argument(1, (who) => new Address(who).toScVal())(body, stranger), stranger),
-    reasons: ["invalid_ledger_enforcing_simulation_failed", `${exact}_missing_payer_signature`, `${exact}_auth_mismatch`]
+    apply: (body, stranger) =>
+      both((t, who) => (t.payTo = who))(argument(1, (who) => new Address(who).toScVal())(body, stranger), stranger),
+    reasons: [
+      "invalid_ledger_enforcing_simulation_failed",
+      `${exact}_missing_payer_signature`,
+      `${exact}_auth_mismatch`
+    ]
   }
 ]

@@ -51,30 +51,42 @@ export const makeReport = (print: (line: string) => void): Report => {
         print(`  FAIL  ${title} ran to its end\n${indent(String(error instanceof Error ? error.stack : error))}`)
       }
       row.seconds = (performance.now() - started) / 1000
-      print(table([
-        ["", "passed", "failed", "seconds", ...row.figures.keys()],
-        [title, String(row.passed), String(row.failed), row.seconds.toFixed(1), ...row.figures.values()]
-      ]))
+      print(
+        table([
+          ["", "passed", "failed", "seconds", ...row.figures.keys()],
+          [title, String(row.passed), String(row.failed), row.seconds.toFixed(1), ...row.figures.values()]
+        ])
+      )
     },
     close: () => {
       const passed = rows.reduce((sum, row) => sum + row.passed, 0)
       const failed = rows.reduce((sum, row) => sum + row.failed, 0)
       print("")
-      print(table([
-        ["", "passed", "failed", "seconds"],
-        ...rows.map((row) => [row.title, String(row.passed), String(row.failed), row.seconds.toFixed(1)])
-      ]))
+      print(
+        table([
+          ["", "passed", "failed", "seconds"],
+          ...rows.map((row) => [row.title, String(row.passed), String(row.failed), row.seconds.toFixed(1)])
+        ])
+      )
       print(`${passed} passed, ${failed} failed`)
       return failed === 0 && passed > 0
     }
   }
 }
 
-const indent = (text: string): string => text.split("\n").slice(0, 12).map((line) => `        ${line}`).join("\n")
+const indent = (text: string): string =>
+  text
+    .split("\n")
+    .slice(0, 12)
+    .map((line) => `        ${line}`)
+    .join("\n")
 
 const table = (lines: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
   return lines
-    .map((line) => `  ${line.map((cell, column) => column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!)).join("  ")}`)
+    .map(
+      (line) =>
+        `  ${line.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join("  ")}`
+    )
     .join("\n")
 }

@@ -1,5 +1,6 @@
-// Start, crash and restart as a user lives them: the times from start to ready, and a facilitator that is killed without a
-// warning and started again on the same state still tells the truth about a payment from before, and pays the next one.
+// Start, crash and restart as a user lives them: the times from start to ready, and a facilitator that is killed
+// without a warning and started again on the same state still tells the truth about a payment from before, and pays the
+// next one.
 import assert from "node:assert/strict"
 import { makePayment } from "../support/buyer.ts"
 import { awaitTransaction } from "../support/rpcCall.ts"
@@ -14,7 +15,8 @@ const laterStartMs = 15_000
 
 export const restartCases = async (world: World, part: Part): Promise<void> => {
   const payTo = (await world.account(0)).publicKey()
-  const payment = async () => (await makePayment({ rpc: world.rpc, payer: await world.account(1), payTo, amount: price })).body
+  const payment = async () =>
+    (await makePayment({ rpc: world.rpc, payer: await world.account(1), payTo, amount: price })).body
   const settle = (body: unknown) => post(`${world.facilitator}/settle`, body)
 
   part.figure("first start ms", String(world.readyAfterMs))
@@ -49,7 +51,11 @@ export const restartCases = async (world: World, part: Part): Promise<void> => {
     await answer
     const until = performance.now() + 30_000
     let last = await settle(body)
-    while (last.json?.success !== true && !/already_settled/.test(last.json?.errorReason) && performance.now() < until) {
+    while (
+      last.json?.success !== true &&
+      !/already_settled/.test(last.json?.errorReason) &&
+      performance.now() < until
+    ) {
       await new Promise((resolve) => setTimeout(resolve, 500))
       last = await settle(body)
     }

@@ -1,7 +1,8 @@
-// `npm run conformance`: the official packages, and a client and seller of the neutral dialect, against a facilitator that is
-// started as a user starts it. Arguments: `--set a|b|c` for some sets only, names of parts (`official`, `neutral`, `attacks`,
-// `malformed`, `catalog`, `restart`) for some parts only, and `--url`, `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs
-// already. Prints one line a case and ends with `N passed, N failed`; the exit code is 0 only when every case held.
+// `npm run conformance`: the official packages, and a client and seller of the neutral dialect, against a facilitator
+// that is started as a user starts it. Arguments: `--set a|b|c` for some sets only, names of parts (`official`,
+// `neutral`, `attacks`, `malformed`, `catalog`, `restart`) for some parts only, and `--url`, `--ledger`,
+// `--ledger-https`, `--certificate` for a facilitator that runs already. Prints one line a case and ends with `N
+// passed, N failed`; the exit code is 0 only when every case held.
 import { parseArgs } from "node:util"
 import { attackCases } from "../redteam/httpAttacks.ts"
 import { malformedCases } from "../redteam/httpMalformed.ts"
@@ -28,7 +29,11 @@ const parts = positionals.length > 0 ? positionals : values.set === undefined ? 
 const unknown = parts.find((part) => !everything.includes(part))
 if (unknown !== undefined) throw new Error(`no part ${unknown}; there are ${everything.join(", ")}`)
 const sets = (values.set ?? ["a", "b", "c"]) as ReadonlyArray<SetName>
-const titles = { a: "set A: official packages 2.9.0", b: "set B: official packages 2.21.0", c: "set C: official packages 2.27.0" }
+const titles = {
+  a: "set A: official packages 2.9.0",
+  b: "set B: official packages 2.21.0",
+  c: "set C: official packages 2.27.0"
+}
 
 const say = (line: string) => console.log(line)
 const report = makeReport(say)
@@ -38,7 +43,9 @@ const world = await startWorld({
   ledgerHttps: values["ledger-https"],
   certificate: values.certificate
 })
-say(`facilitator ${world.facilitator}${world.readyAfterMs === undefined ? "" : `, ready after ${world.readyAfterMs} ms`}`)
+say(
+  `facilitator ${world.facilitator}${world.readyAfterMs === undefined ? "" : `, ready after ${world.readyAfterMs} ms`}`
+)
 try {
   for (const name of parts.includes("official") ? sets : []) {
     await report.part(titles[name], (part) => officialCases(name, world, part, say))
@@ -47,8 +54,10 @@ try {
   if (parts.includes("attacks")) {
     await report.part("crafted payments", (part) => attackCases({ url: world.facilitator }, world.ledger, part))
   }
-  if (parts.includes("malformed")) await report.part("malformed requests", (part) => malformedCases({ url: world.facilitator }, part))
-  if (parts.includes("catalog")) await report.part("catalog: every official declaration", (part) => catalogCases(world, part, say))
+  if (parts.includes("malformed"))
+    await report.part("malformed requests", (part) => malformedCases({ url: world.facilitator }, part))
+  if (parts.includes("catalog"))
+    await report.part("catalog: every official declaration", (part) => catalogCases(world, part, say))
   if (parts.includes("restart") && world.crash !== undefined) {
     await report.part("start and restart", (part) => restartCases(world, part))
   }

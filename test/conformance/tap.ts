@@ -1,5 +1,5 @@
-// A tap between a seller and the facilitator: an HTTP proxy that passes every byte on and keeps the exchange. It shows how
-// often each route was asked and holds the exact bodies for replays, while the seller's packages stay as they are.
+// A tap between a seller and the facilitator: an HTTP proxy that passes every byte on and keeps the exchange. It shows
+// how often each route was asked and holds the exact bodies for replays, while the seller's packages stay as they are.
 import { createServer } from "node:http"
 import { once } from "node:events"
 

@@ -1,6 +1,6 @@
-// The world of a conformance run: a facilitator with its embedded ledger, started as a user starts it (`tollkeeper start`)
-// on free ports with a state folder of its own, or a running one that was named on the command line. It hands out funded
-// accounts and reads balances from the ledger, never from the facilitator.
+// The world of a conformance run: a facilitator with its embedded ledger, started as a user starts it (`tollkeeper
+// start`) on free ports with a state folder of its own, or a running one that was named on the command line. It hands
+// out funded accounts and reads balances from the ledger, never from the facilitator.
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { connect } from "node:net"
 import { tmpdir } from "node:os"
@@ -134,8 +134,9 @@ const findCertificate = async (folder: string, ledgerHttps: string): Promise<str
   const until = performance.now() + 20_000
   for (;;) {
     const certificate = await certificateIn(folder)
-    if (certificate !== undefined && await listens(ledgerHttps)) return certificate
-    if (performance.now() > until) throw new Error(`no certificate of the ledger in ${folder}, or nothing at ${ledgerHttps}`)
+    if (certificate !== undefined && (await listens(ledgerHttps))) return certificate
+    if (performance.now() > until)
+      throw new Error(`no certificate of the ledger in ${folder}, or nothing at ${ledgerHttps}`)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }

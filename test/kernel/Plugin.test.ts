@@ -1,5 +1,5 @@
-// The promises that the compiler keeps about plugins. Each `@ts-expect-error` is a guard: were it to compile, `npm run types`
-// would fail.
+// The promises that the compiler keeps about plugins. Each `@ts-expect-error` is a guard: were it to compile, `npm run
+// types` would fail.
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
@@ -7,18 +7,31 @@ import { contract } from "../../kernel/Contract.ts"
 import * as Plugin from "../../kernel/Plugin.ts"
 
 class Store extends Context.Service<Store, { readonly read: Effect.Effect<number> }>()("test/Store") {}
-class Registry extends Context.Service<Registry, { readonly add: (name: string) => Effect.Effect<void> }>()("test/Registry") {}
+class Registry extends Context.Service<Registry, { readonly add: (name: string) => Effect.Effect<void> }>()(
+  "test/Registry"
+) {}
 
 const storeContract = contract("store", Store)
 const registryContract = contract("registry", Registry)
 const base = { summary: "", boot: "required", migrations: "none" } as const
 
-const store = Plugin.define({ ...base, id: "store", needs: [], layer: Layer.succeed(Store, { read: Effect.succeed(1) }) })
+const store = Plugin.define({
+  ...base,
+  id: "store",
+  needs: [],
+  layer: Layer.succeed(Store, { read: Effect.succeed(1) })
+})
 const registry = Plugin.define({
   ...base,
   id: "registry",
   needs: [storeContract],
-  layer: Layer.effect(Registry, Effect.as(Store.use((store) => store.read), { add: () => Effect.void }))
+  layer: Layer.effect(
+    Registry,
+    Effect.as(
+      Store.use((store) => store.read),
+      { add: () => Effect.void }
+    )
+  )
 })
 const user = Plugin.define({
   ...base,
@@ -38,7 +51,13 @@ it("does not compile a plugin whose needs and layer disagree, nor a list in the 
   // @ts-expect-error declared but unused
   Plugin.define({ ...base, id: "b", needs: [storeContract], layer: Layer.empty })
   // @ts-expect-error a provider cannot be optional
-  Plugin.define({ ...base, id: "c", boot: "optional", needs: [], layer: Layer.succeed(Store, { read: Effect.succeed(1) }) })
+  Plugin.define({
+    ...base,
+    id: "c",
+    boot: "optional",
+    needs: [],
+    layer: Layer.succeed(Store, { read: Effect.succeed(1) })
+  })
   const perRequest = HttpRouter.use((router) =>
     router.add("GET", "/x", Store.use((store) => store.read).pipe(Effect.as(HttpServerResponse.text("ok"))))
   )

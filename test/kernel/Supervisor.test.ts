@@ -8,77 +8,109 @@ const supervised = <A, E>(effect: Effect.Effect<A, E, Supervisor | import("effec
   Effect.scoped(effect).pipe(Effect.provide(Supervisor.layer as Layer.Layer<Supervisor>))
 
 it.effect("restarts a permanent actor that dies, and gives up past its intensity [S340, S341]", () =>
-  supervised(Effect.gen(function*() {
-    const supervisor = yield* Supervisor
-    const lives = yield* Ref.make(0)
-    yield* supervisor.start({
-      id: "fragile",
-      restart: "permanent",
-      restartsMax: 3,
-      restartsWindow: "1 minute",
-      run: Effect.andThen(Ref.update(lives, (n) => n + 1), Effect.die("broken"))
+  supervised(
+    Effect.gen(function* () {
+      const supervisor = yield* Supervisor
+      const lives = yield* Ref.make(0)
+      yield* supervisor.start({
+        id: "fragile",
+        restart: "permanent",
+        restartsMax: 3,
+        restartsWindow: "1 minute",
+        run: Effect.andThen(
+          Ref.update(lives, (n) => n + 1),
+          Effect.die("broken")
+        )
+      })
+      const escalation = yield* Effect.forkChild(Effect.flip(supervisor.escalated))
+      yield* TestClock.adjust("30 seconds")
+      expect(yield* Fiber.join(escalation)).toMatchObject({ _tag: "ActorGaveUp", actor: "kernel/fragile", restarts: 3 })
+      expect(yield* Ref.get(lives)).toBe(4)
+      expect(yield* supervisor.actors).toEqual([{ actor: "kernel/fragile", state: "gave-up", restarts: 3 }])
     })
-    const escalation = yield* Effect.forkChild(Effect.flip(supervisor.escalated))
-    yield* TestClock.adjust("30 seconds")
-    expect(yield* Fiber.join(escalation)).toMatchObject({ _tag: "ActorGaveUp", actor: "kernel/fragile", restarts: 3 })
-    expect(yield* Ref.get(lives)).toBe(4)
-    expect(yield* supervisor.actors).toEqual([{ actor: "kernel/fragile", state: "gave-up", restarts: 3 }])
-  })))
+  )
+)
 
 it.effect("never restarts a temporary actor, and a transient one only when it dies", () =>
-  supervised(Effect.gen(function*() {
-    const supervisor = yield* Supervisor
-    const lives: Record<string, number> = {}
-    const live = (id: string, after: Effect.Effect<void>) => Effect.andThen(Effect.sync(() => lives[id] = (lives[id] ?? 0) + 1), after)
-    yield* supervisor.start({ id: "temporary", restart: "temporary", run: live("temporary", Effect.die("x")) })
-    yield* supervisor.start({ id: "transient", restart: "transient", run: live("transient", Effect.void) })
-    yield* supervisor.start({
-      id: "dying",
-      restart: "transient",
-      run: Effect.suspend(() => live("dying", (lives["dying"] ?? 0) === 0 ? Effect.die("once") : Effect.void))
+  supervised(
+    Effect.gen(function* () {
+      const supervisor = yield* Supervisor
+      const lives: Record<string, number> = {}
+      const live = (id: string, after: Effect.Effect<void>) =>
+        Effect.andThen(
+          Effect.sync(() => (lives[id] = (lives[id] ?? 0) + 1)),
+          after
+        )
+      yield* supervisor.start({ id: "temporary", restart: "temporary", run: live("temporary", Effect.die("x")) })
+      yield* supervisor.start({ id: "transient", restart: "transient", run: live("transient", Effect.void) })
+      yield* supervisor.start({
+        id: "dying",
+        restart: "transient",
+        run: Effect.suspend(() => live("dying", (lives["dying"] ?? 0) === 0 ? Effect.die("once") : Effect.void))
+      })
+      yield* TestClock.adjust("1 minute")
+      expect(lives).toEqual({ temporary: 1, transient: 1, dying: 2 })
     })
-    yield* TestClock.adjust("1 minute")
-    expect(lives).toEqual({ temporary: 1, transient: 1, dying: 2 })
-  })))
+  )
+)
 
 it.effect("an actor ends with the scope that started it, and its name is free again", () =>
-  supervised(Effect.gen(function*() {
-    const supervisor = yield* Supervisor
-    const ended = yield* Ref.make(false)
-    const run = Effect.onInterrupt(Effect.never, () => Ref.set(ended, true))
-    yield* Effect.scoped(Effect.andThen(supervisor.start({ id: "a", restart: "permanent", run }), Effect.yieldNow))
-    expect(yield* Ref.get(ended)).toBe(true)
-    expect(yield* supervisor.actors).toEqual([])
-    yield* supervisor.start({ id: "a", restart: "permanent", run })
-    expect(yield* supervisor.actors).toHaveLength(1)
-  })))
+  supervised(
+    Effect.gen(function* () {
+      const supervisor = yield* Supervisor
+      const ended = yield* Ref.make(false)
+      const run = Effect.onInterrupt(Effect.never, () => Ref.set(ended, true))
+      yield* Effect.scoped(Effect.andThen(supervisor.start({ id: "a", restart: "permanent", run }), Effect.yieldNow))
+      expect(yield* Ref.get(ended)).toBe(true)
+      expect(yield* supervisor.actors).toEqual([])
+      yield* supervisor.start({ id: "a", restart: "permanent", run })
+      expect(yield* supervisor.actors).toHaveLength(1)
+    })
+  )
+)
 
 it.effect("a reconciler turns at once, on each tick, and once more for wake-ups that arrive during a turn", () =>
-  supervised(Effect.gen(function*() {
-    const turns = yield* Ref.make(0)
-    const gate = yield* Queue.unbounded<void>()
-    const actor = yield* reconciler({
-      id: "r",
-      every: "10 seconds",
-      turn: Effect.andThen(Ref.update(turns, (n) => n + 1), Queue.take(gate))
+  supervised(
+    Effect.gen(function* () {
+      const turns = yield* Ref.make(0)
+      const gate = yield* Queue.unbounded<void>()
+      const actor = yield* reconciler({
+        id: "r",
+        every: "10 seconds",
+        turn: Effect.andThen(
+          Ref.update(turns, (n) => n + 1),
+          Queue.take(gate)
+        )
+      })
+      yield* Effect.yieldNow
+      yield* TestClock.adjust(Duration.zero)
+      expect(yield* Ref.get(turns)).toBe(1)
+      yield* actor.wake
+      yield* actor.wake
+      yield* Queue.offerAll(gate, [undefined, undefined])
+      yield* TestClock.adjust("1 second")
+      expect(yield* Ref.get(turns)).toBe(2)
+      yield* TestClock.adjust("10 seconds")
+      expect(yield* Ref.get(turns)).toBe(3)
     })
-    yield* Effect.yieldNow
-    yield* TestClock.adjust(Duration.zero)
-    expect(yield* Ref.get(turns)).toBe(1)
-    yield* actor.wake
-    yield* actor.wake
-    yield* Queue.offerAll(gate, [undefined, undefined])
-    yield* TestClock.adjust("1 second")
-    expect(yield* Ref.get(turns)).toBe(2)
-    yield* TestClock.adjust("10 seconds")
-    expect(yield* Ref.get(turns)).toBe(3)
-  })))
+  )
+)
 
 it.effect("a typed failure of a turn waits for the next tick; it does not count as a death", () =>
-  supervised(Effect.gen(function*() {
-    const turns = yield* Ref.make(0)
-    yield* reconciler({ id: "r", every: "1 second", turn: Effect.andThen(Ref.update(turns, (n) => n + 1), Effect.fail("database away")) })
-    yield* TestClock.adjust("1 minute")
-    expect(yield* Ref.get(turns)).toBe(61)
-    expect(yield* (yield* Supervisor).actors).toEqual([{ actor: "kernel/r", state: "running", restarts: 0 }])
-  })))
+  supervised(
+    Effect.gen(function* () {
+      const turns = yield* Ref.make(0)
+      yield* reconciler({
+        id: "r",
+        every: "1 second",
+        turn: Effect.andThen(
+          Ref.update(turns, (n) => n + 1),
+          Effect.fail("database away")
+        )
+      })
+      yield* TestClock.adjust("1 minute")
+      expect(yield* Ref.get(turns)).toBe(61)
+      expect(yield* (yield* Supervisor).actors).toEqual([{ actor: "kernel/r", state: "running", restarts: 0 }])
+    })
+  )
+)

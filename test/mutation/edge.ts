@@ -1,30 +1,48 @@
-// Guards of the edge taken out, one at a time: who may call, what a body may be, what an RPC is believed, what the signer signs, what an
-// extension may do. Each must be missed by the tests of its own file.
+// Guards of the edge taken out, one at a time: who may call, what a body may be, what an RPC is believed, what the
+// signer signs, what an extension may do. Each must be missed by the tests of its own file.
 import type { Mutation } from "./run.ts"
 
-const vitest = (...files: ReadonlyArray<string>) => ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", ...files]
+const vitest = (...files: ReadonlyArray<string>) => [
+  "node_modules/vitest/vitest.mjs",
+  "run",
+  "--config",
+  "test/vitest.config.ts",
+  ...files
+]
 
 /** Guards of one file, each caught by one test file. */
-const guards = (file: string, test: string, list: ReadonlyArray<readonly [name: string, from: string, to: string]>): ReadonlyArray<Mutation> =>
+const guards = (
+  file: string,
+  test: string,
+  list: ReadonlyArray<readonly [name: string, from: string, to: string]>
+): ReadonlyArray<Mutation> =>
   list.map(([name, from, to]) => ({ name, changes: [{ file, from, to }], catcher: vitest(test) }))
 
 export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/http/BoundedJson.ts", "test/kernel/http/BoundedJson.test.ts", [
     ["JSON of any depth", "if (open.length > bounds.depthMax)", "if (open.length > 1e9)"],
     ["any number of values", "if (values > bounds.valuesMax)", "if (values > 1e9)"],
-    ["keys that stand twice", "if (keys.has(key))", "if (key === \"\")"],
-    ["__proto__ as a key", "if (forbiddenKeys.has(key))", "if (key === \"\")"],
-    ["escaped keys are compared as written", "return JSON.parse(text.slice(from, to + 1)) as string", "return text.slice(from + 1, to)"],
+    ["keys that stand twice", "if (keys.has(key))", 'if (key === "")'],
+    ["__proto__ as a key", "if (forbiddenKeys.has(key))", 'if (key === "")'],
+    [
+      "escaped keys are compared as written",
+      "return JSON.parse(text.slice(from, to + 1)) as string",
+      "return text.slice(from + 1, to)"
+    ],
     ["broken UTF-8", "fatal: true", "fatal: false"]
   ]),
   ...guards("kernel/http/readBody.ts", "test/kernel/http/readBody.test.ts", [
     ["a body of any length", "if (bytes > bytesMax) return Effect.fail(tooLarge)", ""],
-    ["a compressed body", "if (encoding !== undefined && encoding !== \"identity\")", "if (encoding === \"never\")"],
+    ["a compressed body", 'if (encoding !== undefined && encoding !== "identity")', 'if (encoding === "never")'],
     ["a body that never comes", "Effect.timeout(readTimeout),", ""]
   ]),
   ...guards("kernel/http/Keys.ts", "test/kernel/http/Keys.test.ts", [
     ["a key of any length", "if (secret.length < secretLengthMin)", "if (secret.length < 0)"],
-    ["an empty file opens the house", "if (callers.length > 0 && nextCallers.length === 0)", "if (nextCallers.length < 0)"],
+    [
+      "an empty file opens the house",
+      "if (callers.length > 0 && nextCallers.length === 0)",
+      "if (nextCallers.length < 0)"
+    ],
     ["two tokens in one header", "/^Bearer ([^\\s,]+)$/i", "/^Bearer ([^\\s,]+)/i"],
     ["another scheme than Bearer", "/^Bearer ([^\\s,]+)$/i", "/^\\w+ ([^\\s,]+)$/i"]
   ]),
@@ -35,35 +53,71 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a proxy is this machine", "proxyHeaders.every((header) => request.headers[header] === undefined) &&", ""]
   ]),
   ...guards("kernel/http/addresses.ts", "test/kernel/http/addresses.test.ts", [
-    ["each IPv6 address is a caller", "const groups = [0, 2, 4, 6].map(", "const groups = [0, 2, 4, 6, 8, 10, 12, 14].map("],
+    [
+      "each IPv6 address is a caller",
+      "const groups = [0, 2, 4, 6].map(",
+      "const groups = [0, 2, 4, 6, 8, 10, 12, 14].map("
+    ],
     ["octal addresses", "/^(0|[1-9]\\d{0,2})$/", "/^\\d{1,4}$/"],
     ["mapped addresses are others", "return mapped ? bytes.slice(12) : bytes", "return bytes"]
   ]),
   ...guards("kernel/http/RateLimit.ts", "test/kernel/http/RateLimit.test.ts", [
     ["no limit", "if (bucket.tokens < 1) return", "if (bucket.tokens < -1e9) return"],
-    ["a bucket without a bottom", "Math.min(burst, bucket.tokens + elapsed * perSecond)", "bucket.tokens + elapsed * perSecond"],
+    [
+      "a bucket without a bottom",
+      "Math.min(burst, bucket.tokens + elapsed * perSecond)",
+      "bucket.tokens + elapsed * perSecond"
+    ],
     ["callers without number are remembered", "if (buckets.size > bucketsMax)", "if (buckets.size > 1e9)"]
   ]),
   ...guards("kernel/http/Guard.ts", "test/kernel/http/Guard.test.ts", [
-    ["a defect's words reach the client", "\"an internal fault; the operator finds it by this trace id\"", "String(Cause.squash(cause))"],
-    ["an odd path loses the payment's shape", ".replace(/\\/{2,}/g, \"/\").replace(/(.)\\/$/, \"$1\")", ""],
-    ["queries in the log", "annotateLogs({ method: request.method, path: path.slice(0, 200)", "annotateLogs({ method: request.method, path: request.url"]
+    [
+      "a defect's words reach the client",
+      '"an internal fault; the operator finds it by this trace id"',
+      "String(Cause.squash(cause))"
+    ],
+    ["an odd path loses the payment's shape", '.replace(/\\/{2,}/g, "/").replace(/(.)\\/$/, "$1")', ""],
+    [
+      "queries in the log",
+      "annotateLogs({ method: request.method, path: path.slice(0, 200)",
+      "annotateLogs({ method: request.method, path: request.url"
+    ]
   ]),
   ...guards("kernel/payment/Wire.ts", "test/kernel/payment/Wire.test.ts", [
     ["two networks in one payment", "if (accepted?.network !== required.network)", "if (accepted === undefined)"],
     ["a spelling that is off", "|| !options.words.dialects.includes(required.dialect)", ""],
     ["any version", "if (value !== 2) throw", "if (value === 0) throw"],
     ["amounts with zeros before them", "const decimal = /^(0|[1-9][0-9]{0,38})$/", "const decimal = /^[0-9]{1,39}$/"],
-    ["an identifier of any form", "if (typeof id !== \"string\" || !identifierPattern.test(id))", "if (typeof id !== \"string\")"],
+    [
+      "an identifier of any form",
+      'if (typeof id !== "string" || !identifierPattern.test(id))',
+      'if (typeof id !== "string")'
+    ],
     ["a required identifier may be missing", "if (required === true) throw", "if (required === 7) throw"],
     ["the fingerprint leaves out the resource", "resource: resource ?? null", "resource: null"],
     ["the fingerprint keeps the spelling", "isFields(terms) ? { ...terms, network } : terms", "terms"],
-    ["a failed settlement without its transaction", "transaction: Option.getOrElse(answer.transaction, () => \"\"),", "...Option.match(answer.transaction, { onNone: () => ({}), onSome: (transaction) => ({ transaction }) }),"],
-    ["an open settlement is a failure", "errorReason: pending, errorMessage: message", "errorReason: spelled.replace(\"status_unknown\", \"failed\"), errorMessage: message"]
+    [
+      "a failed settlement without its transaction",
+      'transaction: Option.getOrElse(answer.transaction, () => ""),',
+      "...Option.match(answer.transaction, { onNone: () => ({}), onSome: (transaction) => ({ transaction }) }),"
+    ],
+    [
+      "an open settlement is a failure",
+      "errorReason: pending, errorMessage: message",
+      'errorReason: spelled.replace("status_unknown", "failed"), errorMessage: message'
+    ]
   ]),
   ...guards("kernel/payment/observePayment.ts", "test/kernel/payment/hostile.daily.test.ts", [
-    ["an extension that throws changes the answer", "Effect.suspend(() => extension.observe(observation))", "extension.observe(observation)"],
-    ["an extension may take for ever", "Effect.timeoutOption(Deferred.await(answer), timeMax)", "Effect.asSome(Deferred.await(answer))"]
+    [
+      "an extension that throws changes the answer",
+      "Effect.suspend(() => extension.observe(observation))",
+      "extension.observe(observation)"
+    ],
+    [
+      "an extension may take for ever",
+      "Effect.timeoutOption(Deferred.await(answer), timeMax)",
+      "Effect.asSome(Deferred.await(answer))"
+    ]
   ]),
   ...guards("kernel/ledger/Ed25519.ts", "test/kernel/ledger/Ed25519.test.ts", [
     ["a key of small order", "  !isSmallOrder(publicKey) &&\n", ""],
@@ -72,47 +126,111 @@ export const mutations: ReadonlyArray<Mutation> = [
   ]),
   ...guards("kernel/ledger/Envelope.ts", "test/kernel/ledger/Envelope.test.ts", [
     ["another base64", " || Base64.encode(bytes) !== text)", ")"],
-    ["an envelope of any length", "if (text.length > Math.ceil(envelopeBytesMax / 3) * 4) return malformed(\"too large\")", ""],
+    [
+      "an envelope of any length",
+      'if (text.length > Math.ceil(envelopeBytesMax / 3) * 4) return malformed("too large")',
+      ""
+    ],
     ["an envelope of any depth", "const depthMax = 1_000", "const depthMax = 1_000_000"]
   ]),
   ...guards("kernel/ledger/TransferEvents.ts", "test/kernel/ledger/TransferEvents.test.ts", [
-    ["an unreadable movement is none", "if (contract === undefined || amount === undefined || first === undefined) return { _tag: \"Unreadable\", contract }", "if (contract === undefined || amount === undefined || first === undefined) return { _tag: \"Other\", contract }"],
+    [
+      "an unreadable movement is none",
+      'if (contract === undefined || amount === undefined || first === undefined) return { _tag: "Unreadable", contract }',
+      'if (contract === undefined || amount === undefined || first === undefined) return { _tag: "Other", contract }'
+    ],
     ["a diagnostic event moves tokens", "const kind = event.type === 1 ?", "const kind = event.type >= 0 ?"]
   ]),
   ...guards("kernel/ledger/JsonRpc.ts", "test/kernel/ledger/makeLedgerRpc.test.ts", [
-    ["any network is asked", "if (passphrase !== options.passphrase) return", "if (passphrase === \"\") return"],
+    ["any network is asked", "if (passphrase !== options.passphrase) return", 'if (passphrase === "") return'],
     ["a call of any duration", "      Effect.timeout(options.timeout),\n", ""],
     ["an answer to another call", "if (envelope.id !== id) return", "if (envelope.id === undefined) return"],
-    ["one endpoint alone is asked", "(asked, url) => Effect.catch(asked, () => call(url, method, params, answer))", "(asked) => asked"],
-    ["a failed endpoint stays the first", "Effect.sync(() => badUntil.set(url, now + Duration.toMillis(penalty)))", "Effect.sync(() => void now)"],
-    ["a submission goes everywhere", "once: (method, params, answer) => Effect.flatMap(ordered, ([url]) => call(url!, method, params, answer))", "once: (method, params, answer) => endpoints.ask(method, params, answer)"]
+    [
+      "one endpoint alone is asked",
+      "(asked, url) => Effect.catch(asked, () => call(url, method, params, answer))",
+      "(asked) => asked"
+    ],
+    [
+      "a failed endpoint stays the first",
+      "Effect.sync(() => badUntil.set(url, now + Duration.toMillis(penalty)))",
+      "Effect.sync(() => void now)"
+    ],
+    [
+      "a submission goes everywhere",
+      "once: (method, params, answer) => Effect.flatMap(ordered, ([url]) => call(url!, method, params, answer))",
+      "once: (method, params, answer) => endpoints.ask(method, params, answer)"
+    ]
   ]),
   ...guards("kernel/ledger/makeLedgerRpc.ts", "test/kernel/ledger/makeLedgerRpc.test.ts", [
     ["another transaction's end", "|| hashes === undefined || !isWanted(hashes))", "|| hashes === undefined)"],
-    ["a status against its result", "succeeded !== (answer.status === \"SUCCESS\") || ", ""],
-    ["another transaction's acceptance", "if (answer.hash !== outerHash) return", "if (answer.hash === \"\") return"],
-    ["two fees of one simulation", "if (data.resourceFee !== BigInt(answer.minResourceFee!))", "if (data.resourceFee === -2n)"],
-    ["a restore is a success", "if (answer.restorePreamble) return", "if (answer.restorePreamble === undefined && answer.error) return"]
+    ["a status against its result", 'succeeded !== (answer.status === "SUCCESS") || ', ""],
+    ["another transaction's acceptance", "if (answer.hash !== outerHash) return", 'if (answer.hash === "") return'],
+    [
+      "two fees of one simulation",
+      "if (data.resourceFee !== BigInt(answer.minResourceFee!))",
+      "if (data.resourceFee === -2n)"
+    ],
+    [
+      "a restore is a success",
+      "if (answer.restorePreamble) return",
+      "if (answer.restorePreamble === undefined && answer.error) return"
+    ]
   ]),
   ...guards("kernel/ledger/LedgerClock.ts", "test/kernel/ledger/LedgerClock.test.ts", [
     ["the ledger goes back", "if (newest !== undefined && latest.sequence <= newest.sequence) return", ""],
     ["a reading of any age", "now - readAt > Duration.toMillis(ageMax)", "now < readAt"]
   ]),
   ...guards("kernel/signer/Signer.ts", "test/kernel/signer/Signer.test.ts", [
-    ["a settlement on any account", "if (!vault.channels.includes(channel)) return yield* refuse(\"a settlement", "if (channel === \"\") return yield* refuse(\"a settlement"],
-    ["a settlement from another channel", "if (sourceOf(transaction) !== channel) return \"a settlement", "if (channel === \"\") return \"a settlement"],
+    [
+      "a settlement on any account",
+      'if (!vault.channels.includes(channel)) return yield* refuse("a settlement',
+      'if (channel === "") return yield* refuse("a settlement'
+    ],
+    [
+      "a settlement from another channel",
+      'if (sourceOf(transaction) !== channel) return "a settlement',
+      'if (channel === "") return "a settlement'
+    ],
     ["a memo", "if (memo.type !== 0) return", "if (memo.type > 9) return"],
-    ["no end in ledgers", "if (cond.type !== 2 || !cond.v2.ledgerBounds?.maxLedger) return", "if (cond.type !== 2) return"],
+    [
+      "no end in ledgers",
+      "if (cond.type !== 2 || !cond.v2.ledgerBounds?.maxLedger) return",
+      "if (cond.type !== 2) return"
+    ],
     ["further conditions", "return plain ? undefined :", "return plain || !plain ? undefined :"],
-    ["two operations", "if (transaction.operations.length !== 1 || operation === undefined) return \"a settlement with", "if (operation === undefined) return \"a settlement with"],
-    ["an operation with a source", "if (operation.sourceAccount != null) return \"a settlement", "if (operation.sourceAccount === 0 as never) return \"a settlement"],
-    ["an account of ours in the call", "return ourKeys.some((key) => contains(bytes, key)) ?", "return ourKeys.some((key) => key.length === 0 && contains(bytes, key)) ?"],
-    ["any resource fee", "if (resourceStroops < 0n || resourceStroops > request.resourceStroopsMax) return", "if (resourceStroops < -9n) return"],
+    [
+      "two operations",
+      'if (transaction.operations.length !== 1 || operation === undefined) return "a settlement with',
+      'if (operation === undefined) return "a settlement with'
+    ],
+    [
+      "an operation with a source",
+      'if (operation.sourceAccount != null) return "a settlement',
+      'if (operation.sourceAccount === 0 as never) return "a settlement'
+    ],
+    [
+      "an account of ours in the call",
+      "return ourKeys.some((key) => contains(bytes, key)) ?",
+      "return ourKeys.some((key) => key.length === 0 && contains(bytes, key)) ?"
+    ],
+    [
+      "any resource fee",
+      "if (resourceStroops < 0n || resourceStroops > request.resourceStroopsMax) return",
+      "if (resourceStroops < -9n) return"
+    ],
     ["any bid", "if (inclusionStroops > request.inclusionStroopsMax) return", "if (inclusionStroops < -9n) return"],
     ["a cancellation that does something", "return harmless ?", "return harmless || !harmless ?"],
-    ["a stranger's account is created", "return operation.sourceAccount == null && isChannel(address) ?", "return operation.sourceAccount == null ?"],
+    [
+      "a stranger's account is created",
+      "return operation.sourceAccount == null && isChannel(address) ?",
+      "return operation.sourceAccount == null ?"
+    ],
     ["the sponsor pays anybody", "isChannel(muxedText(body.paymentOp.destination)) && ", ""],
     ["the sponsor pays an asset", " && body.paymentOp.asset.type === 0", ""],
-    ["a channel merges into anybody", "isChannel(from) && muxedText(body.destination) === vault.sponsor", "isChannel(from)"]
+    [
+      "a channel merges into anybody",
+      "isChannel(from) && muxedText(body.destination) === vault.sponsor",
+      "isChannel(from)"
+    ]
   ])
 ]

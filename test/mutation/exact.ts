@@ -1,9 +1,15 @@
-// Every check of an exact payment taken out, one at a time: those of its structure, terms and authorization, and those of its
-// simulation. Each must be missed by the tests of the scheme, whatever the checks beside it still refuse.
+// Every check of an exact payment taken out, one at a time: those of its structure, terms and authorization, and those
+// of its simulation. Each must be missed by the tests of the scheme, whatever the checks beside it still refuse.
 import type { Mutation } from "./run.ts"
 import { checks } from "../../plugins/x402-exact/checks.ts"
 
-const vitest = (...files: ReadonlyArray<string>) => ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", ...files]
+const vitest = (...files: ReadonlyArray<string>) => [
+  "node_modules/vitest/vitest.mjs",
+  "run",
+  "--config",
+  "test/vitest.config.ts",
+  ...files
+]
 
 const checksFile = "plugins/x402-exact/checks.ts"
 const simulationFile = "plugins/x402-exact/simulationChecks.ts"
@@ -17,50 +23,201 @@ const scheme = { catcher: vitest("test/plugins/x402-exact/ExactScheme.test.ts") 
 /** One whole check that finds nothing any more. */
 const withoutCheck = ({ name }: { readonly name: string }): Mutation => ({
   name: `no check “${name}”`,
-  changes: [{ file: checksFile, from: `    name: "${name}",\n    find: `, to: `    name: "${name}",\n    find: (): Fault => undefined, was: ` }],
+  changes: [
+    {
+      file: checksFile,
+      from: `    name: "${name}",\n    find: `,
+      to: `    name: "${name}",\n    find: (): Fault => undefined, was: `
+    }
+  ],
   ...offline
 })
 
-const part = (name: string, from: string, to: string, caught = offline): Mutation => ({ name, changes: [{ file: checksFile, from, to }], ...caught })
-const simulated = (name: string, from: string, to: string): Mutation => ({ name, changes: [{ file: simulationFile, from, to }], ...simulation })
+const part = (name: string, from: string, to: string, caught = offline): Mutation => ({
+  name,
+  changes: [{ file: checksFile, from, to }],
+  ...caught
+})
+const simulated = (name: string, from: string, to: string): Mutation => ({
+  name,
+  changes: [{ file: simulationFile, from, to }],
+  ...simulation
+})
 
 export const mutations: ReadonlyArray<Mutation> = [
   ...checks.map(withoutCheck),
-  part("the operation's source is not looked at", "const sources = [payload.source, ...(source == null ? [] : addressesIn(source))]", "const sources = [payload.source, ...(source == null ? [] : [])]"),
+  part(
+    "the operation's source is not looked at",
+    "const sources = [payload.source, ...(source == null ? [] : addressesIn(source))]",
+    "const sources = [payload.source, ...(source == null ? [] : [])]"
+  ),
   part("the transaction's source is not looked at", "const sources = [payload.source, ...", "const sources = [..."),
-  part("a fourth argument passes", "call?.functionName !== \"transfer\" || call.args.length !== 3", "call?.functionName !== \"transfer\""),
-  part("any function passes", "call?.functionName !== \"transfer\" || call.args.length !== 3", "call?.args.length !== 3"),
+  part(
+    "a fourth argument passes",
+    'call?.functionName !== "transfer" || call.args.length !== 3',
+    'call?.functionName !== "transfer"'
+  ),
+  part("any function passes", 'call?.functionName !== "transfer" || call.args.length !== 3', "call?.args.length !== 3"),
   part("an amount of zero passes", "required <= 0n || ", ""),
   part("any amount passes", " || transfer.amount !== required", ""),
-  part("no amount is too large", "return required > paymentMax ?", "return required > paymentMax * 0n + 2n ** 200n ?", scheme),
-  part("only the credential's own address is looked at for ours", "[...addressesIn(entry)].some(subject.isOurs)", "subject.isOurs(credentialAddress(entry) ?? \"\")"),
+  part(
+    "no amount is too large",
+    "return required > paymentMax ?",
+    "return required > paymentMax * 0n + 2n ** 200n ?",
+    scheme
+  ),
+  part(
+    "only the credential's own address is looked at for ours",
+    "[...addressesIn(entry)].some(subject.isOurs)",
+    'subject.isOurs(credentialAddress(entry) ?? "")'
+  ),
   part("further entries pass", "return others.length > 0 ?", "return others.length > 99 ?"),
-  part("an empty list of signatures passes", "signatures !== undefined && signatures.length > 0 &&", "signatures !== undefined &&"),
-  part("one right signature is enough", "signatures.every(({ key, signature })", "signatures.some(({ key, signature })"),
-  part("a signature in another form passes", "const valid = signatures !== undefined && signatures.length > 0 &&", "const valid = signatures === undefined || signatures.length > 0 &&"),
+  part(
+    "an empty list of signatures passes",
+    "signatures !== undefined && signatures.length > 0 &&",
+    "signatures !== undefined &&"
+  ),
+  part(
+    "one right signature is enough",
+    "signatures.every(({ key, signature })",
+    "signatures.some(({ key, signature })"
+  ),
+  part(
+    "a signature in another form passes",
+    "const valid = signatures !== undefined && signatures.length > 0 &&",
+    "const valid = signatures === undefined || signatures.length > 0 &&"
+  ),
   part("the last moment is good enough", "export const ledgersLeftMin = 2", "export const ledgersLeftMin = 0", scheme),
-  simulated("a refusal by the host passes", "    case \"Refused\":\n      return [", "    case \"Refused\":\n      return undefined ?? answer.code === \"never\" ? undefined : undefined; ["),
-  simulated("a wish to restore passes", "    case \"RestoreWanted\":\n      return [", "    case \"RestoreWanted\":\n      return undefined; ["),
-  simulated("an unreadable movement passes", "if (events === undefined || events.some(({ _tag }) => _tag === \"Unreadable\"))", "if (events === undefined)"),
-  simulated("events that are none pass", "    return undefined\n  }\n}\n\nconst movementFault", "    return []\n  }\n}\n\nconst movementFault"),
-  simulated("no movement at all passes", "if (only === undefined) return [\"invalid_exact_ledger_payload_no_transfer_events\", \"the simulation shows no transfer\"]", "if (only === undefined) return undefined"),
-  simulated("another asset may move too", "if (moved.some(({ transfer }) => transfer.contract !== promise.asset))", "if (only.transfer.contract !== promise.asset)"),
+  simulated(
+    "a refusal by the host passes",
+    '    case "Refused":\n      return [',
+    '    case "Refused":\n      return undefined ?? answer.code === "never" ? undefined : undefined; ['
+  ),
+  simulated(
+    "a wish to restore passes",
+    '    case "RestoreWanted":\n      return [',
+    '    case "RestoreWanted":\n      return undefined; ['
+  ),
+  simulated(
+    "an unreadable movement passes",
+    'if (events === undefined || events.some(({ _tag }) => _tag === "Unreadable"))',
+    "if (events === undefined)"
+  ),
+  simulated(
+    "events that are none pass",
+    "    return undefined\n  }\n}\n\nconst movementFault",
+    "    return []\n  }\n}\n\nconst movementFault"
+  ),
+  simulated(
+    "no movement at all passes",
+    'if (only === undefined) return ["invalid_exact_ledger_payload_no_transfer_events", "the simulation shows no transfer"]',
+    "if (only === undefined) return undefined"
+  ),
+  simulated(
+    "another asset may move too",
+    "if (moved.some(({ transfer }) => transfer.contract !== promise.asset))",
+    "if (only.transfer.contract !== promise.asset)"
+  ),
   simulated("the asset may move on", "if (others.length > 0) return", "if (others.length > 99) return"),
-  simulated("the issuer may pay", "if (only.kind === \"mint\") return", "if (only.kind === \"clawback\") return"),
-  simulated("anybody may pay", "if (only.transfer.from !== promise.payer) return", "if (only.transfer.from === \"\") return"),
-  simulated("anybody may be paid", "only.transfer.to !== promise.payTo : only.kind !== \"burn\"", "false : only.kind !== \"burn\""),
-  simulated("a clawback is a payment", "only.transfer.to !== promise.payTo : only.kind !== \"burn\"", "only.transfer.to !== promise.payTo : false"),
-  simulated("any amount may move", "return only.transfer.amount === promise.amount ? undefined :", "return only.transfer.amount > 0n ? undefined :"),
-  simulated("an event of a failed call is a movement", "return inSuccessfulContractCall ? [readEvent(event)] : []", "return [readEvent(event)]"),
-  { name: "a diagnostic event is a movement", changes: [{ file: "kernel/ledger/TransferEvents.ts", from: "const kind = event.type === 1 ?", to: "const kind = event.type >= 0 ?" }], ...simulation },
-  simulated("no resource fee is too high", "if (resourceStroops > ceilings.resourceStroopsMax) {", "if (resourceStroops < 0n) {"),
+  simulated("the issuer may pay", 'if (only.kind === "mint") return', 'if (only.kind === "clawback") return'),
+  simulated(
+    "anybody may pay",
+    "if (only.transfer.from !== promise.payer) return",
+    'if (only.transfer.from === "") return'
+  ),
+  simulated(
+    "anybody may be paid",
+    'only.transfer.to !== promise.payTo : only.kind !== "burn"',
+    'false : only.kind !== "burn"'
+  ),
+  simulated(
+    "a clawback is a payment",
+    'only.transfer.to !== promise.payTo : only.kind !== "burn"',
+    "only.transfer.to !== promise.payTo : false"
+  ),
+  simulated(
+    "any amount may move",
+    "return only.transfer.amount === promise.amount ? undefined :",
+    "return only.transfer.amount > 0n ? undefined :"
+  ),
+  simulated(
+    "an event of a failed call is a movement",
+    "return inSuccessfulContractCall ? [readEvent(event)] : []",
+    "return [readEvent(event)]"
+  ),
+  {
+    name: "a diagnostic event is a movement",
+    changes: [
+      {
+        file: "kernel/ledger/TransferEvents.ts",
+        from: "const kind = event.type === 1 ?",
+        to: "const kind = event.type >= 0 ?"
+      }
+    ],
+    ...simulation
+  },
+  simulated(
+    "no resource fee is too high",
+    "if (resourceStroops > ceilings.resourceStroopsMax) {",
+    "if (resourceStroops < 0n) {"
+  ),
   simulated("no total fee is too high", "return least > ceilings.totalStroopsMax", "return least < 0n"),
-  simulated("a spent authorization is not seen", "answer._tag === \"Refused\" && /Auth, ExistingValue/.test(answer.code)", "false"),
-  { name: "a muxed address is as good as a plain one", changes: [{ file: wireFile, from: "muxed: from.muxed || to.muxed,", to: "muxed: false," }], ...offline },
-  { name: "addresses below the surface are not found", changes: [{ file: wireFile, from: "    pending.push(...Object.values(record))\n", to: "" }], ...offline },
-  { name: "an expiry too far is judged by an old look", changes: [{ file: schemeFile, from: "if (fault?.[0] === \"invalid_exact_ledger_signature_expiration_too_far\")", to: "if (fault?.[0] === \"invalid_exact_ledger_payload_malformed\")" }], ...scheme },
-  { name: "the operation keeps the client's source", changes: [{ file: schemeFile, from: "const operation = { ...call!.operation, sourceAccount: null }", to: "const operation = call!.operation" }], ...scheme },
-  { name: "an executed transaction is believed without its event", changes: [{ file: schemeFile, from: "Option.isNone(transfers) || movedAsPromised(transfers.value, promise)", to: "Option.isNone(transfers) || transfers.value.length >= 0" }], ...scheme },
-  { name: "the payment is decoded for each look-up", changes: [{ file: schemeFile, from: "    decodedPayloads.set(payload, decoded)\n", to: "" }], ...scheme },
-  { name: "two nonces are one authorization", changes: [{ file: schemeFile, from: "${address}:${credentials.nonce}:", to: "${address}:" }], ...scheme }
+  simulated(
+    "a spent authorization is not seen",
+    'answer._tag === "Refused" && /Auth, ExistingValue/.test(answer.code)',
+    "false"
+  ),
+  {
+    name: "a muxed address is as good as a plain one",
+    changes: [{ file: wireFile, from: "muxed: from.muxed || to.muxed,", to: "muxed: false," }],
+    ...offline
+  },
+  {
+    name: "addresses below the surface are not found",
+    changes: [{ file: wireFile, from: "    pending.push(...Object.values(record))\n", to: "" }],
+    ...offline
+  },
+  {
+    name: "an expiry too far is judged by an old look",
+    changes: [
+      {
+        file: schemeFile,
+        from: 'if (fault?.[0] === "invalid_exact_ledger_signature_expiration_too_far")',
+        to: 'if (fault?.[0] === "invalid_exact_ledger_payload_malformed")'
+      }
+    ],
+    ...scheme
+  },
+  {
+    name: "the operation keeps the client's source",
+    changes: [
+      {
+        file: schemeFile,
+        from: "const operation = { ...call!.operation, sourceAccount: null }",
+        to: "const operation = call!.operation"
+      }
+    ],
+    ...scheme
+  },
+  {
+    name: "an executed transaction is believed without its event",
+    changes: [
+      {
+        file: schemeFile,
+        from: "Option.isNone(transfers) || movedAsPromised(transfers.value, promise)",
+        to: "Option.isNone(transfers) || transfers.value.length >= 0"
+      }
+    ],
+    ...scheme
+  },
+  {
+    name: "the payment is decoded for each look-up",
+    changes: [{ file: schemeFile, from: "    decodedPayloads.set(payload, decoded)\n", to: "" }],
+    ...scheme
+  },
+  {
+    name: "two nonces are one authorization",
+    changes: [{ file: schemeFile, from: "${address}:${credentials.nonce}:", to: "${address}:" }],
+    ...scheme
+  }
 ]

@@ -1,6 +1,7 @@
-// `npm run mutation -- NAME`: puts each defect of `NAME.ts` into a copy of the tree, by exact replacement, and runs the command that
-// must catch it. A defect that is not caught, or whose text is not found exactly once, fails the run. First the command runs
-// on the unchanged copy, where it must pass. Words after the name select defects that contain them.
+// `npm run mutation -- NAME`: puts each defect of `NAME.ts` into a copy of the tree, by exact replacement, and runs the
+// command that must catch it. A defect that is not caught, or whose text is not found exactly once, fails the run.
+// First the command runs on the unchanged copy, where it must pass. Words after the name select defects that contain
+// them.
 import { spawn } from "node:child_process"
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -37,9 +38,17 @@ interface Outcome {
   readonly tail: string
 }
 
-const runNode = (copy: string, args: ReadonlyArray<string>, environment: Readonly<Record<string, string>> = {}): Promise<Outcome> =>
+const runNode = (
+  copy: string,
+  args: ReadonlyArray<string>,
+  environment: Readonly<Record<string, string>> = {}
+): Promise<Outcome> =>
   new Promise((resolve) => {
-    const child = spawn(process.execPath, args, { cwd: copy, env: { ...process.env, ...environment }, stdio: ["ignore", "pipe", "pipe"] })
+    const child = spawn(process.execPath, args, {
+      cwd: copy,
+      env: { ...process.env, ...environment },
+      stdio: ["ignore", "pipe", "pipe"]
+    })
     let tail = ""
     const keep = (chunk: Buffer) => {
       tail = (tail + chunk.toString()).slice(-3_000)
@@ -58,7 +67,9 @@ const runNode = (copy: string, args: ReadonlyArray<string>, environment: Readonl
 
 /** The line that says what broke. */
 const reasonOf = (tail: string): string => {
-  const lines = stripVTControlCharacters(tail).split("\n").map((line) => line.trim())
+  const lines = stripVTControlCharacters(tail)
+    .split("\n")
+    .map((line) => line.trim())
   return (lines.find((line) => /broke: |AssertionError|^→|SQL .*twin|Error: /.test(line)) ?? "").slice(0, 160)
 }
 
@@ -67,7 +78,9 @@ if (name === undefined || !/^[a-z0-9-]+$/.test(name)) {
   console.log("usage: npm run mutation -- NAME [WORD…], where test/mutation/NAME.ts exists")
   process.exitCode = 2
 } else {
-  const { mutations } = await import(new URL(`${name}.ts`, import.meta.url).href) as { readonly mutations: ReadonlyArray<Mutation> }
+  const { mutations } = (await import(new URL(`${name}.ts`, import.meta.url).href)) as {
+    readonly mutations: ReadonlyArray<Mutation>
+  }
   const chosen = mutations.filter((mutation) => words.every((word) => mutation.name.includes(word)))
   const copy = await copyTree()
   let [caught, missed] = [0, 0]
@@ -77,7 +90,10 @@ if (name === undefined || !/^[a-z0-9-]+$/.test(name)) {
   try {
     for (const catcher of new Map(chosen.map((mutation) => [mutation.catcher.join(" "), mutation])).values()) {
       const { status, tail } = await runNode(copy, catcher.catcher, catcher.environment)
-      say(`unchanged: ${catcher.catcher.slice(-3).join(" ")}`.slice(0, 57), status === 0 ? "passes" : `FAILS without any defect\n${tail}`)
+      say(
+        `unchanged: ${catcher.catcher.slice(-3).join(" ")}`.slice(0, 57),
+        status === 0 ? "passes" : `FAILS without any defect\n${tail}`
+      )
       if (status !== 0) broken.add(catcher.catcher.join(" "))
     }
     for (const mutation of chosen) {
@@ -92,13 +108,25 @@ if (name === undefined || !/^[a-z0-9-]+$/.test(name)) {
         const text = await readFile(join(copy, file), "utf8")
         if (!before.has(file)) before.set(file, text)
         isPlaced &&= text.split(from).length === 2
-        await writeFile(join(copy, file), text.replace(from, () => to))
+        await writeFile(
+          join(copy, file),
+          text.replace(from, () => to)
+        )
       }
-      const { status, tail } = isPlaced ? await runNode(copy, mutation.catcher, mutation.environment) : { status: "timeout" as const, tail: "" }
+      const { status, tail } = isPlaced
+        ? await runNode(copy, mutation.catcher, mutation.environment)
+        : { status: "timeout" as const, tail: "" }
       const isCaught = isPlaced && status !== 0 && status !== "timeout"
       if (isCaught) caught += 1
       else missed += 1
-      say(mutation.name, isCaught ? `caught  ${reasonOf(tail)}` : isPlaced ? `MISSED  ${status}` : "MISSED  its text is not in the file exactly once")
+      say(
+        mutation.name,
+        isCaught
+          ? `caught  ${reasonOf(tail)}`
+          : isPlaced
+            ? `MISSED  ${status}`
+            : "MISSED  its text is not in the file exactly once"
+      )
       for (const [file, text] of before) await writeFile(join(copy, file), text)
     }
   } finally {

@@ -1,10 +1,20 @@
-// Defects of the money path that payment systems have had, each of which a test must catch. `test/simulation/README.md` shows the table.
+// Defects of the money path that payment systems have had, each of which a test must catch. `test/simulation/README.md`
+// shows the table.
 import type { Mutation } from "./run.ts"
 
 /** On the unchanged tree everything must have been come past: a simulation in which nothing happens catches nothing. */
 const simulation = ["test/simulation/run.ts", "--runs", "4000", "--least", "10", "--until-broken"]
-const vitest = (...files: ReadonlyArray<string>) => ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", ...files]
-const twin = { catcher: vitest("test/simulation/twin.daily.test.ts"), environment: { TOLLKEEPER_TEST_DATABASES: "postgres" } }
+const vitest = (...files: ReadonlyArray<string>) => [
+  "node_modules/vitest/vitest.mjs",
+  "run",
+  "--config",
+  "test/vitest.config.ts",
+  ...files
+]
+const twin = {
+  catcher: vitest("test/simulation/twin.daily.test.ts"),
+  environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
+}
 const facts = { catcher: vitest("test/kernel/Facts.test.ts"), environment: { TOLLKEEPER_TEST_DATABASES: "postgres" } }
 
 const settlements = "kernel/settlement/SqlSettlements.ts"
@@ -18,44 +28,220 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "submit before record",
     changes: [
-      { file: facilitator, from: "      const recorded = yield* settlements.record({", to: "      yield* (yield* LedgerRpc).send(signed.envelope, signed.outerHash)\n      const recorded = yield* settlements.record({" },
-      { file: facilitator, from: "import { LedgerClock } from", to: "import { LedgerRpc } from \"../ledger/LedgerRpc.ts\"\nimport { LedgerClock } from" }
+      {
+        file: facilitator,
+        from: "      const recorded = yield* settlements.record({",
+        to: "      yield* (yield* LedgerRpc).send(signed.envelope, signed.outerHash)\n      const recorded = yield* settlements.record({"
+      },
+      {
+        file: facilitator,
+        from: "import { LedgerClock } from",
+        to: 'import { LedgerRpc } from "../ledger/LedgerRpc.ts"\nimport { LedgerClock } from'
+      }
     ],
     catcher: simulation
   },
-  { name: "no unique index on the authorization", changes: [{ file: schema, from: "constraint kernel_settlements_authorization unique (network, scheme, authorization_key)", to: "constraint kernel_settlements_authorization check (true)" }], ...twin },
-  { name: "no unique index on the identifier", changes: [{ file: schema, from: "create unique index kernel_settlements_identifier", to: "create index kernel_settlements_identifier" }], ...twin },
-  { name: "no fence check", changes: [{ file: settlements, from: "and fence = ${settlement.channel.fence} and settlement is null", to: "and settlement is null" }], ...twin },
-  { name: "a hold taken from another settlement", changes: [{ file: settlements, from: "and fence = ${settlement.channel.fence} and settlement is null", to: "and fence = ${settlement.channel.fence}" }], ...twin },
+  {
+    name: "no unique index on the authorization",
+    changes: [
+      {
+        file: schema,
+        from: "constraint kernel_settlements_authorization unique (network, scheme, authorization_key)",
+        to: "constraint kernel_settlements_authorization check (true)"
+      }
+    ],
+    ...twin
+  },
+  {
+    name: "no unique index on the identifier",
+    changes: [
+      {
+        file: schema,
+        from: "create unique index kernel_settlements_identifier",
+        to: "create index kernel_settlements_identifier"
+      }
+    ],
+    ...twin
+  },
+  {
+    name: "no fence check",
+    changes: [
+      {
+        file: settlements,
+        from: "and fence = ${settlement.channel.fence} and settlement is null",
+        to: "and settlement is null"
+      }
+    ],
+    ...twin
+  },
+  {
+    name: "a hold taken from another settlement",
+    changes: [
+      {
+        file: settlements,
+        from: "and fence = ${settlement.channel.fence} and settlement is null",
+        to: "and fence = ${settlement.channel.fence}"
+      }
+    ],
+    ...twin
+  },
   {
     name: "ERROR means failed",
-    changes: [{ file: machine, from: "  const waited = latestLedger - newest.recordedLedger", to: "  if (newest.sentStatus === \"Error\") return { _tag: \"End\", outcome: { ...expiredOutcome(settlement, { latestLedger }), state: \"failed\", reason: \"settle_ledger_transaction_failed\" } }\n  const waited = latestLedger - newest.recordedLedger" }],
+    changes: [
+      {
+        file: machine,
+        from: "  const waited = latestLedger - newest.recordedLedger",
+        to: '  if (newest.sentStatus === "Error") return { _tag: "End", outcome: { ...expiredOutcome(settlement, { latestLedger }), state: "failed", reason: "settle_ledger_transaction_failed" } }\n  const waited = latestLedger - newest.recordedLedger'
+      }
+    ],
     catcher: simulation
   },
   {
     name: "timeout means failed",
-    changes: [{ file: facilitator, from: "      if (Option.isNone(record)) return pending", to: "      if (Option.isNone(record)) return refuse(refusal(\"settle_ledger_transaction_failed\", \"it took too long\"))" }],
+    changes: [
+      {
+        file: facilitator,
+        from: "      if (Option.isNone(record)) return pending",
+        to: '      if (Option.isNone(record)) return refuse(refusal("settle_ledger_transaction_failed", "it took too long"))'
+      }
+    ],
     catcher: simulation
   },
-  { name: "NOT_FOUND means expired without the bound", changes: [{ file: machine, from: "const expired = seen.latestLedger >= settlement.authorizationExpiresLedger", to: "const expired = seen.latestLedger > settlement.recordedLedger + 1" }], catcher: simulation },
+  {
+    name: "NOT_FOUND means expired without the bound",
+    changes: [
+      {
+        file: machine,
+        from: "const expired = seen.latestLedger >= settlement.authorizationExpiresLedger",
+        to: "const expired = seen.latestLedger > settlement.recordedLedger + 1"
+      }
+    ],
+    catcher: simulation
+  },
   {
     name: "the bound is judged by the local clock",
-    changes: [{ file: follower, from: "    return { _tag: \"Absent\", latestLedger, oldestLedger, channel: undefined } as Observation", to: "    const passed = ((yield* Effect.clockWith((clock) => clock.currentTimeMillis)) - record.recordedAt.getTime()) / 5_000\n    return { _tag: \"Absent\", latestLedger: record.recordedLedger + Math.floor(passed), oldestLedger, channel: undefined } as Observation" }],
+    changes: [
+      {
+        file: follower,
+        from: '    return { _tag: "Absent", latestLedger, oldestLedger, channel: undefined } as Observation',
+        to: '    const passed = ((yield* Effect.clockWith((clock) => clock.currentTimeMillis)) - record.recordedAt.getTime()) / 5_000\n    return { _tag: "Absent", latestLedger: record.recordedLedger + Math.floor(passed), oldestLedger, channel: undefined } as Observation'
+      }
+    ],
     catcher: simulation
   },
   {
     name: "NOT_FOUND is believed from a node that lags",
-    changes: [{ file: follower, from: "    return { _tag: \"Absent\", latestLedger, oldestLedger, channel: undefined } as Observation", to: "    return { _tag: \"Absent\", latestLedger: Math.max(latestLedger, (yield* clock.now).sequence), oldestLedger, channel: undefined } as Observation" }],
+    changes: [
+      {
+        file: follower,
+        from: '    return { _tag: "Absent", latestLedger, oldestLedger, channel: undefined } as Observation',
+        to: '    return { _tag: "Absent", latestLedger: Math.max(latestLedger, (yield* clock.now).sequence), oldestLedger, channel: undefined } as Observation'
+      }
+    ],
     catcher: simulation
   },
-  { name: "NOT_FOUND is believed from a node of short retention", changes: [{ file: machine, from: "const remembers = seen.oldestLedger <= settlement.recordedLedger", to: "const remembers = seen.oldestLedger > 0" }], catcher: simulation },
-  { name: "only the first outer hash is followed", changes: [{ file: follower, from: "rpc.transaction(record.innerHash)", to: "rpc.transaction(record.attempts[0]!.outerHash)" }], catcher: simulation },
-  { name: "lease expiry frees an in-flight channel", changes: [{ file: store, from: "and state = 'ready' and sequence is not null and settlement is null\n", to: "and state = 'ready' and sequence is not null\n" }], ...twin },
-  { name: "the sequence is reread while a transaction is pending", changes: [{ file: store, from: "where address = ${address} and state in ('wanted', 'ready') and settlement is null and sequence is null and sequence_ledger <= ${asOfLedger}", to: "where address = ${address} and sequence_ledger <= ${asOfLedger}" }], ...twin },
-  { name: "an expired settlement uses up its sequence number", changes: [{ file: machine, from: "channel: { sequenceUsed: false, ledger: seen.latestLedger }", to: "channel: { sequenceUsed: true, ledger: seen.latestLedger }" }], catcher: simulation },
-  { name: "the reservation is kept on loss", changes: [{ file: settlements, from: "if (held.length === 0) return yield* undo({ _tag: \"FenceLost\" })", to: "if (held.length === 0) return { _tag: \"FenceLost\" } as RecordAnswer" }], ...twin },
-  { name: "the estimate is committed instead of the charge", changes: [{ file: settlements, from: "yield* budget.commit(row, outcome.feeChargedStroops)", to: "yield* budget.commit(row, row.stroops)" }], ...twin },
-  { name: "success is given to two concurrent callers", changes: [{ file: facilitator, from: "return (yield* settlements.claimDelivery(id)) ? answerFinal(record.value, true) : pending", to: "return answerFinal(record.value, true)" }], catcher: simulation },
-  { name: "success is given to a late twin", changes: [{ file: facilitator, from: "return late && answer._tag === \"Settled\"", to: "return answer._tag === \"Pending\" && answer._tag === \"Settled\"" }], catcher: simulation },
-  { name: "the fact cursor overtakes a late commit", changes: [{ file: "kernel/Facts.ts", from: " and xid < pg_snapshot_xmin(pg_current_snapshot())", to: "" }], ...facts }
+  {
+    name: "NOT_FOUND is believed from a node of short retention",
+    changes: [
+      {
+        file: machine,
+        from: "const remembers = seen.oldestLedger <= settlement.recordedLedger",
+        to: "const remembers = seen.oldestLedger > 0"
+      }
+    ],
+    catcher: simulation
+  },
+  {
+    name: "only the first outer hash is followed",
+    changes: [
+      {
+        file: follower,
+        from: "rpc.transaction(record.innerHash)",
+        to: "rpc.transaction(record.attempts[0]!.outerHash)"
+      }
+    ],
+    catcher: simulation
+  },
+  {
+    name: "lease expiry frees an in-flight channel",
+    changes: [
+      {
+        file: store,
+        from: "and state = 'ready' and sequence is not null and settlement is null\n",
+        to: "and state = 'ready' and sequence is not null\n"
+      }
+    ],
+    ...twin
+  },
+  {
+    name: "the sequence is reread while a transaction is pending",
+    changes: [
+      {
+        file: store,
+        from: "where address = ${address} and state in ('wanted', 'ready') and settlement is null and sequence is null and sequence_ledger <= ${asOfLedger}",
+        to: "where address = ${address} and sequence_ledger <= ${asOfLedger}"
+      }
+    ],
+    ...twin
+  },
+  {
+    name: "an expired settlement uses up its sequence number",
+    changes: [
+      {
+        file: machine,
+        from: "channel: { sequenceUsed: false, ledger: seen.latestLedger }",
+        to: "channel: { sequenceUsed: true, ledger: seen.latestLedger }"
+      }
+    ],
+    catcher: simulation
+  },
+  {
+    name: "the reservation is kept on loss",
+    changes: [
+      {
+        file: settlements,
+        from: 'if (held.length === 0) return yield* undo({ _tag: "FenceLost" })',
+        to: 'if (held.length === 0) return { _tag: "FenceLost" } as RecordAnswer'
+      }
+    ],
+    ...twin
+  },
+  {
+    name: "the estimate is committed instead of the charge",
+    changes: [
+      {
+        file: settlements,
+        from: "yield* budget.commit(row, outcome.feeChargedStroops)",
+        to: "yield* budget.commit(row, row.stroops)"
+      }
+    ],
+    ...twin
+  },
+  {
+    name: "success is given to two concurrent callers",
+    changes: [
+      {
+        file: facilitator,
+        from: "return (yield* settlements.claimDelivery(id)) ? answerFinal(record.value, true) : pending",
+        to: "return answerFinal(record.value, true)"
+      }
+    ],
+    catcher: simulation
+  },
+  {
+    name: "success is given to a late twin",
+    changes: [
+      {
+        file: facilitator,
+        from: 'return late && answer._tag === "Settled"',
+        to: 'return answer._tag === "Pending" && answer._tag === "Settled"'
+      }
+    ],
+    catcher: simulation
+  },
+  {
+    name: "the fact cursor overtakes a late commit",
+    changes: [{ file: "kernel/Facts.ts", from: " and xid < pg_snapshot_xmin(pg_current_snapshot())", to: "" }],
+    ...facts
+  }
 ]

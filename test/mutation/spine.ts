@@ -2,9 +2,21 @@
 // `npm run mutation -- spine`.
 import type { Mutation } from "./run.ts"
 
-const vitest = (file: string) => ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", `test/kernel/${file}`]
-const by = (file: string, environment: Readonly<Record<string, string>> = { TOLLKEEPER_TEST_DATABASES: "postgres" }) => ({ catcher: vitest(file), environment })
-const outcomes = by("settlement/outcomes.slow.test.ts", { TOLLKEEPER_TEST_SLOW: "only", TOLLKEEPER_TEST_DATABASES: "postgres" })
+const vitest = (file: string) => [
+  "node_modules/vitest/vitest.mjs",
+  "run",
+  "--config",
+  "test/vitest.config.ts",
+  `test/kernel/${file}`
+]
+const by = (
+  file: string,
+  environment: Readonly<Record<string, string>> = { TOLLKEEPER_TEST_DATABASES: "postgres" }
+) => ({ catcher: vitest(file), environment })
+const outcomes = by("settlement/outcomes.slow.test.ts", {
+  TOLLKEEPER_TEST_SLOW: "only",
+  TOLLKEEPER_TEST_DATABASES: "postgres"
+})
 const machineTests = by("settlement/Settlement.test.ts", {})
 const poolTests = by("settlement/ChannelPool.test.ts", {})
 
@@ -21,35 +33,239 @@ const facilitator = "kernel/payment/makeFacilitator.ts"
 const change = (file: string, from: string, to: string) => [{ file, from, to }]
 
 export const mutations: ReadonlyArray<Mutation> = [
-  { name: "overtaken by a node that lags", changes: change(machine, "if (remembers && hasPassed(settlement, channel) && seen.latestLedger >= channel.ledger) {", "if (remembers && hasPassed(settlement, channel)) {"), ...machineTests },
-  { name: "overtaken by a node of short memory", changes: change(machine, "if (remembers && hasPassed(settlement, channel)", "if (hasPassed(settlement, channel)"), ...machineTests },
-  { name: "overtaken below our number", changes: change(machine, "channel.sequence >= settlement.channelSequence\n", "channel.sequence >= settlement.channelSequence - 1n\n"), ...machineTests },
-  { name: "the channel believed before the bound", changes: change(machine, "if (channel === undefined || channel.ledger < settlement.authorizationExpiresLedger) return", "if (channel === undefined) return"), ...machineTests },
-  { name: "any landing counts as the payment", changes: change(machine, "sequenceLedger !== undefined && sequenceLedger === authorizationLedger", "sequenceLedger !== undefined"), ...machineTests },
-  { name: "a cancel after one refusal of many", changes: change(machine, "settlement.attempts.every(({ sentStatus }) => sentStatus === \"Error\")", "settlement.attempts.some(({ sentStatus }) => sentStatus !== undefined)"), ...machineTests },
-  { name: "a bid above its ceiling", changes: change(machine, "higher > options.inclusionStroopsMax ? options.inclusionStroopsMax : higher", "higher"), ...machineTests },
-  { name: "an end that takes any state", changes: change(settlements, "          where id = ${id} and state in ('prepared', 'submitted')\n          returning budget_day", "          where id = ${id}\n          returning budget_day"), ...by("settlement/SqlSettlements.test.ts") },
-  { name: "a delivery claimed twice", changes: change(settlements, "and state = 'settled' and delivered_at is null", "and state = 'settled'"), ...by("settlement/SqlSettlements.test.ts") },
-  { name: "no bound of open settlements", changes: change(settlements, "(open?.count ?? 0) >= limits.pendingSettlementsMax", "(open?.count ?? 0) < 0"), ...by("settlement/SqlSettlements.test.ts") },
-  { name: "lookups across principals", changes: change(settlements, "where principal = ${principal} and ${where}", "where ${where}"), ...by("settlement/SqlSettlements.test.ts") },
-  { name: "an adopted payment without its charge", changes: change(settlements, "budget.charge(settlement.principal, settlement.feeChargedStroops,", "budget.charge(settlement.principal, 0n,"), ...by("settlement/SqlSettlements.test.ts") },
-  { name: "a channel kept after its number became unknown", changes: change(settlements, "${used === undefined ? null : used ?", "${used ?? true ?"), ...by("settlement/SqlSettlements.test.ts") },
-  { name: "a lease given back by a stale holder", changes: change(store, "where address = ${lease.address} and fence = ${lease.fence} and settlement is null", "where address = ${lease.address} and settlement is null"), ...by("settlement/Leases.test.ts") },
-  { name: "a lease of work taken while it is held", changes: change("kernel/settlement/Leases.ts", "where l.holder = excluded.holder or l.until < clock_timestamp() returning 1", "where true returning 1"), ...by("settlement/Leases.test.ts") },
-  { name: "channels leased in no order", changes: change(pool, "head.withPermits(1)(takeOrWait((lease) => void (taken = lease)))", "takeOrWait((lease) => void (taken = lease))"), ...poolTests },
-  { name: "an unbounded queue for channels", changes: change(pool, "if (waiting >= waitersMax) return", "if (waiting < 0) return"), ...poolTests },
-  { name: "a lease lost to the end of a wait", changes: change(pool, "Effect.uninterruptible(Effect.tap(store.take, (lease) => Effect.sync(() => Option.map(lease, taken))))", "Effect.tap(store.take, (lease) => Effect.sync(() => Option.map(lease, taken)))"), ...poolTests },
-  { name: "a lease lost to an interrupt", changes: change(pool, "Effect.onInterrupt(() => taken === undefined ? Effect.void : release(taken)),", ""), ...poolTests },
-  { name: "no bound for a principal", changes: change(budget, "          where b.reserved_stroops + b.committed_stroops + excluded.reserved_stroops <= ${perPrincipal}::int8 returning 1", "          returning 1"), ...by("budget/Budget.test.ts") },
-  { name: "nothing kept for keyed principals", changes: change(budget, "(keyed || spent.anonymous + stroops <= inAll / 2n)", "true"), ...by("budget/Budget.test.ts") },
-  { name: "a reservation settled on the day it ends", changes: change(budget, "where day = ${reservation.day}::date and principal = ${reservation.principal}`", "where day = ${yield* today}::date and principal = ${reservation.principal}`"), ...by("budget/Budget.test.ts") },
-  { name: "a sponsor that pays for failing attempts", changes: change(channels, "if (sponsor.balanceStroops < costOf(todo) + sponsorReserveStroops) {", "if (sponsor.balanceStroops < 0n) {"), ...by("settlement/channels.test.ts") },
-  { name: "two sponsor transactions at once", changes: change("migrations/kernel/0003_sponsor_transactions.sql", "create unique index", "create index"), ...by("settlement/channels.test.ts") },
-  { name: "a sponsor transaction expired by a node that forgot", changes: change(sponsor, "answer.latestLedger >= ledgerMax && answer.oldestLedger <= ledgerMax - lifeLedgers", "answer.latestLedger >= ledgerMax"), ...by("settlement/channels.test.ts") },
-  { name: "a channel's number corrected from an older node", changes: change(store, "and sequence = ${known}::int8 and sequence_ledger <= ${asOfLedger} returning 1", "and sequence = ${known}::int8 returning 1"), ...by("settlement/channels.test.ts") },
-  { name: "an operator who ends what is open", changes: change(moves, "where s.id = old.id and s.state = 'unresolved'", "where s.id = old.id"), ...by("settlement/OperatorMoves.test.ts") },
-  { name: "given up without waiting for the bound", changes: change(moves, "channel: { sequenceUsed: undefined, ledger: authorizationExpiresLedger }", "channel: { sequenceUsed: undefined, ledger: 0 }"), ...by("settlement/OperatorMoves.test.ts") },
-  { name: "a lost record called spent elsewhere", changes: change(facilitator, "if (!(yield* adoptSpent(payment, scheme, checked.payer))) return", "if (checked.authorizationSpent === true) return"), ...outcomes },
-  { name: "somebody else's transaction adopted", changes: change("kernel/settlement/adopt.ts", "return channels.includes(channel) ? { tx,", "return channel !== \"\" ? { tx,"), ...outcomes },
-  { name: "a channel not released when the budget refuses", changes: change(facilitator, "          case \"BudgetExceeded\":\n            yield* channels.release(lease.value)\n", "          case \"BudgetExceeded\":\n"), ...outcomes }
+  {
+    name: "overtaken by a node that lags",
+    changes: change(
+      machine,
+      "if (remembers && hasPassed(settlement, channel) && seen.latestLedger >= channel.ledger) {",
+      "if (remembers && hasPassed(settlement, channel)) {"
+    ),
+    ...machineTests
+  },
+  {
+    name: "overtaken by a node of short memory",
+    changes: change(machine, "if (remembers && hasPassed(settlement, channel)", "if (hasPassed(settlement, channel)"),
+    ...machineTests
+  },
+  {
+    name: "overtaken below our number",
+    changes: change(
+      machine,
+      "channel.sequence >= settlement.channelSequence\n",
+      "channel.sequence >= settlement.channelSequence - 1n\n"
+    ),
+    ...machineTests
+  },
+  {
+    name: "the channel believed before the bound",
+    changes: change(
+      machine,
+      "if (channel === undefined || channel.ledger < settlement.authorizationExpiresLedger) return",
+      "if (channel === undefined) return"
+    ),
+    ...machineTests
+  },
+  {
+    name: "any landing counts as the payment",
+    changes: change(
+      machine,
+      "sequenceLedger !== undefined && sequenceLedger === authorizationLedger",
+      "sequenceLedger !== undefined"
+    ),
+    ...machineTests
+  },
+  {
+    name: "a cancel after one refusal of many",
+    changes: change(
+      machine,
+      'settlement.attempts.every(({ sentStatus }) => sentStatus === "Error")',
+      "settlement.attempts.some(({ sentStatus }) => sentStatus !== undefined)"
+    ),
+    ...machineTests
+  },
+  {
+    name: "a bid above its ceiling",
+    changes: change(machine, "higher > options.inclusionStroopsMax ? options.inclusionStroopsMax : higher", "higher"),
+    ...machineTests
+  },
+  {
+    name: "an end that takes any state",
+    changes: change(
+      settlements,
+      "          where id = ${id} and state in ('prepared', 'submitted')\n          returning budget_day",
+      "          where id = ${id}\n          returning budget_day"
+    ),
+    ...by("settlement/SqlSettlements.test.ts")
+  },
+  {
+    name: "a delivery claimed twice",
+    changes: change(settlements, "and state = 'settled' and delivered_at is null", "and state = 'settled'"),
+    ...by("settlement/SqlSettlements.test.ts")
+  },
+  {
+    name: "no bound of open settlements",
+    changes: change(settlements, "(open?.count ?? 0) >= limits.pendingSettlementsMax", "(open?.count ?? 0) < 0"),
+    ...by("settlement/SqlSettlements.test.ts")
+  },
+  {
+    name: "lookups across principals",
+    changes: change(settlements, "where principal = ${principal} and ${where}", "where ${where}"),
+    ...by("settlement/SqlSettlements.test.ts")
+  },
+  {
+    name: "an adopted payment without its charge",
+    changes: change(
+      settlements,
+      "budget.charge(settlement.principal, settlement.feeChargedStroops,",
+      "budget.charge(settlement.principal, 0n,"
+    ),
+    ...by("settlement/SqlSettlements.test.ts")
+  },
+  {
+    name: "a channel kept after its number became unknown",
+    changes: change(settlements, "${used === undefined ? null : used ?", "${used ?? true ?"),
+    ...by("settlement/SqlSettlements.test.ts")
+  },
+  {
+    name: "a lease given back by a stale holder",
+    changes: change(
+      store,
+      "where address = ${lease.address} and fence = ${lease.fence} and settlement is null",
+      "where address = ${lease.address} and settlement is null"
+    ),
+    ...by("settlement/Leases.test.ts")
+  },
+  {
+    name: "a lease of work taken while it is held",
+    changes: change(
+      "kernel/settlement/Leases.ts",
+      "where l.holder = excluded.holder or l.until < clock_timestamp() returning 1",
+      "where true returning 1"
+    ),
+    ...by("settlement/Leases.test.ts")
+  },
+  {
+    name: "channels leased in no order",
+    changes: change(
+      pool,
+      "head.withPermits(1)(takeOrWait((lease) => void (taken = lease)))",
+      "takeOrWait((lease) => void (taken = lease))"
+    ),
+    ...poolTests
+  },
+  {
+    name: "an unbounded queue for channels",
+    changes: change(pool, "if (waiting >= waitersMax) return", "if (waiting < 0) return"),
+    ...poolTests
+  },
+  {
+    name: "a lease lost to the end of a wait",
+    changes: change(
+      pool,
+      "Effect.uninterruptible(Effect.tap(store.take, (lease) => Effect.sync(() => Option.map(lease, taken))))",
+      "Effect.tap(store.take, (lease) => Effect.sync(() => Option.map(lease, taken)))"
+    ),
+    ...poolTests
+  },
+  {
+    name: "a lease lost to an interrupt",
+    changes: change(pool, "Effect.onInterrupt(() => taken === undefined ? Effect.void : release(taken)),", ""),
+    ...poolTests
+  },
+  {
+    name: "no bound for a principal",
+    changes: change(
+      budget,
+      "          where b.reserved_stroops + b.committed_stroops + excluded.reserved_stroops <= ${perPrincipal}::int8 returning 1",
+      "          returning 1"
+    ),
+    ...by("budget/Budget.test.ts")
+  },
+  {
+    name: "nothing kept for keyed principals",
+    changes: change(budget, "(keyed || spent.anonymous + stroops <= inAll / 2n)", "true"),
+    ...by("budget/Budget.test.ts")
+  },
+  {
+    name: "a reservation settled on the day it ends",
+    changes: change(
+      budget,
+      "where day = ${reservation.day}::date and principal = ${reservation.principal}`",
+      "where day = ${yield* today}::date and principal = ${reservation.principal}`"
+    ),
+    ...by("budget/Budget.test.ts")
+  },
+  {
+    name: "a sponsor that pays for failing attempts",
+    changes: change(
+      channels,
+      "if (sponsor.balanceStroops < costOf(todo) + sponsorReserveStroops) {",
+      "if (sponsor.balanceStroops < 0n) {"
+    ),
+    ...by("settlement/channels.test.ts")
+  },
+  {
+    name: "two sponsor transactions at once",
+    changes: change("migrations/kernel/0003_sponsor_transactions.sql", "create unique index", "create index"),
+    ...by("settlement/channels.test.ts")
+  },
+  {
+    name: "a sponsor transaction expired by a node that forgot",
+    changes: change(
+      sponsor,
+      "answer.latestLedger >= ledgerMax && answer.oldestLedger <= ledgerMax - lifeLedgers",
+      "answer.latestLedger >= ledgerMax"
+    ),
+    ...by("settlement/channels.test.ts")
+  },
+  {
+    name: "a channel's number corrected from an older node",
+    changes: change(
+      store,
+      "and sequence = ${known}::int8 and sequence_ledger <= ${asOfLedger} returning 1",
+      "and sequence = ${known}::int8 returning 1"
+    ),
+    ...by("settlement/channels.test.ts")
+  },
+  {
+    name: "an operator who ends what is open",
+    changes: change(moves, "where s.id = old.id and s.state = 'unresolved'", "where s.id = old.id"),
+    ...by("settlement/OperatorMoves.test.ts")
+  },
+  {
+    name: "given up without waiting for the bound",
+    changes: change(
+      moves,
+      "channel: { sequenceUsed: undefined, ledger: authorizationExpiresLedger }",
+      "channel: { sequenceUsed: undefined, ledger: 0 }"
+    ),
+    ...by("settlement/OperatorMoves.test.ts")
+  },
+  {
+    name: "a lost record called spent elsewhere",
+    changes: change(
+      facilitator,
+      "if (!(yield* adoptSpent(payment, scheme, checked.payer))) return",
+      "if (checked.authorizationSpent === true) return"
+    ),
+    ...outcomes
+  },
+  {
+    name: "somebody else's transaction adopted",
+    changes: change(
+      "kernel/settlement/adopt.ts",
+      "return channels.includes(channel) ? { tx,",
+      'return channel !== "" ? { tx,'
+    ),
+    ...outcomes
+  },
+  {
+    name: "a channel not released when the budget refuses",
+    changes: change(
+      facilitator,
+      '          case "BudgetExceeded":\n            yield* channels.release(lease.value)\n',
+      '          case "BudgetExceeded":\n'
+    ),
+    ...outcomes
+  }
 ]

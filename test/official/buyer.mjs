@@ -1,8 +1,8 @@
-// Buyers built from the official packages that a folder beside this file hands in. Settings come as JSON in the first argument,
-// `{ rpc, network }`; then each line of standard input is one purchase, `{ id, url, secret, method?, json?, identifier? }`,
-// all made side by side, and each answer is one line: every HTTP response the purchase saw, the last one's body, and the
-// receipt that the official client decodes. A line `{ id, paymentRequired, secret }` signs a payment and sends it nowhere.
-// Ends when standard input ends. The packages are used as published.
+// Buyers built from the official packages that a folder beside this file hands in. Settings come as JSON in the first
+// argument, `{ rpc, network }`; then each line of standard input is one purchase, `{ id, url, secret, method?, json?,
+// identifier? }`, all made side by side, and each answer is one line: every HTTP response the purchase saw, the last
+// one's body, and the receipt that the official client decodes. A line `{ id, paymentRequired, secret }` signs a
+// payment and sends it nowhere. Ends when standard input ends. The packages are used as published.
 import { createInterface } from "node:readline"
 
 export const runBuyer = async (set) => {
@@ -65,4 +65,4 @@ export const runBuyer = async (set) => {
   process.exit(0)
 }
 
-const decode = (header) => header === null ? undefined : JSON.parse(Buffer.from(header, "base64").toString("utf8"))
+const decode = (header) => (header === null ? undefined : JSON.parse(Buffer.from(header, "base64").toString("utf8")))

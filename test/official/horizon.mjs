@@ -1,6 +1,6 @@
-// Loaded before an official program (`--import`). The official client asks a hard-coded public Horizon host for the time
-// between ledgers; this sends that one connection to the local ledger's HTTPS listener at `LOCAL_HORIZON_PORT` instead,
-// which answers the same path. Nothing else is touched, and no package is changed.
+// Loaded before an official program (`--import`). The official client asks a hard-coded public Horizon host for the
+// time between ledgers; this sends that one connection to the local ledger's HTTPS listener at `LOCAL_HORIZON_PORT`
+// instead, which answers the same path. Nothing else is touched, and no package is changed.
 import tls from "node:tls"
 
 const hosts = new Set(["horizon-testnet.stellar.org", "horizon.stellar.org"])

@@ -1,5 +1,5 @@
-// An express seller built from the official packages that a folder beside this file hands in. It takes its settings as JSON
-// in its first argument, `{ facilitator, payTo, network, apiKey? }`, listens on a free port, prints one line
+// An express seller built from the official packages that a folder beside this file hands in. It takes its settings as
+// JSON in its first argument, `{ facilitator, payTo, network, apiKey? }`, listens on a free port, prints one line
 // `{"url": …}` when it serves, and ends when its standard input ends. The packages are used as published.
 
 export const runSeller = async (set) => {

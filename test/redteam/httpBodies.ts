@@ -1,6 +1,7 @@
-// Bodies that no honest client sends, as data: broken JSON, JSON that is too deep or too large, wrong types at every place of
-// an otherwise plausible request, and transactions that are no transactions. Each names itself in words. All are made
-// from one template whose payment nobody could settle, so that the only right answer to any of them is a refusal.
+// Bodies that no honest client sends, as data: broken JSON, JSON that is too deep or too large, wrong types at every
+// place of an otherwise plausible request, and transactions that are no transactions. Each names itself in words. All
+// are made from one template whose payment nobody could settle, so that the only right answer to any of them is a
+// refusal.
 import { Keypair, xdr } from "@stellar/stellar-sdk"
 import { makePayment } from "../support/buyer.ts"
 
@@ -12,19 +13,22 @@ export interface HttpBody {
 
 /** A plausible request in the spelling of `network`, signed by accounts that no ledger has. */
 export const templateOf = async (network: string): Promise<any> =>
-  (await makePayment({
-    latestLedger: 2_000,
-    payer: Keypair.random(),
-    payTo: Keypair.random().publicKey(),
-    amount: 10_000n,
-    network,
-    resourceUrl: "http://127.0.0.1/red-team"
-  })).body
+  (
+    await makePayment({
+      latestLedger: 2_000,
+      payer: Keypair.random(),
+      payTo: Keypair.random().publicKey(),
+      amount: 10_000n,
+      network,
+      resourceUrl: "http://127.0.0.1/red-team"
+    })
+  ).body
 
 const bytes = (...parts: ReadonlyArray<string | ReadonlyArray<number>>): Uint8Array =>
-  Buffer.concat(parts.map((part) => typeof part === "string" ? Buffer.from(part) : Uint8Array.from(part)))
+  Buffer.concat(parts.map((part) => (typeof part === "string" ? Buffer.from(part) : Uint8Array.from(part))))
 
-const nested = (open: string, close: string, depth: number, core = "") => open.repeat(depth) + core + close.repeat(depth)
+const nested = (open: string, close: string, depth: number, core = "") =>
+  open.repeat(depth) + core + close.repeat(depth)
 
 /** Bodies that are wrong before anybody asks what they mean. */
 export const brokenBodies = (template: any): ReadonlyArray<HttpBody> => {
@@ -40,24 +44,27 @@ export const brokenBodies = (template: any): ReadonlyArray<HttpBody> => {
     { name: "null", body: "null" },
     { name: "true", body: "true" },
     { name: "a number", body: "42" },
-    { name: "a string", body: "\"pay\"" },
+    { name: "a string", body: '"pay"' },
     { name: "an empty array", body: "[]" },
     { name: "an array of the body", body: `[${text}]` },
     { name: "an empty object", body: "{}" },
     { name: "the body inside a string", body: JSON.stringify(text) },
-    { name: "single quotes", body: text.replaceAll("\"", "'") },
+    { name: "single quotes", body: text.replaceAll('"', "'") },
     { name: "a comment", body: `/* pay */${text}` },
     { name: "a trailing comma", body: `{${inner},}` },
     { name: "NaN", body: `{"x402Version":NaN,${inner}}` },
-    { name: "a number beyond every range", body: text.replace("\"x402Version\":2", "\"x402Version\":1e999") },
-    { name: "a number of 5,000 digits", body: text.replace("\"x402Version\":2", `"x402Version":${"9".repeat(5_000)}`) },
+    { name: "a number beyond every range", body: text.replace('"x402Version":2', '"x402Version":1e999') },
+    { name: "a number of 5,000 digits", body: text.replace('"x402Version":2', `"x402Version":${"9".repeat(5_000)}`) },
     { name: "arrays 5,000 deep", body: nested("[", "]", 5_000) },
-    { name: "objects 5,000 deep", body: nested("{\"a\":", "}", 5_000, "1") },
+    { name: "objects 5,000 deep", body: nested('{"a":', "}", 5_000, "1") },
     { name: "arrays 5,000 deep, never closed", body: "[".repeat(5_000) },
     { name: "an extension 5,000 deep", body: `{"extensions":${nested("[", "]", 5_000)},${inner}}` },
     {
       name: "the payload's extensions 5,000 deep",
-      body: text.replace("\"paymentPayload\":{", `"paymentPayload":{"extensions":{"catalog":${nested("{\"a\":", "}", 5_000, "1")}},`)
+      body: text.replace(
+        '"paymentPayload":{',
+        `"paymentPayload":{"extensions":{"catalog":${nested('{"a":', "}", 5_000, "1")}},`
+      )
     },
     { name: "2 MB in one string", body: `{"pad":"${"x".repeat(2_000_000)}",${inner}}` },
     { name: "2 MB of white space", body: text + " ".repeat(2_000_000) },
@@ -65,16 +72,26 @@ export const brokenBodies = (template: any): ReadonlyArray<HttpBody> => {
     { name: "a key given twice", body: `{"x402Version":2,${inner}}` },
     { name: "the requirements given twice", body: `{${inner},"paymentRequirements":{"amount":"1"}}` },
     { name: "__proto__ at the top", body: `{"__proto__":{"isValid":true,"success":true},${inner}}` },
-    { name: "__proto__ in the payload", body: text.replace("\"paymentPayload\":{", "\"paymentPayload\":{\"__proto__\":{\"scheme\":\"exact\"},") },
-    { name: "constructor and prototype as keys", body: `{"constructor":{"prototype":{"isValid":true}},"x402Version":2}` },
-    { name: "invalid UTF-8", body: bytes("{\"x402Version\":2,\"note\":\"", [0xff, 0xfe, 0xc3, 0x28], `",${inner}}`) },
-    { name: "overlong UTF-8", body: bytes("{\"note\":\"", [0xc0, 0xaf, 0xe0, 0x80, 0xaf], `",${inner}}`) },
+    {
+      name: "__proto__ in the payload",
+      body: text.replace('"paymentPayload":{', '"paymentPayload":{"__proto__":{"scheme":"exact"},')
+    },
+    {
+      name: "constructor and prototype as keys",
+      body: `{"constructor":{"prototype":{"isValid":true}},"x402Version":2}`
+    },
+    { name: "invalid UTF-8", body: bytes('{"x402Version":2,"note":"', [0xff, 0xfe, 0xc3, 0x28], `",${inner}}`) },
+    { name: "overlong UTF-8", body: bytes('{"note":"', [0xc0, 0xaf, 0xe0, 0x80, 0xaf], `",${inner}}`) },
     { name: "a lone surrogate", body: `{"note":"\\ud800",${inner}}` },
     { name: "NUL characters", body: text.replace("red-team", "red\\u0000team") },
     { name: "raw control characters in a string", body: text.replace("red-team", "red\u0001team") },
     { name: "UTF-16", body: bytes([0xff, 0xfe], [...Buffer.from(text, "utf16le")]) },
     { name: "a byte order mark and nothing", body: bytes([0xef, 0xbb, 0xbf]) },
-    { name: "form data", body: "x402Version=2&paymentPayload=x", headers: { "content-type": "application/x-www-form-urlencoded" } },
+    {
+      name: "form data",
+      body: "x402Version=2&paymentPayload=x",
+      headers: { "content-type": "application/x-www-form-urlencoded" }
+    },
     { name: "a content type of plain text", body: "hello", headers: { "content-type": "text/plain" } },
     { name: "gzip that is none", body: text, headers: { "content-encoding": "gzip" } },
     { name: "an unknown encoding", body: text, headers: { "content-encoding": "br, zstd" } }
@@ -100,7 +117,10 @@ const strangers: ReadonlyArray<readonly [string, unknown]> = [
 const paths = (value: any, prefix: ReadonlyArray<string> = []): ReadonlyArray<ReadonlyArray<string>> =>
   value === null || typeof value !== "object"
     ? [prefix]
-    : [...(prefix.length > 0 ? [prefix] : []), ...Object.keys(value).flatMap((key) => paths(value[key], [...prefix, key]))]
+    : [
+        ...(prefix.length > 0 ? [prefix] : []),
+        ...Object.keys(value).flatMap((key) => paths(value[key], [...prefix, key]))
+      ]
 
 const withValue = (template: any, path: ReadonlyArray<string>, value: unknown, remove = false): any => {
   const copy = structuredClone(template)
@@ -123,8 +143,33 @@ export const mistypedBodies = (template: any): ReadonlyArray<HttpBody> =>
 
 /** Amounts that are no positive whole number of atomic units in plain decimal digits. */
 const amounts = [
-  "abc", "", " ", "0", "-1", "+1", "1.0", "1e3", "0x10", "0b1", "0o7", "01", "1 ", " 1", "1_000", "1,000", "１０",
-  "١", "Infinity", "NaN", "1n", "9".repeat(40), "9".repeat(5_000), String(1n << 127n), String(1n << 64n), "\u0000", "10000\n"
+  "abc",
+  "",
+  " ",
+  "0",
+  "-1",
+  "+1",
+  "1.0",
+  "1e3",
+  "0x10",
+  "0b1",
+  "0o7",
+  "01",
+  "1 ",
+  " 1",
+  "1_000",
+  "1,000",
+  "１０",
+  "١",
+  "Infinity",
+  "NaN",
+  "1n",
+  "9".repeat(40),
+  "9".repeat(5_000),
+  String(1n << 127n),
+  String(1n << 64n),
+  "\u0000",
+  "10000\n"
 ]
 
 /** Amounts and addresses that look almost right, in both copies of the terms. */
@@ -137,18 +182,39 @@ export const senselessTerms = (template: any): ReadonlyArray<HttpBody> => {
   }
   const { asset, payTo } = template.paymentRequirements
   return [
-    ...amounts.map((amount) => ({ name: `the amount ${JSON.stringify(amount).slice(0, 24)}`, body: both("amount", amount) })),
-    ...[payTo.toLowerCase(), `${payTo} `, payTo.slice(0, -1), `${payTo}A`, payTo.replace(/^G/, "M"), asset, "GABC", "native", "\u202e"].map(
-      (value) => ({ name: `the recipient ${JSON.stringify(value).slice(0, 24)}`, body: both("payTo", value) })
-    ),
+    ...amounts.map((amount) => ({
+      name: `the amount ${JSON.stringify(amount).slice(0, 24)}`,
+      body: both("amount", amount)
+    })),
+    ...[
+      payTo.toLowerCase(),
+      `${payTo} `,
+      payTo.slice(0, -1),
+      `${payTo}A`,
+      payTo.replace(/^G/, "M"),
+      asset,
+      "GABC",
+      "native",
+      "\u202e"
+    ].map((value) => ({ name: `the recipient ${JSON.stringify(value).slice(0, 24)}`, body: both("payTo", value) })),
     ...[asset.toLowerCase(), payTo, `${asset}:1`, "USDC", "USDC:GABC", "native"].map((value) => ({
       name: `the asset ${JSON.stringify(value).slice(0, 24)}`,
       body: both("asset", value)
     })),
-    ...[0, -60, 1e-9, 1e21, 2 ** 53, "60"].map((value) => ({ name: `the timeout ${value}`, body: both("maxTimeoutSeconds", value) })),
-    ...["stellar", ":", "stellar:", ":testnet", "stellar:testnet:x", "STELLAR:TESTNET", "ledger:testnet\u0000", "../testnet"].map(
-      (value) => ({ name: `the network ${JSON.stringify(value)}`, body: both("network", value) })
-    )
+    ...[0, -60, 1e-9, 1e21, 2 ** 53, "60"].map((value) => ({
+      name: `the timeout ${value}`,
+      body: both("maxTimeoutSeconds", value)
+    })),
+    ...[
+      "stellar",
+      ":",
+      "stellar:",
+      ":testnet",
+      "stellar:testnet:x",
+      "STELLAR:TESTNET",
+      "ledger:testnet\u0000",
+      "../testnet"
+    ].map((value) => ({ name: `the network ${JSON.stringify(value)}`, body: both("network", value) }))
   ]
 }
 
@@ -156,16 +222,19 @@ export const senselessTerms = (template: any): ReadonlyArray<HttpBody> => {
 export const senselessTransactions = (template: any): ReadonlyArray<HttpBody> => {
   const honest: string = template.paymentPayload.payload.transaction
   const raw = Buffer.from(honest, "base64")
-  const put = (transaction: unknown) => JSON.stringify(withValue(template, ["paymentPayload", "payload", "transaction"], transaction))
+  const put = (transaction: unknown) =>
+    JSON.stringify(withValue(template, ["paymentPayload", "payload", "transaction"], transaction))
   const nestedVec = (depth: number): Buffer => {
     // An ScVal of type vec (16), present, with one element, around itself; the innermost is void (1).
     const level = Buffer.from([0, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 1])
     return Buffer.concat([...Array.from({ length: depth }, () => level), Buffer.from([0, 0, 0, 1])])
   }
-  // The amount, an i128 (type 10 and 16 bytes), is the last argument of the call and occurs once more in the authorization.
+  // The amount, an i128 (type 10 and 16 bytes), is the last argument of the call and occurs once more in the
+  // authorization.
   const amount = Buffer.concat([Buffer.from([0, 0, 0, 10]), Buffer.alloc(14), Buffer.from([0x27, 0x10])])
   const at = raw.indexOf(amount)
-  const deep = (depth: number) => Buffer.concat([raw.subarray(0, at), nestedVec(depth), raw.subarray(at + amount.length)]).toString("base64")
+  const deep = (depth: number) =>
+    Buffer.concat([raw.subarray(0, at), nestedVec(depth), raw.subarray(at + amount.length)]).toString("base64")
   const envelope = xdr.TransactionEnvelope.fromXdr(honest, "base64")
   return [
     { name: "an empty transaction", body: put("") },
@@ -186,7 +255,10 @@ export const senselessTransactions = (template: any): ReadonlyArray<HttpBody> =>
     })),
     { name: "only ones", body: put(Buffer.alloc(400, 0xff).toString("base64")) },
     { name: "only zeros", body: put(Buffer.alloc(400).toString("base64")) },
-    { name: "an array that claims four billion elements", body: put(Buffer.concat([raw.subarray(0, 72), Buffer.alloc(40, 0xff)]).toString("base64")) },
+    {
+      name: "an array that claims four billion elements",
+      body: put(Buffer.concat([raw.subarray(0, 72), Buffer.alloc(40, 0xff)]).toString("base64"))
+    },
     ...[50, 500, 10_000].map((depth) => ({ name: `an argument ${depth} deep`, body: put(deep(depth)) })),
     { name: "a fee bump around the payment", body: put(feeBump(envelope)) },
     { name: "a transaction of 150,000 characters", body: put("A".repeat(150_000)) },

@@ -1,12 +1,19 @@
-// Malformed requests against any facilitator: whatever is sent to `/verify` and `/settle`, the answer comes within seconds, has a
-// status of 200 or 4xx, and has the shape of a refusal. A 500, a connection that hangs, an answer of another shape, or a
-// facilitator that is not well afterwards is a failure. Nothing here needs a ledger or money.
+// Malformed requests against any facilitator: whatever is sent to `/verify` and `/settle`, the answer comes within
+// seconds, has a status of 200 or 4xx, and has the shape of a refusal. A 500, a connection that hangs, an answer of
+// another shape, or a facilitator that is not well afterwards is a failure. Nothing here needs a ledger or money.
 import assert from "node:assert/strict"
 import { connect } from "node:net"
 import { assertRefusedSettle, assertRefusedVerify, post } from "../conformance/ask.ts"
 import type { Part } from "../conformance/report.ts"
 import { networksOf, type Target } from "./target.ts"
-import { brokenBodies, type HttpBody, mistypedBodies, senselessTerms, senselessTransactions, templateOf } from "./httpBodies.ts"
+import {
+  brokenBodies,
+  type HttpBody,
+  mistypedBodies,
+  senselessTerms,
+  senselessTransactions,
+  templateOf
+} from "./httpBodies.ts"
 
 /** The longest that any of these answers may take. */
 const patienceMs = 10_000
@@ -17,7 +24,10 @@ export const malformedCases = async ({ key, url }: Target, part: Part): Promise<
   const bearer = key === undefined ? {} : { authorization: `Bearer ${key}` }
   const networks = await networksOf({ key, url })
   const refused = async ({ body, headers, name }: HttpBody): Promise<void> => {
-    for (const [route, assertRefused] of [["verify", assertRefusedVerify], ["settle", assertRefusedSettle]] as const) {
+    for (const [route, assertRefused] of [
+      ["verify", assertRefusedVerify],
+      ["settle", assertRefusedSettle]
+    ] as const) {
       const started = performance.now()
       try {
         const answer = await post(`${url}/${route}`, body, patienceMs, { ...bearer, ...headers })
@@ -57,7 +67,9 @@ export const malformedCases = async ({ key, url }: Target, part: Part): Promise<
 
 /** The errors of `fetch` for a connection that the server ended. */
 const isConnectionEnd = (error: unknown): boolean =>
-  /ECONNRESET|EPIPE|UND_ERR_SOCKET|other side closed/.test(String((error as Error)?.cause ?? "") + String((error as any)?.cause?.code ?? ""))
+  /ECONNRESET|EPIPE|UND_ERR_SOCKET|other side closed/.test(
+    String((error as Error)?.cause ?? "") + String((error as any)?.cause?.code ?? "")
+  )
 
 /** Requests that only a socket can make. */
 const rawCases = async (url: string, bearer: Record<string, string>, part: Part): Promise<void> => {
@@ -75,30 +87,50 @@ const rawCases = async (url: string, bearer: Record<string, string>, part: Part)
         socket.destroy()
         resolve(answer)
       }
-      socket.setEncoding("utf8").on("data", (chunk) => {
-        answer += chunk
-        if (answer.includes("\r\n\r\n")) done()
-      }).on("error", done).on("end", done)
+      socket
+        .setEncoding("utf8")
+        .on("data", (chunk) => {
+          answer += chunk
+          if (answer.includes("\r\n\r\n")) done()
+        })
+        .on("error", done)
+        .on("end", done)
     })
-  const head = (line: string, ...headers: ReadonlyArray<string>) => [line, `Host: ${hostname}`, ...headers, "", ""].join("\r\n")
+  const head = (line: string, ...headers: ReadonlyArray<string>) =>
+    [line, `Host: ${hostname}`, ...headers, "", ""].join("\r\n")
   const noFault = async (request: string) => {
     const answer = await talk(request)
     assert.doesNotMatch(answer, /^HTTP\/1\.[01] 5/, answer.slice(0, 200))
   }
 
   for (const method of ["GET", "PUT", "DELETE", "OPTIONS", "HEAD", "TRACE"]) {
-    await part.check(`${method} on /settle moves nothing and gets no 500`, () => noFault(head(`${method} /settle HTTP/1.1`)))
+    await part.check(`${method} on /settle moves nothing and gets no 500`, () =>
+      noFault(head(`${method} /settle HTTP/1.1`))
+    )
   }
   await part.check("a length that is a lie gets no 500", () =>
-    noFault(`${head("POST /verify HTTP/1.1", "Content-Type: application/json", "Content-Length: 2")}{}{}`))
+    noFault(`${head("POST /verify HTTP/1.1", "Content-Type: application/json", "Content-Length: 2")}{}{}`)
+  )
   await part.check("two lengths that differ get no 500", () =>
-    noFault(`${head("POST /verify HTTP/1.1", "Content-Length: 2", "Content-Length: 3")}{}`))
+    noFault(`${head("POST /verify HTTP/1.1", "Content-Length: 2", "Content-Length: 3")}{}`)
+  )
   await part.check("a length and chunks together get no 500", () =>
-    noFault(`${head("POST /verify HTTP/1.1", "Content-Length: 2", "Transfer-Encoding: chunked")}0\r\n\r\n`))
+    noFault(`${head("POST /verify HTTP/1.1", "Content-Length: 2", "Transfer-Encoding: chunked")}0\r\n\r\n`)
+  )
   await part.check("a header of 100,000 characters gets no 500", () =>
-    noFault(`${head("POST /verify HTTP/1.1", `X-Long: ${"x".repeat(100_000)}`, "Content-Length: 2")}{}`))
+    noFault(`${head("POST /verify HTTP/1.1", `X-Long: ${"x".repeat(100_000)}`, "Content-Length: 2")}{}`)
+  )
   await part.check("percent-encoded and doubled paths reach nothing they should not", async () => {
-    for (const path of ["/%73ettle", "//settle", "/settle/", "/./settle", "/settle%00", "/settle;x=1", "/SETTLE", "/../settle"]) {
+    for (const path of [
+      "/%73ettle",
+      "//settle",
+      "/settle/",
+      "/./settle",
+      "/settle%00",
+      "/settle;x=1",
+      "/SETTLE",
+      "/../settle"
+    ]) {
       await noFault(`${head(`POST ${path} HTTP/1.1`, "Content-Type: application/json", "Content-Length: 2")}{}`)
     }
   })
@@ -123,10 +155,13 @@ const rawCases = async (url: string, bearer: Record<string, string>, part: Part)
           socket.destroy()
           resolve(text)
         }
-        socket.on("data", (data) => {
-          text += data
-          done()
-        }).on("error", done).on("end", done)
+        socket
+          .on("data", (data) => {
+            text += data
+            done()
+          })
+          .on("error", done)
+          .on("end", done)
       })
     })
     assert.doesNotMatch(answer, /^HTTP\/1\.[01] (5|2)/, answer.slice(0, 200))

@@ -1,6 +1,7 @@
-// The red team against any facilitator: `node test/redteam/run.ts --url http://… [--ledger http://…] [--key …]`. The malformed
-// requests need nothing else; the crafted payments need the address of a ledger with a friendbot, which the facilitator
-// settles on. Parts can be named (`malformed`, `attacks`). Ends with `N passed, N failed`, exit code 0 only when all held.
+// The red team against any facilitator: `node test/redteam/run.ts --url http://… [--ledger http://…] [--key …]`. The
+// malformed requests need nothing else; the crafted payments need the address of a ledger with a friendbot, which the
+// facilitator settles on. Parts can be named (`malformed`, `attacks`). Ends with `N passed, N failed`, exit code 0 only
+// when all held.
 import { parseArgs } from "node:util"
 import { makeReport } from "../conformance/report.ts"
 import { attackCases } from "./httpAttacks.ts"
@@ -18,6 +19,7 @@ const target = { url: values.url.replace(/\/+$/, ""), key: values.key }
 const wanted = (part: string) => positionals.length === 0 || positionals.includes(part)
 const report = makeReport((line) => console.log(line))
 const { ledger } = values
-if (wanted("attacks") && ledger !== undefined) await report.part("crafted payments", (part) => attackCases(target, ledger, part))
+if (wanted("attacks") && ledger !== undefined)
+  await report.part("crafted payments", (part) => attackCases(target, ledger, part))
 if (wanted("malformed")) await report.part("malformed requests", (part) => malformedCases(target, part))
 process.exitCode = report.close() ? 0 : 1

@@ -1,5 +1,5 @@
-// The facilitator that a red-team run is aimed at: any URL that speaks the x402 protocol. What an attack needs to know of it,
-// its networks and the accounts that it signs with, is read from its own `/supported`.
+// The facilitator that a red-team run is aimed at: any URL that speaks the x402 protocol. What an attack needs to know
+// of it, its networks and the accounts that it signs with, is read from its own `/supported`.
 
 export interface Target {
   /** Base URL, without a slash at its end. */
@@ -8,10 +8,14 @@ export interface Target {
   readonly key?: string | undefined
 }
 
-export const bearerOf = ({ key }: Target): Record<string, string> => key === undefined ? {} : { authorization: `Bearer ${key}` }
+export const bearerOf = ({ key }: Target): Record<string, string> =>
+  key === undefined ? {} : { authorization: `Bearer ${key}` }
 
 const supportedOf = async (target: Target): Promise<any> => {
-  const response = await fetch(`${target.url}/supported`, { headers: bearerOf(target), signal: AbortSignal.timeout(10_000) })
+  const response = await fetch(`${target.url}/supported`, {
+    headers: bearerOf(target),
+    signal: AbortSignal.timeout(10_000)
+  })
   if (!response.ok) throw new Error(`${target.url}/supported answered ${response.status}`)
   return response.json()
 }
@@ -24,7 +28,10 @@ export const networksOf = async (target: Target): Promise<ReadonlyArray<string>>
   return [...new Set(networks)]
 }
 
-/** Every account that the facilitator signs with, without repetition: the sponsor first where the kinds name it, then the channels. */
+/**
+ * Every account that the facilitator signs with, without repetition: the sponsor first where the kinds name it, then
+ * the channels.
+ */
 export const signersOf = async (target: Target): Promise<ReadonlyArray<string>> => {
   const { kinds, signers } = await supportedOf(target)
   const all = [

@@ -1,6 +1,7 @@
-// An embeddings endpoint for tests, which speaks OpenAI's interface on a port of its own. What it answers is given by a function of the
-// text, and faults can be switched on: an error status, an answer that never comes, vectors of the wrong length, nonsense. One
-// such function gives back a recorded dense ranking: each query is an axis, and a document's coordinates are its recorded scores.
+// An embeddings endpoint for tests, which speaks OpenAI's interface on a port of its own. What it answers is given by a
+// function of the text, and faults can be switched on: an error status, an answer that never comes, vectors of the
+// wrong length, nonsense. One such function gives back a recorded dense ranking: each query is an axis, and a
+// document's coordinates are its recorded scores.
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect, type Scope } from "effect"
@@ -16,7 +17,9 @@ export interface EmbeddingsEndpoint {
   readonly models: ReadonlySet<string>
 }
 
-export const startEmbeddings = (embed: (text: string, model: string) => ReadonlyArray<number>): Effect.Effect<EmbeddingsEndpoint, never, Scope.Scope> =>
+export const startEmbeddings = (
+  embed: (text: string, model: string) => ReadonlyArray<number>
+): Effect.Effect<EmbeddingsEndpoint, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.promise(() => {
@@ -28,32 +31,53 @@ export const startEmbeddings = (embed: (text: string, model: string) => Readonly
           request.on("data", (chunk: Buffer) => chunks.push(chunk))
           request.on("end", () => {
             requests += 1
-            const { input, model } = JSON.parse(Buffer.concat(chunks).toString()) as { input: ReadonlyArray<string>; model: string }
+            const { input, model } = JSON.parse(Buffer.concat(chunks).toString()) as {
+              input: ReadonlyArray<string>
+              model: string
+            }
             models.add(model)
             if (fault.current === "hang") return
             if (fault.current === "status") return response.writeHead(500).end("no")
             if (fault.current === "nonsense") return response.writeHead(200).end("<html>")
             const vector = (text: string) => {
               const numbers = embed(text, model)
-              return fault.current === "length" ? numbers.slice(1) : fault.current === "zero" ? numbers.map(() => 0) : numbers
+              return fault.current === "length"
+                ? numbers.slice(1)
+                : fault.current === "zero"
+                  ? numbers.map(() => 0)
+                  : numbers
             }
             response.writeHead(200, { "content-type": "application/json" })
-            response.end(JSON.stringify({ object: "list", model, data: input.map((text, index) => ({ object: "embedding", index, embedding: vector(text) })) }))
+            response.end(
+              JSON.stringify({
+                object: "list",
+                model,
+                data: input.map((text, index) => ({ object: "embedding", index, embedding: vector(text) }))
+              })
+            )
           })
         })
         return new Promise<{ server: typeof server; endpoint: EmbeddingsEndpoint }>((resolve) =>
           server.listen(0, "127.0.0.1", () =>
             resolve({
               server,
-              endpoint: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/embeddings`, fault, requests: () => requests, models }
-            })))
+              endpoint: {
+                url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/embeddings`,
+                fault,
+                requests: () => requests,
+                models
+              }
+            })
+          )
+        )
       }),
       ({ server }) =>
-        Effect.promise(() =>
-          new Promise<void>((resolve) => {
-            server.closeAllConnections()
-            server.close(() => resolve())
-          })
+        Effect.promise(
+          () =>
+            new Promise<void>((resolve) => {
+              server.closeAllConnections()
+              server.close(() => resolve())
+            })
         )
     ),
     ({ endpoint }) => endpoint
@@ -74,15 +98,23 @@ export const recordedVectors = (set: Dataset, resourceOf: (text: string) => stri
   // A document that stands in many rankings would be longer than 1: all are made smaller alike, which changes no order.
   const longest = Math.max(1, ...[...scores.values()].map((row) => Math.hypot(...row)))
   const dimension = Math.max(8, queries.length + 1)
-  const padded = (numbers: ReadonlyArray<number>) => [...numbers, ...Array.from({ length: dimension - numbers.length }, () => 0)]
+  const padded = (numbers: ReadonlyArray<number>) => [
+    ...numbers,
+    ...Array.from({ length: dimension - numbers.length }, () => 0)
+  ]
   return {
     dimension,
     embed: (text: string): ReadonlyArray<number> => {
       const query = textToQuery.get(text)
-      if (query !== undefined) return padded(queries.map((one) => one === query ? 1 : 0))
+      if (query !== undefined) return padded(queries.map((one) => (one === query ? 1 : 0)))
       const row = (scores.get(resourceOf(text) ?? "") ?? queries.map(() => 0)).map((score) => score / longest)
       const rest = Math.sqrt(Math.max(0, 1 - row.reduce((sum, one) => sum + one * one, 0)))
-      return [...row, ...Array.from({ length: dimension - queries.length }, (_, at) => at === dimension - queries.length - 1 ? rest : 0)]
+      return [
+        ...row,
+        ...Array.from({ length: dimension - queries.length }, (_, at) =>
+          at === dimension - queries.length - 1 ? rest : 0
+        )
+      ]
     }
   }
 }

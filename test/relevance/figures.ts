@@ -1,9 +1,10 @@
-// Figures of a ranking against graded judgments: nDCG@10 with a gain of 2^grade − 1, the reciprocal rank of the first relevant
-// hit, and recall among the first 20. An unjudged pair counts as grade 0; relevant is a grade of 2 or 3.
+// Figures of a ranking against graded judgments: nDCG@10 with a gain of 2^grade − 1, the reciprocal rank of the first
+// relevant hit, and recall among the first 20. An unjudged pair counts as grade 0; relevant is a grade of 2 or 3.
 
 export type Grades = ReadonlyMap<string, number>
 
-const gains = (grades: ReadonlyArray<number>): number => grades.reduce((sum, grade, at) => sum + (2 ** grade - 1) / Math.log2(at + 2), 0)
+const gains = (grades: ReadonlyArray<number>): number =>
+  grades.reduce((sum, grade, at) => sum + (2 ** grade - 1) / Math.log2(at + 2), 0)
 
 export const ndcg10 = (ranking: ReadonlyArray<string>, grades: Grades): number => {
   const ideal = gains([...grades.values()].toSorted((a, b) => b - a).slice(0, 10))
@@ -17,10 +18,16 @@ export const reciprocalRank = (ranking: ReadonlyArray<string>, grades: Grades): 
 
 export const recall20 = (ranking: ReadonlyArray<string>, grades: Grades): number => {
   const relevant = [...grades].filter(([, grade]) => grade >= 2).map(([name]) => name)
-  return relevant.length === 0 ? 0 : relevant.filter((name) => ranking.slice(0, 20).includes(name)).length / relevant.length
+  return relevant.length === 0
+    ? 0
+    : relevant.filter((name) => ranking.slice(0, 20).includes(name)).length / relevant.length
 }
 
-export const mean = (numbers: ReadonlyArray<number>): number => numbers.length === 0 ? 0 : numbers.reduce((sum, one) => sum + one, 0) / numbers.length
+export const mean = (numbers: ReadonlyArray<number>): number =>
+  numbers.length === 0 ? 0 : numbers.reduce((sum, one) => sum + one, 0) / numbers.length
 
-/** Price queries ask in dollars, which the interface cannot say; queries without a fitting resource have no ideal order. */
-export const headlineOf = (query: { readonly class: string }): boolean => query.class !== "price_category" && query.class !== "no_result"
+/**
+ * Price queries ask in dollars, which the interface cannot say; queries without a fitting resource have no ideal order.
+ */
+export const headlineOf = (query: { readonly class: string }): boolean =>
+  query.class !== "price_category" && query.class !== "no_result"

@@ -1,5 +1,5 @@
-// Resources straight into the catalog's tables, as payments would have left them, with the facts that tell indexes of them: for
-// measuring search over more resources than payments could list in the time.
+// Resources straight into the catalog's tables, as payments would have left them, with the facts that tell indexes of
+// them: for measuring search over more resources than payments could list in the time.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 
@@ -14,7 +14,13 @@ export interface IngestedResource {
   readonly tags: ReadonlyArray<string>
   readonly info: Readonly<Record<string, unknown>>
   /** Networks neutral. */
-  readonly options: ReadonlyArray<{ readonly scheme: string; readonly network: string; readonly asset: string; readonly amount: string; readonly payTo: string }>
+  readonly options: ReadonlyArray<{
+    readonly scheme: string
+    readonly network: string
+    readonly asset: string
+    readonly amount: string
+    readonly payTo: string
+  }>
 }
 
 const rowOf = (one: IngestedResource) => {
@@ -29,14 +35,27 @@ const rowOf = (one: IngestedResource) => {
     resource: one.url,
     tool_name: one.toolName,
     origin: new URL(one.url).origin,
-    declaration: { about, operations: [{ method: one.type === "http" ? "GET" : "", info: one.info }], sentKey: "catalog", extensions: ["catalog"] },
-    document: JSON.stringify({ resource: one.url, type: one.type, x402Version: 2, ...(one.toolName === "" ? {} : { toolName: one.toolName }), name: one.name, accepts: one.options, ...about }),
+    declaration: {
+      about,
+      operations: [{ method: one.type === "http" ? "GET" : "", info: one.info }],
+      sentKey: "catalog",
+      extensions: ["catalog"]
+    },
+    document: JSON.stringify({
+      resource: one.url,
+      type: one.type,
+      x402Version: 2,
+      ...(one.toolName === "" ? {} : { toolName: one.toolName }),
+      name: one.name,
+      accepts: one.options,
+      ...about
+    }),
     options: one.options
   }
 }
 
 /** Stores them; the callback hears how many are in. */
-export const ingest = Effect.fnUntraced(function*(
+export const ingest = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   resources: ReadonlyArray<IngestedResource>,
   onProgress: (stored: number) => void = () => {}
@@ -44,8 +63,9 @@ export const ingest = Effect.fnUntraced(function*(
   const batchMax = 1_000
   for (let from = 0; from < resources.length; from += batchMax) {
     const rows = resources.slice(from, from + batchMax).map(rowOf)
-    yield* sql.withTransaction(Effect.gen(function*() {
-      yield* sql`with given as (
+    yield* sql.withTransaction(
+      Effect.gen(function* () {
+        yield* sql`with given as (
           select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
             as r (key text, type text, resource text, tool_name text, origin text, declaration jsonb, document text, options jsonb)
         ), made as (
@@ -63,7 +83,8 @@ export const ingest = Effect.fnUntraced(function*(
           group by made.id, o.scheme, o.network, o.asset, o."payTo"
         )
         insert into kernel_facts (type, version, subject, data) select 'catalog.changed', 1, id::text, '{}' from made order by id`
-    }))
+      })
+    )
     onProgress(from + rows.length)
   }
 })

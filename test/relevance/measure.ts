@@ -1,5 +1,5 @@
-// Measures search as a client sees it: a whole facilitator, the set's resources in its catalog, the recorded dense ranking behind an
-// embeddings endpoint, and each query over HTTP with its filters in each mode.
+// Measures search as a client sees it: a whole facilitator, the set's resources in its catalog, the recorded dense
+// ranking behind an embeddings endpoint, and each query over HTTP with its filters in each mode.
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Option } from "effect"
 import { readNetwork } from "../../kernel/Dialect.ts"
@@ -18,50 +18,83 @@ export interface Measured {
 }
 
 /** Waits until every resource is in both indexes. */
-const untilIndexed = Effect.fnUntraced(function*(facilitator: Facilitator, count: number) {
+const untilIndexed = Effect.fnUntraced(function* (facilitator: Facilitator, count: number) {
   while (true) {
-    const [lexical] = yield* facilitator.sql<{ written: number; changed: number }>`select (select count(*) from search_lexical_documents)::int as written,
+    const [lexical] = yield* facilitator.sql<{
+      written: number
+      changed: number
+    }>`select (select count(*) from search_lexical_documents)::int as written,
       (select changed from search_lexical_state limit 1) as changed`
     const [semantic] = yield* facilitator.sql<{ due: number }>`select count(*)::int as due from search_semantic_jobs`
     const [facts] = yield* facilitator.sql<{ waiting: boolean }>`select exists (
       select 1 from kernel_facts f, kernel_fact_cursors c where c.consumer = 'search-semantic' and (f.xid, f.id) > (c.xid, c.id)) as waiting`
     const { text } = yield* facilitator.ask("/health/ready")
-    if (lexical!.written >= count && lexical!.changed === 0 && semantic!.due === 0 && !facts!.waiting && text.includes(`"semantic":"ready"`)) return
+    if (
+      lexical!.written >= count &&
+      lexical!.changed === 0 &&
+      semantic!.due === 0 &&
+      !facts!.waiting &&
+      text.includes(`"semantic":"ready"`)
+    )
+      return
     yield* Effect.sleep("100 millis")
   }
 })
 
-export const measure = (set: Dataset, options: { readonly database?: DatabaseKind; readonly set?: ReadonlyArray<string> } = {}) =>
-  Effect.scoped(Effect.gen(function*() {
-    const byText = new Map(set.resources.map(({ document, name }) => [embeddingText(document), name]))
-    const recorded = recordedVectors(set, (text) => byText.get(text))
-    const endpoint = yield* startEmbeddings(recorded.embed)
-    const facilitator = yield* startFacilitator({
-      database: options.database ?? "pglite",
-      channels: 1,
-      set: [
-        "search.semantic.provider=openai", `search.semantic.url=${endpoint.url}`, "search.semantic.model=recorded",
-        `search.semantic.dimension=${recorded.dimension}`, ...(options.set ?? [])
-      ]
+export const measure = (
+  set: Dataset,
+  options: { readonly database?: DatabaseKind; readonly set?: ReadonlyArray<string> } = {}
+) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const byText = new Map(set.resources.map(({ document, name }) => [embeddingText(document), name]))
+      const recorded = recordedVectors(set, (text) => byText.get(text))
+      const endpoint = yield* startEmbeddings(recorded.embed)
+      const facilitator = yield* startFacilitator({
+        database: options.database ?? "pglite",
+        channels: 1,
+        set: [
+          "search.semantic.provider=openai",
+          `search.semantic.url=${endpoint.url}`,
+          "search.semantic.model=recorded",
+          `search.semantic.dimension=${recorded.dimension}`,
+          ...(options.set ?? [])
+        ]
+      })
+      yield* ingest(
+        facilitator.sql,
+        set.resources.map(({ document, name, raw }) => ({
+          name,
+          type: raw.type,
+          url: raw.resource.url,
+          toolName: document.toolName,
+          description: document.description,
+          serviceName: document.serviceName,
+          tags: document.tags,
+          info: document.operations[0]?.info ?? {},
+          options: raw.accepts.map((option) => ({
+            ...option,
+            network: Option.getOrThrow(readNetwork(option.network)).network
+          }))
+        }))
+      )
+      yield* untilIndexed(facilitator, set.resources.length)
+      const rank = Effect.fnUntraced(function* (query: RelevanceQuery, mode: Mode) {
+        const parameters = new URLSearchParams({ query: query.query, mode, limit: "50", ...query.filters })
+        const { json, status, text } = yield* facilitator.ask(`/discovery/search?${parameters}`)
+        if (status !== 200 || json.partialResults !== false)
+          return yield* Effect.die(new Error(`${query.id} ${mode}: ${status} ${text.slice(0, 200)}`))
+        return (json.resources as ReadonlyArray<{ name: string }>).map(({ name }) => name)
+      })
+      return yield* Effect.forEach(set.queries, (query): Effect.Effect<Measured> =>
+        Effect.map(
+          Effect.all({
+            lexical: rank(query, "lexical"),
+            semantic: rank(query, "semantic"),
+            hybrid: rank(query, "hybrid")
+          }),
+          (rankings) => ({ query, rankings })
+        )
+      )
     })
-    yield* ingest(facilitator.sql, set.resources.map(({ document, name, raw }) => ({
-      name,
-      type: raw.type,
-      url: raw.resource.url,
-      toolName: document.toolName,
-      description: document.description,
-      serviceName: document.serviceName,
-      tags: document.tags,
-      info: document.operations[0]?.info ?? {},
-      options: raw.accepts.map((option) => ({ ...option, network: Option.getOrThrow(readNetwork(option.network)).network }))
-    })))
-    yield* untilIndexed(facilitator, set.resources.length)
-    const rank = Effect.fnUntraced(function*(query: RelevanceQuery, mode: Mode) {
-      const parameters = new URLSearchParams({ query: query.query, mode, limit: "50", ...query.filters })
-      const { json, status, text } = yield* facilitator.ask(`/discovery/search?${parameters}`)
-      if (status !== 200 || json.partialResults !== false) return yield* Effect.die(new Error(`${query.id} ${mode}: ${status} ${text.slice(0, 200)}`))
-      return (json.resources as ReadonlyArray<{ name: string }>).map(({ name }) => name)
-    })
-    return yield* Effect.forEach(set.queries, (query): Effect.Effect<Measured> =>
-      Effect.map(Effect.all({ lexical: rank(query, "lexical"), semantic: rank(query, "semantic"), hybrid: rank(query, "hybrid") }), (rankings) => ({ query, rankings })))
-  })).pipe(Effect.provide(NodeServices.layer))
+  ).pipe(Effect.provide(NodeServices.layer))

@@ -1,10 +1,17 @@
-// Made-up resources and a made-up embedding model, for tests of search's mechanics: each resource is about one topic, and the model knows
-// topics by their words and by words that mean the same. A model's name changes its space, so that vectors of two models never match.
+// Made-up resources and a made-up embedding model, for tests of search's mechanics: each resource is about one topic,
+// and the model knows topics by their words and by words that mean the same. A model's name changes its space, so that
+// vectors of two models never match.
 import type { IngestedResource } from "./ingest.ts"
 
 export const topics: ReadonlyArray<ReadonlyArray<string>> = [
-  ["weather", "climate", "rain"], ["ledger", "accounts", "bookkeeping"], ["translation", "languages", "interpreter"], ["music", "songs", "melody"],
-  ["maps", "geography", "routes"], ["sanctions", "compliance", "screening"], ["shipping", "parcels", "freight"], ["genetics", "genome", "heredity"]
+  ["weather", "climate", "rain"],
+  ["ledger", "accounts", "bookkeeping"],
+  ["translation", "languages", "interpreter"],
+  ["music", "songs", "melody"],
+  ["maps", "geography", "routes"],
+  ["sanctions", "compliance", "screening"],
+  ["shipping", "parcels", "freight"],
+  ["genetics", "genome", "heredity"]
 ]
 
 export const topicResource = (at: number, parts: Partial<IngestedResource> = {}): IngestedResource => {
@@ -18,7 +25,15 @@ export const topicResource = (at: number, parts: Partial<IngestedResource> = {})
     description: `Data about ${word}, series ${at}.`,
     tags: [],
     info: { input: { type: "http", method: "GET" } },
-    options: [{ scheme: at % 2 === 0 ? "exact" : "upto", network: "ledger:testnet", asset: "CASSET", amount: String(100 * (at + 1)), payTo: `GPAYTO${at % 10}` }],
+    options: [
+      {
+        scheme: at % 2 === 0 ? "exact" : "upto",
+        network: "ledger:testnet",
+        asset: "CASSET",
+        amount: String(100 * (at + 1)),
+        payTo: `GPAYTO${at % 10}`
+      }
+    ],
     ...parts
   }
 }

@@ -1,6 +1,6 @@
-// The ledger's state while a stream is replayed. It follows the real ledger: every entry a meta shows as the state before a
-// change is put in when it is not known yet, and every real change is applied, so that one wrong transaction of ours
-// never spoils the next. Network settings follow the upgrades in the stream.
+// The ledger's state while a stream is replayed. It follows the real ledger: every entry a meta shows as the state
+// before a change is put in when it is not known yet, and every real change is applied, so that one wrong transaction
+// of ours never spoils the next. Network settings follow the upgrades in the stream.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { keyOfEntry, keyString } from "../../plugins/ledger-local/engine/LedgerKeys.ts"
 import { type NetworkSettings, testnet, withConfigSettings } from "../../plugins/ledger-local/engine/NetworkSettings.ts"
@@ -73,13 +73,17 @@ export class LedgerState {
       this.#known.add(key)
       if (entry === undefined) this.store.delete(key)
       else this.store.set(key, entry)
-      if (entry?.data.type === 2 && entry.data.offer.offerId > this.offerIds.last) this.offerIds.last = entry.data.offer.offerId
+      if (entry?.data.type === 2 && entry.data.offer.offerId > this.offerIds.last)
+        this.offerIds.last = entry.data.offer.offerId
       if (entry?.data.type === 8) configuration.push(entry.data.configSetting)
     }
     if (configuration.length > 0) this.settings = withConfigSettings(this.settings, configuration)
   }
 
-  /** Evicted entries: temporary ones are gone, persistent ones stay known without their TTL, which is how the ledger sees the archive. */
+  /**
+   * Evicted entries: temporary ones are gone, persistent ones stay known without their TTL, which is how the ledger
+   * sees the archive.
+   */
   evict(keys: ReadonlyArray<LedgerKey>): void {
     for (const key of keys) {
       if (key.type === 9 || (key.type === 6 && key.contractData.durability === 0)) this.store.delete(keyString(key))

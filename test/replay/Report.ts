@@ -1,5 +1,5 @@
-// Counts what a replay did, per family: executed and identical, executed and different, and not executed with the reason.
-// Every transaction of every stream is in exactly one of these, so that nothing passes in silence.
+// Counts what a replay did, per family: executed and identical, executed and different, and not executed with the
+// reason. Every transaction of every stream is in exactly one of these, so that nothing passes in silence.
 export type Verdict =
   | { readonly kind: "identical"; readonly feeCompared: boolean }
   | { readonly kind: "different"; readonly what: string }
@@ -51,10 +51,18 @@ export class Report {
       name.slice(0, 58).padEnd(58) + values.map((value) => String(value).padStart(12)).join("")
     write(columns("family", ["streams", "executed", "identical", "fees", "different", "unsupported"]))
     const line = (name: string, row: Row): string =>
-      columns(name, [row.streams, row.identical + row.different, row.identical, row.fees, row.different, row.unsupported])
+      columns(name, [
+        row.streams,
+        row.identical + row.different,
+        row.identical,
+        row.fees,
+        row.different,
+        row.unsupported
+      ])
     for (const [family, row] of [...this.#rows].sort(([a], [b]) => (a < b ? -1 : 1))) write(line(family, row))
     if (this.#reasons.size > 0) write("\nnot executed, by reason")
-    for (const [reason, count] of [...this.#reasons].sort(([, a], [, b]) => b - a)) write(`${String(count).padStart(8)}  ${reason}`)
+    for (const [reason, count] of [...this.#reasons].sort(([, a], [, b]) => b - a))
+      write(`${String(count).padStart(8)}  ${reason}`)
     if (this.#differences.length > 0) write("\ndifferent")
     for (const difference of this.#differences.slice(0, differencesMax)) write(`  ${difference}`)
     if (this.#differences.length > differencesMax) write(`  … and ${this.#differences.length - differencesMax} more`)

@@ -36,7 +36,12 @@ const withOtherFee = (bytes: Buffer): Buffer => {
   const meta = xdr.LedgerCloseMeta.schema.decode(new Uint8Array(all[at]!.subarray(4)))
   if (meta.v !== 2) throw new Error("no stream of this kind")
   const processing = meta.v2.txProcessing.map((tx, i, { length }) =>
-    i < length - 1 ? tx : { ...tx, result: { ...tx.result, result: { ...tx.result.result, feeCharged: tx.result.result.feeCharged + 1n } } }
+    i < length - 1
+      ? tx
+      : {
+          ...tx,
+          result: { ...tx.result, result: { ...tx.result.result, feeCharged: tx.result.result.feeCharged + 1n } }
+        }
   )
   const body = Buffer.from(xdr.LedgerCloseMeta.schema.encode({ ...meta, v2: { ...meta.v2, txProcessing: processing } }))
   const mark = Buffer.alloc(4)
@@ -62,7 +67,12 @@ describe("npm run replay", () => {
     writeFileSync(join(good, "a.xdr"), bytes)
     writeFileSync(join(bad, "a.xdr"), withOtherFee(bytes))
     const right = replay(join(folder, "good"))
-    expect([right.status, right.lines.at(-1)]).toEqual([0, expect.stringMatching(/^total: 1 streams, (\d+) transactions, \1 executed, \1 identical \(100\.00 %\).* 0 different, 0 unsupported$/)])
+    expect([right.status, right.lines.at(-1)]).toEqual([
+      0,
+      expect.stringMatching(
+        /^total: 1 streams, (\d+) transactions, \1 executed, \1 identical \(100\.00 %\).* 0 different, 0 unsupported$/
+      )
+    ])
     const wrong = replay(join(folder, "bad"))
     expect([wrong.status, wrong.lines.at(-1)]).toEqual([1, expect.stringMatching(/ 1 different, 0 unsupported$/)])
     expect(wrong.lines.join("\n")).toMatch(/fee \d+ instead of \d+/)

@@ -1,4 +1,5 @@
-// One engine on two runtimes: the replay on Deno ends with the very lines it ends with on Node. Needs the Deno of `test/tools`.
+// One engine on two runtimes: the replay on Deno ends with the very lines it ends with on Node. Needs the Deno of
+// `test/tools`.
 import { spawnSync } from "node:child_process"
 import { existsSync } from "node:fs"
 import { describe, expect, it } from "vitest"
@@ -7,10 +8,15 @@ import { findStreams, sharedStreams } from "./streams.ts"
 const root = new URL("../..", import.meta.url).pathname
 const deno = `${root}test/tools/node_modules/@deno/linux-x64-glibc/deno`
 const isReady = existsSync(deno) && findStreams(sharedStreams) !== undefined
-if (!isReady) console.log("the replay on Deno is skipped: it needs Deno in test/tools and the streams in ../shared/data")
+if (!isReady)
+  console.log("the replay on Deno is skipped: it needs Deno in test/tools and the streams in ../shared/data")
 
 const report = (command: string, ...args: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const { stderr, stdout } = spawnSync(command, [...args, "test/replay/replay.ts"], { cwd: root, encoding: "utf8", timeout: 240_000 })
+  const { stderr, stdout } = spawnSync(command, [...args, "test/replay/replay.ts"], {
+    cwd: root,
+    encoding: "utf8",
+    timeout: 240_000
+  })
   const lines = stdout.split("\n").filter((line) => !line.startsWith("slow:"))
   if (lines.length < 3) throw new Error(stderr)
   return lines

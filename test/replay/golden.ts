@@ -1,6 +1,6 @@
-// Golden vectors of our own recording: named calls of the asset contract on a fixed small ledger, with everything they did.
-// `node test/replay/golden.ts` records them anew; the test compares. They guard what the replay has proved, where the
-// streams are not at hand.
+// Golden vectors of our own recording: named calls of the asset contract on a fixed small ledger, with everything they
+// did. `node test/replay/golden.ts` records them anew; the test compares. They guard what the replay has proved, where
+// the streams are not at hand.
 import { writeFileSync } from "node:fs"
 import { eventsFeeStroops, rentFeeStroops } from "../../plugins/ledger-local/engine/Fees.ts"
 import type { HostResult } from "../../plugins/ledger-local/engine/HostTypes.ts"
@@ -8,7 +8,17 @@ import { testnet } from "../../plugins/ledger-local/engine/NetworkSettings.ts"
 import { address as addressVal, bool, i128, u32 } from "../../plugins/ledger-local/engine/ScVal.ts"
 import { codec } from "../../plugins/ledger-local/engine/Xdr.ts"
 import {
-  issuer, ledgerSeq, native, paidWorld, payee, payer, someContract, sponsor, stranger, transferArgs, type World
+  issuer,
+  ledgerSeq,
+  native,
+  paidWorld,
+  payee,
+  payer,
+  someContract,
+  sponsor,
+  stranger,
+  transferArgs,
+  type World
 } from "../plugins/ledger-local/engine/World.ts"
 
 export const goldenPath = new URL("golden.json", import.meta.url).pathname
@@ -17,27 +27,36 @@ const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base6
 
 const cases: Readonly<Record<string, (world: World) => HostResult>> = {
   "transfer between accounts": (world) => world.call("transfer", transferArgs(payer, payee, 250n), { by: payer }),
-  "transfer with legacy credentials": (world) => world.call("transfer", transferArgs(payer, payee, 250n), { by: payer, credentials: "v1" }),
-  "transfer by the source account": (world) => world.call("transfer", transferArgs(payer, payee, 250n), { source: payer }),
+  "transfer with legacy credentials": (world) =>
+    world.call("transfer", transferArgs(payer, payee, 250n), { by: payer, credentials: "v1" }),
+  "transfer by the source account": (world) =>
+    world.call("transfer", transferArgs(payer, payee, 250n), { source: payer }),
   "transfer to a multiplexed account": (world) =>
-    world.call("transfer", transferArgs(payer, { type: 2, muxedAccount: { id: 42n, ed25519: payee.id.ed25519 } }, 1n), { by: payer }),
+    world.call("transfer", transferArgs(payer, { type: 2, muxedAccount: { id: 42n, ed25519: payee.id.ed25519 } }, 1n), {
+      by: payer
+    }),
   "transfer to a contract": (world) => world.call("transfer", transferArgs(payer, someContract, 5n), { by: payer }),
   "transfer from the issuer": (world) => world.call("transfer", transferArgs(issuer, payee, 5n), { by: issuer }),
   "transfer to the issuer": (world) => world.call("transfer", transferArgs(payer, issuer, 5n), { by: payer }),
   "native transfer": (world) => world.call("transfer", transferArgs(payer, payee, 5n), { by: payer }, native),
-  "native transfer to a new account": (world) => world.call("transfer", transferArgs(payer, stranger, 1_0000000n), { by: payer }, native),
-  "approve": (world) => world.call("approve", [addressVal(payer.address), addressVal(sponsor.address), i128(10n), u32(ledgerSeq + 5_000)], { by: payer }),
-  "mint": (world) => world.call("mint", [addressVal(payee.address), i128(5n)], { by: issuer }),
-  "burn": (world) => world.call("burn", [addressVal(payer.address), i128(5n)], { by: payer }),
-  "set_admin": (world) => world.call("set_admin", [addressVal(stranger.address)], { by: issuer }),
-  "trust": (world) => world.call("trust", [addressVal(sponsor.address)]),
-  "set_authorized": (world) => {
+  "native transfer to a new account": (world) =>
+    world.call("transfer", transferArgs(payer, stranger, 1_0000000n), { by: payer }, native),
+  approve: (world) =>
+    world.call("approve", [addressVal(payer.address), addressVal(sponsor.address), i128(10n), u32(ledgerSeq + 5_000)], {
+      by: payer
+    }),
+  mint: (world) => world.call("mint", [addressVal(payee.address), i128(5n)], { by: issuer }),
+  burn: (world) => world.call("burn", [addressVal(payer.address), i128(5n)], { by: payer }),
+  set_admin: (world) => world.call("set_admin", [addressVal(stranger.address)], { by: issuer }),
+  trust: (world) => world.call("trust", [addressVal(sponsor.address)]),
+  set_authorized: (world) => {
     world.account(issuer, 100_0000000n, { flags: 2 })
     return world.call("set_authorized", [addressVal(payer.address), bool(false)], { by: issuer })
   },
   "too little balance": (world) => world.call("transfer", transferArgs(payer, payee, 5_000n), { by: payer }),
   "no trustline": (world) => world.call("transfer", transferArgs(payer, sponsor, 1n), { by: payer }),
-  "expired signature": (world) => world.call("transfer", transferArgs(payer, payee, 1n), { by: payer, expiration: ledgerSeq - 1 }),
+  "expired signature": (world) =>
+    world.call("transfer", transferArgs(payer, payee, 1n), { by: payer, expiration: ledgerSeq - 1 }),
   "nobody authorized": (world) => world.call("transfer", transferArgs(payer, payee, 1n), { auth: [] })
 }
 
@@ -48,7 +67,9 @@ const recorded = (result: HostResult): unknown => {
   return {
     returnValue: base64(codec.ScVal.encode(result.returnValue)),
     diagnostics,
-    entries: [...changes.changes()].map(({ after }) => (after === undefined ? null : base64(codec.LedgerEntry.encode(after)))),
+    entries: [...changes.changes()].map(({ after }) =>
+      after === undefined ? null : base64(codec.LedgerEntry.encode(after))
+    ),
     footprint: {
       readOnly: footprint.readOnly.map((key) => base64(codec.LedgerKey.encode(key))),
       readWrite: footprint.readWrite.map((key) => base64(codec.LedgerKey.encode(key)))

@@ -11,7 +11,8 @@ import { findStreams, sharedStreams } from "./streams.ts"
 describe("golden vectors of our own recording", () => {
   const golden = JSON.parse(readFileSync(goldenPath, "utf8")) as Record<string, unknown>
   const now = recordGolden()
-  for (const name of Object.keys(now)) it(`${name}: does what it did when it was recorded`, () => expect(now[name]).toEqual(golden[name]))
+  for (const name of Object.keys(now))
+    it(`${name}: does what it did when it was recorded`, () => expect(now[name]).toEqual(golden[name]))
   it("are all still made", () => expect(Object.keys(now)).toEqual(Object.keys(golden)))
 })
 

@@ -1,6 +1,6 @@
-// `npm run replay [-- --data DIR] [-- --only TEXT]`: replays ledger streams of stellar-core through the embedded ledger and
-// prints a table per family. The last line is the total; the exit status is 1 when a supported transaction differs. Without
-// streams it says so and succeeds, because they are not part of the project.
+// `npm run replay [-- --data DIR] [-- --only TEXT]`: replays ledger streams of stellar-core through the embedded ledger
+// and prints a table per family. The last line is the total; the exit status is 1 when a supported transaction differs.
+// Without streams it says so and succeeds, because they are not part of the project.
 import { createHash } from "node:crypto"
 import { engineCrypto } from "../support/engineCrypto.ts"
 import { WasmRuntime } from "../../plugins/ledger-local/engine/wasm/WasmRuntime.ts"

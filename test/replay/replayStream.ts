@@ -1,11 +1,17 @@
-// Replays one stream through the embedded ledger's whole way of applying a transaction: fee, preparation, operations, refund.
-// Each phase of each transaction runs on the real state before it, and what it changes is compared with what the real node
-// wrote, and so is the whole result: codes, success hash (return value and events) and the fee charged.
+// Replays one stream through the embedded ledger's whole way of applying a transaction: fee, preparation, operations,
+// refund. Each phase of each transaction runs on the real state before it, and what it changes is compared with what
+// the real node wrote, and so is the whole result: codes, success hash (return value and events) and the fee charged.
 import { Unsupported } from "../../plugins/ledger-local/engine/HostError.ts"
 import type { ContractRuntime, EngineCrypto } from "../../plugins/ledger-local/engine/HostTypes.ts"
 import { keyOfEntry, keyString } from "../../plugins/ledger-local/engine/LedgerKeys.ts"
 import { codec, equalBytes, latin1, type LedgerFootprint } from "../../plugins/ledger-local/engine/Xdr.ts"
-import { type Applying, chargeFee, prepare, refund, run } from "../../plugins/ledger-local/transaction/applyTransaction.ts"
+import {
+  type Applying,
+  chargeFee,
+  prepare,
+  refund,
+  run
+} from "../../plugins/ledger-local/transaction/applyTransaction.ts"
 import type { LedgerContext } from "../../plugins/ledger-local/transaction/Context.ts"
 import { type Frame, frameOf } from "../../plugins/ledger-local/transaction/Frame.ts"
 import { rulesOf } from "../../plugins/ledger-local/transaction/operations/operationRules.ts"
@@ -38,13 +44,30 @@ const byKey = (changes: ReadonlyArray<EntryChange>): Map<string, string | null> 
   return result
 }
 
-const kinds = ["account", "trustline", "offer", "data", "claimable balance", "pool", "contract data", "code", "config", "ttl"]
+const kinds = [
+  "account",
+  "trustline",
+  "offer",
+  "data",
+  "claimable balance",
+  "pool",
+  "contract data",
+  "code",
+  "config",
+  "ttl"
+]
 
-const compareChanges = (phase: string, real: ReadonlyArray<EntryChange>, own: ReadonlyArray<EntryChange>): Array<string> => {
+const compareChanges = (
+  phase: string,
+  real: ReadonlyArray<EntryChange>,
+  own: ReadonlyArray<EntryChange>
+): Array<string> => {
   const [theirs, ours] = [byKey(real), byKey(own)]
   const kind = (key: string): string => kinds[key.charCodeAt(3)] ?? "?"
   return [
-    ...[...theirs].filter(([key, entry]) => ours.get(key) !== entry).map(([key]) => `${phase}: ${ours.has(key) ? "other" : "missing"} ${kind(key)}`),
+    ...[...theirs]
+      .filter(([key, entry]) => ours.get(key) !== entry)
+      .map(([key]) => `${phase}: ${ours.has(key) ? "other" : "missing"} ${kind(key)}`),
     ...[...ours.keys()].filter((key) => !theirs.has(key)).map((key) => `${phase}: extra ${kind(key)}`)
   ]
 }
@@ -75,14 +98,17 @@ const metaOf = ({ processing: { txApplyProcessing: meta } }: Item) => {
   }
 }
 
-const operationChanges = (item: Item): ReadonlyArray<EntryChange> => metaOf(item).operations.flatMap(({ changes }) => changes)
+const operationChanges = (item: Item): ReadonlyArray<EntryChange> =>
+  metaOf(item).operations.flatMap(({ changes }) => changes)
 
 const touchesPool = (change: EntryChange): boolean => {
   const entry = change.type === 3 ? change.state : change.type === 1 ? change.updated : undefined
   return entry !== undefined && (entry.data.type === 4 || entry.data.type === 5)
 }
 
-/** True when the real node stopped the call by its own metering, which the engine only estimates, and ours went through. */
+/**
+ * True when the real node stopped the call by its own metering, which the engine only estimates, and ours went through.
+ */
 const stoppedByMetering = (item: Item): boolean => {
   const outcome = item.processing.result.result.result
   const inner = "innerResultPair" in outcome ? outcome.innerResultPair.result.result : outcome
@@ -98,31 +124,47 @@ const whyUnsupported = (item: Item, protocolVersion: number): string | undefined
   if (item.frame === undefined) return "an envelope that has no frame"
   const missing = item.frame.tx.operations.find(({ body }) => rulesOf(body) === undefined)
   if (missing !== undefined) return `operation type ${missing.body.type}`
-  if (item.processing.result.result.result.code === TxCode.internalError) return "an internal error that the test provoked in the node"
-  return operationChanges(item).some(touchesPool) ? "pools or claimable balances touched by another operation" : undefined
+  if (item.processing.result.result.result.code === TxCode.internalError)
+    return "an internal error that the test provoked in the node"
+  return operationChanges(item).some(touchesPool)
+    ? "pools or claimable balances touched by another operation"
+    : undefined
 }
 
 /** The names a transaction is known by in a result: the hash of its outer envelope. */
 const hashOf = ({ crypto, networkId }: ReplayOptions, { envelope }: Placed): string | undefined => {
   if (envelope.type === 0) return undefined
-  const taggedTransaction = envelope.type === 5 ? { type: 5 as const, feeBump: envelope.feeBump.tx } : { type: 2 as const, tx: envelope.v1.tx }
+  const taggedTransaction =
+    envelope.type === 5 ? { type: 5 as const, feeBump: envelope.feeBump.tx } : { type: 2 as const, tx: envelope.v1.tx }
   return latin1(crypto.sha256(codec.TransactionSignaturePayload.encode({ networkId, taggedTransaction })))
 }
 
 const sameResult = (item: Item, own: ReturnType<typeof refund>): string | undefined => {
   const real = item.processing.result.result
   if (equalBytes(codec.TransactionResult.encode(real), codec.TransactionResult.encode(own.result))) return undefined
-  if (real.feeCharged !== own.result.feeCharged && JSON.stringify(real.result, bigints) === JSON.stringify(own.result.result, bigints)) {
+  if (
+    real.feeCharged !== own.result.feeCharged &&
+    JSON.stringify(real.result, bigints) === JSON.stringify(own.result.result, bigints)
+  ) {
     return `fee ${own.result.feeCharged} instead of ${real.feeCharged}`
   }
   return `result ${JSON.stringify(own.result.result, bigints).slice(0, 160)} instead of ${JSON.stringify(real.result, bigints).slice(0, 160)}`
 }
 
-/** What a call returned and emitted, as the meta of a version that has it tells; the success hash binds both as well. */
-const compareEvents = ({ processing: { txApplyProcessing: real } }: Item, { meta: own }: ReturnType<typeof refund>): Array<string> => {
+/**
+ * What a call returned and emitted, as the meta of a version that has it tells; the success hash binds both as well.
+ */
+const compareEvents = (
+  { processing: { txApplyProcessing: real } }: Item,
+  { meta: own }: ReturnType<typeof refund>
+): Array<string> => {
   if (real.v !== 4 || own.v !== 4) return []
   const returned = (meta: typeof own): string => JSON.stringify(meta.v4.sorobanMeta?.returnValue ?? null, inFull)
-  const emitted = (meta: typeof own): string => JSON.stringify(meta.v4.operations.map(({ events }) => events), inFull)
+  const emitted = (meta: typeof own): string =>
+    JSON.stringify(
+      meta.v4.operations.map(({ events }) => events),
+      inFull
+    )
   return [
     ...(returned(real) === returned(own) ? [] : ["another return value"]),
     ...(emitted(real) === emitted(own) ? [] : ["other events"]),
@@ -134,7 +176,11 @@ const inFull = (_: string, value: unknown): unknown =>
   typeof value === "bigint" ? String(value) : value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value
 
 const bigints = (_: string, value: unknown): unknown =>
-  typeof value === "bigint" ? String(value) : value instanceof Uint8Array ? Buffer.from(value).toString("hex").slice(0, 8) : value
+  typeof value === "bigint"
+    ? String(value)
+    : value instanceof Uint8Array
+      ? Buffer.from(value).toString("hex").slice(0, 8)
+      : value
 
 class LedgerReplay {
   readonly #state: LedgerState
@@ -254,7 +300,9 @@ class LedgerReplay {
 
 const verdictOf = ({ unsupported, differences }: Item): Verdict => {
   if (unsupported !== undefined) return { kind: "unsupported", reason: unsupported }
-  return differences.length === 0 ? { kind: "identical", feeCompared: true } : { kind: "different", what: differences.slice(0, 4).join("; ") }
+  return differences.length === 0
+    ? { kind: "identical", feeCompared: true }
+    : { kind: "different", what: differences.slice(0, 4).join("; ") }
 }
 
 /** Replays a stream into the report. */
@@ -264,13 +312,16 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
   const ledgers = [...readLedgers(file)]
   state.begin(ledgers)
   // Some nodes were told to tell what classic operations and fees move; it shows in the fees.
-  state.classicEvents = ledgers.some(({ processing }) => processing.some(({ txApplyProcessing: meta }) => meta.v === 4 && meta.v4.events.length > 0))
+  state.classicEvents = ledgers.some(({ processing }) =>
+    processing.some(({ txApplyProcessing: meta }) => meta.v === 4 && meta.v4.events.length > 0)
+  )
   state.follow(ledgers[0]!.header)
   for (const ledger of ledgers) {
     const replay = new LedgerReplay(options, state, ledger)
     replay.replay()
     // A header shows the network after the ledger's upgrades, which the ledger's own transactions did not see.
     state.follow(ledger.header)
-    for (const item of replay.items) report.add(file.family, `${file.suite}/${file.name} ledger ${ledger.header.ledgerSeq}`, verdictOf(item))
+    for (const item of replay.items)
+      report.add(file.family, `${file.suite}/${file.name} ledger ${ledger.header.ledgerSeq}`, verdictOf(item))
   }
 }

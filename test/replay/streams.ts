@@ -1,6 +1,6 @@
-// Ledger streams as stellar-core publishes them: record-marked LedgerCloseMeta frames, one file per test of its own suite.
-// Finds them in a folder (unpacked, or as `streams.tar.gz`, which is unpacked once into a temporary folder) together with the
-// index that names each file. Where there are none the caller says so and skips.
+// Ledger streams as stellar-core publishes them: record-marked LedgerCloseMeta frames, one file per test of its own
+// suite. Finds them in a folder (unpacked, or as `streams.tar.gz`, which is unpacked once into a temporary folder)
+// together with the index that names each file. Where there are none the caller says so and skips.
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -98,7 +98,9 @@ const envelopesOf = (set: Extract<xdr.GeneralizedTransactionSetWire, { v: 1 }>):
           txs.map((envelope) => ({ envelope, baseFee: baseFee ?? undefined, stage: undefined }))
         )
       : phase.parallelTxsComponent.executionStages.flatMap((clusters, stage) =>
-          clusters.flat().map((envelope) => ({ envelope, baseFee: phase.parallelTxsComponent.baseFee ?? undefined, stage }))
+          clusters
+            .flat()
+            .map((envelope) => ({ envelope, baseFee: phase.parallelTxsComponent.baseFee ?? undefined, stage }))
         )
   )
 
@@ -106,7 +108,10 @@ const ledgerOf = (meta: xdr.LedgerCloseMetaWire): Ledger => {
   const closed = meta.v === 0 ? meta.v0 : meta.v === 1 ? meta.v1 : meta.v2
   return {
     header: closed.ledgerHeader.header,
-    envelopes: "v1TxSet" in closed.txSet ? envelopesOf(closed.txSet) : closed.txSet.txs.map((envelope) => ({ envelope, baseFee: undefined, stage: undefined })),
+    envelopes:
+      "v1TxSet" in closed.txSet
+        ? envelopesOf(closed.txSet)
+        : closed.txSet.txs.map((envelope) => ({ envelope, baseFee: undefined, stage: undefined })),
     processing: closed.txProcessing.map((tx) => ({ postTxApplyFeeProcessing: [], ...tx })),
     upgrades: closed.upgradesProcessing,
     evicted: meta.v === 2 ? meta.v2.evictedKeys : []

@@ -16,11 +16,14 @@ const report = (text: string) => {
 }
 const vitest = (status: number | null, reportFile: string) => countsOf("vitest", { status, lastLine: "", reportFile })
 const counts = (passed: number, failed: number, testResults: ReadonlyArray<unknown> = []) =>
-  report(JSON.stringify({ numPassedTests: passed, numFailedTests: failed, numPendingTests: 2, numTodoTests: 1, testResults }))
+  report(
+    JSON.stringify({ numPassedTests: passed, numFailedTests: failed, numPendingTests: 2, numTodoTests: 1, testResults })
+  )
 
 describe("the figures of a part", () => {
   it("are one test for a program that only has an exit status", () => {
-    const of = (status: number | null) => countsOf("status", { status, lastLine: "12 passed, 0 failed", reportFile: "" })
+    const of = (status: number | null) =>
+      countsOf("status", { status, lastLine: "12 passed, 0 failed", reportFile: "" })
     expect(of(0)).toEqual({ passed: 1, failed: 0, skipped: 0 })
     expect(of(1)).toEqual({ passed: 0, failed: 1, skipped: 0 })
     expect(of(null)).toEqual({ passed: 0, failed: 1, skipped: 0 })
@@ -28,15 +31,22 @@ describe("the figures of a part", () => {
 
   it("are the counts of vitest, and a file that could not be loaded is a failure", () => {
     expect(vitest(0, counts(7, 0))).toEqual({ passed: 7, failed: 0, skipped: 3 })
-    expect(vitest(1, counts(6, 1, [{ status: "failed", assertionResults: [{ status: "failed" }] }]))).toMatchObject({ passed: 6, failed: 1 })
-    expect(vitest(1, counts(6, 0, [{ status: "failed", assertionResults: [] }]))).toMatchObject({ passed: 6, failed: 1 })
+    expect(vitest(1, counts(6, 1, [{ status: "failed", assertionResults: [{ status: "failed" }] }]))).toMatchObject({
+      passed: 6,
+      failed: 1
+    })
+    expect(vitest(1, counts(6, 0, [{ status: "failed", assertionResults: [] }]))).toMatchObject({
+      passed: 6,
+      failed: 1
+    })
   })
 
   it("are never green when the program was not: no report, no last line, a crash after the last test", () => {
     expect(vitest(0, join(folder, "none.json"))).toMatchObject({ passed: 0, failed: 1 })
     expect(vitest(0, report("{"))).toMatchObject({ passed: 0, failed: 1 })
     expect(vitest(1, counts(7, 0))).toMatchObject({ passed: 7, failed: 1 })
-    const last = (status: number | null, lastLine: string) => countsOf("last-line", { status, lastLine, reportFile: "" })
+    const last = (status: number | null, lastLine: string) =>
+      countsOf("last-line", { status, lastLine, reportFile: "" })
     expect(last(0, "296 passed, 0 failed")).toEqual({ passed: 296, failed: 0, skipped: 0 })
     expect(last(0, "all well")).toMatchObject({ passed: 0, failed: 1 })
     expect(last(1, "296 passed, 0 failed")).toMatchObject({ passed: 296, failed: 1 })
@@ -45,16 +55,25 @@ describe("the figures of a part", () => {
 })
 
 describe("a part", () => {
-  const program = (script: string, minutesMax = 1): Part =>
-    ({ name: "part", command: process.execPath, args: ["-e", script], figures: "last-line", minutesMax })
+  const program = (script: string, minutesMax = 1): Part => ({
+    name: "part",
+    command: process.execPath,
+    args: ["-e", script],
+    figures: "last-line",
+    minutesMax
+  })
 
   it("is read from what it writes, colours and all", async () => {
-    const { counts } = await runPart(program("console.log('\\u001b[32m3 passed, 1 failed\\u001b[39m'); process.exit(1)"))
+    const { counts } = await runPart(
+      program("console.log('\\u001b[32m3 passed, 1 failed\\u001b[39m'); process.exit(1)")
+    )
     expect(counts).toEqual({ passed: 3, failed: 1, skipped: 0 })
   })
 
   it("that takes too long is stopped and has failed", async () => {
-    const { counts, seconds } = await runPart(program("console.log('3 passed, 0 failed'); setInterval(() => {}, 1_000)", 0.01))
+    const { counts, seconds } = await runPart(
+      program("console.log('3 passed, 0 failed'); setInterval(() => {}, 1_000)", 0.01)
+    )
     expect(counts.failed).toBe(1)
     expect(seconds).toBeLessThan(20)
   })
@@ -67,7 +86,8 @@ describe("a part", () => {
 
 describe("the plans", () => {
   it("fit their times: two minutes, fifteen, and eighty with the daily one", () => {
-    const minutes = (plan: "ok" | "daily" | "full") => partsOf(plan, "deno").reduce((sum, { minutesMax }) => sum + minutesMax, 0)
+    const minutes = (plan: "ok" | "daily" | "full") =>
+      partsOf(plan, "deno").reduce((sum, { minutesMax }) => sum + minutesMax, 0)
     expect(minutes("daily")).toBeLessThanOrEqual(20)
     // Continuous integration ends after 90.
     expect(minutes("daily") + minutes("full")).toBeLessThanOrEqual(88)

@@ -1,5 +1,5 @@
-// A part of a test run: one program with its bound, and the way its figures are read. A program that says nothing of its own
-// counts as one test; one that is to report tests and reports none has failed, whatever its exit status.
+// A part of a test run: one program with its bound, and the way its figures are read. A program that says nothing of
+// its own counts as one test; one that is to report tests and reports none has failed, whatever its exit status.
 import { readFileSync } from "node:fs"
 
 export interface Counts {
@@ -8,7 +8,10 @@ export interface Counts {
   readonly skipped: number
 }
 
-/** How a part's figures are found: its exit status alone, the JSON report of vitest, or a last line `N passed, N failed`. */
+/**
+ * How a part's figures are found: its exit status alone, the JSON report of vitest, or a last line `N passed, N
+ * failed`.
+ */
 export type Figures = "status" | "vitest" | "last-line"
 
 export interface Part {
@@ -35,7 +38,10 @@ interface VitestReport {
   readonly numFailedTests: number
   readonly numPendingTests: number
   readonly numTodoTests: number
-  readonly testResults: ReadonlyArray<{ readonly status: string; readonly assertionResults: ReadonlyArray<{ readonly status: string }> }>
+  readonly testResults: ReadonlyArray<{
+    readonly status: string
+    readonly assertionResults: ReadonlyArray<{ readonly status: string }>
+  }>
 }
 
 /** A failure that no counted test accounts for is a failure of its own. */
@@ -44,8 +50,8 @@ const honest = (counts: Counts, status: number | null): Counts =>
 
 const vitestCounts = (file: string): Counts => {
   const report = JSON.parse(readFileSync(file, "utf8")) as VitestReport
-  const broken = report.testResults.filter((result) =>
-    result.status === "failed" && result.assertionResults.every(({ status }) => status !== "failed")
+  const broken = report.testResults.filter(
+    (result) => result.status === "failed" && result.assertionResults.every(({ status }) => status !== "failed")
   )
   return {
     passed: report.numPassedTests,

@@ -1,5 +1,5 @@
-// What the plans consist of. `ok` is for every few minutes, `daily` is `npm test`, `full` is what is too long for every day.
-// A new suite of tests needs nothing here, because vitest finds files by name; a program of its own needs a line.
+// What the plans consist of. `ok` is for every few minutes, `daily` is `npm test`, `full` is what is too long for every
+// day. A new suite of tests needs nothing here, because vitest finds files by name; a program of its own needs a line.
 import process from "node:process"
 import type { Part } from "./Part.ts"
 
@@ -7,7 +7,13 @@ export type PlanName = "ok" | "daily" | "full"
 
 const node = process.execPath
 
-const types: Part = { name: "types", command: "node_modules/.bin/tsc", args: ["--noEmit"], figures: "status", minutesMax: 1 }
+const types: Part = {
+  name: "types",
+  command: "node_modules/.bin/tsc",
+  args: ["--noEmit"],
+  figures: "status",
+  minutesMax: 1
+}
 
 const lint: Part = {
   name: "lint",
@@ -17,11 +23,23 @@ const lint: Part = {
   minutesMax: 1
 }
 
-/** What only the types tell: an Effect that nobody runs, a service that nobody provides, an API of an earlier Effect. */
+/**
+ * What only the types tell: an Effect that nobody runs, a service that nobody provides, an API of an earlier Effect.
+ */
 const effects: Part = {
   name: "effects",
   command: "test/tools/node_modules/.bin/effect-tsgo",
-  args: ["diagnostics", "--project", "tsconfig.json", "--format", "text", "--severity", "error", "--lspconfig", `{"name":"@effect/language-service"}`],
+  args: [
+    "diagnostics",
+    "--project",
+    "tsconfig.json",
+    "--format",
+    "text",
+    "--severity",
+    "error",
+    "--lspconfig",
+    `{"name":"@effect/language-service"}`
+  ],
   figures: "status",
   minutesMax: 1
 }
@@ -48,7 +66,14 @@ const onDeno = (deno: string): Part => ({
   minutesMax: 8.5
 })
 
-const fast: Part = { name: "fast tests on PGlite", command: node, args: vitest, env: { TOLLKEEPER_TEST_FAST: "only" }, figures: "vitest", minutesMax: 2 }
+const fast: Part = {
+  name: "fast tests on PGlite",
+  command: node,
+  args: vitest,
+  env: { TOLLKEEPER_TEST_FAST: "only" },
+  figures: "vitest",
+  minutesMax: 2
+}
 
 const slow: Part = {
   name: "slow tests on Node, PGlite and PostgreSQL",
@@ -74,13 +99,37 @@ const conformanceOnDeno = (deno: string): Part => ({
   args: ["run", "-A", ...conformance.args]
 })
 
-const replay: Part = { name: "replay", command: node, args: ["test/replay/replay.ts"], figures: "status", minutesMax: 5 }
+const replay: Part = {
+  name: "replay",
+  command: node,
+  args: ["test/replay/replay.ts"],
+  figures: "status",
+  minutesMax: 5
+}
 
-const simulation: Part = { name: "simulation, 20,000 seeds", command: node, args: ["test/simulation/run.ts"], figures: "status", minutesMax: 10 }
+const simulation: Part = {
+  name: "simulation, 20,000 seeds",
+  command: node,
+  args: ["test/simulation/run.ts"],
+  figures: "status",
+  minutesMax: 10
+}
 
-const mutation: Part = { name: "mutation: settlement", command: node, args: ["test/mutation/run.ts", "settlement"], figures: "status", minutesMax: 12 }
+const mutation: Part = {
+  name: "mutation: settlement",
+  command: node,
+  args: ["test/mutation/run.ts", "settlement"],
+  figures: "status",
+  minutesMax: 12
+}
 
-const chaos: Part = { name: "chaos: 2,000 payments", command: node, args: ["test/chaos/run.ts"], figures: "status", minutesMax: 15 }
+const chaos: Part = {
+  name: "chaos: 2,000 payments",
+  command: node,
+  args: ["test/chaos/run.ts"],
+  figures: "status",
+  minutesMax: 15
+}
 
 /** The parts of a plan; `deno` is the program to use as Deno. */
 export const partsOf = (plan: PlanName, deno: string): ReadonlyArray<Part> => {

@@ -1,5 +1,5 @@
-// Runs one part in a process group of its own, passes its output through, and ends the whole group when the part takes too
-// long or the run is stopped, so that no server of a test outlives it.
+// Runs one part in a process group of its own, passes its output through, and ends the whole group when the part takes
+// too long or the run is stopped, so that no server of a test outlives it.
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -24,7 +24,11 @@ const endGroup = (signal: NodeJS.Signals): void => {
   }
 }
 
-for (const [signal, status] of [["SIGINT", 130], ["SIGTERM", 143], ["SIGHUP", 129]] as const) {
+for (const [signal, status] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+  ["SIGHUP", 129]
+] as const) {
   process.on(signal, () => {
     endGroup("SIGTERM")
     process.exit(status)
@@ -46,10 +50,15 @@ export const runPart = (part: Part): Promise<Result> =>
     const folder = mkdtempSync(join(tmpdir(), "tollkeeper-run-"))
     const reportFile = join(folder, "report.json")
     const started = performance.now()
-    const args = part.figures === "vitest"
-      ? [...part.args, "--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`]
-      : part.args
-    const child = spawn(part.command, args, { env: environment(part), detached: true, stdio: ["ignore", "pipe", "pipe"] })
+    const args =
+      part.figures === "vitest"
+        ? [...part.args, "--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`]
+        : part.args
+    const child = spawn(part.command, args, {
+      env: environment(part),
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"]
+    })
     running = child
     let tail = ""
     const limit = setTimeout(() => {

@@ -1,6 +1,6 @@
-// Runs a plan's parts one after another, all of them whatever fails, prints the time and figures of each, and ends with the
-// line `N passed, N failed` over all of them; the exit status is 1 when anything failed. Words after the plan keep only the
-// parts whose names contain one of them: `npm test -- deno`.
+// Runs a plan's parts one after another, all of them whatever fails, prints the time and figures of each, and ends with
+// the line `N passed, N failed` over all of them; the exit status is 1 when anything failed. Words after the plan keep
+// only the parts whose names contain one of them: `npm test -- deno`.
 import { existsSync } from "node:fs"
 import { join } from "node:path"
 import process from "node:process"
@@ -26,8 +26,8 @@ if (plan !== "ok" && systemBinaries() === undefined && !process.env["TOLLKEEPER_
   install(join(root, "test", "tools", "postgres"), "a PostgreSQL server for the tests")
 }
 
-const parts = partsOf(plan as PlanName, deno).filter(({ name }) =>
-  words.length === 0 || words.some((word) => name.toLowerCase().includes(word.toLowerCase()))
+const parts = partsOf(plan as PlanName, deno).filter(
+  ({ name }) => words.length === 0 || words.some((word) => name.toLowerCase().includes(word.toLowerCase()))
 )
 const results: Array<Result> = []
 for (const part of parts) {

@@ -16,7 +16,8 @@ const project = (wanted: object, present?: object): string => {
   const path = mkdtempSync(join(folder, "project-"))
   writeFileSync(join(path, "package-lock.json"), JSON.stringify({ packages: { "": {}, ...wanted } }))
   mkdirSync(join(path, "node_modules"))
-  if (present !== undefined) writeFileSync(join(path, "node_modules", ".package-lock.json"), JSON.stringify({ packages: present }))
+  if (present !== undefined)
+    writeFileSync(join(path, "node_modules", ".package-lock.json"), JSON.stringify({ packages: present }))
   return path
 }
 
@@ -42,7 +43,10 @@ describe("an installation", () => {
 
   it("of this project is one, and has a Node that runs the sources", () => {
     expect(isInstalled(root)).toBe(true)
-    const { status } = spawnSync(findNode(), ["-e", "const [a, b] = process.versions.node.split('.'); process.exit(a > 22 || (a == 22 && b >= 19) ? 0 : 1)"])
+    const { status } = spawnSync(findNode(), [
+      "-e",
+      "const [a, b] = process.versions.node.split('.'); process.exit(a > 22 || (a == 22 && b >= 19) ? 0 : 1)"
+    ])
     expect(status).toBe(0)
   })
 })
@@ -51,7 +55,10 @@ describe("a program in another's place", () => {
   const script = (program: string) =>
     `import { become } from ${JSON.stringify(join(root, "runtime", "bootstrap.mjs"))}; become(process.execPath, ["-e", ${JSON.stringify(program)}])`
   const start = (program: string, env = {}) =>
-    spawn(findNode(), ["--input-type=module", "-e", script(program)], { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, ...env } })
+    spawn(findNode(), ["--input-type=module", "-e", script(program)], {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, ...env }
+    })
 
   it("hands its exit status back", async () => {
     expect((await once(start("process.exit(7)"), "exit"))[0]).toBe(7)
@@ -59,7 +66,9 @@ describe("a program in another's place", () => {
   })
 
   it.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("is handed %s, and may end as it likes", async (signal) => {
-    const child = start(`process.on("${signal}", () => process.exit(3)); setInterval(() => {}, 1_000); console.log("up")`)
+    const child = start(
+      `process.on("${signal}", () => process.exit(3)); setInterval(() => {}, 1_000); console.log("up")`
+    )
     await once(child.stdout, "data")
     // Not `child.kill`, after which Deno reports the signal and not the status.
     process.kill(child.pid!, signal)
@@ -69,7 +78,10 @@ describe("a program in another's place", () => {
 
 describe("npm start", () => {
   it("hands a refusal on as one sentence and status 1", () => {
-    const { status, stderr } = spawnSync(findNode(), ["runtime/start.mjs", "--profile", "none-such"], { cwd: root, encoding: "utf8" })
+    const { status, stderr } = spawnSync(findNode(), ["runtime/start.mjs", "--profile", "none-such"], {
+      cwd: root,
+      encoding: "utf8"
+    })
     expect(status).toBe(1)
     expect(stderr).toMatch(/^tollkeeper: there is no readable file .*none-such\.yaml\n$/)
   })

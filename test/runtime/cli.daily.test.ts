@@ -31,7 +31,10 @@ const run = (...args: ReadonlyArray<string>) =>
 const start = async (state: string, args: ReadonlyArray<string> = [], env: Record<string, string> = {}) => {
   const ledgerPort = await freePort()
   const ports = ["--port", "0", "--ledger-port", String(ledgerPort), "--ledger-https-port", "0"]
-  const child = spawn(process.execPath, [cli, "start", "--state", state, ...ports, ...args], { cwd: root, env: { ...process.env, ...env } })
+  const child = spawn(process.execPath, [cli, "start", "--state", state, ...ports, ...args], {
+    cwd: root,
+    env: { ...process.env, ...env }
+  })
   let text = ""
   const url = await new Promise<string>((resolve, reject) => {
     const hear = (chunk: string) => {
@@ -62,11 +65,13 @@ const profileOf = (name: string): any => parse(readFileSync(join(root, "runtime"
 
 describe("the shipped profiles", () => {
   it("are well-formed, and none enables pubnet [S29, S342]", async () => {
-    await Promise.all(shipped.map(async (name) => {
-      const { status, stdout } = await run("config", "check", "--profile", name)
-      expect([name, status, stdout]).toEqual([name, 0, expect.stringContaining("every setting is well-formed")])
-      expect(Object.keys(profileOf(name).networks)).toEqual(["ledger:testnet"])
-    }))
+    await Promise.all(
+      shipped.map(async (name) => {
+        const { status, stdout } = await run("config", "check", "--profile", name)
+        expect([name, status, stdout]).toEqual([name, 0, expect.stringContaining("every setting is well-formed")])
+        expect(Object.keys(profileOf(name).networks)).toEqual(["ledger:testnet"])
+      })
+    )
   })
 
   it("hosted is the test network alone, and keyless [S27]", () => {
@@ -80,15 +85,21 @@ describe("tollkeeper config", () => {
   it("lists the settings of the payment path under the names of the contract [S285, S299, S300, S301]", async () => {
     const settings = JSON.parse((await run("config", "schema")).stdout)
     expect(settings.api_keys_env.default).toBe("FACILITATOR_API_KEYS")
-    expect(Object.keys(settings.limits.properties)).toEqual(expect.arrayContaining([
-      "channel_lease_ms", "max_pending_settlements", "settle_poll_ms", "settle_timeout_ms", "max_sponsored_stroops_per_key_per_day",
-      "max_global_sponsored_stroops_per_day"
-    ]))
+    expect(Object.keys(settings.limits.properties)).toEqual(
+      expect.arrayContaining([
+        "channel_lease_ms",
+        "max_pending_settlements",
+        "settle_poll_ms",
+        "settle_timeout_ms",
+        "max_sponsored_stroops_per_key_per_day",
+        "max_global_sponsored_stroops_per_day"
+      ])
+    )
     const network = settings.networks.additionalProperties.properties
     expect(Object.keys(network)).toEqual(expect.arrayContaining(["development_auto_fund", "fee_ceilings_calibrated"]))
     for (const [section, { properties = {} }] of Object.entries<any>(settings)) {
       for (const [name, setting] of Object.entries(properties)) {
-        expect(JSON.stringify(setting), `${section}.${name}`).toContain("\"description\":")
+        expect(JSON.stringify(setting), `${section}.${name}`).toContain('"description":')
       }
     }
   })
@@ -96,12 +107,22 @@ describe("tollkeeper config", () => {
 
 describe("tollkeeper start", () => {
   it.concurrent.each([
-    ["pubnet, whatever else is set", ["--set", "networks.ledger:pubnet.enabled=true", "--set", "networks.ledger:testnet.enabled=false"], "pubnet"],
+    [
+      "pubnet, whatever else is set",
+      ["--set", "networks.ledger:pubnet.enabled=true", "--set", "networks.ledger:testnet.enabled=false"],
+      "pubnet"
+    ],
     ["an unknown plugin", ["--set", "plugins=[x402-exact, no-such-plugin]"], "no-such-plugin"],
     ["a misspelt setting", ["--set", "limits.settle_timeout=1"], "settle_timeout"]
   ])("refuses %s with one sentence, status 1 and no port", async (_, args, word) => {
     const ports = ["--port", "0", "--ledger-port", "0", "--ledger-https-port", "0"]
-    const { status, stderr, stdout } = await run("start", "--state", mkdtempSync(join(folder, "refused-")), ...ports, ...args)
+    const { status, stderr, stdout } = await run(
+      "start",
+      "--state",
+      mkdtempSync(join(folder, "refused-")),
+      ...ports,
+      ...args
+    )
     expect([status, stdout]).toEqual([1, expect.not.stringContaining("facilitator ")])
     expect(stderr).toMatch(new RegExp(`^tollkeeper: .*${word}.*\n$`))
   })
@@ -112,12 +133,25 @@ describe("tollkeeper start", () => {
     const { ledger } = facilitator
     const [buyer, owner] = [Keypair.random(), Keypair.random()]
     for (const account of [buyer, owner]) await askFriendbot(ledger, account.publicKey(), 1)
-    const seller = await startSeller({ facilitator: facilitator.url, payTo: owner.publicKey(), asset: testnetUsdc, amount: "10000" })
-    const { receipt, response } = await buy(`${seller.url}/weather?city=Riga`, { secret: buyer.secret(), rpcUrl: ledger, maxAmount: 10_000n })
+    const seller = await startSeller({
+      facilitator: facilitator.url,
+      payTo: owner.publicKey(),
+      asset: testnetUsdc,
+      amount: "10000"
+    })
+    const { receipt, response } = await buy(`${seller.url}/weather?city=Riga`, {
+      secret: buyer.secret(),
+      rpcUrl: ledger,
+      maxAmount: 10_000n
+    })
     await seller.close()
     expect([response.status, receipt?.success]).toEqual([200, true])
     expect(await facilitator.stop()).toBe(0)
-    const lines = facilitator.text().split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line))
+    const lines = facilitator
+      .text()
+      .split("\n")
+      .filter((line) => line.startsWith("{"))
+      .map((line) => JSON.parse(line))
     expect(lines).toContainEqual(expect.objectContaining({ level: "INFO", message: "request" }))
     expect(facilitator.text()).not.toContain(buyer.secret())
     expect(facilitator.text()).not.toMatch(/\bS[A-Z2-7]{55}\b/)
@@ -129,8 +163,15 @@ describe("tollkeeper start", () => {
       FACILITATOR_API_KEYS: "shop:another-key-of-twenty"
     })
     const ask = async (key?: string) =>
-      (await fetch(`${url.replace("0.0.0.0", "127.0.0.1")}/supported`, key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } })).status
-    expect([await ask(), await ask("another-key-of-twenty"), await ask("0123456789abcdef0123")]).toEqual([401, 401, 200])
+      (
+        await fetch(
+          `${url.replace("0.0.0.0", "127.0.0.1")}/supported`,
+          key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } }
+        )
+      ).status
+    expect([await ask(), await ask("another-key-of-twenty"), await ask("0123456789abcdef0123")]).toEqual([
+      401, 401, 200
+    ])
     expect(await stop()).toBe(0)
   })
 })

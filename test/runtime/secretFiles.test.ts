@@ -5,15 +5,25 @@ import { Effect, FileSystem, Option, Redacted } from "effect"
 import { loadProfile } from "../../runtime/profile.ts"
 
 it.effect("reads a secret from the file that its variable with _FILE names, each time anew [S240, S325]", () =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
     const file = yield* files.makeTempFileScoped()
-    const profile = yield* loadProfile("local", [], { KEYS_FILE: file, BOTH: "variable", BOTH_FILE: file, GONE_FILE: `${file}.gone` })
+    const profile = yield* loadProfile("local", [], {
+      KEYS_FILE: file,
+      BOTH: "variable",
+      BOTH_FILE: file,
+      GONE_FILE: `${file}.gone`
+    })
     const secret = (name: string) => Option.map(profile.secret(name), Redacted.value)
     expect(secret("KEYS")).toEqual(Option.none())
     yield* files.writeFileString(file, "first\n")
     expect(secret("KEYS")).toEqual(Option.some("first"))
     yield* files.writeFileString(file, "second\n")
-    expect([secret("KEYS"), secret("BOTH"), secret("NEITHER")]).toEqual([Option.some("second"), Option.some("variable"), Option.none()])
+    expect([secret("KEYS"), secret("BOTH"), secret("NEITHER")]).toEqual([
+      Option.some("second"),
+      Option.some("variable"),
+      Option.none()
+    ])
     expect(() => secret("GONE")).toThrow(/^the file that GONE_FILE names cannot be read$/)
-  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+)

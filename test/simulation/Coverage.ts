@@ -1,14 +1,51 @@
-// What the runs came past: states, crash points, answers of the ledger, faults. A run of many seeds that never saw one of them
-// proves nothing about it, so the counts are printed and zero of any fails the whole.
+// What the runs came past: states, crash points, answers of the ledger, faults. A run of many seeds that never saw one
+// of them proves nothing about it, so the counts are printed and zero of any fails the whole.
 
 /** Everything that must be seen. */
 export const wanted = [
-  "state settled", "state failed", "state expired", "cancel landed", "outbid landed", "front-run",
-  "crash at a port", "crash afterLease", "crash beforeRecord", "crash afterRecord", "crash afterSubmit", "crash beforeResolve", "crash afterResolve",
-  "send Pending", "send Duplicate", "send TryAgainLater", "send Error", "send Lost", "send taken but lost", "send Error but taken",
-  "rpc away", "ledgers scanned", "node behind", "node forgets", "store failed before", "store failed after", "fence lost", "recorded twice", "no channel free", "over budget", "too many open",
-  "answer success", "answer pending", "answer busy", "answer failed", "answer already settled", "answer stored success", "answer spent elsewhere", "answer conflict",
-  "client hung up", "clock jump", "two days", "lease taken over"
+  "state settled",
+  "state failed",
+  "state expired",
+  "cancel landed",
+  "outbid landed",
+  "front-run",
+  "crash at a port",
+  "crash afterLease",
+  "crash beforeRecord",
+  "crash afterRecord",
+  "crash afterSubmit",
+  "crash beforeResolve",
+  "crash afterResolve",
+  "send Pending",
+  "send Duplicate",
+  "send TryAgainLater",
+  "send Error",
+  "send Lost",
+  "send taken but lost",
+  "send Error but taken",
+  "rpc away",
+  "ledgers scanned",
+  "node behind",
+  "node forgets",
+  "store failed before",
+  "store failed after",
+  "fence lost",
+  "recorded twice",
+  "no channel free",
+  "over budget",
+  "too many open",
+  "answer success",
+  "answer pending",
+  "answer busy",
+  "answer failed",
+  "answer already settled",
+  "answer stored success",
+  "answer spent elsewhere",
+  "answer conflict",
+  "client hung up",
+  "clock jump",
+  "two days",
+  "lease taken over"
 ] as const
 export type Wanted = (typeof wanted)[number]
 

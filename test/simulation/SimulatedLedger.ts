@@ -1,5 +1,6 @@
-// A ledger small enough to be run twenty thousand times: accounts with sequence numbers, authorizations that move money once, a
-// queue that drops, delays and forgets, closes at uneven intervals. It keeps the network's own promises and no others.
+// A ledger small enough to be run twenty thousand times: accounts with sequence numbers, authorizations that move money
+// once, a queue that drops, delays and forgets, closes at uneven intervals. It keeps the network's own promises and no
+// others.
 import type { Random } from "./random.ts"
 
 /** What the ledger needs to know of an envelope; registered when it is signed. */
@@ -60,7 +61,8 @@ export class SimulatedLedger {
     const queued = this.#queue.get(submission.channel)
     if (queued?.submission.outerHash === submission.outerHash) return "Duplicate"
     if (queued !== undefined && queued.submission.feeStroops * 10n > submission.feeStroops) return "BadSeq"
-    if (!this.#random.chance(this.faults.drop)) this.#queue.set(submission.channel, { submission, since: this.sequence })
+    if (!this.#random.chance(this.faults.drop))
+      this.#queue.set(submission.channel, { submission, since: this.sequence })
     return "Taken"
   }
 
@@ -86,8 +88,11 @@ export class SimulatedLedger {
 
   #include(submission: Submission): void {
     const { authorization } = submission
-    const isUsable = authorization !== undefined && !this.spent.has(authorization) &&
-      this.sequence <= submission.authorizationExpiresLedger && !this.#random.chance(this.faults.fail)
+    const isUsable =
+      authorization !== undefined &&
+      !this.spent.has(authorization) &&
+      this.sequence <= submission.authorizationExpiresLedger &&
+      !this.#random.chance(this.faults.fail)
     if (isUsable) this.spent.set(authorization, submission.innerHash)
     const included: Included = {
       ...submission,

@@ -1,10 +1,17 @@
-// The tables of the settlement repository in memory: what `SqlSettlements` and its neighbours promise, without a database. Each
-// operation is one step that nobody sees half of. That it keeps the same promises as the SQL is shown by `twin.daily.test.ts`, which
-// plays the same histories on both.
+// The tables of the settlement repository in memory: what `SqlSettlements` and its neighbours promise, without a
+// database. Each operation is one step that nobody sees half of. That it keeps the same promises as the SQL is shown by
+// `twin.daily.test.ts`, which plays the same histories on both.
 import { Option } from "effect"
 import { isOpen, type Attempt, type Outcome, type SettlementState } from "../../kernel/settlement/Settlement.ts"
 import type { ChannelCounts, ChannelLease } from "../../kernel/settlement/ChannelStore.ts"
-import type { FindQuery, NewAttempt, NewSettlement, OpenRecord, RecordAnswer, SettlementRecord } from "../../kernel/settlement/Settlements.ts"
+import type {
+  FindQuery,
+  NewAttempt,
+  NewSettlement,
+  OpenRecord,
+  RecordAnswer,
+  SettlementRecord
+} from "../../kernel/settlement/Settlements.ts"
 
 interface Row {
   readonly born: NewSettlement
@@ -58,7 +65,14 @@ export class TwinStore {
 
   addChannel(address: string, sequence: bigint | undefined): void {
     this.channels.set(address, {
-      address, sequence, sequenceLedger: 0, fence: 0n, leasedUntil: undefined, settlement: undefined, usedAt: this.#now(), usedOrder: this.#order++
+      address,
+      sequence,
+      sequenceLedger: 0,
+      fence: 0n,
+      leasedUntil: undefined,
+      settlement: undefined,
+      usedAt: this.#now(),
+      usedOrder: this.#order++
     })
   }
 
@@ -67,29 +81,50 @@ export class TwinStore {
   find(query: FindQuery): ReadonlyArray<SettlementRecord> {
     const byKey = Option.getOrUndefined(query.authorizationKey)
     const byIdentifier = Option.getOrUndefined(query.identifier)
-    return [...this.rows.values()].filter(({ born }) =>
-      (byKey !== undefined && born.authorizationKey === byKey && born.network === query.network && born.scheme === query.scheme) ||
-      (byIdentifier !== undefined && born.principal.id === query.principal && born.payTo === query.payTo &&
-        Option.getOrUndefined(born.identifier) === byIdentifier)
-    ).map(recordOf)
+    return [...this.rows.values()]
+      .filter(
+        ({ born }) =>
+          (byKey !== undefined &&
+            born.authorizationKey === byKey &&
+            born.network === query.network &&
+            born.scheme === query.scheme) ||
+          (byIdentifier !== undefined &&
+            born.principal.id === query.principal &&
+            born.payTo === query.payTo &&
+            Option.getOrUndefined(born.identifier) === byIdentifier)
+      )
+      .map(recordOf)
   }
 
   record(born: NewSettlement): RecordAnswer {
     if (this.openCount() >= this.#limits.pendingMax) return { _tag: "TooManyOpen" }
     const day = this.#today()
     if (!this.#fits(day, born.principal, born.budgetStroops)) return { _tag: "BudgetExceeded" }
-    const clashes = [...this.rows.values()].some((row) =>
-      row.born.id === born.id || (row.born.network === born.network && row.born.innerHash === born.innerHash) ||
-      (row.born.network === born.network && row.born.scheme === born.scheme && row.born.authorizationKey === born.authorizationKey) ||
-      (Option.isSome(born.identifier) && row.born.principal.id === born.principal.id && row.born.payTo === born.payTo &&
-        Option.getOrUndefined(row.born.identifier) === born.identifier.value)
+    const clashes = [...this.rows.values()].some(
+      (row) =>
+        row.born.id === born.id ||
+        (row.born.network === born.network && row.born.innerHash === born.innerHash) ||
+        (row.born.network === born.network &&
+          row.born.scheme === born.scheme &&
+          row.born.authorizationKey === born.authorizationKey) ||
+        (Option.isSome(born.identifier) &&
+          row.born.principal.id === born.principal.id &&
+          row.born.payTo === born.payTo &&
+          Option.getOrUndefined(row.born.identifier) === born.identifier.value)
     )
     if (clashes) return { _tag: "Known" }
     const channel = this.channels.get(born.channel.address)
-    if (channel === undefined || channel.fence !== born.channel.fence || channel.settlement !== undefined) return { _tag: "FenceLost" }
+    if (channel === undefined || channel.fence !== born.channel.fence || channel.settlement !== undefined)
+      return { _tag: "FenceLost" }
     this.rows.set(born.id, {
-      born, day, recordedAt: this.#now(), attempts: [attemptOf(born.attempt, 1)],
-      state: "prepared", outcome: undefined, resolvedAt: undefined, deliveredAt: undefined
+      born,
+      day,
+      recordedAt: this.#now(),
+      attempts: [attemptOf(born.attempt, 1)],
+      state: "prepared",
+      outcome: undefined,
+      resolvedAt: undefined,
+      deliveredAt: undefined
     })
     channel.settlement = born.id
     channel.leasedUntil = undefined
@@ -115,7 +150,11 @@ export class TwinStore {
   }
 
   open(limit: number): ReadonlyArray<OpenRecord> {
-    return [...this.rows.values()].filter(({ state }) => isOpen(state)).sort((a, b) => a.recordedAt - b.recordedAt).slice(0, limit).map(openOf)
+    return [...this.rows.values()]
+      .filter(({ state }) => isOpen(state))
+      .sort((a, b) => a.recordedAt - b.recordedAt)
+      .slice(0, limit)
+      .map(openOf)
   }
 
   resolve(id: string, outcome: Outcome): boolean {
@@ -131,7 +170,8 @@ export class TwinStore {
     if (outcome.channel !== undefined && channel?.settlement === id) {
       channel.settlement = undefined
       const used = outcome.channel.sequenceUsed
-      channel.sequence = used === undefined ? undefined : used ? row.born.channel.sequence : row.born.channel.sequence - 1n
+      channel.sequence =
+        used === undefined ? undefined : used ? row.born.channel.sequence : row.born.channel.sequence - 1n
       channel.sequenceLedger = Math.max(channel.sequenceLedger, outcome.channel.ledger)
       this.#use(channel)
     }
@@ -153,7 +193,7 @@ export class TwinStore {
   }
 
   byIds(ids: ReadonlyArray<string>): ReadonlyArray<SettlementRecord> {
-    return ids.flatMap((id) => this.rows.has(id) ? [recordOf(this.rows.get(id)!)] : [])
+    return ids.flatMap((id) => (this.rows.has(id) ? [recordOf(this.rows.get(id)!)] : []))
   }
 
   // Channels
@@ -161,7 +201,10 @@ export class TwinStore {
   take(): Option.Option<ChannelLease> {
     const now = this.#now()
     const [channel] = [...this.channels.values()]
-      .filter(({ leasedUntil, sequence, settlement }) => sequence !== undefined && settlement === undefined && (leasedUntil === undefined || leasedUntil < now))
+      .filter(
+        ({ leasedUntil, sequence, settlement }) =>
+          sequence !== undefined && settlement === undefined && (leasedUntil === undefined || leasedUntil < now)
+      )
       .sort((a, b) => a.usedAt - b.usedAt || a.usedOrder - b.usedOrder)
     if (channel === undefined) return Option.none()
     channel.fence += 1n
@@ -171,12 +214,19 @@ export class TwinStore {
 
   release(lease: ChannelLease): void {
     const channel = this.channels.get(lease.address)
-    if (channel !== undefined && channel.fence === lease.fence && channel.settlement === undefined) channel.leasedUntil = undefined
+    if (channel !== undefined && channel.fence === lease.fence && channel.settlement === undefined)
+      channel.leasedUntil = undefined
   }
 
   learn(address: string, sequence: bigint, asOfLedger: number): void {
     const channel = this.channels.get(address)
-    if (channel === undefined || channel.settlement !== undefined || channel.sequence !== undefined || channel.sequenceLedger > asOfLedger) return
+    if (
+      channel === undefined ||
+      channel.settlement !== undefined ||
+      channel.sequence !== undefined ||
+      channel.sequenceLedger > asOfLedger
+    )
+      return
     channel.sequence = sequence
     channel.sequenceLedger = asOfLedger
   }
@@ -184,7 +234,12 @@ export class TwinStore {
   counts(): ChannelCounts {
     const now = this.#now()
     const all = [...this.channels.values()].filter(({ sequence }) => sequence !== undefined)
-    return { ready: all.length, free: all.filter(({ leasedUntil, settlement }) => settlement === undefined && (leasedUntil === undefined || leasedUntil < now)).length }
+    return {
+      ready: all.length,
+      free: all.filter(
+        ({ leasedUntil, settlement }) => settlement === undefined && (leasedUntil === undefined || leasedUntil < now)
+      ).length
+    }
   }
 
   // Leases and budgets
@@ -211,8 +266,11 @@ export class TwinStore {
       if (!keyed) anonymous += reserved + committed
     }
     const own = this.budgets.get(`${day} ${principal.id}`)
-    return (own?.reserved ?? 0n) + (own?.committed ?? 0n) + stroops <= perPrincipalStroops && all + stroops <= inAllStroops &&
+    return (
+      (own?.reserved ?? 0n) + (own?.committed ?? 0n) + stroops <= perPrincipalStroops &&
+      all + stroops <= inAllStroops &&
       (principal.keyed || anonymous + stroops <= inAllStroops / 2n)
+    )
   }
 
   #budget(day: string, principal: { readonly id: string; readonly keyed: boolean }) {
@@ -230,7 +288,12 @@ export class TwinStore {
   #today = (): string => new Date(this.#now()).toISOString().slice(0, 10)
 }
 
-const attemptOf = (attempt: NewAttempt, number: number): Attempt => ({ ...attempt, number, sentStatus: undefined, sentLedger: undefined })
+const attemptOf = (attempt: NewAttempt, number: number): Attempt => ({
+  ...attempt,
+  number,
+  sentStatus: undefined,
+  sentLedger: undefined
+})
 
 const recordOf = ({ born, deliveredAt, outcome, recordedAt, resolvedAt, state }: Row): SettlementRecord => ({
   id: born.id,

@@ -1,6 +1,6 @@
-// Time that passes only when nothing is left to do. Fibers run on a scheduler whose tasks wait in a list, and sleep on a clock
-// whose sleepers wait in order; one synchronous loop drives both. So a minute of waiting costs nothing, and the order of
-// everything is decided by the seed alone.
+// Time that passes only when nothing is left to do. Fibers run on a scheduler whose tasks wait in a list, and sleep on
+// a clock whose sleepers wait in order; one synchronous loop drives both. So a minute of waiting costs nothing, and the
+// order of everything is decided by the seed alone.
 import { type Clock, Effect, Scheduler } from "effect"
 
 interface Sleeper {
@@ -106,5 +106,11 @@ export class VirtualTime {
   }
 }
 
-const durationMillis = (duration: { readonly value: { readonly _tag: string; readonly millis?: number; readonly nanos?: bigint } }): number =>
-  duration.value._tag === "Millis" ? duration.value.millis! : duration.value._tag === "Nanos" ? Number(duration.value.nanos!) / 1e6 : 1e12
+const durationMillis = (duration: {
+  readonly value: { readonly _tag: string; readonly millis?: number; readonly nanos?: bigint }
+}): number =>
+  duration.value._tag === "Millis"
+    ? duration.value.millis!
+    : duration.value._tag === "Nanos"
+      ? Number(duration.value.nanos!) / 1e6
+      : 1e12

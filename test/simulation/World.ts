@@ -1,5 +1,6 @@
-// One seed's world: a ledger with its nodes, a store, replicas that crash and come back, and what goes wrong when. The settlement
-// code in the replicas is the product's own; only its ports are played: the store, the RPC, the clock, the crypto's randomness.
+// One seed's world: a ledger with its nodes, a store, replicas that crash and come back, and what goes wrong when. The
+// settlement code in the replicas is the product's own; only its ports are played: the store, the RPC, the clock, the
+// crypto's randomness.
 import { NodeServices } from "@effect/platform-node"
 import { Keypair } from "@stellar/stellar-sdk"
 import { xdr } from "@stellar/stellar-sdk/base"
@@ -43,7 +44,16 @@ export interface Faults {
 }
 
 export const quiet: Faults = {
-  rpcAway: 0, sendTryAgain: 0, sendError: 0, sendLost: 0, storeBefore: 0, storeAfter: 0, crash: 0, crashAtStep: 0, slow: 0, stall: 0
+  rpcAway: 0,
+  sendTryAgain: 0,
+  sendError: 0,
+  sendLost: 0,
+  storeBefore: 0,
+  storeAfter: 0,
+  crash: 0,
+  crashAtStep: 0,
+  slow: 0,
+  stall: 0
 }
 
 /** A node of the network that a replica may be answered by. */
@@ -57,29 +67,62 @@ export const networkId = "ledger:testnet"
 const channelCount = 6
 
 const limitValues = {
-  settleTimeout: Duration.seconds(25), settlePoll: Duration.millis(500), recoveryPeriod: Duration.seconds(15), rpcTimeout: Duration.seconds(5),
-  channelLease: Duration.seconds(5), channelWait: undefined, pendingSettlementsMax: 1_000,
-  sponsoredPerPrincipalPerDayStroopsMax: 0n, sponsoredPerDayStroopsMax: 0n, expiryToleranceLedgers: 4, verifyPerSecond: 0, settlePerSecond: 0
+  settleTimeout: Duration.seconds(25),
+  settlePoll: Duration.millis(500),
+  recoveryPeriod: Duration.seconds(15),
+  rpcTimeout: Duration.seconds(5),
+  channelLease: Duration.seconds(5),
+  channelWait: undefined,
+  pendingSettlementsMax: 1_000,
+  sponsoredPerPrincipalPerDayStroopsMax: 0n,
+  sponsoredPerDayStroopsMax: 0n,
+  expiryToleranceLedgers: 4,
+  verifyPerSecond: 0,
+  settlePerSecond: 0
 }
 
 const network = Network.of({
-  id: networkId, passphrase: "Test SDF Network ; September 2015", rpcUrls: [], friendbotUrl: Option.none(),
+  id: networkId,
+  passphrase: "Test SDF Network ; September 2015",
+  rpcUrls: [],
+  friendbotUrl: Option.none(),
   sponsorSecret: Option.some(Redacted.make(Keypair.fromRawEd25519Seed(new Uint8Array(32).fill(7)).secret())),
-  channelSecrets: Option.none(), channelCount, channelCountMax: channelCount, channelBalanceStroopsMin: 1n, developmentAutoFund: false, timeoutSecondsMax: 300,
-  uptoContract: Option.none(), assets: new Map(), feeCeilings: () => ceilings
+  channelSecrets: Option.none(),
+  channelCount,
+  channelCountMax: channelCount,
+  channelBalanceStroopsMin: 1n,
+  developmentAutoFund: false,
+  timeoutSecondsMax: 300,
+  uptoContract: Option.none(),
+  assets: new Map(),
+  feeCeilings: () => ceilings
 })
 
 /** Signatures are not what is tried here, and the simulated ledger does not read them. */
-const unsigned = Layer.effect(Crypto, Effect.map(Crypto, (crypto) => Crypto.of({ ...crypto, ed25519Sign: () => new Uint8Array(64) }))).pipe(Layer.provide(NodeCrypto.layer))
+const unsigned = Layer.effect(
+  Crypto,
+  Effect.map(Crypto, (crypto) => Crypto.of({ ...crypto, ed25519Sign: () => new Uint8Array(64) }))
+).pipe(Layer.provide(NodeCrypto.layer))
 
 const signing = Signer.layer.pipe(
   Layer.provide(Vault.layer),
-  Layer.provideMerge(Layer.mergeAll(unsigned, NodeServices.layer, Layer.succeed(Network, network), Layer.succeed(Host, { name: "simulation", stateFolder: "." })))
+  Layer.provideMerge(
+    Layer.mergeAll(
+      unsigned,
+      NodeServices.layer,
+      Layer.succeed(Network, network),
+      Layer.succeed(Host, { name: "simulation", stateFolder: "." })
+    )
+  )
 )
 /** The real signer and crypto: they have no state, so all runs of the process share them. */
-const shared = await Effect.runPromise(Effect.scoped(Effect.gen(function*() {
-  return { signer: yield* Signer, crypto: yield* Crypto }
-}).pipe(Effect.provide(signing))))
+const shared = await Effect.runPromise(
+  Effect.scoped(
+    Effect.gen(function* () {
+      return { signer: yield* Signer, crypto: yield* Crypto }
+    }).pipe(Effect.provide(signing))
+  )
+)
 
 /** The number that a simulated operation carries in its last argument. */
 const numberOf = (transaction: Transaction): string | undefined => {
@@ -93,7 +136,9 @@ const numberOf = (transaction: Transaction): string | undefined => {
 export interface FirstLook {
   at: number | undefined
 }
-export const Looking = Context.Reference<FirstLook>("test/simulation/Looking", { defaultValue: () => ({ at: undefined }) })
+export const Looking = Context.Reference<FirstLook>("test/simulation/Looking", {
+  defaultValue: () => ({ at: undefined })
+})
 
 export class Replica {
   readonly name: string
@@ -133,16 +178,22 @@ export class World {
     if (start < midnight) this.coverage.count("two days")
     this.time = new VirtualTime(start)
     this.ledger = new SimulatedLedger(this.random, start)
-    this.nodes = [0, 1, 2].map(() => ({ lag: chance(0.4) ? int(1, 4) : 0, retention: chance(0.3) ? int(2, 10) : 1_000 }))
+    this.nodes = [0, 1, 2].map(() => ({
+      lag: chance(0.4) ? int(1, 4) : 0,
+      retention: chance(0.3) ? int(2, 10) : 1_000
+    }))
     // One node at least remembers: what none of them can tell is for an operator.
     this.nodes = [{ lag: 0, retention: 1_000 }, ...this.nodes.slice(1)]
     const isTight = chance(0.2)
-    this.store = new TwinStore({
-      leaseMillis: 5_000,
-      pendingMax: chance(0.2) ? 3 : 1_000,
-      perPrincipalStroops: isTight ? 200_000n : 2_000_000n,
-      inAllStroops: isTight ? 450_000n : 5_000_000n
-    }, () => this.time.now)
+    this.store = new TwinStore(
+      {
+        leaseMillis: 5_000,
+        pendingMax: chance(0.2) ? 3 : 1_000,
+        perPrincipalStroops: isTight ? 200_000n : 2_000_000n,
+        inAllStroops: isTight ? 450_000n : 5_000_000n
+      },
+      () => this.time.now
+    )
     for (const channel of shared.signer.channels.slice(0, int(2, channelCount))) {
       const sequence = BigInt(int(1, 1_000)) << 32n
       this.ledger.channels.set(channel, sequence)
@@ -170,27 +221,51 @@ export class World {
     this.onCrash(replica)
   }
 
-  /** One call through a port: it takes time, it may fail before or after it had its effect, and the process may die on either side. */
-  call<A, E>(replica: Replica, run: () => A, failures: { readonly before: () => E | undefined; readonly after: () => E | undefined }): Effect.Effect<A, E> {
+  /**
+   * One call through a port: it takes time, it may fail before or after it had its effect, and the process may die on
+   * either side.
+   */
+  call<A, E>(
+    replica: Replica,
+    run: () => A,
+    failures: { readonly before: () => E | undefined; readonly after: () => E | undefined }
+  ): Effect.Effect<A, E> {
     const { random } = this
     const wait = Effect.suspend(() => {
       const millis = random.chance(this.faults.slow) ? random.int(200, 4_000) : random.int(1, 30)
       return Effect.sleep(millis)
     })
     const deathOr = <B, F>(next: () => Effect.Effect<B, F>): Effect.Effect<B, F> =>
-      Effect.suspend(() => !replica.isAlive ? Effect.never : random.chance(this.faults.crash) ? this.crash(replica, "crash at a port") : next())
-    const failOr = <B>(failure: E | undefined, next: () => Effect.Effect<B, E>): Effect.Effect<B, E> => failure === undefined ? next() : Effect.fail(failure)
-    return Effect.andThen(wait, deathOr(() => failOr(failures.before(), () => {
-      const value = run()
-      return Effect.andThen(wait, deathOr(() => failOr(failures.after(), () => Effect.succeed(value))))
-    })))
+      Effect.suspend(() =>
+        !replica.isAlive
+          ? Effect.never
+          : random.chance(this.faults.crash)
+            ? this.crash(replica, "crash at a port")
+            : next()
+      )
+    const failOr = <B>(failure: E | undefined, next: () => Effect.Effect<B, E>): Effect.Effect<B, E> =>
+      failure === undefined ? next() : Effect.fail(failure)
+    return Effect.andThen(
+      wait,
+      deathOr(() =>
+        failOr(failures.before(), () => {
+          const value = run()
+          return Effect.andThen(
+            wait,
+            deathOr(() => failOr(failures.after(), () => Effect.succeed(value)))
+          )
+        })
+      )
+    )
   }
 
   #stored<A>(replica: Replica, run: () => A): Effect.Effect<A, SqlError.SqlError> {
     const failure = (probability: number, what: Wanted) => {
       if (!this.random.chance(probability)) return undefined
       this.fault(what)
-      return new SqlError.SqlError({ reason: new SqlError.ConnectionError({ cause: new Error("the connection is gone") } as never) } as never)
+      return new SqlError.SqlError({
+        reason: new SqlError.ConnectionError({ cause: new Error("the connection is gone") } as never)
+      } as never)
     }
     return this.call(replica, run, {
       before: () => failure(this.faults.storeBefore, "store failed before"),
@@ -217,42 +292,85 @@ export class World {
   rpc(replica: Replica): LedgerRpc["Service"] {
     const { ledger, random } = this
     return LedgerRpc.of({
-      latestLedger: Effect.suspend(() => this.#asked(replica, "getLatestLedger", (node) => ({
-        sequence: this.#latest(node), closedAtSeconds: Math.floor(ledger.closedAtMillis / 1_000) - node.lag * 5, protocolVersion: 26
-      }))),
+      latestLedger: Effect.suspend(() =>
+        this.#asked(replica, "getLatestLedger", (node) => ({
+          sequence: this.#latest(node),
+          closedAtSeconds: Math.floor(ledger.closedAtMillis / 1_000) - node.lag * 5,
+          protocolVersion: 26
+        }))
+      ),
       feeStats: Effect.succeed({ p50: 100n, p90: 100n, p99: 1_000n }),
       // The envelope of a simulated question is the authorization it is about.
-      simulate: (authorization) => Effect.suspend(() => this.#asked(replica, "simulateTransaction", (node) => {
-        const latestLedger = this.#latest(node)
-        const by = ledger.spent.get(authorization)
-        const isKnown = by !== undefined && (by === "elsewhere" || ledger.included.get(by)!.ledger <= latestLedger)
-        return isKnown
-          ? { _tag: "Refused" as const, latestLedger, code: "Error(Auth, ExistingValue)", detail: "" }
-          : { _tag: "Simulated" as const, latestLedger, resourceFeeStroops: 40_000n, sorobanDataXdr: new Uint8Array(), eventsXdr: [], authXdr: [] }
-      })),
+      simulate: (authorization) =>
+        Effect.suspend(() =>
+          this.#asked(replica, "simulateTransaction", (node) => {
+            const latestLedger = this.#latest(node)
+            const by = ledger.spent.get(authorization)
+            const isKnown = by !== undefined && (by === "elsewhere" || ledger.included.get(by)!.ledger <= latestLedger)
+            return isKnown
+              ? { _tag: "Refused" as const, latestLedger, code: "Error(Auth, ExistingValue)", detail: "" }
+              : {
+                  _tag: "Simulated" as const,
+                  latestLedger,
+                  resourceFeeStroops: 40_000n,
+                  sorobanDataXdr: new Uint8Array(),
+                  eventsXdr: [],
+                  authXdr: []
+                }
+          })
+        ),
       send: (_envelope, outerHash) => Effect.suspend(() => this.#send(replica, outerHash)),
-      transaction: (hash) => Effect.suspend(() => this.#asked(replica, "getTransaction", (node) => {
-        const latestLedger = this.#latest(node)
-        const oldestLedger = Math.max(1, latestLedger - node.retention)
-        const found = ledger.included.get(hash)
-        return found !== undefined && found.ledger <= latestLedger && found.ledger >= oldestLedger
-          ? { _tag: "Included" as const, latestLedger, executed: { ...found, transfers: Option.none() } }
-          : { _tag: "NotFound" as const, latestLedger, oldestLedger }
-      })),
-      scan: ({ fromLedger, wanted }) => Effect.suspend(() => this.#asked(replica, "getTransactions", (node) => {
-        const latestLedger = this.#latest(node)
-        const oldestLedger = Math.max(1, latestLedger - node.retention)
-        if (fromLedger < oldestLedger || fromLedger > latestLedger) return undefined
-        this.coverage.count("ledgers scanned")
-        const found = ledger.log.filter((one) => one.ledger >= fromLedger && one.ledger <= latestLedger && wanted(one.outerHash))
-        return { scannedTo: latestLedger, oldestLedger, found: found.map((one) => ({ executed: { ...one, transfers: Option.none() }, envelope: undefined as never })) }
-      })).pipe(Effect.flatMap((answer) =>
-        answer === undefined ? Effect.fail(new LedgerUnavailable({ operation: "getTransactions", message: "outside its range" })) : Effect.succeed(answer))),
-      accounts: (addresses) => Effect.suspend(() => this.#asked(replica, "getLedgerEntries", () => ({
-        latestLedger: ledger.sequence,
-        accounts: new Map(addresses.map((address) => [address, { address, balanceStroops: 1n, sequence: ledger.channels.get(address)!, sequenceLedger: Option.none() }]))
-      }))),
-      nonceSpent: () => Effect.suspend(() => random.chance(0) ? Effect.never : Effect.die("not asked in the simulation"))
+      transaction: (hash) =>
+        Effect.suspend(() =>
+          this.#asked(replica, "getTransaction", (node) => {
+            const latestLedger = this.#latest(node)
+            const oldestLedger = Math.max(1, latestLedger - node.retention)
+            const found = ledger.included.get(hash)
+            return found !== undefined && found.ledger <= latestLedger && found.ledger >= oldestLedger
+              ? { _tag: "Included" as const, latestLedger, executed: { ...found, transfers: Option.none() } }
+              : { _tag: "NotFound" as const, latestLedger, oldestLedger }
+          })
+        ),
+      scan: ({ fromLedger, wanted }) =>
+        Effect.suspend(() =>
+          this.#asked(replica, "getTransactions", (node) => {
+            const latestLedger = this.#latest(node)
+            const oldestLedger = Math.max(1, latestLedger - node.retention)
+            if (fromLedger < oldestLedger || fromLedger > latestLedger) return undefined
+            this.coverage.count("ledgers scanned")
+            const found = ledger.log.filter(
+              (one) => one.ledger >= fromLedger && one.ledger <= latestLedger && wanted(one.outerHash)
+            )
+            return {
+              scannedTo: latestLedger,
+              oldestLedger,
+              found: found.map((one) => ({
+                executed: { ...one, transfers: Option.none() },
+                envelope: undefined as never
+              }))
+            }
+          })
+        ).pipe(
+          Effect.flatMap((answer) =>
+            answer === undefined
+              ? Effect.fail(new LedgerUnavailable({ operation: "getTransactions", message: "outside its range" }))
+              : Effect.succeed(answer)
+          )
+        ),
+      accounts: (addresses) =>
+        Effect.suspend(() =>
+          this.#asked(replica, "getLedgerEntries", () => ({
+            latestLedger: ledger.sequence,
+            accounts: new Map(
+              addresses.map((address) => [
+                address,
+                { address, balanceStroops: 1n, sequence: ledger.channels.get(address)!, sequenceLedger: Option.none() }
+              ])
+            )
+          }))
+        ),
+      nonceSpent: () =>
+        Effect.suspend(() => (random.chance(0) ? Effect.never : Effect.die("not asked in the simulation")))
     })
   }
 
@@ -263,53 +381,79 @@ export class World {
       this.coverage.count(`send ${answer._tag}` as Wanted)
       return answer
     }
-    return this.call(replica, () => {
-      const submission = this.#submissions.get(outerHash)
-      if (submission === undefined) throw new Error("an envelope that nobody signed")
-      if (random.chance(sendTryAgain)) {
-        this.faultsSeen += 1
-        return seen({ _tag: "TryAgainLater" })
-      }
-      if (random.chance(sendError / 2)) {
-        this.faultsSeen += 1
-        return seen({ _tag: "Error", code: "txInsufficientFee" })
-      }
-      const lost = random.chance(sendLost)
-      if (lost && random.chance(0.5)) {
-        this.faultsSeen += 1
-        return seen({ _tag: "Lost", message: "never arrived" })
-      }
-      const taken = this.ledger.submit(submission)
-      if (lost) {
-        this.fault("send taken but lost")
-        return seen({ _tag: "Lost", message: "the answer was lost" })
-      }
-      if (taken === "Taken" && random.chance(sendError / 2)) {
-        this.fault("send Error but taken")
-        return seen({ _tag: "Error", code: "txBadAuth" })
-      }
-      return seen(taken === "Taken" ? { _tag: "Pending" } : taken === "Duplicate" ? { _tag: "Duplicate" } : { _tag: "Error", code: `tx${taken}` })
-    }, { before: (): undefined => undefined, after: (): undefined => undefined }) as ReturnType<LedgerRpc["Service"]["send"]>
+    return this.call(
+      replica,
+      () => {
+        const submission = this.#submissions.get(outerHash)
+        if (submission === undefined) throw new Error("an envelope that nobody signed")
+        if (random.chance(sendTryAgain)) {
+          this.faultsSeen += 1
+          return seen({ _tag: "TryAgainLater" })
+        }
+        if (random.chance(sendError / 2)) {
+          this.faultsSeen += 1
+          return seen({ _tag: "Error", code: "txInsufficientFee" })
+        }
+        const lost = random.chance(sendLost)
+        if (lost && random.chance(0.5)) {
+          this.faultsSeen += 1
+          return seen({ _tag: "Lost", message: "never arrived" })
+        }
+        const taken = this.ledger.submit(submission)
+        if (lost) {
+          this.fault("send taken but lost")
+          return seen({ _tag: "Lost", message: "the answer was lost" })
+        }
+        if (taken === "Taken" && random.chance(sendError / 2)) {
+          this.fault("send Error but taken")
+          return seen({ _tag: "Error", code: "txBadAuth" })
+        }
+        return seen(
+          taken === "Taken"
+            ? { _tag: "Pending" }
+            : taken === "Duplicate"
+              ? { _tag: "Duplicate" }
+              : { _tag: "Error", code: `tx${taken}` }
+        )
+      },
+      { before: (): undefined => undefined, after: (): undefined => undefined }
+    ) as ReturnType<LedgerRpc["Service"]["send"]>
   }
 
   /** Registers what was signed, so that the ledger knows what an envelope holds without decoding it. */
   signer(): Signer["Service"] {
     const { signer } = shared
-    const register = (transaction: Transaction, channel: string, signed: { innerHash: string; outerHash: string }, feeStroops: bigint) => {
+    const register = (
+      transaction: Transaction,
+      channel: string,
+      signed: { innerHash: string; outerHash: string },
+      feeStroops: bigint
+    ) => {
       const number = numberOf(transaction)
       const authorization = number === undefined ? undefined : this.authorizations.get(number)!
       this.#submissions.set(signed.outerHash, {
-        innerHash: signed.innerHash, outerHash: signed.outerHash, kind: authorization === undefined ? "cancel" : "payment", channel,
-        sequence: transaction.seqNum as bigint, ledgerMax: (transaction.cond as any).v2.ledgerBounds.maxLedger, feeStroops,
-        authorization: authorization?.key, authorizationExpiresLedger: authorization?.expiresLedger ?? 0
+        innerHash: signed.innerHash,
+        outerHash: signed.outerHash,
+        kind: authorization === undefined ? "cancel" : "payment",
+        channel,
+        sequence: transaction.seqNum as bigint,
+        ledgerMax: (transaction.cond as any).v2.ledgerBounds.maxLedger,
+        feeStroops,
+        authorization: authorization?.key,
+        authorizationExpiresLedger: authorization?.expiresLedger ?? 0
       })
       return signed as never
     }
     return Signer.of({
       ...signer,
       signSettlement: (request) =>
-        Effect.map(signer.signSettlement(request), (signed) => register(request.transaction, request.channel, signed, 40_000n + request.inclusionStroops)),
-      signCancel: (request) => Effect.map(signer.signCancel(request), (signed) => register(request.transaction, request.channel, signed, request.inclusionStroops))
+        Effect.map(signer.signSettlement(request), (signed) =>
+          register(request.transaction, request.channel, signed, 40_000n + request.inclusionStroops)
+        ),
+      signCancel: (request) =>
+        Effect.map(signer.signCancel(request), (signed) =>
+          register(request.transaction, request.channel, signed, request.inclusionStroops)
+        )
     })
   }
 
@@ -320,54 +464,72 @@ export class World {
     const holder = `${replica.name} ${this.random.int(0, 1e9)}`
     let held: string | undefined
     return Layer.mergeAll(
-      Layer.succeed(Settlements, Settlements.of({
-        find: (query) => Effect.flatMap(Looking, (look) => stored(() => {
-          look.at ??= this.time.now
-          return store.find(query)
-        })),
-        record: (settlement) => stored(() => {
-          const answer = store.record(settlement)
-          if (answer._tag === "FenceLost") this.coverage.count("fence lost")
-          if (answer._tag === "Known") this.coverage.count("recorded twice")
-          if (answer._tag === "BudgetExceeded") this.coverage.count("over budget")
-          if (answer._tag === "TooManyOpen") this.coverage.count("too many open")
-          return answer
-        }),
-        addAttempt: (id, attempt) => stored(() => store.addAttempt(id, attempt)),
-        noteSent: (id, number, status, ledger) => stored(() => store.noteSent(id, number, status, ledger)),
-        open: (limit) => stored(() => store.open(limit)),
-        resolve: (id, outcome) => stored(() => store.resolve(id, outcome)),
-        adopt: () => Effect.die("the store of the simulation loses nothing"),
-        claimDelivery: (id) => stored(() => store.claimDelivery(id)),
-        openCount: stored(() => store.openCount()),
-        byIds: (ids) => ids.length === 0 ? Effect.succeed([]) : stored(() => store.byIds(ids)),
-        lookup: () => Effect.succeed([])
-      })),
-      Layer.succeed(ChannelStore, ChannelStore.of({
-        take: stored(() => {
-          const lease = store.take()
-          if (Option.isNone(lease)) this.coverage.count("no channel free")
-          return lease
-        }),
-        release: (lease) => stored(() => store.release(lease)),
-        learn: (address, sequence, asOfLedger) => stored(() => store.learn(address, sequence, asOfLedger)),
-        correct: () => Effect.die("nobody else uses the channels of the simulation"),
-        counts: stored(() => store.counts())
-      })),
-      Layer.succeed(Leases, Leases.of({
-        hold: (name, duration) => stored(() => {
-          const isHeld = store.hold(name, holder, Duration.toMillis(duration))
-          if (isHeld && held === undefined && this.#heldBefore !== undefined && this.#heldBefore !== holder) this.coverage.count("lease taken over")
-          if (isHeld) held = this.#heldBefore = holder
-          return isHeld
+      Layer.succeed(
+        Settlements,
+        Settlements.of({
+          find: (query) =>
+            Effect.flatMap(Looking, (look) =>
+              stored(() => {
+                look.at ??= this.time.now
+                return store.find(query)
+              })
+            ),
+          record: (settlement) =>
+            stored(() => {
+              const answer = store.record(settlement)
+              if (answer._tag === "FenceLost") this.coverage.count("fence lost")
+              if (answer._tag === "Known") this.coverage.count("recorded twice")
+              if (answer._tag === "BudgetExceeded") this.coverage.count("over budget")
+              if (answer._tag === "TooManyOpen") this.coverage.count("too many open")
+              return answer
+            }),
+          addAttempt: (id, attempt) => stored(() => store.addAttempt(id, attempt)),
+          noteSent: (id, number, status, ledger) => stored(() => store.noteSent(id, number, status, ledger)),
+          open: (limit) => stored(() => store.open(limit)),
+          resolve: (id, outcome) => stored(() => store.resolve(id, outcome)),
+          adopt: () => Effect.die("the store of the simulation loses nothing"),
+          claimDelivery: (id) => stored(() => store.claimDelivery(id)),
+          openCount: stored(() => store.openCount()),
+          byIds: (ids) => (ids.length === 0 ? Effect.succeed([]) : stored(() => store.byIds(ids))),
+          lookup: () => Effect.succeed([])
         })
-      })),
-      Layer.succeed(Budget, Budget.of({
-        fits: (principal, stroops) => stored(() => store.fits(principal, stroops)),
-        reserve: () => Effect.die("part of the store's record"),
-        charge: () => Effect.die("part of the store's adoption"),
-        commit: () => Effect.die("part of the store's resolve")
-      })),
+      ),
+      Layer.succeed(
+        ChannelStore,
+        ChannelStore.of({
+          take: stored(() => {
+            const lease = store.take()
+            if (Option.isNone(lease)) this.coverage.count("no channel free")
+            return lease
+          }),
+          release: (lease) => stored(() => store.release(lease)),
+          learn: (address, sequence, asOfLedger) => stored(() => store.learn(address, sequence, asOfLedger)),
+          correct: () => Effect.die("nobody else uses the channels of the simulation"),
+          counts: stored(() => store.counts())
+        })
+      ),
+      Layer.succeed(
+        Leases,
+        Leases.of({
+          hold: (name, duration) =>
+            stored(() => {
+              const isHeld = store.hold(name, holder, Duration.toMillis(duration))
+              if (isHeld && held === undefined && this.#heldBefore !== undefined && this.#heldBefore !== holder)
+                this.coverage.count("lease taken over")
+              if (isHeld) held = this.#heldBefore = holder
+              return isHeld
+            })
+        })
+      ),
+      Layer.succeed(
+        Budget,
+        Budget.of({
+          fits: (principal, stroops) => stored(() => store.fits(principal, stroops)),
+          reserve: () => Effect.die("part of the store's record"),
+          charge: () => Effect.die("part of the store's adoption"),
+          commit: () => Effect.die("part of the store's resolve")
+        })
+      ),
       Layer.succeed(LedgerRpc, this.rpc(replica)),
       Layer.succeed(Signer, this.signer()),
       Layer.succeed(Network, network),
@@ -384,7 +546,11 @@ export class World {
     const millis = () => this.time.now + replica.skewMillis
     const nanos = () => BigInt(millis()) * 1_000_000n
     const skewed = {
-      ...clock, currentTimeMillisUnsafe: millis, currentTimeMillis: Effect.sync(millis), currentTimeNanosUnsafe: nanos, currentTimeNanos: Effect.sync(nanos)
+      ...clock,
+      currentTimeMillisUnsafe: millis,
+      currentTimeMillis: Effect.sync(millis),
+      currentTimeNanosUnsafe: nanos,
+      currentTimeNanos: Effect.sync(nanos)
     } as Clock.Clock
     return Context.empty().pipe(
       Context.add(Clock.Clock, skewed),
@@ -396,7 +562,8 @@ export class World {
           if (!replica.isAlive) return Effect.never
           if (this.random.chance(this.faults.crashAtStep)) return this.crash(replica, `crash ${step}` as Wanted)
           return this.random.chance(this.faults.stall) ? Effect.sleep(this.random.int(4_000, 15_000)) : Effect.void
-        }))
+        })
+      )
     ) as Context.Context<never>
   }
 }

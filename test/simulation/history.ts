@@ -1,6 +1,6 @@
-// A random history of repository operations, as data that depends on the seed alone: births that clash on every constraint, attempts,
-// endings, deliveries, leases that run out, budgets, and time. Played on the SQL repository and on its twin, it must give the
-// same answers and leave the same tables.
+// A random history of repository operations, as data that depends on the seed alone: births that clash on every
+// constraint, attempts, endings, deliveries, leases that run out, budgets, and time. Played on the SQL repository and
+// on its twin, it must give the same answers and leave the same tables.
 import { Option } from "effect"
 import type { Outcome } from "../../kernel/settlement/Settlement.ts"
 import type { NewSettlement } from "../../kernel/settlement/Settlements.ts"
@@ -13,10 +13,22 @@ export type Step =
   | { readonly op: "take"; readonly slot: number }
   | { readonly op: "release"; readonly slot: number }
   | { readonly op: "addAttempt"; readonly id: string; readonly outerHash: string }
-  | { readonly op: "noteSent"; readonly id: string; readonly number: number; readonly status: "Pending" | "Error"; readonly ledger: number }
+  | {
+      readonly op: "noteSent"
+      readonly id: string
+      readonly number: number
+      readonly status: "Pending" | "Error"
+      readonly ledger: number
+    }
   | { readonly op: "resolve"; readonly id: string; readonly outcome: Outcome }
   | { readonly op: "claim"; readonly id: string }
-  | { readonly op: "find"; readonly key: string; readonly identifier: string; readonly principal: string; readonly payTo: string }
+  | {
+      readonly op: "find"
+      readonly key: string
+      readonly identifier: string
+      readonly principal: string
+      readonly payTo: string
+    }
   | { readonly op: "open" }
   | { readonly op: "counts" }
   | { readonly op: "learn"; readonly channel: string; readonly sequence: bigint; readonly asOfLedger: number }
@@ -40,7 +52,12 @@ const outcomeOf = ({ chance, int, pick }: Random): Outcome => {
     closedAtSeconds: state === "expired" ? undefined : 1_767_000_000 + ledger,
     moved: state === "settled" ? 10n : undefined,
     feeChargedStroops: state === "expired" ? 0n : BigInt(int(100, 50_000)),
-    reason: state === "failed" ? "settle_ledger_transaction_failed" : state === "expired" ? "settle_ledger_transaction_expired" : undefined,
+    reason:
+      state === "failed"
+        ? "settle_ledger_transaction_failed"
+        : state === "expired"
+          ? "settle_ledger_transaction_expired"
+          : undefined,
     message: chance(0.5) ? "why" : undefined,
     channel: chance(0.95) ? { sequenceUsed: chance(0.1) ? undefined : state !== "expired", ledger } : undefined
   }
@@ -57,12 +74,34 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
     const number = chance(0.8) ? births : int(1, 12)
     const principal = pick(principals)
     return {
-      id: idOf(number), network: "ledger:testnet", scheme: "simulated", authorizationKey: `authorization-${chance(0.85) ? number : int(1, 12)}`,
-      authorizationExpiresLedger: int(1_005, 1_050), fingerprint: `fingerprint-${number}`, principal: { id: principal, keyed: principal.startsWith("key") },
-      identifier: chance(0.5) ? Option.some(`identifier-${int(1, 6)}`) : Option.none(), payer: "payer", payTo: `seller-${int(1, 2)}`, asset: "asset",
-      amountMax: 10n, amount: 10n, resourceUrl: Option.none(), innerHash: hashOf(`aa${chance(0.9) ? number : int(1, 12)}`), sponsor: "sponsor",
-      resourceFeeStroops: 40_000n, recordedLedger: int(1_000, 1_020), deadlineAt: 1_767_000_000_000 + int(0, 60_000), budgetStroops: pick([50_000n, 90_000n]),
-      attempt: { kind: "payment", innerHash: hashOf(`aa${number}`), outerHash: hashOf(`bb${number}`), envelope: "AAAA", inclusionStroops: 200n, recordedLedger: 1_000 }
+      id: idOf(number),
+      network: "ledger:testnet",
+      scheme: "simulated",
+      authorizationKey: `authorization-${chance(0.85) ? number : int(1, 12)}`,
+      authorizationExpiresLedger: int(1_005, 1_050),
+      fingerprint: `fingerprint-${number}`,
+      principal: { id: principal, keyed: principal.startsWith("key") },
+      identifier: chance(0.5) ? Option.some(`identifier-${int(1, 6)}`) : Option.none(),
+      payer: "payer",
+      payTo: `seller-${int(1, 2)}`,
+      asset: "asset",
+      amountMax: 10n,
+      amount: 10n,
+      resourceUrl: Option.none(),
+      innerHash: hashOf(`aa${chance(0.9) ? number : int(1, 12)}`),
+      sponsor: "sponsor",
+      resourceFeeStroops: 40_000n,
+      recordedLedger: int(1_000, 1_020),
+      deadlineAt: 1_767_000_000_000 + int(0, 60_000),
+      budgetStroops: pick([50_000n, 90_000n]),
+      attempt: {
+        kind: "payment",
+        innerHash: hashOf(`aa${number}`),
+        outerHash: hashOf(`bb${number}`),
+        envelope: "AAAA",
+        inclusionStroops: 200n,
+        recordedLedger: 1_000
+      }
     }
   }
   const step = (): Step => {
@@ -71,15 +110,31 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
     if (roll < 0.34) return { op: "record", slot: int(0, slots - 1), settlement: settlement() }
     if (roll < 0.4) return { op: "release", slot: int(0, slots - 1) }
     if (roll < 0.46) return { op: "addAttempt", id: id(), outerHash: hashOf(`cc${int(1, 99)}`) }
-    if (roll < 0.52) return { op: "noteSent", id: id(), number: int(1, 2), status: pick(["Pending", "Error"]), ledger: int(1_000, 1_050) }
+    if (roll < 0.52)
+      return {
+        op: "noteSent",
+        id: id(),
+        number: int(1, 2),
+        status: pick(["Pending", "Error"]),
+        ledger: int(1_000, 1_050)
+      }
     if (roll < 0.64) return { op: "resolve", id: id(), outcome: outcomeOf(random) }
     if (roll < 0.7) return { op: "claim", id: id() }
-    if (roll < 0.76) return { op: "find", key: `authorization-${int(1, 12)}`, identifier: `identifier-${int(1, 6)}`, principal: pick(principals), payTo: `seller-${int(1, 2)}` }
+    if (roll < 0.76)
+      return {
+        op: "find",
+        key: `authorization-${int(1, 12)}`,
+        identifier: `identifier-${int(1, 6)}`,
+        principal: pick(principals),
+        payTo: `seller-${int(1, 2)}`
+      }
     if (roll < 0.8) return { op: "open" }
     if (roll < 0.83) return { op: "counts" }
     if (roll < 0.86) return { op: "byIds", ids: [id(), id()] }
-    if (roll < 0.91) return { op: "hold", name: pick(["settlements", "channels"]), holder: int(0, 1), millis: pick([2_000, 10_000]) }
-    if (roll < 0.93) return { op: "learn", channel: pick(channels), sequence: BigInt(int(200, 999)), asOfLedger: int(900, 1_100) }
+    if (roll < 0.91)
+      return { op: "hold", name: pick(["settlements", "channels"]), holder: int(0, 1), millis: pick([2_000, 10_000]) }
+    if (roll < 0.93)
+      return { op: "learn", channel: pick(channels), sequence: BigInt(int(200, 999)), asOfLedger: int(900, 1_100) }
     if (roll < 0.95) return { op: "fits", principal: pick(principals), stroops: pick([10_000n, 200_000n]) }
     return { op: "wait", millis: pick([1, 400, 3_000, 6_000, 86_400_000]) }
   }

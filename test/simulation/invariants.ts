@@ -1,5 +1,5 @@
-// What must hold when a run is over, whatever happened in it. Each is looked at from the ledger's log, the store's rows and the
-// answers that callers were given, three accounts of the same payments that were written independently.
+// What must hold when a run is over, whatever happened in it. Each is looked at from the ledger's log, the store's rows
+// and the answers that callers were given, three accounts of the same payments that were written independently.
 import type { SettleAnswer } from "../../kernel/payment/Facilitator.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { isOpen } from "../../kernel/settlement/Settlement.ts"
@@ -36,13 +36,16 @@ export const violations = (world: World, told: ReadonlyArray<Told>): ReadonlyArr
     if (isOpen(state)) wrong(`${name} never ended`)
     // What moved is recorded as settled with the right hash; what did not is never so recorded.
     if (hash !== undefined && state !== "settled") wrong(`${name} moved money in ${hash} and is not settled`)
-    if (state === "settled" && hash !== born.innerHash) wrong(`${name} is settled, and the ledger moved ${hash ?? "nothing"}`)
+    if (state === "settled" && hash !== born.innerHash)
+      wrong(`${name} is settled, and the ledger moved ${hash ?? "nothing"}`)
     if (state === "unresolved") wrong(`${name} has no resolution`)
     // The charge is the ledger's.
-    const landed = ledger.log.filter(({ channel, sequence }) => channel === born.channel.address && sequence === born.channel.sequence)
+    const landed = ledger.log
+      .filter(({ channel, sequence }) => channel === born.channel.address && sequence === born.channel.sequence)
       .filter(({ innerHash }) => row.attempts.some((attempt) => attempt.innerHash === innerHash))
     const charged = landed.reduce((sum, { feeChargedStroops }) => sum + feeChargedStroops, 0n)
-    if (outcome !== undefined && outcome.feeChargedStroops !== charged) wrong(`${name} is charged ${outcome.feeChargedStroops}, the ledger took ${charged}`)
+    if (outcome !== undefined && outcome.feeChargedStroops !== charged)
+      wrong(`${name} is charged ${outcome.feeChargedStroops}, the ledger took ${charged}`)
     // Everything that landed was recorded before.
     for (const { ledger: sequence, outerHash } of landed) {
       const attempt = row.attempts.find((attempt) => attempt.outerHash === outerHash)
@@ -50,14 +53,17 @@ export const violations = (world: World, told: ReadonlyArray<Told>): ReadonlyArr
     }
   }
   for (const { authorization, innerHash } of ledger.log) {
-    if (authorization !== undefined && byKey.get(authorization) === undefined) wrong(`${innerHash} landed without a record`)
+    if (authorization !== undefined && byKey.get(authorization) === undefined)
+      wrong(`${innerHash} landed without a record`)
   }
 
   // Every channel comes back, with the sequence number that the ledger has.
   for (const channel of store.channels.values()) {
     if (channel.settlement !== undefined) wrong(`${channel.address} is still held`)
-    if (channel.leasedUntil !== undefined && channel.leasedUntil > world.time.now + 5_000) wrong(`${channel.address} is leased far into the future`)
-    if (channel.sequence !== ledger.channels.get(channel.address)) wrong(`${channel.address} has sequence ${channel.sequence}, the ledger ${ledger.channels.get(channel.address)}`)
+    if (channel.leasedUntil !== undefined && channel.leasedUntil > world.time.now + 5_000)
+      wrong(`${channel.address} is leased far into the future`)
+    if (channel.sequence !== ledger.channels.get(channel.address))
+      wrong(`${channel.address} has sequence ${channel.sequence}, the ledger ${ledger.channels.get(channel.address)}`)
   }
 
   // Budgets are the fees charged, and nothing stays reserved.
@@ -81,7 +87,11 @@ export const violations = (world: World, told: ReadonlyArray<Told>): ReadonlyArr
 }
 
 /** Answers that the final state does not bear out. */
-const contradictions = (world: World, told: ReadonlyArray<Told>, moved: ReadonlyMap<string, string>): ReadonlyArray<string> => {
+const contradictions = (
+  world: World,
+  told: ReadonlyArray<Told>,
+  moved: ReadonlyMap<string, string>
+): ReadonlyArray<string> => {
   const found: Array<string> = []
   const rows = new Map([...world.store.rows.values()].map((row) => [row.born.authorizationKey, row]))
   const successes = new Map<string, Array<Told>>()
@@ -92,7 +102,8 @@ const contradictions = (world: World, told: ReadonlyArray<Told>, moved: Readonly
     const wrong = (what: string) => found.push(`${key} was answered ${what}`)
     switch (answer._tag) {
       case "Settled":
-        if (row?.state !== "settled" || moved.get(key) !== answer.transaction) wrong(`settled, and is ${row?.state ?? "not recorded"}`)
+        if (row?.state !== "settled" || moved.get(key) !== answer.transaction)
+          wrong(`settled, and is ${row?.state ?? "not recorded"}`)
         successes.set(key, [...(successes.get(key) ?? []), one])
         break
       case "Pending":
@@ -100,10 +111,14 @@ const contradictions = (world: World, told: ReadonlyArray<Told>, moved: Readonly
         break
       case "Failed": {
         const { reason } = answer.refusal
-        if (reason === "settle_ledger_transaction_failed" && row?.state !== "failed") wrong(`failed, and is ${row?.state ?? "not recorded"}`)
-        if (reason === "settle_ledger_transaction_expired" && row?.state !== "expired") wrong(`expired, and is ${row?.state ?? "not recorded"}`)
-        if (reason === "settle_ledger_already_settled" && row?.state !== "settled") wrong(`already settled, and is ${row?.state ?? "not recorded"}`)
-        if (reason === "settle_ledger_authorization_spent" && world.ledger.spent.get(key) !== "elsewhere") wrong("spent elsewhere, and is our own payment")
+        if (reason === "settle_ledger_transaction_failed" && row?.state !== "failed")
+          wrong(`failed, and is ${row?.state ?? "not recorded"}`)
+        if (reason === "settle_ledger_transaction_expired" && row?.state !== "expired")
+          wrong(`expired, and is ${row?.state ?? "not recorded"}`)
+        if (reason === "settle_ledger_already_settled" && row?.state !== "settled")
+          wrong(`already settled, and is ${row?.state ?? "not recorded"}`)
+        if (reason === "settle_ledger_authorization_spent" && world.ledger.spent.get(key) !== "elsewhere")
+          wrong("spent elsewhere, and is our own payment")
         if (reason === "internal_error") wrong("with our own fault")
       }
     }

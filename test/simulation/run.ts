@@ -1,6 +1,6 @@
-// `npm run simulate -- --runs N --seed S`: runs seeds S to S+N-1 on every core, prints what they came past, and every seed that broke
-// an invariant with what it broke. Exit code 1 when one did, or when something that must be seen was seen fewer than 100 times
-// (for short trials: `--least N`). A failing seed is replayed by `--runs 1 --seed S`.
+// `npm run simulate -- --runs N --seed S`: runs seeds S to S+N-1 on every core, prints what they came past, and every
+// seed that broke an invariant with what it broke. Exit code 1 when one did, or when something that must be seen was
+// seen fewer than 100 times (for short trials: `--least N`). A failing seed is replayed by `--runs 1 --seed S`.
 import { availableParallelism } from "node:os"
 import process from "node:process"
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads"
@@ -27,7 +27,9 @@ const batchOf = (reports: ReadonlyArray<Report>): Batch => {
     payments: reports.reduce((sum, { payments }) => sum + payments, 0),
     faults: reports.reduce((sum, { faults }) => sum + faults, 0),
     coverage: [...coverage.counts],
-    broken: reports.filter(({ violations }) => violations.length > 0).map(({ seed, violations }) => ({ seed, violations }))
+    broken: reports
+      .filter(({ violations }) => violations.length > 0)
+      .map(({ seed, violations }) => ({ seed, violations }))
   }
 }
 
@@ -53,30 +55,35 @@ const main = async () => {
     return seeds
   }
   const workers = Math.max(1, Math.min(Number(values.workers), Math.ceil(runs / batchSize)))
-  await Promise.all(Array.from({ length: workers }, () =>
-    new Promise<void>((resolve, reject) => {
-      const worker = new Worker(new URL(import.meta.url), { workerData: { isWorker: true } })
-      const give = () => {
-        const seeds = take()
-        if (seeds.length > 0) worker.postMessage(seeds)
-        else void worker.terminate().then(() => resolve())
-      }
-      worker.on("error", reject)
-      worker.on("message", (batch: Batch | "ready") => {
-        if (batch !== "ready") {
-          done += batch.runs
-          payments += batch.payments
-          faults += batch.faults
-          coverage.add(batch.coverage)
-          for (const one of batch.broken) {
-            broken.push(one)
-            if (broken.length <= 20) console.log(`seed ${one.seed} broke: ${one.violations.slice(0, 3).join("; ")}`)
+  await Promise.all(
+    Array.from(
+      { length: workers },
+      () =>
+        new Promise<void>((resolve, reject) => {
+          const worker = new Worker(new URL(import.meta.url), { workerData: { isWorker: true } })
+          const give = () => {
+            const seeds = take()
+            if (seeds.length > 0) worker.postMessage(seeds)
+            else void worker.terminate().then(() => resolve())
           }
-          if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${runs} runs`)
-        }
-        give()
-      })
-    })))
+          worker.on("error", reject)
+          worker.on("message", (batch: Batch | "ready") => {
+            if (batch !== "ready") {
+              done += batch.runs
+              payments += batch.payments
+              faults += batch.faults
+              coverage.add(batch.coverage)
+              for (const one of batch.broken) {
+                broken.push(one)
+                if (broken.length <= 20) console.log(`seed ${one.seed} broke: ${one.violations.slice(0, 3).join("; ")}`)
+              }
+              if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${runs} runs`)
+            }
+            give()
+          })
+        })
+    )
+  )
   const seconds = (performance.now() - started) / 1_000
   for (const what of wanted) console.log(`  ${what.padEnd(26)} ${String(coverage.counts.get(what) ?? 0).padStart(8)}`)
   const missing = broken.length > 0 && values["until-broken"] ? [] : coverage.missing(least)

@@ -1,5 +1,5 @@
-// One run: a seed decides the world, what goes wrong in it and when; at least thirty payments go through two replicas of the real
-// settlement code; then everything heals, and when all is quiet the invariants are looked at.
+// One run: a seed decides the world, what goes wrong in it and when; at least thirty payments go through two replicas
+// of the real settlement code; then everything heals, and when all is quiet the invariants are looked at.
 import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { Facilitator, type SettleAnswer } from "../../kernel/payment/Facilitator.ts"
@@ -34,9 +34,13 @@ const calmMillis = 600_000
 /** The product's own layers over a replica's ports. */
 const replicaLayer = (world: World, replica: Replica) =>
   MakeFacilitator.layer.pipe(
-    Layer.provideMerge(Layer.effectDiscard(Effect.gen(function*() {
-      yield* (yield* Schemes).register(yield* makeSimulatedScheme)
-    }))),
+    Layer.provideMerge(
+      Layer.effectDiscard(
+        Effect.gen(function* () {
+          yield* (yield* Schemes).register(yield* makeSimulatedScheme)
+        })
+      )
+    ),
     Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ChannelPool.layer, Schemes.layer)),
     Layer.provideMerge(LedgerClock.layer),
     Layer.provideMerge(Supervisor.layer),
@@ -49,7 +53,10 @@ export const simulate = (seed: number): Report => {
   const { chance, int, pick } = random
   const end = time.now + stormMillis
   const told: Array<Told> = []
-  const running: Array<{ replica: Replica; facilitator: Facilitator["Service"] | undefined; fiber: Fiber.Fiber<unknown, unknown> } | undefined> = []
+  const running: Array<
+    | { replica: Replica; facilitator: Facilitator["Service"] | undefined; fiber: Fiber.Fiber<unknown, unknown> }
+    | undefined
+  > = []
   const asking = new Map<Fiber.Fiber<unknown, unknown>, Replica>()
   let isCalm = false
   let unfinished = 0
@@ -61,7 +68,7 @@ export const simulate = (seed: number): Report => {
     const replica = new Replica(`replica-${slot}`)
     replica.skewMillis = chance(0.3) ? int(-20_000, 20_000) : 0
     const entry: NonNullable<(typeof running)[number]> = { replica, facilitator: undefined, fiber: undefined as never }
-    const life = Effect.gen(function*() {
+    const life = Effect.gen(function* () {
       const scope = yield* Scope.make()
       const services = yield* Layer.buildWithScope(replicaLayer(world, replica), scope)
       entry.facilitator = Context.get(services, Facilitator)
@@ -131,7 +138,8 @@ export const simulate = (seed: number): Report => {
       // A process that is dead answers nobody.
       if (exit._tag === "Failure" || !replica.isAlive) return again(int(500, 6_000))
       const answer = exit.value
-      const isRepeated = answer._tag === "Settled" && told.some((one) => one.payment === payment && one.answer._tag === "Settled")
+      const isRepeated =
+        answer._tag === "Settled" && told.some((one) => one.payment === payment && one.answer._tag === "Settled")
       told.push({ payment, lookedAt: look.at, answer })
       const kind = isRepeated ? "answer stored success" : kindOf(answer)
       if (kind !== undefined) coverage.count(kind)
@@ -140,14 +148,19 @@ export const simulate = (seed: number): Report => {
     })
   }
 
-  // The payments: most alone, some asked for several times at once, some with an identifier, some spent elsewhere meanwhile.
+  // The payments: most alone, some asked for several times at once, some with an identifier, some spent elsewhere
+  // meanwhile.
   const payments: Array<Payment> = []
   const count = int(paymentsMin, paymentsMin + 10)
   const plan = (number: number) => {
     const expiresLedger = ledger.sequence + int(2, 18)
     const isIdentified = chance(0.6)
     const reused = isIdentified && payments.length > 0 && chance(0.05) ? pick(payments) : undefined
-    const identifier = !isIdentified ? undefined : reused?.identifier._tag === "Some" ? reused.identifier.value : `identifier-${number}`
+    const identifier = !isIdentified
+      ? undefined
+      : reused?.identifier._tag === "Some"
+        ? reused.identifier.value
+        : `identifier-${number}`
     const payment = paymentOf({ number, expiresLedger, identifier, principal: pick(["key:a", "key:b", "ip:c"]) })
     payments.push(payment)
     world.authorizations.set(String(number), { key: authorizationOf(payment), expiresLedger })
@@ -169,8 +182,16 @@ export const simulate = (seed: number): Report => {
   const weather = random.next()
   const scaled = (most: number) => most * random.next() * (weather < 0.2 ? 0.2 : 1)
   world.faults = {
-    rpcAway: scaled(0.15), sendTryAgain: scaled(0.3), sendError: scaled(chance(0.2) ? 1.6 : 0.3), sendLost: scaled(0.3),
-    storeBefore: scaled(0.05), storeAfter: scaled(0.05), crash: scaled(0.004), crashAtStep: scaled(0.04), slow: scaled(0.05), stall: scaled(0.02)
+    rpcAway: scaled(0.15),
+    sendTryAgain: scaled(0.3),
+    sendError: scaled(chance(0.2) ? 1.6 : 0.3),
+    sendLost: scaled(0.3),
+    storeBefore: scaled(0.05),
+    storeAfter: scaled(0.05),
+    crash: scaled(0.004),
+    crashAtStep: scaled(0.04),
+    slow: scaled(0.05),
+    stall: scaled(0.02)
   }
   ledger.faults = { drop: scaled(0.3), passOver: scaled(0.5), fail: scaled(0.15) }
   start(0)
@@ -204,11 +225,13 @@ export const simulate = (seed: number): Report => {
   // What was begun before may still give a lease back.
   time.run(() => false, time.now + 6_000)
 
-  for (const { state } of store.rows.values()) if (!isOpen(state) && state !== "unresolved") coverage.count(`state ${state}` as Wanted)
+  for (const { state } of store.rows.values())
+    if (!isOpen(state) && state !== "unresolved") coverage.count(`state ${state}` as Wanted)
   for (const { innerHash, kind, outerHash } of ledger.log) {
     if (kind === "cancel") coverage.count("cancel landed")
     const row = [...store.rows.values()].find(({ born }) => born.innerHash === innerHash)
-    if (row !== undefined && row.attempts.findIndex((attempt) => attempt.outerHash === outerHash) > 0) coverage.count("outbid landed")
+    if (row !== undefined && row.attempts.findIndex((attempt) => attempt.outerHash === outerHash) > 0)
+      coverage.count("outbid landed")
   }
   const broken = [...violations(world, told)]
   if (!isFinished) broken.push(`not over ${calmMillis / 1_000} s after everything healed: ${unfinished} clients wait`)

@@ -1,5 +1,5 @@
-// A payment scheme whose payload is the authorization itself: verify asks the ledger once, prepare gives an operation that carries
-// the payment's number. Everything the kernel may ask of a scheme, and nothing to decode.
+// A payment scheme whose payload is the authorization itself: verify asks the ledger once, prepare gives an operation
+// that carries the payment's number. Everything the kernel may ask of a scheme, and nothing to decode.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option } from "effect"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
@@ -18,7 +18,11 @@ const operation = xdr.Operation.schema.encode({
     invokeHostFunctionOp: {
       hostFunction: {
         type: 0,
-        invokeContract: { contractAddress: { type: 1, contractId: new Uint8Array(32).fill(9) }, functionName: "transfer", args: [{ type: 5, u64: 0n }] }
+        invokeContract: {
+          contractAddress: { type: 1, contractId: new Uint8Array(32).fill(9) },
+          functionName: "transfer",
+          args: [{ type: 5, u64: 0n }]
+        }
       },
       auth: []
     }
@@ -39,21 +43,39 @@ const operationOf = (number: number): Uint8Array => {
 }
 
 /** A payment of the simulation; its authorization lives until `expiresLedger`. */
-export const paymentOf = (options: { readonly number: number; readonly expiresLedger: number; readonly principal: string; readonly identifier: string | undefined }): Payment => {
+export const paymentOf = (options: {
+  readonly number: number
+  readonly expiresLedger: number
+  readonly principal: string
+  readonly identifier: string | undefined
+}): Payment => {
   const terms = {
-    scheme: "simulated", network: networkId, asset, amount: Option.some(10n), amountText: "10", payTo: `seller-${options.number % 3}`,
-    maxTimeoutSeconds: 60, extra: {}
+    scheme: "simulated",
+    network: networkId,
+    asset,
+    amount: Option.some(10n),
+    amountText: "10",
+    payTo: `seller-${options.number % 3}`,
+    maxTimeoutSeconds: 60,
+    extra: {}
   } as const
   return {
-    dialect: "ledger", principal: { id: options.principal, keyed: options.principal.startsWith("key") }, requirements: terms, accepted: terms,
-    payload: { number: options.number, expiresLedger: options.expiresLedger }, resourceUrl: Option.none(), resource: {}, extensions: new Map(),
-    identifier: Option.fromUndefinedOr(options.identifier), fingerprint: `fingerprint-${options.number}`
+    dialect: "ledger",
+    principal: { id: options.principal, keyed: options.principal.startsWith("key") },
+    requirements: terms,
+    accepted: terms,
+    payload: { number: options.number, expiresLedger: options.expiresLedger },
+    resourceUrl: Option.none(),
+    resource: {},
+    extensions: new Map(),
+    identifier: Option.fromUndefinedOr(options.identifier),
+    fingerprint: `fingerprint-${options.number}`
   } as unknown as Payment
 }
 
 export const authorizationOf = (payment: Payment): string => `authorization-${String(payment.payload["number"])}`
 
-export const makeSimulatedScheme = Effect.gen(function*() {
+export const makeSimulatedScheme = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   const clock = yield* LedgerClock
   const scheme: Scheme = {
@@ -61,19 +83,32 @@ export const makeSimulatedScheme = Effect.gen(function*() {
     refusals: [],
     supportedExtra: () => Option.none(),
     authorizationKey: (payment) => Option.some(authorizationOf(payment)),
-    verify: Effect.fnUntraced(function*(payment: Payment) {
+    verify: Effect.fnUntraced(function* (payment: Payment) {
       const expires = payment.payload["expiresLedger"] as number
       const payer = Option.some("payer")
       const { sequence } = yield* clock.now
       if (expires < sequence + 2) return refusal("invalid_ledger_auth_expired", "expired", payer)
       const answer = yield* rpc.simulate(authorizationOf(payment))
-      if (answer._tag === "Refused") return { ...refusal("invalid_ledger_enforcing_simulation_failed", answer.code, payer), authorizationSpent: true as const }
+      if (answer._tag === "Refused")
+        return {
+          ...refusal("invalid_ledger_enforcing_simulation_failed", answer.code, payer),
+          authorizationSpent: true as const
+        }
       return {
-        _tag: "Verified" as const, payer: "payer", payTo: payment.requirements.payTo, asset, amountMax: 10n, amount: 10n,
-        authorizationKey: authorizationOf(payment), authorizationExpiresLedger: expires, resourceFeeStroops: 40_000n, state: payment.payload["number"]
+        _tag: "Verified" as const,
+        payer: "payer",
+        payTo: payment.requirements.payTo,
+        asset,
+        amountMax: 10n,
+        amount: 10n,
+        authorizationKey: authorizationOf(payment),
+        authorizationExpiresLedger: expires,
+        resourceFeeStroops: 40_000n,
+        state: payment.payload["number"]
       }
     }),
-    prepare: (_payment, verified) => Effect.succeed({ operationXdr: operationOf(verified.state as number), sorobanDataXdr }),
+    prepare: (_payment, verified) =>
+      Effect.succeed({ operationXdr: operationOf(verified.state as number), sorobanDataXdr }),
     checkExecuted: (promise) => ({ _tag: "Moved", amount: promise.amount })
   }
   return scheme

@@ -1,5 +1,5 @@
-// The in-memory repository of the simulation keeps the promises of the SQL one: the same random histories, the same answers, the
-// same tables. Each difference names its seed.
+// The in-memory repository of the simulation keeps the promises of the SQL one: the same random histories, the same
+// answers, the same tables. Each difference names its seed.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -9,8 +9,12 @@ import { firstDifference, sqlLayer } from "./twin.ts"
 const seeds = Array.from({ length: 25 }, (_, index) => index + 1)
 
 describe.each(databaseKinds)("on %s", (kind) => {
-  it.live("25 histories end alike on the SQL repository and on its twin", () =>
-    Effect.gen(function*() {
-      for (const seed of seeds) expect(yield* firstDifference(seed)).toBeUndefined()
-    }).pipe(Effect.scoped, Effect.provide(sqlLayer(kind)) as never) as Effect.Effect<void>, 60_000)
+  it.live(
+    "25 histories end alike on the SQL repository and on its twin",
+    () =>
+      Effect.gen(function* () {
+        for (const seed of seeds) expect(yield* firstDifference(seed)).toBeUndefined()
+      }).pipe(Effect.scoped, Effect.provide(sqlLayer(kind)) as never) as Effect.Effect<void>,
+    60_000
+  )
 })

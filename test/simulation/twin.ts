@@ -1,5 +1,5 @@
-// Plays one history on both repositories and tells where they first differ. The database's own clock is replaced by a table's
-// value, so that both sides live in the same time.
+// Plays one history on both repositories and tells where they first differ. The database's own clock is replaced by a
+// table's value, so that both sides live in the same time.
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Context, Duration, Effect, Layer, Option, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
@@ -27,13 +27,22 @@ import { TwinStore } from "./TwinStore.ts"
 
 const startMillis = Date.UTC(2026, 0, 1, 12)
 const limits = {
-  settleTimeout: Duration.seconds(25), settlePoll: Duration.millis(500), recoveryPeriod: Duration.seconds(15), rpcTimeout: Duration.seconds(5),
-  channelLease: Duration.seconds(5), channelWait: undefined, pendingSettlementsMax: 4,
-  sponsoredPerPrincipalPerDayStroopsMax: 300_000n, sponsoredPerDayStroopsMax: 600_000n, expiryToleranceLedgers: 4, verifyPerSecond: 0, settlePerSecond: 0
+  settleTimeout: Duration.seconds(25),
+  settlePoll: Duration.millis(500),
+  recoveryPeriod: Duration.seconds(15),
+  rpcTimeout: Duration.seconds(5),
+  channelLease: Duration.seconds(5),
+  channelWait: undefined,
+  pendingSettlementsMax: 4,
+  sponsoredPerPrincipalPerDayStroopsMax: 300_000n,
+  sponsoredPerDayStroopsMax: 600_000n,
+  expiryToleranceLedgers: 4,
+  verifyPerSecond: 0,
+  settlePerSecond: 0
 }
 
 /** The clock of statements, from a table; tables made afterwards take it as their default too. */
-const ownTime = Effect.gen(function*() {
+const ownTime = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`create schema timed`
   yield* sql`create table timed.moment (at timestamptz not null)`
@@ -44,14 +53,23 @@ const ownTime = Effect.gen(function*() {
 })
 
 const source = (kind: DatabaseKind) =>
-  Layer.effect(DatabaseSource, Effect.gen(function*() {
-    const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
-    const client = opened.kind === "server"
-      ? PgClient.layer({ url: opened.url, maxConnections: 1 })
-      : PgClient.layer({ stream: opened.connect, maxConnections: 1, username: "postgres", database: "postgres" } as never)
-    yield* Effect.scoped(Effect.provide(ownTime, client))
-    return { open: Effect.succeed(opened) }
-  }))
+  Layer.effect(
+    DatabaseSource,
+    Effect.gen(function* () {
+      const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
+      const client =
+        opened.kind === "server"
+          ? PgClient.layer({ url: opened.url, maxConnections: 1 })
+          : PgClient.layer({
+              stream: opened.connect,
+              maxConnections: 1,
+              username: "postgres",
+              database: "postgres"
+            } as never)
+      yield* Effect.scoped(Effect.provide(ownTime, client))
+      return { open: Effect.succeed(opened) }
+    })
+  )
 
 /** The SQL repository over a database whose time is a table's. */
 export const sqlLayer = (kind: DatabaseKind) =>
@@ -61,12 +79,20 @@ export const sqlLayer = (kind: DatabaseKind) =>
     Layer.provideMerge(Supervisor.layer),
     Layer.provide(Layer.effectDiscard(Migrations.run("kernel"))),
     Layer.provideMerge(Database.layer),
-    Layer.provideMerge(Layer.mergeAll(
-      NodeServices.layer, NodeCrypto.layer, migrationsFolder, source(kind), Layer.succeed(Limits, limits),
-      Layer.succeed(Network, { id: "ledger:testnet" } as never), Layer.succeed(Signer, { sponsor: "sponsor" } as never),
-      Layer.succeed(Server, { instance: "twin" } as never), Layer.succeed(Host, { name: "twin", stateFolder: "" }),
-      Settings.layerTest({}, () => Option.none())
-    ))
+    Layer.provideMerge(
+      Layer.mergeAll(
+        NodeServices.layer,
+        NodeCrypto.layer,
+        migrationsFolder,
+        source(kind),
+        Layer.succeed(Limits, limits),
+        Layer.succeed(Network, { id: "ledger:testnet" } as never),
+        Layer.succeed(Signer, { sponsor: "sponsor" } as never),
+        Layer.succeed(Server, { instance: "twin" } as never),
+        Layer.succeed(Host, { name: "twin", stateFolder: "" }),
+        Settings.layerTest({}, () => Option.none())
+      )
+    )
   )
 
 /** Both sides' answers as text that can be compared: keys in order, nothing undefined, dates as milliseconds. */
@@ -78,22 +104,35 @@ const plain = (value: unknown): unknown => {
   if (Option.isOption(value)) return plain(Option.getOrNull(value))
   if (Array.isArray(value)) return value.map(plain)
   if (typeof value !== "object" || value === null) return value
-  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== undefined).sort(([a], [b]) => a < b ? -1 : 1).map(([key, inner]) => [key, plain(inner)]))
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, inner]) => inner !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, inner]) => [key, plain(inner)])
+  )
 }
 
-const sorted = <A extends { readonly id: string }>(rows: ReadonlyArray<A>): ReadonlyArray<A> => rows.toSorted((a, b) => a.id < b.id ? -1 : 1)
+const sorted = <A extends { readonly id: string }>(rows: ReadonlyArray<A>): ReadonlyArray<A> =>
+  rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
 
 /** Plays the history of a seed; the first difference, or nothing. */
-export const firstDifference = Effect.fn("firstDifference")(function*(seed: number): Effect.fn.Return<string | undefined, unknown, any> {
+export const firstDifference = Effect.fn("firstDifference")(function* (
+  seed: number
+): Effect.fn.Return<string | undefined, unknown, any> {
   const sql = yield* SqlClient.SqlClient
   const settlements = yield* Settlements
   const pool = yield* ChannelStore
   const budget = yield* Budget
   let now = startMillis
-  const twin = new TwinStore({
-    leaseMillis: 5_000, pendingMax: limits.pendingSettlementsMax,
-    perPrincipalStroops: limits.sponsoredPerPrincipalPerDayStroopsMax, inAllStroops: limits.sponsoredPerDayStroopsMax
-  }, () => now)
+  const twin = new TwinStore(
+    {
+      leaseMillis: 5_000,
+      pendingMax: limits.pendingSettlementsMax,
+      perPrincipalStroops: limits.sponsoredPerPrincipalPerDayStroopsMax,
+      inAllStroops: limits.sponsoredPerDayStroopsMax
+    },
+    () => now
+  )
   yield* sql`truncate kernel_channels, kernel_settlements, kernel_attempts, kernel_leases, kernel_sponsor_budget, kernel_sponsor_budget_total, kernel_facts cascade`
   yield* sql`update timed.moment set at = to_timestamp(${now / 1_000}::float8)`
   for (const [number, address] of channels.entries()) {
@@ -106,7 +145,7 @@ export const firstDifference = Effect.fn("firstDifference")(function*(seed: numb
   const leases = yield* Effect.forEach([0, 1], () => Layer.build(Layer.fresh(keptLeases)))
   const held: Array<ChannelLease | undefined> = Array.from({ length: slots }, () => undefined)
 
-  const play = Effect.fnUntraced(function*(step: Step) {
+  const play = Effect.fnUntraced(function* (step: Step) {
     switch (step.op) {
       case "wait":
         now += step.millis
@@ -130,7 +169,14 @@ export const firstDifference = Effect.fn("firstDifference")(function*(seed: numb
         return [yield* settlements.record(settlement), twin.record(settlement)]
       }
       case "addAttempt": {
-        const attempt = { kind: "payment", innerHash: "i", outerHash: step.outerHash, envelope: "AAAA", inclusionStroops: 300n, recordedLedger: 1_001 } as const
+        const attempt = {
+          kind: "payment",
+          innerHash: "i",
+          outerHash: step.outerHash,
+          envelope: "AAAA",
+          inclusionStroops: 300n,
+          recordedLedger: 1_001
+        } as const
         return [yield* settlements.addAttempt(step.id, attempt), twin.addAttempt(step.id, attempt)]
       }
       case "noteSent":
@@ -143,7 +189,11 @@ export const firstDifference = Effect.fn("firstDifference")(function*(seed: numb
         return [yield* settlements.claimDelivery(step.id), twin.claimDelivery(step.id)]
       case "find": {
         const query = {
-          network: "ledger:testnet", scheme: "simulated", authorizationKey: Option.some(step.key), principal: step.principal, payTo: step.payTo,
+          network: "ledger:testnet",
+          scheme: "simulated",
+          authorizationKey: Option.some(step.key),
+          principal: step.principal,
+          payTo: step.payTo,
           identifier: Option.some(step.identifier)
         } as const
         return [sorted(yield* settlements.find(query)), sorted(twin.find(query))]
@@ -170,13 +220,17 @@ export const firstDifference = Effect.fn("firstDifference")(function*(seed: numb
   })
 
   const clock = yield* Clock.clockWith(Effect.succeed)
-  const timed: Clock.Clock = Object.assign(Object.create(clock), { currentTimeMillis: Effect.sync(() => now), currentTimeMillisUnsafe: () => now })
+  const timed: Clock.Clock = Object.assign(Object.create(clock), {
+    currentTimeMillis: Effect.sync(() => now),
+    currentTimeMillisUnsafe: () => now
+  })
   for (const [index, step] of historyOf(seed).entries()) {
     // No two steps in the same instant: what was used earlier is then told apart by time alone.
     now += 1
     yield* sql`update timed.moment set at = to_timestamp(${now / 1_000}::float8)`
     const [theirs, ours] = yield* play(step).pipe(Effect.provideService(Clock.Clock, timed))
-    if (textOf(theirs) !== textOf(ours)) return `seed ${seed}, step ${index} ${textOf(step)}: SQL ${textOf(theirs)}, twin ${textOf(ours)}`
+    if (textOf(theirs) !== textOf(ours))
+      return `seed ${seed}, step ${index} ${textOf(step)}: SQL ${textOf(theirs)}, twin ${textOf(ours)}`
   }
   return yield* tablesDiffer(sql, twin, seed)
 })
@@ -184,22 +238,46 @@ export const firstDifference = Effect.fn("firstDifference")(function*(seed: numb
 /** Leases whose holder stays: a finalizer would delete what the history still looks at. */
 const keptLeases = Leases.layer
 
-const tablesDiffer = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, twin: TwinStore, seed: number) {
-  const channelsOfSql = yield* sql<Record<string, unknown>>`select address, sequence, fence, settlement::text as settlement, sequence_ledger from kernel_channels order by address`
-  const channelsOfTwin = [...twin.channels.values()].map(({ address, fence, sequence, sequenceLedger, settlement }) =>
-    ({ address, sequence: sequence ?? null, fence, settlement: settlement ?? null, sequence_ledger: BigInt(sequenceLedger) })).sort((a, b) => a.address < b.address ? -1 : 1)
-  const budgetsOfSql = yield* sql<Record<string, unknown>>`select day::text || ' ' || principal as key, reserved_stroops as reserved, committed_stroops as committed
+const tablesDiffer = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, twin: TwinStore, seed: number) {
+  const channelsOfSql = yield* sql<
+    Record<string, unknown>
+  >`select address, sequence, fence, settlement::text as settlement, sequence_ledger from kernel_channels order by address`
+  const channelsOfTwin = [...twin.channels.values()]
+    .map(({ address, fence, sequence, sequenceLedger, settlement }) => ({
+      address,
+      sequence: sequence ?? null,
+      fence,
+      settlement: settlement ?? null,
+      sequence_ledger: BigInt(sequenceLedger)
+    }))
+    .sort((a, b) => (a.address < b.address ? -1 : 1))
+  const budgetsOfSql = yield* sql<
+    Record<string, unknown>
+  >`select day::text || ' ' || principal as key, reserved_stroops as reserved, committed_stroops as committed
     from kernel_sponsor_budget where reserved_stroops > 0 or committed_stroops > 0 order by 1`
-  const budgetsOfTwin = [...twin.budgets].map(([key, { committed, reserved }]) => ({ key, reserved, committed }))
-    .filter(({ committed, reserved }) => reserved > 0n || committed > 0n).sort((a, b) => a.key < b.key ? -1 : 1)
-  const totalsOfSql = yield* sql<Record<string, unknown>>`select coalesce(sum(reserved_stroops), 0)::int8 as reserved, coalesce(sum(committed_stroops), 0)::int8 as committed from kernel_sponsor_budget_total`
-  const totalsOfTwin = [budgetsOfTwin.reduce((sum, { committed, reserved }) => ({ reserved: sum.reserved + reserved, committed: sum.committed + committed }), { reserved: 0n, committed: 0n })]
+  const budgetsOfTwin = [...twin.budgets]
+    .map(([key, { committed, reserved }]) => ({ key, reserved, committed }))
+    .filter(({ committed, reserved }) => reserved > 0n || committed > 0n)
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+  const totalsOfSql = yield* sql<
+    Record<string, unknown>
+  >`select coalesce(sum(reserved_stroops), 0)::int8 as reserved, coalesce(sum(committed_stroops), 0)::int8 as committed from kernel_sponsor_budget_total`
+  const totalsOfTwin = [
+    budgetsOfTwin.reduce(
+      (sum, { committed, reserved }) => ({ reserved: sum.reserved + reserved, committed: sum.committed + committed }),
+      { reserved: 0n, committed: 0n }
+    )
+  ]
   const factsOfSql = yield* sql<Record<string, unknown>>`select type, subject from kernel_facts order by id`
   const factsOfTwin = twin.facts.map(({ subject, type }) => ({ type, subject }))
   for (const [name, theirs, ours] of [
-    ["channels", channelsOfSql, channelsOfTwin], ["budgets", budgetsOfSql, budgetsOfTwin], ["totals", totalsOfSql, totalsOfTwin], ["facts", factsOfSql, factsOfTwin]
+    ["channels", channelsOfSql, channelsOfTwin],
+    ["budgets", budgetsOfSql, budgetsOfTwin],
+    ["totals", totalsOfSql, totalsOfTwin],
+    ["facts", factsOfSql, factsOfTwin]
   ] as const) {
-    if (textOf(theirs) !== textOf(ours)) return `seed ${seed}, ${name} at the end: SQL ${textOf(theirs)}, twin ${textOf(ours)}`
+    if (textOf(theirs) !== textOf(ours))
+      return `seed ${seed}, ${name} at the end: SQL ${textOf(theirs)}, twin ${textOf(ours)}`
   }
   return undefined
 })

@@ -1,6 +1,6 @@
-// Which requirements the tests show. A test says so at the end of its name, `"refuses an unknown network [S262]"`, with numbers
-// separated by commas and ranges written `S285–S305`. A test that is skipped, still to do or expected to fail shows nothing, and
-// neither does the name of a group.
+// Which requirements the tests show. A test says so at the end of its name, `"refuses an unknown network [S262]"`, with
+// numbers separated by commas and ranges written `S285–S305`. A test that is skipped, still to do or expected to fail
+// shows nothing, and neither does the name of a group.
 import { eachNode, isNode, lineAt, type Node, type Source } from "../architecture/sources.ts"
 import { requirements } from "./sections.ts"
 
@@ -36,7 +36,9 @@ const wordsOf = (callee: unknown): ReadonlyArray<string> => {
 const textOf = (node: Node): string | undefined => {
   if (node.type === "Literal" && typeof node["value"] === "string") return node["value"]
   if (node.type !== "TemplateLiteral") return undefined
-  return (node["quasis"] as ReadonlyArray<{ readonly value: { readonly cooked: string } }>).map(({ value }) => value.cooked).join("…")
+  return (node["quasis"] as ReadonlyArray<{ readonly value: { readonly cooked: string } }>)
+    .map(({ value }) => value.cooked)
+    .join("…")
 }
 
 /** What the tests of one source cite; throws on a number that is no requirement. */
@@ -48,7 +50,8 @@ export const citationsOf = (source: Source): ReadonlyArray<Citation> => {
     if (key === "arguments" && wordsOf(parent?.["callee"]).some((word) => silent.has(word))) return
     const at = `${source.path}:${lineAt(source, node.start)}`
     for (const requirement of numbers) {
-      if (requirement < 1 || requirement > requirements) throw new Error(`${at} cites S${requirement}, and there are ${requirements}`)
+      if (requirement < 1 || requirement > requirements)
+        throw new Error(`${at} cites S${requirement}, and there are ${requirements}`)
       found.push({ requirement, at })
     }
   })

@@ -1,5 +1,5 @@
-// `npm run spec`: how many of the specification's requirements the tests show, section by section. `npm run spec -- --missing` names
-// those that none shows, `-- --where` the tests for each. The last line is the figure.
+// `npm run spec`: how many of the specification's requirements the tests show, section by section. `npm run spec --
+// --missing` names those that none shows, `-- --where` the tests for each. The last line is the figure.
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { root, sourcesIn } from "../architecture/sources.ts"
@@ -11,22 +11,29 @@ const wants = (flag: string) => process.argv.includes(flag)
 const words = ((): ReadonlyMap<number, string> => {
   const file = join(root, "..", "shared", "spec", "checklist.md")
   if (!existsSync(file)) return new Map()
-  return new Map([...readFileSync(file, "utf8").matchAll(/^(\d+)\. (.*)$/gm)].map(([, number, text]) => [Number(number), text ?? ""]))
+  return new Map(
+    [...readFileSync(file, "utf8").matchAll(/^(\d+)\. (.*)$/gm)].map(([, number, text]) => [Number(number), text ?? ""])
+  )
 })()
 
 const shown = Map.groupBy(
-  sourcesIn("test").filter(({ path }) => !path.startsWith("test/spec/")).flatMap(citationsOf),
+  sourcesIn("test")
+    .filter(({ path }) => !path.startsWith("test/spec/"))
+    .flatMap(citationsOf),
   ({ requirement }) => requirement
 )
 
 for (const { from, title, to } of sections) {
   const numbers = Array.from({ length: to - from + 1 }, (_, index) => from + index)
   const covered = numbers.filter((number) => shown.has(number))
-  console.log(`${title.slice(0, 72).padEnd(74)}${String(covered.length).padStart(3)} of ${String(numbers.length).padStart(2)}`)
+  console.log(
+    `${title.slice(0, 72).padEnd(74)}${String(covered.length).padStart(3)} of ${String(numbers.length).padStart(2)}`
+  )
   for (const number of numbers) {
     const tests = shown.get(number)
     if (wants("--missing") && tests === undefined) console.log(`    S${number} ${words.get(number) ?? ""}`)
-    if (wants("--where") && tests !== undefined) console.log(`    S${number} ${[...new Set(tests.map(({ at }) => at))].join(", ")}`)
+    if (wants("--where") && tests !== undefined)
+      console.log(`    S${number} ${[...new Set(tests.map(({ at }) => at))].join(", ")}`)
   }
 }
 console.log(`spec: ${shown.size} of ${requirements}`)

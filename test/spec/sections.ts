@@ -1,5 +1,5 @@
-// The sections of the specification's acceptance checklist, by their numbers alone. `npm run spec` counts with them, and prints the
-// words as well where the checklist itself lies beside the project.
+// The sections of the specification's acceptance checklist, by their numbers alone. `npm run spec` counts with them,
+// and prints the words as well where the checklist itself lies beside the project.
 
 export interface Section {
   readonly title: string

@@ -1,6 +1,6 @@
 // Soroban authorization entries for tests, signed as a payer's wallet signs them, with every part open to change: the
-// credential variant, the keys that sign, the bytes of a signature, the passphrase. Nothing here checks anything; what it
-// builds can be as wrong as a test wants it.
+// credential variant, the keys that sign, the bytes of a signature, the passphrase. Nothing here checks anything; what
+// it builds can be as wrong as a test wants it.
 import { Address, buildAuthorizationEntryPreimage, hash, type Keypair, StrKey, xdr } from "@stellar/stellar-sdk"
 
 /** The variants of an authorization's credentials. `address` is what the official client of today sends. */
@@ -10,7 +10,7 @@ export type CredentialVariant = "address" | "addressV2" | "delegates" | "sourceA
 export type Payer = Keypair | { readonly contract: string; readonly sign: (payload: Uint8Array) => xdr.ScVal }
 
 /** The address of a payer, `G…` or `C…`. */
-export const addressOf = (payer: Payer): string => "contract" in payer ? payer.contract : payer.publicKey()
+export const addressOf = (payer: Payer): string => ("contract" in payer ? payer.contract : payer.publicKey())
 
 /** A contract call as an authorized invocation. */
 export const invocationOf = (
@@ -23,7 +23,11 @@ export const invocationOf = (
   })
 
 /** The arguments of a call of `contract`. */
-export const callOf = (contract: string, functionName: string, args: ReadonlyArray<xdr.ScVal>): xdr.InvokeContractArgs =>
+export const callOf = (
+  contract: string,
+  functionName: string,
+  args: ReadonlyArray<xdr.ScVal>
+): xdr.InvokeContractArgs =>
   new xdr.InvokeContractArgs({ contractAddress: new Address(contract).toScAddress(), functionName, args: [...args] })
 
 /** One element of the signature vector of an account: the key in the open, and 64 bytes. */

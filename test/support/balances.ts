@@ -1,4 +1,5 @@
-// Balances for tests, read as ledger entries from the ledger itself, so that no figure of the facilitator proves itself.
+// Balances for tests, read as ledger entries from the ledger itself, so that no figure of the facilitator proves
+// itself.
 import { Keypair, xdr } from "@stellar/stellar-sdk"
 import type { RpcCall } from "./rpcCall.ts"
 

@@ -1,4 +1,5 @@
-// The test buyer is itself held to what the official client sends, so that a refusal in another test is the facilitator's.
+// The test buyer is itself held to what the official client sends, so that a refusal in another test is the
+// facilitator's.
 import { hash, inspectAuthEntry, Keypair, Networks, xdr, buildAuthorizationEntryPreimage } from "@stellar/stellar-sdk"
 import { describe, expect, it } from "vitest"
 import { makePayment, nullAccount, testnetUsdc } from "./buyer.ts"
@@ -37,7 +38,11 @@ describe("the test buyer", () => {
       const payment = await makePayment({ ...base, maxTimeoutSeconds: 61, tamper: { credentials } })
       const entry = decode(payment.transaction).call.auth[0]!
       const info = inspectAuthEntry(entry)
-      expect(info).toMatchObject({ credentialType: credentials, address: payer.publicKey(), signatureExpirationLedger: 1_013 })
+      expect(info).toMatchObject({
+        credentialType: credentials,
+        address: payer.publicKey(),
+        signatureExpirationLedger: 1_013
+      })
       const preimage = buildAuthorizationEntryPreimage(entry, 1_013, Networks.TESTNET)
       expect(payer.verify(hash(preimage.toXdr()), info.signers[0]!.signatures![0]!.signature)).toBe(true)
     })
@@ -48,15 +53,18 @@ describe("the test buyer", () => {
     const payment = await makePayment({ ...base, tamper: { to: thief, amount: 1n, functionName: "approve" } })
     expect(payment.paymentRequirements).toMatchObject({ payTo, amount: "10000" })
     const { hostFunction } = decode(payment.transaction).call
-    expect(hostFunction.type === "hostFunctionTypeInvokeContract" && String(hostFunction.invokeContract.functionName))
-      .toBe("approve")
+    expect(
+      hostFunction.type === "hostFunctionTypeInvokeContract" && String(hostFunction.invokeContract.functionName)
+    ).toBe("approve")
   })
 
   it("changes the signature, the entries and the envelope when a test asks for it", async () => {
-    const flipped = await makePayment({ ...base, tamper: { signature: (s) => s.map((b, i) => i === 5 ? b ^ 1 : b) } })
+    const flipped = await makePayment({ ...base, tamper: { signature: (s) => s.map((b, i) => (i === 5 ? b ^ 1 : b)) } })
     const entry = decode(flipped.transaction).call.auth[0]!
     const preimage = buildAuthorizationEntryPreimage(entry, flipped.expirationLedger, Networks.TESTNET)
-    expect(payer.verify(hash(preimage.toXdr()), inspectAuthEntry(entry).signers[0]!.signatures![0]!.signature)).toBe(false)
+    expect(payer.verify(hash(preimage.toXdr()), inspectAuthEntry(entry).signers[0]!.signatures![0]!.signature)).toBe(
+      false
+    )
     const twice = await makePayment({ ...base, tamper: { authEntries: ([one]) => [one!, one!] } })
     expect(decode(twice.transaction).call.auth).toHaveLength(2)
     const source = await makePayment({ ...base, tamper: { credentials: "sourceAccount" } })

@@ -1,7 +1,8 @@
-// A buyer for tests. It builds and signs an `exact` payment as the official client does (unsigned envelope, all-zero source,
-// sequence 1, one signed authorization entry; reference section 3.2) and returns the JSON that a seller would send to
-// `/verify` and `/settle`. Every step has a hook in `tamper`, so that one function makes both the honest payment and the
-// attack. Nothing here sleeps or retries: one `getLatestLedger` and at most one `simulateTransaction`, none without `rpc`.
+// A buyer for tests. It builds and signs an `exact` payment as the official client does (unsigned envelope, all-zero
+// source, sequence 1, one signed authorization entry; reference section 3.2) and returns the JSON that a seller would
+// send to `/verify` and `/settle`. Every step has a hook in `tamper`, so that one function makes both the honest
+// payment and the attack. Nothing here sleeps or retries: one `getLatestLedger` and at most one `simulateTransaction`,
+// none without `rpc`.
 import { Address, Keypair, nativeToScVal, Networks, xdr } from "@stellar/stellar-sdk"
 import {
   addressOf,
@@ -129,13 +130,15 @@ const standInData = (call: xdr.InvokeContractArgs): xdr.SorobanTransactionData =
     ext: xdr.SorobanTransactionDataExt.v0(),
     resources: new xdr.SorobanResources({
       footprint: new xdr.LedgerFootprint({
-        readOnly: [xdr.LedgerKey.contractData(
-          new xdr.LedgerKeyContractData({
-            contract: call.contractAddress,
-            key: xdr.ScVal.scvLedgerKeyContractInstance(),
-            durability: xdr.ContractDataDurability.persistent
-          })
-        )],
+        readOnly: [
+          xdr.LedgerKey.contractData(
+            new xdr.LedgerKeyContractData({
+              contract: call.contractAddress,
+              key: xdr.ScVal.scvLedgerKeyContractInstance(),
+              durability: xdr.ContractDataDurability.persistent
+            })
+          )
+        ],
         readWrite: []
       }),
       instructions: 2_000_000,
@@ -145,7 +148,10 @@ const standInData = (call: xdr.InvokeContractArgs): xdr.SorobanTransactionData =
     resourceFee: 40_000n
   })
 
-/** Builds and signs one payment. Rejects only when the ledger cannot be asked; a refused simulation is reported, not thrown. */
+/**
+ * Builds and signs one payment. Rejects only when the ledger cannot be asked; a refused simulation is reported, not
+ * thrown.
+ */
 export const makePayment = async (options: PaymentOptions): Promise<Payment> => {
   const tamper = options.tamper ?? {}
   const asset = options.asset ?? testnetUsdc
@@ -153,7 +159,7 @@ export const makePayment = async (options: PaymentOptions): Promise<Payment> => 
   const networkPassphrase = options.networkPassphrase ?? Networks.TESTNET
   const nowSeconds = options.nowSeconds ?? Math.floor(Date.now() / 1000)
   const rpc = typeof options.rpc === "string" ? rpcCall(options.rpc) : options.rpc
-  const latestLedger = options.latestLedger ?? (await rpc!("getLatestLedger")).sequence as number
+  const latestLedger = options.latestLedger ?? ((await rpc!("getLatestLedger")).sequence as number)
   const nonce = tamper.nonce ?? randomNonce()
   const honestExpiry = latestLedger + Math.ceil(maxTimeoutSeconds / (options.secondsPerLedger ?? 5))
   const expirationLedger = tamper.expirationLedger ?? Math.max(0, honestExpiry + (tamper.expiryOffset ?? 0))
@@ -195,9 +201,7 @@ export const makePayment = async (options: PaymentOptions): Promise<Payment> => 
       sourceAccount: muxed(tamper.source ?? nullAccount),
       fee,
       seqNum: 1n,
-      cond: xdr.Preconditions.precondTime(
-        new xdr.TimeBounds({ minTime: 0n, maxTime: BigInt(nowSeconds + 300) })
-      ),
+      cond: xdr.Preconditions.precondTime(new xdr.TimeBounds({ minTime: 0n, maxTime: BigInt(nowSeconds + 300) })),
       memo: xdr.Memo.memoNone(),
       operations: [...(tamper.operations?.([operation]) ?? [operation])],
       ext: xdr.TransactionExt.sorobanData(data)

@@ -1,5 +1,6 @@
 // Databases for tests: the embedded one in memory and a real PostgreSQL, each fresh. TOLLKEEPER_TEST_DATABASES (default
-// `pglite`) says which of the two a run covers. The embedded one starts from a dumped folder, since making one takes seconds.
+// `pglite`) says which of the two a run covers. The embedded one starts from a dumped folder, since making one takes
+// seconds.
 import { PgClient } from "@effect/sql-pg"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Option, Redacted } from "effect"
@@ -29,7 +30,7 @@ export const databaseKinds: ReadonlyArray<DatabaseKind> = (process.env["TOLLKEEP
 const dumpFile = join(tmpdir(), `tollkeeper-pglite-0.5.14-${process.getuid?.() ?? "user"}.tar`)
 
 /** The dump of an empty embedded database, made by whoever needs it first on this machine. */
-const emptyDump = Effect.gen(function*() {
+const emptyDump = Effect.gen(function* () {
   if (existsSync(dumpFile)) return dumpFile
   const bytes = yield* Effect.scoped(Effect.flatMap(openEmbedded({}), (database) => database.dump))
   const draft = `${dumpFile}.${randomUUID()}`
@@ -41,11 +42,15 @@ const emptyDump = Effect.gen(function*() {
 let compiled: Promise<WebAssembly.Module> | undefined
 
 /** The embedded database's code, compiled once: a test's process opens many. */
-const code = Effect.promise(() =>
-  compiled ??= WebAssembly.compile(readFileSync(join(dirname(createRequire(import.meta.url).resolve("@electric-sql/pglite")), "pglite.wasm"))))
+const code = Effect.promise(
+  () =>
+    (compiled ??= WebAssembly.compile(
+      readFileSync(join(dirname(createRequire(import.meta.url).resolve("@electric-sql/pglite")), "pglite.wasm"))
+    ))
+)
 
 const embeddedSource = Layer.succeed(DatabaseSource, {
-  open: Effect.gen(function*() {
+  open: Effect.gen(function* () {
     const { connect } = yield* openEmbedded({ from: yield* emptyDump, code: yield* code })
     return { kind: "embedded" as const, connect, connectionsMax: 8 }
   })
@@ -53,13 +58,17 @@ const embeddedSource = Layer.succeed(DatabaseSource, {
 
 /** A fresh database on the run's server, dropped when the Scope closes. */
 const serverSource = Layer.succeed(DatabaseSource, {
-  open: Effect.gen(function*() {
+  open: Effect.gen(function* () {
     const url = inject("postgresUrl")
     const name = `test_${randomUUID().replaceAll("-", "")}`
     const admin = <A, E>(use: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) =>
-      Effect.orDie(Effect.scoped(Effect.flatMap(SqlClient.SqlClient, use).pipe(
-        Effect.provide(PgClient.layer({ url: Redacted.make(url), maxConnections: 1 }))
-      )))
+      Effect.orDie(
+        Effect.scoped(
+          Effect.flatMap(SqlClient.SqlClient, use).pipe(
+            Effect.provide(PgClient.layer({ url: Redacted.make(url), maxConnections: 1 }))
+          )
+        )
+      )
     yield* Effect.acquireRelease(
       admin((sql) => sql`create database ${sql(name)}`.unprepared),
       () => admin((sql) => sql`drop database ${sql(name)} with (force)`.unprepared)
@@ -71,7 +80,8 @@ const serverSource = Layer.succeed(DatabaseSource, {
 })
 
 /** A place for the database alone; for tests that start whole processes' worth of layers over one database. */
-export const sourceLayer = (kind: DatabaseKind): Layer.Layer<DatabaseSource> => kind === "pglite" ? embeddedSource : serverSource
+export const sourceLayer = (kind: DatabaseKind): Layer.Layer<DatabaseSource> =>
+  kind === "pglite" ? embeddedSource : serverSource
 
 export const migrationsFolder = Layer.succeed(Migrations.MigrationsFolder, {
   path: fileURLToPath(new URL("../../migrations/", import.meta.url))

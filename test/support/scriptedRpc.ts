@@ -1,5 +1,5 @@
-// A foreign RPC for tests: an HTTP server whose every answer a script gives, true or not. It counts what it was asked, so that a
-// test can tell what was never sent. It stops with the Scope.
+// A foreign RPC for tests: an HTTP server whose every answer a script gives, true or not. It counts what it was asked,
+// so that a test can tell what was never sent. It stops with the Scope.
 import { Effect, type Scope } from "effect"
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -33,7 +33,9 @@ const endless = (response: ServerResponse) => {
   response.writeHead(200, { "content-type": "application/json" })
   const chunk = "[".repeat(65_536)
   const more = () => {
-    while (!response.destroyed && response.write(chunk)) { /* until the reader is slower */ }
+    while (!response.destroyed && response.write(chunk)) {
+      /* until the reader is slower */
+    }
   }
   response.on("drain", more)
   more()
@@ -41,31 +43,47 @@ const endless = (response: ServerResponse) => {
 
 /** A right `getNetwork` is scripted from the start. */
 export const startScriptedRpc = (script: ScriptedRpc["script"] = {}): Effect.Effect<ScriptedRpc, never, Scope.Scope> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const asked: Array<string> = []
-    const full: ScriptedRpc["script"] = { getNetwork: { result: { passphrase: testPassphrase, protocolVersion: 23 } }, ...script }
+    const full: ScriptedRpc["script"] = {
+      getNetwork: { result: { passphrase: testPassphrase, protocolVersion: 23 } },
+      ...script
+    }
     const server = createServer((request, response) => {
       const chunks: Array<Buffer> = []
       request.on("data", (chunk: Buffer) => chunks.push(chunk))
       request.on("end", () => {
-        const { id, method, params } = JSON.parse(Buffer.concat(chunks).toString()) as { id: number; method: string; params: unknown }
+        const { id, method, params } = JSON.parse(Buffer.concat(chunks).toString()) as {
+          id: number
+          method: string
+          params: unknown
+        }
         asked.push(method)
         const scripted = full[method]
-        const said = typeof scripted === "function" ? scripted(params) : scripted ?? { error: { code: -32601, message: "method not found" } }
+        const said =
+          typeof scripted === "function"
+            ? scripted(params)
+            : (scripted ?? { error: { code: -32601, message: "method not found" } })
         if (said === "silence") return
         if (said === "hangup") return void response.destroy()
         if (said === "endless") return endless(response)
-        const body = "raw" in said ? said.raw
-          : JSON.stringify({ jsonrpc: "2.0", ...("otherId" in said ? { id: id + 1_000, result: said.otherId } : { id, ...said }) })
-        response.writeHead("raw" in said ? said.status ?? 200 : 200, { "content-type": "application/json" }).end(body)
+        const body =
+          "raw" in said
+            ? said.raw
+            : JSON.stringify({
+                jsonrpc: "2.0",
+                ...("otherId" in said ? { id: id + 1_000, result: said.otherId } : { id, ...said })
+              })
+        response.writeHead("raw" in said ? (said.status ?? 200) : 200, { "content-type": "application/json" }).end(body)
       })
     })
     yield* Effect.acquireRelease(
       Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))),
-      () => Effect.sync(() => {
-        server.closeAllConnections()
-        server.close()
-      })
+      () =>
+        Effect.sync(() => {
+          server.closeAllConnections()
+          server.close()
+        })
     )
     return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, script: full, asked }
   })

@@ -1,10 +1,24 @@
-// A smart wallet for tests: a contract account whose `__check_auth` verifies one ed25519 signature over the payload, as the
-// smallest module that does so. It is uploaded, created and funded by ordinary transactions through the official SDK.
-import { Address, Asset, Contract, hash, Keypair, nativeToScVal, Networks, Operation, rpc, TransactionBuilder, xdr } from "@stellar/stellar-sdk"
+// A smart wallet for tests: a contract account whose `__check_auth` verifies one ed25519 signature over the payload, as
+// the smallest module that does so. It is uploaded, created and funded by ordinary transactions through the official
+// SDK.
+import {
+  Address,
+  Asset,
+  Contract,
+  hash,
+  Keypair,
+  nativeToScVal,
+  Networks,
+  Operation,
+  rpc,
+  TransactionBuilder,
+  xdr
+} from "@stellar/stellar-sdk"
 import type { Payer } from "./authorization.ts"
 import { testnetUsdcIssuer } from "./balances.ts"
 
-const leb = (value: number): ReadonlyArray<number> => value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)]
+const leb = (value: number): ReadonlyArray<number> =>
+  value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)]
 /** A signed LEB128 number of 64 bits. */
 const sleb = (value: bigint): ReadonlyArray<number> => {
   const low = Number(value & 127n)
@@ -13,7 +27,10 @@ const sleb = (value: bigint): ReadonlyArray<number> => {
 }
 const sized = (content: ReadonlyArray<number>) => [...leb(content.length), ...content]
 const text = (value: string) => sized([...new TextEncoder().encode(value)])
-const section = (id: number, ...items: ReadonlyArray<ReadonlyArray<number>>) => [id, ...sized([...leb(items.length), ...items.flat()])]
+const section = (id: number, ...items: ReadonlyArray<ReadonlyArray<number>>) => [
+  id,
+  ...sized([...leb(items.length), ...items.flat()])
+]
 
 const I64 = 0x7e
 /** A host value that is an unsigned 32-bit number. */
@@ -24,21 +41,42 @@ const constant = (word: bigint) => [0x42, ...sleb(word)]
 /** The module's bytes for the wallet of `publicKey`. */
 const moduleOf = (publicKey: Uint8Array): Uint8Array =>
   Uint8Array.from([
-    0, 0x61, 0x73, 0x6d, 1, 0, 0, 0,
+    0,
+    0x61,
+    0x73,
+    0x6d,
+    1,
+    0,
+    0,
+    0,
     ...section(1, [0x60, 2, I64, I64, 1, I64], [0x60, 3, I64, I64, I64, 1, I64]),
     // bytes_new_from_linear_memory and verify_sig_ed25519
     ...section(2, [...text("b"), ...text("3"), 0, 0], [...text("c"), ...text("0"), 0, 1]),
     ...section(3, [1]),
     ...section(5, [0, 1]),
     ...section(7, [...text("__check_auth"), 0, 2], [...text("memory"), 2, 0]),
-    ...section(10, sized([
-      0,
-      ...constant(u32Word(0)), ...constant(u32Word(32)), 0x10, 0,
-      0x20, 0, 0x20, 1, 0x10, 1, 0x1a,
-      ...constant(voidWord), 0x0b
-    ])),
+    ...section(
+      10,
+      sized([
+        0,
+        ...constant(u32Word(0)),
+        ...constant(u32Word(32)),
+        0x10,
+        0,
+        0x20,
+        0,
+        0x20,
+        1,
+        0x10,
+        1,
+        0x1a,
+        ...constant(voidWord),
+        0x0b
+      ])
+    ),
     ...section(11, [0, 0x41, 0, 0x0b, ...sized([...publicKey])]),
-    0, ...sized([...text("contractenvmetav0"), 0, 0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0])
+    0,
+    ...sized([...text("contractenvmetav0"), 0, 0, 0, 0, 0, 0, 0, 26, 0, 0, 0, 0])
   ])
 
 const usdc = new Asset("USDC", testnetUsdcIssuer)
@@ -46,7 +84,10 @@ const usdc = new Asset("USDC", testnetUsdcIssuer)
 /** Signs and submits one operation of `account`, and waits for its success. */
 const execute = async (server: rpc.Server, account: Keypair, operation: xdr.Operation): Promise<void> => {
   const source = await server.getAccount(account.publicKey())
-  const built = new TransactionBuilder(source, { fee: "1000", networkPassphrase: Networks.TESTNET }).addOperation(operation).setTimeout(60).build()
+  const built = new TransactionBuilder(source, { fee: "1000", networkPassphrase: Networks.TESTNET })
+    .addOperation(operation)
+    .setTimeout(60)
+    .build()
   const prepared = await server.prepareTransaction(built)
   prepared.sign(account)
   const { hash: sent, status } = await server.sendTransaction(prepared)
@@ -56,16 +97,34 @@ const execute = async (server: rpc.Server, account: Keypair, operation: xdr.Oper
 
 /** Atomic units of USDC that a contract holds. */
 export const contractUsdc = async (ledgerUrl: string, contract: string): Promise<bigint> =>
-  BigInt((await new rpc.Server(ledgerUrl, { allowHttp: true }).getSACBalance(contract, usdc, Networks.TESTNET)).balanceEntry?.amount ?? 0)
+  BigInt(
+    (await new rpc.Server(ledgerUrl, { allowHttp: true }).getSACBalance(contract, usdc, Networks.TESTNET)).balanceEntry
+      ?.amount ?? 0
+  )
 
-/** Makes a wallet on the ledger at `ledgerUrl` and moves `amount` atomic units of USDC to it from `funder`, who pays all fees. */
-export const makeSmartWallet = async (ledgerUrl: string, funder: Keypair, amount: bigint): Promise<Payer & { readonly contract: string }> => {
+/**
+ * Makes a wallet on the ledger at `ledgerUrl` and moves `amount` atomic units of USDC to it from `funder`, who pays all
+ * fees.
+ */
+export const makeSmartWallet = async (
+  ledgerUrl: string,
+  funder: Keypair,
+  amount: bigint
+): Promise<Payer & { readonly contract: string }> => {
   const server = new rpc.Server(ledgerUrl, { allowHttp: true })
   const owner = Keypair.random()
   const wasm = moduleOf(owner.rawPublicKey())
   await execute(server, funder, Operation.uploadContractWasm({ wasm: Buffer.from(wasm) }))
   const salt = Keypair.random().rawPublicKey()
-  await execute(server, funder, Operation.createCustomContract({ address: new Address(funder.publicKey()), wasmHash: hash(Buffer.from(wasm)), salt }))
+  await execute(
+    server,
+    funder,
+    Operation.createCustomContract({
+      address: new Address(funder.publicKey()),
+      wasmHash: hash(Buffer.from(wasm)),
+      salt
+    })
+  )
   const preimage = new xdr.HashIdPreimageContractId({
     networkId: hash(new TextEncoder().encode(Networks.TESTNET)),
     contractIdPreimage: xdr.ContractIdPreimage.contractIdPreimageFromAddress(
@@ -73,8 +132,15 @@ export const makeSmartWallet = async (ledgerUrl: string, funder: Keypair, amount
     )
   })
   const contract = Address.contract(hash(xdr.HashIdPreimage.envelopeTypeContractId(preimage).toXdr())).toString()
-  await execute(server, funder, new Contract(usdc.contractId(Networks.TESTNET)).call(
-    "transfer", new Address(funder.publicKey()).toScVal(), new Address(contract).toScVal(), nativeToScVal(amount, { type: "i128" })
-  ))
+  await execute(
+    server,
+    funder,
+    new Contract(usdc.contractId(Networks.TESTNET)).call(
+      "transfer",
+      new Address(funder.publicKey()).toScVal(),
+      new Address(contract).toScVal(),
+      nativeToScVal(amount, { type: "i128" })
+    )
+  )
   return { contract, sign: (payload) => xdr.ScVal.scvBytes(owner.sign(payload)) }
 }

@@ -1,5 +1,6 @@
-// A settlement as analytics knows it, and how it changes by what is told of it. Telling the same thing again changes nothing, an end
-// that moved money or failed stays, and what is open or without an answer is never called failed (S96, S155, S178–S180). Pure.
+// A settlement as analytics knows it, and how it changes by what is told of it. Telling the same thing again changes
+// nothing, an end that moved money or failed stays, and what is open or without an answer is never called failed (S96,
+// S155, S178–S180). Pure.
 import type { Told } from "./FactWire.ts"
 
 export type Status = "open" | "unknown" | "success" | "failed"
@@ -75,8 +76,12 @@ export const end = (known: SettlementFact, { data, state }: Extract<Told, { _tag
 }
 
 /** The caller's time is over without an answer. */
-export const overdue = (known: SettlementFact): SettlementFact => known.status === "open" ? { ...known, status: "unknown" } : known
+export const overdue = (known: SettlementFact): SettlementFact =>
+  known.status === "open" ? { ...known, status: "unknown" } : known
 
 /** For which resource it was; the first word stays. */
-export const attribute = (known: SettlementFact, resource: { readonly id: bigint; readonly origin: string | null }): SettlementFact =>
+export const attribute = (
+  known: SettlementFact,
+  resource: { readonly id: bigint; readonly origin: string | null }
+): SettlementFact =>
   known.resourceId === undefined ? { ...known, resourceId: resource.id, resourceOrigin: resource.origin } : known

@@ -1,6 +1,6 @@
-// What one settlement adds to each rollup, and the sum of many changes: the difference between what was and what is, by key. Since a
-// rollup is the sum of its settlements' parts, taking the old part away and adding the new one keeps it exact whatever happened
-// (S96, S150–S153). Pure.
+// What one settlement adds to each rollup, and the sum of many changes: the difference between what was and what is, by
+// key. Since a rollup is the sum of its settlements' parts, taking the old part away and adding the new one keeps it
+// exact whatever happened (S96, S150–S153). Pure.
 import type { SettlementFact } from "./SettlementFact.ts"
 
 type Key = Readonly<Record<string, string | null>>
@@ -31,15 +31,28 @@ export const hourOf = (at: Date): string => `${at.toISOString().slice(0, 13)}:00
 export const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 
 /** Where an hour or a day starts, as a time. */
-export const startOf = (width: "hour" | "day", at: Date): string => width === "hour" ? hourOf(at) : `${dayOf(at)}T00:00:00Z`
+export const startOf = (width: "hour" | "day", at: Date): string =>
+  width === "hour" ? hourOf(at) : `${dayOf(at)}T00:00:00Z`
 
 const none: Parts = { totals: [], standings: [], pairs: [], resources: [] }
 
 export const partsOf = (known: SettlementFact | undefined): Parts => {
   if (known === undefined || known.status === "open") return none
-  const { asset, facilitatorId, network, occurredAt: at, organic, payTo, payer, resourceId, resourceOrigin, scheme, status } = known
+  const {
+    asset,
+    facilitatorId,
+    network,
+    occurredAt: at,
+    organic,
+    payTo,
+    payer,
+    resourceId,
+    resourceOrigin,
+    scheme,
+    status
+  } = known
   const succeeded = status === "success" ? 1n : 0n
-  const amount = status === "success" ? known.amount ?? 0n : 0n
+  const amount = status === "success" ? (known.amount ?? 0n) : 0n
   const counted = { transactions: 1n, successful: succeeded, amount }
   return {
     totals: (["hour", "day"] as const).map((width) => ({
@@ -53,15 +66,24 @@ export const partsOf = (known: SettlementFact | undefined): Parts => {
       },
       at
     })),
-    standings: ([["buyer", payer], ["seller", payTo]] as const).flatMap(([role, address]) =>
+    standings: (
+      [
+        ["buyer", payer],
+        ["seller", payTo]
+      ] as const
+    ).flatMap(([role, address]) =>
       [dayOf(at), always].map((day) => ({
         key: { role, day, address, asset },
         sums: { ...counted, failed: status === "failed" ? 1n : 0n },
         heard: { networks: network, schemes: scheme, facilitators: facilitatorId },
         at
-      }))),
+      }))
+    ),
     pairs: [{ key: { payer, pay_to: payTo, asset }, sums: counted, at }],
-    resources: resourceId === undefined ? [] : [{ key: { resource_id: String(resourceId), asset, origin: resourceOrigin }, sums: counted, at }]
+    resources:
+      resourceId === undefined
+        ? []
+        : [{ key: { resource_id: String(resourceId), asset, origin: resourceOrigin }, sums: counted, at }]
   }
 }
 
@@ -96,5 +118,8 @@ export const deltasOf = (rollup: Rollup, changes: ReadonlyArray<Change>): Readon
     for (const part of partsOf(before)[rollup]) add(deltas, part, -1n)
     for (const part of partsOf(after)[rollup]) add(deltas, part, 1n)
   }
-  return [...deltas].sort(([a], [b]) => a < b ? -1 : 1).map(([, delta]) => delta).filter(({ sums }) => Object.values(sums).some((sum) => sum !== 0n))
+  return [...deltas]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, delta]) => delta)
+    .filter(({ sums }) => Object.values(sums).some((sum) => sum !== 0n))
 }

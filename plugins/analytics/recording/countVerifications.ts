@@ -1,5 +1,5 @@
-// Verifications are counted in memory and written about every 100 ms: a crash loses at most those, and no verification waits for a
-// statement. What cannot be written is kept for the next time; it is one number a day (S145).
+// Verifications are counted in memory and written about every 100 ms: a crash loses at most those, and no verification
+// waits for a statement. What cannot be written is kept for the next time; it is one number a day (S145).
 import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
@@ -13,7 +13,10 @@ interface Count {
   refused: number
 }
 
-export const startVerifications = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, extensions: Extensions["Service"]) {
+export const startVerifications = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  extensions: Extensions["Service"]
+) {
   let waiting = new Map<string, Count>()
 
   const count = (into: Map<string, Count>, day: string, valid: number, refused: number) => {
@@ -29,18 +32,25 @@ export const startVerifications = Effect.fnUntraced(function*(sql: SqlClient.Sql
     return sql`insert into analytics_verifications as t (day, valid, refused)
       select day, valid, refused from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (day date, valid bigint, refused bigint)
       on conflict (day) do update set valid = t.valid + excluded.valid, refused = t.refused + excluded.refused`.pipe(
-      Effect.onError(() => Effect.sync(() => batch.forEach(({ refused, valid }, day) => count(waiting, day, valid, refused)))),
+      Effect.onError(() =>
+        Effect.sync(() => batch.forEach(({ refused, valid }, day) => count(waiting, day, valid, refused)))
+      ),
       Effect.asVoid
     )
   })
 
-  const flushing = yield* reconciler({ id: "verifications", every: "5 seconds", turn: Effect.andThen(Effect.sleep(gather), flush) })
+  const flushing = yield* reconciler({
+    id: "verifications",
+    every: "5 seconds",
+    turn: Effect.andThen(Effect.sleep(gather), flush)
+  })
   yield* extensions.watch((valid) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       const first = waiting.size === 0
       count(waiting, dayOf(new Date(now)), valid ? 1 : 0, valid ? 0 : 1)
       return first ? flushing.wake : Effect.void
-    }))
+    })
+  )
   // What has gathered is stored before the database under it closes.
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(flush, "2 seconds")))
 })

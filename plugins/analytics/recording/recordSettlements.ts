@@ -1,6 +1,7 @@
-// The reader of facts, and the actor of time: both change settlements the same way, one after the other over all replicas. A batch of
-// facts becomes one change a settlement, written with its rollups in the transaction that moves the cursor; so each fact counts
-// exactly once, and facts that are read again change nothing. No payment waits for any of it (S96, S143, S154–S155).
+// The reader of facts, and the actor of time: both change settlements the same way, one after the other over all
+// replicas. A batch of facts becomes one change a settlement, written with its rollups in the transaction that moves
+// the cursor; so each fact counts exactly once, and facts that are read again change nothing. No payment waits for any
+// of it (S96, S143, S154–S155).
 import { Effect, Metric, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -12,7 +13,8 @@ import { attribute, begin, end, overdue, type SettlementFact } from "./Settlemen
 import { settlementColumns, type SettlementRow, toFact, toRow } from "./SettlementRows.ts"
 import type { makeWriteRollups } from "./writeRollups.ts"
 
-// A statement that looks things up is planned anew for each batch: a plan of the day when its table was empty would last.
+// A statement that looks things up is planned anew for each batch: a plan of the day when its table was empty would
+// last.
 
 /** Settlements whose time is over, handled in one transaction. */
 const overdueMax = 500
@@ -34,9 +36,19 @@ export interface RecorderParts {
 const aloneIn = (sql: SqlClient.SqlClient) => sql`select pg_advisory_xact_lock(724402403)`
 
 /** Empties what the journal can make again. */
-export const clearRecords = Effect.fnUntraced(function*(sql: SqlClient.SqlClient) {
+export const clearRecords = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   yield* aloneIn(sql)
-  for (const table of ["settlements", "totals", "attendance", "members", "member_days", "standings", "pairs", "resources"]) yield* sql`delete from ${sql(`analytics_${table}`)}`
+  for (const table of [
+    "settlements",
+    "totals",
+    "attendance",
+    "members",
+    "member_days",
+    "standings",
+    "pairs",
+    "resources"
+  ])
+    yield* sql`delete from ${sql(`analytics_${table}`)}`
 })
 
 export const makeRecorder = ({ records, sql, waitMillis, writeRollups }: RecorderParts) => {
@@ -44,7 +56,7 @@ export const makeRecorder = ({ records, sql, waitMillis, writeRollups }: Recorde
 
   const alone = aloneIn(sql)
 
-  const write = Effect.fnUntraced(function*(changes: ReadonlyArray<Change>) {
+  const write = Effect.fnUntraced(function* (changes: ReadonlyArray<Change>) {
     if (changes.length === 0) return
     yield* writeRollups(changes)
     yield* sql`insert into analytics_settlements (id, occurred_at, due_at, network, scheme, asset, payer, pay_to, amount_max, amount_meant, amount, fee_stroops, transaction_hash,
@@ -57,39 +69,57 @@ export const makeRecorder = ({ records, sql, waitMillis, writeRollups }: Recorde
   })
 
   /** Pairs `payer payTo` that have paid before, of those asked. */
-  const paidBefore = Effect.fnUntraced(function*(pairs: ReadonlyArray<{ readonly payer: string; readonly payTo: string }>) {
+  const paidBefore = Effect.fnUntraced(function* (
+    pairs: ReadonlyArray<{ readonly payer: string; readonly payTo: string }>
+  ) {
     if (pairs.length === 0) return new Set<string>()
-    const rows = yield* sql<{ payer: string; payTo: string }>`select r.payer, r."payTo" from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as r (payer text, "payTo" text)
+    const rows = yield* sql<{
+      payer: string
+      payTo: string
+    }>`select r.payer, r."payTo" from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as r (payer text, "payTo" text)
       where exists (select 1 from analytics_settlements s where s.payer = r.payer and s.pay_to = r."payTo")`.unprepared
     return new Set(rows.map(({ payTo, payer }) => `${payer} ${payTo}`))
   })
 
-  /** What must be asked about settlements that begin in this batch: their resources, and whether they go round in a circle. */
-  const beginnings = Effect.fnUntraced(function*(born: ReadonlyArray<SettlementFact>) {
-    const urls = born.flatMap(({ payTo, resourceUrl }) => resourceUrl === null ? [] : [{ url: resourceUrl, payTo }])
+  /**
+   * What must be asked about settlements that begin in this batch: their resources, and whether they go round in a
+   * circle.
+   */
+  const beginnings = Effect.fnUntraced(function* (born: ReadonlyArray<SettlementFact>) {
+    const urls = born.flatMap(({ payTo, resourceUrl }) => (resourceUrl === null ? [] : [{ url: resourceUrl, payTo }]))
     const asked = [...new Map(urls.map((one) => [JSON.stringify(one), one])).entries()]
     const resources = asked.length === 0 ? [] : yield* records.attribute(asked.map(([, one]) => one))
     const byUrl = new Map(asked.map(([key], at) => [key, resources[at]]))
-    const paid = yield* paidBefore([...new Map(born.map(({ payTo, payer }) => [`${payTo} ${payer}`, { payer: payTo, payTo: payer }])).values()])
+    const paid = yield* paidBefore([
+      ...new Map(born.map(({ payTo, payer }) => [`${payTo} ${payer}`, { payer: payTo, payTo: payer }])).values()
+    ])
     return born.map((known) => {
       const organic = !paid.has(`${known.payTo} ${known.payer}`)
       paid.add(`${known.payer} ${known.payTo}`)
-      const resource = known.resourceUrl === null ? undefined : byUrl.get(JSON.stringify({ url: known.resourceUrl, payTo: known.payTo }))
-      return { ...resource === undefined ? known : attribute(known, resource), organic }
+      const resource =
+        known.resourceUrl === null
+          ? undefined
+          : byUrl.get(JSON.stringify({ url: known.resourceUrl, payTo: known.payTo }))
+      return { ...(resource === undefined ? known : attribute(known, resource)), organic }
     })
   })
 
-  const load = Effect.fnUntraced(function*(told: ReadonlyArray<Told>) {
-    const ids = told.flatMap((one) => one._tag === "Sold" ? [] : [one.id])
-    const hashes = told.flatMap((one) => one._tag === "Sold" ? one.data.sales.map(({ transaction }) => transaction) : [])
+  const load = Effect.fnUntraced(function* (told: ReadonlyArray<Told>) {
+    const ids = told.flatMap((one) => (one._tag === "Sold" ? [] : [one.id]))
+    const hashes = told.flatMap((one) =>
+      one._tag === "Sold" ? one.data.sales.map(({ transaction }) => transaction) : []
+    )
     const rows = yield* sql<SettlementRow>`select ${columns} from analytics_settlements
       where id in (select value::uuid from jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))
-      union select ${columns} from analytics_settlements where transaction_hash in (select value from jsonb_array_elements_text(${JSON.stringify(hashes)}::jsonb))`.unprepared
+      union select ${columns} from analytics_settlements where transaction_hash in (select value from jsonb_array_elements_text(${JSON.stringify(hashes)}::jsonb))`
+      .unprepared
     return new Map(rows.map((row) => [row.id, toFact(row)]))
   })
 
   /** In the transaction that moves the cursor. */
-  const handle = Effect.fn("Analytics.record")(function*(facts: ReadonlyArray<Fact>): Effect.fn.Return<void, SqlError.SqlError> {
+  const handle = Effect.fn("Analytics.record")(function* (
+    facts: ReadonlyArray<Fact>
+  ): Effect.fn.Return<void, SqlError.SqlError> {
     const told: Array<Told> = []
     for (const fact of facts.filter(concerns)) {
       const read = readFact(fact)
@@ -100,8 +130,9 @@ export const makeRecorder = ({ records, sql, waitMillis, writeRollups }: Recorde
     yield* alone
     const before = yield* load(told)
     const after = new Map(before)
-    const born = told.flatMap((one) => one._tag === "Recorded" && !before.has(one.id) ? [begin(one, waitMillis)] : [])
-    for (const known of yield* beginnings([...new Map(born.map((known) => [known.id, known])).values()])) after.set(known.id, known)
+    const born = told.flatMap((one) => (one._tag === "Recorded" && !before.has(one.id) ? [begin(one, waitMillis)] : []))
+    for (const known of yield* beginnings([...new Map(born.map((known) => [known.id, known])).values()]))
+      after.set(known.id, known)
     const byHash = new Map([...after.values()].map((known) => [known.transactionHash, known.id]))
     for (const one of told) {
       if (one._tag === "Ended") {
@@ -115,22 +146,33 @@ export const makeRecorder = ({ records, sql, waitMillis, writeRollups }: Recorde
         }
       }
     }
-    yield* write([...after.values()].flatMap((known) => before.get(known.id) === known ? [] : [{ before: before.get(known.id), after: known }]))
+    yield* write(
+      [...after.values()].flatMap((known) =>
+        before.get(known.id) === known ? [] : [{ before: before.get(known.id), after: known }]
+      )
+    )
   })
 
   const skip = (type: string, id: bigint | string) =>
-    Effect.andThen(Metric.update(skipped, 1), Effect.logWarning("analytics goes on without a fact").pipe(Effect.annotateLogs({ type, id: String(id) })))
+    Effect.andThen(
+      Metric.update(skipped, 1),
+      Effect.logWarning("analytics goes on without a fact").pipe(Effect.annotateLogs({ type, id: String(id) }))
+    )
 
   /** Those whose caller has no answer in time; true when there may be more. */
-  const lapse = Effect.gen(function*() {
-    const waiting = yield* sql`select 1 from analytics_settlements where status = 'open' and due_at <= clock_timestamp() limit 1`
+  const lapse = Effect.gen(function* () {
+    const waiting =
+      yield* sql`select 1 from analytics_settlements where status = 'open' and due_at <= clock_timestamp() limit 1`
     if (waiting.length === 0) return false
-    return yield* inTransaction(Effect.gen(function*() {
-      yield* alone
-      const rows = yield* sql<SettlementRow>`select ${columns} from analytics_settlements where status = 'open' and due_at <= clock_timestamp() order by due_at limit ${overdueMax}`
-      yield* write(rows.map(toFact).map((known) => ({ before: known, after: overdue(known) })))
-      return rows.length === overdueMax
-    })).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+    return yield* inTransaction(
+      Effect.gen(function* () {
+        yield* alone
+        const rows =
+          yield* sql<SettlementRow>`select ${columns} from analytics_settlements where status = 'open' and due_at <= clock_timestamp() order by due_at limit ${overdueMax}`
+        yield* write(rows.map(toFact).map((known) => ({ before: known, after: overdue(known) })))
+        return rows.length === overdueMax
+      })
+    ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
   }).pipe(Effect.withSpan("Analytics.lapse"))
 
   return { handle, lapse }

@@ -1,19 +1,21 @@
-// Adds changes to the rollups, in the caller's transaction. The sums come from the changes alone; distinct members need a look at
-// what is there: who took part in an hour or day for the first time, and whose last day moved. The caller is the only writer, and
-// calls before it writes the settlements themselves (S147, S151, S157).
+// Adds changes to the rollups, in the caller's transaction. The sums come from the changes alone; distinct members need
+// a look at what is there: who took part in an hour or day for the first time, and whose last day moved. The caller is
+// the only writer, and calls before it writes the settlements themselves (S147, S151, S157).
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { type Change, type Delta, deltasOf, dayOf, startOf } from "./contributions.ts"
 import type { SettlementFact } from "./SettlementFact.ts"
 
 const rowsOf = (deltas: ReadonlyArray<Delta>) =>
-  JSON.stringify(deltas.map(({ firstAt, heard, key, lastAt, sums }) => ({
-    ...key,
-    ...Object.fromEntries(Object.entries(heard).map(([list, words]) => [list, [...words].sort()])),
-    ...Object.fromEntries(Object.entries(sums).map(([field, sum]) => [field, sum.toString()])),
-    first_at: firstAt,
-    last_at: lastAt
-  })))
+  JSON.stringify(
+    deltas.map(({ firstAt, heard, key, lastAt, sums }) => ({
+      ...key,
+      ...Object.fromEntries(Object.entries(heard).map(([list, words]) => [list, [...words].sort()])),
+      ...Object.fromEntries(Object.entries(sums).map(([field, sum]) => [field, sum.toString()])),
+      first_at: firstAt,
+      last_at: lastAt
+    }))
+  )
 
 type MemberKind = "buyer" | "seller" | "facilitator" | "network" | "resource"
 
@@ -39,7 +41,10 @@ export const makeWriteRollups = (sql: SqlClient.SqlClient, pseudonymOf: (address
         organic_transactions = t.organic_transactions + excluded.organic_transactions, organic_amount = t.organic_amount + excluded.organic_amount`
 
   /** Words that a row has not heard yet are added to its list. */
-  const heard = (list: string) => sql.literal(`${list} = case when excluded.${list} <@ t.${list} then t.${list} else array(select unnest(t.${list}) union select unnest(excluded.${list}) order by 1) end`)
+  const heard = (list: string) =>
+    sql.literal(
+      `${list} = case when excluded.${list} <@ t.${list} then t.${list} else array(select unnest(t.${list}) union select unnest(excluded.${list}) order by 1) end`
+    )
 
   const standings = (rows: string) =>
     sql`insert into analytics_standings as t (role, day, address, asset, networks, schemes, facilitators, transactions, successful, failed, amount, first_at, last_at)
@@ -67,9 +72,15 @@ export const makeWriteRollups = (sql: SqlClient.SqlClient, pseudonymOf: (address
 
   const writers = { totals, standings, pairs, resources }
 
-  /** Counts whoever is seen in an hour or day for the first time. What is shown only now is not in the table yet, or is open there. */
-  const attend = Effect.fnUntraced(function*(shown: ReadonlyArray<SettlementFact>) {
-    for (const [role, column, addressOf] of [["buyer", "payer", ({ payer }: SettlementFact) => payer], ["seller", "pay_to", ({ payTo }: SettlementFact) => payTo]] as const) {
+  /**
+   * Counts whoever is seen in an hour or day for the first time. What is shown only now is not in the table yet, or is
+   * open there.
+   */
+  const attend = Effect.fnUntraced(function* (shown: ReadonlyArray<SettlementFact>) {
+    for (const [role, column, addressOf] of [
+      ["buyer", "payer", ({ payer }: SettlementFact) => payer],
+      ["seller", "pay_to", ({ payTo }: SettlementFact) => payTo]
+    ] as const) {
       const seen = new Map<string, { readonly width: string; readonly starts_at: string; readonly address: string }>()
       for (const known of shown) {
         for (const width of ["hour", "day"] as const) {
@@ -87,14 +98,23 @@ export const makeWriteRollups = (sql: SqlClient.SqlClient, pseudonymOf: (address
   })
 
   /** Moves the last days of those who took part. */
-  const enrol = Effect.fnUntraced(function*(shown: ReadonlyArray<SettlementFact>) {
-    const latest = new Map<string, { readonly kind: MemberKind; readonly name: string; readonly pseudonym: string | null; last_day: string }>()
+  const enrol = Effect.fnUntraced(function* (shown: ReadonlyArray<SettlementFact>) {
+    const latest = new Map<
+      string,
+      { readonly kind: MemberKind; readonly name: string; readonly pseudonym: string | null; last_day: string }
+    >()
     for (const known of shown) {
       const day = dayOf(known.occurredAt)
       for (const [kind, name] of membersOf(known)) {
         const key = `${kind} ${name}`
         const member = latest.get(key)
-        if (member === undefined) latest.set(key, { kind, name, pseudonym: kind === "buyer" || kind === "seller" ? pseudonymOf(name) : null, last_day: day })
+        if (member === undefined)
+          latest.set(key, {
+            kind,
+            name,
+            pseudonym: kind === "buyer" || kind === "seller" ? pseudonymOf(name) : null,
+            last_day: day
+          })
         else if (day > member.last_day) member.last_day = day
       }
     }
@@ -114,7 +134,7 @@ export const makeWriteRollups = (sql: SqlClient.SqlClient, pseudonymOf: (address
       on conflict (kind, last_day) do update set members = t.members + excluded.members`.unprepared
   })
 
-  return Effect.fn("Analytics.rollups")(function*(changes: ReadonlyArray<Change>) {
+  return Effect.fn("Analytics.rollups")(function* (changes: ReadonlyArray<Change>) {
     for (const rollup of ["totals", "standings", "pairs", "resources"] as const) {
       const deltas = deltasOf(rollup, changes)
       if (deltas.length > 0) yield* writers[rollup](rowsOf(deltas))
@@ -122,7 +142,9 @@ export const makeWriteRollups = (sql: SqlClient.SqlClient, pseudonymOf: (address
     const shown = changes.filter(({ after, before }) => !isShown(before) && isShown(after)).map(({ after }) => after)
     if (shown.length > 0) yield* attend(shown)
     // A resource that is told later takes part from then on.
-    const enrolled = changes.filter(({ after, before }) => isShown(after) && (!isShown(before) || before?.resourceId !== after.resourceId)).map(({ after }) => after)
+    const enrolled = changes
+      .filter(({ after, before }) => isShown(after) && (!isShown(before) || before?.resourceId !== after.resourceId))
+      .map(({ after }) => after)
     if (enrolled.length > 0) yield* enrol(enrolled)
   })
 }

@@ -1,5 +1,5 @@
-// Amounts are told by asset and never added over assets. Where an answer has one amount, it is that of the asset that was asked for, else of
-// the one with the most settlements, and it is named beside it (S141, S146). Pure.
+// Amounts are told by asset and never added over assets. Where an answer has one amount, it is that of the asset that
+// was asked for, else of the one with the most settlements, and it is named beside it (S141, S146). Pure.
 import type { Asset } from "../../../kernel/config/Network.ts"
 
 export interface AssetSum {
@@ -14,13 +14,22 @@ export const byAsset = (sums: ReadonlyArray<AssetSum>): ReadonlyArray<AssetSum> 
   const merged = new Map<string, AssetSum>()
   for (const sum of sums) {
     const known = merged.get(sum.asset)
-    merged.set(sum.asset, known === undefined ? sum : { asset: sum.asset, transactions: known.transactions + sum.transactions, amount: known.amount + sum.amount })
+    merged.set(
+      sum.asset,
+      known === undefined
+        ? sum
+        : { asset: sum.asset, transactions: known.transactions + sum.transactions, amount: known.amount + sum.amount }
+    )
   }
-  return [...merged.values()].filter(({ transactions }) => transactions > 0n).sort((a, b) =>
-    a.transactions === b.transactions ? (a.asset < b.asset ? -1 : 1) : a.transactions > b.transactions ? -1 : 1)
+  return [...merged.values()]
+    .filter(({ transactions }) => transactions > 0n)
+    .sort((a, b) =>
+      a.transactions === b.transactions ? (a.asset < b.asset ? -1 : 1) : a.transactions > b.transactions ? -1 : 1
+    )
 }
 
-export const mainAsset = (sums: ReadonlyArray<AssetSum>, wanted: string | undefined): string | undefined => wanted ?? byAsset(sums)[0]?.asset
+export const mainAsset = (sums: ReadonlyArray<AssetSum>, wanted: string | undefined): string | undefined =>
+  wanted ?? byAsset(sums)[0]?.asset
 
 export const makeAmounts = (assets: ReadonlyMap<string, Asset>) => {
   /** The asset, and what is configured of it. */
@@ -35,7 +44,11 @@ export const makeAmounts = (assets: ReadonlyMap<string, Asset>) => {
     return {
       total_amount: (all.find(({ asset }) => asset === main)?.amount ?? 0n).toString(),
       ...name(main),
-      amounts: all.map(({ amount, asset, transactions }) => ({ ...name(asset), amount: amount.toString(), transactions: transactions.toString() }))
+      amounts: all.map(({ amount, asset, transactions }) => ({
+        ...name(asset),
+        amount: amount.toString(),
+        transactions: transactions.toString()
+      }))
     }
   }
   return { name, tell }

@@ -1,5 +1,5 @@
-// The query of analytics, read: windows, pages, filters, and every fault of it in one sentence. `days` never fails: what is not one of its
-// values is 30 (S134, S135, S154, S329). Pure.
+// The query of analytics, read: windows, pages, filters, and every fault of it in one sentence. `days` never fails:
+// what is not one of its values is 30 (S134, S135, S154, S329). Pure.
 import { Option } from "effect"
 import { readNetwork } from "../../../kernel/Dialect.ts"
 import type { AnalyticsValues } from "../Config.ts"
@@ -14,11 +14,17 @@ export interface Window {
 const millisPerDay = 86_400_000
 const daysAllowed = new Set(["0", "1", "7", "14", "30"])
 
-/** `absent` is the window of a query without `days`: 30 for reports, 0 for lists and for what is about one address or resource. */
+/**
+ * `absent` is the window of a query without `days`: 30 for reports, 0 for lists and for what is about one address or
+ * resource.
+ */
 export const readWindow = (query: URLSearchParams, nowMillis: number, absent: 0 | 30): Window => {
   const given = query.get("days")
   const days = given === null ? absent : daysAllowed.has(given) ? Number(given) : 30
-  return { days, since: days === 0 ? undefined : new Date((Math.floor(nowMillis / millisPerDay) - days) * millisPerDay) }
+  return {
+    days,
+    since: days === 0 ? undefined : new Date((Math.floor(nowMillis / millisPerDay) - days) * millisPerDay)
+  }
 }
 
 export interface Page {
@@ -33,7 +39,10 @@ interface Form {
 }
 
 const forms = {
-  address: { pattern: /^(?:[GC][A-Z2-7]{55}|M[A-Z2-7]{68}|p_[0-9a-f]{24})$/, wanted: "an address, or a pseudonym of one" },
+  address: {
+    pattern: /^(?:[GC][A-Z2-7]{55}|M[A-Z2-7]{68}|p_[0-9a-f]{24})$/,
+    wanted: "an address, or a pseudonym of one"
+  },
   asset: { pattern: /^[A-Za-z0-9:._-]{1,128}$/, wanted: "the address of a token contract" },
   network: { pattern: /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/, wanted: "a network such as ledger:testnet" },
   scheme: { pattern: /^[A-Za-z0-9._:-]{1,64}$/, wanted: "a scheme such as exact" },
@@ -61,7 +70,9 @@ export const makeReader = (query: URLSearchParams, faults: Array<string> = []) =
     /** In its neutral spelling; one of nobody stays as it is and matches nothing. */
     network: (): string | undefined => {
       const value = given("network", "network")
-      return value === undefined ? undefined : Option.match(readNetwork(value), { onNone: () => value, onSome: ({ network }) => network })
+      return value === undefined
+        ? undefined
+        : Option.match(readNetwork(value), { onNone: () => value, onSome: ({ network }) => network })
     },
     page: ({ pageDefault, pageMax }: AnalyticsValues): Page => ({
       limit: Math.min(pageMax, Math.max(1, Number(given("limit", "number") ?? pageDefault))),

@@ -1,5 +1,6 @@
-// Payers and recipients: leaderboards by amount with their concentration, one participant's totals, and whom it dealt with. Sums come
-// from rollups by day; a leaderboard is ranked in one asset, the one asked for or the one with the most settlements (S157–S161).
+// Payers and recipients: leaderboards by amount with their concentration, one participant's totals, and whom it dealt
+// with. Sums come from rollups by day; a leaderboard is ranked in one asset, the one asked for or the one with the most
+// settlements (S157–S161).
 import { Effect, Option } from "effect"
 import { type AssetSum, mainAsset } from "./amounts.ts"
 import type { Page, Window } from "./parameters.ts"
@@ -41,51 +42,77 @@ interface CounterpartyRow {
 
 const sharePlaces = 1_000_000n
 /** A part of a whole, 0 to 1. */
-const shareOf = (part: bigint, whole: bigint): number => whole === 0n ? 0 : Number(part * sharePlaces / whole) / Number(sharePlaces)
+const shareOf = (part: bigint, whole: bigint): number =>
+  whole === 0n ? 0 : Number((part * sharePlaces) / whole) / Number(sharePlaces)
 
 const add = (items: ReadonlyArray<bigint>): bigint => items.reduce((sum, item) => sum + item, 0n)
 const sorted = (items: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(items)].sort()
-const sumsOf = (parts: ReadonlyArray<PartRow>): ReadonlyArray<AssetSum> => parts.map(({ amount, asset, transactions }) => ({ asset, transactions, amount: BigInt(amount) }))
+const sumsOf = (parts: ReadonlyArray<PartRow>): ReadonlyArray<AssetSum> =>
+  parts.map(({ amount, asset, transactions }) => ({ asset, transactions, amount: BigInt(amount) }))
 
 export const makeParticipants = (reporting: Reporting) => {
   const { amounts, dialect, redaction, sql } = reporting
-  const [own, other] = [(role: Role) => sql.literal(role === "buyer" ? "payer" : "pay_to"), (role: Role) => sql.literal(role === "buyer" ? "pay_to" : "payer")]
+  const [own, other] = [
+    (role: Role) => sql.literal(role === "buyer" ? "payer" : "pay_to"),
+    (role: Role) => sql.literal(role === "buyer" ? "pay_to" : "payer")
+  ]
 
   /** The rollup's rows of some addresses. */
   const partsOf = (role: Role, addresses: ReadonlyArray<string>, window: Window) =>
     sql<PartRow>`select address, asset, networks, schemes, facilitators, transactions, successful, failed, amount::text as amount, first_at as first, last_at as last
-      from analytics_standings where role = ${role} and address in (select value from jsonb_array_elements_text(${JSON.stringify(addresses)}::jsonb)) and ${standingDays(sql, window)}`.unprepared
+      from analytics_standings where role = ${role} and address in (select value from jsonb_array_elements_text(${JSON.stringify(addresses)}::jsonb)) and ${standingDays(sql, window)}`
+      .unprepared
 
   /** How many an address dealt with. */
   const counterpartyCounts = (role: Role, addresses: ReadonlyArray<string>, window: Window) =>
     Effect.map(
-      sql<{ address: string; count: bigint }>`select ${own(role)} as address, count(distinct ${other(role)}) as count from analytics_pairs
-        where ${own(role)} in (select value from jsonb_array_elements_text(${JSON.stringify(addresses)}::jsonb)) and ${within(sql, "last_at", window)} group by ${own(role)}`.unprepared,
+      sql<{
+        address: string
+        count: bigint
+      }>`select ${own(role)} as address, count(distinct ${other(role)}) as count from analytics_pairs
+        where ${own(role)} in (select value from jsonb_array_elements_text(${JSON.stringify(addresses)}::jsonb)) and ${within(sql, "last_at", window)} group by ${own(role)}`
+        .unprepared,
       (rows) => new Map(rows.map(({ address, count }) => [address, count]))
     )
 
   const assetTotals = (window: Window) =>
     Effect.map(
-      sql<{ asset: string; transactions: bigint; amount: string }>`select asset, sum(transactions)::bigint as transactions, sum(amount)::text as amount
+      sql<{
+        asset: string
+        transactions: bigint
+        amount: string
+      }>`select asset, sum(transactions)::bigint as transactions, sum(amount)::text as amount
         from analytics_totals where width = 'day' and ${within(sql, "starts_at", window)} group by asset`.unprepared,
       (rows): ReadonlyArray<AssetSum> => rows.map(({ amount, ...row }) => ({ ...row, amount: BigInt(amount) }))
     )
 
-  const leaderboard = Effect.fn("Analytics.leaderboard")(function*(role: Role, window: Window, page: Page, asset: string | undefined) {
+  const leaderboard = Effect.fn("Analytics.leaderboard")(function* (
+    role: Role,
+    window: Window,
+    page: Page,
+    asset: string | undefined
+  ) {
     const all = yield* assetTotals(window)
     const main = mainAsset(all, asset)
-    const [row] = yield* sql<{ page: ReadonlyArray<RankRow> | null; top: ReadonlyArray<string> | null }>`with ranked as materialized (
+    const [row] = yield* sql<{
+      page: ReadonlyArray<RankRow> | null
+      top: ReadonlyArray<string> | null
+    }>`with ranked as materialized (
         select address, sum(transactions)::bigint as transactions, sum(successful)::bigint as successful, max(last_at) as last, coalesce(sum(amount) filter (where asset = ${main ?? ""}), 0) as amount
         from analytics_standings where role = ${role} and ${standingDays(sql, window)} group by address
       ) select (select jsonb_agg(jsonb_build_object('address', address, 'transactions', transactions::text, 'successful', successful::text, 'last', extract(epoch from last) * 1000)
           order by amount desc, transactions desc, address) from (select * from ranked order by amount desc, transactions desc, address limit ${page.limit} offset ${page.offset}) p) as page,
-        (select jsonb_agg(amount::text order by amount desc) from (select amount from ranked order by amount desc limit 10) t) as top`.unprepared
+        (select jsonb_agg(amount::text order by amount desc) from (select amount from ranked order by amount desc limit 10) t) as top`
+      .unprepared
     const [rows, top] = [row!.page ?? [], row!.top ?? []]
-    const [count] = yield* sql<{ total: bigint }>`select coalesce(sum(members), 0)::bigint as total from analytics_member_days
+    const [count] = yield* sql<{
+      total: bigint
+    }>`select coalesce(sum(members), 0)::bigint as total from analytics_member_days
       where kind = ${role} and ${within(sql, "last_day", window, "day")}`.unprepared
     const addresses = rows.map(({ address }) => address)
     const parts = addresses.length === 0 ? [] : yield* partsOf(role, addresses, window)
-    const counterparties = addresses.length === 0 ? new Map<string, bigint>() : yield* counterpartyCounts(role, addresses, window)
+    const counterparties =
+      addresses.length === 0 ? new Map<string, bigint>() : yield* counterpartyCounts(role, addresses, window)
     const whole = all.find((sum) => sum.asset === main)?.amount ?? 0n
     const topShare = (first: number) => shareOf(add(top.slice(0, first).map(BigInt)), whole)
     return {
@@ -116,14 +143,26 @@ export const makeParticipants = (reporting: Reporting) => {
 
   /** Whether an address ever had the role. */
   const isKnown = (role: Role, address: string) =>
-    Effect.map(sql`select 1 from analytics_members where kind = ${role} and name = ${address}`, (rows) => rows.length > 0)
+    Effect.map(
+      sql`select 1 from analytics_members where kind = ${role} and name = ${address}`,
+      (rows) => rows.length > 0
+    )
 
   /** None for an address that never had the role. */
-  const one = Effect.fn("Analytics.participant")(function*(role: Role, address: string, window: Window, asset: string | undefined) {
+  const one = Effect.fn("Analytics.participant")(function* (
+    role: Role,
+    address: string,
+    window: Window,
+    asset: string | undefined
+  ) {
     if (!(yield* isKnown(role, address))) return Option.none()
     const parts = yield* partsOf(role, [address], window)
     const counterparties = yield* counterpartyCounts(role, [address], window)
-    const [transactions, successful, failed] = [add(parts.map((part) => part.transactions)), add(parts.map((part) => part.successful)), add(parts.map((part) => part.failed))]
+    const [transactions, successful, failed] = [
+      add(parts.map((part) => part.transactions)),
+      add(parts.map((part) => part.successful)),
+      add(parts.map((part) => part.failed))
+    ]
     const times = (of: (part: PartRow) => Date) => parts.map(of).sort((a, b) => a.getTime() - b.getTime())
     const { total_amount, ...told } = amounts.tell(sumsOf(parts), mainAsset(sumsOf(parts), asset))
     return Option.some({
@@ -141,26 +180,45 @@ export const makeParticipants = (reporting: Reporting) => {
       networks: sorted(parts.flatMap(({ networks }) => networks.map((network) => networkOut(dialect, network)))),
       facilitators: sorted(parts.flatMap(({ facilitators }) => facilitators)),
       first_activity: times(({ first }) => first)[0]?.toISOString() ?? null,
-      latest_activity: times(({ last }) => last).at(-1)?.toISOString() ?? null
+      latest_activity:
+        times(({ last }) => last)
+          .at(-1)
+          ?.toISOString() ?? null
     })
   })
 
   /** Whom an address dealt with in its role, the ones it dealt with most first. */
-  const counterparties = Effect.fn("Analytics.counterparties")(function*(role: Role, address: string, window: Window, page: Page, asset: string | undefined) {
+  const counterparties = Effect.fn("Analytics.counterparties")(function* (
+    role: Role,
+    address: string,
+    window: Window,
+    page: Page,
+    asset: string | undefined
+  ) {
     if (!(yield* isKnown(role, address))) return Option.none()
-    const pairs = window.since === undefined
-      ? sql`select ${other(role)} as address, asset, transactions, successful, amount, first_at, last_at from analytics_pairs where ${own(role)} = ${address}`
-      : sql`select ${other(role)} as address, asset, count(*) as transactions, count(*) filter (where status = 'success') as successful,
+    const pairs =
+      window.since === undefined
+        ? sql`select ${other(role)} as address, asset, transactions, successful, amount, first_at, last_at from analytics_pairs where ${own(role)} = ${address}`
+        : sql`select ${other(role)} as address, asset, count(*) as transactions, count(*) filter (where status = 'success') as successful,
           coalesce(sum(amount) filter (where status = 'success'), 0) as amount, min(occurred_at) as first_at, max(occurred_at) as last_at
         from analytics_settlements where ${own(role)} = ${address} and status <> 'open' and ${within(sql, "occurred_at", window)} group by ${other(role)}, asset`
-    const rows = yield* sql<CounterpartyRow>`select address, sum(transactions)::bigint as transactions, sum(successful)::bigint as successful, min(first_at) as first, max(last_at) as last,
+    const rows =
+      yield* sql<CounterpartyRow>`select address, sum(transactions)::bigint as transactions, sum(successful)::bigint as successful, min(first_at) as first, max(last_at) as last,
         jsonb_agg(jsonb_build_object('asset', asset, 'transactions', transactions::text, 'amount', amount::text)) as amounts, count(*) over () as total
-      from (${pairs}) p group by address order by sum(transactions) desc, address limit ${page.limit} offset ${page.offset}`.unprepared
-    const [count] = rows.length > 0 ? rows : yield* sql<{ total: bigint }>`select count(distinct address) as total from (${pairs}) p`.unprepared
+      from (${pairs}) p group by address order by sum(transactions) desc, address limit ${page.limit} offset ${page.offset}`
+        .unprepared
+    const [count] =
+      rows.length > 0
+        ? rows
+        : yield* sql<{ total: bigint }>`select count(distinct address) as total from (${pairs}) p`.unprepared
     return Option.some({
       days: window.days,
       items: rows.map((row) => {
-        const sums = row.amounts.map(({ amount, asset, transactions }) => ({ asset, amount: BigInt(amount), transactions: BigInt(transactions) }))
+        const sums = row.amounts.map(({ amount, asset, transactions }) => ({
+          asset,
+          amount: BigInt(amount),
+          transactions: BigInt(transactions)
+        }))
         return {
           address: redaction.show(row.address),
           tx_count: row.transactions.toString(),

@@ -1,5 +1,5 @@
-// Overview, series, breakdowns and daily volume: sums over rollups, never over settlements, so that they take the same time after a
-// million payments (S144–S153).
+// Overview, series, breakdowns and daily volume: sums over rollups, never over settlements, so that they take the same
+// time after a million payments (S144–S153).
 import { Effect } from "effect"
 import { type AssetSum, mainAsset } from "./amounts.ts"
 import type { Page, Window } from "./parameters.ts"
@@ -31,13 +31,22 @@ interface OverviewRow {
 /** Points of one series; a longer one shows its newest. */
 const pointsMax = 10_000
 
-const sum = <A>(items: ReadonlyArray<A>, of: (item: A) => bigint | string): bigint => items.reduce((total, item) => total + BigInt(of(item)), 0n)
+const sum = <A>(items: ReadonlyArray<A>, of: (item: A) => bigint | string): bigint =>
+  items.reduce((total, item) => total + BigInt(of(item)), 0n)
 
 const sumsOf = (totals: ReadonlyArray<Pick<Total, "asset" | "transactions" | "amount">>): ReadonlyArray<AssetSum> =>
-  totals.map(({ amount, asset, transactions }) => ({ asset, amount: BigInt(amount), transactions: BigInt(transactions) }))
+  totals.map(({ amount, asset, transactions }) => ({
+    asset,
+    amount: BigInt(amount),
+    transactions: BigInt(transactions)
+  }))
 
 const countsOf = (totals: ReadonlyArray<Pick<Total, "status" | "transactions">>) => {
-  const count = (status?: string) => sum(totals.filter((total) => status === undefined || total.status === status), ({ transactions }) => transactions).toString()
+  const count = (status?: string) =>
+    sum(
+      totals.filter((total) => status === undefined || total.status === status),
+      ({ transactions }) => transactions
+    ).toString()
   return {
     total_transactions: count(),
     successful_transactions: count("success"),
@@ -56,11 +65,18 @@ export const makeTotals = (reporting: Reporting, census: Census) => {
 
   const organicOf = (totals: ReadonlyArray<Total>, main: string | undefined) => ({
     successful_transactions: sum(totals, ({ organicTransactions }) => organicTransactions).toString(),
-    ...amounts.tell(totals.map(({ asset, organicAmount, organicTransactions }) => ({ asset, amount: BigInt(organicAmount), transactions: BigInt(organicTransactions) })), main)
+    ...amounts.tell(
+      totals.map(({ asset, organicAmount, organicTransactions }) => ({
+        asset,
+        amount: BigInt(organicAmount),
+        transactions: BigInt(organicTransactions)
+      })),
+      main
+    )
   })
 
   /** One statement, so that its parts are of one moment. */
-  const overview = Effect.fn("Analytics.overview")(function*(window: Window, asset: string | undefined) {
+  const overview = Effect.fn("Analytics.overview")(function* (window: Window, asset: string | undefined) {
     const activity = sql`from analytics_settlements where status <> 'open' and ${within(sql, "occurred_at", window)}`
     const [row] = yield* sql<OverviewRow>`select
       (select coalesce(jsonb_agg(t), '[]') from (${totalsOf(window)}) t) as totals,
@@ -98,7 +114,11 @@ export const makeTotals = (reporting: Reporting, census: Census) => {
   })
 
   /** Buckets in which something happened, oldest first. */
-  const series = Effect.fn("Analytics.series")(function*(window: Window, bucket: "hour" | "day", asset: string | undefined) {
+  const series = Effect.fn("Analytics.series")(function* (
+    window: Window,
+    bucket: "hour" | "day",
+    asset: string | undefined
+  ) {
     const rows = yield* sql<{ at: Date; totals: ReadonlyArray<Total>; buyers: bigint | null; sellers: bigint | null }>`
       select t.starts_at as at, jsonb_agg(jsonb_build_object('asset', t.asset, 'status', t.status, 'transactions', t.transactions::text, 'amount', t.amount::text,
           'organicTransactions', t.organic_transactions::text, 'organicAmount', t.organic_amount::text)) as totals,
@@ -122,48 +142,60 @@ export const makeTotals = (reporting: Reporting, census: Census) => {
     }
   })
 
-  const breakdowns = Effect.fn("Analytics.breakdowns")(function*(window: Window, asset: string | undefined) {
+  const breakdowns = Effect.fn("Analytics.breakdowns")(function* (window: Window, asset: string | undefined) {
     const totals = yield* sql<Total>`${totalsOf(window)}`.unprepared
     const main = mainAsset(sumsOf(totals), asset)
     const grouped = (keyOf: (total: Total) => string, mainOf: (key: string) => string | undefined = () => main) =>
-      [...Map.groupBy(totals, keyOf)].sort(([a, of], [b, other]) => {
-        const difference = sum(other, ({ transactions }) => transactions) - sum(of, ({ transactions }) => transactions)
-        return difference === 0n ? (a < b ? -1 : 1) : difference > 0n ? 1 : -1
-      }).map(([key, of]) => ({
-        key,
-        ...countsOf(of),
-        ...amounts.tell(sumsOf(of), mainOf(key)),
-        sponsored_fee_stroops: sum(of, ({ fee }) => fee).toString(),
-        organic: organicOf(of, mainOf(key))
-      }))
+      [...Map.groupBy(totals, keyOf)]
+        .sort(([a, of], [b, other]) => {
+          const difference =
+            sum(other, ({ transactions }) => transactions) - sum(of, ({ transactions }) => transactions)
+          return difference === 0n ? (a < b ? -1 : 1) : difference > 0n ? 1 : -1
+        })
+        .map(([key, of]) => ({
+          key,
+          ...countsOf(of),
+          ...amounts.tell(sumsOf(of), mainOf(key)),
+          sponsored_fee_stroops: sum(of, ({ fee }) => fee).toString(),
+          organic: organicOf(of, mainOf(key))
+        }))
     return {
       days: window.days,
       networks: grouped(({ network }) => networkOut(dialect, network)),
       schemes: grouped(({ scheme }) => scheme),
-      assets: grouped((total) => total.asset, (key) => key),
+      assets: grouped(
+        (total) => total.asset,
+        (key) => key
+      ),
       statuses: grouped(({ status }) => status)
     }
   })
 
-  const daily = Effect.fn("Analytics.daily")(function*(window: Window, page: Page) {
+  const daily = Effect.fn("Analytics.daily")(function* (window: Window, page: Page) {
     const condition = sql`width = 'day' and transactions > 0 and ${within(sql, "starts_at", window)}`
-    const rows = yield* sql<Total & { readonly at: Date }>`select starts_at as at, network, scheme, asset, status, transactions::text as transactions, amount::text as amount,
+    const rows = yield* sql<
+      Total & { readonly at: Date }
+    >`select starts_at as at, network, scheme, asset, status, transactions::text as transactions, amount::text as amount,
         fee_stroops::text as fee, organic_transactions::text as "organicTransactions", organic_amount::text as "organicAmount"
-      from analytics_totals where ${condition} order by starts_at desc, network, scheme, asset, status limit ${page.limit} offset ${page.offset}`.unprepared
-    const [count] = yield* sql<{ total: bigint }>`select count(*) as total from analytics_totals where ${condition}`.unprepared
+      from analytics_totals where ${condition} order by starts_at desc, network, scheme, asset, status limit ${page.limit} offset ${page.offset}`
+      .unprepared
+    const [count] = yield* sql<{ total: bigint }>`select count(*) as total from analytics_totals where ${condition}`
+      .unprepared
     return {
       days: window.days,
-      items: rows.map(({ amount, asset, at, fee, network, organicAmount, organicTransactions, scheme, status, transactions }) => ({
-        day: at.toISOString().slice(0, 10),
-        network: networkOut(dialect, network),
-        scheme,
-        ...amounts.name(asset),
-        status,
-        total_transactions: transactions,
-        total_amount: amount,
-        sponsored_fee_stroops: fee,
-        organic: { successful_transactions: organicTransactions, total_amount: organicAmount }
-      })),
+      items: rows.map(
+        ({ amount, asset, at, fee, network, organicAmount, organicTransactions, scheme, status, transactions }) => ({
+          day: at.toISOString().slice(0, 10),
+          network: networkOut(dialect, network),
+          scheme,
+          ...amounts.name(asset),
+          status,
+          total_transactions: transactions,
+          total_amount: amount,
+          sponsored_fee_stroops: fee,
+          organic: { successful_transactions: organicTransactions, total_amount: organicAmount }
+        })
+      ),
       pagination: { ...page, total: Number(count!.total) }
     }
   })

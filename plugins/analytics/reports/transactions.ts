@@ -1,5 +1,6 @@
-// Settlement records: filtered lists, the newest first, and one by its hash. What is not settled, failed or past its caller's time is not
-// shown. Totals without an address or a resource come from the rollups (S154–S156, S160, S167, S178–S180).
+// Settlement records: filtered lists, the newest first, and one by its hash. What is not settled, failed or past its
+// caller's time is not shown. Totals without an address or a resource come from the rollups (S154–S156, S160, S167,
+// S178–S180).
 import { Effect, Option } from "effect"
 import type { Statement } from "effect/sql"
 import { settlementColumns, type SettlementRow } from "../recording/SettlementRows.ts"
@@ -20,15 +21,21 @@ export const makeTransactions = (reporting: Reporting) => {
   const { sql } = reporting
   const columns = sql.literal(settlementColumns)
 
-  const equal = (column: string, value: string | undefined): ReadonlyArray<Statement.Fragment> => value === undefined ? [] : [sql`${sql.literal(column)} = ${value}`]
-  const kinds = ({ asset, network, scheme, status }: TransactionFilter) => [...equal("network", network), ...equal("scheme", scheme), ...equal("asset", asset), ...equal("status", status)]
+  const equal = (column: string, value: string | undefined): ReadonlyArray<Statement.Fragment> =>
+    value === undefined ? [] : [sql`${sql.literal(column)} = ${value}`]
+  const kinds = ({ asset, network, scheme, status }: TransactionFilter) => [
+    ...equal("network", network),
+    ...equal("scheme", scheme),
+    ...equal("asset", asset),
+    ...equal("status", status)
+  ]
 
   const listed = (rows: ReadonlyArray<SettlementRow>, page: Page, total: bigint) => ({
     items: rows.map((row) => encodeRecord(reporting, row)),
     pagination: { ...page, total: Number(total) }
   })
 
-  const list = Effect.fn("Analytics.transactions")(function*(filter: TransactionFilter, window: Window, page: Page) {
+  const list = Effect.fn("Analytics.transactions")(function* (filter: TransactionFilter, window: Window, page: Page) {
     const { payTo, payer, resourceId } = filter
     const condition = sql.and([
       sql`status <> 'open'`,
@@ -52,19 +59,22 @@ export const makeTransactions = (reporting: Reporting) => {
   })
 
   /** As payer or as recipient. */
-  const ofAddress = Effect.fn("Analytics.transactionsOf")(function*(address: string, window: Window, page: Page) {
+  const ofAddress = Effect.fn("Analytics.transactionsOf")(function* (address: string, window: Window, page: Page) {
     const some = (column: string) =>
       sql`(select * from analytics_settlements where status <> 'open' and ${sql.literal(column)} = ${address} and ${within(sql, "occurred_at", window)}
         order by occurred_at desc, id desc limit ${page.limit + page.offset})`
-    const [count] = yield* sql<{ total: bigint }>`select coalesce(sum(transactions), 0)::bigint as total from analytics_standings
+    const [count] = yield* sql<{
+      total: bigint
+    }>`select coalesce(sum(transactions), 0)::bigint as total from analytics_standings
       where address = ${address} and ${standingDays(sql, window)}`.unprepared
     const rows = yield* sql<SettlementRow>`select ${columns} from (${some("payer")} union all ${some("pay_to")}) s
       order by occurred_at desc, s.id desc limit ${page.limit} offset ${page.offset}`.unprepared
     return listed(rows, page, count!.total)
   })
 
-  const byHash = Effect.fn("Analytics.transaction")(function*(hash: string) {
-    const [row] = yield* sql<SettlementRow>`select ${columns} from analytics_settlements where transaction_hash = ${hash.toLowerCase()} and status <> 'open'
+  const byHash = Effect.fn("Analytics.transaction")(function* (hash: string) {
+    const [row] =
+      yield* sql<SettlementRow>`select ${columns} from analytics_settlements where transaction_hash = ${hash.toLowerCase()} and status <> 'open'
       order by occurred_at desc, analytics_settlements.id desc limit 1`
     return Option.map(Option.fromUndefinedOr(row), (found) => encodeRecord(reporting, found))
   })

@@ -1,5 +1,6 @@
-// The routes below /catalog/v1: why a URL is or is not listed, for whoever has a key (or anybody, without keys), and the moves of
-// operators, who need a key of their own; without one configured, moves are refused over HTTP and left to the command line.
+// The routes below /catalog/v1: why a URL is or is not listed, for whoever has a key (or anybody, without keys), and
+// the moves of operators, who need a key of their own; without one configured, moves are refused over HTTP and left to
+// the command line.
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest } from "effect/http"
 import { SqlClient } from "effect/sql"
@@ -22,7 +23,7 @@ const bodyBytesMax = 16_384
 const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
 
 const readMove = (body: unknown, by: string): MoveRequest | ReadonlyArray<string> => {
-  const fields = typeof body === "object" && body !== null ? body as Readonly<Record<string, unknown>> : {}
+  const fields = typeof body === "object" && body !== null ? (body as Readonly<Record<string, unknown>>) : {}
   const { move, note = "", toolName = "", type = "http", url } = fields
   const wrong: Array<string> = []
   if (type !== "http" && type !== "mcp") wrong.push("type: http or mcp")
@@ -30,11 +31,16 @@ const readMove = (body: unknown, by: string): MoveRequest | ReadonlyArray<string
   if (typeof toolName !== "string" || (type === "mcp" && toolName === "")) wrong.push("toolName: wanted with type mcp")
   if (!operatorMoves.some((known) => known === move)) wrong.push(`move: ${operatorMoves.join(", ")}`)
   if (typeof note !== "string") wrong.push("note: a string")
-  return wrong.length > 0 ? wrong : { type, url, toolName: type === "mcp" ? toolName : "", move, note, by } as MoveRequest
+  return wrong.length > 0
+    ? wrong
+    : ({ type, url, toolName: type === "mcp" ? toolName : "", move, note, by } as MoveRequest)
 }
 
 /** `moved` is called after a move, `before` before an explanation, so that what was just observed is in it. */
-export const addAdministrationRoutes = Effect.fnUntraced(function*(hooks: { readonly moved: () => void; readonly before: Effect.Effect<void> }) {
+export const addAdministrationRoutes = Effect.fnUntraced(function* (hooks: {
+  readonly moved: () => void
+  readonly before: Effect.Effect<void>
+}) {
   const router = yield* HttpRouter.HttpRouter
   const callers = yield* Callers
   const keys = yield* Keys
@@ -43,7 +49,7 @@ export const addAdministrationRoutes = Effect.fnUntraced(function*(hooks: { read
   const sql = yield* SqlClient.SqlClient
   const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
-  const explain = Effect.fnUntraced(function*(request: Request) {
+  const explain = Effect.fnUntraced(function* (request: Request) {
     if (Option.isNone(callers.identify(request))) return unauthorized
     const query = queryOf(request)
     const paging = readPaging(query, { limitDefault: 50, limitMax: 200, clamp: true })
@@ -51,15 +57,20 @@ export const addAdministrationRoutes = Effect.fnUntraced(function*(hooks: { read
     const wrong = [...(url === "" || url.length > 4_096 ? ["url: the URL of the resource"] : []), ...paging.faults]
     if (wrong.length > 0) return json({ error: "invalid_filter", details: wrong }, { status: 400 })
     yield* hooks.before
-    return json({ x402Version: 2, ...yield* explainListing({ url, ...paging }, crypto) })
+    return json({ x402Version: 2, ...(yield* explainListing({ url, ...paging }, crypto)) })
   })
 
-  const move = Effect.fnUntraced(function*(request: Request) {
-    if (!keys.operatorKeyed()) return json({ error: "forbidden", details: ["no operator key is configured; use the command line"] }, { status: 403 })
+  const move = Effect.fnUntraced(function* (request: Request) {
+    if (!keys.operatorKeyed())
+      return json(
+        { error: "forbidden", details: ["no operator key is configured; use the command line"] },
+        { status: 403 }
+      )
     const label = Option.flatMap(bearerOf(request.headers["authorization"]), keys.operator)
     if (Option.isNone(label)) return unauthorized
     const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), (bytes) => parseJson(bytes)))
-    if (Option.isNone(body)) return json({ error: "invalid_request", details: ["a JSON object is wanted"] }, { status: 400 })
+    if (Option.isNone(body))
+      return json({ error: "invalid_request", details: ["a JSON object is wanted"] }, { status: 400 })
     const read = readMove(body.value, label.value)
     if (!("move" in read)) return json({ error: "invalid_request", details: read }, { status: 400 })
     const moved = yield* moveResource(read, facts, crypto)
@@ -69,7 +80,9 @@ export const addAdministrationRoutes = Effect.fnUntraced(function*(hooks: { read
   })
 
   const answered = <E>(answer: Effect.Effect<ReturnType<typeof json>, E, SqlClient.SqlClient>) =>
-    Effect.catch(Effect.provideService(answer, SqlClient.SqlClient, sql), (error) => Effect.as(Effect.logError("the catalog's administration could not ask the database", error), away))
+    Effect.catch(Effect.provideService(answer, SqlClient.SqlClient, sql), (error) =>
+      Effect.as(Effect.logError("the catalog's administration could not ask the database", error), away)
+    )
 
   yield* router.add("GET", "/catalog/v1/observations", (request) => answered(explain(request)))
   yield* router.add("POST", "/catalog/v1/moves", (request) => answered(move(request)))

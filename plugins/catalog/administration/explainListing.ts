@@ -1,5 +1,6 @@
-// "Why am I not listed?": everything that was observed of one URL, what was decided and in which public words, how long it took, and
-// where the listings of that URL stand now with each move they made. Details for operators are left out here.
+// "Why am I not listed?": everything that was observed of one URL, what was decided and in which public words, how long
+// it took, and where the listings of that URL stand now with each move they made. Details for operators are left out
+// here.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -78,24 +79,38 @@ export interface ExplainRequest {
   readonly offset: number
 }
 
-export const explainListing = Effect.fn("Catalog.explain")(function*({ limit, offset, url }: ExplainRequest, crypto: Crypto["Service"]) {
+export const explainListing = Effect.fn("Catalog.explain")(function* (
+  { limit, offset, url }: ExplainRequest,
+  crypto: Crypto["Service"]
+) {
   const sql = yield* SqlClient.SqlClient
   const spelled = spellResourceUrl(/^mcp:/i.test(url) ? "mcp" : "http", url)
-  const templates = spelled?.origin === undefined ? [] : yield* sql<{ resource_key: string; template: string }>`
+  const templates =
+    spelled?.origin === undefined
+      ? []
+      : yield* sql<{ resource_key: string; template: string }>`
     select resource_key, declaration->'about'->>'routeTemplate' as template from catalog_resources
     where origin = ${spelled.origin} and declaration->'about' ? 'routeTemplate' limit 2000`
-  const keys = spelled === undefined ? [] : [
-    resourceKey(crypto, spelled.resource),
-    ...templates.filter(({ template }) => matchesTemplate(template, spelled.resource.slice(spelled.origin!.length))).map(({ resource_key }) => resource_key)
-  ]
+  const keys =
+    spelled === undefined
+      ? []
+      : [
+          resourceKey(crypto, spelled.resource),
+          ...templates
+            .filter(({ template }) => matchesTemplate(template, spelled.resource.slice(spelled.origin!.length)))
+            .map(({ resource_key }) => resource_key)
+        ]
   const about = spelled === undefined ? sql`url = ${cleanString(url)}` : sql`resource_key = any(${keys})`
-  const observations = yield* sql<ObservationRow>`select url, type, tool_name, pay_to, stage, decision, reason, first_at, last_at, times, lag_ms
+  const observations =
+    yield* sql<ObservationRow>`select url, type, tool_name, pay_to, stage, decision, reason, first_at, last_at, times, lag_ms
     from catalog_observations where ${about} order by last_at desc, id desc limit ${limit} offset ${offset}`
   const [count] = yield* sql<{ total: bigint }>`select count(*) as total from catalog_observations where ${about}`
-  const listings = yield* sql<ListingRow>`select r.id, r.type, r.resource, r.tool_name, r.state, r.state_reason, r.verification, r.ownership, r.version, r.version_hash,
+  const listings =
+    yield* sql<ListingRow>`select r.id, r.type, r.resource, r.tool_name, r.state, r.state_reason, r.verification, r.ownership, r.version, r.version_hash,
       r.first_seen_at, a.last_seen_at from catalog_resources r join catalog_activity a on a.resource_id = r.id
     where r.resource_key = any(${keys}) order by r.id limit ${listingsMax}`
-  const decisions = yield* sql<DecisionRow>`select resource_id, at, by, move, from_state, to_state, reason from catalog_decisions
+  const decisions =
+    yield* sql<DecisionRow>`select resource_id, at, by, move, from_state, to_state, reason from catalog_decisions
     where resource_id = any(${listings.map(({ id }) => id)}) order by id desc limit ${decisionsMax}`
   return {
     url: spelled?.resource ?? cleanString(url),

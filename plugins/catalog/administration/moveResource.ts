@@ -1,5 +1,5 @@
-// An operator's moves: a listing is removed, quarantined or restored, by somebody, for a reason, on the record. A removed listing
-// stays removed whatever is paid for it, until it is restored (S317).
+// An operator's moves: a listing is removed, quarantined or restored, by somebody, for a reason, on the record. A
+// removed listing stays removed whatever is paid for it, until it is restored (S317).
 import { Clock, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -38,26 +38,32 @@ export interface Moved {
 }
 
 /** None when there is no such listing. A move to the state it is in already changes nothing. */
-export const moveResource = Effect.fn("Catalog.move")(function*(request: MoveRequest, facts: Facts["Service"], crypto: Crypto["Service"]) {
+export const moveResource = Effect.fn("Catalog.move")(function* (
+  request: MoveRequest,
+  facts: Facts["Service"],
+  crypto: Crypto["Service"]
+) {
   const sql = yield* SqlClient.SqlClient
   const spelled = spellResourceUrl(request.type, request.url)
   if (spelled === undefined) return Option.none<Moved>()
   const now = new Date(yield* Clock.currentTimeMillis)
   const key = identityKey(crypto, { type: request.type, resource: spelled.resource, toolName: request.toolName })
-  return yield* inTransaction(Effect.gen(function*() {
-    const row = yield* lockResource(sql, { key })
-    if (row === undefined) return Option.none<Moved>()
-    const [move, to] = moves[request.move]
-    if (row.state !== to || row.state_reason !== (to === "active" ? null : "operator")) {
-      yield* moveState(sql, facts, row.id, now, {
-        by: `operator:${request.by}`,
-        move,
-        from: row.state,
-        to,
-        reason: "operator",
-        detail: cleanLine(request.note, 500)
-      })
-    }
-    return Option.some<Moved>({ resource: row.resource, from: row.state, to })
-  }))
+  return yield* inTransaction(
+    Effect.gen(function* () {
+      const row = yield* lockResource(sql, { key })
+      if (row === undefined) return Option.none<Moved>()
+      const [move, to] = moves[request.move]
+      if (row.state !== to || row.state_reason !== (to === "active" ? null : "operator")) {
+        yield* moveState(sql, facts, row.id, now, {
+          by: `operator:${request.by}`,
+          move,
+          from: row.state,
+          to,
+          reason: "operator",
+          detail: cleanLine(request.note, 500)
+        })
+      }
+      return Option.some<Moved>({ resource: row.resource, from: row.state, to })
+    })
+  )
 })

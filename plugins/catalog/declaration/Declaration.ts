@@ -1,5 +1,6 @@
-// What a seller declares about a resource, read from a payment: clean, bounded and typed. A declaration speaks of one operation
-// (an HTTP method, or the one tool of an MCP resource) and of the one option that was paid; a resource is the sum of them.
+// What a seller declares about a resource, read from a payment: clean, bounded and typed. A declaration speaks of one
+// operation (an HTTP method, or the one tool of an MCP resource) and of the one option that was paid; a resource is the
+// sum of them.
 import type { Terms } from "../../../kernel/payment/Payment.ts"
 import type { Dialect } from "../../../kernel/Dialect.ts"
 import type { Operation, ResourceType } from "../contract.ts"

@@ -1,6 +1,7 @@
-// The catalog extension on the wire, as sellers declare it and buyers echo it: `{ info: { input, output? }, schema, routeTemplate? }`
-// under `catalog` or `bazaar`, beside `paymentPayload.resource`. What is known and well-formed is kept; everything else, and what a
-// buyer's own request put in (concrete path parameters), is left out (S20, S24, S25, S256, decisions 4).
+// The catalog extension on the wire, as sellers declare it and buyers echo it: `{ info: { input, output? }, schema,
+// routeTemplate? }` under `catalog` or `bazaar`, beside `paymentPayload.resource`. What is known and well-formed is
+// kept; everything else, and what a buyer's own request put in (concrete path parameters), is left out (S20, S24, S25,
+// S256, decisions 4).
 import { Option, Predicate } from "effect"
 import type { Payment } from "../../../kernel/payment/Payment.ts"
 import type { CatalogValues } from "../Config.ts"
@@ -40,15 +41,18 @@ class Refused extends Error {
 const bytesOf = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value) ?? "").length
 
 const pick = (fields: Fields, keys: ReadonlyArray<string>): Record<string, unknown> =>
-  Object.fromEntries(keys.flatMap((key) => fields[key] === undefined ? [] : [[key, fields[key]]]))
+  Object.fromEntries(keys.flatMap((key) => (fields[key] === undefined ? [] : [[key, fields[key]]])))
 
 const readHttpInput = (input: Fields): Record<string, unknown> => {
   const { body, bodyType, method } = input
-  if (typeof method !== "string" || ![...queryMethods, ...bodyMethods].includes(method)) throw new Refused("schema_invalid", "info.input.method")
+  if (typeof method !== "string" || ![...queryMethods, ...bodyMethods].includes(method))
+    throw new Refused("schema_invalid", "info.input.method")
   if (bodyMethods.includes(method)) {
-    if (typeof bodyType !== "string" || !bodyTypes.includes(bodyType)) throw new Refused("schema_invalid", "info.input.bodyType")
+    if (typeof bodyType !== "string" || !bodyTypes.includes(bodyType))
+      throw new Refused("schema_invalid", "info.input.bodyType")
     if (body === undefined) throw new Refused("schema_invalid", "info.input.body")
-  } else if (bodyType !== undefined) throw new Refused("schema_invalid", "info.input.bodyType of a method without a body")
+  } else if (bodyType !== undefined)
+    throw new Refused("schema_invalid", "info.input.bodyType of a method without a body")
   for (const key of ["queryParams", "headers", "pathParams"]) {
     if (input[key] !== undefined && !isFields(input[key])) throw new Refused("schema_invalid", `info.input.${key}`)
   }
@@ -58,12 +62,16 @@ const readHttpInput = (input: Fields): Record<string, unknown> => {
 
 const readMcpInput = (input: Fields): Record<string, unknown> => {
   const toolName = input["toolName"] ?? input["tool"]
-  if (typeof toolName !== "string" || toolName.trim() === "") throw new Refused("missing_tool_name", "info.input.toolName")
-  if (toolName.length > toolNameMax || cleanString(toolName) !== toolName || /\s/.test(toolName)) throw new Refused("missing_tool_name", "info.input.toolName is unusable")
+  if (typeof toolName !== "string" || toolName.trim() === "")
+    throw new Refused("missing_tool_name", "info.input.toolName")
+  if (toolName.length > toolNameMax || cleanString(toolName) !== toolName || /\s/.test(toolName))
+    throw new Refused("missing_tool_name", "info.input.toolName is unusable")
   if (!isFields(input["inputSchema"])) throw new Refused("schema_invalid", "info.input.inputSchema")
   const { description, transport } = input
-  if (transport !== undefined && !transports.includes(transport as string)) throw new Refused("schema_invalid", "info.input.transport")
-  if (description !== undefined && typeof description !== "string") throw new Refused("schema_invalid", "info.input.description")
+  if (transport !== undefined && !transports.includes(transport as string))
+    throw new Refused("schema_invalid", "info.input.transport")
+  if (description !== undefined && typeof description !== "string")
+    throw new Refused("schema_invalid", "info.input.description")
   return { ...pick(input, ["type", "description", "transport", "inputSchema", "example"]), toolName }
 }
 
@@ -81,13 +89,15 @@ const checkSizes = (extension: Fields, info: Fields, schema: unknown, config: Ca
   if (schema !== undefined && bytesOf(schema) > config.schemaBytesMax) throw tooLarge("schema")
   const input = info["input"]
   if (isFields(input)) {
-    if (input["inputSchema"] !== undefined && bytesOf(input["inputSchema"]) > config.schemaBytesMax) throw tooLarge("info.input.inputSchema")
+    if (input["inputSchema"] !== undefined && bytesOf(input["inputSchema"]) > config.schemaBytesMax)
+      throw tooLarge("info.input.inputSchema")
     for (const key of ["queryParams", "body", "headers", "example"]) {
       if (input[key] !== undefined && bytesOf(input[key]) > config.exampleBytesMax) throw tooLarge(`info.input.${key}`)
     }
   }
   const measured = measureJson(schema, schemaDepthMax, schemaValuesMax)
-  if (measured.tooDeep || measured.tooMany) throw new Refused("schema_invalid", "the schema is too deep or has too many values")
+  if (measured.tooDeep || measured.tooMany)
+    throw new Refused("schema_invalid", "the schema is too deep or has too many values")
 }
 
 /** What is validated has no oversized output example in it, so that leaving one out leaves the rest to be judged. */
@@ -101,7 +111,8 @@ const judged = (info: Fields, exampleBytesMax: number): Fields => {
 /** The legacy name of a tool is judged under the name that schemas know. */
 const withToolName = (info: Fields): Fields => {
   const input = info["input"]
-  if (!isFields(input) || input["type"] !== "mcp" || input["toolName"] !== undefined || input["tool"] === undefined) return info
+  if (!isFields(input) || input["type"] !== "mcp" || input["toolName"] !== undefined || input["tool"] === undefined)
+    return info
   const { tool, ...rest } = input
   return { ...info, input: { ...rest, toolName: tool } }
 }
@@ -116,7 +127,8 @@ const readOperation = (extension: Fields, { config, validate }: ReadOptions): Op
   if (!isFields(info) || !isFields(info["input"])) throw new Refused("schema_invalid", "info.input")
   checkSizes(extension, info, schema, config)
   const measured = measureJson(judged(info, config.exampleBytesMax), schemaDepthMax, schemaValuesMax)
-  if (measured.tooDeep || measured.tooMany) throw new Refused("schema_invalid", "info is too deep or has too many values")
+  if (measured.tooDeep || measured.tooMany)
+    throw new Refused("schema_invalid", "info is too deep or has too many values")
   const { input } = info
   const isMcp = input["type"] === "mcp"
   const kept = isMcp ? readMcpInput(input) : readHttpInput(input)
@@ -126,19 +138,33 @@ const readOperation = (extension: Fields, { config, validate }: ReadOptions): Op
   return {
     method: isMcp ? "" : String(kept["method"]),
     info: cleanJson({ input: kept, ...(output === undefined ? {} : { output }) }) as Fields,
-    schema: fault === undefined && isFields(schema) ? cleanJson(schema) as Fields : undefined
+    schema: fault === undefined && isFields(schema) ? (cleanJson(schema) as Fields) : undefined
   }
 }
 
-const faultOf = (info: Fields, schema: unknown, validate: ReadOptions["validate"], isMcp: boolean): string | undefined => {
+const faultOf = (
+  info: Fields,
+  schema: unknown,
+  validate: ReadOptions["validate"],
+  isMcp: boolean
+): string | undefined => {
   if (!isFields(schema)) return "no schema"
-  const depth = measureJson(isMcp ? { ...info, input: { ...info["input"] as Fields, inputSchema: {} } } : info, infoDepthMax, infoValuesMax)
+  const depth = measureJson(
+    isMcp ? { ...info, input: { ...(info["input"] as Fields), inputSchema: {} } } : info,
+    infoDepthMax,
+    infoValuesMax
+  )
   if (depth.tooDeep || depth.tooMany) return "info is too deep or has too many values"
   return validate(info, schema, JSON.stringify(schema))?.detail
 }
 
 /** Reads the declaration a payment carries under `sentKey`. */
-export const readDeclaration = (payment: Payment, sentKey: string, value: unknown, options: ReadOptions): Declaration | Rejection => {
+export const readDeclaration = (
+  payment: Payment,
+  sentKey: string,
+  value: unknown,
+  options: ReadOptions
+): Declaration | Rejection => {
   let identity: Identity | undefined
   try {
     if (!isFields(value)) throw new Refused("schema_invalid", "the extension is no object")
@@ -150,18 +176,27 @@ export const readDeclaration = (payment: Payment, sentKey: string, value: unknow
       throw new Refused("schema_invalid", "info.input.type")
     }
     const template = type === "http" ? readTemplate(value["routeTemplate"]) : undefined
-    const usable = template !== undefined && typeof declaredUrl === "string" && URL.canParse(declaredUrl) &&
-        matchesTemplate(template, new URL(declaredUrl).pathname)
-      ? template
-      : undefined
+    const usable =
+      template !== undefined &&
+      typeof declaredUrl === "string" &&
+      URL.canParse(declaredUrl) &&
+      matchesTemplate(template, new URL(declaredUrl).pathname)
+        ? template
+        : undefined
     const url = readResourceUrl(type, declaredUrl, usable, options.config)
     if ("_tag" in url) throw new Refused(url.reason, url.detail)
-    const tool = type === "mcp" ? input["toolName"] ?? input["tool"] : ""
+    const tool = type === "mcp" ? (input["toolName"] ?? input["tool"]) : ""
     identity = { type, ...url, toolName: typeof tool === "string" ? cleanString(tool).slice(0, toolNameMax) : "" }
     const operation = readOperation(value, options)
     return {
-      identity: { ...identity, toolName: type === "mcp" ? String((operation.info["input"] as Fields)["toolName"]) : "" },
-      about: { ...aboutOf(payment.resource, operation, type), ...(usable === undefined ? {} : { routeTemplate: usable }) },
+      identity: {
+        ...identity,
+        toolName: type === "mcp" ? String((operation.info["input"] as Fields)["toolName"]) : ""
+      },
+      about: {
+        ...aboutOf(payment.resource, operation, type),
+        ...(usable === undefined ? {} : { routeTemplate: usable })
+      },
       operation,
       sentKey,
       dialect: payment.dialect,

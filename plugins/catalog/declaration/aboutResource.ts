@@ -1,5 +1,6 @@
-// The optional words about a resource: description, media type, service name, tags, icon. Each is cleaned and judged by itself, and
-// one that cannot be used is left out while the rest is listed (soft drop), by the rules of the official helpers. Pure.
+// The optional words about a resource: description, media type, service name, tags, icon. Each is cleaned and judged by
+// itself, and one that cannot be used is left out while the rest is listed (soft drop), by the rules of the official
+// helpers. Pure.
 import { isLocalName } from "../../../kernel/http/localNames.ts"
 import { parseAddress } from "../../../kernel/http/addresses.ts"
 import { cleanLine, cleanString } from "./cleanText.ts"
@@ -19,12 +20,16 @@ const readDescription = (value: unknown): string | undefined => {
 }
 
 const readMimeType = (value: unknown): string | undefined =>
-  typeof value === "string" && value.length <= 128 && /^[A-Za-z0-9!#$&^_.+-]+\/[A-Za-z0-9!#$&^_.+-]+(?:\s*;\s*[A-Za-z0-9_.-]+=[A-Za-z0-9_.+"-]+)*$/.test(value)
+  typeof value === "string" &&
+  value.length <= 128 &&
+  /^[A-Za-z0-9!#$&^_.+-]+\/[A-Za-z0-9!#$&^_.+-]+(?:\s*;\s*[A-Za-z0-9_.-]+=[A-Za-z0-9_.+"-]+)*$/.test(value)
     ? value.toLowerCase()
     : undefined
 
 const readName = (value: unknown): string | undefined =>
-  typeof value === "string" && value.trim() !== "" && value.length <= nameLengthMax && printable.test(value) ? value.trim() : undefined
+  typeof value === "string" && value.trim() !== "" && value.length <= nameLengthMax && printable.test(value)
+    ? value.trim()
+    : undefined
 
 const readTags = (value: unknown): ReadonlyArray<string> | undefined => {
   if (!Array.isArray(value)) return undefined
@@ -38,7 +43,13 @@ const readTags = (value: unknown): ReadonlyArray<string> | undefined => {
 }
 
 const readIconUrl = (value: unknown): string | undefined => {
-  if (typeof value !== "string" || value.length > iconUrlLengthMax || cleanString(value) !== value || !URL.canParse(value)) return undefined
+  if (
+    typeof value !== "string" ||
+    value.length > iconUrlLengthMax ||
+    cleanString(value) !== value ||
+    !URL.canParse(value)
+  )
+    return undefined
   const url = new URL(value)
   if (url.protocol !== "https:" && url.protocol !== "http:") return undefined
   if (url.username !== "" || url.password !== "") return undefined

@@ -1,16 +1,40 @@
-// Text of strangers, made harmless to read without changing what it says: terminal sequences, control characters, characters that
-// reorder or hide text, and broken Unicode go; the rest stays as it is, markup included, for it is data. Pure.
+// Text of strangers, made harmless to read without changing what it says: terminal sequences, control characters,
+// characters that reorder or hide text, and broken Unicode go; the rest stays as it is, markup included, for it is
+// data. Pure.
 
 const escape = String.fromCodePoint(0x1b)
 
 /** Escape sequences of terminals, whole, so that no `[31m` is left behind. */
-const terminalSequences = new RegExp(`${escape}(?:\\[[0-?]*[ -/]*[@-~]|\\][^${escape}\\u0007]*(?:\\u0007|${escape}\\\\)?|[@-Z\\\\-_])|\\u009b[0-?]*[ -/]*[@-~]`, "g")
+const terminalSequences = new RegExp(
+  `${escape}(?:\\[[0-?]*[ -/]*[@-~]|\\][^${escape}\\u0007]*(?:\\u0007|${escape}\\\\)?|[@-Z\\\\-_])|\\u009b[0-?]*[ -/]*[@-~]`,
+  "g"
+)
 
-/** Code points from, to: controls but tab and line feed, bidirectional marks and overrides, zero-width and invisible ones, tags, noncharacters. */
+/**
+ * Code points from, to: controls but tab and line feed, bidirectional marks and overrides, zero-width and invisible
+ * ones, tags, noncharacters.
+ */
 const invisible: ReadonlyArray<readonly [from: number, to: number]> = [
-  [0x00, 0x08], [0x0b, 0x1f], [0x7f, 0x9f], [0xad, 0xad], [0x34f, 0x34f], [0x61c, 0x61c], [0x115f, 0x1160], [0x17b4, 0x17b5], [0x180b, 0x180f],
-  [0x200b, 0x200f], [0x202a, 0x202e], [0x2060, 0x206f], [0x3164, 0x3164], [0xfdd0, 0xfdef], [0xfe00, 0xfe0f], [0xfeff, 0xfeff], [0xffa0, 0xffa0],
-  [0xfff0, 0xffff], [0x1d173, 0x1d17a], [0xe0000, 0xe0fff]
+  [0x00, 0x08],
+  [0x0b, 0x1f],
+  [0x7f, 0x9f],
+  [0xad, 0xad],
+  [0x34f, 0x34f],
+  [0x61c, 0x61c],
+  [0x115f, 0x1160],
+  [0x17b4, 0x17b5],
+  [0x180b, 0x180f],
+  [0x200b, 0x200f],
+  [0x202a, 0x202e],
+  [0x2060, 0x206f],
+  [0x3164, 0x3164],
+  [0xfdd0, 0xfdef],
+  [0xfe00, 0xfe0f],
+  [0xfeff, 0xfeff],
+  [0xffa0, 0xffa0],
+  [0xfff0, 0xffff],
+  [0x1d173, 0x1d17a],
+  [0xe0000, 0xe0fff]
 ]
 
 const isInvisible = (character: string): boolean => {
@@ -24,8 +48,14 @@ const plain = /^[ -~\n\t]*$/
 /** One string, cleaned; line separators become line feeds. */
 export const cleanString = (text: string): string => {
   if (plain.test(text)) return text
-  const kept = text.toWellFormed().replace(/\r\n?|[\u2028\u2029]/g, "\n").replace(terminalSequences, "")
-  return [...kept].filter((character) => !isInvisible(character)).join("").normalize("NFC")
+  const kept = text
+    .toWellFormed()
+    .replace(/\r\n?|[\u2028\u2029]/g, "\n")
+    .replace(terminalSequences, "")
+  return [...kept]
+    .filter((character) => !isInvisible(character))
+    .join("")
+    .normalize("NFC")
 }
 
 /** Whether a text holds white space or anything that would be cleaned away. */
@@ -51,7 +81,11 @@ export const cleanJson = (value: unknown): unknown => {
 }
 
 /** Levels of nesting and number of values of a JSON value; stops counting beyond the bounds. */
-export const measureJson = (value: unknown, depthMax: number, valuesMax: number): { readonly tooDeep: boolean; readonly tooMany: boolean } => {
+export const measureJson = (
+  value: unknown,
+  depthMax: number,
+  valuesMax: number
+): { readonly tooDeep: boolean; readonly tooMany: boolean } => {
   let values = 0
   let tooDeep = false
   const pending: Array<readonly [unknown, number]> = [[value, 0]]

@@ -1,5 +1,6 @@
-// Keeps work that blocks the process to a share of its time, one piece after another: a short burst is done at once, then each piece
-// waits until its predecessors are paid for. Nothing is lost by it, it comes later; who waits is bounded by the caller.
+// Keeps work that blocks the process to a share of its time, one piece after another: a short burst is done at once,
+// then each piece waits until its predecessors are paid for. Nothing is lost by it, it comes later; who waits is
+// bounded by the caller.
 import { Clock, Effect, Semaphore } from "effect"
 
 export interface Pace {
@@ -20,7 +21,7 @@ export const makePace = ({ burstMillis, share }: Pace) => {
   }
 
   return <A>(work: () => A): Effect.Effect<A> =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       settle(yield* Clock.currentTimeMillis, 0)
       if (credit < 0) yield* Effect.sleep(Math.ceil(-credit / share))
       const from = yield* Clock.currentTimeMillis

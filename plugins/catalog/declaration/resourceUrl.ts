@@ -1,6 +1,6 @@
-// The URL of a resource, read into the one spelling under which it is listed: without query and fragment, host in lower case and
-// punycode, no trailing dot, unreserved characters not escaped; for a dynamic route the origin and its template. Origins that
-// a profile does not take are refused here, whatever their spelling (S24, S25, S40–S42). Pure.
+// The URL of a resource, read into the one spelling under which it is listed: without query and fragment, host in lower
+// case and punycode, no trailing dot, unreserved characters not escaped; for a dynamic route the origin and its
+// template. Origins that a profile does not take are refused here, whatever their spelling (S24, S25, S40–S42). Pure.
 import { isLocalName } from "../../../kernel/http/localNames.ts"
 import type { CatalogValues } from "../Config.ts"
 import { isSmooth } from "./cleanText.ts"
@@ -46,21 +46,37 @@ const fullyDecoded = (text: string): string | undefined => {
   return undefined
 }
 
-/** A route template as the official helpers write it, with `[param]` and `*` segments in the `:param` form; undefined when it is none. */
+/**
+ * A route template as the official helpers write it, with `[param]` and `*` segments in the `:param` form; undefined
+ * when it is none.
+ */
 export const readTemplate = (value: unknown): string | undefined => {
   if (typeof value !== "string" || value.length > templateLengthMax) return undefined
   let wildcards = 0
-  const template = value.split("/").map((segment) => segment === "*" ? `:var${++wildcards}` : segment.replace(/^\[([A-Za-z_]\w*)\]$/, ":$1")).join("/")
+  const template = value
+    .split("/")
+    .map((segment) => (segment === "*" ? `:var${++wildcards}` : segment.replace(/^\[([A-Za-z_]\w*)\]$/, ":$1")))
+    .join("/")
   if (!/^\/[a-zA-Z0-9_/:.\-~%]+$/.test(template) || template.startsWith("//")) return undefined
   const decoded = fullyDecoded(template)
-  if (decoded === undefined || decoded.includes("..") || decoded.includes("://") || decoded.includes("\\") || !isSmooth(decoded)) return undefined
+  if (
+    decoded === undefined ||
+    decoded.includes("..") ||
+    decoded.includes("://") ||
+    decoded.includes("\\") ||
+    !isSmooth(decoded)
+  )
+    return undefined
   return template
 }
 
 /** Whether a concrete path is one of the paths that a template means. */
 export const matchesTemplate = (template: string, path: string): boolean => {
   const [wanted, given] = [template.split("/"), path.split("/")]
-  return wanted.length === given.length && wanted.every((part, at) => part.includes(":") ? templatePart(part, given[at]!) : part === given[at])
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, at) => (part.includes(":") ? templatePart(part, given[at]!) : part === given[at]))
+  )
 }
 
 const templatePart = (part: string, given: string): boolean => {
@@ -82,12 +98,16 @@ export const readResourceUrl = (
   if (!isSmooth(declared.trim())) return refused("missing_resource_url", "resource.url holds white space or controls")
   if (type === "mcp" && /^mcp:/i.test(declared)) {
     const name = declared.trim().replace(/^mcp:/i, "mcp:").split(/[?#]/, 1)[0]!
-    return symbolic.test(name) ? { resource: name, origin: undefined } : refused("missing_resource_url", "not a symbolic name")
+    return symbolic.test(name)
+      ? { resource: name, origin: undefined }
+      : refused("missing_resource_url", "not a symbolic name")
   }
   if (!URL.canParse(declared)) return refused("missing_resource_url", "resource.url is no URL")
   const url = new URL(declared)
-  if (url.protocol !== "https:" && url.protocol !== "http:") return refused("missing_resource_url", "resource.url is neither http nor https")
-  if (url.username !== "" || url.password !== "") return refused("missing_resource_url", "resource.url holds a user name")
+  if (url.protocol !== "https:" && url.protocol !== "http:")
+    return refused("missing_resource_url", "resource.url is neither http nor https")
+  if (url.username !== "" || url.password !== "")
+    return refused("missing_resource_url", "resource.url holds a user name")
   const host = url.hostname.replace(/\.$/, "")
   if (host === "" || host.endsWith(".")) return refused("missing_resource_url", "resource.url has no host")
   if (!policy.allowLocalOrigins && isLocalName(host)) return refused("local_origin", "the host is local by its name")
@@ -100,7 +120,9 @@ export const readResourceUrl = (
   return { resource: `${origin}${path}`, origin }
 }
 
-/** The spelling under which a URL is or would be listed, whatever its origin; undefined when it is none that could be. */
+/**
+ * The spelling under which a URL is or would be listed, whatever its origin; undefined when it is none that could be.
+ */
 export const spellResourceUrl = (type: "http" | "mcp", url: string): ResourceUrl | undefined => {
   const read = readResourceUrl(type, url, undefined, { requireHttpsOrigins: false, allowLocalOrigins: true })
   return "_tag" in read ? undefined : read

@@ -1,11 +1,25 @@
-// Whether a stranger's JSON Schema may be compiled and run at all: references lead to schemas of the document and cannot loop in
-// place, and the ways through it are counted beforehand. What depends on the data as well is counted while it is judged, for which
-// each subschema is given a weight (`withWeights`). The validator is synchronous: nothing else could stop it. Pure.
+// Whether a stranger's JSON Schema may be compiled and run at all: references lead to schemas of the document and
+// cannot loop in place, and the ways through it are counted beforehand. What depends on the data as well is counted
+// while it is judged, for which each subschema is given a weight (`withWeights`). The validator is synchronous: nothing
+// else could stop it. Pure.
 
-/** Subschemas at most, and keywords and entries in all of them: compiling takes about a tenth of a millisecond for each. */
+/**
+ * Subschemas at most, and keywords and entries in all of them: compiling takes about a tenth of a millisecond for each.
+ */
 const subschemasMax = 400
 const keywordsMax = 1_500
-const annotations = new Set(["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format", "$comment", "$schema"])
+const annotations = new Set([
+  "title",
+  "description",
+  "default",
+  "examples",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
+  "format",
+  "$comment",
+  "$schema"
+])
 /** Visits of subschemas at most, for data of the allowed depth with one value at each level. */
 const visitsMax = 4_000
 
@@ -15,14 +29,31 @@ const inPlaceSingles = ["not", "if", "then", "else"]
 const inPlaceTables = ["dependentSchemas", "dependencies"]
 /** Applied to a part of the value. */
 const descendingLists = ["prefixItems"]
-const descendingSingles = ["items", "additionalItems", "contains", "additionalProperties", "propertyNames", "unevaluatedItems", "unevaluatedProperties"]
+const descendingSingles = [
+  "items",
+  "additionalItems",
+  "contains",
+  "additionalProperties",
+  "propertyNames",
+  "unevaluatedItems",
+  "unevaluatedProperties"
+]
 const descendingTables = ["properties", "patternProperties"]
 const definitionTables = ["$defs", "definitions"]
-const forbidden = ["$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "$recursiveAnchor", "$vocabulary"]
+const forbidden = [
+  "$id",
+  "$anchor",
+  "$dynamicAnchor",
+  "$dynamicRef",
+  "$recursiveRef",
+  "$recursiveAnchor",
+  "$vocabulary"
+]
 
 type Fields = Readonly<Record<string, unknown>>
 
-const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value)
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 interface Below {
   readonly inPlace: ReadonlyArray<unknown>
@@ -31,16 +62,21 @@ interface Below {
 }
 
 const lists = (schema: Fields, keys: ReadonlyArray<string>): ReadonlyArray<unknown> =>
-  keys.flatMap((key) => Array.isArray(schema[key]) ? schema[key] as ReadonlyArray<unknown> : [])
+  keys.flatMap((key) => (Array.isArray(schema[key]) ? (schema[key] as ReadonlyArray<unknown>) : []))
 
-const singles = (schema: Fields, keys: ReadonlyArray<string>): ReadonlyArray<unknown> => keys.flatMap((key) => key in schema ? [schema[key]] : [])
+const singles = (schema: Fields, keys: ReadonlyArray<string>): ReadonlyArray<unknown> =>
+  keys.flatMap((key) => (key in schema ? [schema[key]] : []))
 
 const tables = (schema: Fields, keys: ReadonlyArray<string>): ReadonlyArray<unknown> =>
-  keys.flatMap((key) => isFields(schema[key]) ? Object.values(schema[key]) : [])
+  keys.flatMap((key) => (isFields(schema[key]) ? Object.values(schema[key]) : []))
 
 const below = (schema: Fields): Below => ({
   inPlace: [...lists(schema, inPlaceLists), ...singles(schema, inPlaceSingles), ...tables(schema, inPlaceTables)],
-  descending: [...lists(schema, descendingLists), ...singles(schema, descendingSingles), ...tables(schema, descendingTables)],
+  descending: [
+    ...lists(schema, descendingLists),
+    ...singles(schema, descendingSingles),
+    ...tables(schema, descendingTables)
+  ],
   definitions: tables(schema, definitionTables)
 })
 
@@ -63,15 +99,22 @@ const pointed = (root: Fields, pointer: string): unknown => {
   return at
 }
 
-const sizeOf = (value: unknown): number => Array.isArray(value) ? value.length : isFields(value) ? Object.keys(value).length : 0
+const sizeOf = (value: unknown): number =>
+  Array.isArray(value) ? value.length : isFields(value) ? Object.keys(value).length : 0
 
 /** Names that depend on others, each of which is compiled. */
 const dependents = (schema: Fields): number =>
-  ["dependentRequired", "dependencies"].flatMap((key) => isFields(schema[key]) ? Object.values(schema[key]) : []).reduce<number>((sum, names) => sum + sizeOf(names), 0)
+  ["dependentRequired", "dependencies"]
+    .flatMap((key) => (isFields(schema[key]) ? Object.values(schema[key]) : []))
+    .reduce<number>((sum, names) => sum + sizeOf(names), 0)
 
-const keywordsOf = (schema: Fields): number => Object.keys(schema).filter((key) => !annotations.has(key)).length + dependents(schema)
+const keywordsOf = (schema: Fields): number =>
+  Object.keys(schema).filter((key) => !annotations.has(key)).length + dependents(schema)
 
-/** What is wrong with a schema, for an operator; undefined when it may be compiled. `depth`: levels of the data it will judge. */
+/**
+ * What is wrong with a schema, for an operator; undefined when it may be compiled. `depth`: levels of the data it will
+ * judge.
+ */
 export const schemaFault = (root: unknown, depth: number): string | undefined => {
   if (!isFields(root)) return "the schema is no object"
   let keywords = 0
@@ -89,14 +132,18 @@ export const schemaFault = (root: unknown, depth: number): string | undefined =>
     if (strange !== undefined) return `${strange} is not taken`
     if ("$schema" in schema && schema !== root) return "$schema inside a schema"
     const reference = schema["$ref"]
-    if (reference !== undefined && (typeof reference !== "string" || !isFields(pointed(root, reference)))) return "$ref leads out of the schema"
+    if (reference !== undefined && (typeof reference !== "string" || !isFields(pointed(root, reference))))
+      return "$ref leads out of the schema"
     if (typeof reference === "string") referred.push(pointed(root, reference))
     pending.push(...definitions, ...descending, ...inPlace)
   }
   // An example or a word that nobody knows is no schema: what stands in it was not looked at.
   if (!referred.every((target) => known.has(target as Fields))) return "$ref leads to what is no schema"
   const dialect = root["$schema"]
-  if (dialect !== undefined && (typeof dialect !== "string" || !/^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(dialect))) {
+  if (
+    dialect !== undefined &&
+    (typeof dialect !== "string" || !/^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/.test(dialect))
+  ) {
     return "only JSON Schema 2020-12 is taken"
   }
   try {
@@ -107,7 +154,9 @@ export const schemaFault = (root: unknown, depth: number): string | undefined =>
   }
 }
 
-/** Counts visits by unfolding references, level by level of the data; a loop that consumes no data is found on the way. */
+/**
+ * Counts visits by unfolding references, level by level of the data; a loop that consumes no data is found on the way.
+ */
 const costFault = (root: Fields, depth: number): string | undefined => {
   const known = new Map<Fields, Map<number, number>>()
   const open = new Set<Fields>()
@@ -120,7 +169,8 @@ const costFault = (root: Fields, depth: number): string | undefined => {
     const reference = schema["$ref"]
     const { descending, inPlace } = below(schema)
     let sum = 1
-    for (const part of typeof reference === "string" ? [pointed(root, reference), ...inPlace] : inPlace) sum += cost(part, left)
+    for (const part of typeof reference === "string" ? [pointed(root, reference), ...inPlace] : inPlace)
+      sum += cost(part, left)
     open.delete(schema)
     if (left > 0) {
       // Going down consumes data, so what is open above may be met again.
@@ -148,12 +198,16 @@ export const weightKeyword = "x-weight"
 
 /** What one visit of a subschema costs by itself: its lists are gone through each time. */
 const weightOf = (schema: Fields): number =>
-  ["required", "properties", "patternProperties", "dependentRequired"].reduce((sum, key) => sum + sizeOf(schema[key]), 1) + dependents(schema)
+  ["required", "properties", "patternProperties", "dependentRequired"].reduce(
+    (sum, key) => sum + sizeOf(schema[key]),
+    1
+  ) + dependents(schema)
 
 /** A copy of a schema that passed, with a weight in every subschema, under `weightKeyword`. */
 export const withWeights = (schema: unknown): unknown => {
   if (!isFields(schema)) return schema
-  const table = (value: Fields) => Object.fromEntries(Object.entries(value).map(([name, part]) => [name, withWeights(part)]))
+  const table = (value: Fields) =>
+    Object.fromEntries(Object.entries(value).map(([name, part]) => [name, withWeights(part)]))
   const copied = Object.entries(schema).map(([key, value]) => {
     if (allLists.has(key) && Array.isArray(value)) return [key, value.map(withWeights)] as const
     if (allSingles.has(key)) return [key, withWeights(value)] as const

@@ -1,7 +1,7 @@
-// Validates what a seller shows of its input and output against the schema it declares, with ajv (JSON Schema 2020-12) under
-// bounds: the schema is judged first (`schemaBounds.ts`), patterns run on a linear-time engine, formats are not checked, and all
-// work that depends on the data is counted as it is done and ends the judgement when there is too much of it. Validators
-// are remembered for the last schemas, since a seller declares the same one with every payment.
+// Validates what a seller shows of its input and output against the schema it declares, with ajv (JSON Schema 2020-12)
+// under bounds: the schema is judged first (`schemaBounds.ts`), patterns run on a linear-time engine, formats are not
+// checked, and all work that depends on the data is counted as it is done and ends the judgement when there is too much
+// of it. Validators are remembered for the last schemas, since a seller declares the same one with every payment.
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js"
 import { RE2JS } from "re2js"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
@@ -15,7 +15,10 @@ const patternLengthMax = 512
 /** Instructions of one pattern, and of all patterns of a schema. */
 const programSizeMax = 2_000
 const programsSizeMax = 6_000
-/** Weighed visits of subschemas; characters compared; characters times instructions of patterns. Each some tens of milliseconds. */
+/**
+ * Weighed visits of subschemas; characters compared; characters times instructions of patterns. Each some tens of
+ * milliseconds.
+ */
 const visitsMax = 20_000
 const comparedMax = 1_000_000
 const matchedMax = 10_000_000
@@ -29,7 +32,11 @@ export interface InfoFault {
   readonly detail: string
 }
 
-export type Validator = (info: unknown, schema: Readonly<Record<string, unknown>>, schemaText: string) => InfoFault | undefined
+export type Validator = (
+  info: unknown,
+  schema: Readonly<Record<string, unknown>>,
+  schemaText: string
+) => InfoFault | undefined
 
 class TooMuchWork extends Error {}
 
@@ -58,7 +65,10 @@ const asText = (value: unknown): string => {
   return text
 }
 
-/** A pattern as a linear automaton; one that only backtracking can match is refused by throwing, which fails the compilation. */
+/**
+ * A pattern as a linear automaton; one that only backtracking can match is refused by throwing, which fails the
+ * compilation.
+ */
 const makeLinearPattern = () => {
   let programs = 0
   return Object.assign(
@@ -81,12 +91,15 @@ const makeLinearPattern = () => {
 
 /** The validator's own way with these two compares each value with each other one. */
 const compareByText = (ajv: Ajv2020): Ajv2020 =>
-  ajv.removeKeyword("uniqueItems").removeKeyword("enum")
+  ajv
+    .removeKeyword("uniqueItems")
+    .removeKeyword("enum")
     .addKeyword({
       keyword: "uniqueItems",
       type: "array",
       schemaType: "boolean",
-      validate: (isWanted: boolean, items: ReadonlyArray<unknown>) => !isWanted || new Set(items.map(asText)).size === items.length
+      validate: (isWanted: boolean, items: ReadonlyArray<unknown>) =>
+        !isWanted || new Set(items.map(asText)).size === items.length
     })
     .addKeyword({
       keyword: "enum",
@@ -101,16 +114,18 @@ const compile = (schema: Readonly<Record<string, unknown>>): ValidateFunction | 
   const fault = schemaFault(schema, infoDepthMax)
   if (fault !== undefined) return { detail: fault }
   try {
-    const ajv = compareByText(new Ajv2020({
-      strict: false,
-      validateFormats: false,
-      validateSchema: false,
-      inlineRefs: false,
-      addUsedSchema: false,
-      logger: false,
-      messages: false,
-      code: { regExp: makeLinearPattern() as never, optimize: false }
-    }))
+    const ajv = compareByText(
+      new Ajv2020({
+        strict: false,
+        validateFormats: false,
+        validateSchema: false,
+        inlineRefs: false,
+        addUsedSchema: false,
+        logger: false,
+        messages: false,
+        code: { regExp: makeLinearPattern() as never, optimize: false }
+      })
+    )
     ajv.addKeyword({
       keyword: weightKeyword,
       schemaType: "number",
@@ -125,7 +140,9 @@ const compile = (schema: Readonly<Record<string, unknown>>): ValidateFunction | 
   }
 }
 
-/** Gives a validator of `info` against a declared schema; `schemaText` is the schema's JSON and its key in the memory. */
+/**
+ * Gives a validator of `info` against a declared schema; `schemaText` is the schema's JSON and its key in the memory.
+ */
 export const makeValidator = (): Validator => {
   const remembered = new Map<string, ValidateFunction | InfoFault>()
 

@@ -30,27 +30,37 @@ const away = <R>(answer: Effect.Effect<Response, SqlError.SqlError | CatalogBusy
     Effect.as(
       error._tag === "CatalogBusy" ? Effect.void : Effect.logError("discovery could not ask the database", error),
       fault(503, "temporarily_unavailable", [], { "retry-after": "1" })
-    ))
+    )
+  )
 
-export const addDiscoveryRoutes = Effect.fnUntraced(function*({ browse, resolve, search }: DiscoveryParts) {
+export const addDiscoveryRoutes = Effect.fnUntraced(function* ({ browse, resolve, search }: DiscoveryParts) {
   const router = yield* HttpRouter.HttpRouter
   const crypto = yield* Crypto
 
-  const resources = Effect.fnUntraced(function*(request: Request) {
+  const resources = Effect.fnUntraced(function* (request: Request) {
     const query = queryOf(request)
     const { faults, filters } = readFilters(query)
     const paging = readPaging(query, { limitDefault: 20, limitMax: browseLimitMax, clamp: true })
     const wrong = [...faults, ...paging.faults]
     if (wrong.length > 0) return fault(400, "invalid_filter", wrong)
     const cursor = query.get("cursor")
-    const page = yield* browse({ filters, limit: paging.limit, offset: paging.offset, cursor: cursor === null || cursor === "" ? undefined : cursor })
+    const page = yield* browse({
+      filters,
+      limit: paging.limit,
+      offset: paging.offset,
+      cursor: cursor === null || cursor === "" ? undefined : cursor
+    })
     if (Option.isNone(page)) return fault(400, "invalid_cursor", ["cursor: not ours, ended, or made for other filters"])
     const { cursor: next, items, offset, total } = page.value
     const pagination = JSON.stringify({ limit: paging.limit, offset, total, cursor: next })
-    return yield* fresh(crypto, request, `{"x402Version":2,"items":[${items.join(",")}],"pagination":${pagination},"partialResults":false}`)
+    return yield* fresh(
+      crypto,
+      request,
+      `{"x402Version":2,"items":[${items.join(",")}],"pagination":${pagination},"partialResults":false}`
+    )
   })
 
-  const resource = Effect.fnUntraced(function*(request: Request) {
+  const resource = Effect.fnUntraced(function* (request: Request) {
     const query = queryOf(request)
     const [type, url, toolName] = [query.get("type"), query.get("url"), query.get("toolName") ?? ""]
     const wrong: Array<string> = []
@@ -59,10 +69,12 @@ export const addDiscoveryRoutes = Effect.fnUntraced(function*({ browse, resolve,
     if (type === "mcp" && toolName === "") wrong.push("toolName: wanted with type=mcp")
     if (wrong.length > 0) return fault(400, "invalid_filter", wrong)
     const found = yield* resolve({ type: type as "http" | "mcp", url: url!, toolName: type === "mcp" ? toolName : "" })
-    return Option.isNone(found) ? fault(404, "not_found") : yield* fresh(crypto, request, `{"x402Version":2,"resource":${found.value}}`)
+    return Option.isNone(found)
+      ? fault(404, "not_found")
+      : yield* fresh(crypto, request, `{"x402Version":2,"resource":${found.value}}`)
   })
 
-  const searched = Effect.fnUntraced(function*(request: Request) {
+  const searched = Effect.fnUntraced(function* (request: Request) {
     const read = readSearch(queryOf(request))
     if ("error" in read) return fault(400, read.error, read.details)
     const answer = yield* search(read, request)

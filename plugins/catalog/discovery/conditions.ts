@@ -1,6 +1,6 @@
-// What discovery may show, and the filters, as SQL over `catalog_resources r`. A filter on the terms of payment holds for one and the
-// same option. Statements that use it are sent unprepared, so that PostgreSQL plans each for the values it is given: a rare
-// recipient is looked up by index, a common network is not (S107, S114).
+// What discovery may show, and the filters, as SQL over `catalog_resources r`. A filter on the terms of payment holds
+// for one and the same option. Statements that use it are sent unprepared, so that PostgreSQL plans each for the values
+// it is given: a rare recipient is looked up by index, a common network is not (S107, S114).
 import type { SqlClient, Statement } from "effect/sql"
 import type { CatalogValues } from "../Config.ts"
 import type { Filters } from "../contract.ts"
@@ -11,7 +11,10 @@ export const visible = (sql: SqlClient.SqlClient, config: CatalogValues): Statem
     ...(config.includeUnverified ? [] : [sql`r.verification = 'payment_observed'`])
   ])
 
-const optionConditions = (sql: SqlClient.SqlClient, { asset, maxPrice, network, payTo, scheme }: Filters): ReadonlyArray<Statement.Fragment> => [
+const optionConditions = (
+  sql: SqlClient.SqlClient,
+  { asset, maxPrice, network, payTo, scheme }: Filters
+): ReadonlyArray<Statement.Fragment> => [
   ...(payTo === undefined ? [] : [sql`o.pay_to = ${payTo}`]),
   ...(asset === undefined ? [] : [sql`o.asset = ${asset}`]),
   ...(maxPrice === undefined ? [] : [sql`o.amount <= ${maxPrice.toString()}::numeric`]),
@@ -20,13 +23,22 @@ const optionConditions = (sql: SqlClient.SqlClient, { asset, maxPrice, network, 
 ]
 
 /** A condition on `r`. */
-export const conditionOf = (sql: SqlClient.SqlClient, config: CatalogValues, filters: Filters, snapshot?: bigint): Statement.Fragment => {
+export const conditionOf = (
+  sql: SqlClient.SqlClient,
+  config: CatalogValues,
+  filters: Filters,
+  snapshot?: bigint
+): Statement.Fragment => {
   const options = optionConditions(sql, filters)
   return sql.and([
     visible(sql, config),
     ...(snapshot === undefined ? [] : [sql`r.id <= ${snapshot}`]),
     ...(filters.type === undefined ? [] : [sql`r.type = ${filters.type}`]),
     ...(filters.extension === undefined ? [] : [sql`r.extensions @> array[${filters.extension}]::text[]`]),
-    ...(options.length === 0 ? [] : [sql`exists (select 1 from catalog_options o where o.resource_id = r.id and o.retired_at is null and ${sql.and([...options])})`])
+    ...(options.length === 0
+      ? []
+      : [
+          sql`exists (select 1 from catalog_options o where o.resource_id = r.id and o.retired_at is null and ${sql.and([...options])})`
+        ])
   ])
 }

@@ -1,5 +1,6 @@
-// The query of discovery, read: structured filters in neutral words, paging, and every fault of it in one sentence each. A network
-// that is well-formed but not of this ledger is no fault, it just matches nothing (S107, S108, S118–S124). Pure.
+// The query of discovery, read: structured filters in neutral words, paging, and every fault of it in one sentence
+// each. A network that is well-formed but not of this ledger is no fault, it just matches nothing (S107, S108,
+// S118–S124). Pure.
 import { Option } from "effect"
 import { neutralExtension, type NeutralNetwork, readNetwork } from "../../../kernel/Dialect.ts"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
@@ -30,21 +31,38 @@ export const readFilters = (query: URLSearchParams): FilterQuery => {
     if (pattern.test(value)) use(value)
     else faults.push(`${name}: ${wanted}`)
   }
-  take("type", /^(http|mcp)$/, "http or mcp", (value) => filters.type = value as "http" | "mcp")
-  take("network", caip2, "a network such as ledger:testnet", (value) =>
-    filters.network = Option.match(readNetwork(value), { onNone: () => value as NeutralNetwork, onSome: ({ network }) => network }))
-  take("scheme", word, "a scheme such as exact", (value) => filters.scheme = value)
-  take("payTo", address, "an address", (value) => filters.payTo = value)
-  take("asset", address, "the address of a token contract", (value) => filters.asset = value)
-  take("extensions", word, "the name of one extension", (value) => filters.extension = neutralExtension(value))
-  take("maxPrice", price, "a whole number of atomic units, without leading zeros, of at most 39 digits", (value) => filters.maxPrice = BigInt(value))
-  if (filters.maxPrice !== undefined && filters.asset === undefined) faults.push("maxPrice: asset is wanted with it, for it is in that asset's atomic units")
+  take("type", /^(http|mcp)$/, "http or mcp", (value) => (filters.type = value as "http" | "mcp"))
+  take(
+    "network",
+    caip2,
+    "a network such as ledger:testnet",
+    (value) =>
+      (filters.network = Option.match(readNetwork(value), {
+        onNone: () => value as NeutralNetwork,
+        onSome: ({ network }) => network
+      }))
+  )
+  take("scheme", word, "a scheme such as exact", (value) => (filters.scheme = value))
+  take("payTo", address, "an address", (value) => (filters.payTo = value))
+  take("asset", address, "the address of a token contract", (value) => (filters.asset = value))
+  take("extensions", word, "the name of one extension", (value) => (filters.extension = neutralExtension(value)))
+  take(
+    "maxPrice",
+    price,
+    "a whole number of atomic units, without leading zeros, of at most 39 digits",
+    (value) => (filters.maxPrice = BigInt(value))
+  )
+  if (filters.maxPrice !== undefined && filters.asset === undefined)
+    faults.push("maxPrice: asset is wanted with it, for it is in that asset's atomic units")
   return { filters, faults }
 }
 
 /** Equal for queries that mean the same. */
 export const fingerprintOf = (filters: Filters, more: unknown = null): string =>
-  canonicalJson([{ ...filters, ...(filters.maxPrice === undefined ? {} : { maxPrice: filters.maxPrice.toString() }) }, more])
+  canonicalJson([
+    { ...filters, ...(filters.maxPrice === undefined ? {} : { maxPrice: filters.maxPrice.toString() }) },
+    more
+  ])
 
 export interface Paging {
   readonly limit: number

@@ -1,8 +1,15 @@
-// The catalog's reads, over SQL: documents for indexes, public bodies, conditions, snapshots and cursors. The contract's service.
+// The catalog's reads, over SQL: documents for indexes, public bodies, conditions, snapshots and cursors. The
+// contract's service.
 import { Effect, Option } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { CatalogValues } from "../Config.ts"
-import { Catalog, type PaymentOption, type ResourceDocument, type ResourceState, type ResourceType } from "../contract.ts"
+import {
+  Catalog,
+  type PaymentOption,
+  type ResourceDocument,
+  type ResourceState,
+  type ResourceType
+} from "../contract.ts"
 import { type Kept, serveBody } from "../store/ResourceWire.ts"
 import { conditionOf } from "./conditions.ts"
 import type { makeCursors } from "./makeCursors.ts"
@@ -24,7 +31,13 @@ interface DocumentRow {
   readonly last_seen_at: Date
   readonly settled: bigint
   readonly payers: bigint
-  readonly options: ReadonlyArray<{ scheme: string; network: PaymentOption["network"]; asset: string; amount: string; payTo: string }>
+  readonly options: ReadonlyArray<{
+    scheme: string
+    network: PaymentOption["network"]
+    asset: string
+    amount: string
+    payTo: string
+  }>
 }
 
 export interface BodyRow {
@@ -63,37 +76,57 @@ const toDocument = (row: DocumentRow): ResourceDocument => ({
   payers: row.payers
 })
 
-export const makeCatalog = (sql: SqlClient.SqlClient, config: CatalogValues, cursors: ReturnType<typeof makeCursors>): Catalog["Service"] => {
-  const documentColumns = sql.literal(`r.id, r.type, r.resource, r.tool_name, r.origin, r.state, r.version, r.version_hash, r.declaration, r.first_seen_at, r.updated_at,
+export const makeCatalog = (
+  sql: SqlClient.SqlClient,
+  config: CatalogValues,
+  cursors: ReturnType<typeof makeCursors>
+): Catalog["Service"] => {
+  const documentColumns =
+    sql.literal(`r.id, r.type, r.resource, r.tool_name, r.origin, r.state, r.version, r.version_hash, r.declaration, r.first_seen_at, r.updated_at,
     a.last_seen_at, a.settled, a.payers, coalesce((select jsonb_agg(jsonb_build_object('scheme', o.scheme, 'network', o.network, 'asset', o.asset,
       'amount', o.amount::text, 'payTo', o.pay_to) order by o.id) from catalog_options o where o.resource_id = r.id and o.retired_at is null), '[]') as options`)
-  const idsOf = (ids: ReadonlyArray<bigint>) => sql`r.id in (select value::bigint from jsonb_array_elements_text(${JSON.stringify(ids.slice(0, documentsMax).map(String))}::jsonb))`
-  const inOrder = <A extends { readonly id: bigint }>(ids: ReadonlyArray<bigint>, rows: ReadonlyArray<A>): ReadonlyArray<A> => {
+  const idsOf = (ids: ReadonlyArray<bigint>) =>
+    sql`r.id in (select value::bigint from jsonb_array_elements_text(${JSON.stringify(ids.slice(0, documentsMax).map(String))}::jsonb))`
+  const inOrder = <A extends { readonly id: bigint }>(
+    ids: ReadonlyArray<bigint>,
+    rows: ReadonlyArray<A>
+  ): ReadonlyArray<A> => {
     const byId = new Map(rows.map((row) => [row.id, row]))
     return ids.flatMap((id) => byId.get(id) ?? [])
   }
 
-  const documents = Effect.fn("Catalog.documents")(function*(ids: ReadonlyArray<bigint>) {
+  const documents = Effect.fn("Catalog.documents")(function* (ids: ReadonlyArray<bigint>) {
     if (ids.length === 0) return []
-    const rows = yield* sql<DocumentRow>`select ${documentColumns} from catalog_resources r join catalog_activity a on a.resource_id = r.id where ${idsOf(ids)}`
+    const rows =
+      yield* sql<DocumentRow>`select ${documentColumns} from catalog_resources r join catalog_activity a on a.resource_id = r.id where ${idsOf(ids)}`
     return inOrder(ids, rows).map(toDocument)
   })
 
-  const scan = Effect.fn("Catalog.scan")(function*({ after, limit }: { readonly after: bigint; readonly limit: number }) {
-    const rows = yield* sql<DocumentRow>`select ${documentColumns} from catalog_resources r join catalog_activity a on a.resource_id = r.id
+  const scan = Effect.fn("Catalog.scan")(function* ({
+    after,
+    limit
+  }: {
+    readonly after: bigint
+    readonly limit: number
+  }) {
+    const rows =
+      yield* sql<DocumentRow>`select ${documentColumns} from catalog_resources r join catalog_activity a on a.resource_id = r.id
       where r.id > ${after} order by r.id limit ${Math.min(documentsMax, limit)}`
     return rows.map(toDocument)
   })
 
-  const bodies = Effect.fn("Catalog.bodies")(function*(ids: ReadonlyArray<bigint>) {
+  const bodies = Effect.fn("Catalog.bodies")(function* (ids: ReadonlyArray<bigint>) {
     if (ids.length === 0) return []
-    const rows = yield* sql<BodyRow>`select ${sql.literal(bodyColumns)} from catalog_resources r where ${idsOf(ids)} and ${conditionOf(sql, config, {})}`
+    const rows =
+      yield* sql<BodyRow>`select ${sql.literal(bodyColumns)} from catalog_resources r where ${idsOf(ids)} and ${conditionOf(sql, config, {})}`
     return inOrder(ids, rows).map((row) => ({ id: row.id, json: bodyOf(row) }))
   })
 
   const condition: Catalog["Service"]["condition"] = (filters, options = {}) => {
     const own = conditionOf(sql, config, filters, options.snapshot)
-    return options.id === undefined ? own : sql`${sql.literal(options.id)} in (select r.id from catalog_resources r where ${own})`
+    return options.id === undefined
+      ? own
+      : sql`${sql.literal(options.id)} in (select r.id from catalog_resources r where ${own})`
   }
 
   const snapshot = Effect.map(

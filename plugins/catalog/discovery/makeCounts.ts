@@ -1,7 +1,7 @@
-// How many resources a set of filters shows, and the snapshot that the number is of. A count holds until the catalog changes:
-// this process says so itself, and the journal of facts tells, asked about once a second, what other replicas have changed.
-// All who want one count share one statement; of different counts only a few run at once, and what does not fit the queue is
-// refused, so that a flood of strange filters leaves the database to the rest (S106–S109, S312).
+// How many resources a set of filters shows, and the snapshot that the number is of. A count holds until the catalog
+// changes: this process says so itself, and the journal of facts tells, asked about once a second, what other replicas
+// have changed. All who want one count share one statement; of different counts only a few run at once, and what does
+// not fit the queue is refused, so that a flood of strange filters leaves the database to the rest (S106–S109, S312).
 import { Clock, Deferred, Effect, Schema, Semaphore, type Scope } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { Facts } from "../../../kernel/Facts.ts"
@@ -14,12 +14,18 @@ const countedMax = 1_000
 /** Counts that run at once, and those that may wait for their turn. */
 const atOnceMax = 2
 const waitingMax = 64
-/** The journal is asked after this, beside the requests; a request waits for the answer when the last one is older than the second. */
+/**
+ * The journal is asked after this, beside the requests; a request waits for the answer when the last one is older than
+ * the second.
+ */
 const lookMillis = 1_000
 const blindMillis = 3_000
 /** After a longer rest the journal is not read from the old mark: it may hold much of others. */
 const restMillis = 60_000
-/** In a catalog of more resources, a count that something has changed since is served for a while, and made anew beside it. */
+/**
+ * In a catalog of more resources, a count that something has changed since is served for a while, and made anew beside
+ * it.
+ */
 const largeFrom = 10_000n
 const laggingMillis = 2_000
 
@@ -62,14 +68,16 @@ export const makeCounts = ({ config, facts, scope, sql }: CountParts) => {
       if (known !== undefined) return Effect.succeed(known)
       const answer = Deferred.makeUnsafe<A, E>()
       running.set(key, answer)
-      const run = Effect.flatMap(Effect.exit(work), (exit) => Effect.sync(() => {
-        running.delete(key)
-        Deferred.doneUnsafe(answer, exit)
-      }))
+      const run = Effect.flatMap(Effect.exit(work), (exit) =>
+        Effect.sync(() => {
+          running.delete(key)
+          Deferred.doneUnsafe(answer, exit)
+        })
+      )
       return Effect.as(Effect.forkIn(run, scope), answer)
     })
 
-  const look = Effect.gen(function*() {
+  const look = Effect.gen(function* () {
     const at = yield* Clock.currentTimeMillis
     const told = yield* facts.publishedSince(changedFact, at - lookedAt > restMillis ? undefined : mark)
     if (told.published) changes += 1
@@ -78,18 +86,29 @@ export const makeCounts = ({ config, facts, scope, sql }: CountParts) => {
   })
 
   const countNow = (filters: Filters, fingerprint: string): Effect.Effect<Kept, SqlError.SqlError> =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const before = changes
-      const [row] = yield* sql<{ snapshot: bigint; total: bigint }>`select (select coalesce(max(id), 0) from catalog_resources) as snapshot, count(*) as total
+      const [row] = yield* sql<{
+        snapshot: bigint
+        total: bigint
+      }>`select (select coalesce(max(id), 0) from catalog_resources) as snapshot, count(*) as total
         from catalog_resources r where ${conditionOf(sql, config, filters)}`.unprepared
-      const fresh: Kept = { snapshot: row!.snapshot, total: Number(row!.total), changes: before, at: yield* Clock.currentTimeMillis }
+      const fresh: Kept = {
+        snapshot: row!.snapshot,
+        total: Number(row!.total),
+        changes: before,
+        at: yield* Clock.currentTimeMillis
+      }
       kept.delete(fingerprint)
       kept.set(fingerprint, fresh)
       if (kept.size > countedMax) kept.delete(kept.keys().next().value!)
       return fresh
-    }).pipe(permits.withPermits(1), Effect.ensuring(Effect.sync(() => waiting -= 1)))
+    }).pipe(permits.withPermits(1), Effect.ensuring(Effect.sync(() => (waiting -= 1))))
 
-  const count = Effect.fnUntraced(function*(filters: Filters, fingerprint: string): Effect.fn.Return<Counted, SqlError.SqlError | CatalogBusy> {
+  const count = Effect.fnUntraced(function* (
+    filters: Filters,
+    fingerprint: string
+  ): Effect.fn.Return<Counted, SqlError.SqlError | CatalogBusy> {
     const now = yield* Clock.currentTimeMillis
     if (now - lookedAt >= lookMillis) {
       const looking = yield* shared("look", look)
@@ -103,7 +122,9 @@ export const makeCounts = ({ config, facts, scope, sql }: CountParts) => {
       waiting += 1
     }
     const counting: Deferred.Deferred<Kept, SqlError.SqlError> = yield* shared(key, countNow(filters, fingerprint))
-    return known !== undefined && known.snapshot >= largeFrom && now - known.at < laggingMillis ? known : yield* Deferred.await(counting)
+    return known !== undefined && known.snapshot >= largeFrom && now - known.at < laggingMillis
+      ? known
+      : yield* Deferred.await(counting)
   })
 
   return {

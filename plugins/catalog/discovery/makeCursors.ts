@@ -1,6 +1,6 @@
-// Cursors: `c1.<payload>.<HMAC-SHA256>`, both parts base64url. The payload says the snapshot, the position, the fingerprint of the
-// filters and when it ends; the signature makes it ours. A cursor opens on every replica that knows the secret, for the
-// filters it was made for, until it ends (S124–S126, decisions 4).
+// Cursors: `c1.<payload>.<HMAC-SHA256>`, both parts base64url. The payload says the snapshot, the position, the
+// fingerprint of the filters and when it ends; the signature makes it ours. A cursor opens on every replica that knows
+// the secret, for the filters it was made for, until it ends (S124–S126, decisions 4).
 import { Clock, Effect, Option, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import type { SqlClient } from "effect/sql"
@@ -13,10 +13,20 @@ const cursorLengthMax = 12_288
 /** Characters of a fingerprint that a cursor carries: a hash of it. */
 const encoder = new TextEncoder()
 
-/** The secrets, the signing one first: from the environment, or made once and kept in the database, which all replicas share. */
-export const cursorSecrets = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, crypto: Crypto["Service"], config: CatalogValues) {
+/**
+ * The secrets, the signing one first: from the environment, or made once and kept in the database, which all replicas
+ * share.
+ */
+export const cursorSecrets = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  crypto: Crypto["Service"],
+  config: CatalogValues
+) {
   if (Option.isSome(config.cursorSecret)) {
-    const secrets = Redacted.value(config.cursorSecret.value).split(",").map((secret) => secret.trim()).filter((secret) => secret !== "")
+    const secrets = Redacted.value(config.cursorSecret.value)
+      .split(",")
+      .map((secret) => secret.trim())
+      .filter((secret) => secret !== "")
     if (secrets.length > 0) return secrets.map((secret) => encoder.encode(secret))
   }
   yield* sql`insert into catalog_secrets ${sql.insert({ name: "cursor", secret: Base64Url.encode(crypto.randomBytes(32)) })} on conflict (name) do nothing`
@@ -36,12 +46,14 @@ export const makeCursors = (secrets: ReadonlyArray<Uint8Array>, crypto: Crypto["
 
   const seal = ({ fingerprint, position, snapshot }: CursorPayload) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
-      const payload = Base64Url.encode(JSON.stringify({
-        s: snapshot.toString(),
-        p: position,
-        f: shortened(fingerprint),
-        e: endOf(now)
-      }))
+      const payload = Base64Url.encode(
+        JSON.stringify({
+          s: snapshot.toString(),
+          p: position,
+          f: shortened(fingerprint),
+          e: endOf(now)
+        })
+      )
       return `c1.${payload}.${Base64Url.encode(sign(secrets[0]!, payload))}`
     })
 
@@ -54,8 +66,15 @@ export const makeCursors = (secrets: ReadonlyArray<Uint8Array>, crypto: Crypto["
       if (!secrets.some((secret) => crypto.timingSafeEqual(sign(secret, payload), given.success))) return Option.none()
       const text = Base64Url.decodeString(payload)
       if (Result.isFailure(text)) return Option.none()
-      const { e, f, p, s } = JSON.parse(text.success) as { readonly s: string; readonly p: string; readonly f: string; readonly e: number }
-      return e * 1_000 < now || f !== shortened(fingerprint) ? Option.none() : Option.some({ snapshot: BigInt(s), position: p, fingerprint })
+      const { e, f, p, s } = JSON.parse(text.success) as {
+        readonly s: string
+        readonly p: string
+        readonly f: string
+        readonly e: number
+      }
+      return e * 1_000 < now || f !== shortened(fingerprint)
+        ? Option.none()
+        : Option.some({ snapshot: BigInt(s), position: p, fingerprint })
     })
 
   return { seal, open }

@@ -1,5 +1,5 @@
-// How the public routes answer: JSON open to every origin, with an entity tag so that a client which has it already is told so in a
-// few bytes, and faults in the discovery error body (S106, S110, S131, S132).
+// How the public routes answer: JSON open to every origin, with an entity tag so that a client which has it already is
+// told so in a few bytes, and faults in the discovery error body (S106, S110, S131, S132).
 import { Effect } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { Base64Url } from "effect/encoding"
@@ -29,8 +29,16 @@ const text = (body: string, status: number, headers: Readonly<Record<string, str
   HttpServerResponse.text(body, { status, contentType: "application/json", headers: { ...open, ...headers } })
 
 /** The discovery error body. */
-export const fault = (status: number, error: string, details: ReadonlyArray<string> = [], headers: Readonly<Record<string, string>> = {}) =>
-  text(JSON.stringify({ error, ...(details.length === 0 ? {} : { details }) }), status, { "cache-control": "no-store", ...headers })
+export const fault = (
+  status: number,
+  error: string,
+  details: ReadonlyArray<string> = [],
+  headers: Readonly<Record<string, string>> = {}
+) =>
+  text(JSON.stringify({ error, ...(details.length === 0 ? {} : { details }) }), status, {
+    "cache-control": "no-store",
+    ...headers
+  })
 
 /** A body that anybody may keep for a moment. */
 export const fresh = (crypto: Crypto["Service"], request: HttpServerRequest.HttpServerRequest, body: string) =>
@@ -41,8 +49,13 @@ export const fresh = (crypto: Crypto["Service"], request: HttpServerRequest.Http
     const known = (request.headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""))
     return known.includes(etag)
       ? HttpServerResponse.empty({ status: 304, headers: { ...open, ...headers } })
-      : HttpServerResponse.uint8Array(bytes, { status: 200, contentType: "application/json", headers: { ...open, ...headers } })
+      : HttpServerResponse.uint8Array(bytes, {
+          status: 200,
+          contentType: "application/json",
+          headers: { ...open, ...headers }
+        })
   })
 
 /** The query of a request's URL. */
-export const queryOf = (request: HttpServerRequest.HttpServerRequest): URLSearchParams => new URL(request.url, "http://localhost").searchParams
+export const queryOf = (request: HttpServerRequest.HttpServerRequest): URLSearchParams =>
+  new URL(request.url, "http://localhost").searchParams

@@ -1,7 +1,8 @@
-// What an origin says of itself, on the wire. `/.well-known/x402` is a JSON object: `payTo` (a recipient or a list of them) for
-// the whole origin; `resources`, whose objects `{ resource, toolName?, payTo? }` speak of one resource each (a string is a URL
-// without a word about its owner); `delist`, a list of URLs, or of `{ resource, toolName }`, that are not to be listed. A live 402 is
-// a PaymentRequired, in its header or its body. Unknown members are ignored; what is malformed says nothing.
+// What an origin says of itself, on the wire. `/.well-known/x402` is a JSON object: `payTo` (a recipient or a list of
+// them) for the whole origin; `resources`, whose objects `{ resource, toolName?, payTo? }` speak of one resource each
+// (a string is a URL without a word about its owner); `delist`, a list of URLs, or of `{ resource, toolName }`, that
+// are not to be listed. A live 402 is a PaymentRequired, in its header or its body. Unknown members are ignored; what
+// is malformed says nothing.
 import { Option, Predicate, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { readNetwork } from "../../../kernel/Dialect.ts"
@@ -19,12 +20,19 @@ const silence: OriginWord = { payTos: [], delisted: false }
 const payTosMax = 16
 const entriesMax = 2_000
 
-const isFields = (value: unknown): value is Readonly<Record<string, unknown>> => Predicate.isObject(value) && !Array.isArray(value)
+const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  Predicate.isObject(value) && !Array.isArray(value)
 
 const recipients = (value: unknown): ReadonlyArray<string> =>
-  [...new Set((Array.isArray(value) ? value : [value]).filter((one): one is string => typeof one === "string" && /^[CGM][A-Z2-7]{55,68}$/.test(one)))].slice(0, payTosMax)
+  [
+    ...new Set(
+      (Array.isArray(value) ? value : [value]).filter(
+        (one): one is string => typeof one === "string" && /^[CGM][A-Z2-7]{55,68}$/.test(one)
+      )
+    )
+  ].slice(0, payTosMax)
 
-const entries = (value: unknown): ReadonlyArray<unknown> => Array.isArray(value) ? value.slice(0, entriesMax) : []
+const entries = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value.slice(0, entriesMax) : [])
 
 /** Whether an entry, a URL or a path of the origin itself, means the resource. */
 const means = (entry: unknown, identity: Identity, base: string): boolean => {
@@ -62,13 +70,21 @@ const decoded = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
 export const readJson = (bytes: Uint8Array): unknown => parse(decoded(bytes))
 
 /** Recipients that a live 402 asks to be paid, on this ledger. */
-export const readLive402 = (answer: { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: Uint8Array }): OriginWord => {
+export const readLive402 = (answer: {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}): OriginWord => {
   if (answer.status !== 402) return silence
   const header = answer.headers["payment-required"]
-  const fromHeader = header === undefined ? undefined : parse(Option.getOrElse(Result.getSuccess(Base64.decodeString(header)), () => ""))
+  const fromHeader =
+    header === undefined ? undefined : parse(Option.getOrElse(Result.getSuccess(Base64.decodeString(header)), () => ""))
   const required = isFields(fromHeader) ? fromHeader : readJson(answer.body)
   if (!isFields(required)) return silence
   const payTos = entries(required["accepts"]).flatMap((option) =>
-    isFields(option) && typeof option["network"] === "string" && Option.isSome(readNetwork(option["network"])) ? recipients(option["payTo"]) : [])
+    isFields(option) && typeof option["network"] === "string" && Option.isSome(readNetwork(option["network"]))
+      ? recipients(option["payTo"])
+      : []
+  )
   return { payTos: [...new Set(payTos)].slice(0, payTosMax), delisted: false }
 }

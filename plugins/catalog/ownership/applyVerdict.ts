@@ -1,6 +1,6 @@
-// Carries out what an origin's word decides, in one transaction: proves, displaces with the claimant's own declaration, quarantines
-// or removes; each with its decision and its fact. The fence of the question's lease is checked in the same transaction, so an
-// answer that comes too late changes nothing.
+// Carries out what an origin's word decides, in one transaction: proves, displaces with the claimant's own declaration,
+// quarantines or removes; each with its decision and its fact. The fence of the question's lease is checked in the same
+// transaction, so an answer that comes too late changes nothing.
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -26,7 +26,11 @@ interface ClaimRow {
 }
 
 /** Time until the origin is asked again: soon while nobody is proven, then ever more rarely. */
-const waitSeconds = (attempts: number, isProven: boolean, { probeAgainHours, probePauseSeconds }: CatalogValues): number => {
+const waitSeconds = (
+  attempts: number,
+  isProven: boolean,
+  { probeAgainHours, probePauseSeconds }: CatalogValues
+): number => {
   const again = probeAgainHours * 3_600
   return isProven ? again : Math.min(again, Math.max(probePauseSeconds, [1, 600, 3_600][attempts] ?? again))
 }
@@ -42,55 +46,116 @@ export const makeApplyVerdict = ({ config, facts, recorder, sql }: VerdictParts)
       )
     )
 
-  const displace = Effect.fnUntraced(function*(row: ResourceRow, claim: ClaimRow, payTos: ReadonlyArray<string>, now: Date) {
+  const displace = Effect.fnUntraced(function* (
+    row: ResourceRow,
+    claim: ClaimRow,
+    payTos: ReadonlyArray<string>,
+    now: Date
+  ) {
     const { declaration } = claim
     yield* setOwner(row.id, payTos, now)
     // The old owner's words go with it: nothing of its declaration is merged into the new one.
-    yield* recorder.applyVersion(row, { ...declaration, terms: { ...declaration.terms, amount: Option.none() } }, mergeDeclaration(undefined, [], declaration), now)
+    yield* recorder.applyVersion(
+      row,
+      { ...declaration, terms: { ...declaration.terms, amount: Option.none() } },
+      mergeDeclaration(undefined, [], declaration),
+      now
+    )
     yield* moveState(sql, facts, row.id, now, {
-      by: "origin", move: "displaced", from: row.state, to: "active", reason: "origin_names_another", detail: `${row.pay_tos.join(",")} → ${claim.pay_to}`
+      by: "origin",
+      move: "displaced",
+      from: row.state,
+      to: "active",
+      reason: "origin_names_another",
+      detail: `${row.pay_tos.join(",")} → ${claim.pay_to}`
     })
   })
 
-  const carryOut = Effect.fnUntraced(function*(row: ResourceRow, verdict: Verdict, claims: ReadonlyArray<ClaimRow>, now: Date) {
+  const carryOut = Effect.fnUntraced(function* (
+    row: ResourceRow,
+    verdict: Verdict,
+    claims: ReadonlyArray<ClaimRow>,
+    now: Date
+  ) {
     switch (verdict._tag) {
       case "Nothing":
         return
       case "Removed":
-        return yield* moveState(sql, facts, row.id, now, { by: "origin", move: "removed", from: row.state, to: "removed", reason: "delisted_by_origin" })
+        return yield* moveState(sql, facts, row.id, now, {
+          by: "origin",
+          move: "removed",
+          from: row.state,
+          to: "removed",
+          reason: "delisted_by_origin"
+        })
       case "Proven":
         yield* setOwner(row.id, verdict.payTos, now)
-        yield* recordMove(sql, row.id, now, { by: "origin", move: "proven", from: row.state, to: row.state, reason: "origin_names_owner" })
+        yield* recordMove(sql, row.id, now, {
+          by: "origin",
+          move: "proven",
+          from: row.state,
+          to: row.state,
+          reason: "origin_names_owner"
+        })
         return yield* tellChange(facts, row.id, "proven")
       case "Displaced":
-        return yield* displace(row, claims.find(({ pay_to }) => pay_to === verdict.by)!, verdict.payTos, now)
+        return yield* displace(
+          row,
+          claims.find(({ pay_to }) => pay_to === verdict.by)!,
+          verdict.payTos,
+          now
+        )
       case "Contradicted":
         yield* setOwner(row.id, verdict.payTos, now)
         return yield* moveState(sql, facts, row.id, now, {
-          by: "origin", move: "quarantined", from: row.state, to: "quarantined", reason: "origin_names_another", detail: `${row.pay_tos.join(",")} → ${verdict.payTos.join(",")}`
+          by: "origin",
+          move: "quarantined",
+          from: row.state,
+          to: "quarantined",
+          reason: "origin_names_another",
+          detail: `${row.pay_tos.join(",")} → ${verdict.payTos.join(",")}`
         })
     }
   })
 
   /** True when something changed that discovery shows. */
   return (id: bigint, fence: bigint, asked: Asked, now: Date) =>
-    inTransaction(Effect.gen(function*() {
-      const [probe] = yield* sql<{ attempts: number }>`select attempts from catalog_probes where resource_id = ${id} and fence = ${fence} for update`
-      const row = yield* lockResource(sql, { id })
-      if (probe === undefined || row === undefined) return false
-      const claims = yield* sql<ClaimRow>`select pay_to, declaration from catalog_claims where resource_id = ${id} order by last_seen_at desc`
-      const standing = { state: row.state, reason: row.state_reason, ownership: row.ownership, payTos: row.pay_tos, claimants: claims.map(({ pay_to }) => pay_to) }
-      const heldByOperator = row.state === "quarantined" && row.state_reason === "operator"
-      const verdict: Verdict = heldByOperator ? { _tag: "Nothing" } : decideOwnership(standing, asked.word)
-      yield* carryOut(row, verdict, claims, now)
-      const leadsInside = asked.isLocal && !config.allowLocalOrigins && (row.state === "active" || row.state === "stale")
-      if (leadsInside) {
-        yield* moveState(sql, facts, id, now, { by: "facilitator", move: "quarantined", from: row.state, to: "quarantined", reason: "local_origin", detail: asked.detail })
-      }
-      const isProven = row.ownership === "proven" || verdict._tag !== "Nothing"
-      const seconds = waitSeconds(probe.attempts, isProven, config)
-      yield* sql`update catalog_probes set asked_at = ${now}, leased_until = null, attempts = ${isProven ? 0 : probe.attempts + 1}, outcome = ${verdict._tag},
+    inTransaction(
+      Effect.gen(function* () {
+        const [probe] = yield* sql<{
+          attempts: number
+        }>`select attempts from catalog_probes where resource_id = ${id} and fence = ${fence} for update`
+        const row = yield* lockResource(sql, { id })
+        if (probe === undefined || row === undefined) return false
+        const claims =
+          yield* sql<ClaimRow>`select pay_to, declaration from catalog_claims where resource_id = ${id} order by last_seen_at desc`
+        const standing = {
+          state: row.state,
+          reason: row.state_reason,
+          ownership: row.ownership,
+          payTos: row.pay_tos,
+          claimants: claims.map(({ pay_to }) => pay_to)
+        }
+        const heldByOperator = row.state === "quarantined" && row.state_reason === "operator"
+        const verdict: Verdict = heldByOperator ? { _tag: "Nothing" } : decideOwnership(standing, asked.word)
+        yield* carryOut(row, verdict, claims, now)
+        const leadsInside =
+          asked.isLocal && !config.allowLocalOrigins && (row.state === "active" || row.state === "stale")
+        if (leadsInside) {
+          yield* moveState(sql, facts, id, now, {
+            by: "facilitator",
+            move: "quarantined",
+            from: row.state,
+            to: "quarantined",
+            reason: "local_origin",
+            detail: asked.detail
+          })
+        }
+        const isProven = row.ownership === "proven" || verdict._tag !== "Nothing"
+        const seconds = waitSeconds(probe.attempts, isProven, config)
+        yield* sql`update catalog_probes set asked_at = ${now}, leased_until = null, attempts = ${isProven ? 0 : probe.attempts + 1}, outcome = ${verdict._tag},
         detail = ${asked.detail}, due_at = ${new Date(now.getTime() + seconds * 1_000)} where resource_id = ${id}`
-      return verdict._tag !== "Nothing" || leadsInside
-    })).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+        return verdict._tag !== "Nothing" || leadsInside
+      })
+    ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
 }

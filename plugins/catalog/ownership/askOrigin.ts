@@ -1,7 +1,7 @@
-// Asks an origin about its resources: its well-known document first, once for all of them and kept for a while; then the live 402
-// of a resource that is declared for GET or HEAD. Nothing else is ever requested: no body method, no dynamic route, no tool is
-// called. Every request goes through `safeFetch`, on a leash (attacks 49). Questions to one origin are counted, so that many
-// listings under a stranger's name do not make us a flood.
+// Asks an origin about its resources: its well-known document first, once for all of them and kept for a while; then
+// the live 402 of a resource that is declared for GET or HEAD. Nothing else is ever requested: no body method, no
+// dynamic route, no tool is called. Every request goes through `safeFetch`, on a leash (attacks 49). Questions to one
+// origin are counted, so that many listings under a stranger's name do not make us a flood.
 import { Clock, Deferred, Effect } from "effect"
 import { FetchRefused, safeFetch } from "../../../kernel/http/safeFetch.ts"
 import { Outbound } from "../../../kernel/platform/Outbound.ts"
@@ -63,7 +63,8 @@ export const makeAskOrigin = (config: CatalogValues, outbound: Outbound["Service
     bytesMax: config.probeBytesMax,
     redirectsMax: 2
   }
-  const send = (url: URL, method: string) => Effect.provideService(safeFetch(url, { method, headers: agent }, policy), Outbound, outbound)
+  const send = (url: URL, method: string) =>
+    Effect.provideService(safeFetch(url, { method, headers: agent }, policy), Outbound, outbound)
 
   const keep = (origin: string, bytes: number): void => {
     const mine = documents.get(origin)
@@ -78,17 +79,24 @@ export const makeAskOrigin = (config: CatalogValues, outbound: Outbound["Service
     }
   }
 
-  const wellKnown = Effect.fnUntraced(function*(origin: string) {
+  const wellKnown = Effect.fnUntraced(function* (origin: string) {
     const now = yield* Clock.currentTimeMillis
     const known = documents.get(origin)
-    if (known !== undefined && now - known.at < config.probePauseSeconds * 1_000) return yield* Deferred.await(known.value)
+    if (known !== undefined && now - known.at < config.probePauseSeconds * 1_000)
+      return yield* Deferred.await(known.value)
     // Resources of one origin come due together: whoever is first asks for all of them.
     const answer = Deferred.makeUnsafe<Said>()
     documents.set(origin, { at: now, value: answer, bytes: 0 })
     forgetOldest(documents)
     const ask = send(new URL("/.well-known/x402", origin), "GET").pipe(
-      Effect.map(({ body, status }): Said => ({ document: status === 200 ? body : nothing, detail: `well-known ${status}`, isLocal: false })),
-      Effect.catch(({ reason }: FetchRefused) => Effect.succeed<Said>({ document: nothing, detail: `well-known ${reason}`, isLocal: reason === "blocked" }))
+      Effect.map(({ body, status }): Said => ({
+        document: status === 200 ? body : nothing,
+        detail: `well-known ${status}`,
+        isLocal: false
+      })),
+      Effect.catch(({ reason }: FetchRefused) =>
+        Effect.succeed<Said>({ document: nothing, detail: `well-known ${reason}`, isLocal: reason === "blocked" })
+      )
     )
     const unasked: Said = { document: nothing, detail: "well-known interrupted", isLocal: false }
     return yield* ask.pipe(
@@ -100,7 +108,7 @@ export const makeAskOrigin = (config: CatalogValues, outbound: Outbound["Service
     )
   })
 
-  const mayAskLive = Effect.fnUntraced(function*(origin: string) {
+  const mayAskLive = Effect.fnUntraced(function* (origin: string) {
     const now = yield* Clock.currentTimeMillis
     const known = live.get(origin)
     if (known === undefined || now - known.at >= 60_000) {
@@ -119,7 +127,11 @@ export const makeAskOrigin = (config: CatalogValues, outbound: Outbound["Service
     return endpoint === undefined ? undefined : new URL(endpoint).origin
   }
 
-  return Effect.fn("Catalog.askOrigin")(function*({ identity, isDynamic, methods }: AskedResource): Effect.fn.Return<Asked | "later"> {
+  return Effect.fn("Catalog.askOrigin")(function* ({
+    identity,
+    isDynamic,
+    methods
+  }: AskedResource): Effect.fn.Return<Asked | "later"> {
     const base = baseOf(identity)
     if (base === undefined) return { word: silence, detail: "a symbolic name without an endpoint", isLocal: false }
     const { detail, document, isLocal } = yield* wellKnown(base)
@@ -129,8 +141,18 @@ export const makeAskOrigin = (config: CatalogValues, outbound: Outbound["Service
     if (identity.type === "mcp" || method === undefined || isDynamic) return { word, detail, isLocal }
     if (!(yield* mayAskLive(base))) return "later"
     return yield* send(new URL(identity.resource), method).pipe(
-      Effect.map((answer): Asked => ({ word: readLive402(answer), detail: `${detail}, ${method} ${answer.status}`, isLocal: false })),
-      Effect.catch((error: FetchRefused) => Effect.succeed<Asked>({ word: silence, detail: `${detail}, ${method} ${error.reason}`, isLocal: error.reason === "blocked" }))
+      Effect.map((answer): Asked => ({
+        word: readLive402(answer),
+        detail: `${detail}, ${method} ${answer.status}`,
+        isLocal: false
+      })),
+      Effect.catch((error: FetchRefused) =>
+        Effect.succeed<Asked>({
+          word: silence,
+          detail: `${detail}, ${method} ${error.reason}`,
+          isLocal: error.reason === "blocked"
+        })
+      )
     )
   })
 }

@@ -1,6 +1,7 @@
-// What follows from an origin's word about a resource. Pure: the same word on the same state decides the same, on any replica and
-// after a crash. Silence decides nothing; a word for the owner proves it; a word for a claimant displaces the owner; a word for
-// somebody nobody has heard of quarantines the listing until that recipient is paid (decisions 4, S317).
+// What follows from an origin's word about a resource. Pure: the same word on the same state decides the same, on any
+// replica and after a crash. Silence decides nothing; a word for the owner proves it; a word for a claimant displaces
+// the owner; a word for somebody nobody has heard of quarantines the listing until that recipient is paid (decisions 4,
+// S317).
 import type { ResourceState } from "../contract.ts"
 import type { OriginWord } from "./OriginWire.ts"
 
@@ -22,7 +23,8 @@ export type Verdict =
   | { readonly _tag: "Displaced"; readonly by: string; readonly payTos: ReadonlyArray<string> }
   | { readonly _tag: "Contradicted"; readonly payTos: ReadonlyArray<string> }
 
-const sameSet = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean => a.length === b.length && a.every((one) => b.includes(one))
+const sameSet = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =>
+  a.length === b.length && a.every((one) => b.includes(one))
 
 export const decideOwnership = (standing: Standing, word: OriginWord): Verdict => {
   if (standing.state === "removed") return { _tag: "Nothing" }

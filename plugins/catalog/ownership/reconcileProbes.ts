@@ -1,5 +1,6 @@
-// The actor that asks origins. Each turn leases a few resources that are due, asks, and decides; a lease that its holder does not
-// return in time is taken by the next one, and the late holder's word is void. It never runs on a payment's path.
+// The actor that asks origins. Each turn leases a few resources that are due, asks, and decides; a lease that its
+// holder does not return in time is taken by the next one, and the late holder's word is void. It never runs on a
+// payment's path.
 import { Clock, Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
@@ -41,22 +42,35 @@ export const leaseProbes = (sql: SqlClient.SqlClient, now: Date) =>
     select r.id, due.fence, r.type, r.resource, r.tool_name, r.origin, r.declaration from due join catalog_resources r on r.id = due.resource_id`
 
 export const startProbes = ({ apply, ask, changed, sql }: ProbeParts) => {
-  const judge = Effect.fnUntraced(function*(row: DueRow) {
-    const identity = { type: row.type, resource: row.resource, toolName: row.tool_name, origin: row.origin ?? undefined }
-    const asked = yield* ask({ identity, methods: row.declaration.operations.map(({ method }) => method), isDynamic: row.declaration.about.routeTemplate !== undefined })
+  const judge = Effect.fnUntraced(function* (row: DueRow) {
+    const identity = {
+      type: row.type,
+      resource: row.resource,
+      toolName: row.tool_name,
+      origin: row.origin ?? undefined
+    }
+    const asked = yield* ask({
+      identity,
+      methods: row.declaration.operations.map(({ method }) => method),
+      isDynamic: row.declaration.about.routeTemplate !== undefined
+    })
     const now = new Date(yield* Clock.currentTimeMillis)
     if (asked === "later") {
       yield* sql`update catalog_probes set leased_until = null, due_at = ${new Date(now.getTime() + 60_000)} where resource_id = ${row.id} and fence = ${row.fence}`
     } else if (yield* apply(row.id, row.fence, asked, now)) changed()
   })
 
-  const turn = Effect.gen(function*() {
+  const turn = Effect.gen(function* () {
     while (true) {
       const due = yield* leaseProbes(sql, new Date(yield* Clock.currentTimeMillis))
-      yield* Effect.forEach(due, (row) => Effect.catch(judge(row), (error) => Effect.logWarning("an origin's word could not be stored", error)), {
-        concurrency: atOnce,
-        discard: true
-      })
+      yield* Effect.forEach(
+        due,
+        (row) => Effect.catch(judge(row), (error) => Effect.logWarning("an origin's word could not be stored", error)),
+        {
+          concurrency: atOnce,
+          discard: true
+        }
+      )
       if (due.length < batchMax) return
     }
   })

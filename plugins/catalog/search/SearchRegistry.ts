@@ -7,13 +7,23 @@ export const makeSearchRegistry = () => {
   const observers = new Set<(impression: Impression) => Effect.Effect<void>>()
   const registry: Search["Service"] = {
     register: (branch) =>
-      Effect.asVoid(Effect.acquireRelease(
-        Effect.suspend(() =>
-          branches.has(branch.mode) ? Effect.die(new Error(`two branches of search are ${branch.mode}`)) : Effect.sync(() => branches.set(branch.mode, branch))
-        ),
-        () => Effect.sync(() => branches.delete(branch.mode))
-      )),
-    observe: (observer) => Effect.asVoid(Effect.acquireRelease(Effect.sync(() => observers.add(observer)), () => Effect.sync(() => observers.delete(observer)))),
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.suspend(() =>
+            branches.has(branch.mode)
+              ? Effect.die(new Error(`two branches of search are ${branch.mode}`))
+              : Effect.sync(() => branches.set(branch.mode, branch))
+          ),
+          () => Effect.sync(() => branches.delete(branch.mode))
+        )
+      ),
+    observe: (observer) =>
+      Effect.asVoid(
+        Effect.acquireRelease(
+          Effect.sync(() => observers.add(observer)),
+          () => Effect.sync(() => observers.delete(observer))
+        )
+      ),
     branches: () => [...branches.values()]
   }
   return { registry, observers }

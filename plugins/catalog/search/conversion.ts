@@ -1,6 +1,6 @@
-// Which searches led to payments: a payment is attributed to the impressions of its resource within the window before it. That is a
-// direction, not a cause (S174–S177). Verified payments come from the catalog's observations, which keep the first and the last of
-// equal ones; settled ones from the journal.
+// Which searches led to payments: a payment is attributed to the impressions of its resource within the window before
+// it. That is a direction, not a cause (S174–S177). Verified payments come from the catalog's observations, which keep
+// the first and the last of equal ones; settled ones from the journal.
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 
@@ -27,7 +27,10 @@ interface TotalRow {
 }
 
 /** `hours` back from now. Counts are decimal strings. */
-export const conversion = Effect.fn("Catalog.conversion")(function*(sql: SqlClient.SqlClient, hours: number): Effect.fn.Return<Readonly<Record<string, unknown>>, SqlError.SqlError> {
+export const conversion = Effect.fn("Catalog.conversion")(function* (
+  sql: SqlClient.SqlClient,
+  hours: number
+): Effect.fn.Return<Readonly<Record<string, unknown>>, SqlError.SqlError> {
   const since = new Date((yield* Clock.currentTimeMillis) - hours * millisPerHour)
   const window = sql.literal(`interval '${attributionHours} hours'`)
   const [total] = yield* sql<TotalRow>`
@@ -67,11 +70,16 @@ export const conversion = Effect.fn("Catalog.conversion")(function*(sql: SqlClie
     settlements_at_1: String(total!.at1),
     settlements_at_3: String(total!.at3),
     settlements_at_5: String(total!.at5),
-    byMode: Object.fromEntries(modes.map(({ impressions, mode, p50, p95, rerankerFallbacks, semanticFallbacks }) => [mode, {
-      impressions: String(impressions),
-      latency_ms: { p50, p95 },
-      semantic_fallbacks: String(semanticFallbacks),
-      reranker_fallbacks: String(rerankerFallbacks)
-    }]))
+    byMode: Object.fromEntries(
+      modes.map(({ impressions, mode, p50, p95, rerankerFallbacks, semanticFallbacks }) => [
+        mode,
+        {
+          impressions: String(impressions),
+          latency_ms: { p50, p95 },
+          semantic_fallbacks: String(semanticFallbacks),
+          reranker_fallbacks: String(rerankerFallbacks)
+        }
+      ])
+    )
   }
 })

@@ -1,5 +1,5 @@
-// Reciprocal-rank fusion: a hit is worth weight / (k + rank) in each branch that found it, rank from 1. Ranks and not scores are
-// fused, because the scores of two branches have nothing in common. Ties go to the newer listing. Pure.
+// Reciprocal-rank fusion: a hit is worth weight / (k + rank) in each branch that found it, rank from 1. Ranks and not
+// scores are fused, because the scores of two branches have nothing in common. Ties go to the newer listing. Pure.
 import type { Hit, SearchBranch } from "../contract.ts"
 
 export interface Ranked {
@@ -29,8 +29,10 @@ export interface Fused {
 }
 
 /** Higher first; of equals the newer listing first. */
-export const byScore = (a: { readonly id: bigint; readonly score: number }, b: { readonly id: bigint; readonly score: number }): number =>
-  b.score - a.score || (a.id < b.id ? 1 : -1)
+export const byScore = (
+  a: { readonly id: bigint; readonly score: number },
+  b: { readonly id: bigint; readonly score: number }
+): number => b.score - a.score || (a.id < b.id ? 1 : -1)
 
 /** Best first. */
 export const fuse = (branches: ReadonlyArray<Ranked>, { k, relevanceMin }: FuseOptions): ReadonlyArray<Fused> => {

@@ -1,6 +1,7 @@
-// `/discovery/search`: a ranking is made once and paged through. The first page ranks a window; its cursor carries the ranking, so that
-// later pages neither repeat nor skip while the catalog is written, on any replica. A list that was used up and may go on is
-// ranked once more over the largest window, without what was shown (S115, S121–S128). Observers hear of each answer beside it.
+// `/discovery/search`: a ranking is made once and paged through. The first page ranks a window; its cursor carries the
+// ranking, so that later pages neither repeat nor skip while the catalog is written, on any replica. A list that was
+// used up and may go on is ranked once more over the largest window, without what was shown (S115, S121–S128).
+// Observers hear of each answer beside it.
 import { Clock, Effect, Exit, Option, type Scope } from "effect"
 import { Hex } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
@@ -22,13 +23,13 @@ export type SearchAnswer =
   | { readonly _tag: "InvalidCursor" }
   | { readonly _tag: "Unauthorized" }
   | {
-    readonly _tag: "Page"
-    readonly resources: ReadonlyArray<string>
-    readonly partial: boolean
-    readonly cursor: string | null
-    /** How each resource came to its place, when that was asked for. */
-    readonly explained: ReadonlyArray<unknown> | undefined
-  }
+      readonly _tag: "Page"
+      readonly resources: ReadonlyArray<string>
+      readonly partial: boolean
+      readonly cursor: string | null
+      /** How each resource came to its place, when that was asked for. */
+      readonly explained: ReadonlyArray<unknown> | undefined
+    }
 
 export interface SearchParts extends Omit<RankParts, "registry"> {
   readonly crypto: Crypto["Service"]
@@ -37,29 +38,58 @@ export interface SearchParts extends Omit<RankParts, "registry"> {
   readonly scope: Scope.Scope
 }
 
-export const makeSearch = ({ callers, catalog, crypto, registry: { observers, registry }, scope, settings, ...parts }: SearchParts) => {
+export const makeSearch = ({
+  callers,
+  catalog,
+  crypto,
+  registry: { observers, registry },
+  scope,
+  settings,
+  ...parts
+}: SearchParts) => {
   const rank = makeRankResources({ ...parts, catalog, registry, settings })
   // Indexes hear of a resource some time after it is listed: a moment more is nothing.
-  const snapshots = Effect.runSync(Effect.cachedWithTTL(catalog.snapshot, (exit) => Exit.isSuccess(exit) ? snapshotFor : 0))
+  const snapshots = Effect.runSync(
+    Effect.cachedWithTTL(catalog.snapshot, (exit) => (Exit.isSuccess(exit) ? snapshotFor : 0))
+  )
 
   const sessionOf = (request: HttpServerRequest.HttpServerRequest): string =>
-    Hex.encode(crypto.sha256(new TextEncoder().encode(Option.match(callers.identify(request), { onNone: () => "", onSome: ({ id }) => id })))).slice(0, 16)
+    Hex.encode(
+      crypto.sha256(
+        new TextEncoder().encode(Option.match(callers.identify(request), { onNone: () => "", onSome: ({ id }) => id }))
+      )
+    ).slice(0, 16)
 
   const tell = (impression: Impression) =>
     Effect.forkIn(
-      Effect.forEach(observers, (observer) => Effect.catchCause(observer(impression), (cause) => Effect.logWarning("an observer of search failed", cause)), { discard: true }),
+      Effect.forEach(
+        observers,
+        (observer) =>
+          Effect.catchCause(observer(impression), (cause) => Effect.logWarning("an observer of search failed", cause)),
+        { discard: true }
+      ),
       scope
     )
 
   /** The list that the page is cut from. A fresh one comes with its ranking. */
-  const listFor = Effect.fnUntraced(function*(read: ReadSearch, snapshot: bigint, from: RankingPosition | undefined) {
+  const listFor = Effect.fnUntraced(function* (read: ReadSearch, snapshot: bigint, from: RankingPosition | undefined) {
     const end = (from?.shown ?? read.offset) + read.limit
     if (from !== undefined && (from.ids.length >= end || !from.more)) return { position: from, ranking: undefined }
-    const window = from !== undefined ? settings.window : Math.min(settings.window, end <= settings.first_window ? settings.first_window : 2 * end)
+    const window =
+      from !== undefined
+        ? settings.window
+        : Math.min(settings.window, end <= settings.first_window ? settings.first_window : 2 * end)
     const ranking = yield* rank({ query: read.query, mode: read.mode, filters: read.filters, snapshot, window })
     const known = new Set(from?.ids)
-    const ids = [...from?.ids ?? [], ...ranking.hits.map(({ id }) => id).filter((id) => !known.has(id))].slice(0, settings.window)
-    const position: RankingPosition = { shown: from?.shown ?? read.offset, ids, more: window < settings.window && ranking.more }
+    const ids = [...(from?.ids ?? []), ...ranking.hits.map(({ id }) => id).filter((id) => !known.has(id))].slice(
+      0,
+      settings.window
+    )
+    const position: RankingPosition = {
+      shown: from?.shown ?? read.offset,
+      ids,
+      more: window < settings.window && ranking.more
+    }
     return { position, ranking }
   })
 
@@ -69,12 +99,14 @@ export const makeSearch = ({ callers, catalog, crypto, registry: { observers, re
       const hit = byId.get(id)
       return {
         position: shown + at + 1,
-        ...(hit === undefined ? {} : { score: hit.score, branches: hit.standings, signals: hit.signals ?? null, reranking: ranking?.reranking })
+        ...(hit === undefined
+          ? {}
+          : { score: hit.score, branches: hit.standings, signals: hit.signals ?? null, reranking: ranking?.reranking })
       }
     })
   }
 
-  return Effect.fn("Catalog.search")(function*(
+  return Effect.fn("Catalog.search")(function* (
     read: ReadSearch,
     request: HttpServerRequest.HttpServerRequest
   ): Effect.fn.Return<SearchAnswer, SqlError.SqlError> {
@@ -90,19 +122,35 @@ export const makeSearch = ({ callers, catalog, crypto, registry: { observers, re
     const { ids, more, shown } = position
     const bodies = yield* catalog.bodies(ids.slice(shown, shown + read.limit))
     const next = shown + read.limit
-    const cursor = next < ids.length || (more && next <= ids.length)
-      ? yield* catalog.seal({ snapshot, position: encodePosition({ ids, more, shown: next }), fingerprint })
-      : null
+    const cursor =
+      next < ids.length || (more && next <= ids.length)
+        ? yield* catalog.seal({ snapshot, position: encodePosition({ ids, more, shown: next }), fingerprint })
+        : null
     const milliseconds = (yield* Clock.currentTimeMillis) - startedAt
     const missing = ranking?.missing ?? []
     const reranking = ranking?.reranking ?? "off"
-    yield* tell({ query: read.query, mode: read.mode, ids: bodies.map(({ id }) => id), offset: shown, milliseconds, missing, reranking, session: sessionOf(request) })
+    yield* tell({
+      query: read.query,
+      mode: read.mode,
+      ids: bodies.map(({ id }) => id),
+      offset: shown,
+      milliseconds,
+      missing,
+      reranking,
+      session: sessionOf(request)
+    })
     return {
       _tag: "Page",
       resources: bodies.map(({ json }) => json),
       partial: missing.length > 0 || reranking === "failed",
       cursor,
-      explained: read.explain ? explain(bodies.map(({ id }) => id), shown, ranking) : undefined
+      explained: read.explain
+        ? explain(
+            bodies.map(({ id }) => id),
+            shown,
+            ranking
+          )
+        : undefined
     }
   })
 }

@@ -1,6 +1,6 @@
-// One ranking: the branches that a mode asks for run side by side, each with its deadline; their ranks are fused, perhaps reranked, and
-// weighed by the resources' own signals. A branch that is off, late or failed is missing, and its absence is told; when all that
-// were asked are missing, whatever else is on answers instead (S128–S130, decisions 5).
+// One ranking: the branches that a mode asks for run side by side, each with its deadline; their ranks are fused,
+// perhaps reranked, and weighed by the resources' own signals. A branch that is off, late or failed is missing, and its
+// absence is told; when all that were asked are missing, whatever else is on answers instead (S128–S130, decisions 5).
 import { Effect, Option, type Redacted } from "effect"
 import type { HttpClient } from "effect/http"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -44,7 +44,8 @@ interface Answered {
   readonly hits: ReadonlyArray<Hit>
 }
 
-const wantedBy = (mode: SearchMode): ReadonlyArray<SearchBranch["mode"]> => mode === "hybrid" ? ["lexical", "semantic"] : [mode]
+const wantedBy = (mode: SearchMode): ReadonlyArray<SearchBranch["mode"]> =>
+  mode === "hybrid" ? ["lexical", "semantic"] : [mode]
 
 export const makeRankResources = ({ catalog, client, registry, rerankingKey, settings, sql }: RankParts) => {
   const applySignals = makeApplySignals(sql, settings)
@@ -53,18 +54,29 @@ export const makeRankResources = ({ catalog, client, registry, rerankingKey, set
     branch.search({ query: request.query, filters: request.filters, snapshot: request.snapshot, limit: asked }).pipe(
       Effect.timeout(branch.timeoutMillis),
       Effect.map((hits): Answered => ({ branch, asked, hits })),
-      Effect.catchCause((cause) => Effect.as(Effect.logWarning(`the ${branch.mode} branch of search did not answer`, cause), undefined)),
+      Effect.catchCause((cause) =>
+        Effect.as(Effect.logWarning(`the ${branch.mode} branch of search did not answer`, cause), undefined)
+      ),
       Effect.withSpan(`search.${branch.mode}`)
     )
 
-  const ask = Effect.fnUntraced(function*(branches: ReadonlyArray<SearchBranch>, request: RankRequest) {
-    // Alone, a branch gives the whole window; fused, each gives its candidates, or more when the first window was not enough.
-    const asked = (branch: SearchBranch) => branches.length === 1 ? request.window : Math.max(branch.candidates, request.window > settings.first_window ? request.window : 0)
-    const answers = yield* Effect.forEach(branches, (branch) => askOne(branch, request, asked(branch)), { concurrency: "unbounded" })
+  const ask = Effect.fnUntraced(function* (branches: ReadonlyArray<SearchBranch>, request: RankRequest) {
+    // Alone, a branch gives the whole window; fused, each gives its candidates, or more when the first window was not
+    // enough.
+    const asked = (branch: SearchBranch) =>
+      branches.length === 1
+        ? request.window
+        : Math.max(branch.candidates, request.window > settings.first_window ? request.window : 0)
+    const answers = yield* Effect.forEach(branches, (branch) => askOne(branch, request, asked(branch)), {
+      concurrency: "unbounded"
+    })
     return answers.filter((answer) => answer !== undefined)
   })
 
-  const reranked = Effect.fnUntraced(function*(query: string, hits: ReadonlyArray<Fused>): Effect.fn.Return<Pick<Ranking, "hits" | "reranking">, SqlError.SqlError> {
+  const reranked = Effect.fnUntraced(function* (
+    query: string,
+    hits: ReadonlyArray<Fused>
+  ): Effect.fn.Return<Pick<Ranking, "hits" | "reranking">, SqlError.SqlError> {
     if (settings.reranking.provider === "none" || hits.length < 2) return { hits, reranking: "off" }
     const top = hits.slice(0, settings.reranking.top_k)
     const byId = new Map(top.map((hit) => [hit.id, hit]))
@@ -73,7 +85,8 @@ export const makeRankResources = ({ catalog, client, registry, rerankingKey, set
       Effect.map((order) => {
         const ids = order.map((index) => documents[index]!.id)
         const scores = top.map(({ score }) => score)
-        // The reranker gives the order, and the fused scores are dealt out again in it: what follows weighs them as before.
+        // The reranker gives the order, and the fused scores are dealt out again in it: what follows weighs them as
+        // before.
         const first = ids.map((id, at) => ({ ...byId.get(id)!, score: scores[at]! }))
         const gone = top.filter(({ id }) => !ids.includes(id))
         return { hits: [...first, ...gone, ...hits.slice(top.length)], reranking: "used" as const }
@@ -82,13 +95,23 @@ export const makeRankResources = ({ catalog, client, registry, rerankingKey, set
     )
   })
 
-  return Effect.fn("Catalog.rank")(function*(request: RankRequest): Effect.fn.Return<Ranking, SqlError.SqlError> {
+  return Effect.fn("Catalog.rank")(function* (request: RankRequest): Effect.fn.Return<Ranking, SqlError.SqlError> {
     const present = registry.branches()
     const wanted = wantedBy(request.mode)
     const asked = present.filter(({ mode }) => wanted.includes(mode))
     const first = yield* ask(asked, request)
-    const answered = first.length > 0 ? first : yield* ask(present.filter(({ mode }) => !wanted.includes(mode)), request)
-    const branches = answered.map(({ branch, hits }): Ranked => ({ mode: branch.mode, weight: Math.max(branch.weight, Number.EPSILON), hits }))
+    const answered =
+      first.length > 0
+        ? first
+        : yield* ask(
+            present.filter(({ mode }) => !wanted.includes(mode)),
+            request
+          )
+    const branches = answered.map(({ branch, hits }): Ranked => ({
+      mode: branch.mode,
+      weight: Math.max(branch.weight, Number.EPSILON),
+      hits
+    }))
     const fused = fuse(branches, { k: settings.rrf_k, relevanceMin: settings.minimum_relevance_score })
     const { hits, reranking } = yield* reranked(request.query, fused)
     return {

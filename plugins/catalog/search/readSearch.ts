@@ -1,4 +1,5 @@
-// The query of `/discovery/search`, read and checked against the specification's constraints; every fault is named (S116–S124). Pure.
+// The query of `/discovery/search`, read and checked against the specification's constraints; every fault is named
+// (S116–S124). Pure.
 import type { SearchMode } from "../contract.ts"
 import { readFilters, readPaging } from "../discovery/filters.ts"
 import type { Filters } from "../contract.ts"
@@ -24,7 +25,8 @@ export interface SearchFault {
 export const readSearch = (params: URLSearchParams): ReadSearch | SearchFault => {
   const query = params.get("query")?.trim() ?? ""
   if (query === "") return { error: "query_required", details: ["query: 1 to 512 characters"] }
-  if ([...query].length > queryLengthMax) return { error: "query_too_long", details: [`query: at most ${queryLengthMax} characters`] }
+  if ([...query].length > queryLengthMax)
+    return { error: "query_too_long", details: [`query: at most ${queryLengthMax} characters`] }
   const { faults, filters } = readFilters(params)
   const paging = readPaging(params, { limitDefault: 20, limitMax: 200, clamp: false })
   const mode = params.get("mode") ?? ""
@@ -34,7 +36,7 @@ export const readSearch = (params: URLSearchParams): ReadSearch | SearchFault =>
   const cursor = params.get("cursor")
   return {
     query,
-    mode: mode === "" ? "hybrid" : mode as SearchMode,
+    mode: mode === "" ? "hybrid" : (mode as SearchMode),
     filters,
     limit: paging.limit,
     offset: paging.offset,

@@ -1,5 +1,6 @@
-// Impressions are written behind, in batches, and never wait for: the queue is bounded and drops the oldest when the database is
-// slower than the searches. A session is a hash of the caller and the UTC day, so that it names nobody and ends at midnight.
+// Impressions are written behind, in batches, and never wait for: the queue is bounded and drops the oldest when the
+// database is slower than the searches. A session is a hash of the caller and the UTC day, so that it names nobody and
+// ends at midnight.
 import { Clock, Effect, Queue } from "effect"
 import { Hex } from "effect/encoding"
 import type { SqlClient } from "effect/sql"
@@ -23,14 +24,17 @@ export interface ImpressionParts {
   readonly days: number
 }
 
-export const startImpressions = Effect.fnUntraced(function*({ crypto, days, search, sql }: ImpressionParts) {
+export const startImpressions = Effect.fnUntraced(function* ({ crypto, days, search, sql }: ImpressionParts) {
   const waiting = yield* Queue.sliding<Waiting>(waitingMax)
   let prunedOn = 0
 
   const write = (batch: ReadonlyArray<Waiting>) => {
     const rows = batch.map(({ at, ids, milliseconds, missing, mode, offset, reranking, session }) => ({
       at: new Date(at).toISOString(),
-      session: Hex.encode(crypto.sha256(new TextEncoder().encode(`${session} ${Math.floor(at / millisPerDay)}`))).slice(0, 16),
+      session: Hex.encode(crypto.sha256(new TextEncoder().encode(`${session} ${Math.floor(at / millisPerDay)}`))).slice(
+        0,
+        16
+      ),
       mode,
       first_position: offset,
       resource_ids: ids.map(String),
@@ -43,7 +47,7 @@ export const startImpressions = Effect.fnUntraced(function*({ crypto, days, sear
         as r (at timestamptz, session text, mode text, first_position integer, resource_ids bigint[], milliseconds integer, missing text[], reranking text)`
   }
 
-  const flush = Effect.gen(function*() {
+  const flush = Effect.gen(function* () {
     const all = yield* Queue.clear(waiting)
     for (let from = 0; from < all.length; from += batchMax) yield* write(all.slice(from, from + batchMax))
     const now = yield* Clock.currentTimeMillis
@@ -52,7 +56,9 @@ export const startImpressions = Effect.fnUntraced(function*({ crypto, days, sear
     yield* sql`delete from catalog_impressions where at < ${new Date(now - days * millisPerDay)}`
   })
 
-  yield* search.observe((impression) => Effect.flatMap(Clock.currentTimeMillis, (at) => Effect.asVoid(Queue.offer(waiting, { ...impression, at }))))
+  yield* search.observe((impression) =>
+    Effect.flatMap(Clock.currentTimeMillis, (at) => Effect.asVoid(Queue.offer(waiting, { ...impression, at })))
+  )
   yield* reconciler({ id: "search-impressions", every: "1 second", turn: flush })
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(flush, "2 seconds")))
 })

@@ -1,5 +1,6 @@
-// A second look at the best hits by a reranking endpoint (the interface of Cohere, Jina and vLLM, and TEI's own spelling of it). It is
-// optional, bounded in time, and believed only when its answer is a permutation of what was sent; otherwise the fused order stands.
+// A second look at the best hits by a reranking endpoint (the interface of Cohere, Jina and vLLM, and TEI's own
+// spelling of it). It is optional, bounded in time, and believed only when its answer is a permutation of what was
+// sent; otherwise the fused order stands.
 import { Data, Effect, Option, type Redacted, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import type { ResourceDocument } from "../contract.ts"
@@ -11,15 +12,22 @@ export class RerankingFailed extends Data.TaggedError("RerankingFailed")<{ reado
 const charactersMax = 2_000
 const answerBytesMax = 1_048_576
 
-const Scored = Schema.Struct({ index: Schema.Int, relevance_score: Schema.optionalKey(Schema.Finite), score: Schema.optionalKey(Schema.Finite) })
+const Scored = Schema.Struct({
+  index: Schema.Int,
+  relevance_score: Schema.optionalKey(Schema.Finite),
+  score: Schema.optionalKey(Schema.Finite)
+})
 const Answer = Schema.Union([Schema.Struct({ results: Schema.Array(Scored) }), Schema.Array(Scored)])
 const decodeAnswer = Schema.decodeUnknownEffect(Answer)
 
 const textOf = ({ description, serviceName, tags, toolName }: ResourceDocument): string =>
-  [serviceName, toolName, description, tags.join(", ")].filter((part) => part !== "").join("\n").slice(0, charactersMax)
+  [serviceName, toolName, description, tags.join(", ")]
+    .filter((part) => part !== "")
+    .join("\n")
+    .slice(0, charactersMax)
 
 /** The order of the documents by the endpoint, best first, as indexes. */
-export const rerank = Effect.fn("Catalog.rerank")(function*(
+export const rerank = Effect.fn("Catalog.rerank")(function* (
   client: HttpClient.HttpClient,
   { model, timeout_ms: timeoutMillis, url }: SearchValues["reranking"],
   key: Option.Option<Redacted.Redacted>,
@@ -29,28 +37,53 @@ export const rerank = Effect.fn("Catalog.rerank")(function*(
   const failed = (message: string) => new RerankingFailed({ message })
   const texts = documents.map(textOf)
   const request = HttpClientRequest.post(url).pipe(
-    HttpClientRequest.bodyJsonUnsafe({ model, query, documents: texts, texts, top_n: texts.length, return_documents: false }),
+    HttpClientRequest.bodyJsonUnsafe({
+      model,
+      query,
+      documents: texts,
+      texts,
+      top_n: texts.length,
+      return_documents: false
+    }),
     Option.isSome(key) ? HttpClientRequest.bearerToken(key.value) : (same) => same
   )
-  const answer = yield* Effect.gen(function*() {
-    const response = yield* client.execute(request).pipe(Effect.provideService(HttpClient.TracerDisabledWhen, () => true))
+  const answer = yield* Effect.gen(function* () {
+    const response = yield* client
+      .execute(request)
+      .pipe(Effect.provideService(HttpClient.TracerDisabledWhen, () => true))
     if (response.status !== 200) return yield* failed(`the reranker answers ${response.status}`)
     const decoder = new TextDecoder()
     const { text } = yield* Stream.runFoldEffect(
       response.stream,
       () => ({ text: "", bytes: 0 }),
-      (sofar, chunk) => sofar.bytes + chunk.length > answerBytesMax
-        ? Effect.fail(failed("the reranker's answer is too long"))
-        : Effect.succeed({ text: sofar.text + decoder.decode(chunk, { stream: true }), bytes: sofar.bytes + chunk.length })
+      (sofar, chunk) =>
+        sofar.bytes + chunk.length > answerBytesMax
+          ? Effect.fail(failed("the reranker's answer is too long"))
+          : Effect.succeed({
+              text: sofar.text + decoder.decode(chunk, { stream: true }),
+              bytes: sofar.bytes + chunk.length
+            })
     )
-    return yield* decodeAnswer(yield* Effect.try({ try: () => JSON.parse(text) as unknown, catch: () => failed("the reranker's answer cannot be read") }))
+    return yield* decodeAnswer(
+      yield* Effect.try({
+        try: () => JSON.parse(text) as unknown,
+        catch: () => failed("the reranker's answer cannot be read")
+      })
+    )
   }).pipe(
     Effect.timeout(timeoutMillis),
-    Effect.mapError((error) => error instanceof RerankingFailed ? error : failed("the reranker did not answer, or not in words we know"))
+    Effect.mapError((error) =>
+      error instanceof RerankingFailed ? error : failed("the reranker did not answer, or not in words we know")
+    )
   )
-  const scored = ("results" in answer ? answer.results : answer).map(({ index, relevance_score, score }) => ({ index, score: relevance_score ?? score }))
+  const scored = ("results" in answer ? answer.results : answer).map(({ index, relevance_score, score }) => ({
+    index,
+    score: relevance_score ?? score
+  }))
   const indexes = new Set(scored.map(({ index }) => index))
-  const isWhole = scored.length === documents.length && indexes.size === documents.length &&
+  const isWhole =
+    scored.length === documents.length &&
+    indexes.size === documents.length &&
     scored.every(({ index, score }) => index >= 0 && index < documents.length && score !== undefined)
   if (!isWhole) return yield* failed("the reranker did not score each document once")
   return scored.sort((a, b) => b.score! - a.score! || a.index - b.index).map(({ index }) => index)

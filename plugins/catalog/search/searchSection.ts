@@ -1,54 +1,147 @@
-// The settings of search: how branches are fused and bounded, and what each branch may use. One section has one owner, so the
-// catalog reads it and hands its values to the branches by its contract. Weights and constants are measured (`npm run
-// relevance` prints the figures), not guessed; both halves of the queries agreed on each.
-import { choice, fraction, group, integer, optionalText, section, text, type ValuesOf } from "../../../kernel/config/Setting.ts"
+// The settings of search: how branches are fused and bounded, and what each branch may use. One section has one owner,
+// so the catalog reads it and hands its values to the branches by its contract. Weights and constants are measured
+// (`npm run relevance` prints the figures), not guessed; both halves of the queries agreed on each.
+import {
+  choice,
+  fraction,
+  group,
+  integer,
+  optionalText,
+  section,
+  text,
+  type ValuesOf
+} from "../../../kernel/config/Setting.ts"
 
 const lexical = {
-  language: text({ default: "english", doc: "Text search configuration of PostgreSQL, for documents and queries alike; a change rebuilds the index beside the old one." }),
+  language: text({
+    default: "english",
+    doc: "Text search configuration of PostgreSQL, for documents and queries alike; a change rebuilds the index beside the old one."
+  }),
   weight: fraction({ default: 0.2, min: 0, max: 1, doc: "Weight of the lexical rank in the fused rank." }),
   candidate_count: integer({ default: 60, min: 10, max: 1_000, doc: "Hits the lexical branch hands to fusion." }),
-  timeout_ms: integer({ default: 2_000, min: 10, max: 15_000, unit: "ms", doc: "Longest time the lexical branch may take." })
+  timeout_ms: integer({
+    default: 2_000,
+    min: 10,
+    max: 15_000,
+    unit: "ms",
+    doc: "Longest time the lexical branch may take."
+  })
 }
 
 const semantic = {
-  provider: choice(["none", "openai"], { default: "none", doc: "Who embeds: none, or an endpoint that speaks OpenAI's embeddings interface." }),
+  provider: choice(["none", "openai"], {
+    default: "none",
+    doc: "Who embeds: none, or an endpoint that speaks OpenAI's embeddings interface."
+  }),
   url: text({ default: "http://127.0.0.1:11434/v1/embeddings", doc: "The embeddings endpoint." }),
   api_key_env: optionalText({ doc: "Environment variable with the endpoint's key, when it wants one." }),
   model: text({ default: "bge-m3", doc: "The model's name at the endpoint." }),
-  revision: text({ default: "1", doc: "A name for this state of the model; a change re-embeds everything beside the old generation." }),
-  dimension: integer({ default: 384, min: 8, max: 4_096, doc: "Numbers in one vector; an answer of another length is refused." }),
-  send_dimension: choice(["no", "yes"], { default: "no", doc: "Whether to ask the endpoint for vectors of this dimension." }),
+  revision: text({
+    default: "1",
+    doc: "A name for this state of the model; a change re-embeds everything beside the old generation."
+  }),
+  dimension: integer({
+    default: 384,
+    min: 8,
+    max: 4_096,
+    doc: "Numbers in one vector; an answer of another length is refused."
+  }),
+  send_dimension: choice(["no", "yes"], {
+    default: "no",
+    doc: "Whether to ask the endpoint for vectors of this dimension."
+  }),
   pooling: text({ default: "model", doc: "How the model pools, for the record." }),
   query_prefix: text({ default: "", doc: "Stands before each query, for models that want an instruction." }),
   document_prefix: text({ default: "", doc: "Stands before each document." }),
   weight: fraction({ default: 0.8, min: 0, max: 1, doc: "Weight of the semantic rank in the fused rank." }),
   candidate_count: integer({ default: 60, min: 10, max: 1_000, doc: "Hits the semantic branch hands to fusion." }),
-  timeout_ms: integer({ default: 5_000, min: 10, max: 60_000, unit: "ms", doc: "Longest time one call for an embedding may take (S296)." }),
+  timeout_ms: integer({
+    default: 5_000,
+    min: 10,
+    max: 60_000,
+    unit: "ms",
+    doc: "Longest time one call for an embedding may take (S296)."
+  }),
   batch_size: integer({ default: 32, min: 1, max: 512, doc: "Documents embedded with one call." }),
   attempts: integer({ default: 8, min: 1, max: 100, doc: "Tries for one document before it is set aside." }),
   cache_entries: integer({ default: 10_000, min: 0, max: 1_000_000, doc: "Query vectors kept in memory." }),
-  breaker_failures: integer({ default: 5, min: 1, max: 1_000, doc: "Failures in a row after which the endpoint is left alone for a while." }),
+  breaker_failures: integer({
+    default: 5,
+    min: 1,
+    max: 1_000,
+    doc: "Failures in a row after which the endpoint is left alone for a while."
+  }),
   breaker_ms: integer({ default: 10_000, min: 100, max: 600_000, unit: "ms", doc: "How long it is left alone." })
 }
 
 const reranking = {
-  provider: choice(["none", "http"], { default: "none", doc: "Who reranks: none, or an endpoint that speaks the interface of Cohere, Jina and TEI." }),
+  provider: choice(["none", "http"], {
+    default: "none",
+    doc: "Who reranks: none, or an endpoint that speaks the interface of Cohere, Jina and TEI."
+  }),
   url: text({ default: "http://127.0.0.1:8080/rerank", doc: "The reranking endpoint." }),
   api_key_env: optionalText({ doc: "Environment variable with the endpoint's key, when it wants one." }),
   model: text({ default: "bge-reranker-v2-m3", doc: "The model's name at the endpoint." }),
-  top_k: integer({ default: 30, min: 2, max: 200, doc: "Hits that are reranked; the rest keep their order behind them." }),
-  timeout_ms: integer({ default: 1_000, min: 10, max: 30_000, unit: "ms", doc: "Later than this the fused order stands." })
+  top_k: integer({
+    default: 30,
+    min: 2,
+    max: 200,
+    doc: "Hits that are reranked; the rest keep their order behind them."
+  }),
+  timeout_ms: integer({
+    default: 1_000,
+    min: 10,
+    max: 30_000,
+    unit: "ms",
+    doc: "Later than this the fused order stands."
+  })
 }
 
 const fields = {
-  rrf_k: integer({ default: 10, min: 1, max: 1_000, doc: "Constant of reciprocal-rank fusion: weight / (rrf_k + rank)." }),
-  minimum_relevance_score: fraction({ default: 0.05, min: 0, max: 1, doc: "Hits below this relevance in every branch are left out: 0 keeps all, 1 none." }),
-  first_window: integer({ default: 60, min: 20, max: 1_000, doc: "Hits that a first page ranks and its cursor carries." }),
+  rrf_k: integer({
+    default: 10,
+    min: 1,
+    max: 1_000,
+    doc: "Constant of reciprocal-rank fusion: weight / (rrf_k + rank)."
+  }),
+  minimum_relevance_score: fraction({
+    default: 0.05,
+    min: 0,
+    max: 1,
+    doc: "Hits below this relevance in every branch are left out: 0 keeps all, 1 none."
+  }),
+  first_window: integer({
+    default: 60,
+    min: 20,
+    max: 1_000,
+    doc: "Hits that a first page ranks and its cursor carries."
+  }),
   window: integer({ default: 1_000, min: 200, max: 1_000, doc: "Hits of one search that paging can reach." }),
-  popularity_weight: fraction({ default: 0.05, min: 0, max: 0.5, doc: "A score gains at most this share from distinct payers; one payer counts once." }),
-  freshness_weight: fraction({ default: 0.02, min: 0, max: 0.5, doc: "A score gains at most this share from being seen lately." }),
-  origin_decay: fraction({ default: 0.98, min: 0.5, max: 1, doc: "Each further hit of one origin keeps this share of its score; 1 turns it off." }),
-  impressions_days: integer({ default: 90, min: 1, max: 3_650, unit: "days", doc: "How long impressions are kept for attribution." }),
+  popularity_weight: fraction({
+    default: 0.05,
+    min: 0,
+    max: 0.5,
+    doc: "A score gains at most this share from distinct payers; one payer counts once."
+  }),
+  freshness_weight: fraction({
+    default: 0.02,
+    min: 0,
+    max: 0.5,
+    doc: "A score gains at most this share from being seen lately."
+  }),
+  origin_decay: fraction({
+    default: 0.98,
+    min: 0.5,
+    max: 1,
+    doc: "Each further hit of one origin keeps this share of its score; 1 turns it off."
+  }),
+  impressions_days: integer({
+    default: 90,
+    min: 1,
+    max: 3_650,
+    unit: "days",
+    doc: "How long impressions are kept for attribution."
+  }),
   lexical: group(lexical, { doc: "Full-text search." }),
   semantic: group(semantic, { doc: "Search by meaning." }),
   reranking: group(reranking, { doc: "A second look at the best hits." })

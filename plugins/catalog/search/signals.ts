@@ -1,6 +1,7 @@
-// What a resource's use and age add to its rank, and what its origin's other hits take from it. All are shares with a bound from the
-// settings: popularity grows with the logarithm of distinct payers of settled payments, so one buyer counts once however often
-// it pays; freshness fades over a month without being seen; each further hit of one origin loses a little. Pure but for the read.
+// What a resource's use and age add to its rank, and what its origin's other hits take from it. All are shares with a
+// bound from the settings: popularity grows with the logarithm of distinct payers of settled payments, so one buyer
+// counts once however often it pays; freshness fades over a month without being seen; each further hit of one origin
+// loses a little. Pure but for the read.
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { byScore, type Fused } from "./fuse.ts"
@@ -29,35 +30,58 @@ export interface Weighed extends Fused {
 export type SignalWeights = Pick<SearchValues, "popularity_weight" | "freshness_weight" | "origin_decay">
 
 /** Pure: the considered hits anew, best first, and the rest behind them. */
-export const weigh = (hits: ReadonlyArray<Fused>, known: ReadonlyMap<bigint, Signals>, weights: SignalWeights, now: number): ReadonlyArray<Weighed> => {
-  const considered = hits.slice(0, consideredMax).map((hit) => {
-    const signals = known.get(hit.id)
-    if (signals === undefined) return { ...hit, origin: null, popularity: 0, freshness: 0 }
-    const popularity = Math.min(1, Math.log1p(Number(signals.payers)) / Math.log1p(payersFull))
-    const freshness = Math.min(1, Math.max(0, 1 - (now - signals.lastSeenAt.getTime()) / (daysUntilFaded * millisPerDay)))
-    const score = hit.score * (1 + weights.popularity_weight * popularity + weights.freshness_weight * freshness)
-    return { ...hit, score, origin: signals.origin, popularity, freshness }
-  }).sort(byScore)
+export const weigh = (
+  hits: ReadonlyArray<Fused>,
+  known: ReadonlyMap<bigint, Signals>,
+  weights: SignalWeights,
+  now: number
+): ReadonlyArray<Weighed> => {
+  const considered = hits
+    .slice(0, consideredMax)
+    .map((hit) => {
+      const signals = known.get(hit.id)
+      if (signals === undefined) return { ...hit, origin: null, popularity: 0, freshness: 0 }
+      const popularity = Math.min(1, Math.log1p(Number(signals.payers)) / Math.log1p(payersFull))
+      const freshness = Math.min(
+        1,
+        Math.max(0, 1 - (now - signals.lastSeenAt.getTime()) / (daysUntilFaded * millisPerDay))
+      )
+      const score = hit.score * (1 + weights.popularity_weight * popularity + weights.freshness_weight * freshness)
+      return { ...hit, score, origin: signals.origin, popularity, freshness }
+    })
+    .sort(byScore)
   const seen = new Map<string, number>()
   const spread = considered.map(({ freshness, origin, popularity, ...hit }): Weighed => {
-    const originHits = origin === null ? 0 : seen.get(origin) ?? 0
+    const originHits = origin === null ? 0 : (seen.get(origin) ?? 0)
     if (origin !== null) seen.set(origin, originHits + 1)
-    return { ...hit, score: hit.score * weights.origin_decay ** originHits, signals: { popularity, freshness, originHits } }
+    return {
+      ...hit,
+      score: hit.score * weights.origin_decay ** originHits,
+      signals: { popularity, freshness, originHits }
+    }
   })
   return [...spread.sort(byScore), ...hits.slice(consideredMax)]
 }
 
-/** Signals are read at most once in a while for one resource: they move slowly, and searches show the same resources again and again. */
+/**
+ * Signals are read at most once in a while for one resource: they move slowly, and searches show the same resources
+ * again and again.
+ */
 export const makeApplySignals = (sql: SqlClient.SqlClient, weights: SignalWeights) => {
   const known = new Map<bigint, { readonly signals: Signals; readonly at: number }>()
   const isOff = weights.popularity_weight === 0 && weights.freshness_weight === 0 && weights.origin_decay === 1
 
-  return Effect.fn("Catalog.signals")(function*(hits: ReadonlyArray<Fused>): Effect.fn.Return<ReadonlyArray<Weighed>, SqlError.SqlError> {
+  return Effect.fn("Catalog.signals")(function* (
+    hits: ReadonlyArray<Fused>
+  ): Effect.fn.Return<ReadonlyArray<Weighed>, SqlError.SqlError> {
     if (hits.length < 2 || isOff) return hits
     const now = yield* Clock.currentTimeMillis
     const ids = hits.slice(0, consideredMax).map(({ id }) => id)
     const wanted = ids.filter((id) => now - (known.get(id)?.at ?? -Infinity) >= keptMillis)
-    const rows = wanted.length === 0 ? [] : yield* sql<Signals>`select r.id, r.origin, a.payers, a.last_seen_at as "lastSeenAt"
+    const rows =
+      wanted.length === 0
+        ? []
+        : yield* sql<Signals>`select r.id, r.origin, a.payers, a.last_seen_at as "lastSeenAt"
       from jsonb_array_elements_text(${JSON.stringify(wanted.map(String))}::jsonb) wanted
       join catalog_resources r on r.id = wanted::bigint join catalog_activity a on a.resource_id = r.id`
     for (const signals of rows) {
@@ -65,6 +89,11 @@ export const makeApplySignals = (sql: SqlClient.SqlClient, weights: SignalWeight
       known.set(signals.id, { signals, at: now })
       if (known.size > keptMax) known.delete(known.keys().next().value!)
     }
-    return weigh(hits, new Map(ids.flatMap((id) => known.has(id) ? [[id, known.get(id)!.signals]] : [])), weights, now)
+    return weigh(
+      hits,
+      new Map(ids.flatMap((id) => (known.has(id) ? [[id, known.get(id)!.signals]] : []))),
+      weights,
+      now
+    )
   })
 }

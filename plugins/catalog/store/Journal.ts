@@ -1,7 +1,7 @@
-// What is written behind the payments: when resources were last seen, how often they were paid and by whom, and what came of
-// observations. It gathers in memory, an actor stores it in batches every second; a crash loses at most that second, and a
-// database that is away loses what is over the bounds, counted. A settled payment counts once, by its transaction, whichever
-// replica saw it. No payment waits for any of it.
+// What is written behind the payments: when resources were last seen, how often they were paid and by whom, and what
+// came of observations. It gathers in memory, an actor stores it in batches every second; a crash loses at most that
+// second, and a database that is away loses what is over the bounds, counted. A settled payment counts once, by its
+// transaction, whichever replica saw it. No payment waits for any of it.
 import { Effect, Metric } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Hex } from "effect/encoding"
@@ -16,7 +16,9 @@ import type { Recorded } from "./recordDeclaration.ts"
 const touchesMax = 20_000
 const salesMax = 20_000
 const observationsMax = 5_000
-/** Rows of observations that one payer may make in a UTC day: a payment that is only verified costs its payer nothing. */
+/**
+ * Rows of observations that one payer may make in a UTC day: a payment that is only verified costs its payer nothing.
+ */
 const rowsPerPayerMax = 2_000
 const payersMax = 50_000
 /** Settled payments told in one fact. */
@@ -84,7 +86,10 @@ export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => 
   const touch: Journal["touch"] = (id, at, sale) => {
     const known = touches.get(id)
     if (known !== undefined || touches.size < touchesMax) {
-      touches.set(id, { observed: (known?.observed ?? 0) + 1, lastSeenAt: known === undefined || at > known.lastSeenAt ? at : known.lastSeenAt })
+      touches.set(id, {
+        observed: (known?.observed ?? 0) + 1,
+        lastSeenAt: known === undefined || at > known.lastSeenAt ? at : known.lastSeenAt
+      })
     }
     if (sale === undefined || sales.has(sale.transaction)) return Effect.void
     if (sales.size >= salesMax) return Metric.update(dropped, 1)
@@ -93,10 +98,36 @@ export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => 
   }
 
   /** One row a day for what is the same in all but its time. */
-  const digestOf = ({ at, decision, detail, payTo, reason, resourceId, stage, toolName, type, url }: Observation): string =>
-    Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson([
-      at.toISOString().slice(0, 10), url, type ?? null, toolName ?? null, payTo, stage, decision, reason ?? null, detail ?? null, String(resourceId ?? "")
-    ]))))
+  const digestOf = ({
+    at,
+    decision,
+    detail,
+    payTo,
+    reason,
+    resourceId,
+    stage,
+    toolName,
+    type,
+    url
+  }: Observation): string =>
+    Hex.encode(
+      crypto.sha256(
+        new TextEncoder().encode(
+          canonicalJson([
+            at.toISOString().slice(0, 10),
+            url,
+            type ?? null,
+            toolName ?? null,
+            payTo,
+            stage,
+            decision,
+            reason ?? null,
+            detail ?? null,
+            String(resourceId ?? "")
+          ])
+        )
+      )
+    )
 
   const observe: Journal["observe"] = (observation) => {
     const day = observation.at.toISOString().slice(0, 10)
@@ -105,7 +136,11 @@ export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => 
     if ((rows.byPayer.get(observation.payer) ?? 0) >= rowsPerPayerMax) return Metric.update(dropped, 1)
     const known = observations.get(digest)
     if (known === undefined && observations.size >= observationsMax) return Metric.update(dropped, 1)
-    observations.set(digest, { ...observation, times: (known?.times ?? 0) + 1, firstAt: known?.firstAt ?? observation.at })
+    observations.set(digest, {
+      ...observation,
+      times: (known?.times ?? 0) + 1,
+      firstAt: known?.firstAt ?? observation.at
+    })
     return Effect.void
   }
 
@@ -113,20 +148,35 @@ export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => 
   const lockActivity = (ids: ReadonlyArray<bigint>) =>
     sql`select 1 from catalog_activity where resource_id in (select value::bigint from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb)) order by resource_id for update`
 
-  const storeTouches = Effect.fnUntraced(function*(batch: ReadonlyMap<bigint, Touch>, now: Date) {
-    const rows = [...batch].map(([id, { lastSeenAt, observed }]) => ({ resource_id: String(id), seen: lastSeenAt, observed }))
+  const storeTouches = Effect.fnUntraced(function* (batch: ReadonlyMap<bigint, Touch>, now: Date) {
+    const rows = [...batch].map(([id, { lastSeenAt, observed }]) => ({
+      resource_id: String(id),
+      seen: lastSeenAt,
+      observed
+    }))
     yield* sql`update catalog_activity a set last_seen_at = greatest(a.last_seen_at, t.seen), observed = a.observed + t.observed
       from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as t(resource_id bigint, seen timestamptz, observed bigint) where a.resource_id = t.resource_id`
     const returned = yield* sql<{ id: bigint }>`select id from catalog_resources
       where state = 'stale' and id in (select value::bigint from jsonb_array_elements_text(${JSON.stringify([...batch.keys()].map(String))}::jsonb)) order by id for update skip locked`
     for (const { id } of returned) {
-      yield* moveState(sql, facts, id, now, { by: "facilitator", move: "returned", from: "stale", to: "active", reason: "payment_observed" })
+      yield* moveState(sql, facts, id, now, {
+        by: "facilitator",
+        move: "returned",
+        from: "stale",
+        to: "active",
+        reason: "payment_observed"
+      })
     }
   })
 
   /** Counts what was not counted before; a transaction that another replica stores meanwhile is waited for. */
   const storeSales = (batch: ReadonlyMap<string, Sold>) => {
-    const rows = [...batch.values()].map(({ at, payer, resourceId, transaction }) => ({ transaction, resource_id: String(resourceId), payer, at }))
+    const rows = [...batch.values()].map(({ at, payer, resourceId, transaction }) => ({
+      transaction,
+      resource_id: String(resourceId),
+      payer,
+      at
+    }))
     return sql`with given as (
         select t.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as t(transaction text, resource_id bigint, payer text, at timestamptz)
         join catalog_activity a on a.resource_id = t.resource_id
@@ -154,23 +204,46 @@ export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => 
   }
 
   /** Tells which resources the batch's payments were counted for. */
-  const tellSales = Effect.fnUntraced(function*(batch: ReadonlyMap<string, Sold>) {
+  const tellSales = Effect.fnUntraced(function* (batch: ReadonlyMap<string, Sold>) {
     const all = [...batch.keys()]
     for (let from = 0; from < all.length; from += toldMax) {
-      const sales = yield* sql<SoldData["sales"][number]>`select s.transaction, s.resource_id::text as "resourceId", r.origin
+      const sales = yield* sql<
+        SoldData["sales"][number]
+      >`select s.transaction, s.resource_id::text as "resourceId", r.origin
         from catalog_sales s join catalog_resources r on r.id = s.resource_id
         where s.transaction in (select value from jsonb_array_elements_text(${JSON.stringify(all.slice(from, from + toldMax))}::jsonb)) order by s.transaction`
-      if (sales.length > 0) yield* facts.publish({ type: soldFact, version: 1, subject: sales[0]!.resourceId, data: { sales } satisfies SoldData })
+      if (sales.length > 0)
+        yield* facts.publish({
+          type: soldFact,
+          version: 1,
+          subject: sales[0]!.resourceId,
+          data: { sales } satisfies SoldData
+        })
     }
   })
 
   const storeObservations = (batch: typeof observations) => {
     const given = [...batch].map(([digest, one]) => ({
-      digest, resource_key: one.resourceKey ?? null, resource_id: one.resourceId === undefined ? null : String(one.resourceId), url: one.url,
-      type: one.type ?? null, tool_name: one.toolName ?? null, pay_to: one.payTo, stage: one.stage, decision: one.decision, reason: one.reason ?? null,
-      detail: one.detail ?? null, first_at: one.firstAt, last_at: one.at, times: one.times, lag_ms: one.lagMillis
+      digest,
+      resource_key: one.resourceKey ?? null,
+      resource_id: one.resourceId === undefined ? null : String(one.resourceId),
+      url: one.url,
+      type: one.type ?? null,
+      tool_name: one.toolName ?? null,
+      pay_to: one.payTo,
+      stage: one.stage,
+      decision: one.decision,
+      reason: one.reason ?? null,
+      detail: one.detail ?? null,
+      first_at: one.firstAt,
+      last_at: one.at,
+      times: one.times,
+      lag_ms: one.lagMillis
     }))
-    const stored = sql<{ digest: string; fresh: boolean }>`insert into catalog_observations (digest, resource_key, resource_id, url, type, tool_name, pay_to, stage, decision, reason, detail, first_at, last_at, times, lag_ms)
+    const stored = sql<{
+      digest: string
+      fresh: boolean
+    }>`insert into catalog_observations (digest, resource_key, resource_id, url, type, tool_name, pay_to, stage, decision, reason, detail, first_at, last_at, times, lag_ms)
       select * from jsonb_to_recordset(${JSON.stringify(given)}::jsonb) as t(digest text, resource_key text, resource_id bigint, url text, type text, tool_name text,
         pay_to text, stage text, decision text, reason text, detail text, first_at timestamptz, last_at timestamptz, times bigint, lag_ms integer) order by digest
       on conflict (digest) do update set times = catalog_observations.times + excluded.times, last_at = excluded.last_at, lag_ms = excluded.lag_ms
@@ -180,7 +253,7 @@ export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => 
     })
   }
 
-  const flush = Effect.gen(function*() {
+  const flush = Effect.gen(function* () {
     const now = new Date(yield* Effect.clockWith((clock) => clock.currentTimeMillis))
     const [seen, told, sold] = [touches, observations, sales]
     if (seen.size === 0 && told.size === 0 && sold.size === 0) return
@@ -188,23 +261,36 @@ export const makeJournal = ({ crypto, facts, sql }: JournalOptions): Journal => 
     observations = new Map()
     sales = new Map()
     const restore = Effect.sync(() => {
-      if (seen.size + touches.size <= touchesMax) for (const [id, one] of seen) touches.set(id, merged(one, touches.get(id)))
-      if (told.size + observations.size <= observationsMax) for (const [digest, one] of told) observations.set(digest, { ...one, times: one.times + (observations.get(digest)?.times ?? 0) })
+      if (seen.size + touches.size <= touchesMax)
+        for (const [id, one] of seen) touches.set(id, merged(one, touches.get(id)))
+      if (told.size + observations.size <= observationsMax)
+        for (const [digest, one] of told)
+          observations.set(digest, { ...one, times: one.times + (observations.get(digest)?.times ?? 0) })
       if (sold.size + sales.size <= salesMax) sales = new Map([...sold, ...sales])
     })
-    yield* inTransaction(Effect.gen(function*() {
-      yield* lockActivity([...seen.keys(), ...[...sold.values()].map(({ resourceId }) => resourceId)])
-      if (seen.size > 0) yield* storeTouches(seen, now)
-      if (sold.size > 0) {
-        yield* storeSales(sold)
-        yield* tellSales(sold)
-      }
-      if (told.size > 0) yield* storeObservations(told)
-    })).pipe(Effect.provideService(SqlClient.SqlClient, sql), Effect.onError(() => restore))
+    yield* inTransaction(
+      Effect.gen(function* () {
+        yield* lockActivity([...seen.keys(), ...[...sold.values()].map(({ resourceId }) => resourceId)])
+        if (seen.size > 0) yield* storeTouches(seen, now)
+        if (sold.size > 0) {
+          yield* storeSales(sold)
+          yield* tellSales(sold)
+        }
+        if (told.size > 0) yield* storeObservations(told)
+      })
+    ).pipe(
+      Effect.provideService(SqlClient.SqlClient, sql),
+      Effect.onError(() => restore)
+    )
   }).pipe(Effect.withSpan("catalog.flush"))
 
   return { touch, observe, flush }
 }
 
 const merged = (older: Touch, newer: Touch | undefined): Touch =>
-  newer === undefined ? older : { observed: older.observed + newer.observed, lastSeenAt: newer.lastSeenAt > older.lastSeenAt ? newer.lastSeenAt : older.lastSeenAt }
+  newer === undefined
+    ? older
+    : {
+        observed: older.observed + newer.observed,
+        lastSeenAt: newer.lastSeenAt > older.lastSeenAt ? newer.lastSeenAt : older.lastSeenAt
+      }

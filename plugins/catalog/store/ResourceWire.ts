@@ -1,7 +1,7 @@
-// A resource on the wire: the public body that discovery serves, and its version hash. The hash is the sha256, in lower-case hex, of
-// the body's canonical JSON (RFC 8785) without the members `lastUpdated`, `status`, `verification`, `ownership` and `versionHash`;
-// so any client can compute it from what it was given, and it changes exactly when the declaration or an accepted option does
-// (S31–S48, S194, S310). Nothing internal is in a body (S113).
+// A resource on the wire: the public body that discovery serves, and its version hash. The hash is the sha256, in
+// lower-case hex, of the body's canonical JSON (RFC 8785) without the members `lastUpdated`, `status`, `verification`,
+// `ownership` and `versionHash`; so any client can compute it from what it was given, and it changes exactly when the
+// declaration or an accepted option does (S31–S48, S194, S310). Nothing internal is in a body (S113).
 import { Hex } from "effect/encoding"
 import { spellNetwork } from "../../../kernel/Dialect.ts"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
@@ -36,7 +36,11 @@ export const encodeOption = (declaration: Pick<Declaration, "terms" | "dialect">
   const { amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme }: Terms = declaration.terms
   const measured = measureJson(extra, 8, 200)
   const usable = !measured.tooDeep && !measured.tooMany && JSON.stringify(extra).length <= extraLengthMax
-  const told = usable ? cleanJson(extra) as Fields : typeof extra["areFeesSponsored"] === "boolean" ? { areFeesSponsored: extra["areFeesSponsored"] } : {}
+  const told = usable
+    ? (cleanJson(extra) as Fields)
+    : typeof extra["areFeesSponsored"] === "boolean"
+      ? { areFeesSponsored: extra["areFeesSponsored"] }
+      : {}
   return {
     scheme,
     network: spellNetwork(network, declaration.dialect),
@@ -51,7 +55,9 @@ export const encodeOption = (declaration: Pick<Declaration, "terms" | "dialect">
 const sortedOptions = (options: ReadonlyArray<KeptOption>): ReadonlyArray<Fields> => {
   const byText = new Map(options.map(({ option }) => [canonicalJson(option), option]))
   const order = (option: Fields) => ["scheme", "network", "asset", "payTo"].map((key) => String(option[key])).join(" ")
-  return [...byText].sort(([a, x], [b, y]) => (order(x) < order(y) ? -1 : order(x) > order(y) ? 1 : a < b ? -1 : 1)).map(([, option]) => option)
+  return [...byText]
+    .sort(([a, x], [b, y]) => (order(x) < order(y) ? -1 : order(x) > order(y) ? 1 : a < b ? -1 : 1))
+    .map(([, option]) => option)
 }
 
 const declared = (kept: Kept, operation: Operation): Fields => ({
@@ -71,14 +77,19 @@ export const encodeBody = (identity: Identity, kept: Kept, options: ReadonlyArra
     ...(identity.type === "mcp" ? { toolName: identity.toolName } : {}),
     accepts: sortedOptions(options),
     ...kept.about,
-    extensions: { ...(first === undefined ? {} : { [kept.sentKey]: declared(kept, first) }), ...Object.fromEntries(others) },
-    ...(identity.type === "mcp" ? {} : {
-      operations: kept.operations.map((operation) => ({
-        method: operation.method,
-        accepts: sortedOptions(options.filter((option) => option.operation === operation.method)),
-        info: operation.info
-      }))
-    })
+    extensions: {
+      ...(first === undefined ? {} : { [kept.sentKey]: declared(kept, first) }),
+      ...Object.fromEntries(others)
+    },
+    ...(identity.type === "mcp"
+      ? {}
+      : {
+          operations: kept.operations.map((operation) => ({
+            method: operation.method,
+            accepts: sortedOptions(options.filter((option) => option.operation === operation.method)),
+            info: operation.info
+          }))
+        })
   }
 }
 
@@ -98,20 +109,36 @@ export interface Volatile {
   readonly versionHash: string
 }
 
-/** The body as it is served: the stored text with its volatile members behind. Listed bodies only come as active or stale. */
-export const serveBody = (document: string, { ownership, state, updatedAt, verification, versionHash }: Volatile): string =>
-  `${document.slice(0, -1)},${
-    JSON.stringify({ lastUpdated: updatedAt.toISOString(), status: state, verification, ownership, versionHash }).slice(1)
-  }`
+/**
+ * The body as it is served: the stored text with its volatile members behind. Listed bodies only come as active or
+ * stale.
+ */
+export const serveBody = (
+  document: string,
+  { ownership, state, updatedAt, verification, versionHash }: Volatile
+): string =>
+  `${document.slice(0, -1)},${JSON.stringify({
+    lastUpdated: updatedAt.toISOString(),
+    status: state,
+    verification,
+    ownership,
+    versionHash
+  }).slice(1)}`
 
-const hashOf = (crypto: Crypto["Service"], value: unknown): string => Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(value))))
+const hashOf = (crypto: Crypto["Service"], value: unknown): string =>
+  Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(value))))
 
 /** The key of everything said of one URL: sha256 hex. */
 export const resourceKey = (crypto: Crypto["Service"], resource: string): string => hashOf(crypto, resource)
 
-/** `/users/:id` and `/users/:name` mean the same paths: whoever names the part otherwise has no listing of its own for them. */
+/**
+ * `/users/:id` and `/users/:name` mean the same paths: whoever names the part otherwise has no listing of its own for
+ * them.
+ */
 const withoutNames = (resource: string): string => resource.replace(/\/:[A-Za-z_]\w*(?=\/|$)/g, "/:")
 
 /** The key of an identity: sha256 hex. */
-export const identityKey = (crypto: Crypto["Service"], { resource, toolName, type }: Pick<Identity, "type" | "resource" | "toolName">): string =>
-  hashOf(crypto, [type, type === "http" ? withoutNames(resource) : resource, toolName])
+export const identityKey = (
+  crypto: Crypto["Service"],
+  { resource, toolName, type }: Pick<Identity, "type" | "resource" | "toolName">
+): string => hashOf(crypto, [type, type === "http" ? withoutNames(resource) : resource, toolName])

@@ -1,5 +1,6 @@
-// Rows of resources and what every change of one has in common: an option that begins or ends, a version that is added, a move of
-// state or owner with its decision, and the fact that tells indexes of it. Everything here runs in the caller's transaction.
+// Rows of resources and what every change of one has in common: an option that begins or ends, a version that is added,
+// a move of state or owner with its decision, and the fact that tells indexes of it. Everything here runs in the
+// caller's transaction.
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Facts } from "../../../kernel/Facts.ts"
@@ -23,7 +24,8 @@ export interface ResourceRow {
   readonly declaration: Kept
 }
 
-const rowColumns = "id, type, resource, tool_name, origin, state, state_reason, verification, ownership, pay_tos, version, version_hash, declaration"
+const rowColumns =
+  "id, type, resource, tool_name, origin, state, state_reason, verification, ownership, pay_tos, version, version_hash, declaration"
 
 /** A resource locked for the rest of the transaction. */
 export const lockResource = (sql: SqlClient.SqlClient, by: { readonly key: string } | { readonly id: bigint }) =>
@@ -56,11 +58,22 @@ export interface Move {
 export const tellChange = (facts: Facts["Service"], id: bigint, change: string) =>
   facts.publish({ type: changedFact, version: 1, subject: String(id), data: { resourceId: String(id), change } })
 
-export const recordMove = (sql: SqlClient.SqlClient, id: bigint, now: Date, { by, detail, from, move, reason, to }: Move) =>
+export const recordMove = (
+  sql: SqlClient.SqlClient,
+  id: bigint,
+  now: Date,
+  { by, detail, from, move, reason, to }: Move
+) =>
   sql`insert into catalog_decisions ${sql.insert({ resource_id: id, at: now, by, move, from_state: from, to_state: to, reason, detail: detail ?? null })}`
 
 /** Moves a resource's state, with its decision and fact. */
-export const moveState = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, facts: Facts["Service"], id: bigint, now: Date, move: Move) {
+export const moveState = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  facts: Facts["Service"],
+  id: bigint,
+  now: Date,
+  move: Move
+) {
   yield* sql`update catalog_resources set state = ${move.to}, state_reason = ${move.to === "active" ? null : move.reason}, state_changed_at = ${now} where id = ${id}`
   yield* recordMove(sql, id, now, move)
   yield* tellChange(facts, id, move.move)

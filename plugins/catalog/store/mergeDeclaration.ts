@@ -1,6 +1,6 @@
-// What a resource is after one more declaration of it: the operation replaces its predecessor, the words about the resource are the
-// newest ones, a payment option with a new amount replaces the one with the old. Told extensions only grow, since a buyer's
-// client may leave one out. Pure.
+// What a resource is after one more declaration of it: the operation replaces its predecessor, the words about the
+// resource are the newest ones, a payment option with a new amount replaces the one with the old. Told extensions only
+// grow, since a buyer's client may leave one out. Pure.
 import type { Declaration } from "../declaration/Declaration.ts"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import { encodeOption, type Kept, type KeptOption } from "./ResourceWire.ts"
@@ -24,19 +24,28 @@ export interface Merged {
 }
 
 /** Operations of one resource at most: the methods there are. */
-export const mergeDeclaration = (before: Kept | undefined, live: ReadonlyArray<LiveOption>, declaration: Declaration): Merged => {
+export const mergeDeclaration = (
+  before: Kept | undefined,
+  live: ReadonlyArray<LiveOption>,
+  declaration: Declaration
+): Merged => {
   const { about, extensions, operation, sentKey, terms } = declaration
   const others = (before?.operations ?? []).filter(({ method }) => method !== operation.method)
   const kept: Kept = {
     about,
-    operations: [...others, operation].sort((a, b) => a.method < b.method ? -1 : 1),
+    operations: [...others, operation].sort((a, b) => (a.method < b.method ? -1 : 1)),
     sentKey,
     extensions: [...new Set([...(before?.extensions ?? []), ...extensions])].sort()
   }
   const option = encodeOption(declaration)
   const added: KeptOption = { operation: operation.method, option }
-  const same = live.find((one) =>
-    one.operation === operation.method && one.scheme === terms.scheme && one.network === terms.network && one.asset === terms.asset && one.payTo === terms.payTo
+  const same = live.find(
+    (one) =>
+      one.operation === operation.method &&
+      one.scheme === terms.scheme &&
+      one.network === terms.network &&
+      one.asset === terms.asset &&
+      one.payTo === terms.payTo
   )
   if (same !== undefined && canonicalJson(same.option) === canonicalJson(option)) {
     return { kept, options: live, retired: undefined, added: undefined }

@@ -1,10 +1,19 @@
-// Authentication of a classic account: the built-in counterpart of a contract account's `__check_auth`. Its signature is a
-// vector of one to twenty maps {public_key, signature}, keys strictly ascending, each a signer with weight, together at
-// least the medium threshold. Signatures are checked strictly (small-order points and large scalars are refused).
+// Authentication of a classic account: the built-in counterpart of a contract account's `__check_auth`. Its signature
+// is a vector of one to twenty maps {public_key, signature}, keys strictly ascending, each a signer with weight,
+// together at least the medium threshold. Signatures are checked strictly (small-order points and large scalars are
+// refused).
 import { HostError } from "./HostError.ts"
 import { accountKey } from "./LedgerKeys.ts"
 import { bytes as bytesVal, readBytes, readMap, readVec, symbolText, u32 } from "./ScVal.ts"
-import { compareBytes, equalBytes, type AccountEntry, type LedgerEntry, type LedgerKey, type PublicKey, type ScVal } from "./Xdr.ts"
+import {
+  compareBytes,
+  equalBytes,
+  type AccountEntry,
+  type LedgerEntry,
+  type LedgerKey,
+  type PublicKey,
+  type ScVal
+} from "./Xdr.ts"
 
 const SIGNATURES_MAX = 20
 const MEDIUM = 2
@@ -38,7 +47,12 @@ const weightOf = (account: AccountEntry, publicKey: Uint8Array): number => {
 }
 
 /** Throws unless `signature` authenticates the account for the 32-byte `payload`. */
-export const checkAccountAuth = (host: AccountAuthHost, accountId: PublicKey, payload: Uint8Array, signature: ScVal): void => {
+export const checkAccountAuth = (
+  host: AccountAuthHost,
+  accountId: PublicKey,
+  payload: Uint8Array,
+  signature: ScVal
+): void => {
   const signatures = readVec(signature)
   if (signatures.length > SIGNATURES_MAX) {
     throw HostError.contract(AUTHENTICATION, "too many account signers", [u32(signatures.length)])

@@ -1,6 +1,7 @@
-// Contract authorization: who has authorized which call. Enforcing, each `require_auth` must match a node of a given entry,
-// whose signature, expiry and nonce are checked once, when its root is first used, and anew after a rollback. Recording, the
-// entries that would be needed are built. The direct caller contract, and what it authorized for its callee, need no entry.
+// Contract authorization: who has authorized which call. Enforcing, each `require_auth` must match a node of a given
+// entry, whose signature, expiry and nonce are checked once, when its root is first used, and anew after a rollback.
+// Recording, the entries that would be needed are built. The direct caller contract, and what it authorized for its
+// callee, need no entry.
 import { HostError } from "./HostError.ts"
 import type { HostContext } from "./HostContext.ts"
 import { checkAccountAuth } from "./AccountAuth.ts"
@@ -10,8 +11,16 @@ import { functionString, InvocationTracker, type NodeSnapshot } from "./Invocati
 import { accountKey, contractCodeKey, contractDataKey, contractInstanceKey, Durability } from "./LedgerKeys.ts"
 import { address as addressVal, bytes, sym, u32, vec, VOID } from "./ScVal.ts"
 import {
-  accountAddress, addressString, codec, equalAddress, type ScAddress, type ScVal, type SorobanAuthorizationEntry,
-  type SorobanAuthorizedFunction, type SorobanAuthorizedInvocation, type SorobanDelegateSignature
+  accountAddress,
+  addressString,
+  codec,
+  equalAddress,
+  type ScAddress,
+  type ScVal,
+  type SorobanAuthorizationEntry,
+  type SorobanAuthorizedFunction,
+  type SorobanAuthorizedInvocation,
+  type SorobanDelegateSignature
 } from "./Xdr.ts"
 
 /** One delegate of the running authentication, usable once. */
@@ -98,7 +107,9 @@ export class Auth {
 
   snapshot(): AuthSnapshot {
     return {
-      accounts: this.#accounts.map((tracker) => (tracker.busy ? undefined : [tracker, tracker.tree.snapshot(), tracker.verified])),
+      accounts: this.#accounts.map((tracker) =>
+        tracker.busy ? undefined : [tracker, tracker.tree.snapshot(), tracker.verified]
+      ),
       accountCount: this.#accounts.length,
       invokers: this.#invokers.map((tracker) => tracker.tree.snapshot())
     }
@@ -126,11 +137,15 @@ export class Auth {
   /** Requires `address` to have authorized the current frame's call with `args`. */
   require(address: ScAddress, args: ReadonlyArray<ScVal>): void {
     const frame = this.#frames.at(-1)
-    if (frame === undefined) throw HostError.of("Auth", "InternalError", "unexpected require_auth outside of valid frame")
+    if (frame === undefined)
+      throw HostError.of("Auth", "InternalError", "unexpected require_auth outside of valid frame")
     const fn: SorobanAuthorizedFunction =
       "create" in frame
         ? frame.create
-        : { type: 0, contractFn: { contractAddress: frame.contract, functionName: sym(frame.fn).sym, args: args as ScVal[] } }
+        : {
+            type: 0,
+            contractFn: { contractAddress: frame.contract, functionName: sym(frame.fn).sym, args: args as ScVal[] }
+          }
     const addressId = addressString(address)
     const id = functionString(fn)
     if (this.#invokerAuthorizes(address, addressId, id)) return
@@ -147,7 +162,8 @@ export class Auth {
 
   #enforce(address: ScAddress, addressId: string, id: string): void {
     const hasActive = this.#accounts.some(
-      (tracker) => !tracker.busy && tracker.addressId === addressId && tracker.tree.isActive && !tracker.tree.isFrameMatched
+      (tracker) =>
+        !tracker.busy && tracker.addressId === addressId && tracker.tree.isActive && !tracker.tree.isFrameMatched
     )
     for (const tracker of this.#accounts) {
       if (tracker.busy || tracker.addressId !== addressId || !tracker.tree.match(id, !hasActive)) continue
@@ -177,7 +193,11 @@ export class Auth {
     const { ledgerSeq } = this.#host.input
     const expiration = credentials.signatureExpirationLedger
     if (ledgerSeq > expiration) {
-      throw HostError.of("Auth", "InvalidInput", "signature has expired", [addressVal(tracker.address), u32(ledgerSeq), u32(expiration)])
+      throw HostError.of("Auth", "InvalidInput", "signature has expired", [
+        addressVal(tracker.address),
+        u32(ledgerSeq),
+        u32(expiration)
+      ])
     }
     const latest = this.#host.storage.maxLiveUntil
     if (expiration > latest) {
@@ -199,7 +219,10 @@ export class Auth {
       codec.HashIdPreimage.encode(
         entry.credentials.type === 1
           ? { type: 9, sorobanAuthorization: { networkId, nonce, signatureExpirationLedger, invocation } }
-          : { type: 10, sorobanAuthorizationWithAddress: { networkId, nonce, signatureExpirationLedger, address, invocation } }
+          : {
+              type: 10,
+              sorobanAuthorizationWithAddress: { networkId, nonce, signatureExpirationLedger, address, invocation }
+            }
       )
     )
     const delegates = entry.credentials.type === 3 ? entry.credentials.addressWithDelegates.delegates : []
@@ -215,7 +238,11 @@ export class Auth {
       this.#host.countAddressAuth()
       checkAccountAuth(this.#host.accountAuth, address.accountId, check.payload, signature)
     } else if (address.type === 1) {
-      this.#host.callCheckAuth(address.contractId, [bytes(check.payload), signature, vec(authContexts(check.invocation))], check)
+      this.#host.callCheckAuth(
+        address.contractId,
+        [bytes(check.payload), signature, vec(authContexts(check.invocation))],
+        check
+      )
     } else {
       throw HostError.of("Auth", "InvalidInput", "unexpected address type")
     }
@@ -224,7 +251,9 @@ export class Auth {
   /** Authenticates a delegate of the running `__check_auth` with the same payload and context (CAP-71). */
   delegate(running: AuthCheck | undefined, address: ScAddress): void {
     if (running === undefined) throw HostError.of("Auth", "InvalidAction", "delegation outside of __check_auth")
-    const delegate = running.delegates.find((candidate) => !candidate.used && equalAddress(candidate.signature.address, address))
+    const delegate = running.delegates.find(
+      (candidate) => !candidate.used && equalAddress(candidate.signature.address, address)
+    )
     if (delegate === undefined) {
       throw HostError.of("Auth", "InvalidAction", "address is not among the delegated signers", [addressVal(address)])
     }
@@ -296,7 +325,12 @@ export class Auth {
       const rootInvocation = tracker.tree.invocation
       if (tracker.isSource) return { credentials: { type: 0 }, rootInvocation }
       this.#touchSigner(tracker.address)
-      const credentials = { address: tracker.address, nonce: tracker.nonce, signatureExpirationLedger: 0, signature: VOID }
+      const credentials = {
+        address: tracker.address,
+        nonce: tracker.nonce,
+        signatureExpirationLedger: 0,
+        signature: VOID
+      }
       return {
         credentials: upgraded ? { type: 2, addressV2: credentials } : { type: 1, address: credentials },
         rootInvocation
@@ -314,6 +348,7 @@ export class Auth {
     }
     const instance = storage.get(contractInstanceKey(address))
     const value = instance?.data.type === 6 ? instance.data.contractData.val : undefined
-    if (value?.type === 19 && value.instance.executable.type === 0) storage.get(contractCodeKey(value.instance.executable.wasmHash))
+    if (value?.type === 19 && value.instance.executable.type === 0)
+      storage.get(contractCodeKey(value.instance.executable.wasmHash))
   }
 }

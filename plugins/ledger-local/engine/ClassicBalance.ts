@@ -1,10 +1,12 @@
-// The bounds of classic balances: reserve and liabilities of an account, limit and liabilities of a trustline. Shared by the
-// asset contract and the classic operations. All amounts in stroops or atomic units, as `bigint`.
+// The bounds of classic balances: reserve and liabilities of an account, limit and liabilities of a trustline. Shared
+// by the asset contract and the classic operations. All amounts in stroops or atomic units, as `bigint`.
 import type { AccountEntry, TrustLineEntry } from "./Xdr.ts"
 
 export const INT64_MAX = 9_223_372_036_854_775_807n
 
-/** How many base reserves an account holds: two, one per subentry, more for what it sponsors, less for what others do. */
+/**
+ * How many base reserves an account holds: two, one per subentry, more for what it sponsors, less for what others do.
+ */
 export const reserveCount = (account: AccountEntry): bigint => {
   const v1 = account.ext.v === 1 ? account.ext.v1 : undefined
   const v2 = v1?.ext.v === 2 ? v1.ext.v2 : undefined

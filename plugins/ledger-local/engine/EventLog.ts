@@ -1,5 +1,5 @@
-// The events of one host function call in order: contract events and the diagnostics between them. When a frame fails its
-// events stay in the log, marked as not emitted, because that is how the network shows them.
+// The events of one host function call in order: contract events and the diagnostics between them. When a frame fails
+// its events stay in the log, marked as not emitted, because that is how the network shows them.
 import type { HostError } from "./HostError.ts"
 import { bytes, str, sym, vec } from "./ScVal.ts"
 import type { ContractEvent, DiagnosticEvent, ScVal } from "./Xdr.ts"
@@ -13,7 +13,12 @@ interface Entry {
   failed: boolean
 }
 
-const eventOf = (contractId: Uint8Array | null, type: 0 | 1 | 2, topics: ReadonlyArray<ScVal>, data: ScVal): ContractEvent => ({
+const eventOf = (
+  contractId: Uint8Array | null,
+  type: 0 | 1 | 2,
+  topics: ReadonlyArray<ScVal>,
+  data: ScVal
+): ContractEvent => ({
   ext: { v: 0 },
   contractId,
   type,

@@ -1,5 +1,5 @@
-// The network's fee arithmetic for contract transactions: what is never refunded, what is charged by use, and the rent of
-// new, grown and extended entries. All in `bigint` stroops, rounding as the network rounds (up, toward the network).
+// The network's fee arithmetic for contract transactions: what is never refunded, what is charged by use, and the rent
+// of new, grown and extended entries. All in `bigint` stroops, rounding as the network rounds (up, toward the network).
 // Follows the fee rules of protocol 23 and later (disk reads and writes apart, rent by the size of the live state).
 import type { FeeRates, NetworkSettings } from "./NetworkSettings.ts"
 import type { SorobanResources } from "./Xdr.ts"
@@ -20,14 +20,17 @@ const ceilDivide = (a: bigint, b: bigint): bigint => (a >= 0n ? (a + b - 1n) / b
 
 const per = (amount: bigint, rate: bigint, increment: bigint): bigint => ceilDivide(amount * rate, increment)
 
-/** The rent of 1 KB for one denominator's worth of ledgers, from the size of the live state; never below 1,000 stroops. */
+/**
+ * The rent of 1 KB for one denominator's worth of ledgers, from the size of the live state; never below 1,000 stroops.
+ */
 export const rent1KbStroops = (fees: FeeRates): bigint => {
   const target = fees.stateTargetSizeBytes > 1n ? fees.stateTargetSizeBytes : 1n
   const slope = fees.rent1KbHighStroops - fees.rent1KbLowStroops
   const rate =
     fees.stateSizeBytes < fees.stateTargetSizeBytes
       ? ceilDivide(slope * fees.stateSizeBytes, target) + fees.rent1KbLowStroops
-      : fees.rent1KbHighStroops + ceilDivide(slope * (fees.stateSizeBytes - fees.stateTargetSizeBytes) * fees.rentGrowthFactor, target)
+      : fees.rent1KbHighStroops +
+        ceilDivide(slope * (fees.stateSizeBytes - fees.stateTargetSizeBytes) * fees.rentGrowthFactor, target)
   return rate < RENT_1KB_FLOOR_STROOPS ? RENT_1KB_FLOOR_STROOPS : rate
 }
 
@@ -63,7 +66,10 @@ export const nonRefundableFeeStroops = (
 export const eventsFeeStroops = (settings: NetworkSettings, bytes: number): bigint =>
   per(BigInt(bytes), settings.fees.events1KbStroops, KB)
 
-/** One entry's change as rent sees it. Sizes are of the whole entry's XDR; a new entry has old size and old live-until 0. */
+/**
+ * One entry's change as rent sees it. Sizes are of the whole entry's XDR; a new entry has old size and old live-until
+ * 0.
+ */
 export interface RentChange {
   readonly persistent: boolean
   /** Contract code pays a third of the rent of data. */
@@ -75,11 +81,17 @@ export interface RentChange {
 }
 
 /** The rent of extending and growing entries, and of the TTL entries written for it. */
-export const rentFeeStroops = (settings: NetworkSettings, changes: ReadonlyArray<RentChange>, ledgerSeq: number): bigint => {
+export const rentFeeStroops = (
+  settings: NetworkSettings,
+  changes: ReadonlyArray<RentChange>,
+  ledgerSeq: number
+): bigint => {
   const { fees } = settings
   const rate = rent1KbStroops(fees)
   const discounted = (rent: bigint): bigint =>
-    settings.protocolVersion < CODE_RENT_ROUNDS_UP_SINCE ? rent / CODE_RENT_DISCOUNT : ceilDivide(rent, CODE_RENT_DISCOUNT)
+    settings.protocolVersion < CODE_RENT_ROUNDS_UP_SINCE
+      ? rent / CODE_RENT_DISCOUNT
+      : ceilDivide(rent, CODE_RENT_DISCOUNT)
   let fee = 0n
   let extended = 0n
   for (const change of changes) {
@@ -99,6 +111,8 @@ export const rentFeeStroops = (settings: NetworkSettings, changes: ReadonlyArray
   return fee + fees.writeEntryStroops * extended + per(TTL_ENTRY_BYTES * extended, fees.write1KbStroops, KB)
 }
 
-/** The least inclusion fee (the bid outside of resources): the base fee per operation, a fee bump counting as one more. */
+/**
+ * The least inclusion fee (the bid outside of resources): the base fee per operation, a fee bump counting as one more.
+ */
 export const minimumInclusionFeeStroops = (settings: NetworkSettings, operations: number, isFeeBump: boolean): bigint =>
   settings.baseFeeStroops * BigInt(operations + (isFeeBump ? 1 : 0))

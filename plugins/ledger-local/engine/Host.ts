@@ -1,6 +1,7 @@
-// The host function call from outside: runs one host function over a store and answers with a value. It is deterministic
-// and synchronous, and writes nothing: on success the changes are an overlay the caller commits, on failure there are none.
-// Read-write entries count as changed even when they are not, because the network stamps them with the ledger.
+// The host function call from outside: runs one host function over a store and answers with a value. It is
+// deterministic and synchronous, and writes nothing: on success the changes are an overlay the caller commits, on
+// failure there are none. Read-write entries count as changed even when they are not, because the network stamps them
+// with the ledger.
 import { createContract, uploadWasm } from "./createContract.ts"
 import { entrySizeBytes } from "./entrySize.ts"
 import type { RentChange } from "./Fees.ts"
@@ -64,7 +65,13 @@ const stamp = (changes: Store, readWrite: ReadonlyArray<Keyed>, ledgerSeq: numbe
 }
 
 /** The rent changes of the footprint's contract entries between `before` and `after`. */
-export const rentChangesOf = (input: HostInput, storage: Storage, before: Store, after: Store, keys: Iterable<Keyed>): Array<RentChange> => {
+export const rentChangesOf = (
+  input: HostInput,
+  storage: Storage,
+  before: Store,
+  after: Store,
+  keys: Iterable<Keyed>
+): Array<RentChange> => {
   const changes: Array<RentChange> = []
   for (const [id, key] of keys) {
     if (!hasTtl(key)) continue
@@ -94,7 +101,13 @@ export const rentChangesOf = (input: HostInput, storage: Storage, before: Store,
   return changes
 }
 
-const succeed = (input: HostInput, storage: Storage, host: HostContext, changes: Store, returnValue: ScVal): HostSuccess => {
+const succeed = (
+  input: HostInput,
+  storage: Storage,
+  host: HostContext,
+  changes: Store,
+  returnValue: ScVal
+): HostSuccess => {
   const recordedAuth = input.access.mode === "record" ? host.auth.recordedEntries() : undefined
   const { readOnly, readWrite, footprint } = keysOf(input, storage)
   const all = [...readOnly, ...readWrite]

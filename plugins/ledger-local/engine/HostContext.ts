@@ -1,6 +1,6 @@
-// The running host: its storage, authorization, events and stack of frames. Calling a contract opens a frame with an overlay
-// of its own; when the callee fails everything since is taken back, the nonces it used included. The built-in asset
-// contract and a contract runtime for wasm both work through the methods here.
+// The running host: its storage, authorization, events and stack of frames. Calling a contract opens a frame with an
+// overlay of its own; when the callee fails everything since is taken back, the nonces it used included. The built-in
+// asset contract and a contract runtime for wasm both work through the methods here.
 import { Auth, type AuthCheck } from "./Auth.ts"
 import type { AccountAuthHost } from "./AccountAuth.ts"
 import { EventLog } from "./EventLog.ts"
@@ -13,7 +13,14 @@ import { callSac } from "./Sac.ts"
 import { checkScVal, compareScVal, sym } from "./ScVal.ts"
 import { Storage } from "./Storage.ts"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
-import { contractAddress, type ContractInstance, equalBytes, type LedgerKey, type ScMapEntry, type ScVal } from "./Xdr.ts"
+import {
+  contractAddress,
+  type ContractInstance,
+  equalBytes,
+  type LedgerKey,
+  type ScMapEntry,
+  type ScVal
+} from "./Xdr.ts"
 
 /** Contract calls within one another; the host function itself counts as one more frame of the network's hundred. */
 const FRAMES_MAX = 98
@@ -101,7 +108,9 @@ export class HostContext {
   /** Calls a contract by id. Throws the callee's error after taking back what it did. */
   call(contractId: Uint8Array, fn: string, args: ReadonlyArray<ScVal>, options: CallOptions = {}): ScVal {
     if (fn.startsWith("__") && options.reserved !== true) {
-      throw this.#logged(HostError.of("Context", "InvalidAction", "can't invoke a reserved function directly", [sym(fn)]))
+      throw this.#logged(
+        HostError.of("Context", "InvalidAction", "can't invoke a reserved function directly", [sym(fn)])
+      )
     }
     this.#checkReentry(contractId, options.allowSelfReentry === true)
     this.log.called(this.currentContract, contractId, fn, args)
@@ -147,7 +156,8 @@ export class HostContext {
   }
 
   #run(frame: Frame, options: CallOptions): ScVal {
-    if (this.frames.length >= FRAMES_MAX) throw this.#logged(HostError.of("Context", "ExceededLimit", "call stack is too deep"))
+    if (this.frames.length >= FRAMES_MAX)
+      throw this.#logged(HostError.of("Context", "ExceededLimit", "call stack is too deep"))
     const parent = this.storage.store
     const events = this.log.length
     this.storage.store = parent.child()
@@ -215,7 +225,10 @@ export class HostContext {
     return this.frame.instanceStorage.find((entry) => compareScVal(entry.key, key) === 0)?.val
   }
 
-  /** Writes or, with undefined, removes a value in the current contract's instance storage; stored when the frame ends well. */
+  /**
+   * Writes or, with undefined, removes a value in the current contract's instance storage; stored when the frame ends
+   * well.
+   */
   instancePut(key: ScVal, val: ScVal | undefined): void {
     const frame = this.frame
     const storage = frame.instanceStorage.filter((entry) => compareScVal(entry.key, key) !== 0)

@@ -1,17 +1,36 @@
-// The error of the contract host: a type, a code, and the message and arguments that the network puts into its diagnostic
-// events. It is thrown inside the engine, caught at the edge of a host function call and handed out as a value; it never
-// leaves `invokeHostFunction` as an exception. `Unsupported` marks what this engine does not implement: it is never
-// reported as a failure of the transaction itself, so that an unknown outcome is not taken for a refusal.
+// The error of the contract host: a type, a code, and the message and arguments that the network puts into its
+// diagnostic events. It is thrown inside the engine, caught at the edge of a host function call and handed out as a
+// value; it never leaves `invokeHostFunction` as an exception. `Unsupported` marks what this engine does not implement:
+// it is never reported as a failure of the transaction itself, so that an unknown outcome is not taken for a refusal.
 import type { ScError, ScVal } from "./Xdr.ts"
 
 /** `SCErrorType`, in wire order. */
-export const errorTypes = ["Contract", "WasmVm", "Context", "Storage", "Object", "Crypto", "Events", "Budget", "Value", "Auth"] as const
+export const errorTypes = [
+  "Contract",
+  "WasmVm",
+  "Context",
+  "Storage",
+  "Object",
+  "Crypto",
+  "Events",
+  "Budget",
+  "Value",
+  "Auth"
+] as const
 export type HostErrorType = (typeof errorTypes)[number]
 
 /** `SCErrorCode`, in wire order. */
 export const errorCodes = [
-  "ArithDomain", "IndexBounds", "InvalidInput", "MissingValue", "ExistingValue", "ExceededLimit", "InvalidAction", "InternalError",
-  "UnexpectedType", "UnexpectedSize"
+  "ArithDomain",
+  "IndexBounds",
+  "InvalidInput",
+  "MissingValue",
+  "ExistingValue",
+  "ExceededLimit",
+  "InvalidAction",
+  "InternalError",
+  "UnexpectedType",
+  "UnexpectedSize"
 ] as const
 export type HostErrorCode = (typeof errorCodes)[number]
 
@@ -31,7 +50,12 @@ export class HostError extends Error {
     this.args = args
   }
 
-  static of(errorType: Exclude<HostErrorType, "Contract">, code: HostErrorCode, message: string, args: ErrorArguments = []): HostError {
+  static of(
+    errorType: Exclude<HostErrorType, "Contract">,
+    code: HostErrorCode,
+    message: string,
+    args: ErrorArguments = []
+  ): HostError {
     return new HostError(errorType, code, message, args)
   }
 
@@ -62,7 +86,10 @@ export class HostError extends Error {
   }
 }
 
-/** Something this engine does not implement (a host function, a contract executable). Carries the name of what is missing. */
+/**
+ * Something this engine does not implement (a host function, a contract executable). Carries the name of what is
+ * missing.
+ */
 export class Unsupported extends Error {
   readonly what: string
   constructor(what: string) {

@@ -1,13 +1,20 @@
 // What goes into a host function call and what comes out. The result is a value in every case: success with the overlay
-// that holds the changes, or the host's error with its diagnostic events and no changes. Nothing is written to the given
-// store; the caller commits the child it gets back. `Unsupported` is the only thing thrown (see HostError.ts).
+// that holds the changes, or the host's error with its diagnostic events and no changes. Nothing is written to the
+// given store; the caller commits the child it gets back. `Unsupported` is the only thing thrown (see HostError.ts).
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { RentChange } from "./Fees.ts"
 import type { HostError } from "./HostError.ts"
 import type { NetworkSettings } from "./NetworkSettings.ts"
 import type { Store } from "./Store.ts"
 import type {
-  ContractCodeEntry, ContractEvent, DiagnosticEvent, HostFunction, LedgerFootprint, PublicKey, ScVal, SorobanAuthorizationEntry
+  ContractCodeEntry,
+  ContractEvent,
+  DiagnosticEvent,
+  HostFunction,
+  LedgerFootprint,
+  PublicKey,
+  ScVal,
+  SorobanAuthorizationEntry
 } from "./Xdr.ts"
 
 /** The synchronous cryptography the engine needs: the service behind the kernel's port. */
@@ -101,9 +108,14 @@ export interface ContractCall {
   readonly missingIsNoop: boolean
 }
 
-/** The seam for contract wasm. `host` is the engine's `HostContext`, whose methods are the host functions' primitives. */
+/**
+ * The seam for contract wasm. `host` is the engine's `HostContext`, whose methods are the host functions' primitives.
+ */
 export interface ContractRuntime {
   readonly call: (host: import("./HostContext.ts").HostContext, call: ContractCall) => ScVal
-  /** Refuses code the network would refuse at upload, by throwing a HostError; otherwise its cost inputs, as the code entry keeps them. */
+  /**
+   * Refuses code the network would refuse at upload, by throwing a HostError; otherwise its cost inputs, as the code
+   * entry keeps them.
+   */
   readonly validate: (code: Uint8Array, settings: NetworkSettings) => ContractCodeEntry["ext"]
 }

@@ -1,8 +1,8 @@
-// An estimate of the instructions the network would meter, from calibrated constants: a base per kind of call and a cost
-// per account authentication and signature. The anchors are metered transactions of the test network and of stellar-core's
-// streams, where 64 of 100 contract calls are estimated to a tenth and 87 to a quarter, uploads to a twentieth. A simulation pads the
-// estimate as the RPC does (4 %, at least 50,000). It is a price; the limit is the fuel that contract
-// wasm runs on, which is generous and only there to stop what would never end.
+// An estimate of the instructions the network would meter, from calibrated constants: a base per kind of call and a
+// cost per account authentication and signature. The anchors are metered transactions of the test network and of
+// stellar-core's streams, where 64 of 100 contract calls are estimated to a tenth and 87 to a quarter, uploads to a
+// twentieth. A simulation pads the estimate as the RPC does (4 %, at least 50,000). It is a price; the limit is the
+// fuel that contract wasm runs on, which is generous and only there to stop what would never end.
 import { HostError } from "./HostError.ts"
 
 /** Account authentication of one address entry with its nonce, without the signature check itself. */
@@ -27,7 +27,10 @@ const SAC: Readonly<Record<string, number>> = {
 }
 const SAC_READ = 110_000
 
-/** Wasm instructions one host function may run: what the network allows a transaction, at four metered instructions each. */
+/**
+ * Wasm instructions one host function may run: what the network allows a transaction, at four metered instructions
+ * each.
+ */
 const FUEL = 100_000_000
 const MEMORY_BYTES = 41_943_040
 /** Linear memory of all contracts that are running at the same time. */
@@ -55,7 +58,8 @@ export class InstructionMeter {
   /** Counts linear memory of contracts that are running, one within the other. */
   holdMemory(bytes: number): void {
     this.#linearBytes += bytes
-    if (bytes > 0 && this.#linearBytes > LINEAR_BYTES_MAX) throw HostError.of("Budget", "ExceededLimit", "memory limit exceeded")
+    if (bytes > 0 && this.#linearBytes > LINEAR_BYTES_MAX)
+      throw HostError.of("Budget", "ExceededLimit", "memory limit exceeded")
   }
 
   get total(): number {

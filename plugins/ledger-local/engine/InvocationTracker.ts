@@ -1,6 +1,7 @@
-// Matches one tree of authorized invocations against the calls that actually happen, node by node. Each frame of the call
-// stack has one slot; a slot is filled when that frame's requirement matched a node, and a later requirement may only match
-// an unused child of the deepest filled slot. The root matches once. Recording builds such a tree instead of matching it.
+// Matches one tree of authorized invocations against the calls that actually happen, node by node. Each frame of the
+// call stack has one slot; a slot is filled when that frame's requirement matched a node, and a later requirement may
+// only match an unused child of the deepest filled slot. The root matches once. Recording builds such a tree instead of
+// matching it.
 import { codec, latin1, type SorobanAuthorizedFunction, type SorobanAuthorizedInvocation } from "./Xdr.ts"
 
 /** A function as a string for comparison; creation without constructor arguments is the same in both of its forms. */
@@ -28,7 +29,10 @@ const nodeOf = (invocation: SorobanAuthorizedInvocation): InvocationNode => ({
 const idOf = (node: InvocationNode): string => (node.id ??= functionString(node.fn))
 
 const invocationOf = (node: InvocationNode): SorobanAuthorizedInvocation => ({
-  function: node.fn.type === 1 ? { type: 2, createContractV2HostFn: { ...node.fn.createContractHostFn, constructorArgs: [] } } : node.fn,
+  function:
+    node.fn.type === 1
+      ? { type: 2, createContractV2HostFn: { ...node.fn.createContractHostFn, constructorArgs: [] } }
+      : node.fn,
   subInvocations: node.children.map(invocationOf)
 })
 
@@ -38,7 +42,10 @@ export interface NodeSnapshot {
   readonly children: ReadonlyArray<NodeSnapshot>
 }
 
-const snapshotOf = (node: InvocationNode): NodeSnapshot => ({ used: node.used, children: node.children.map(snapshotOf) })
+const snapshotOf = (node: InvocationNode): NodeSnapshot => ({
+  used: node.used,
+  children: node.children.map(snapshotOf)
+})
 
 const restore = (node: InvocationNode, snapshot: NodeSnapshot): void => {
   node.used = snapshot.used

@@ -1,9 +1,19 @@
-// Ledger keys: how they are built, and the string by which the store knows them. `keyString(key)` is the key's XDR with one
-// character per byte; the kinds a payment touches are assembled directly, which costs a fraction of an encode. Because
-// of that identity a key string can be hashed (a TTL entry's key is the hash of the key it guards) and decoded back.
+// Ledger keys: how they are built, and the string by which the store knows them. `keyString(key)` is the key's XDR with
+// one character per byte; the kinds a payment touches are assembled directly, which costs a fraction of an encode.
+// Because of that identity a key string can be hashed (a TTL entry's key is the hash of the key it guards) and decoded
+// back.
 import { INSTANCE_KEY } from "./ScVal.ts"
 import {
-  type Asset, codec, fromLatin1, latin1, type LedgerEntry, type LedgerKey, type PublicKey, type ScAddress, type ScVal, type TrustLineAsset
+  type Asset,
+  codec,
+  fromLatin1,
+  latin1,
+  type LedgerEntry,
+  type LedgerKey,
+  type PublicKey,
+  type ScAddress,
+  type ScVal,
+  type TrustLineAsset
 } from "./Xdr.ts"
 
 /** The key of an entry in a `Store`. */
@@ -13,12 +23,16 @@ export const Durability = { temporary: 0, persistent: 1 } as const
 export type Durability = 0 | 1
 
 export const accountKey = (accountId: PublicKey): LedgerKey => ({ type: 0, account: { accountId } })
-export const trustLineKey = (accountId: PublicKey, asset: TrustLineAsset): LedgerKey => ({ type: 1, trustLine: { accountId, asset } })
+export const trustLineKey = (accountId: PublicKey, asset: TrustLineAsset): LedgerKey => ({
+  type: 1,
+  trustLine: { accountId, asset }
+})
 export const contractDataKey = (contract: ScAddress, key: ScVal, durability: Durability): LedgerKey => ({
   type: 6,
   contractData: { contract, key, durability }
 })
-export const contractInstanceKey = (contract: ScAddress): LedgerKey => contractDataKey(contract, INSTANCE_KEY, Durability.persistent)
+export const contractInstanceKey = (contract: ScAddress): LedgerKey =>
+  contractDataKey(contract, INSTANCE_KEY, Durability.persistent)
 export const contractCodeKey = (hash: Uint8Array): LedgerKey => ({ type: 7, contractCode: { hash } })
 
 const ACCOUNT_PREFIX = "\0\0\0\0\0\0\0\0"
@@ -97,10 +111,17 @@ export const ttlHash = (crypto: Sha256, key: KeyString): Uint8Array => crypto.sh
 /** The key string of the TTL entry that guards `key`. */
 export const ttlKeyString = (crypto: Sha256, key: KeyString): KeyString => TTL_PREFIX + latin1(ttlHash(crypto, key))
 
-export const ttlKey = (crypto: Sha256, key: LedgerKey): LedgerKey => ({ type: 9, ttl: { keyHash: ttlHash(crypto, keyString(key)) } })
+export const ttlKey = (crypto: Sha256, key: LedgerKey): LedgerKey => ({
+  type: 9,
+  ttl: { keyHash: ttlHash(crypto, keyString(key)) }
+})
 
 /** A TTL entry for the key hash `keyHash`. */
-export const ttlEntry = (keyHash: Uint8Array, liveUntilLedgerSeq: number, lastModifiedLedgerSeq: number): LedgerEntry => ({
+export const ttlEntry = (
+  keyHash: Uint8Array,
+  liveUntilLedgerSeq: number,
+  lastModifiedLedgerSeq: number
+): LedgerEntry => ({
   lastModifiedLedgerSeq,
   data: { type: 9, ttl: { keyHash, liveUntilLedgerSeq } },
   ext: { v: 0 }
@@ -123,7 +144,11 @@ export const keyOfEntry = (entry: LedgerEntry): LedgerKey => {
     case 5:
       return { type: 5, liquidityPool: { liquidityPoolId: data.liquidityPool.liquidityPoolId } }
     case 6:
-      return contractDataKey(data.contractData.contract, data.contractData.key, data.contractData.durability as Durability)
+      return contractDataKey(
+        data.contractData.contract,
+        data.contractData.key,
+        data.contractData.durability as Durability
+      )
     case 7:
       return contractCodeKey(data.contractCode.hash)
     case 8:

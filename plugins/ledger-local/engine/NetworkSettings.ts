@@ -1,6 +1,7 @@
 // Every network setting that the engine computes with, as data: protocol version, fees, times to live, limits, reserve.
 // Money is `bigint` stroops, ledgers and sizes are numbers. `testnet` is what the test network runs at protocol 27;
-// `withConfigSettings` reads the network's own configuration entries over a profile, which is how a replay follows upgrades.
+// `withConfigSettings` reads the network's own configuration entries over a profile, which is how a replay follows
+// upgrades.
 import type { KeyString } from "./LedgerKeys.ts"
 import { type ConfigSettingEntry, latin1 } from "./Xdr.ts"
 
@@ -225,7 +226,10 @@ const withConfigSetting = (settings: NetworkSettings, entry: ConfigSettingEntry)
     case 12: {
       const window = entry.liveSorobanStateSizeWindow
       if (window.length === 0) return settings
-      return { ...settings, fees: { ...fees, stateSizeBytes: window.reduce((sum, size) => sum + size, 0n) / BigInt(window.length) } }
+      return {
+        ...settings,
+        fees: { ...fees, stateSizeBytes: window.reduce((sum, size) => sum + size, 0n) / BigInt(window.length) }
+      }
     }
     case 15:
       return {
@@ -241,7 +245,10 @@ const withConfigSetting = (settings: NetworkSettings, entry: ConfigSettingEntry)
 }
 
 /** The settings with the network's own configuration entries read over them, in the order given. */
-export const withConfigSettings = (settings: NetworkSettings, entries: Iterable<ConfigSettingEntry>): NetworkSettings => {
+export const withConfigSettings = (
+  settings: NetworkSettings,
+  entries: Iterable<ConfigSettingEntry>
+): NetworkSettings => {
   let result = settings
   for (const entry of entries) result = withConfigSetting(result, entry)
   return result

@@ -1,6 +1,7 @@
-// Random numbers for contracts, as the network makes them: ChaCha20 from a seed of 32 bytes. A transaction has one generator, each
-// contract frame gets one of its own from it when it first asks, and may seed that anew. Nobody sees another frame's numbers. The
-// drawing of ranges and the shuffle follow the network's library to the bit, so that a seed leads to the same numbers there.
+// Random numbers for contracts, as the network makes them: ChaCha20 from a seed of 32 bytes. A transaction has one
+// generator, each contract frame gets one of its own from it when it first asks, and may seed that anew. Nobody sees
+// another frame's numbers. The drawing of ranges and the shuffle follow the network's library to the bit, so that a
+// seed leads to the same numbers there.
 
 const MASK64 = (1n << 64n) - 1n
 const CONSTANTS = [0x61707865, 0x3320646e, 0x79622d32, 0x6b206574] as const

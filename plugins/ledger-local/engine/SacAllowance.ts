@@ -1,5 +1,5 @@
-// Allowances of the asset contract: temporary entries that say how much a spender may take from an owner until which ledger.
-// One that has passed its ledger reads as zero. Spending rewrites the remainder under the same expiry.
+// Allowances of the asset contract: temporary entries that say how much a spender may take from an owner until which
+// ledger. One that has passed its ledger reads as zero. Spending rewrites the remainder under the same expiry.
 import type { HostContext } from "./HostContext.ts"
 import { HostError } from "./HostError.ts"
 import { contractDataKey, Durability } from "./LedgerKeys.ts"
@@ -24,7 +24,8 @@ const read = (host: HostContext, key: LedgerKey): Allowance | undefined => {
   const map = readMap(entry.data.contractData.val)
   const amount = field(map, "amount")
   const liveUntil = field(map, "live_until_ledger")
-  if (amount === undefined || liveUntil === undefined) throw HostError.of("Value", "InvalidInput", "allowance is malformed")
+  if (amount === undefined || liveUntil === undefined)
+    throw HostError.of("Value", "InvalidInput", "allowance is malformed")
   return { amount: readI128(amount), liveUntil: readU32(liveUntil) }
 }
 
@@ -35,20 +36,35 @@ export const allowanceOf = (host: HostContext, from: ScAddress, spender: ScAddre
 }
 
 /** Sets an allowance. A positive one must expire at or after the current ledger, none later than the maximum. */
-export const writeAllowance = (host: HostContext, from: ScAddress, spender: ScAddress, amount: bigint, liveUntil: number): void => {
+export const writeAllowance = (
+  host: HostContext,
+  from: ScAddress,
+  spender: ScAddress,
+  amount: bigint,
+  liveUntil: number
+): void => {
   const { ledgerSeq, settings } = host.input
   if (liveUntil > host.storage.maxLiveUntil) {
-    throw HostError.contract(SacError.allowance, "live_until is greater than max", [u32(liveUntil), u32(settings.ttl.maxEntryLedgers)])
+    throw HostError.contract(SacError.allowance, "live_until is greater than max", [
+      u32(liveUntil),
+      u32(settings.ttl.maxEntryLedgers)
+    ])
   }
   if (amount > 0n && liveUntil < ledgerSeq) {
-    throw HostError.contract(SacError.allowance, "live_until must be >= ledger sequence", [u32(liveUntil), u32(ledgerSeq)])
+    throw HostError.contract(SacError.allowance, "live_until must be >= ledger sequence", [
+      u32(liveUntil),
+      u32(ledgerSeq)
+    ])
   }
   const key = keyOf(host, from, spender)
   const known = read(host, key)
   if (known === undefined && amount <= 0n) return
   const val = structMap({ amount: i128(amount), live_until_ledger: u32(liveUntil) })
   const contract = contractAddress(host.frame.contractId)
-  host.storage.put(key, { type: 6, contractData: { ext: { v: 0 }, contract, key: valueKey(from, spender), durability: 0, val } })
+  host.storage.put(key, {
+    type: 6,
+    contractData: { ext: { v: 0 }, contract, key: valueKey(from, spender), durability: 0, val }
+  })
   if (amount > 0n && (known?.liveUntil ?? 0) < liveUntil) {
     const ledgers = Math.max(0, liveUntil - ledgerSeq)
     host.storage.extend(key, ledgers, ledgers)

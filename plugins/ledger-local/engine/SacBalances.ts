@@ -1,16 +1,36 @@
-// Balances of the asset contract. An account's balance is its account entry (native) or trustline, the issuer's is unlimited
-// and touches nothing; a contract's balance is a persistent entry of the asset contract, with its own flags. A native
-// transfer to an account that does not exist creates it when it covers two base reserves (CAP-73).
+// Balances of the asset contract. An account's balance is its account entry (native) or trustline, the issuer's is
+// unlimited and touches nothing; a contract's balance is a persistent entry of the asset contract, with its own flags.
+// A native transfer to an account that does not exist creates it when it covers two base reserves (CAP-73).
 import { accountRange, type BalanceRange, INT64_MAX, trustLineRange } from "./ClassicBalance.ts"
 import type { Frame, HostContext } from "./HostContext.ts"
 import { HostError } from "./HostError.ts"
 import { accountKey, contractDataKey, Durability, trustLineAsset, trustLineKey } from "./LedgerKeys.ts"
 import { SacError } from "./SacError.ts"
 import type { SacInstance } from "./SacInstance.ts"
-import { address as addressVal, bool, field, i128, i64, readBool, readI128, readMap, structMap, sym, vec } from "./ScVal.ts"
 import {
-  type AccountEntry, contractAddress, equalBytes, type LedgerEntry, type LedgerKey, type PublicKey, type ScAddress, type ScVal,
-  type TrustLineEntry, xdrText
+  address as addressVal,
+  bool,
+  field,
+  i128,
+  i64,
+  readBool,
+  readI128,
+  readMap,
+  structMap,
+  sym,
+  vec
+} from "./ScVal.ts"
+import {
+  type AccountEntry,
+  contractAddress,
+  equalBytes,
+  type LedgerEntry,
+  type LedgerKey,
+  type PublicKey,
+  type ScAddress,
+  type ScVal,
+  type TrustLineEntry,
+  xdrText
 } from "./Xdr.ts"
 
 const DAY_LEDGERS = 17_280
@@ -27,12 +47,17 @@ interface ContractBalance {
   readonly clawback: boolean
 }
 
-const fail = (code: number, message: string, args: ReadonlyArray<ScVal> = []): HostError => HostError.contract(code, message, args)
+const fail = (code: number, message: string, args: ReadonlyArray<ScVal> = []): HostError =>
+  HostError.contract(code, message, args)
 
 const outOfRange = (range: BalanceRange, balance: bigint): HostError =>
   balance > INT64_MAX
     ? fail(SacError.balance, "resulting balance overflow")
-    : fail(SacError.balance, "resulting balance is not within the allowed range", [i64(range.min), i64(balance), i64(range.max)])
+    : fail(SacError.balance, "resulting balance is not within the allowed range", [
+        i64(range.min),
+        i64(balance),
+        i64(range.max)
+      ])
 
 const readBalance = (value: ScVal): ContractBalance => {
   const map = readMap(value)
@@ -68,7 +93,9 @@ export class SacBalances {
     const key = trustLineKey(account, trustLineAsset(this.#sac.asset))
     const entry = this.#host.storage.get(key)
     if (entry?.data.type !== 1) {
-      throw fail(SacError.trustLineMissing, "trustline entry is missing for account", [addressVal({ type: 0, accountId: account })])
+      throw fail(SacError.trustLineMissing, "trustline entry is missing for account", [
+        addressVal({ type: 0, accountId: account })
+      ])
     }
     return [key, entry.data.trustLine]
   }
@@ -85,7 +112,11 @@ export class SacBalances {
 
   #writeContractBalance(owner: ScAddress, balance: ContractBalance): void {
     const { key, value } = this.#contractKey(owner)
-    const val = structMap({ amount: i128(balance.amount), authorized: bool(balance.authorized), clawback: bool(balance.clawback) })
+    const val = structMap({
+      amount: i128(balance.amount),
+      authorized: bool(balance.authorized),
+      clawback: bool(balance.clawback)
+    })
     const contract = contractAddress(this.#frame.contractId)
     this.#host.storage.put(key, { type: 6, contractData: { ext: { v: 0 }, contract, key: value, durability: 1, val } })
     this.#host.storage.extend(key, BALANCE_THRESHOLD, BALANCE_EXTEND_TO)
@@ -110,7 +141,10 @@ export class SacBalances {
     if (this.#sac.issuer === undefined) {
       const entry = this.#host.storage.get(accountKey(owner.accountId))
       if (entry?.data.type !== 0) throw fail(SacError.accountMissing, "account entry is missing", [addressVal(owner)])
-      return this.#checked(entry.data.account.balance, accountRange(entry.data.account, this.#host.input.settings.baseReserveStroops))
+      return this.#checked(
+        entry.data.account.balance,
+        accountRange(entry.data.account, this.#host.input.settings.baseReserveStroops)
+      )
     }
     if (this.#isIssuer(owner.accountId)) return INT64_MAX
     const line = this.#line(owner.accountId)[1]
@@ -157,7 +191,11 @@ export class SacBalances {
       this.#moveClassic(owner, amount)
       return
     }
-    const balance = this.#contractBalance(owner) ?? { amount: 0n, authorized: true, clawback: this.#issuerHas(AccountFlag.clawback) }
+    const balance = this.#contractBalance(owner) ?? {
+      amount: 0n,
+      authorized: true,
+      clawback: this.#issuerHas(AccountFlag.clawback)
+    }
     const sum = balance.amount + amount
     if (sum > I128_MAX) throw fail(SacError.overflow, "balance overflow in receive_balance")
     this.#writeContractBalance(owner, { ...balance, amount: sum })
@@ -190,7 +228,10 @@ export class SacBalances {
     if (amount <= 0n) throw fail(SacError.accountMissing, "account entry is missing", [addressVal(owner)])
     const reserve = 2n * input.settings.baseReserveStroops
     if (amount < reserve) {
-      throw fail(SacError.insufficientReserve, "transfer amount is below minimum balance for new account", [i64(amount), i64(reserve)])
+      throw fail(SacError.insufficientReserve, "transfer amount is below minimum balance for new account", [
+        i64(amount),
+        i64(reserve)
+      ])
     }
     storage.put(key, { type: 0, account: newAccount(owner.accountId, amount, input.ledgerSeq) })
   }

@@ -1,5 +1,6 @@
-// The asset contract's events. Every one ends its topics with the asset's SEP-11 name; a transfer from the issuer is shown as
-// a mint and one to it as a burn, unless both sides are the same. A multiplexed destination's id rides in the data.
+// The asset contract's events. Every one ends its topics with the asset's SEP-11 name; a transfer from the issuer is
+// shown as a mint and one to it as a burn, unless both sides are the same. A multiplexed destination's id rides in the
+// data.
 import type { HostContext } from "./HostContext.ts"
 import type { SacInstance } from "./SacInstance.ts"
 import { address, bool, i128, structMap, sym, u32, u64, vec } from "./ScVal.ts"
@@ -26,8 +27,13 @@ export const transfer = (
   host.emit([sym("transfer"), address(from), address(to), sac.name], amountData(amount, muxedId))
 }
 
-export const mint = (host: HostContext, sac: SacInstance, to: ScAddress, muxedId: bigint | undefined, amount: bigint): void =>
-  host.emit([sym("mint"), address(to), sac.name], amountData(amount, muxedId))
+export const mint = (
+  host: HostContext,
+  sac: SacInstance,
+  to: ScAddress,
+  muxedId: bigint | undefined,
+  amount: bigint
+): void => host.emit([sym("mint"), address(to), sac.name], amountData(amount, muxedId))
 
 export const burn = (host: HostContext, sac: SacInstance, from: ScAddress, amount: bigint): void =>
   host.emit([sym("burn"), address(from), sac.name], i128(amount))

@@ -1,10 +1,34 @@
-// The instance of a Stellar Asset Contract: which asset it stands for, its metadata and its administrator, as they are kept
-// in instance storage. Reading is cached by the instance value, since every call needs it and it almost never changes.
+// The instance of a Stellar Asset Contract: which asset it stands for, its metadata and its administrator, as they are
+// kept in instance storage. Reading is cached by the instance value, since every call needs it and it almost never
+// changes.
 import { HostError } from "./HostError.ts"
-import { bytes, field, readAddress, readBytes, readMap, readVec, str, structMap, sym, symbolText, u32, vec, address as addressVal } from "./ScVal.ts"
 import {
-  accountAddress, accountStrKey, type Asset, type ContractInstance, fromLatin1, latin1, publicKey, type PublicKey, type ScAddress,
-  type ScMapEntry, type ScVal
+  bytes,
+  field,
+  readAddress,
+  readBytes,
+  readMap,
+  readVec,
+  str,
+  structMap,
+  sym,
+  symbolText,
+  u32,
+  vec,
+  address as addressVal
+} from "./ScVal.ts"
+import {
+  accountAddress,
+  accountStrKey,
+  type Asset,
+  type ContractInstance,
+  fromLatin1,
+  latin1,
+  publicKey,
+  type PublicKey,
+  type ScAddress,
+  type ScMapEntry,
+  type ScVal
 } from "./Xdr.ts"
 import { xdr } from "@stellar/stellar-sdk/base"
 
@@ -75,7 +99,11 @@ const trimmedCode = (code: Uint8Array): string => latin1(code).replace(/\0+$/, "
 
 /** The code of an asset without padding, or `native`. */
 export const assetCodeText = (asset: Asset): string =>
-  asset.type === 1 ? trimmedCode(asset.alphaNum4.assetCode) : asset.type === 2 ? trimmedCode(asset.alphaNum12.assetCode) : "native"
+  asset.type === 1
+    ? trimmedCode(asset.alphaNum4.assetCode)
+    : asset.type === 2
+      ? trimmedCode(asset.alphaNum12.assetCode)
+      : "native"
 
 /** The SEP-11 name: `CODE:ISSUER` or `native`. */
 export const assetName = (asset: Asset): string => {
@@ -88,7 +116,8 @@ export const ADMIN_KEY: ScVal = vec([sym("Admin")])
 /** Instance storage of a new asset contract, keys in the host's order. */
 export const newSacStorage = (asset: Asset): Array<ScMapEntry> => {
   const issuer = issuerOf(asset)
-  const code = asset.type === 1 ? asset.alphaNum4.assetCode : asset.type === 2 ? asset.alphaNum12.assetCode : new Uint8Array()
+  const code =
+    asset.type === 1 ? asset.alphaNum4.assetCode : asset.type === 2 ? asset.alphaNum12.assetCode : new Uint8Array()
   const metadata = structMap({
     decimal: u32(SAC_DECIMALS),
     name: str(assetName(asset)),
@@ -103,11 +132,17 @@ export const newSacStorage = (asset: Asset): Array<ScMapEntry> => {
         ? vec([sym("Native")])
         : vec([
             sym(asset.type === 1 ? "AlphaNum4" : "AlphaNum12"),
-            structMap({ asset_code: { type: 14, str: new xdr.XdrString(fromLatin1(latin1(code))) }, issuer: bytes(issuer.ed25519) })
+            structMap({
+              asset_code: { type: 14, str: new xdr.XdrString(fromLatin1(latin1(code))) },
+              issuer: bytes(issuer.ed25519)
+            })
           ])
   })
   return storage
 }
 
 /** A new instance of the asset's contract. */
-export const newSacInstance = (asset: Asset): ContractInstance => ({ executable: { type: 1 }, storage: newSacStorage(asset) })
+export const newSacInstance = (asset: Asset): ContractInstance => ({
+  executable: { type: 1 },
+  storage: newSacStorage(asset)
+})

@@ -1,14 +1,35 @@
-// Constructors and readers of contract values in wire form. Readers refuse a value of the wrong type with the host's own
-// error (`Error(Value, UnexpectedType)`), so a wrong argument fails here exactly as it does on the network. Integers of
-// 64 and 128 bits are `bigint`s; symbols, which are short ASCII, are cached by their text.
+// Constructors and readers of contract values in wire form. Readers refuse a value of the wrong type with the host's
+// own error (`Error(Value, UnexpectedType)`), so a wrong argument fails here exactly as it does on the network.
+// Integers of 64 and 128 bits are `bigint`s; symbols, which are short ASCII, are cached by their text.
 import type { xdr } from "@stellar/stellar-sdk/base"
 import { HostError } from "./HostError.ts"
 import { codec, compareBytes, latin1, type ScAddress, type ScMapEntry, type ScVal, textOf, xdrText } from "./Xdr.ts"
 
 /** The discriminants of `SCValType`. */
 export const ScvType = {
-  bool: 0, void: 1, error: 2, u32: 3, i32: 4, u64: 5, i64: 6, timepoint: 7, duration: 8, u128: 9, i128: 10, u256: 11, i256: 12,
-  bytes: 13, string: 14, symbol: 15, vec: 16, map: 17, address: 18, instance: 19, instanceKey: 20, nonceKey: 21, executableTag: 22
+  bool: 0,
+  void: 1,
+  error: 2,
+  u32: 3,
+  i32: 4,
+  u64: 5,
+  i64: 6,
+  timepoint: 7,
+  duration: 8,
+  u128: 9,
+  i128: 10,
+  u256: 11,
+  i256: 12,
+  bytes: 13,
+  string: 14,
+  symbol: 15,
+  vec: 16,
+  map: 17,
+  address: 18,
+  instance: 19,
+  instanceKey: 20,
+  nonceKey: 21,
+  executableTag: 22
 } as const
 
 export const VOID: ScVal = { type: 1 }
@@ -35,7 +56,10 @@ export const bytes = (value: Uint8Array): ScVal => ({ type: 13, bytes: value })
 export const str = (text: string): ScVal => ({ type: 14, str: xdrText(text) })
 export const vec = (items: ReadonlyArray<ScVal>): Extract<ScVal, { type: 16 }> => ({ type: 16, vec: items as ScVal[] })
 export const address = (value: ScAddress): ScVal => ({ type: 18, address: value })
-export const i128 = (value: bigint): ScVal => ({ type: 10, i128: { hi: BigInt.asIntN(64, value >> 64n), lo: BigInt.asUintN(64, value) } })
+export const i128 = (value: bigint): ScVal => ({
+  type: 10,
+  i128: { hi: BigInt.asIntN(64, value >> 64n), lo: BigInt.asUintN(64, value) }
+})
 
 /** A map of symbol keys, which must be given in ascending order (as the host keeps them). */
 export const structMap = (fields: Readonly<Record<string, ScVal>>): Extract<ScVal, { type: 17 }> => ({
@@ -82,7 +106,8 @@ export const readAddress = (value: ScVal): ScAddress => {
 }
 
 /** The text of a symbol, or undefined when the value is something else. */
-export const symbolText = (value: ScVal | undefined): string | undefined => (value?.type === 15 ? textOf(value.sym) : undefined)
+export const symbolText = (value: ScVal | undefined): string | undefined =>
+  value?.type === 15 ? textOf(value.sym) : undefined
 
 /** The field of a struct map by its symbol, or undefined. */
 export const field = (map: ReadonlyArray<ScMapEntry>, name: string): ScVal | undefined =>
@@ -165,7 +190,10 @@ export const compareScVal = (a: ScVal, b: ScVal): number => {
 const isSymbolByte = (byte: number): boolean =>
   (byte >= 97 && byte <= 122) || (byte >= 65 && byte <= 90) || (byte >= 48 && byte <= 57) || byte === 95
 
-/** Refuses what the host cannot take as a value: bad symbols, unsorted maps, absent vectors, values reserved for ledger keys. */
+/**
+ * Refuses what the host cannot take as a value: bad symbols, unsorted maps, absent vectors, values reserved for ledger
+ * keys.
+ */
 export const checkScVal = (value: ScVal): void => {
   switch (value.type) {
     case 15:

@@ -1,7 +1,8 @@
-// The host's view of the ledger: an overlay per frame, guarded by the footprint. When the footprint is enforced an access
-// outside of it is `Error(Storage, ExceededLimit)`; when it is recorded every access is noted instead. Entries whose time
-// to live has passed read as absent (temporary) or are restored on the way (persistent, recording only; a transaction
-// that is applied restores archived entries before the host runs). Reads and writes follow the network's own order.
+// The host's view of the ledger: an overlay per frame, guarded by the footprint. When the footprint is enforced an
+// access outside of it is `Error(Storage, ExceededLimit)`; when it is recorded every access is noted instead. Entries
+// whose time to live has passed read as absent (temporary) or are restored on the way (persistent, recording only; a
+// transaction that is applied restores archived entries before the host runs). Reads and writes follow the network's
+// own order.
 import { HostError } from "./HostError.ts"
 import { Durability, hasTtl, keyString, type KeyString, ttlEntry, ttlHash } from "./LedgerKeys.ts"
 import type { EngineCrypto } from "./HostTypes.ts"
@@ -28,7 +29,13 @@ export class Storage {
   readonly #settings: NetworkSettings
   readonly #crypto: EngineCrypto
 
-  constructor(store: Store, footprint: LedgerFootprint | undefined, ledgerSeq: number, settings: NetworkSettings, crypto: EngineCrypto) {
+  constructor(
+    store: Store,
+    footprint: LedgerFootprint | undefined,
+    ledgerSeq: number,
+    settings: NetworkSettings,
+    crypto: EngineCrypto
+  ) {
     this.store = store
     this.#ledgerSeq = ledgerSeq
     this.#settings = settings
@@ -130,7 +137,9 @@ export class Storage {
   /** The least live-until of a new entry. */
   minLiveUntil(durability: Durability): number {
     const { ttl } = this.#settings
-    return this.#ledgerSeq + (durability === Durability.persistent ? ttl.minPersistentLedgers : ttl.minTemporaryLedgers) - 1
+    return (
+      this.#ledgerSeq + (durability === Durability.persistent ? ttl.minPersistentLedgers : ttl.minTemporaryLedgers) - 1
+    )
   }
 
   /** The greatest live-until of any entry. */
@@ -146,7 +155,8 @@ export class Storage {
     if (threshold > extendTo) throw HostError.of("Storage", "InvalidInput", "threshold must be <= extend_to")
     const id = keyString(key)
     this.#access(id, key, false)
-    if (this.#live(id, key) === undefined) throw HostError.of("Storage", "MissingValue", "trying to extend a missing entry")
+    if (this.#live(id, key) === undefined)
+      throw HostError.of("Storage", "MissingValue", "trying to extend a missing entry")
     const liveUntil = this.liveUntil(id)
     if (liveUntil === undefined) throw HostError.of("Storage", "InternalError", "trying to extend an entry without TTL")
     let wanted = this.#ledgerSeq + extendTo
@@ -160,14 +170,16 @@ export class Storage {
   }
 
   /**
-   * Lets the entry live for up to `extendTo` more ledgers, by `least` to `most` ledgers at once: by fewer it is left alone, and
-   * more are not given. A read-only access (CAP-78).
+   * Lets the entry live for up to `extendTo` more ledgers, by `least` to `most` ledgers at once: by fewer it is left
+   * alone, and more are not given. A read-only access (CAP-78).
    */
   extendWithin(key: LedgerKey, extendTo: number, least: number, most: number): void {
-    if (least > extendTo || most < least) throw HostError.of("Storage", "InvalidInput", "the bounds of the extension do not fit")
+    if (least > extendTo || most < least)
+      throw HostError.of("Storage", "InvalidInput", "the bounds of the extension do not fit")
     const id = keyString(key)
     this.#access(id, key, false)
-    if (this.#live(id, key) === undefined) throw HostError.of("Storage", "MissingValue", "trying to extend a missing entry")
+    if (this.#live(id, key) === undefined)
+      throw HostError.of("Storage", "MissingValue", "trying to extend a missing entry")
     const liveUntil = this.liveUntil(id)
     if (liveUntil === undefined) throw HostError.of("Storage", "InternalError", "trying to extend an entry without TTL")
     const missing = this.#ledgerSeq + extendTo - liveUntil

@@ -1,10 +1,14 @@
-// The ledger's entries as a stack of overlays. A child sees its parent and keeps its own changes; committing writes them
-// down, dropping the child rolls them back, so a failed host function, operation or transaction leaves no trace. Entries
-// are immutable values: change one by setting a changed copy. The root has no parent and can be exported and imported.
+// The ledger's entries as a stack of overlays. A child sees its parent and keeps its own changes; committing writes
+// them down, dropping the child rolls them back, so a failed host function, operation or transaction leaves no trace.
+// Entries are immutable values: change one by setting a changed copy. The root has no parent and can be exported and
+// imported.
 import { keyOfEntry, type KeyString, keyString } from "./LedgerKeys.ts"
 import { codec, type LedgerEntry, type LedgerKey } from "./Xdr.ts"
 
-/** One changed key: its entry in the parent and its entry here. Neither side present means it came and went inside the overlay. */
+/**
+ * One changed key: its entry in the parent and its entry here. Neither side present means it came and went inside the
+ * overlay.
+ */
 export interface Change {
   readonly key: KeyString
   readonly before: LedgerEntry | undefined

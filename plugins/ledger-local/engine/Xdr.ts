@@ -1,7 +1,8 @@
-// Typed access to XDR as plain "wire" objects: the form in which the embedded ledger keeps and computes with everything.
-// Wire objects decode about twice as fast as the SDK's classes and may be spread into a changed copy; by convention
-// they are never mutated once another object can see them. Decoding throws on malformed input; callers at the edge
-// catch. Text and bytes convert through one latin-1 pair, so a string made of bytes compares as those bytes do.
+// Typed access to XDR as plain "wire" objects: the form in which the embedded ledger keeps and computes with
+// everything. Wire objects decode about twice as fast as the SDK's classes and may be spread into a changed copy; by
+// convention they are never mutated once another object can see them. Decoding throws on malformed input; callers at
+// the edge catch. Text and bytes convert through one latin-1 pair, so a string made of bytes compares as those bytes
+// do.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 
 export type ScVal = xdr.ScValWire
@@ -37,7 +38,10 @@ export type TransactionEnvelope = xdr.TransactionEnvelopeWire
 export type Transaction = xdr.TransactionWire
 export type ConfigSettingEntry = xdr.ConfigSettingEntryWire
 
-/** The codecs by type name: `codec.LedgerEntry.encode(wire)`, `codec.LedgerEntry.decode(bytes)`. Both throw `XdrError` on a mismatch. */
+/**
+ * The codecs by type name: `codec.LedgerEntry.encode(wire)`, `codec.LedgerEntry.decode(bytes)`. Both throw `XdrError`
+ * on a mismatch.
+ */
 export const codec = {
   ScVal: xdr.ScVal.schema,
   ScAddress: xdr.ScAddress.schema,

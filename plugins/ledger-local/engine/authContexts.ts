@@ -1,5 +1,5 @@
-// The authorization context that a contract account's `__check_auth` gets: what its signer is asked to allow, one value per
-// call of the authorized tree.
+// The authorization context that a contract account's `__check_auth` gets: what its signer is asked to allow, one value
+// per call of the authorized tree.
 import { HostError } from "./HostError.ts"
 import { address as addressVal, bytes, structMap, sym, vec } from "./ScVal.ts"
 import type { ScVal, SorobanAuthorizedFunction, SorobanAuthorizedInvocation } from "./Xdr.ts"
@@ -7,7 +7,11 @@ import type { ScVal, SorobanAuthorizedFunction, SorobanAuthorizedInvocation } fr
 const createContext = (fn: Exclude<SorobanAuthorizedFunction, { type: 0 }>): ScVal => {
   const args = fn.type === 1 ? { ...fn.createContractHostFn, constructorArgs: [] } : fn.createContractV2HostFn
   if (args.executable.type !== 0) {
-    throw HostError.of("Auth", "InvalidInput", "StellarAsset executable is not allowed when authorizing create_contract host fn")
+    throw HostError.of(
+      "Auth",
+      "InvalidInput",
+      "StellarAsset executable is not allowed when authorizing create_contract host fn"
+    )
   }
   if (args.contractIdPreimage.type !== 0) {
     throw HostError.of("Auth", "InvalidInput", "asset preimage is not allowed when authorizing create_contract host fn")
@@ -16,7 +20,10 @@ const createContext = (fn: Exclude<SorobanAuthorizedFunction, { type: 0 }>): ScV
   const salt = bytes(args.contractIdPreimage.fromAddress.salt)
   return args.constructorArgs.length === 0
     ? vec([sym("CreateContractHostFn"), structMap({ executable, salt })])
-    : vec([sym("CreateContractWithCtorHostFn"), structMap({ constructor_args: vec(args.constructorArgs), executable, salt })])
+    : vec([
+        sym("CreateContractWithCtorHostFn"),
+        structMap({ constructor_args: vec(args.constructorArgs), executable, salt })
+      ])
 }
 
 /** The authorization context that `__check_auth` gets: every node of the tree, parents first. */

@@ -1,9 +1,13 @@
-// An authorization entry as it is given: its credentials, and the checks of its form that fail a whole call before anything of
-// it runs, whether or not the entry would ever be used.
+// An authorization entry as it is given: its credentials, and the checks of its form that fail a whole call before
+// anything of it runs, whether or not the entry would ever be used.
 import { HostError } from "./HostError.ts"
 import { checkScVal, checkSymbol } from "./ScVal.ts"
 import {
-  codec, compareBytes, type SorobanAddressCredentials, type SorobanAuthorizationEntry, type SorobanAuthorizedInvocation,
+  codec,
+  compareBytes,
+  type SorobanAddressCredentials,
+  type SorobanAuthorizationEntry,
+  type SorobanAuthorizedInvocation,
   type SorobanDelegateSignature
 } from "./Xdr.ts"
 

@@ -1,6 +1,6 @@
-// Creating contracts: the contract of an asset, a contract from uploaded wasm, and the upload itself. A contract's id is the
-// hash of the network and of what it is made from, so the same asset has one contract per network. A deployer's address must
-// authorize the creation; an asset's contract needs nobody's leave.
+// Creating contracts: the contract of an asset, a contract from uploaded wasm, and the upload itself. A contract's id
+// is the hash of the network and of what it is made from, so the same asset has one contract per network. A deployer's
+// address must authorize the creation; an asset's contract needs nobody's leave.
 import type { HostContext } from "./HostContext.ts"
 import { HostError, Unsupported } from "./HostError.ts"
 import { contractCodeKey, contractInstanceKey } from "./LedgerKeys.ts"
@@ -12,12 +12,18 @@ import type { EngineCrypto } from "./HostTypes.ts"
 export type CreateContractArgs = xdr.CreateContractArgsV2Wire
 
 /** The contract id that a preimage leads to on a network. */
-export const contractIdOf = (crypto: Pick<EngineCrypto, "sha256">, networkId: Uint8Array, contractIdPreimage: ContractIdPreimage): Uint8Array =>
-  crypto.sha256(codec.HashIdPreimage.encode({ type: 8, contractId: { networkId, contractIdPreimage } }))
+export const contractIdOf = (
+  crypto: Pick<EngineCrypto, "sha256">,
+  networkId: Uint8Array,
+  contractIdPreimage: ContractIdPreimage
+): Uint8Array => crypto.sha256(codec.HashIdPreimage.encode({ type: 8, contractId: { networkId, contractIdPreimage } }))
 
 /** The id of an asset's contract. */
-export const assetContractId = (crypto: Pick<EngineCrypto, "sha256">, networkId: Uint8Array, asset: Asset): Uint8Array =>
-  contractIdOf(crypto, networkId, { type: 1, fromAsset: asset })
+export const assetContractId = (
+  crypto: Pick<EngineCrypto, "sha256">,
+  networkId: Uint8Array,
+  asset: Asset
+): Uint8Array => contractIdOf(crypto, networkId, { type: 1, fromAsset: asset })
 
 const checkPair = ({ contractIdPreimage, executable }: CreateContractArgs): void => {
   if ((contractIdPreimage.type === 1) !== (executable.type === 1)) {
@@ -60,7 +66,10 @@ export const createContract = (host: HostContext, args: CreateContractArgs): ScV
       host.auth.require(contractIdPreimage.fromAddress.address, [])
       contractId = store(host, args)
       // What the constructor requires is authorized below the creation, so the creation's frame is still open.
-      host.call(contractId, "__constructor", args.constructorArgs, { reserved: true, missingIsNoop: args.constructorArgs.length === 0 })
+      host.call(contractId, "__constructor", args.constructorArgs, {
+        reserved: true,
+        missingIsNoop: args.constructorArgs.length === 0
+      })
     } finally {
       host.auth.pop()
     }

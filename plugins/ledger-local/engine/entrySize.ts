@@ -1,5 +1,5 @@
-// The size of a ledger entry's XDR, which rent, read and write limits are measured in. Entries are immutable, so each one
-// is encoded once and its size remembered for as long as the entry itself lives.
+// The size of a ledger entry's XDR, which rent, read and write limits are measured in. Entries are immutable, so each
+// one is encoded once and its size remembered for as long as the entry itself lives.
 import { codec, type LedgerEntry } from "./Xdr.ts"
 
 const sizes = new WeakMap<LedgerEntry, number>()

@@ -15,7 +15,12 @@ const AUTH_CLAWBACK = 8
 const LINE_AUTHORIZED = 1
 const LINE_CLAWBACK = 4
 
-export const createTrustLine = (host: HostContext, sac: SacInstance, owner: ScAddress, args: ReadonlyArray<ScVal>): void => {
+export const createTrustLine = (
+  host: HostContext,
+  sac: SacInstance,
+  owner: ScAddress,
+  args: ReadonlyArray<ScVal>
+): void => {
   if (owner.type !== 0) return
   const { issuer } = sac
   if (issuer === undefined) {
@@ -32,7 +37,8 @@ export const createTrustLine = (host: HostContext, sac: SacInstance, owner: ScAd
   const issuerFlags = issuerEntry.data.type === 0 ? issuerEntry.data.account.flags : 0
   const key = accountKey(owner.accountId)
   const entry = host.storage.get(key)
-  if (entry?.data.type !== 0) throw HostError.contract(SacError.accountMissing, "account entry is missing", [addressVal(owner)])
+  if (entry?.data.type !== 0)
+    throw HostError.contract(SacError.accountMissing, "account entry is missing", [addressVal(owner)])
   const account = entry.data.account
   if (account.numSubEntries >= SUBENTRIES_MAX) {
     throw HostError.contract(SacError.tooManySubentries, "account has reached maximum number of sub-entries")
@@ -41,7 +47,9 @@ export const createTrustLine = (host: HostContext, sac: SacInstance, owner: ScAd
   if (account.balance < accountRange(account, baseReserveStroops).min + baseReserveStroops) {
     throw HostError.contract(SacError.insufficientReserve, "account has insufficient reserve for new trustline")
   }
-  const flags = ((issuerFlags & AUTH_REQUIRED) === 0 ? LINE_AUTHORIZED : 0) | ((issuerFlags & AUTH_CLAWBACK) === 0 ? 0 : LINE_CLAWBACK)
+  const flags =
+    ((issuerFlags & AUTH_REQUIRED) === 0 ? LINE_AUTHORIZED : 0) |
+    ((issuerFlags & AUTH_CLAWBACK) === 0 ? 0 : LINE_CLAWBACK)
   host.storage.put(lineKey, {
     type: 1,
     trustLine: { accountId: owner.accountId, asset, balance: 0n, limit: INT64_MAX, flags, ext: { v: 0 } }

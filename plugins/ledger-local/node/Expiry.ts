@@ -1,6 +1,6 @@
-// Which temporary entries end when, so that closing a ledger can evict what expired without looking through the state. Every
-// payment leaves a nonce behind; without this a ledger under load would grow for as long as it runs. Persistent entries are
-// never evicted here: an expired one is archived where it lies, until somebody restores it.
+// Which temporary entries end when, so that closing a ledger can evict what expired without looking through the state.
+// Every payment leaves a nonce behind; without this a ledger under load would grow for as long as it runs. Persistent
+// entries are never evicted here: an expired one is archived where it lies, until somebody restores it.
 import { Durability, keyOfEntry, keyString, type KeyString, ttlKeyString } from "../engine/LedgerKeys.ts"
 import type { EngineCrypto } from "../engine/HostTypes.ts"
 import type { Change, Store } from "../engine/Store.ts"
@@ -29,7 +29,8 @@ export class Expiry {
     this.#latest = latest
     const changes: Array<Change> = []
     for (const after of store.entries()) {
-      if (after.data.type === 9 || isTemporary(after)) changes.push({ key: keyString(keyOfEntry(after)), before: undefined, after })
+      if (after.data.type === 9 || isTemporary(after))
+        changes.push({ key: keyString(keyOfEntry(after)), before: undefined, after })
     }
     this.follow(changes, latest)
   }
@@ -77,8 +78,8 @@ export class Expiry {
   }
 
   /**
-   * Deletes from `store`, the overlay of ledger `ledgerSeq`, what does not live in that ledger any more, and gives the keys of
-   * the entries and of their TTL entries. What the ledger itself brought back to life stays.
+   * Deletes from `store`, the overlay of ledger `ledgerSeq`, what does not live in that ledger any more, and gives the
+   * keys of the entries and of their TTL entries. What the ledger itself brought back to life stays.
    */
   evict(store: Store, ledgerSeq: number): ReadonlyArray<KeyString> {
     const evicted: Array<KeyString> = []

@@ -1,6 +1,6 @@
-// Ledger headers of the embedded ledger: a true chain of hashes over what this ledger knows. What it has no use for (the
-// bucket list, consensus values) is zero, so a header decodes everywhere and proves order and content, nothing more. Headers
-// are made when asked for; the history keeps only what they are made of.
+// Ledger headers of the embedded ledger: a true chain of hashes over what this ledger knows. What it has no use for
+// (the bucket list, consensus values) is zero, so a header decodes everywhere and proves order and content, nothing
+// more. Headers are made when asked for; the history keeps only what they are made of.
 import type { EngineCrypto } from "../engine/HostTypes.ts"
 import type { NetworkSettings } from "../engine/NetworkSettings.ts"
 import type { LedgerHeader } from "../transaction/Wire.ts"
@@ -32,7 +32,8 @@ export const headerOf = (settings: NetworkSettings, parts: HeaderParts): LedgerH
   ext: { v: 0 }
 })
 
-export const headerBytes = (settings: NetworkSettings, parts: HeaderParts): Uint8Array => codecs.LedgerHeader.encode(headerOf(settings, parts))
+export const headerBytes = (settings: NetworkSettings, parts: HeaderParts): Uint8Array =>
+  codecs.LedgerHeader.encode(headerOf(settings, parts))
 
 /** A ledger with its hash. */
 export const seal = (

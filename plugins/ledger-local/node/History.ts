@@ -1,6 +1,6 @@
-// The closed ledgers and their transactions, as far back as they are kept. A transaction is found by its own hash and, when
-// it was bumped, by the hash of the bump too. Whole ledgers are forgotten, oldest first, so the oldest ledger named is one
-// whose transactions are all still here.
+// The closed ledgers and their transactions, as far back as they are kept. A transaction is found by its own hash and,
+// when it was bumped, by the hash of the bump too. Whole ledgers are forgotten, oldest first, so the oldest ledger
+// named is one whose transactions are all still here.
 import type { KeyString } from "../engine/LedgerKeys.ts"
 
 export interface TransactionRecord {
@@ -94,7 +94,8 @@ export class History {
 
   /** Ledgers from `from` on, oldest first. */
   *from(from: number): Generator<LedgerRecord> {
-    for (let sequence = Math.max(from, this.#oldest); sequence <= this.#latest; sequence++) yield this.#ledgers.get(sequence)!
+    for (let sequence = Math.max(from, this.#oldest); sequence <= this.#latest; sequence++)
+      yield this.#ledgers.get(sequence)!
   }
 
   /** By the hex of either hash. */

@@ -1,7 +1,8 @@
-// The ledger on disk: a snapshot and a journal of the ledgers after it, one line of JSON each, in a folder of its own. A
-// ledger is appended before anybody can see it, so what a client was told survives `kill -9` (not a power cut: nothing is
-// synced). A torn last line is a ledger that never happened. When the journal has grown, a new snapshot is written beside the
-// old one and takes its place in one rename; lines that the snapshot covers already are passed over when reading.
+// The ledger on disk: a snapshot and a journal of the ledgers after it, one line of JSON each, in a folder of its own.
+// A ledger is appended before anybody can see it, so what a client was told survives `kill -9` (not a power cut:
+// nothing is synced). A torn last line is a ledger that never happened. When the journal has grown, a new snapshot is
+// written beside the old one and takes its place in one rename; lines that the snapshot covers already are passed over
+// when reading.
 import { Effect, FileSystem, Path } from "effect"
 import { Store } from "../engine/Store.ts"
 import { fromLatin1, latin1, codec } from "../engine/Xdr.ts"
@@ -15,12 +16,15 @@ const VERSION = 1
 /** Journal lines after which a snapshot is due. */
 export const JOURNAL_LINES_MAX = 20_000
 /**
- * Bytes after which one is due, when the snapshot is not larger: a snapshot holds the history too, and writing a large one again
- * for every few lines would keep a busy ledger from closing.
+ * Bytes after which one is due, when the snapshot is not larger: a snapshot holds the history too, and writing a large
+ * one again for every few lines would keep a busy ledger from closing.
  */
 const BYTES_MAX = 16 * 1024 * 1024
 
-interface TransactionLine extends Omit<TransactionRecord, "envelope" | "result" | "meta" | "feeChanges" | "refundChanges" | "closeTime" | "inclusionFeeStroops" | "ledger"> {
+interface TransactionLine extends Omit<
+  TransactionRecord,
+  "envelope" | "result" | "meta" | "feeChanges" | "refundChanges" | "closeTime" | "inclusionFeeStroops" | "ledger"
+> {
   readonly bytes: readonly [envelope: string, result: string, meta: string, feeChanges: string, refundChanges: string]
   readonly fee: string
 }
@@ -65,7 +69,17 @@ const keyText = (key: KeyString): string => toBase64(fromLatin1(key))
 const keyOfText = (text: string): KeyString => latin1(bytes(text))
 
 const transactionLine = (record: TransactionRecord): TransactionLine => {
-  const { envelope, result, meta, feeChanges, refundChanges, closeTime: _time, ledger: _ledger, inclusionFeeStroops, ...rest } = record
+  const {
+    envelope,
+    result,
+    meta,
+    feeChanges,
+    refundChanges,
+    closeTime: _time,
+    ledger: _ledger,
+    inclusionFeeStroops,
+    ...rest
+  } = record
   const encoded = [envelope, result, meta, feeChanges, refundChanges].map(toBase64)
   return { ...rest, bytes: encoded as unknown as TransactionLine["bytes"], fee: inclusionFeeStroops.toString() }
 }
@@ -74,20 +88,25 @@ const ledgerLine = (record: LedgerRecord): LedgerLine => ({
   n: record.sequence,
   time: record.closeTime.toString(),
   hash: toBase64(record.hash),
-  ...(record.transactions.length === 0 ? {} : {
-    with: {
-      set: toBase64(record.transactionSetHash),
-      results: toBase64(record.resultHash),
-      feePool: record.feePoolStroops.toString(),
-      ...(record.lastOfferId === 0n ? {} : { lastOfferId: record.lastOfferId.toString() }),
-      transactions: record.transactions.map(transactionLine)
-    }
-  }),
+  ...(record.transactions.length === 0
+    ? {}
+    : {
+        with: {
+          set: toBase64(record.transactionSetHash),
+          results: toBase64(record.resultHash),
+          feePool: record.feePoolStroops.toString(),
+          ...(record.lastOfferId === 0n ? {} : { lastOfferId: record.lastOfferId.toString() }),
+          transactions: record.transactions.map(transactionLine)
+        }
+      }),
   ...(record.evicted.length === 0 ? {} : { evicted: record.evicted.map(keyText) })
 })
 
 /** A ledger from its line; what an empty ledger does not say follows from the one before. */
-const readLedger = (line: LedgerLine, before: Pick<LedgerRecord, "hash" | "feePoolStroops" | "lastOfferId">): LedgerRecord => {
+const readLedger = (
+  line: LedgerLine,
+  before: Pick<LedgerRecord, "hash" | "feePoolStroops" | "lastOfferId">
+): LedgerRecord => {
   const closeTime = BigInt(line.time)
   const { set, results, feePool, lastOfferId, transactions = [] } = line.with ?? {}
   return {
@@ -160,7 +179,11 @@ const replay = (snapshot: Snapshot, lines: ReadonlyArray<JournalLine>): LedgerSt
 
 /** Complete lines only: what follows the last newline was being written when the process died. */
 const parseLines = (text: string): ReadonlyArray<JournalLine> =>
-  text.slice(0, text.lastIndexOf("\n") + 1).split("\n").filter((line) => line !== "").map((line) => JSON.parse(line) as JournalLine)
+  text
+    .slice(0, text.lastIndexOf("\n") + 1)
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as JournalLine)
 
 export interface Journal {
   /** What an earlier run left, or nothing in a fresh folder. */
@@ -174,7 +197,11 @@ export interface Journal {
 }
 
 /** Opens the journal in `folder`, which is made when it is absent. A folder of another network is a defect. */
-export const openJournal = Effect.fn("openJournal")(function*(folder: string, networkId: Uint8Array, linesMax = JOURNAL_LINES_MAX) {
+export const openJournal = Effect.fn("openJournal")(function* (
+  folder: string,
+  networkId: Uint8Array,
+  linesMax = JOURNAL_LINES_MAX
+) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   yield* files.makeDirectory(folder, { recursive: true })
@@ -184,7 +211,7 @@ export const openJournal = Effect.fn("openJournal")(function*(folder: string, ne
   let size = 0
   let snapshotSize = 0
 
-  const snapshot = Effect.fnUntraced(function*(ledger: Ledger) {
+  const snapshot = Effect.fnUntraced(function* (ledger: Ledger) {
     const fresh = path.join(folder, "snapshot.new.json")
     const text = JSON.stringify(snapshotOf(ledger))
     snapshotSize = text.length
@@ -195,7 +222,7 @@ export const openJournal = Effect.fn("openJournal")(function*(folder: string, ne
     size = 0
   })
 
-  const read = Effect.gen(function*() {
+  const read = Effect.gen(function* () {
     if (!(yield* files.exists(snapshotFile))) return undefined
     const snapshotText = yield* files.readFileString(snapshotFile)
     snapshotSize = snapshotText.length
@@ -205,13 +232,14 @@ export const openJournal = Effect.fn("openJournal")(function*(folder: string, ne
     }
     const text = (yield* files.exists(journalFile)) ? yield* files.readFileString(journalFile) : ""
     const parsed = parseLines(text)
-    if (text !== "" && !text.endsWith("\n")) yield* files.writeFileString(journalFile, text.slice(0, text.lastIndexOf("\n") + 1))
+    if (text !== "" && !text.endsWith("\n"))
+      yield* files.writeFileString(journalFile, text.slice(0, text.lastIndexOf("\n") + 1))
     lines = parsed.length
     size = text.length
     return replay(stored, parsed)
   })
 
-  const append = Effect.fnUntraced(function*(closed: ClosedLedger) {
+  const append = Effect.fnUntraced(function* (closed: ClosedLedger) {
     const line = `${JSON.stringify(journalLine(closed))}\n`
     yield* files.writeFileString(journalFile, line, { flag: "a" })
     lines += 1
@@ -222,7 +250,8 @@ export const openJournal = Effect.fn("openJournal")(function*(folder: string, ne
     read: Effect.orDie(read),
     begin: (ledger) => Effect.orDie(snapshot(ledger)),
     append: (closed) => Effect.orDie(append(closed)),
-    compact: (ledger) => lines < linesMax && size < Math.max(BYTES_MAX, snapshotSize) ? Effect.void : Effect.orDie(snapshot(ledger))
+    compact: (ledger) =>
+      lines < linesMax && size < Math.max(BYTES_MAX, snapshotSize) ? Effect.void : Effect.orDie(snapshot(ledger))
   }
   return journal
 })

@@ -1,6 +1,7 @@
-// The ledger as one synchronous machine: entries, history, queue and the closing of ledgers. Time is given, never asked for.
-// A close is computed on an overlay (`prepareClose`) and takes effect only with `publish`, so that the owner can write it
-// to disk in between; what arrives meanwhile is judged against the old ledger, as on a network. Close times never go back.
+// The ledger as one synchronous machine: entries, history, queue and the closing of ledgers. Time is given, never asked
+// for. A close is computed on an overlay (`prepareClose`) and takes effect only with `publish`, so that the owner can
+// write it to disk in between; what arrives meanwhile is judged against the old ledger, as on a network. Close times
+// never go back.
 import type { ContractRuntime, EngineCrypto } from "../engine/HostTypes.ts"
 import type { NetworkSettings } from "../engine/NetworkSettings.ts"
 import type { Store } from "../engine/Store.ts"
@@ -52,7 +53,11 @@ export interface SendAnswer {
 export interface ClosedLedger {
   readonly record: LedgerRecord
   /** Changed entries; undefined means deleted. */
-  readonly changes: ReadonlyArray<{ readonly key: KeyString; readonly before: LedgerEntry | undefined; readonly after: LedgerEntry | undefined }>
+  readonly changes: ReadonlyArray<{
+    readonly key: KeyString
+    readonly before: LedgerEntry | undefined
+    readonly after: LedgerEntry | undefined
+  }>
   readonly frames: ReadonlyArray<Frame>
   readonly commit: () => void
   /** True for a ledger that served only its own purpose (the friendbot's), and leaves the queue as it was. */
@@ -88,7 +93,14 @@ export class Ledger {
   context(ledgerSeq: number, closeTime: bigint): LedgerContext {
     const { crypto, networkId, settings, contracts } = this.options
     return {
-      crypto, networkId, settings, ledgerSeq, closeTime, classicEvents: true, sorobanMetaFees: true, offerIds: { last: this.latest.lastOfferId },
+      crypto,
+      networkId,
+      settings,
+      ledgerSeq,
+      closeTime,
+      classicEvents: true,
+      sorobanMetaFees: true,
+      offerIds: { last: this.latest.lastOfferId },
       ...(contracts === undefined ? {} : { contracts })
     }
   }
@@ -142,7 +154,12 @@ export class Ledger {
     const { closeTime, sequence } = this.latest
     const drift = now > closeTime ? now - closeTime : 0n
     const ledger = this.context(sequence + 1, closeTime)
-    const { error, diagnostics } = validate(frame, ledger, this.store, drift + 2n * BigInt(this.options.closeIntervalSeconds))
+    const { error, diagnostics } = validate(
+      frame,
+      ledger,
+      this.store,
+      drift + 2n * BigInt(this.options.closeIntervalSeconds)
+    )
     if (error !== undefined) return { status: "ERROR", hash, error, diagnostics }
     const payer = readAccount(this.store, frame.feeSource)!
     if (availableBalance(payer, ledger.settings.baseReserveStroops) - frame.fullFeeStroops < payerBusyStroops) {
@@ -158,7 +175,10 @@ export class Ledger {
   #looseHash(envelope: TransactionEnvelope): string {
     const { crypto, networkId } = this.options
     if (envelope.type === 0) return toHex(crypto.sha256(codecs.TransactionEnvelope.encode(envelope)))
-    const taggedTransaction = envelope.type === 5 ? { type: 5 as const, feeBump: envelope.feeBump.tx } : { type: 2 as const, tx: envelope.v1.tx }
+    const taggedTransaction =
+      envelope.type === 5
+        ? { type: 5 as const, feeBump: envelope.feeBump.tx }
+        : { type: 2 as const, tx: envelope.v1.tx }
     return toHex(crypto.sha256(codec.TransactionSignaturePayload.encode({ networkId, taggedTransaction })))
   }
 
@@ -171,7 +191,11 @@ export class Ledger {
   }
 
   /** A ledger with one transaction of the house and edits to the state beside it; the queue stays as it is. */
-  prepareAside(now: bigint, frames: ReadonlyArray<Frame>, edit: (store: Store, ledgerSeq: number) => void): ClosedLedger {
+  prepareAside(
+    now: bigint,
+    frames: ReadonlyArray<Frame>,
+    edit: (store: Store, ledgerSeq: number) => void
+  ): ClosedLedger {
     const closeTime = now > this.latest.closeTime ? now : this.latest.closeTime
     const { baseFeeStroops } = this.options.settings
     return this.#close(this.context(this.latest.sequence + 1, closeTime), frames, baseFeeStroops, true, edit)
@@ -240,7 +264,8 @@ export class Ledger {
     edit(store, ledger.ledgerSeq)
     const evicted = this.#expiry.evict(store, ledger.ledgerSeq)
     const sha = this.options.crypto.sha256
-    const hashAll = (parts: ReadonlyArray<Uint8Array>): Uint8Array => parts.length === 0 ? ZERO_HASH : sha(concat(parts))
+    const hashAll = (parts: ReadonlyArray<Uint8Array>): Uint8Array =>
+      parts.length === 0 ? ZERO_HASH : sha(concat(parts))
     const parts = {
       sequence: ledger.ledgerSeq,
       closeTime: ledger.closeTime,
@@ -267,7 +292,6 @@ export class Ledger {
     this.queue.ledgerClosed(closed.frames)
     for (const [hash, until] of this.#heldUntil) if (until < closed.record.sequence) this.#heldUntil.delete(hash)
   }
-
 }
 
 const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {

@@ -1,7 +1,7 @@
-// The waiting line for the next ledger, with the network's own rules: one transaction per sequence account, a fee bump may
-// replace it for ten times its inclusion fee, and what has waited for four ledgers is dropped and its envelope refused for
-// ten. An account that merely pays for somebody counts as busy for the other kind of transaction (classic or contract), as
-// on the network. Nothing here looks at time.
+// The waiting line for the next ledger, with the network's own rules: one transaction per sequence account, a fee bump
+// may replace it for ten times its inclusion fee, and what has waited for four ledgers is dropped and its envelope
+// refused for ten. An account that merely pays for somebody counts as busy for the other kind of transaction (classic
+// or contract), as on the network. Nothing here looks at time.
 import { latin1, type PublicKey } from "../engine/Xdr.ts"
 import type { Frame } from "../transaction/Frame.ts"
 
@@ -24,7 +24,9 @@ interface Waiting {
 export type Admission =
   | { readonly is: "duplicate" | "tryAgainLater" | "badSequence" }
   | { readonly is: "feeTooLow"; readonly leastFeeStroops: bigint }
-  /** May be judged; `payerBusyStroops` is what the fee source has promised already, apart from what this one replaces. */
+  /**
+   * May be judged; `payerBusyStroops` is what the fee source has promised already, apart from what this one replaces.
+   */
   | { readonly is: "open"; readonly payerBusyStroops: bigint }
 
 const name = (id: PublicKey): string => latin1(id.ed25519)
@@ -51,7 +53,9 @@ export class Queue {
     const current = this.#waiting.get(name(frame.source))?.frame
     if (this.#isBusyElsewhere(frame)) return { is: "tryAgainLater" }
     if (current === undefined) {
-      return this.#waiting.size >= QUEUE_MAX ? { is: "tryAgainLater" } : { is: "open", payerBusyStroops: this.#promised(frame.feeSource) }
+      return this.#waiting.size >= QUEUE_MAX
+        ? { is: "tryAgainLater" }
+        : { is: "open", payerBusyStroops: this.#promised(frame.feeSource) }
     }
     if (isDuplicate(current, frame)) return { is: "duplicate" }
     if (frame.tx.seqNum < current.tx.seqNum) return { is: "badSequence" }
@@ -99,7 +103,9 @@ export class Queue {
 
   /** Everything that waits, the highest bid per operation first, then the earliest. */
   candidates(): ReadonlyArray<Frame> {
-    return [...this.#waiting.values()].sort((a, b) => compareBids(b.frame, a.frame) || a.arrival - b.arrival).map(({ frame }) => frame)
+    return [...this.#waiting.values()]
+      .sort((a, b) => compareBids(b.frame, a.frame) || a.arrival - b.arrival)
+      .map(({ frame }) => frame)
   }
 
   has(frame: Frame): boolean {
@@ -133,7 +139,9 @@ export class Queue {
 }
 
 const isDuplicate = (old: Frame, frame: Frame): boolean =>
-  old.isFeeBump === frame.isFeeBump ? old.fullHash === frame.fullHash : old.isFeeBump && old.innerFullHash === frame.fullHash
+  old.isFeeBump === frame.isFeeBump
+    ? old.fullHash === frame.fullHash
+    : old.isFeeBump && old.innerFullHash === frame.fullHash
 
 /** The least full fee by which `frame` may replace `old`. */
 const leastReplacementFee = (old: Frame, frame: Frame): bigint => {

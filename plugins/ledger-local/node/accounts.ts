@@ -1,6 +1,6 @@
-// The local ledger's own accounts. Their keys follow from a word, so everybody has them and nobody should trust them: they
-// hold nothing anywhere but here. The USDC issuer is the test network's own account, whose key is not ours; on this ledger it
-// has a second signer, the local USDC administrator.
+// The local ledger's own accounts. Their keys follow from a word, so everybody has them and nobody should trust them:
+// they hold nothing anywhere but here. The USDC issuer is the test network's own account, whose key is not ours; on
+// this ledger it has a second signer, the local USDC administrator.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import type { EngineCrypto } from "../engine/HostTypes.ts"
 import { accountOfStrKey, type Asset, type PublicKey, publicKey } from "../engine/Xdr.ts"
@@ -19,7 +19,13 @@ const utf8 = new TextEncoder()
 
 const ofSeed = (crypto: EngineCrypto, name: string, seed: Uint8Array): LocalAccount => {
   const key = crypto.ed25519PublicKey(seed)
-  return { name, seed, id: publicKey(key), address: StrKey.encodeEd25519PublicKey(key), secret: StrKey.encodeEd25519SecretSeed(seed) }
+  return {
+    name,
+    seed,
+    id: publicKey(key),
+    address: StrKey.encodeEd25519PublicKey(key),
+    secret: StrKey.encodeEd25519SecretSeed(seed)
+  }
 }
 
 /** The account of a word, such as `buyer`. */
@@ -27,7 +33,8 @@ export const localAccount = (crypto: EngineCrypto, name: string): LocalAccount =
   ofSeed(crypto, name, crypto.sha256(utf8.encode(`tollkeeper local ledger account: ${name}`)))
 
 /** The account that a network's passphrase implies and that holds everything at its genesis. */
-export const rootAccount = (crypto: EngineCrypto, networkId: Uint8Array): LocalAccount => ofSeed(crypto, "root", networkId)
+export const rootAccount = (crypto: EngineCrypto, networkId: Uint8Array): LocalAccount =>
+  ofSeed(crypto, "root", networkId)
 
 export const friendbotAccount = (crypto: EngineCrypto): LocalAccount => localAccount(crypto, "friendbot")
 /** May sign for the USDC issuer on this ledger. */

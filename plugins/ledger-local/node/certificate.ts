@@ -1,7 +1,7 @@
-// The self-signed certificate of the HTTPS listener: for this machine and for the test network's Horizon, whose name official
-// clients have built in. Made once, kept in the state folder for ten years; clients trust it by its file
-// (`NODE_EXTRA_CA_CERTS`). The library is loaded only when there is something to make. A file appears whole or not at all, the
-// certificate last: who sees it may use it, and a start that is cut short leaves nothing broken behind.
+// The self-signed certificate of the HTTPS listener: for this machine and for the test network's Horizon, whose name
+// official clients have built in. Made once, kept in the state folder for ten years; clients trust it by its file
+// (`NODE_EXTRA_CA_CERTS`). The library is loaded only when there is something to make. A file appears whole or not at
+// all, the certificate last: who sees it may use it, and a start that is cut short leaves nothing broken behind.
 import { Clock, Effect, FileSystem, Path } from "effect"
 
 export interface Certificate {
@@ -15,7 +15,7 @@ const YEARS_MILLIS = 10 * 365 * 24 * 3_600 * 1_000
 const HOUR_MILLIS = 3_600 * 1_000
 const names = ["localhost", "horizon-testnet.stellar.org", "soroban-testnet.stellar.org"]
 
-const generate = Effect.fnUntraced(function*() {
+const generate = Effect.fnUntraced(function* () {
   const now = yield* Clock.currentTimeMillis
   return yield* Effect.promise(async () => {
     const selfsigned = await import("selfsigned")
@@ -31,7 +31,11 @@ const generate = Effect.fnUntraced(function*() {
         { name: "extKeyUsage", serverAuth: true },
         {
           name: "subjectAltName",
-          altNames: [...names.map((value) => ({ type: 2 as const, value })), { type: 7, ip: "127.0.0.1" }, { type: 7, ip: "::1" }]
+          altNames: [
+            ...names.map((value) => ({ type: 2 as const, value })),
+            { type: 7, ip: "127.0.0.1" },
+            { type: 7, ip: "::1" }
+          ]
         }
       ]
     })
@@ -39,7 +43,7 @@ const generate = Effect.fnUntraced(function*() {
 })
 
 /** The certificate in `folder`, made when there is none. */
-export const certificate = Effect.fn("certificate")(function*(folder: string) {
+export const certificate = Effect.fn("certificate")(function* (folder: string) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const keyFile = path.join(folder, "ledger-key.pem")
@@ -53,6 +57,10 @@ export const certificate = Effect.fn("certificate")(function*(folder: string) {
     yield* put(keyFile, made.private, 0o600)
     yield* put(certFile, made.cert, 0o644)
   }
-  const result: Certificate = { key: yield* files.readFileString(keyFile), cert: yield* files.readFileString(certFile), file: certFile }
+  const result: Certificate = {
+    key: yield* files.readFileString(keyFile),
+    cert: yield* files.readFileString(certFile),
+    file: certFile
+  }
   return result
 }, Effect.orDie)

@@ -1,6 +1,6 @@
-// The friendbot: 10 000 XLM for an account, by a real transaction that it signs itself, and on request a USDC trustline with
-// an amount of USDC, by an edit of the state in the same ledger (a trustline needs its owner's signature, which a friendbot
-// does not have). Each request is a ledger of its own and does not wait for the next one.
+// The friendbot: 10 000 XLM for an account, by a real transaction that it signs itself, and on request a USDC trustline
+// with an amount of USDC, by an edit of the state in the same ledger (a trustline needs its owner's signature, which a
+// friendbot does not have). Each request is a ledger of its own and does not wait for the next one.
 import type { Store } from "../engine/Store.ts"
 import { accountKey, keyString, trustLineKey } from "../engine/LedgerKeys.ts"
 import { type PublicKey, publicKey, type Transaction } from "../engine/Xdr.ts"
@@ -18,16 +18,27 @@ export const USDC_UNITS_MAX = 1_000_000_000_0000000n
 
 const fundOperation = (store: Store, id: PublicKey): Operation => ({
   sourceAccount: null,
-  body: readAccount(store, id) === undefined
-    ? { type: 0, createAccountOp: { destination: id, startingBalance: FRIENDBOT_STROOPS } }
-    : { type: 1, paymentOp: { destination: { type: 0, ed25519: id.ed25519 }, asset: { type: 0 }, amount: FRIENDBOT_STROOPS } }
+  body:
+    readAccount(store, id) === undefined
+      ? { type: 0, createAccountOp: { destination: id, startingBalance: FRIENDBOT_STROOPS } }
+      : {
+          type: 1,
+          paymentOp: { destination: { type: 0, ed25519: id.ed25519 }, asset: { type: 0 }, amount: FRIENDBOT_STROOPS }
+        }
 })
 
 /** Opens the trustline when there is none and adds `units` to its balance. */
 const giveUsdc = (store: Store, id: PublicKey, units: bigint, ledgerSeq: number): void => {
   const line = store.get(keyString(trustLineKey(id, usdc)))
   const balance = units + (line?.data.type === 1 ? line.data.trustLine.balance : 0n)
-  const opened = { accountId: id, asset: usdc, balance, limit: INT64_MAX, flags: TrustFlag.authorized, ext: { v: 0 as const } }
+  const opened = {
+    accountId: id,
+    asset: usdc,
+    balance,
+    limit: INT64_MAX,
+    flags: TrustFlag.authorized,
+    ext: { v: 0 as const }
+  }
   const trustLine = line?.data.type === 1 ? { ...line.data.trustLine, balance } : opened
   store.put({ lastModifiedLedgerSeq: ledgerSeq, data: { type: 1, trustLine }, ext: line?.ext ?? { v: 0 } })
   const owner = store.get(keyString(accountKey(id)))
@@ -36,8 +47,15 @@ const giveUsdc = (store: Store, id: PublicKey, units: bigint, ledgerSeq: number)
   store.put({ ...owner, lastModifiedLedgerSeq: ledgerSeq, data: { type: 0, account } })
 }
 
-/** Computes the friendbot's ledger for one account. `usdcUnits` undefined leaves USDC alone; 0 only opens the trustline. */
-export const prepareFunding = (ledger: Ledger, key: Uint8Array, usdcUnits: bigint | undefined, now: bigint): ClosedLedger => {
+/**
+ * Computes the friendbot's ledger for one account. `usdcUnits` undefined leaves USDC alone; 0 only opens the trustline.
+ */
+export const prepareFunding = (
+  ledger: Ledger,
+  key: Uint8Array,
+  usdcUnits: bigint | undefined,
+  now: bigint
+): ClosedLedger => {
   const { crypto, networkId } = ledger.options
   const bot = friendbotAccount(crypto)
   const id = publicKey(key)

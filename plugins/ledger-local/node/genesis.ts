@@ -1,6 +1,6 @@
-// How the ledger begins: at ledger 1 000 with the network's root, a friendbot, and two assets that have their contracts,
-// native XLM and the test network's USDC. Starting high, everything that is signed here names ledgers that are long past on
-// the real test network, so no signature made here can be used there.
+// How the ledger begins: at ledger 1 000 with the network's root, a friendbot, and two assets that have their
+// contracts, native XLM and the test network's USDC. Starting high, everything that is signed here names ledgers that
+// are long past on the real test network, so no signature made here can be used there.
 import type { EngineCrypto } from "../engine/HostTypes.ts"
 import { invokeHostFunction } from "../engine/Host.ts"
 import type { NetworkSettings } from "../engine/NetworkSettings.ts"
@@ -46,7 +46,10 @@ const deployAsset = (input: GenesisInput, store: Store, ledgerSeq: number, asset
     closeTime: input.closeTime,
     networkId: input.networkId,
     source: rootAccount(input.crypto, input.networkId).id,
-    hostFunction: { type: 1, createContract: { contractIdPreimage: { type: 1, fromAsset: asset }, executable: { type: 1 } } },
+    hostFunction: {
+      type: 1,
+      createContract: { contractIdPreimage: { type: 1, fromAsset: asset }, executable: { type: 1 } }
+    },
     auth: [],
     access: { mode: "record", randomNonce: () => 0n, useUpgradedAuth: false, allowNonRoot: false },
     crypto: input.crypto
@@ -59,7 +62,8 @@ const deployAsset = (input: GenesisInput, store: Store, ledgerSeq: number, asset
 const extendAll = (input: GenesisInput, store: Store, ledgerSeq: number): void => {
   const liveUntilLedgerSeq = ledgerSeq + input.settings.ttl.maxEntryLedgers - 1
   for (const entry of [...store.entries()]) {
-    if (entry.data.type === 9) store.put({ ...entry, data: { type: 9, ttl: { ...entry.data.ttl, liveUntilLedgerSeq } } })
+    if (entry.data.type === 9)
+      store.put({ ...entry, data: { type: 9, ttl: { ...entry.data.ttl, liveUntilLedgerSeq } } })
   }
 }
 
@@ -68,13 +72,26 @@ export const genesis = (input: GenesisInput): LedgerState => {
   const { crypto, networkId, settings, closeTime } = input
   const sequence = input.sequence ?? GENESIS_SEQUENCE
   const store = Store.empty()
-  const put = (entry: AccountEntry): void => store.put({ lastModifiedLedgerSeq: sequence, data: { type: 0, account: entry }, ext: { v: 0 } })
+  const put = (entry: AccountEntry): void =>
+    store.put({ lastModifiedLedgerSeq: sequence, data: { type: 0, account: entry }, ext: { v: 0 } })
   put(account(rootAccount(crypto, networkId).id, TOTAL_STROOPS - FRIENDBOT_STROOPS - ISSUER_STROOPS))
   put(account(friendbotAccount(crypto).id, FRIENDBOT_STROOPS))
-  put(account(usdcIssuerId, ISSUER_STROOPS, [{ key: { type: 0, ed25519: usdcAdminAccount(crypto).id.ed25519 }, weight: 1 }]))
+  put(
+    account(usdcIssuerId, ISSUER_STROOPS, [
+      { key: { type: 0, ed25519: usdcAdminAccount(crypto).id.ed25519 }, weight: 1 }
+    ])
+  )
   deployAsset(input, store, sequence, { type: 0 })
   deployAsset(input, store, sequence, usdc)
   extendAll(input, store, sequence)
-  const parts = { sequence, closeTime, previousHash: ZERO_HASH, transactionSetHash: ZERO_HASH, resultHash: ZERO_HASH, feePoolStroops: 0n, lastOfferId: 0n }
+  const parts = {
+    sequence,
+    closeTime,
+    previousHash: ZERO_HASH,
+    transactionSetHash: ZERO_HASH,
+    resultHash: ZERO_HASH,
+    feePoolStroops: 0n,
+    lastOfferId: 0n
+  }
   return { store, ledgers: [seal(crypto, settings, parts, [])] }
 }

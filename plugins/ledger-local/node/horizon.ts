@@ -1,4 +1,5 @@
-// The one answer of Horizon that payment clients ask for: recent ledgers with their close times, in Horizon's own shape.
+// The one answer of Horizon that payment clients ask for: recent ledgers with their close times, in Horizon's own
+// shape.
 import { headerOf } from "./Header.ts"
 import type { LedgerRecord } from "./History.ts"
 import type { Ledger } from "./Ledger.ts"
@@ -9,11 +10,12 @@ import { toid } from "../rpc/Toid.ts"
 const LEDGERS_DEFAULT = 10
 const LEDGERS_MAX = 200
 
-const stroopsText = (stroops: bigint): string => `${stroops / 10_000_000n}.${(stroops % 10_000_000n).toString().padStart(7, "0")}`
+const stroopsText = (stroops: bigint): string =>
+  `${stroops / 10_000_000n}.${(stroops % 10_000_000n).toString().padStart(7, "0")}`
 
 /**
- * Close times of `records`, seconds, at least one apart as on the real network. Ledgers that the friendbot makes share a
- * second; official clients divide by the mean distance of twenty ledgers and fail when it is zero.
+ * Close times of `records`, seconds, at least one apart as on the real network. Ledgers that the friendbot makes share
+ * a second; official clients divide by the mean distance of twenty ledgers and fail when it is zero.
  */
 const spacedCloseTimes = (records: ReadonlyArray<LedgerRecord>): ReadonlyMap<number, number> => {
   const times = new Map<number, number>()
@@ -55,7 +57,8 @@ export const horizonLedgers = (ledger: Ledger, url: URL): object | undefined => 
   const limit = Number(url.searchParams.get("limit") ?? LEDGERS_DEFAULT)
   const order = url.searchParams.get("order") ?? "asc"
   const cursor = url.searchParams.get("cursor") ?? ""
-  if (!Number.isInteger(limit) || limit < 1 || limit > LEDGERS_MAX || (order !== "asc" && order !== "desc")) return undefined
+  if (!Number.isInteger(limit) || limit < 1 || limit > LEDGERS_MAX || (order !== "asc" && order !== "desc"))
+    return undefined
   if (cursor !== "" && cursor !== "now" && !/^[0-9]{1,19}$/.test(cursor)) return undefined
   const { history } = ledger
   const at = cursor === "" ? undefined : cursor === "now" ? history.latest.sequence + 1 : Number(BigInt(cursor) >> 32n)
@@ -73,7 +76,11 @@ export const horizonLedgers = (ledger: Ledger, url: URL): object | undefined => 
   })
   const closeTimes = spacedCloseTimes(records)
   return {
-    _links: { self: { href: url.href }, next: link(records.at(-1), order), prev: link(records[0], order === "asc" ? "desc" : "asc") },
+    _links: {
+      self: { href: url.href },
+      next: link(records.at(-1), order),
+      prev: link(records[0], order === "asc" ? "desc" : "asc")
+    },
     _embedded: { records: records.map((record) => item(ledger, url.origin, record, closeTimes.get(record.sequence)!)) }
   }
 }

@@ -20,7 +20,7 @@ import type { Faults, RpcFault } from "./Faults.ts"
 const GOLDEN = 0.6180339887498949
 
 /** True in `chance` of the calls, spread evenly over them. */
-const evenly = (chance: number): () => boolean => {
+const evenly = (chance: number): (() => boolean) => {
   let calls = 0
   return () => {
     const at = (calls++ * GOLDEN) % 1
@@ -29,10 +29,12 @@ const evenly = (chance: number): () => boolean => {
 }
 
 /** True for `chance` of the transactions; the same transaction gets the same answer. */
-const ofTransaction = (chance: number) => (hash: string): boolean => {
-  const fraction = ((hash.charCodeAt(0) << 16) | (hash.charCodeAt(1) << 8) | hash.charCodeAt(2)) / 0x1000000
-  return fraction < chance
-}
+const ofTransaction =
+  (chance: number) =>
+  (hash: string): boolean => {
+    const fraction = ((hash.charCodeAt(0) << 16) | (hash.charCodeAt(1) << 8) | hash.charCodeAt(2)) / 0x1000000
+    return fraction < chance
+  }
 
 const number = (text: string | undefined, otherwise: number, max: number): number | undefined => {
   if (text === undefined || text === "") return otherwise
@@ -84,13 +86,15 @@ export const parseFault = (text: string): Partial<Faults> | string => {
     }
     case "rpc": {
       const [status, chance] = [number(second, 503, 599), chanceOf(2)]
-      if (first === "" || status === undefined || status < 200 || chance === undefined) return "wants a method and a status, such as rpc=*:503:0.2"
+      if (first === "" || status === undefined || status < 200 || chance === undefined)
+        return "wants a method and a status, such as rpc=*:503:0.2"
       return onMethod(first, chance, { kind: "status", status })
     }
     case "rpc-error": {
       const code = Number(second ?? "-32603")
       const chance = chanceOf(2)
-      if (first === "" || !Number.isInteger(code) || chance === undefined) return "wants a method and a code, such as rpc-error=*:-32603"
+      if (first === "" || !Number.isInteger(code) || chance === undefined)
+        return "wants a method and a code, such as rpc-error=*:-32603"
       return onMethod(first, chance, { kind: "error", code, message: "injected fault" })
     }
     case "lost":
@@ -101,7 +105,8 @@ export const parseFault = (text: string): Partial<Faults> | string => {
     }
     case "late": {
       const [millis, chance] = [number(second, 1_000, 600_000), chanceOf(2)]
-      if (first === "" || millis === undefined || chance === undefined) return "wants a method and milliseconds, such as late=*:2000"
+      if (first === "" || millis === undefined || chance === undefined)
+        return "wants a method and milliseconds, such as late=*:2000"
       return onMethod(first, chance, { kind: "late", millis })
     }
     case "stale": {

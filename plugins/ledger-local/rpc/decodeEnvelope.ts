@@ -6,7 +6,9 @@ import { fromBase64 } from "../node/text.ts"
 export const ENVELOPE_BYTES_MAX = 1 << 20
 
 /** The envelope with its bytes, or nothing when it is not one. */
-export const decodeEnvelope = (text: string): { readonly envelope: TransactionEnvelope; readonly bytes: Uint8Array } | undefined => {
+export const decodeEnvelope = (
+  text: string
+): { readonly envelope: TransactionEnvelope; readonly bytes: Uint8Array } | undefined => {
   const bytes = fromBase64(text)
   if (bytes === undefined || bytes.length === 0 || bytes.length > ENVELOPE_BYTES_MAX) return undefined
   try {

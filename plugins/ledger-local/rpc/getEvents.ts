@@ -1,6 +1,6 @@
-// getEvents: contract events of a range of ledgers, by contract and by topic. Five filters, each with five contracts and five
-// topic patterns of up to four segments; `*` stands for any one segment, a trailing `**` for any number more. Fee events
-// stand before and after all transactions of their ledger.
+// getEvents: contract events of a range of ledgers, by contract and by topic. Five filters, each with five contracts
+// and five topic patterns of up to four segments; `*` stands for any one segment, a trailing `**` for any number more.
+// Fee events stand before and after all transactions of their ledger.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { codec, type ContractEvent } from "../engine/Xdr.ts"
 import type { LedgerRecord } from "../node/History.ts"
@@ -36,10 +36,14 @@ interface Found {
   readonly succeeded: boolean
 }
 
-const eventTypes = new Map([["system", 0], ["contract", 1]])
+const eventTypes = new Map([
+  ["system", 0],
+  ["contract", 1]
+])
 
 const readTopic = (value: unknown, index: number): ReadonlyArray<string> => {
-  if (!Array.isArray(value) || !value.every((segment) => typeof segment === "string")) throw invalidParams("invalid parameters")
+  if (!Array.isArray(value) || !value.every((segment) => typeof segment === "string"))
+    throw invalidParams("invalid parameters")
   const problem = (message: string) => invalidParams(`topic ${index} invalid: ${message}`)
   if (value.length === 0) throw problem("topic must have at least one segment")
   const fixed = value.at(-1) === "**" ? value.slice(0, -1) : value
@@ -49,7 +53,9 @@ const readTopic = (value: unknown, index: number): ReadonlyArray<string> => {
     try {
       codec.ScVal.decode(fromBase64(segment)!)
     } catch {
-      throw problem(`segment ${i} invalid: ${segment === "**" ? "wildcard '**' is only allowed at the end" : "invalid xdr"}`)
+      throw problem(
+        `segment ${i} invalid: ${segment === "**" ? "wildcard '**' is only allowed at the end" : "invalid xdr"}`
+      )
     }
   }
   return value
@@ -58,8 +64,11 @@ const readTopic = (value: unknown, index: number): ReadonlyArray<string> => {
 const readFilter = (value: unknown, index: number): Filter => {
   const filter = paramsOf(value)
   const problem = (message: string) => invalidParams(`filter ${index} invalid: ${message}`)
-  const types = text(filter, "type").split(",").filter((type) => type !== "")
-  if (!types.every((type) => eventTypes.has(type))) throw problem("filter type invalid: if set, type must be either 'system' or 'contract'")
+  const types = text(filter, "type")
+    .split(",")
+    .filter((type) => type !== "")
+  if (!types.every((type) => eventTypes.has(type)))
+    throw problem("filter type invalid: if set, type must be either 'system' or 'contract'")
   const contracts = list(filter, "contractIds")
   if (contracts.length > CONTRACTS_MAX) throw problem(`maximum ${CONTRACTS_MAX} contract IDs per filter`)
   for (const [i, contract] of contracts.entries()) {
@@ -83,7 +92,11 @@ const matchesTopic = (pattern: ReadonlyArray<string>, topics: ReadonlyArray<stri
 
 const matches = (filter: Filter, event: ContractEvent, topics: ReadonlyArray<string>): boolean => {
   if (filter.types.size > 0 && !filter.types.has(event.type)) return false
-  if (filter.contracts.size > 0 && (event.contractId === null || !filter.contracts.has(StrKey.encodeContract(event.contractId)))) return false
+  if (
+    filter.contracts.size > 0 &&
+    (event.contractId === null || !filter.contracts.has(StrKey.encodeContract(event.contractId)))
+  )
+    return false
   return filter.topics.length === 0 || filter.topics.some((pattern) => matchesTopic(pattern, topics))
 }
 
@@ -95,10 +108,20 @@ const eventsOf = (record: LedgerRecord): ReadonlyArray<Found> => {
   for (const transaction of record.transactions) {
     const meta: TransactionMeta = codecs.TransactionMeta.decode(transaction.meta)
     if (meta.v !== 4) continue
-    const found = { transaction: transaction.order, hash: transaction.hash, succeeded: transaction.succeeded, operation: 0 }
+    const found = {
+      transaction: transaction.order,
+      hash: transaction.hash,
+      succeeded: transaction.succeeded,
+      operation: 0
+    }
     for (const { stage, event } of meta.v4.events) {
       const into = stage === 0 ? before : after
-      into.push({ ...found, event, index: into.length, order: toid(record.sequence, stage === 0 ? 0 : TRANSACTION_MAX, 0) })
+      into.push({
+        ...found,
+        event,
+        index: into.length,
+        order: toid(record.sequence, stage === 0 ? 0 : TRANSACTION_MAX, 0)
+      })
     }
     for (const [operation, { events }] of meta.v4.operations.entries()) {
       for (const [index, event] of events.entries()) {
@@ -109,7 +132,8 @@ const eventsOf = (record: LedgerRecord): ReadonlyArray<Found> => {
   return [...before, ...during, ...after]
 }
 
-const idOf = ({ order, index }: Found): string => `${order.toString().padStart(19, "0")}-${index.toString().padStart(10, "0")}`
+const idOf = ({ order, index }: Found): string =>
+  `${order.toString().padStart(19, "0")}-${index.toString().padStart(10, "0")}`
 
 const item = (record: LedgerRecord, found: Found, topics: ReadonlyArray<string>) => {
   const { event } = found
@@ -139,7 +163,8 @@ const readRange = ({ ledger, latest }: View, params: Params, cursor: string): Ra
   const startLedger = count(params, "startLedger")
   const endLedger = count(params, "endLedger")
   const oldest = ledger.history.oldest.sequence
-  if (cursor !== "" && (startLedger !== 0 || endLedger !== 0)) throw invalidParams("ledger ranges and cursor cannot both be set")
+  if (cursor !== "" && (startLedger !== 0 || endLedger !== 0))
+    throw invalidParams("ledger ranges and cursor cannot both be set")
   if (cursor !== "" && !/^[0-9]{1,19}-[0-9]{1,10}$/.test(cursor)) throw invalidParams(`invalid event id ${cursor}`)
   if (cursor === "" && startLedger === 0) throw invalidParams("startLedger must be positive")
   if (endLedger !== 0 && endLedger <= startLedger) throw invalidParams("endLedger must be after startLedger")

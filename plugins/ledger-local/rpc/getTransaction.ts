@@ -27,7 +27,9 @@ const appliedFields = (record: TransactionRecord) => {
     ...(diagnostics.length === 0 ? {} : { diagnosticEventsXdr: diagnostics }),
     events: {
       transactionEventsXdr: (v4?.events ?? []).map((event) => toBase64(codec.TransactionEvent.encode(event))),
-      contractEventsXdr: (v4?.operations ?? []).map(({ events }) => events.map((event) => toBase64(codec.ContractEvent.encode(event))))
+      contractEventsXdr: (v4?.operations ?? []).map(({ events }) =>
+        events.map((event) => toBase64(codec.ContractEvent.encode(event)))
+      )
     },
     ledger: record.ledger
   }
@@ -41,7 +43,16 @@ export const getTransaction = (view: View, params: Params) => {
   const record = view.ledger.history.transaction(hash.toLowerCase())
   const range = rangeFields(view)
   if (record === undefined || record.ledger > view.latest.sequence) {
-    return { status: "NOT_FOUND", ...range, txHash: hash, applicationOrder: 0, feeBump: false, events: {}, ledger: 0, createdAt: "0" }
+    return {
+      status: "NOT_FOUND",
+      ...range,
+      txHash: hash,
+      applicationOrder: 0,
+      feeBump: false,
+      events: {},
+      ledger: 0,
+      createdAt: "0"
+    }
   }
   return { ...range, ...appliedFields(record), txHash: hash, createdAt: record.closeTime.toString() }
 }
@@ -65,7 +76,11 @@ export const getTransactions = ({ ledger, latest }: View, params: Params) => {
     for (const transaction of record.transactions) {
       if (record.sequence === ledgerOf(after) && transaction.order <= transactionOf(after)) continue
       if (transactions.length >= limit) break
-      transactions.push({ ...appliedFields(transaction), txHash: transaction.hash, createdAt: Number(transaction.closeTime) })
+      transactions.push({
+        ...appliedFields(transaction),
+        txHash: transaction.hash,
+        createdAt: Number(transaction.closeTime)
+      })
       last = toid(record.sequence, transaction.order, 1)
     }
   }

@@ -43,7 +43,8 @@ const percentiles = [10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99] as const
 
 const distribution = (fees: ReadonlyArray<bigint>, ledgerCount: number) => {
   const sorted = [...fees].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
-  const at = (percent: number): string => (sorted[Math.max(0, Math.ceil((percent * sorted.length) / 100) - 1)] ?? 0n).toString()
+  const at = (percent: number): string =>
+    (sorted[Math.max(0, Math.ceil((percent * sorted.length) / 100) - 1)] ?? 0n).toString()
   const counts = new Map<bigint, number>()
   for (const fee of sorted) counts.set(fee, (counts.get(fee) ?? 0) + 1)
   const mode = [...counts].reduce<readonly [bigint, number]>((best, one) => (one[1] > best[1] ? one : best), [0n, 0])[0]
@@ -58,10 +59,14 @@ const distribution = (fees: ReadonlyArray<bigint>, ledgerCount: number) => {
 }
 
 export const getFeeStats = ({ ledger, latest }: View) => {
-  const ledgers = [...ledger.history.from(latest.sequence - FEE_LEDGERS + 1)].filter(({ sequence }) => sequence <= latest.sequence)
+  const ledgers = [...ledger.history.from(latest.sequence - FEE_LEDGERS + 1)].filter(
+    ({ sequence }) => sequence <= latest.sequence
+  )
   const transactions = ledgers.flatMap((record) => record.transactions)
   const fees = (isSoroban: boolean) =>
-    transactions.filter((transaction) => transaction.isSoroban === isSoroban).map(({ inclusionFeeStroops }) => inclusionFeeStroops)
+    transactions
+      .filter((transaction) => transaction.isSoroban === isSoroban)
+      .map(({ inclusionFeeStroops }) => inclusionFeeStroops)
   return {
     sorobanInclusionFee: distribution(fees(true), ledgers.length),
     inclusionFee: distribution(fees(false), ledgers.length),

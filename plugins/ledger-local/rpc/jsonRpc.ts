@@ -1,5 +1,6 @@
-// One JSON-RPC request against a view of the ledger. Methods are pure functions of the view and their parameters, apart from
-// sendTransaction, which queues. What goes wrong inside becomes an error of the answer, never an exception of the caller.
+// One JSON-RPC request against a view of the ledger. Methods are pure functions of the view and their parameters, apart
+// from sendTransaction, which queues. What goes wrong inside becomes an error of the answer, never an exception of the
+// caller.
 import { getEvents } from "./getEvents.ts"
 import { getLedgerEntries } from "./getLedgerEntries.ts"
 import { getLedgers } from "./getLedgers.ts"
@@ -41,7 +42,11 @@ export interface RpcResponse {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
-export const errorResponse = (id: unknown, code: number, message: string): RpcResponse => ({ jsonrpc: "2.0", id, error: { code, message } })
+export const errorResponse = (id: unknown, code: number, message: string): RpcResponse => ({
+  jsonrpc: "2.0",
+  id,
+  error: { code, message }
+})
 
 /** Reads a request; a response in its place says why it is none. */
 export const readRequest = (value: unknown): RpcRequest | RpcResponse => {
@@ -49,7 +54,8 @@ export const readRequest = (value: unknown): RpcRequest | RpcResponse => {
     return errorResponse(null, RpcCode.invalidRequest, "invalid request")
   }
   const { id = null, jsonrpc, method, params } = value as Record<string, unknown>
-  if (jsonrpc !== "2.0" || typeof method !== "string") return errorResponse(id, RpcCode.invalidRequest, "invalid request")
+  if (jsonrpc !== "2.0" || typeof method !== "string")
+    return errorResponse(id, RpcCode.invalidRequest, "invalid request")
   return { id, method, params }
 }
 

@@ -1,5 +1,5 @@
-// A closed ledger in the form in which a node streams it: header, transaction set, results and meta. Built when asked for,
-// from what the history keeps.
+// A closed ledger in the form in which a node streams it: header, transaction set, results and meta. Built when asked
+// for, from what the history keeps.
 import { codec } from "../engine/Xdr.ts"
 import { keyOfString } from "../engine/LedgerKeys.ts"
 import type { NetworkSettings } from "../engine/NetworkSettings.ts"
@@ -8,9 +8,11 @@ import { headerOf } from "../node/Header.ts"
 import type { LedgerRecord, TransactionRecord } from "../node/History.ts"
 import { codecs, type LedgerCloseMeta } from "../transaction/Wire.ts"
 
-const hexBytes = (hex: string): Uint8Array => Uint8Array.from({ length: hex.length / 2 }, (_, i) => parseInt(hex.slice(2 * i, 2 * i + 2), 16))
+const hexBytes = (hex: string): Uint8Array =>
+  Uint8Array.from({ length: hex.length / 2 }, (_, i) => parseInt(hex.slice(2 * i, 2 * i + 2), 16))
 
-const envelopes = (transactions: ReadonlyArray<TransactionRecord>) => transactions.map(({ envelope }) => codec.TransactionEnvelope.decode(envelope))
+const envelopes = (transactions: ReadonlyArray<TransactionRecord>) =>
+  transactions.map(({ envelope }) => codec.TransactionEnvelope.decode(envelope))
 
 /** Header with its hash, as ledger lists carry it. */
 export const headerEntry = (settings: NetworkSettings, record: LedgerRecord) => ({
@@ -35,9 +37,15 @@ export const ledgerCloseMeta = (settings: NetworkSettings, record: LedgerRecord)
           phases: [
             {
               v: 0,
-              v0Components: classic.length === 0
-                ? []
-                : [{ type: 0, txsMaybeDiscountedFee: { baseFee: classic[0]!.inclusionFeeStroops, txs: envelopes(classic) } }]
+              v0Components:
+                classic.length === 0
+                  ? []
+                  : [
+                      {
+                        type: 0,
+                        txsMaybeDiscountedFee: { baseFee: classic[0]!.inclusionFeeStroops, txs: envelopes(classic) }
+                      }
+                    ]
             },
             {
               v: 1,
@@ -51,7 +59,10 @@ export const ledgerCloseMeta = (settings: NetworkSettings, record: LedgerRecord)
       },
       txProcessing: record.transactions.map((transaction) => ({
         ext: { v: 0 as const },
-        result: { transactionHash: hexBytes(transaction.hash), result: codecs.TransactionResult.decode(transaction.result) },
+        result: {
+          transactionHash: hexBytes(transaction.hash),
+          result: codecs.TransactionResult.decode(transaction.result)
+        },
         feeProcessing: changesOf(transaction.feeChanges),
         txApplyProcessing: codecs.TransactionMeta.decode(transaction.meta),
         postTxApplyFeeProcessing: changesOf(transaction.refundChanges)

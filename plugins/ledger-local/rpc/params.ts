@@ -1,5 +1,5 @@
-// Reading a method's parameters: an object, `{}` or nothing; each field of the kind it must be. A wrong one is refused as
-// the real RPC refuses it, before anything else is looked at.
+// Reading a method's parameters: an object, `{}` or nothing; each field of the kind it must be. A wrong one is refused
+// as the real RPC refuses it, before anything else is looked at.
 import { invalidParams } from "./RpcError.ts"
 
 export type Params = Readonly<Record<string, unknown>>
@@ -18,10 +18,12 @@ const read = <A>(params: Params, name: string, is: (value: unknown) => value is 
 }
 
 const isText = (value: unknown): value is string => typeof value === "string"
-const isCount = (value: unknown): value is number => typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 0xffff_ffff
+const isCount = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 0xffff_ffff
 const isFlag = (value: unknown): value is boolean => typeof value === "boolean"
 const isList = (value: unknown): value is ReadonlyArray<unknown> => Array.isArray(value)
-const isObject = (value: unknown): value is Params => typeof value === "object" && value !== null && !Array.isArray(value)
+const isObject = (value: unknown): value is Params =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 export const text = (params: Params, name: string): string => read(params, name, isText) ?? ""
 export const count = (params: Params, name: string): number => read(params, name, isCount) ?? 0

@@ -1,5 +1,5 @@
-// sendTransaction: hands an envelope to the queue and says what became of it. An answer never means that the transaction
-// happened; only getTransaction says that.
+// sendTransaction: hands an envelope to the queue and says what became of it. An answer never means that the
+// transaction happened; only getTransaction says that.
 import { codec } from "../engine/Xdr.ts"
 import { toBase64 } from "../node/text.ts"
 import { codecs } from "../transaction/Wire.ts"
@@ -15,7 +15,9 @@ export const sendTransaction = ({ ledger, latest, now }: View, params: Params) =
   const { status, hash, error, diagnostics = [] } = ledger.send(decoded.envelope, decoded.bytes, now)
   return {
     ...(error === undefined ? {} : { errorResultXdr: toBase64(codecs.TransactionResult.encode(error)) }),
-    ...(diagnostics.length === 0 ? {} : { diagnosticEventsXdr: diagnostics.map((event) => toBase64(codec.DiagnosticEvent.encode(event))) }),
+    ...(diagnostics.length === 0
+      ? {}
+      : { diagnosticEventsXdr: diagnostics.map((event) => toBase64(codec.DiagnosticEvent.encode(event))) }),
     status,
     hash,
     latestLedger: latest.sequence,

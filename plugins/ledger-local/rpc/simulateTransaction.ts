@@ -1,6 +1,7 @@
 // simulateTransaction: runs a contract operation against the latest ledger and recommends what to declare and to pay.
-// Neither source, sequence number, signatures of the envelope, fees nor bounds matter. The call always succeeds; what went
-// wrong is a text in `error`. Authorization is enforced when entries are given and recorded when not, unless `authMode` says.
+// Neither source, sequence number, signatures of the envelope, fees nor bounds matter. The call always succeeds; what
+// went wrong is a text in `error`. Authorization is enforced when entries are given and recorded when not, unless
+// `authMode` says.
 import { entrySizeBytes } from "../engine/entrySize.ts"
 import { Unsupported } from "../engine/HostError.ts"
 import { invokeHostFunction } from "../engine/Host.ts"
@@ -22,18 +23,24 @@ import type { View } from "./View.ts"
 const authModes = ["", "enforce", "record", "record_allow_nonroot"] as const
 type AuthMode = (typeof authModes)[number]
 
-const failed = ({ latest }: View, error: string, more: object = {}) => ({ error, ...more, latestLedger: latest.sequence })
+const failed = ({ latest }: View, error: string, more: object = {}) => ({
+  error,
+  ...more,
+  latestLedger: latest.sequence
+})
 
 /** 63 random bits. */
 const randomNonce = (view: View) => (): bigint =>
-  view.ledger.options.crypto.randomBytes(8).reduce((value, byte) => (value << 8n) | BigInt(byte), 0n) & 0x7fff_ffff_ffff_ffffn
+  view.ledger.options.crypto.randomBytes(8).reduce((value, byte) => (value << 8n) | BigInt(byte), 0n) &
+  0x7fff_ffff_ffff_ffffn
 
 const stateChanges = (view: View, host: HostSuccess) =>
   host.footprint.readWrite.flatMap((key) => {
     const id = keyString(key)
     const [before, after] = [view.store.get(id), host.changes.get(id)]
     if (before === undefined && after === undefined) return []
-    const encode = (entry: typeof before): string | null => entry === undefined ? null : toBase64(codec.LedgerEntry.encode(entry))
+    const encode = (entry: typeof before): string | null =>
+      entry === undefined ? null : toBase64(codec.LedgerEntry.encode(entry))
     const type = before === undefined ? "created" : after === undefined ? "deleted" : "updated"
     return [{ type, key: toBase64(codec.LedgerKey.encode(key)), before: encode(before), after: encode(after) }]
   })
@@ -53,7 +60,14 @@ const restoreData = (view: View, keys: ReadonlyArray<LedgerKey>) => {
     if (entry === undefined || liveUntil >= ledgerSeq) continue
     bytes += entrySizeBytes(entry)
     const newSizeBytes = rentSizeBytes(settings, entry)
-    rentChanges.push({ persistent: true, isCode: key.type === 7, oldSizeBytes: 0, newSizeBytes, oldLiveUntil: 0, newLiveUntil })
+    rentChanges.push({
+      persistent: true,
+      isCode: key.type === 7,
+      oldSizeBytes: 0,
+      newSizeBytes,
+      oldLiveUntil: 0,
+      newLiveUntil
+    })
   }
   const footprint: LedgerFootprint = { readOnly: [], readWrite: [...keys] }
   return recommendedData({
@@ -72,17 +86,26 @@ const encodeData = (data: ReturnType<typeof restoreData>) => ({
   minResourceFee: data.resourceFee.toString()
 })
 
-const simulateInvoke = (view: View, tx: Transaction, operation: Operation, body: BodyOf<24>, params: Params, mode: AuthMode) => {
+const simulateInvoke = (
+  view: View,
+  tx: Transaction,
+  operation: Operation,
+  body: BodyOf<24>,
+  params: Params,
+  mode: AuthMode
+) => {
   const { options } = view.ledger
   const { auth, hostFunction } = body.invokeHostFunctionOp
   const isEnforced = mode === "enforce" || (mode === "" && auth.length > 0)
   if (!isEnforced && auth.length > 0) return failed(view, `cannot set authMode to '${mode}' with an auth footprint`)
-  const access: Access = isEnforced ? { mode: "enforce-recording-footprint" } : {
-    mode: "record",
-    randomNonce: randomNonce(view),
-    useUpgradedAuth: flag(params, "useUpgradedAuth"),
-    allowNonRoot: mode === "record_allow_nonroot"
-  }
+  const access: Access = isEnforced
+    ? { mode: "enforce-recording-footprint" }
+    : {
+        mode: "record",
+        randomNonce: randomNonce(view),
+        useUpgradedAuth: flag(params, "useUpgradedAuth"),
+        allowNonRoot: mode === "record_allow_nonroot"
+      }
   const host = invokeHostFunction({
     store: view.store,
     settings: options.settings,
@@ -118,10 +141,12 @@ const simulateInvoke = (view: View, tx: Transaction, operation: Operation, body:
   return {
     ...encodeData(data),
     ...(events.length === 0 ? {} : { events }),
-    results: [{
-      auth: signed.map((entry) => toBase64(codec.SorobanAuthorizationEntry.encode(entry))),
-      xdr: toBase64(codec.ScVal.encode(host.returnValue))
-    }],
+    results: [
+      {
+        auth: signed.map((entry) => toBase64(codec.SorobanAuthorizationEntry.encode(entry))),
+        xdr: toBase64(codec.ScVal.encode(host.returnValue))
+      }
+    ],
     ...(archived.length === 0 ? {} : { restorePreamble: encodeData(restoreData(view, archived)) }),
     stateChanges: stateChanges(view, host),
     latestLedger: view.latest.sequence
@@ -139,9 +164,23 @@ const simulateExtend = (view: View, body: BodyOf<25>, footprint: LedgerFootprint
     const oldLiveUntil = ttl?.data.type === 9 ? ttl.data.ttl.liveUntilLedgerSeq : 0
     if (entry === undefined || oldLiveUntil < ledgerSeq || oldLiveUntil >= newLiveUntil) return []
     const size = rentSizeBytes(settings, entry)
-    return [{ persistent: isPersistent(key), isCode: key.type === 7, oldSizeBytes: size, newSizeBytes: size, oldLiveUntil, newLiveUntil }]
+    return [
+      {
+        persistent: isPersistent(key),
+        isCode: key.type === 7,
+        oldSizeBytes: size,
+        newSizeBytes: size,
+        oldLiveUntil,
+        newLiveUntil
+      }
+    ]
   })
-  const resources = { footprint: { readOnly: footprint.readOnly, readWrite: [] }, instructions: 0, diskReadBytes: 0, writeBytes: 0 }
+  const resources = {
+    footprint: { readOnly: footprint.readOnly, readWrite: [] },
+    instructions: 0,
+    diskReadBytes: 0,
+    writeBytes: 0
+  }
   return recommendedData({ settings, ledgerSeq, body, resources, archivedIndices: [], rentChanges, eventsBytes: 0 })
 }
 
@@ -154,7 +193,8 @@ export const simulateTransaction = (view: View, params: Params): object => {
   if (envelope.type === 0) return failed(view, "Could not unmarshal transaction")
   const { tx } = envelope.type === 5 ? envelope.feeBump.tx.innerTx.v1 : envelope.v1
   const [operation, second] = tx.operations
-  if (operation === undefined || second !== undefined) return failed(view, "Transaction contains more than one operation")
+  if (operation === undefined || second !== undefined)
+    return failed(view, "Transaction contains more than one operation")
   if (tx.memo.type !== 0) return failed(view, "Transaction contains a memo. Soroban transactions do not support memos.")
   const authMode = text(params, "authMode")
   const mode = authModes.find((known) => known === authMode)
@@ -164,9 +204,14 @@ export const simulateTransaction = (view: View, params: Params): object => {
   const { body } = operation
   try {
     if (body.type === 24) return simulateInvoke(view, tx, operation, body, params, mode)
-    if (body.type !== 25 && body.type !== 26) return failed(view, `transaction contains unsupported operation type: ${body.type}`)
+    if (body.type !== 25 && body.type !== 26)
+      return failed(view, `transaction contains unsupported operation type: ${body.type}`)
     if (mode !== "") return failed(view, "authMode can only be specified for InvokeHostFunction operations")
-    if (tx.ext.v !== 1) return failed(view, "to perform a SimulateTransaction for ExtendFootprintTTL or RestoreFootprint operations, SorobanTransactionData must be provided")
+    if (tx.ext.v !== 1)
+      return failed(
+        view,
+        "to perform a SimulateTransaction for ExtendFootprintTTL or RestoreFootprint operations, SorobanTransactionData must be provided"
+      )
     const { footprint } = tx.ext.sorobanData.resources
     const data = body.type === 25 ? simulateExtend(view, body, footprint) : restoreData(view, footprint.readWrite)
     return { ...encodeData(data), latestLedger: view.latest.sequence }

@@ -1,8 +1,14 @@
-// What a simulation recommends: the metered resources with the RPC's own padding, the size of the largest envelope that may
-// become of the transaction (twenty signatures, muxed sources, all preconditions), and the fee for both.
+// What a simulation recommends: the metered resources with the RPC's own padding, the size of the largest envelope that
+// may become of the transaction (twenty signatures, muxed sources, all preconditions), and the fee for both.
 import type { NetworkSettings } from "../engine/NetworkSettings.ts"
 import { eventsFeeStroops, nonRefundableFeeStroops, rentFeeStroops, type RentChange } from "../engine/Fees.ts"
-import { codec, type LedgerFootprint, type SorobanResources, type SorobanTransactionData, type Transaction } from "../engine/Xdr.ts"
+import {
+  codec,
+  type LedgerFootprint,
+  type SorobanResources,
+  type SorobanTransactionData,
+  type Transaction
+} from "../engine/Xdr.ts"
 import type { MuxedAccount, Operation, OperationBody, SignerKey } from "../transaction/Wire.ts"
 
 const SIGNATURES_MAX = 20
@@ -10,7 +16,10 @@ const INSTRUCTIONS_ADDED = 50_000
 const SIZE_ADDED = 500
 
 const largestAccount: MuxedAccount = { type: 256, med25519: { id: 0n, ed25519: new Uint8Array(32) } }
-const largestSigner: SignerKey = { type: 3, ed25519SignedPayload: { ed25519: new Uint8Array(32), payload: new Uint8Array(64) } }
+const largestSigner: SignerKey = {
+  type: 3,
+  ed25519SignedPayload: { ed25519: new Uint8Array(32), payload: new Uint8Array(64) }
+}
 
 /** Size of the envelope that the transaction may grow to, padded: the larger of 10 % and 500 bytes more. */
 export const paddedSize = (body: OperationBody, footprint: LedgerFootprint): number => {
@@ -34,10 +43,17 @@ export const paddedSize = (body: OperationBody, footprint: LedgerFootprint): num
     operations: [operation],
     ext: {
       v: 1,
-      sorobanData: { ext: { v: 0 }, resources: { footprint, instructions: 0, diskReadBytes: 0, writeBytes: 0 }, resourceFee: 0n }
+      sorobanData: {
+        ext: { v: 0 },
+        resources: { footprint, instructions: 0, diskReadBytes: 0, writeBytes: 0 },
+        resourceFee: 0n
+      }
     }
   }
-  const signatures = Array.from({ length: SIGNATURES_MAX }, () => ({ hint: new Uint8Array(4), signature: new Uint8Array(64) }))
+  const signatures = Array.from({ length: SIGNATURES_MAX }, () => ({
+    hint: new Uint8Array(4),
+    signature: new Uint8Array(64)
+  }))
   const size = codec.TransactionEnvelope.encode({ type: 2, v1: { tx, signatures } }).length
   return Math.max(size + SIZE_ADDED, Math.floor(size * 1.1))
 }
@@ -55,17 +71,20 @@ export interface CostInput {
   readonly eventsBytes: number
 }
 
-/** The contract data to put into the transaction; its resource fee is the recommended one, refundable part plus 15 %. */
+/**
+ * The contract data to put into the transaction; its resource fee is the recommended one, refundable part plus 15 %.
+ */
 export const recommendedData = (input: CostInput): SorobanTransactionData => {
   const { settings, resources, archivedIndices } = input
   const size = paddedSize(input.body, resources.footprint)
-  const refundable = rentFeeStroops(settings, input.rentChanges, input.ledgerSeq) + eventsFeeStroops(settings, input.eventsBytes)
+  const refundable =
+    rentFeeStroops(settings, input.rentChanges, input.ledgerSeq) + eventsFeeStroops(settings, input.eventsBytes)
   const diskReads = input.body.type === 26 ? resources.footprint.readWrite.length : archivedIndices.length
   const resourceFee = nonRefundableFeeStroops(settings, resources, size, diskReads) + (refundable * 115n) / 100n
   return {
-    ext: archivedIndices.length === 0 ? { v: 0 } : { v: 1, resourceExt: { archivedSorobanEntries: [...archivedIndices] } },
+    ext:
+      archivedIndices.length === 0 ? { v: 0 } : { v: 1, resourceExt: { archivedSorobanEntries: [...archivedIndices] } },
     resources,
     resourceFee
   }
 }
-

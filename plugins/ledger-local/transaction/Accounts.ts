@@ -1,6 +1,6 @@
-// The arithmetic of accounts and trustlines: reserves, liabilities, available balances, and the chain of extensions that an
-// entry grows when it is first touched by sequence ages or sponsorship. Pure functions over immutable entries; amounts are
-// `bigint` stroops or atomic units, bounded to the ledger's signed 64 bits.
+// The arithmetic of accounts and trustlines: reserves, liabilities, available balances, and the chain of extensions
+// that an entry grows when it is first touched by sequence ages or sponsorship. Pure functions over immutable entries;
+// amounts are `bigint` stroops or atomic units, bounded to the ledger's signed 64 bits.
 import type { AccountEntry, PublicKey, TrustLineEntry } from "../engine/Xdr.ts"
 import type { AccountExtV2 } from "./Wire.ts"
 
@@ -19,7 +19,8 @@ interface Liabilities {
 
 const NONE: Liabilities = { buying: 0n, selling: 0n }
 
-export const accountLiabilities = (account: AccountEntry): Liabilities => account.ext.v === 1 ? account.ext.v1.liabilities : NONE
+export const accountLiabilities = (account: AccountEntry): Liabilities =>
+  account.ext.v === 1 ? account.ext.v1.liabilities : NONE
 
 const extV2 = (account: AccountEntry): AccountExtV2 | undefined =>
   account.ext.v === 1 && account.ext.v1.ext.v === 2 ? account.ext.v1.ext.v2 : undefined
@@ -46,7 +47,11 @@ export const availableBalance = (account: AccountEntry, baseReserveStroops: bigi
   account.balance - minimumBalance(account, baseReserveStroops) - accountLiabilities(account).selling
 
 /** The account with a changed balance, or nothing when reserve, liabilities or 64 bits forbid it. */
-export const withAddedBalance = (account: AccountEntry, delta: bigint, baseReserveStroops: bigint): AccountEntry | undefined => {
+export const withAddedBalance = (
+  account: AccountEntry,
+  delta: bigint,
+  baseReserveStroops: bigint
+): AccountEntry | undefined => {
   const balance = account.balance + delta
   if (balance < 0n || balance > INT64_MAX) return undefined
   const { buying, selling } = accountLiabilities(account)
@@ -57,8 +62,12 @@ export const withAddedBalance = (account: AccountEntry, delta: bigint, baseReser
 
 /** The account with extension v2 present, changed by `change`. */
 export const withExtV2 = (account: AccountEntry, change: (v2: AccountExtV2) => AccountExtV2): AccountEntry => {
-  const v2 = extV2(account) ??
-    { numSponsored: 0, numSponsoring: 0, signerSponsoringIDs: account.signers.map(() => null), ext: { v: 0 as const } }
+  const v2 = extV2(account) ?? {
+    numSponsored: 0,
+    numSponsoring: 0,
+    signerSponsoringIDs: account.signers.map(() => null),
+    ext: { v: 0 as const }
+  }
   return { ...account, ext: { v: 1, v1: { liabilities: accountLiabilities(account), ext: { v: 2, v2: change(v2) } } } }
 }
 
@@ -69,7 +78,12 @@ export const withAccountLiabilities = (account: AccountEntry, liabilities: Liabi
 })
 
 /** The account with its sequence number moved, and when, which is how extensions v1 to v3 come to be. */
-export const withSequence = (account: AccountEntry, seqNum: bigint, ledgerSeq: number, closeTime: bigint): AccountEntry =>
+export const withSequence = (
+  account: AccountEntry,
+  seqNum: bigint,
+  ledgerSeq: number,
+  closeTime: bigint
+): AccountEntry =>
   withExtV2({ ...account, seqNum }, (v2) => ({
     ...v2,
     ext: { v: 3, v3: { ext: { v: 0 }, seqLedger: ledgerSeq, seqTime: closeTime } }
@@ -82,7 +96,8 @@ export const subentriesFit = (account: AccountEntry, more: number): boolean =>
 export const sponsoringFits = (account: AccountEntry, more: number): boolean =>
   numSponsoring(account) + account.numSubEntries + more <= UINT32_MAX
 
-export const trustLiabilities = (line: TrustLineEntry): Liabilities => line.ext.v === 1 ? line.ext.v1.liabilities : NONE
+export const trustLiabilities = (line: TrustLineEntry): Liabilities =>
+  line.ext.v === 1 ? line.ext.v1.liabilities : NONE
 
 /** The trustline with other liabilities. */
 export const withTrustLiabilities = (line: TrustLineEntry, liabilities: Liabilities): TrustLineEntry => ({

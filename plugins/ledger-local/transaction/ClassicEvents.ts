@@ -1,10 +1,19 @@
 // The events that classic operations and fees emit since protocol 23 (CAP-67): the same words that an asset's contract
-// uses, so one reader follows both. A transfer from the issuer is a mint, to the issuer a burn; the receiver's muxed id or
-// the transaction's memo travels in the data. With events switched off, nothing is collected.
+// uses, so one reader follows both. A transfer from the issuer is a mint, to the issuer a burn; the receiver's muxed id
+// or the transaction's memo travels in the data. With events switched off, nothing is collected.
 import { assetContractId } from "./assetContractId.ts"
 import type { EngineCrypto } from "../engine/HostTypes.ts"
 import * as scv from "../engine/ScVal.ts"
-import { accountAddress, accountStrKey, type Asset, type ContractEvent, equalBytes, latin1, type PublicKey, type ScVal } from "../engine/Xdr.ts"
+import {
+  accountAddress,
+  accountStrKey,
+  type Asset,
+  type ContractEvent,
+  equalBytes,
+  latin1,
+  type PublicKey,
+  type ScVal
+} from "../engine/Xdr.ts"
 import { accountOf } from "./Frame.ts"
 import type { ClaimAtom, Memo, MuxedAccount, TransactionEvent } from "./Wire.ts"
 
@@ -123,7 +132,11 @@ export const feeEvent = (
   stroops: bigint,
   stage: "beforeAll" | "afterAll"
 ): ReadonlyArray<TransactionEvent> =>
-  !settings.classicEvents || stroops === 0n ? [] : [{
-    stage: stage === "beforeAll" ? 0 : 2,
-    event: assetEvent(settings, { type: 0 }, [scv.sym("fee"), address(payer)], scv.i128(stroops))
-  }]
+  !settings.classicEvents || stroops === 0n
+    ? []
+    : [
+        {
+          stage: stage === "beforeAll" ? 0 : 2,
+          event: assetEvent(settings, { type: 0 }, [scv.sym("fee"), address(payer)], scv.i128(stroops))
+        }
+      ]

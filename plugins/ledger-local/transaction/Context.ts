@@ -1,5 +1,5 @@
-// What an operation sees while it is checked and applied, and how its outcome is said. Operations are plain functions from
-// a body and a context to a result; everything that they may change goes through the context's `Txn`, so a failed
+// What an operation sees while it is checked and applied, and how its outcome is said. Operations are plain functions
+// from a body and a context to a result; everything that they may change goes through the context's `Txn`, so a failed
 // operation is undone by dropping it.
 import type { EngineCrypto, ContractRuntime } from "../engine/HostTypes.ts"
 import type { KeyString } from "../engine/LedgerKeys.ts"
@@ -73,19 +73,44 @@ export interface OperationRules<Type extends OperationBody["type"]> {
 }
 
 const resultFields = [
-  "createAccountResult", "paymentResult", "pathPaymentStrictReceiveResult", "manageSellOfferResult", "createPassiveSellOfferResult",
-  "setOptionsResult", "changeTrustResult", "allowTrustResult", "accountMergeResult", "inflationResult", "manageDataResult", "bumpSeqResult",
-  "manageBuyOfferResult", "pathPaymentStrictSendResult", "createClaimableBalanceResult", "claimClaimableBalanceResult",
-  "beginSponsoringFutureReservesResult", "endSponsoringFutureReservesResult", "revokeSponsorshipResult", "clawbackResult",
-  "clawbackClaimableBalanceResult", "setTrustLineFlagsResult", "liquidityPoolDepositResult", "liquidityPoolWithdrawResult",
-  "invokeHostFunctionResult", "extendFootprintTtlResult", "restoreFootprintResult"
+  "createAccountResult",
+  "paymentResult",
+  "pathPaymentStrictReceiveResult",
+  "manageSellOfferResult",
+  "createPassiveSellOfferResult",
+  "setOptionsResult",
+  "changeTrustResult",
+  "allowTrustResult",
+  "accountMergeResult",
+  "inflationResult",
+  "manageDataResult",
+  "bumpSeqResult",
+  "manageBuyOfferResult",
+  "pathPaymentStrictSendResult",
+  "createClaimableBalanceResult",
+  "claimClaimableBalanceResult",
+  "beginSponsoringFutureReservesResult",
+  "endSponsoringFutureReservesResult",
+  "revokeSponsorshipResult",
+  "clawbackResult",
+  "clawbackClaimableBalanceResult",
+  "setTrustLineFlagsResult",
+  "liquidityPoolDepositResult",
+  "liquidityPoolWithdrawResult",
+  "invokeHostFunctionResult",
+  "extendFootprintTtlResult",
+  "restoreFootprintResult"
 ] as const
 
 /**
  * An operation's own result: its inner code and, on success of some kinds, what comes with it. The network answers a
  * passive offer (4) as the ordinary one (3) that it becomes.
  */
-export const inner = (type: OperationBody["type"], code: number, rest: Readonly<Record<string, unknown>> = {}): OperationResult => {
+export const inner = (
+  type: OperationBody["type"],
+  code: number,
+  rest: Readonly<Record<string, unknown>> = {}
+): OperationResult => {
   const shown = type === 4 ? 3 : type
   return { code: 0, tr: { type: shown, [resultFields[shown]]: { code, ...rest } } } as unknown as OperationResult
 }
@@ -101,7 +126,9 @@ export const untouched = (type: OperationBody["type"]): OperationResult => {
   switch (type) {
     case 2:
     case 13:
-      return inner(type, 0, { success: { offers: [], last: { destination: { type: 0, ed25519: EMPTY_HASH }, asset: { type: 0 }, amount: 0n } } })
+      return inner(type, 0, {
+        success: { offers: [], last: { destination: { type: 0, ed25519: EMPTY_HASH }, asset: { type: 0 }, amount: 0n } }
+      })
     case 3:
     case 4:
     case 12:

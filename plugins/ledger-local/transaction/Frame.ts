@@ -1,8 +1,17 @@
-// A transaction envelope taken apart once: the inner transaction, its signatures, hashes, fees and sources, in the terms
-// that validation, the queue and the ledger share. A frame is immutable and cheap to keep; it never judges the envelope,
-// except that an envelope whose fee fields make no sense has no frame (`undefined`), which is refused as malformed.
+// A transaction envelope taken apart once: the inner transaction, its signatures, hashes, fees and sources, in the
+// terms that validation, the queue and the ledger share. A frame is immutable and cheap to keep; it never judges the
+// envelope, except that an envelope whose fee fields make no sense has no frame (`undefined`), which is refused as
+// malformed.
 import type { EngineCrypto } from "../engine/HostTypes.ts"
-import { codec, latin1, type PublicKey, publicKey, type SorobanTransactionData, type Transaction, type TransactionEnvelope } from "../engine/Xdr.ts"
+import {
+  codec,
+  latin1,
+  type PublicKey,
+  publicKey,
+  type SorobanTransactionData,
+  type Transaction,
+  type TransactionEnvelope
+} from "../engine/Xdr.ts"
 import { type DecoratedSignature, type MuxedAccount, type Operation, OperationType } from "./Wire.ts"
 
 /** Above this a declared resource fee is malformed: 2^50 stroops. */
@@ -44,12 +53,15 @@ export interface Frame {
   readonly innerBytesLength: number
 }
 
-export const isSorobanOperation = (operation: Operation): boolean => operation.body.type >= OperationType.invokeHostFunction
+export const isSorobanOperation = (operation: Operation): boolean =>
+  operation.body.type >= OperationType.invokeHostFunction
 
 /** The account behind a plain or muxed address. */
-export const accountOf = (account: MuxedAccount): PublicKey => publicKey(account.type === 0 ? account.ed25519 : account.med25519.ed25519)
+export const accountOf = (account: MuxedAccount): PublicKey =>
+  publicKey(account.type === 0 ? account.ed25519 : account.med25519.ed25519)
 
-export const operationSource = (frame: Frame, operation: Operation): MuxedAccount => operation.sourceAccount ?? frame.tx.sourceAccount
+export const operationSource = (frame: Frame, operation: Operation): MuxedAccount =>
+  operation.sourceAccount ?? frame.tx.sourceAccount
 
 /** What a signature of a transaction signs. */
 export const transactionHash = (crypto: EngineCrypto, networkId: Uint8Array, tx: Transaction): Uint8Array =>
@@ -75,9 +87,15 @@ export const frameOf = (
   if (fullFeeStroops < 0n) return undefined
   const innerBytes = isFeeBump ? codec.TransactionEnvelope.encode({ type: 2, v1: inner }) : bytes
   const innerHash = transactionHash(crypto, networkId, tx)
-  const hash = envelope.type === 5
-    ? crypto.sha256(codec.TransactionSignaturePayload.encode({ networkId, taggedTransaction: { type: 5, feeBump: envelope.feeBump.tx } }))
-    : innerHash
+  const hash =
+    envelope.type === 5
+      ? crypto.sha256(
+          codec.TransactionSignaturePayload.encode({
+            networkId,
+            taggedTransaction: { type: 5, feeBump: envelope.feeBump.tx }
+          })
+        )
+      : innerHash
   const source = accountOf(tx.sourceAccount)
   const fullHash = latin1(crypto.sha256(bytes))
   return {

@@ -3,7 +3,13 @@
 // entries. Every function either changes all accounts concerned or none, and says why not.
 import { equalBytes, latin1, type AccountEntry, type LedgerEntry, type PublicKey } from "../engine/Xdr.ts"
 import {
-  availableBalance, minimumBalance, numSponsored, signerSponsors, sponsoringFits, subentriesFit, withExtV2
+  availableBalance,
+  minimumBalance,
+  numSponsored,
+  signerSponsors,
+  sponsoringFits,
+  subentriesFit,
+  withExtV2
 } from "./Accounts.ts"
 import { type ApplyContext, outer } from "./Context.ts"
 import { OpCode, type OperationResult, type Signer } from "./Wire.ts"
@@ -114,7 +120,12 @@ export const removeAccount = (context: ApplyContext, entry: LedgerEntry): void =
 }
 
 /** Adds a signer at `at`; the account must have been loaded. */
-export const createSigner = (context: ApplyContext, owner: AccountEntry, signer: Signer, at: number): ReserveOutcome => {
+export const createSigner = (
+  context: ApplyContext,
+  owner: AccountEntry,
+  signer: Signer,
+  at: number
+): ReserveOutcome => {
   const { txn } = context
   const reserve = context.ledger.settings.baseReserveStroops
   if (!subentriesFit(owner, 1)) return "tooManySubentries"
@@ -134,7 +145,9 @@ export const createSigner = (context: ApplyContext, owner: AccountEntry, signer:
   const able = canSponsor(context, sponsor, 1)
   if (able !== "ok") return able
   txn.putAccount(changed(sponsor, "numSponsoring", 1))
-  txn.putAccount(withExtV2(larger, (v2) => ({ ...v2, numSponsored: v2.numSponsored + 1, signerSponsoringIDs: sponsors })))
+  txn.putAccount(
+    withExtV2(larger, (v2) => ({ ...v2, numSponsored: v2.numSponsored + 1, signerSponsoringIDs: sponsors }))
+  )
   return "ok"
 }
 
@@ -142,7 +155,11 @@ export const createSigner = (context: ApplyContext, owner: AccountEntry, signer:
 export const withoutSigner = (txn: ApplyContext["txn"], owner: AccountEntry, at: number): AccountEntry => {
   const sponsors = signerSponsors(owner)
   const sponsorId = sponsors[at] ?? null
-  const smaller = { ...owner, signers: owner.signers.filter((_, i) => i !== at), numSubEntries: owner.numSubEntries - 1 }
+  const smaller = {
+    ...owner,
+    signers: owner.signers.filter((_, i) => i !== at),
+    numSubEntries: owner.numSubEntries - 1
+  }
   const rest = sponsors.filter((_, i) => i !== at)
   if (sponsorId !== null) {
     const sponsor = txn.loadAccount(sponsorId)!
@@ -150,9 +167,9 @@ export const withoutSigner = (txn: ApplyContext["txn"], owner: AccountEntry, at:
   }
   return owner.ext.v === 1 && owner.ext.v1.ext.v === 2
     ? withExtV2(smaller, (v2) => ({
-      ...v2,
-      signerSponsoringIDs: rest,
-      numSponsored: numSponsored(owner) - (sponsorId === null ? 0 : 1)
-    }))
+        ...v2,
+        signerSponsoringIDs: rest,
+        numSponsored: numSponsored(owner) - (sponsorId === null ? 0 : 1)
+      }))
     : smaller
 }

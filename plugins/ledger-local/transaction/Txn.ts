@@ -4,7 +4,14 @@
 import { accountKey, keyOfEntry, keyString, type KeyString, trustLineKey } from "../engine/LedgerKeys.ts"
 import type { Store } from "../engine/Store.ts"
 import {
-  type AccountEntry, codec, equalBytes, type LedgerEntry, type LedgerKey, type PublicKey, type TrustLineAsset, type TrustLineEntry
+  type AccountEntry,
+  codec,
+  equalBytes,
+  type LedgerEntry,
+  type LedgerKey,
+  type PublicKey,
+  type TrustLineAsset,
+  type TrustLineEntry
 } from "../engine/Xdr.ts"
 import type { LedgerEntryChange } from "./Wire.ts"
 
@@ -32,7 +39,9 @@ export class Txn {
   }
 
   put(entry: LedgerEntry): void {
-    this.store.put(entry.lastModifiedLedgerSeq === this.ledgerSeq ? entry : { ...entry, lastModifiedLedgerSeq: this.ledgerSeq })
+    this.store.put(
+      entry.lastModifiedLedgerSeq === this.ledgerSeq ? entry : { ...entry, lastModifiedLedgerSeq: this.ledgerSeq }
+    )
   }
 
   erase(key: LedgerKey): void {
@@ -80,7 +89,9 @@ export class Txn {
   }
 }
 
-/** How the meta shows an entry that came back from the archive: when nothing else changed it, and when something did. */
+/**
+ * How the meta shows an entry that came back from the archive: when nothing else changed it, and when something did.
+ */
 export interface Restored {
   readonly unchanged: LedgerEntry
   readonly changed: LedgerEntry
@@ -90,7 +101,10 @@ const sameEntry = (a: LedgerEntry, b: LedgerEntry): boolean =>
   equalBytes(codec.LedgerEntry.encode(a), codec.LedgerEntry.encode(b))
 
 /** A store's own changes against its parent. Entries that came and went inside are not seen. */
-export const ledgerChanges = (store: Store, restored: ReadonlyMap<KeyString, Restored> = new Map()): Array<LedgerEntryChange> => {
+export const ledgerChanges = (
+  store: Store,
+  restored: ReadonlyMap<KeyString, Restored> = new Map()
+): Array<LedgerEntryChange> => {
   const changes: Array<LedgerEntryChange> = []
   for (const { key, before, after } of store.changes()) {
     const back = restored.get(key)
@@ -102,7 +116,8 @@ export const ledgerChanges = (store: Store, restored: ReadonlyMap<KeyString, Res
       continue
     }
     if (before !== undefined) changes.push({ type: 3, state: before })
-    if (after !== undefined) changes.push(before === undefined ? { type: 0, created: after } : { type: 1, updated: after })
+    if (after !== undefined)
+      changes.push(before === undefined ? { type: 0, created: after } : { type: 1, updated: after })
     else if (before !== undefined) changes.push({ type: 2, removed: keyOfEntry(before) })
   }
   for (const [key, back] of restored) if (!store.touched(key)) changes.push({ type: 4, restored: back.unchanged })

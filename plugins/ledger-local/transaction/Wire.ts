@@ -26,22 +26,56 @@ export type AccountExtV3 = xdr.AccountEntryExtensionV3Wire
 export type BodyOf<Type extends OperationBody["type"]> = Extract<OperationBody, { type: Type }>
 
 export const OperationType = {
-  createAccount: 0, payment: 1, setOptions: 5, changeTrust: 6, allowTrust: 7, accountMerge: 8, manageData: 10, bumpSequence: 11,
-  beginSponsoring: 16, endSponsoring: 17, clawback: 19, setTrustLineFlags: 21, invokeHostFunction: 24, extendFootprintTtl: 25, restoreFootprint: 26
+  createAccount: 0,
+  payment: 1,
+  setOptions: 5,
+  changeTrust: 6,
+  allowTrust: 7,
+  accountMerge: 8,
+  manageData: 10,
+  bumpSequence: 11,
+  beginSponsoring: 16,
+  endSponsoring: 17,
+  clawback: 19,
+  setTrustLineFlags: 21,
+  invokeHostFunction: 24,
+  extendFootprintTtl: 25,
+  restoreFootprint: 26
 } as const
 
 /** `TransactionResultCode`. */
 export const TxCode = {
-  feeBumpInnerSuccess: 1, success: 0, failed: -1, tooEarly: -2, tooLate: -3, missingOperation: -4, badSeq: -5, badAuth: -6,
-  insufficientBalance: -7, noAccount: -8, insufficientFee: -9, badAuthExtra: -10, internalError: -11, notSupported: -12,
-  feeBumpInnerFailed: -13, badSponsorship: -14, badMinSeqAgeOrGap: -15, malformed: -16, sorobanInvalid: -17
+  feeBumpInnerSuccess: 1,
+  success: 0,
+  failed: -1,
+  tooEarly: -2,
+  tooLate: -3,
+  missingOperation: -4,
+  badSeq: -5,
+  badAuth: -6,
+  insufficientBalance: -7,
+  noAccount: -8,
+  insufficientFee: -9,
+  badAuthExtra: -10,
+  internalError: -11,
+  notSupported: -12,
+  feeBumpInnerFailed: -13,
+  badSponsorship: -14,
+  badMinSeqAgeOrGap: -15,
+  malformed: -16,
+  sorobanInvalid: -17
 } as const
 /** A code that carries no operation results. */
 export type TxErrorCode = -2 | -3 | -4 | -5 | -6 | -7 | -8 | -9 | -10 | -11 | -12 | -14 | -15 | -16 | -17
 
 /** `OperationResultCode` other than the inner one. */
 export const OpCode = {
-  badAuth: -1, noAccount: -2, notSupported: -3, tooManySubentries: -4, exceededWorkLimit: -5, tooManySponsoring: -6
+  badAuth: -1,
+  noAccount: -2,
+  notSupported: -3,
+  tooManySubentries: -4,
+  exceededWorkLimit: -5,
+  tooManySponsoring: -6
 } as const
 export type OpErrorCode = (typeof OpCode)[keyof typeof OpCode]
 

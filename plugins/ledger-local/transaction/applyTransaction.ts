@@ -1,7 +1,7 @@
-// A transaction's way through a ledger, in the network's phases: the fee is charged for all first, then each is prepared
-// (judged again, sequence number consumed, one-time signers removed) and run, and when all have run what was not used goes
-// back. `applyTransaction` does the phases for one transaction. Nothing fails here: whatever happens is in the result. Only
-// `Unsupported` is thrown on, when asked to, by what the engine does not implement.
+// A transaction's way through a ledger, in the network's phases: the fee is charged for all first, then each is
+// prepared (judged again, sequence number consumed, one-time signers removed) and run, and when all have run what was
+// not used goes back. `applyTransaction` does the phases for one transaction. Nothing fails here: whatever happens is
+// in the result. Only `Unsupported` is thrown on, when asked to, by what the engine does not implement.
 import type { Store } from "../engine/Store.ts"
 import { Unsupported } from "../engine/HostError.ts"
 import { type DiagnosticEvent, equalBytes, type PublicKey } from "../engine/Xdr.ts"
@@ -16,7 +16,14 @@ import { Sponsorships, withoutSigner } from "./Sponsorships.ts"
 import { type Restored, Txn } from "./Txn.ts"
 import { commonValid, declaredNonRefundable, operationAuthProblem, operationProblem, resultOf } from "./validate.ts"
 import {
-  type LedgerEntryChange, OpCode, type OperationResult, type TransactionEvent, type TransactionMeta, type TransactionResult, TxCode, type TxErrorCode
+  type LedgerEntryChange,
+  OpCode,
+  type OperationResult,
+  type TransactionEvent,
+  type TransactionMeta,
+  type TransactionResult,
+  TxCode,
+  type TxErrorCode
 } from "./Wire.ts"
 
 /** A transaction on its way; the phases fill it in. */
@@ -31,7 +38,10 @@ export interface Applying {
   readonly results: Array<OperationResult>
   code: TxErrorCode | typeof TxCode.success | typeof TxCode.failed
   changesBefore: ReadonlyArray<LedgerEntryChange>
-  operations: ReadonlyArray<{ readonly changes: ReadonlyArray<LedgerEntryChange>; readonly events: ClassicEvents["events"] }>
+  operations: ReadonlyArray<{
+    readonly changes: ReadonlyArray<LedgerEntryChange>
+    readonly events: ClassicEvents["events"]
+  }>
   outcome: SorobanOutcome
   diagnostics: ReadonlyArray<DiagnosticEvent>
   events: ReadonlyArray<TransactionEvent>
@@ -56,9 +66,10 @@ export type InclusionBaseFee = bigint | undefined
 export const chargeFee = (frame: Frame, ledger: LedgerContext, store: Store, baseFee: InclusionBaseFee): Applying => {
   const txn = new Txn(store, ledger.ledgerSeq)
   const payer = txn.loadAccount(frame.feeSource)
-  const asked = baseFee === undefined
-    ? frame.fullFeeStroops
-    : frame.resourceFeeStroops + min(frame.inclusionFeeStroops, baseFee * BigInt(frame.feeOperations))
+  const asked =
+    baseFee === undefined
+      ? frame.fullFeeStroops
+      : frame.resourceFeeStroops + min(frame.inclusionFeeStroops, baseFee * BigInt(frame.feeOperations))
   const feeStroops = payer === undefined ? 0n : min(asked, payer.balance)
   if (payer !== undefined) txn.putAccount({ ...payer, balance: payer.balance - feeStroops })
   const feeChanges = txn.changes()
@@ -67,7 +78,12 @@ export const chargeFee = (frame: Frame, ledger: LedgerContext, store: Store, bas
   return {
     frame,
     feeStroops,
-    innerFeeStroops: frame.resourceFeeStroops + min(frame.innerInclusionFeeStroops, (baseFee ?? ledger.settings.baseFeeStroops) * BigInt(frame.tx.operations.length)),
+    innerFeeStroops:
+      frame.resourceFeeStroops +
+      min(
+        frame.innerInclusionFeeStroops,
+        (baseFee ?? ledger.settings.baseFeeStroops) * BigInt(frame.tx.operations.length)
+      ),
     feeChanges,
     refundable: frame.isSoroban ? new RefundableFee(frame.resourceFeeStroops - nonRefundableStroops) : undefined,
     nonRefundableStroops,
@@ -118,7 +134,10 @@ export const prepare = (applying: Applying, ledger: LedgerContext, store: Store)
   }
   if (judgement.code !== undefined) failWith(applying, judgement.code)
   else checkOperationAuth(applying, txn, checker)
-  const sources = [frame.source, ...frame.tx.operations.map((operation) => accountOf(operationSource(frame, operation)))]
+  const sources = [
+    frame.source,
+    ...frame.tx.operations.map((operation) => accountOf(operationSource(frame, operation)))
+  ]
   for (const id of sources) removeOneTimeSigner(txn, id, frame.innerHash)
   applying.changesBefore = [...outerChanges, ...txn.changes()]
   txn.commit()
@@ -152,8 +171,19 @@ export const run = (applying: Applying, ledger: LedgerContext, store: Store): vo
     const events = new ClassicEvents(ledger, frame.tx.memo)
     const restored = new Map<string, Restored>()
     const context: ApplyContext = {
-      ledger, frame, operation, source: accountOf(muxedSource), muxedSource, index, txn, sponsorships, nextOfferId: () => ++lastOfferId, events,
-      refundable: applying.refundable, soroban: applying.outcome, restored
+      ledger,
+      frame,
+      operation,
+      source: accountOf(muxedSource),
+      muxedSource,
+      index,
+      txn,
+      sponsorships,
+      nextOfferId: () => ++lastOfferId,
+      events,
+      refundable: applying.refundable,
+      soroban: applying.outcome,
+      restored
     }
     const result = applyOperation(context)
     applying.results[index] = result
@@ -161,7 +191,10 @@ export const run = (applying: Applying, ledger: LedgerContext, store: Store): vo
       ok = false
       continue
     }
-    operations.push({ changes: txn.changes(restored), events: frame.isSoroban ? [...applying.outcome.events] : events.events })
+    operations.push({
+      changes: txn.changes(restored),
+      events: frame.isSoroban ? [...applying.outcome.events] : events.events
+    })
     txn.commit()
   }
   if (!ok) return failWith(applying, TxCode.failed)
@@ -183,14 +216,14 @@ const sorobanMeta = (applying: Applying, ledger: LedgerContext) => {
   if (refundable === undefined) return null
   const ext = ledger.sorobanMetaFees
     ? {
-      v: 1 as const,
-      v1: {
-        ext: { v: 0 as const },
-        totalNonRefundableResourceFeeCharged: applying.nonRefundableStroops,
-        totalRefundableResourceFeeCharged: refundable.consumedStroops,
-        rentFeeCharged: refundable.rentStroops
+        v: 1 as const,
+        v1: {
+          ext: { v: 0 as const },
+          totalNonRefundableResourceFeeCharged: applying.nonRefundableStroops,
+          totalRefundableResourceFeeCharged: refundable.consumedStroops,
+          rentFeeCharged: refundable.rentStroops
+        }
       }
-    }
     : { v: 0 as const }
   return { ext, returnValue: outcome.returnValue }
 }
@@ -227,7 +260,10 @@ export const refund = (applying: Applying, ledger: LedgerContext, store: Store):
   return { result, meta, feeChanges: applying.feeChanges, refundChanges, succeeded: isSuccess }
 }
 
-/** What the engine does not implement becomes an internal error of the transaction: its fee is spent, nothing else happens. */
+/**
+ * What the engine does not implement becomes an internal error of the transaction: its fee is spent, nothing else
+ * happens.
+ */
 export const runOrInternalError = (applying: Applying, ledger: LedgerContext, store: Store): void => {
   try {
     run(applying, ledger, store)
@@ -239,7 +275,12 @@ export const runOrInternalError = (applying: Applying, ledger: LedgerContext, st
 }
 
 /** All phases for one transaction, written into `store`. */
-export const applyTransaction = (frame: Frame, ledger: LedgerContext, store: Store, baseFee: InclusionBaseFee): Applied => {
+export const applyTransaction = (
+  frame: Frame,
+  ledger: LedgerContext,
+  store: Store,
+  baseFee: InclusionBaseFee
+): Applied => {
   const applying = chargeFee(frame, ledger, store, baseFee)
   prepare(applying, ledger, store)
   run(applying, ledger, store)

@@ -1,5 +1,5 @@
-// The address of an asset's contract, which follows from the network and the asset alone. Answers are remembered (bounded),
-// since every payment event asks for one.
+// The address of an asset's contract, which follows from the network and the asset alone. Answers are remembered
+// (bounded), since every payment event asks for one.
 import type { EngineCrypto } from "../engine/HostTypes.ts"
 import { type Asset, codec, latin1 } from "../engine/Xdr.ts"
 import { codecs } from "./Wire.ts"
@@ -13,7 +13,10 @@ export const assetContractId = (crypto: EngineCrypto, networkId: Uint8Array, ass
   const found = known.get(name)
   if (found !== undefined) return found
   const id = crypto.sha256(
-    codec.HashIdPreimage.encode({ type: 8, contractId: { networkId, contractIdPreimage: { type: 1, fromAsset: asset } } })
+    codec.HashIdPreimage.encode({
+      type: 8,
+      contractId: { networkId, contractIdPreimage: { type: 1, fromAsset: asset } }
+    })
   )
   if (known.size >= KNOWN_MAX) known.clear()
   known.set(name, id)

@@ -1,6 +1,6 @@
-// What a contract transaction may declare: instructions, bytes, entries and keys within the network's limits, keys that a
-// contract can use at all, and archived entries named in order. The answer is the diagnostic that the network would show,
-// or nothing when all is well.
+// What a contract transaction may declare: instructions, bytes, entries and keys within the network's limits, keys that
+// a contract can use at all, and archived entries named in order. The answer is the diagnostic that the network would
+// show, or nothing when all is well.
 import { hasTtl, isDiskKey, keyString } from "../engine/LedgerKeys.ts"
 import type { HostErrorCode, HostErrorType } from "../engine/HostError.ts"
 import { errorCodes, errorTypes } from "../engine/HostError.ts"
@@ -14,7 +14,12 @@ import { isPersistent } from "./operations/footprint.ts"
 import { OperationType } from "./Wire.ts"
 
 /** An error event outside of any contract, as validation reports it. */
-export const diagnosticError = (type: HostErrorType, code: HostErrorCode, message: string, args: ReadonlyArray<bigint> = []): DiagnosticEvent => {
+export const diagnosticError = (
+  type: HostErrorType,
+  code: HostErrorCode,
+  message: string,
+  args: ReadonlyArray<bigint> = []
+): DiagnosticEvent => {
   const data: ScVal = args.length === 0 ? scv.str(message) : scv.vec([scv.str(message), ...args.map(scv.u64)])
   const error = { type: 2, error: { type: errorTypes.indexOf(type), code: errorCodes.indexOf(code) } } as ScVal
   return {
@@ -26,25 +31,41 @@ export const diagnosticError = (type: HostErrorType, code: HostErrorCode, messag
 const keyProblem = (key: LedgerKey, keyBytesMax: number): DiagnosticEvent | undefined => {
   if (key.type === 1) {
     const asset = key.trustLine.asset
-    const bad = asset.type === 0 || asset.type === 3 || !isAssetValid(asset as Asset) || isIssuer(key.trustLine.accountId, asset as Asset)
+    const bad =
+      asset.type === 0 ||
+      asset.type === 3 ||
+      !isAssetValid(asset as Asset) ||
+      isIssuer(key.trustLine.accountId, asset as Asset)
     if (bad) return diagnosticError("Storage", "InvalidInput", "transaction footprint contains invalid trustline asset")
   } else if (key.type !== 0 && !hasTtl(key)) {
-    return diagnosticError("Storage", "UnexpectedType", "transaction footprint contains unsupported ledger key type", [BigInt(key.type)])
+    return diagnosticError("Storage", "UnexpectedType", "transaction footprint contains unsupported ledger key type", [
+      BigInt(key.type)
+    ])
   }
   const size = codec.LedgerKey.encode(key).length
   return size > keyBytesMax
-    ? diagnosticError("Storage", "ExceededLimit", "transaction footprint key exceeds network config limit", [BigInt(size), BigInt(keyBytesMax)])
+    ? diagnosticError("Storage", "ExceededLimit", "transaction footprint key exceeds network config limit", [
+        BigInt(size),
+        BigInt(keyBytesMax)
+      ])
     : undefined
 }
 
-const archivedProblem = (indices: ReadonlyArray<number>, readWrite: ReadonlyArray<LedgerKey>): DiagnosticEvent | undefined => {
+const archivedProblem = (
+  indices: ReadonlyArray<number>,
+  readWrite: ReadonlyArray<LedgerKey>
+): DiagnosticEvent | undefined => {
   let last = -1
   for (const index of indices) {
-    if (index <= last) return diagnosticError("Storage", "InvalidInput", "archivedSorobanEntries must be sorted in ascending order")
+    if (index <= last)
+      return diagnosticError("Storage", "InvalidInput", "archivedSorobanEntries must be sorted in ascending order")
     last = index
     const key = readWrite[index]
     if (key === undefined) {
-      return diagnosticError("Storage", "InvalidInput", "archivedSorobanEntries index is out of bounds", [BigInt(index), BigInt(readWrite.length)])
+      return diagnosticError("Storage", "InvalidInput", "archivedSorobanEntries index is out of bounds", [
+        BigInt(index),
+        BigInt(readWrite.length)
+      ])
     }
     if (!isPersistent(key)) {
       const message = "archivedSorobanEntries index points to a non-persistent entry"
@@ -56,7 +77,10 @@ const archivedProblem = (indices: ReadonlyArray<number>, readWrite: ReadonlyArra
 
 /** Entries that count against the limit of disk reads: classic ones and archived ones. */
 const diskReads = (frame: Frame): number => {
-  const { ext, resources: { footprint } } = frame.soroban!
+  const {
+    ext,
+    resources: { footprint }
+  } = frame.soroban!
   if (frame.tx.operations[0]!.body.type === OperationType.restoreFootprint) return footprint.readWrite.length
   const archived = ext.v === 1 ? ext.resourceExt.archivedSorobanEntries.length : 0
   return [...footprint.readOnly, ...footprint.readWrite].filter(isDiskKey).length + archived
@@ -70,19 +94,47 @@ export const resourceProblem = (frame: Frame, ledger: LedgerContext): Diagnostic
   const over = (type: HostErrorType, have: number, max: number, message: string): DiagnosticEvent | undefined =>
     have > max ? diagnosticError(type, "ExceededLimit", message, [BigInt(have), BigInt(max)]) : undefined
   const config = "network config limit"
-  const problem = over("Budget", resources.instructions, limits.txInstructionsMax, `transaction instructions resources exceed ${config}`) ??
-    over("Storage", resources.diskReadBytes, limits.txDiskReadBytesMax, `transaction byte-read resources exceed ${config}`) ??
-    over("Storage", resources.writeBytes, limits.txWriteBytesMax, `transaction byte-write resources exceed ${config}`) ??
-    over("Storage", readOnly.length + readWrite.length, limits.txFootprintEntriesMax, `the number of entries in transaction footprint exceeds the ${config}`) ??
-    over("Storage", diskReads(frame), limits.txDiskReadEntriesMax, `transaction entry-disk-read resources exceed ${config}`) ??
+  const problem =
+    over(
+      "Budget",
+      resources.instructions,
+      limits.txInstructionsMax,
+      `transaction instructions resources exceed ${config}`
+    ) ??
+    over(
+      "Storage",
+      resources.diskReadBytes,
+      limits.txDiskReadBytesMax,
+      `transaction byte-read resources exceed ${config}`
+    ) ??
+    over(
+      "Storage",
+      resources.writeBytes,
+      limits.txWriteBytesMax,
+      `transaction byte-write resources exceed ${config}`
+    ) ??
+    over(
+      "Storage",
+      readOnly.length + readWrite.length,
+      limits.txFootprintEntriesMax,
+      `the number of entries in transaction footprint exceeds the ${config}`
+    ) ??
+    over(
+      "Storage",
+      diskReads(frame),
+      limits.txDiskReadEntriesMax,
+      `transaction entry-disk-read resources exceed ${config}`
+    ) ??
     over("Storage", readWrite.length, limits.txWriteEntriesMax, `transaction entry-write resources exceed ${config}`)
   if (problem !== undefined) return problem
   for (const key of [...readOnly, ...readWrite]) {
     const bad = keyProblem(key, limits.dataKeyBytesMax)
     if (bad !== undefined) return bad
   }
-  return over("Budget", frame.innerBytesLength, limits.txSizeBytesMax, `total transaction size exceeds ${config}`) ??
+  return (
+    over("Budget", frame.innerBytesLength, limits.txSizeBytesMax, `total transaction size exceeds ${config}`) ??
     (ext.v === 1 ? archivedProblem(ext.resourceExt.archivedSorobanEntries, readWrite) : undefined)
+  )
 }
 
 /** A key that stands twice in a footprint. */
@@ -90,6 +142,7 @@ export const duplicateProblem = (frame: Frame): DiagnosticEvent | undefined => {
   const { readOnly, readWrite } = frame.soroban!.resources.footprint
   const keys = new Set([...readOnly, ...readWrite].map(keyString))
   if (keys.size === readOnly.length + readWrite.length) return undefined
-  const message = "Found duplicate key in the Soroban footprint; every key across read-only and read-write footprints has to be unique."
+  const message =
+    "Found duplicate key in the Soroban footprint; every key across read-only and read-write footprints has to be unique."
   return diagnosticError("Storage", "InvalidInput", message)
 }

@@ -1,6 +1,6 @@
-// Whether a transaction may enter the queue or be applied, judged in the network's own order so that the first failing rule
-// gives the same result code. `commonValid` is used for both; when applying, the fee has been charged already, the time is
-// the ledger's own, and a failure still tells whether the sequence number was consumed.
+// Whether a transaction may enter the queue or be applied, judged in the network's own order so that the first failing
+// rule gives the same result code. `commonValid` is used for both; when applying, the fee has been charged already, the
+// time is the ledger's own, and a failure still tells whether the sequence number was consumed.
 import { minimumInclusionFeeStroops, nonRefundableFeeStroops } from "../engine/Fees.ts"
 import type { Store } from "../engine/Store.ts"
 import { accountKey, keyString } from "../engine/LedgerKeys.ts"
@@ -12,7 +12,16 @@ import { accountOf, type Frame, isSorobanOperation, operationSource } from "./Fr
 import { startingSequence } from "./operations/createAccount.ts"
 import { rulesOf, thresholdOf } from "./operations/operationRules.ts"
 import { SignatureChecker, Threshold } from "./Signatures.ts"
-import { codecs, OpCode, type Operation, type OperationResult, OperationType, type TransactionResult, TxCode, type TxErrorCode } from "./Wire.ts"
+import {
+  codecs,
+  OpCode,
+  type Operation,
+  type OperationResult,
+  OperationType,
+  type TransactionResult,
+  TxCode,
+  type TxErrorCode
+} from "./Wire.ts"
 
 /** How far a transaction got. From `sequence` on its sequence number is consumed when it is applied. */
 export type Reached = "nothing" | "sequence" | "auth" | "valid"
@@ -50,7 +59,8 @@ export const declaredNonRefundable = (frame: Frame, ledger: LedgerContext): bigi
     ? 0n
     : nonRefundableFeeStroops(ledger.settings, frame.soroban.resources, frame.innerBytesLength, archivedReads(frame))
 
-const timeBounds = ({ tx: { cond } }: Frame) => (cond.type === 1 ? cond.timeBounds : cond.type === 2 ? cond.v2.timeBounds : null)
+const timeBounds = ({ tx: { cond } }: Frame) =>
+  cond.type === 1 ? cond.timeBounds : cond.type === 2 ? cond.v2.timeBounds : null
 
 const isTooEarly = (frame: Frame, ledger: LedgerContext): boolean => {
   const bounds = timeBounds(frame)
@@ -71,8 +81,12 @@ const isTooEarlyForAccount = (frame: Frame, ledger: LedgerContext, account: Acco
   const { cond } = frame.tx
   const [minAge, minGap] = cond.type === 2 ? [cond.v2.minSeqAge, cond.v2.minSeqLedgerGap] : [0n, 0]
   const age = sequenceAge(account)
-  return minAge > ledger.closeTime || ledger.closeTime - minAge < age.time ||
-    minGap > ledger.ledgerSeq || ledger.ledgerSeq - minGap < age.ledger
+  return (
+    minAge > ledger.closeTime ||
+    ledger.closeTime - minAge < age.time ||
+    minGap > ledger.ledgerSeq ||
+    ledger.ledgerSeq - minGap < age.ledger
+  )
 }
 
 const isBadSequence = ({ tx }: Frame, ledger: LedgerContext, current: bigint): boolean => {
@@ -84,20 +98,30 @@ const isBadSequence = ({ tx }: Frame, ledger: LedgerContext, current: bigint): b
 const areExtraSignersMalformed = ({ tx: { cond } }: Frame): boolean => {
   if (cond.type !== 2) return false
   const [first, second] = cond.v2.extraSigners
-  if (first !== undefined && second !== undefined && equalBytes(codecs.SignerKey.encode(first), codecs.SignerKey.encode(second))) return true
+  if (
+    first !== undefined &&
+    second !== undefined &&
+    equalBytes(codecs.SignerKey.encode(first), codecs.SignerKey.encode(second))
+  )
+    return true
   return cond.v2.extraSigners.some((key) => key.type === 3 && key.ed25519SignedPayload.payload.length === 0)
 }
 
 /** A contract operation stands alone; classic operations carry no contract data. */
 const isMixed = ({ tx, isSoroban }: Frame): boolean =>
-  tx.operations.some((operation) => isSorobanOperation(operation) !== isSoroban) || (isSoroban && tx.operations.length !== 1)
+  tx.operations.some((operation) => isSorobanOperation(operation) !== isSoroban) ||
+  (isSoroban && tx.operations.length !== 1)
 
 const isMuxed = (frame: Frame): boolean =>
   frame.tx.sourceAccount.type === 256 || frame.tx.operations.some(({ sourceAccount }) => sourceAccount?.type === 256)
 
 const sorobanProblem = (frame: Frame, ledger: LedgerContext): DiagnosticEvent | undefined => {
   if (frame.tx.memo.type !== 0 || isMuxed(frame)) {
-    return diagnosticError("Context", "InvalidInput", "Soroban transactions use neither a memo nor a muxed source account")
+    return diagnosticError(
+      "Context",
+      "InvalidInput",
+      "Soroban transactions use neither a memo nor a muxed source account"
+    )
   }
   const limit = resourceProblem(frame, ledger)
   if (limit !== undefined) return limit
@@ -110,8 +134,11 @@ const sorobanProblem = (frame: Frame, ledger: LedgerContext): DiagnosticEvent | 
   return duplicateProblem(frame)
 }
 
-const fail = (code: TxErrorCode, reached: Reached = "nothing", diagnostics: ReadonlyArray<DiagnosticEvent> = []): Judgement =>
-  ({ reached, code, diagnostics })
+const fail = (
+  code: TxErrorCode,
+  reached: Reached = "nothing",
+  diagnostics: ReadonlyArray<DiagnosticEvent> = []
+): Judgement => ({ reached, code, diagnostics })
 
 const beforeSequence = (frame: Frame, ledger: LedgerContext, options: CheckOptions): Judgement | undefined => {
   if (areExtraSignersMalformed(frame)) return fail(TxCode.malformed)
@@ -170,7 +197,9 @@ export const operationAuthProblem = (
   const source = accountOf(operationSource(frame, operation))
   const account = readAccount(store, source)
   if (account !== undefined) {
-    return checker.checkAccount(account, account.thresholds[thresholdOf(operation.body)]!) ? undefined : outer(OpCode.badAuth)
+    return checker.checkAccount(account, account.thresholds[thresholdOf(operation.body)]!)
+      ? undefined
+      : outer(OpCode.badAuth)
   }
   if (operation.sourceAccount === null) return outer(OpCode.noAccount)
   return checker.checkMissingAccount(source) ? undefined : outer(OpCode.badAuth)
@@ -191,7 +220,11 @@ export interface Verdict {
   readonly diagnostics: ReadonlyArray<DiagnosticEvent>
 }
 
-const plain = (feeCharged: bigint, code: TxErrorCode): TransactionResult => ({ feeCharged, result: { code }, ext: { v: 0 } })
+const plain = (feeCharged: bigint, code: TxErrorCode): TransactionResult => ({
+  feeCharged,
+  result: { code },
+  ext: { v: 0 }
+})
 
 /** A result without operations, for an envelope that has no frame or was refused before it was looked into. */
 export const errorResult = (code: TxErrorCode, feeCharged = 0n): TransactionResult => plain(feeCharged, code)
@@ -207,11 +240,22 @@ const feeBumpProblem = (frame: Frame, ledger: LedgerContext, store: Store): Tran
   const innerLeast = ledger.settings.baseFeeStroops * BigInt(Math.max(1, frame.tx.operations.length))
   if (frame.innerInclusionFeeStroops >= 0n) {
     const needed = frame.innerInclusionFeeStroops * least
-    if (frame.inclusionFeeStroops * innerLeast < needed) return plain((needed + innerLeast - 1n) / innerLeast, TxCode.insufficientFee)
+    if (frame.inclusionFeeStroops * innerLeast < needed)
+      return plain((needed + innerLeast - 1n) / innerLeast, TxCode.insufficientFee)
   } else if (!frame.isSoroban) {
     return {
       feeCharged: fee,
-      result: { code: TxCode.feeBumpInnerFailed, innerResultPair: { transactionHash: frame.innerHash, result: { feeCharged: 0n, result: { code: TxCode.success, results: frame.tx.operations.map(({ body }) => untouched(body.type)) }, ext: { v: 0 } } } },
+      result: {
+        code: TxCode.feeBumpInnerFailed,
+        innerResultPair: {
+          transactionHash: frame.innerHash,
+          result: {
+            feeCharged: 0n,
+            result: { code: TxCode.success, results: frame.tx.operations.map(({ body }) => untouched(body.type)) },
+            ext: { v: 0 }
+          }
+        }
+      },
       ext: { v: 0 }
     } as TransactionResult
   }
@@ -219,7 +263,8 @@ const feeBumpProblem = (frame: Frame, ledger: LedgerContext, store: Store): Tran
   if (account === undefined) return plain(fee, TxCode.noAccount)
   const checker = new SignatureChecker(ledger.crypto, frame.hash, frame.feeBumpSignatures)
   if (!checker.checkAccount(account, account.thresholds[Threshold.low]!)) return plain(fee, TxCode.badAuth)
-  if (availableBalance(account, ledger.settings.baseReserveStroops) < frame.fullFeeStroops) return plain(fee, TxCode.insufficientBalance)
+  if (availableBalance(account, ledger.settings.baseReserveStroops) < frame.fullFeeStroops)
+    return plain(fee, TxCode.insufficientBalance)
   return checker.allUsed ? undefined : plain(fee, TxCode.badAuthExtra)
 }
 
@@ -234,9 +279,12 @@ export const resultOf = (
   const own = code === TxCode.success || code === TxCode.failed ? { code, results } : { code }
   const result = frame.isFeeBump
     ? {
-      code: code === TxCode.success ? TxCode.feeBumpInnerSuccess : TxCode.feeBumpInnerFailed,
-      innerResultPair: { transactionHash: frame.innerHash, result: { feeCharged: innerFeeCharged, result: own, ext: { v: 0 } } }
-    }
+        code: code === TxCode.success ? TxCode.feeBumpInnerSuccess : TxCode.feeBumpInnerFailed,
+        innerResultPair: {
+          transactionHash: frame.innerHash,
+          result: { feeCharged: innerFeeCharged, result: own, ext: { v: 0 } }
+        }
+      }
     : own
   return { feeCharged, result, ext: { v: 0 } } as TransactionResult
 }
@@ -255,9 +303,11 @@ export const validate = (frame: Frame, ledger: LedgerContext, store: Store, clos
   const results = frame.tx.operations.map(({ body }) => untouched(body.type))
   for (const [i, operation] of frame.tx.operations.entries()) {
     const source = accountOf(operationSource(frame, operation))
-    const problem = rulesOf(operation.body) === undefined
-      ? outer(OpCode.notSupported)
-      : operationAuthProblem(frame, operation, store, checker) ?? operationProblem({ ledger, frame, operation, source })
+    const problem =
+      rulesOf(operation.body) === undefined
+        ? outer(OpCode.notSupported)
+        : (operationAuthProblem(frame, operation, store, checker) ??
+          operationProblem({ ledger, frame, operation, source }))
     if (problem === undefined) continue
     results[i] = problem
     return { error: resultOf(frame, fee, TxCode.failed, results), diagnostics: [] }
@@ -266,4 +316,3 @@ export const validate = (frame: Frame, ledger: LedgerContext, store: Store, clos
     ? { error: undefined, diagnostics: [] }
     : { error: resultOf(frame, fee, TxCode.badAuthExtra, []), diagnostics: [] }
 }
-

@@ -1,10 +1,12 @@
-// What an agent may spend, counted for each asset apart, for each agent and each of its sessions, by UTC day. A reservation is the amount
-// of one payment, from before anything is built until it is known what became of it. It is let go only when nothing was signed or the
-// authorization has died unspent on the ledger; a seller's word releases nothing. Pure.
+// What an agent may spend, counted for each asset apart, for each agent and each of its sessions, by UTC day. A
+// reservation is the amount of one payment, from before anything is built until it is known what became of it. It is
+// let go only when nothing was signed or the authorization has died unspent on the ledger; a seller's word releases
+// nothing. Pure.
 
 /**
- * `reserved`: nothing is signed yet. `signed`: an authorization exists, its call is under way. `unknown`: it exists and nobody knows what
- * became of it. `spent`: the ledger has it, the result never came. `settled`: paid and delivered. `released`: it can never be spent.
+ * `reserved`: nothing is signed yet. `signed`: an authorization exists, its call is under way. `unknown`: it exists and
+ * nobody knows what became of it. `spent`: the ledger has it, the result never came. `settled`: paid and delivered.
+ * `released`: it can never be spent.
  */
 export type ReservationState = "reserved" | "signed" | "unknown" | "spent" | "settled" | "released"
 
@@ -23,7 +25,9 @@ export interface Reservation {
   readonly day: string
   readonly agent: string
   readonly session: string
-  /** Hash of what was called, by whom and with what: the same call again is not a second payment while this one is open. */
+  /**
+   * Hash of what was called, by whom and with what: the same call again is not a second payment while this one is open.
+   */
   readonly invocation: string
   /** Neutral. */
   readonly network: string
@@ -45,7 +49,8 @@ export interface Ceilings {
 }
 
 /** States that can still change. */
-export const isOpen = ({ state }: Reservation): boolean => state === "reserved" || state === "signed" || state === "unknown"
+export const isOpen = ({ state }: Reservation): boolean =>
+  state === "reserved" || state === "signed" || state === "unknown"
 
 /** How much of a ceiling is left for a new reservation like this one: the least of session and day. */
 export const remaining = (
@@ -55,7 +60,14 @@ export const remaining = (
 ): bigint => {
   let [day, session] = [0n, 0n]
   for (const one of all) {
-    if (one.state === "released" || one.day !== wanted.day || one.agent !== wanted.agent || one.network !== wanted.network || one.asset !== wanted.asset) continue
+    if (
+      one.state === "released" ||
+      one.day !== wanted.day ||
+      one.agent !== wanted.agent ||
+      one.network !== wanted.network ||
+      one.asset !== wanted.asset
+    )
+      continue
     day += one.amount
     if (one.session === wanted.session) session += one.amount
   }

@@ -14,7 +14,9 @@ const Stored = Schema.Struct({
   amount: Schema.BigIntFromString,
   state: Schema.Literals(["reserved", "signed", "unknown", "spent", "settled", "released"]),
   createdAtMillis: Schema.Int,
-  authorization: Schema.NullOr(Schema.Struct({ payer: Schema.String, nonce: Schema.BigIntFromString, expirationLedger: Schema.Int })),
+  authorization: Schema.NullOr(
+    Schema.Struct({ payer: Schema.String, nonce: Schema.BigIntFromString, expirationLedger: Schema.Int })
+  ),
   transaction: Schema.NullOr(Schema.String)
 })
 
@@ -23,10 +25,15 @@ const Table = Schema.fromJsonString(Schema.Array(Stored))
 /** Reads the file's text. */
 export const decodeTable = (text: string): Effect.Effect<ReadonlyArray<Reservation>, Schema.SchemaError> =>
   Effect.map(Schema.decodeUnknownEffect(Table)(text), (table) =>
-    table.map((one) => ({ ...one, authorization: one.authorization ?? undefined, transaction: one.transaction ?? undefined })))
+    table.map((one) => ({
+      ...one,
+      authorization: one.authorization ?? undefined,
+      transaction: one.transaction ?? undefined
+    }))
+  )
 
 export const encodeTable = (table: ReadonlyArray<Reservation>): string =>
   JSON.stringify(
     table.map((one) => ({ ...one, authorization: one.authorization ?? null, transaction: one.transaction ?? null })),
-    (_, value: unknown) => typeof value === "bigint" ? value.toString() : value
+    (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value)
   )

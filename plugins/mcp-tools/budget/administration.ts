@@ -1,13 +1,17 @@
-// An operator's look at what is held, and word on what the ledger no longer decides (S104). It works on the store alone: on PostgreSQL
-// beside the running tool servers, on a file only while none runs on its folder.
+// An operator's look at what is held, and word on what the ledger no longer decides (S104). It works on the store
+// alone: on PostgreSQL beside the running tool servers, on a file only while none runs on its folder.
 import { Effect } from "effect"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { Config } from "../Config.ts"
 import { openStore } from "./openStore.ts"
 
-const store = Effect.gen(function*() {
+const store = Effect.gen(function* () {
   const { budget } = yield* Config
-  if (budget.store === "memory") return yield* new SettingsRefused({ path: "budget.store", message: "memory is forgotten with its process; there is nothing to look at" })
+  if (budget.store === "memory")
+    return yield* new SettingsRefused({
+      path: "budget.store",
+      message: "memory is forgotten with its process; there is nothing to look at"
+    })
   return yield* openStore(budget.store)
 }).pipe(Effect.provide(Config.layer))
 

@@ -1,5 +1,5 @@
-// The store that the settings name, open until the Scope closes. PostgreSQL is a server of the tool servers' own, whose migrations run
-// first; the embedded database is not taken for it.
+// The store that the settings name, open until the Scope closes. PostgreSQL is a server of the tool servers' own, whose
+// migrations run first; the embedded database is not taken for it.
 import { Context, Effect, Layer, Path } from "effect"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { Database } from "../../../kernel/database/Database.ts"
@@ -9,7 +9,7 @@ import type { BudgetValues } from "../Config.ts"
 import { postgresStore } from "./postgresStore.ts"
 import { fileStore, memoryStore } from "./tableStore.ts"
 
-export const openStore = Effect.fnUntraced(function*(kind: BudgetValues["store"]) {
+export const openStore = Effect.fnUntraced(function* (kind: BudgetValues["store"]) {
   switch (kind) {
     case "memory":
       return yield* memoryStore
@@ -20,7 +20,10 @@ export const openStore = Effect.fnUntraced(function*(kind: BudgetValues["store"]
     case "postgres": {
       const context = yield* Layer.build(Database.layer)
       if (Context.get(context, Database).kind !== "server") {
-        return yield* new SettingsRefused({ path: "budget.store", message: "postgres wants a PostgreSQL server in DATABASE_URL" })
+        return yield* new SettingsRefused({
+          path: "budget.store",
+          message: "postgres wants a PostgreSQL server in DATABASE_URL"
+        })
       }
       yield* Effect.provideContext(Migrations.run("mcp-tools"), context)
       return yield* Effect.provideContext(postgresStore, context)

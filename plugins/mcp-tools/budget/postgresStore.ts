@@ -1,5 +1,6 @@
-// Reservations in a PostgreSQL of the tool servers' own, shared by replicas (S303). A reservation is decided under a lock of its agent
-// and asset for one transaction, so that two replicas cannot pass a ceiling together; a move is one conditional update.
+// Reservations in a PostgreSQL of the tool servers' own, shared by replicas (S303). A reservation is decided under a
+// lock of its agent and asset for one transaction, so that two replicas cannot pass a ceiling together; a move is one
+// conditional update.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
@@ -24,7 +25,8 @@ interface Row {
   readonly transaction: string | null
 }
 
-const columns = "id, day::text as day, agent, session, invocation, network, asset, pay_to, amount::text as amount, state, created_at, payer, nonce::text as nonce, expiration_ledger, transaction"
+const columns =
+  "id, day::text as day, agent, session, invocation, network, asset, pay_to, amount::text as amount, state, created_at, payer, nonce::text as nonce, expiration_ledger, transaction"
 
 const decode = (row: Row): Reservation => ({
   id: row.id,
@@ -38,9 +40,10 @@ const decode = (row: Row): Reservation => ({
   amount: BigInt(row.amount),
   state: row.state,
   createdAtMillis: row.created_at.getTime(),
-  authorization: row.payer === null || row.nonce === null || row.expiration_ledger === null
-    ? undefined
-    : { payer: row.payer, nonce: BigInt(row.nonce), expirationLedger: Number(row.expiration_ledger) },
+  authorization:
+    row.payer === null || row.nonce === null || row.expiration_ledger === null
+      ? undefined
+      : { payer: row.payer, nonce: BigInt(row.nonce), expirationLedger: Number(row.expiration_ledger) },
   transaction: row.transaction ?? undefined
 })
 
@@ -48,45 +51,63 @@ const states: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown"
 /** Open reservations looked at in one turn. */
 const openMax = 1_000
 
-export const postgresStore = Effect.gen(function*() {
+export const postgresStore = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const guarded = <A>(effect: Effect.Effect<A, SqlError.SqlError, SqlClient.SqlClient>) =>
-    effect.pipe(Effect.provideService(SqlClient.SqlClient, sql), Effect.mapError((cause) => new BudgetUnavailable({ cause })))
+    effect.pipe(
+      Effect.provideService(SqlClient.SqlClient, sql),
+      Effect.mapError((cause) => new BudgetUnavailable({ cause }))
+    )
 
   return BudgetStore.of({
     reserve: (one, { perDay, perSession }) =>
-      guarded(inTransaction(Effect.gen(function*() {
-        yield* sql`select pg_advisory_xact_lock(hashtextextended(${`mcp-tools ${one.agent} ${one.network} ${one.asset}`}, 0))`
-        const [spent] = yield* sql<{ day: string; session: string }>`select
+      guarded(
+        inTransaction(
+          Effect.gen(function* () {
+            yield* sql`select pg_advisory_xact_lock(hashtextextended(${`mcp-tools ${one.agent} ${one.network} ${one.asset}`}, 0))`
+            const [spent] = yield* sql<{ day: string; session: string }>`select
           coalesce(sum(amount), 0)::text as day,
           coalesce(sum(amount) filter (where session = ${one.session}), 0)::text as session
           from mcp_tools_reservations
           where day = ${one.day}::date and agent = ${one.agent} and network = ${one.network} and asset = ${one.asset} and state <> 'released'`
-        if (spent === undefined || BigInt(spent.day) + one.amount > perDay || BigInt(spent.session) + one.amount > perSession) return false
-        yield* sql`insert into mcp_tools_reservations (id, day, agent, session, invocation, network, asset, pay_to, amount, state, created_at)
+            if (
+              spent === undefined ||
+              BigInt(spent.day) + one.amount > perDay ||
+              BigInt(spent.session) + one.amount > perSession
+            )
+              return false
+            yield* sql`insert into mcp_tools_reservations (id, day, agent, session, invocation, network, asset, pay_to, amount, state, created_at)
           values (${one.id}, ${one.day}::date, ${one.agent}, ${one.session}, ${one.invocation}, ${one.network}, ${one.asset}, ${one.payTo},
             ${one.amount.toString()}::numeric, 'reserved', ${new Date(one.createdAtMillis)})`
-        return true
-      }))),
+            return true
+          })
+        )
+      ),
     move: (id, { authorization, state, transaction }) =>
-      guarded(Effect.map(
-        sql<{ id: string }>`update mcp_tools_reservations set state = ${state},
+      guarded(
+        Effect.map(
+          sql<{ id: string }>`update mcp_tools_reservations set state = ${state},
           payer = coalesce(${authorization?.payer ?? null}::text, payer),
           nonce = coalesce(${authorization?.nonce.toString() ?? null}::numeric, nonce),
           expiration_ledger = coalesce(${authorization?.expirationLedger ?? null}::int8, expiration_ledger),
           transaction = coalesce(${transaction ?? null}::text, transaction)
           where id = ${id} and state in ${sql.in(states.filter((from) => mayMove(from, state)))} returning id`,
-        (rows) => rows.length === 1
-      )),
-    open: guarded(Effect.map(
-      sql<Row>`select ${sql.literal(columns)} from mcp_tools_reservations where state in ('reserved', 'signed', 'unknown') order by created_at limit ${openMax}`,
-      (rows) => rows.map(decode)
-    )),
-    ofInvocation: (invocation) =>
-      guarded(Effect.map(
-        sql<Row>`select ${sql.literal(columns)} from mcp_tools_reservations
-          where invocation = ${invocation} and state in ('signed', 'unknown', 'spent') order by created_at desc limit 10`,
+          (rows) => rows.length === 1
+        )
+      ),
+    open: guarded(
+      Effect.map(
+        sql<Row>`select ${sql.literal(columns)} from mcp_tools_reservations where state in ('reserved', 'signed', 'unknown') order by created_at limit ${openMax}`,
         (rows) => rows.map(decode)
-      ))
+      )
+    ),
+    ofInvocation: (invocation) =>
+      guarded(
+        Effect.map(
+          sql<Row>`select ${sql.literal(columns)} from mcp_tools_reservations
+          where invocation = ${invocation} and state in ('signed', 'unknown', 'spent') order by created_at desc limit 10`,
+          (rows) => rows.map(decode)
+        )
+      )
   })
 })

@@ -1,6 +1,7 @@
-// Decides reservations whose payment nobody has answered for, from the ledger (S104, S164): spent when the nonce is, or the transaction that
-// the seller named carries it; released when the last ledger of the authorization has closed without it. What was reserved and never
-// signed is released after a while. A turn that comes too late to tell leaves the reservation held; an operator decides it then.
+// Decides reservations whose payment nobody has answered for, from the ledger (S104, S164): spent when the nonce is, or
+// the transaction that the seller named carries it; released when the last ledger of the authorization has closed
+// without it. What was reserved and never signed is released after a while. A turn that comes too late to tell leaves
+// the reservation held; an operator decides it then.
 import { Clock, Duration, Effect } from "effect"
 import { reconciler } from "../../../kernel/Actor.ts"
 import type { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
@@ -22,7 +23,7 @@ export interface HoldParts {
 export const makeHoldTurn = ({ rpc, store }: HoldParts) => {
   let nextEnd = Number.POSITIVE_INFINITY
 
-  const decide = Effect.fnUntraced(function*(one: Reservation) {
+  const decide = Effect.fnUntraced(function* (one: Reservation) {
     const now = yield* Clock.currentTimeMillis
     const { authorization } = one
     if (authorization === undefined) {
@@ -43,11 +44,11 @@ export const makeHoldTurn = ({ rpc, store }: HoldParts) => {
   })
 
   return {
-    turn: Effect.gen(function*() {
+    turn: Effect.gen(function* () {
       nextEnd = Number.POSITIVE_INFINITY
       yield* Effect.forEach(yield* store.open, decide, { discard: true })
     }),
-    every: Effect.sync(() => nextEnd <= nearEnd.ledgers ? nearEnd.every : every)
+    every: Effect.sync(() => (nextEnd <= nearEnd.ledgers ? nearEnd.every : every))
   }
 }
 

@@ -1,6 +1,6 @@
-// Reservations in a table of this process, in memory alone or with a file behind it. The file is written whole beside the old one and put
-// in its place before a step counts as done, so it always holds one whole table. One process has the folder. Ended reservations of
-// days gone by are dropped.
+// Reservations in a table of this process, in memory alone or with a file behind it. The file is written whole beside
+// the old one and put in its place before a step counts as done, so it always holds one whole table. One process has
+// the folder. Ended reservations of days gone by are dropped.
 import { Clock, Effect, FileSystem, Path, type Scope, Semaphore } from "effect"
 import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
 import { BudgetStore, BudgetUnavailable } from "./BudgetStore.ts"
@@ -9,12 +9,15 @@ import { decodeTable, encodeTable } from "./ReservationWire.ts"
 
 const keptMillis = 3 * 86_400_000
 
-const makeTable = (initial: ReadonlyArray<Reservation>, save: (table: ReadonlyArray<Reservation>) => Effect.Effect<void, BudgetUnavailable>) => {
+const makeTable = (
+  initial: ReadonlyArray<Reservation>,
+  save: (table: ReadonlyArray<Reservation>) => Effect.Effect<void, BudgetUnavailable>
+) => {
   const lock = Semaphore.makeUnsafe(1)
   let table = new Map(initial.map((reservation) => [reservation.id, reservation]))
 
   /** A change counts when it is saved. */
-  const put = Effect.fnUntraced(function*(reservation: Reservation) {
+  const put = Effect.fnUntraced(function* (reservation: Reservation) {
     const now = yield* Clock.currentTimeMillis
     const next = new Map([...table].filter(([, one]) => isOpen(one) || now - one.createdAtMillis < keptMillis))
     next.set(reservation.id, reservation)
@@ -24,21 +27,31 @@ const makeTable = (initial: ReadonlyArray<Reservation>, save: (table: ReadonlyAr
 
   return BudgetStore.of({
     reserve: (reservation, ceilings) =>
-      Effect.gen(function*() {
-        if (table.has(reservation.id) || reservation.amount > remaining(table.values(), reservation, ceilings)) return false
+      Effect.gen(function* () {
+        if (table.has(reservation.id) || reservation.amount > remaining(table.values(), reservation, ceilings))
+          return false
         yield* put(reservation)
         return true
       }).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
     move: (id, { authorization, state, transaction }) =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const one = table.get(id)
         if (one === undefined || !mayMove(one.state, state)) return false
-        yield* put({ ...one, state, authorization: authorization ?? one.authorization, transaction: transaction ?? one.transaction })
+        yield* put({
+          ...one,
+          state,
+          authorization: authorization ?? one.authorization,
+          transaction: transaction ?? one.transaction
+        })
         return true
       }).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
     open: Effect.sync(() => [...table.values()].filter(isOpen)),
     ofInvocation: (invocation) =>
-      Effect.sync(() => [...table.values()].filter((one) => one.invocation === invocation && ["signed", "unknown", "spent"].includes(one.state)).reverse())
+      Effect.sync(() =>
+        [...table.values()]
+          .filter((one) => one.invocation === invocation && ["signed", "unknown", "spent"].includes(one.state))
+          .reverse()
+      )
   })
 }
 
@@ -49,19 +62,24 @@ const unavailable = (cause: unknown) => new BudgetUnavailable({ cause })
 /** A store in `folder`, which this process has alone until the Scope closes. */
 export const fileStore = (
   folder: string
-): Effect.Effect<BudgetStore["Service"], BudgetUnavailable, FileSystem.FileSystem | Path.Path | FolderLock | Scope.Scope> => Effect.gen(function*() {
-  const files = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
-  yield* (yield* FolderLock).hold(folder)
-  const file = path.join(folder, "reservations.json")
-  const draft = `${file}.draft`
-  const initial = (yield* files.exists(file)) ? yield* decodeTable(yield* files.readFileString(file)) : []
-  const save = (table: ReadonlyArray<Reservation>) =>
-    Effect.gen(function*() {
-      const handle = yield* files.open(draft, { flag: "w", mode: 0o600 })
-      yield* handle.writeAll(new TextEncoder().encode(encodeTable(table)))
-      yield* handle.sync
-    }).pipe(Effect.scoped, Effect.andThen(files.rename(draft, file)), Effect.mapError(unavailable))
-  return makeTable(initial, save)
-}).pipe(Effect.mapError((error) => error instanceof BudgetUnavailable ? error : unavailable(error)))
+): Effect.Effect<
+  BudgetStore["Service"],
+  BudgetUnavailable,
+  FileSystem.FileSystem | Path.Path | FolderLock | Scope.Scope
+> =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
+    yield* (yield* FolderLock).hold(folder)
+    const file = path.join(folder, "reservations.json")
+    const draft = `${file}.draft`
+    const initial = (yield* files.exists(file)) ? yield* decodeTable(yield* files.readFileString(file)) : []
+    const save = (table: ReadonlyArray<Reservation>) =>
+      Effect.gen(function* () {
+        const handle = yield* files.open(draft, { flag: "w", mode: 0o600 })
+        yield* handle.writeAll(new TextEncoder().encode(encodeTable(table)))
+        yield* handle.sync
+      }).pipe(Effect.scoped, Effect.andThen(files.rename(draft, file)), Effect.mapError(unavailable))
+    return makeTable(initial, save)
+  }).pipe(Effect.mapError((error) => (error instanceof BudgetUnavailable ? error : unavailable(error))))

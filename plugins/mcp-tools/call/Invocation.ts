@@ -1,5 +1,6 @@
-// One logical invocation of a paid tool: what is called, on whose behalf, for which terms. Its key says when two calls are the same, so
-// that an agent that asks again while the outcome of the first is open gets that outcome and does not pay twice.
+// One logical invocation of a paid tool: what is called, on whose behalf, for which terms. Its key says when two calls
+// are the same, so that an agent that asks again while the outcome of the first is open gets that outcome and does not
+// pay twice.
 import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -27,5 +28,10 @@ export interface OpenPayment {
 }
 
 /** The same agent, tool, arguments and asset make the same invocation, whatever the session. */
-export const invocationKey = (crypto: Crypto["Service"], agent: string, ref: string, args: Fields, asset: string): string =>
-  Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson([agent, ref, args, asset]))))
+export const invocationKey = (
+  crypto: Crypto["Service"],
+  agent: string,
+  ref: string,
+  args: Fields,
+  asset: string
+): string => Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson([agent, ref, args, asset]))))

@@ -1,5 +1,6 @@
-// Which of a resource's options an agent pays, and how much it may at most, from the catalog alone: before anybody is connected to. `exact`
-// is the only scheme that is paid; another one is refused and never turned into it (S217–S219, S230).
+// Which of a resource's options an agent pays, and how much it may at most, from the catalog alone: before anybody is
+// connected to. `exact` is the only scheme that is paid; another one is refused and never turned into it (S217–S219,
+// S230).
 import { Effect, Option } from "effect"
 import { readNetwork } from "../../../kernel/Dialect.ts"
 import type { CanonicalResource } from "../discovery/DiscoveryWire.ts"
@@ -24,26 +25,49 @@ export interface PayingPolicy {
 
 const rejected = (message: string, details?: unknown) => fault("PAYMENT_REJECTED", message, details)
 
-export const chooseTerms = (resource: CanonicalResource, wanted: Wanted, policy: PayingPolicy): Effect.Effect<PaymentOption, ToolFault> =>
-  Effect.gen(function*() {
+export const chooseTerms = (
+  resource: CanonicalResource,
+  wanted: Wanted,
+  policy: PayingPolicy
+): Effect.Effect<PaymentOption, ToolFault> =>
+  Effect.gen(function* () {
     const scheme = wanted.scheme ?? "exact"
-    if (scheme !== "exact") return yield* rejected("only the scheme exact is paid; another one is not turned into it", { scheme: "unsupported" })
-    const network = wanted.network === undefined ? policy.network : Option.match(readNetwork(wanted.network), { onNone: () => "", onSome: ({ network }) => network })
-    if (network !== policy.network) return yield* rejected("this network is not enabled for paying", { networks: [policy.network] })
-    const options = readOptions(resource["accepts"]).filter((option) =>
-      option.scheme === scheme && option.network === network && (wanted.asset === undefined || option.asset === wanted.asset))
+    if (scheme !== "exact")
+      return yield* rejected("only the scheme exact is paid; another one is not turned into it", {
+        scheme: "unsupported"
+      })
+    const network =
+      wanted.network === undefined
+        ? policy.network
+        : Option.match(readNetwork(wanted.network), { onNone: () => "", onSome: ({ network }) => network })
+    if (network !== policy.network)
+      return yield* rejected("this network is not enabled for paying", { networks: [policy.network] })
+    const options = readOptions(resource["accepts"]).filter(
+      (option) =>
+        option.scheme === scheme &&
+        option.network === network &&
+        (wanted.asset === undefined || option.asset === wanted.asset)
+    )
     if (options.length === 0) return yield* rejected("the resource accepts nothing of this network, scheme and asset")
     const payable = options.filter(({ asset }) => policy.assets.has(asset))
     const [option] = payable
     if (option === undefined) return yield* rejected("the operator lists no asset that the resource accepts")
-    if (option.maxTimeoutSeconds > policy.timeoutSecondsMax) return yield* rejected("the resource wants an authorization that lives too long")
-    const cap = [policy.perCall, policy.assets.get(option.asset)!, ...(wanted.maxAtomicAmount === undefined ? [] : [wanted.maxAtomicAmount])]
-      .reduce((least, one) => one < least ? one : least)
+    if (option.maxTimeoutSeconds > policy.timeoutSecondsMax)
+      return yield* rejected("the resource wants an authorization that lives too long")
+    const cap = [
+      policy.perCall,
+      policy.assets.get(option.asset)!,
+      ...(wanted.maxAtomicAmount === undefined ? [] : [wanted.maxAtomicAmount])
+    ].reduce((least, one) => (one < least ? one : least))
     if (option.amount > cap) {
-      return yield* fault("BUDGET_EXCEEDED", "the resource asks for more than a call may cost, and an exact payment cannot be reduced", {
-        amount: option.amount.toString(),
-        cap: cap.toString()
-      })
+      return yield* fault(
+        "BUDGET_EXCEEDED",
+        "the resource asks for more than a call may cost, and an exact payment cannot be reduced",
+        {
+          amount: option.amount.toString(),
+          cap: cap.toString()
+        }
+      )
     }
     return option
   })

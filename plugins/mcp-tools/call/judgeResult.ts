@@ -1,5 +1,6 @@
-// What a paid call came to (S215). The seller's word alone settles nothing and releases nothing: a success counts when it fits the payment
-// and the ledger has it, a refusal leaves the reservation held for as long as the authorization lives. Whatever cannot be told is unknown.
+// What a paid call came to (S215). The seller's word alone settles nothing and releases nothing: a success counts when
+// it fits the payment and the ledger has it, a refusal leaves the reservation held for as long as the authorization
+// lives. Whatever cannot be told is unknown.
 import { Clock, Effect } from "effect"
 import { neutralWord } from "../../../kernel/Dialect.ts"
 import type { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
@@ -17,10 +18,22 @@ export type Judged =
 
 const confirmPause = "400 millis"
 
-const pendingReasons = new Set(["settlement_pending", "settle_ledger_transaction_status_unknown", "settle_ledger_temporarily_unavailable"])
+const pendingReasons = new Set([
+  "settlement_pending",
+  "settle_ledger_transaction_status_unknown",
+  "settle_ledger_temporarily_unavailable"
+])
 
 /** What in a settlement does not fit the payment, by name. */
-const misfits = (word: SettlementWord, { authorization, invocation: { terms: { option } } }: OpenPayment): ReadonlyArray<string> => [
+const misfits = (
+  word: SettlementWord,
+  {
+    authorization,
+    invocation: {
+      terms: { option }
+    }
+  }: OpenPayment
+): ReadonlyArray<string> => [
   ...(word.transaction === undefined ? ["transaction"] : []),
   ...(word.network === option.network ? [] : ["network"]),
   ...(word.payer === authorization.payer ? [] : ["payer"]),
@@ -31,16 +44,26 @@ const unknown = (why: string, transaction?: string): Judged => ({ _tag: "Unknown
 
 /** `confirmMillis`: how long the ledger is asked, whose node may be a little behind the seller's. */
 export const makeJudge = (rpc: LedgerRpc["Service"], confirmMillis: number) => {
-  const confirmed = Effect.fnUntraced(function*(transaction: string, { authorization, invocation: { terms: { option } } }: OpenPayment) {
+  const confirmed = Effect.fnUntraced(function* (
+    transaction: string,
+    {
+      authorization,
+      invocation: {
+        terms: { option }
+      }
+    }: OpenPayment
+  ) {
     const end = (yield* Clock.currentTimeMillis) + confirmMillis
     while (true) {
-      const proven = yield* Effect.catch(provesPayment(rpc, transaction, option, authorization), () => Effect.succeed(false))
+      const proven = yield* Effect.catch(provesPayment(rpc, transaction, option, authorization), () =>
+        Effect.succeed(false)
+      )
       if (proven || (yield* Clock.currentTimeMillis) >= end) return proven
       yield* Effect.sleep(confirmPause)
     }
   })
 
-  return Effect.fn("Tools.judge")(function*(answer: Fields | ToolFault, open: OpenPayment): Effect.fn.Return<Judged> {
+  return Effect.fn("Tools.judge")(function* (answer: Fields | ToolFault, open: OpenPayment): Effect.fn.Return<Judged> {
     if ("_tag" in answer && answer["_tag"] === "ToolFault") return unknown((answer as ToolFault).message)
     const result = answer as Fields
     const word = readSettlement(result)
@@ -52,10 +75,13 @@ export const makeJudge = (rpc: LedgerRpc["Service"], confirmMillis: number) => {
     }
     if (!word.success) {
       const reason = word.reason === undefined ? undefined : neutralWord(word.reason)
-      return reason !== undefined && pendingReasons.has(reason) ? unknown("the settlement is under way", word.transaction) : { _tag: "Rejected", reason }
+      return reason !== undefined && pendingReasons.has(reason)
+        ? unknown("the settlement is under way", word.transaction)
+        : { _tag: "Rejected", reason }
     }
     const wrong = misfits(word, open)
-    if (wrong.length > 0) return unknown(`the settlement does not fit the payment: ${wrong.join(", ")}`, word.transaction)
+    if (wrong.length > 0)
+      return unknown(`the settlement does not fit the payment: ${wrong.join(", ")}`, word.transaction)
     return (yield* confirmed(word.transaction!, open))
       ? { _tag: "Settled", transaction: word.transaction! }
       : unknown("the ledger does not confirm the settlement", word.transaction)

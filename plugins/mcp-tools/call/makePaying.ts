@@ -1,5 +1,6 @@
-// Everything that paying needs, built only when there is a signer: the network and its RPC, the payer, the store of the budget with a
-// database of its own where that is PostgreSQL, and the actor that decides what was left open. Without a signer none of it exists.
+// Everything that paying needs, built only when there is a signer: the network and its RPC, the payer, the store of the
+// budget with a database of its own where that is PostgreSQL, and the actor that decides what was left open. Without a
+// signer none of it exists.
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
 import { Settings, SettingsRefused } from "../../../kernel/config/Settings.ts"
@@ -23,26 +24,38 @@ import { makePayInvocation } from "./payInvocation.ts"
 const rpcTimeout = Duration.seconds(5)
 
 /** The content of the variable that a setting names. */
-const secretOf = Effect.fnUntraced(function*(path: string, variable: string) {
+const secretOf = Effect.fnUntraced(function* (path: string, variable: string) {
   const settings = yield* Settings
   return yield* Option.match(settings.secret(variable), {
-    onNone: () => Effect.fail(new SettingsRefused({ path, message: `the environment variable ${variable} is not set` })),
+    onNone: () =>
+      Effect.fail(new SettingsRefused({ path, message: `the environment variable ${variable} is not set` })),
     onSome: Effect.succeed
   })
 })
 
-const makePayer = Effect.fnUntraced(function*(signer: ConfigValues["signer"], upstream: Upstream, network: string) {
+const makePayer = Effect.fnUntraced(function* (signer: ConfigValues["signer"], upstream: Upstream, network: string) {
   const crypto = yield* Crypto
   const settings = yield* Settings
   switch (signer.mode) {
     case "env-secret":
-      return seedPayer(crypto, yield* readSeed(signer.secretEnv, yield* secretOf("signer.secret_env", signer.secretEnv)))
+      return seedPayer(
+        crypto,
+        yield* readSeed(signer.secretEnv, yield* secretOf("signer.secret_env", signer.secretEnv))
+      )
     case "encrypted-key": {
       const key = yield* secretOf("signer.keystore_key_env", signer.keystoreKeyEnv)
-      return seedPayer(crypto, yield* readSeed("signer.keystore_file", yield* openKeystore(crypto, signer.keystoreFile, key)))
+      return seedPayer(
+        crypto,
+        yield* readSeed("signer.keystore_file", yield* openKeystore(crypto, signer.keystoreFile, key))
+      )
     }
     default: {
-      const payer: Payer = externalPayer({ upstream, url: signer.externalUrl, token: settings.secret(signer.externalTokenEnv), network })
+      const payer: Payer = externalPayer({
+        upstream,
+        url: signer.externalUrl,
+        token: settings.secret(signer.externalTokenEnv),
+        network
+      })
       return payer
     }
   }
@@ -54,7 +67,7 @@ export interface PayingOptions {
   readonly spell: (network: string) => string
 }
 
-export const makePaying = Effect.fnUntraced(function*({ signerUpstream, spell }: PayingOptions) {
+export const makePaying = Effect.fnUntraced(function* ({ signerUpstream, spell }: PayingOptions) {
   const { budget, confirmMillis, paidCallTimeoutMillis, signer } = yield* Config
   const crypto = yield* Crypto
   const network = Context.get(yield* Layer.build(Network.layer), Network)

@@ -1,6 +1,6 @@
-// What the facilitator's public discovery answers, as far as the tools must understand it; the rest of a resource is passed on as it
-// came. The version hash is computed here from the published rule and not taken from the answer: the sha256, in lower-case hex, of the
-// resource's canonical JSON without its volatile members (S194).
+// What the facilitator's public discovery answers, as far as the tools must understand it; the rest of a resource is
+// passed on as it came. The version hash is computed here from the published rule and not taken from the answer: the
+// sha256, in lower-case hex, of the resource's canonical JSON without its volatile members (S194).
 import { Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
@@ -11,7 +11,10 @@ import type { Identity } from "../Reference.ts"
 export type CanonicalResource = Readonly<Record<string, unknown>>
 
 const Resource = Schema.Record(Schema.String, Schema.Unknown)
-const Pagination = Schema.Struct({ limit: Schema.optionalKey(Schema.Int), cursor: Schema.optionalKey(Schema.NullOr(Schema.String)) })
+const Pagination = Schema.Struct({
+  limit: Schema.optionalKey(Schema.Int),
+  cursor: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
 
 const Page = Schema.Struct({
   x402Version: Schema.Int,
@@ -37,7 +40,12 @@ export const readPage = (answer: unknown, limitAsked: number): DiscoveryPage | u
   const { items, pagination, partialResults, resources } = decoded.value
   const listed = resources ?? items
   if (listed === undefined || !listed.every((resource) => identityOf(resource) !== undefined)) return undefined
-  return { resources: listed, partialResults: partialResults ?? false, limit: pagination.limit ?? limitAsked, cursor: pagination.cursor ?? null }
+  return {
+    resources: listed,
+    partialResults: partialResults ?? false,
+    limit: pagination.limit ?? limitAsked,
+    cursor: pagination.cursor ?? null
+  }
 }
 
 const decodeOne = Schema.decodeUnknownOption(Schema.Struct({ x402Version: Schema.Int, resource: Resource }))
@@ -50,11 +58,16 @@ export const readResource = (answer: unknown): CanonicalResource | undefined => 
 
 /** The words of a discovery error body: its own, short, of a known shape. */
 export const readFault = (answer: unknown): { readonly error: string; readonly details: ReadonlyArray<string> } => {
-  const body = typeof answer === "object" && answer !== null ? answer as Readonly<Record<string, unknown>> : {}
+  const body = typeof answer === "object" && answer !== null ? (answer as Readonly<Record<string, unknown>>) : {}
   const { details, error } = body
   return {
     error: typeof error === "string" && /^[a-z_]{1,64}$/.test(error) ? error : "unknown",
-    details: Array.isArray(details) ? details.filter((detail) => typeof detail === "string").slice(0, 10).map((detail) => detail.slice(0, 200)) : []
+    details: Array.isArray(details)
+      ? details
+          .filter((detail) => typeof detail === "string")
+          .slice(0, 10)
+          .map((detail) => detail.slice(0, 200))
+      : []
   }
 }
 

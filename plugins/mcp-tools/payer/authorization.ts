@@ -1,5 +1,5 @@
-// The one thing that is ever authorized: a single call `transfer(payer, payTo, amount)` of the asset's contract, under a nonce of its own,
-// until a ledger of its own. What is signed is therefore the payment and nothing besides it.
+// The one thing that is ever authorized: a single call `transfer(payer, payTo, amount)` of the asset's contract, under
+// a nonce of its own, until a ledger of its own. What is signed is therefore the payment and nothing besides it.
 import { Address, buildAuthorizationEntryPreimage, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -21,20 +21,33 @@ export const callOf = ({ amount, asset, payTo }: Transfer, payer: string): xdr.I
   })
 
 /** The entry with the given signature value; void stands for none. */
-export const entryWith = (transfer: Transfer, { expirationLedger, nonce, payer }: Authorization, signature: xdr.ScVal): xdr.SorobanAuthorizationEntry =>
+export const entryWith = (
+  transfer: Transfer,
+  { expirationLedger, nonce, payer }: Authorization,
+  signature: xdr.ScVal
+): xdr.SorobanAuthorizationEntry =>
   new xdr.SorobanAuthorizationEntry({
     rootInvocation: new xdr.SorobanAuthorizedInvocation({
       function: xdr.SorobanAuthorizedFunction.sorobanAuthorizedFunctionTypeContractFn(callOf(transfer, payer)),
       subInvocations: []
     }),
     credentials: xdr.SorobanCredentials.sorobanCredentialsAddress(
-      new xdr.SorobanAddressCredentials({ address: new Address(payer).toScAddress(), nonce, signatureExpirationLedger: expirationLedger, signature })
+      new xdr.SorobanAddressCredentials({
+        address: new Address(payer).toScAddress(),
+        nonce,
+        signatureExpirationLedger: expirationLedger,
+        signature
+      })
     )
   })
 
 /** The 32 bytes that a signature of the entry is checked against. */
-export const payloadOf = (crypto: Crypto["Service"], entry: xdr.SorobanAuthorizationEntry, expirationLedger: number, passphrase: string): Uint8Array =>
-  crypto.sha256(buildAuthorizationEntryPreimage(entry, expirationLedger, passphrase).toXdr())
+export const payloadOf = (
+  crypto: Crypto["Service"],
+  entry: xdr.SorobanAuthorizationEntry,
+  expirationLedger: number,
+  passphrase: string
+): Uint8Array => crypto.sha256(buildAuthorizationEntryPreimage(entry, expirationLedger, passphrase).toXdr())
 
 /** The signature value of an account with one key. */
 export const signatureValue = (publicKey: Uint8Array, signature: Uint8Array): xdr.ScVal =>
@@ -46,8 +59,9 @@ export const signatureValue = (publicKey: Uint8Array, signature: Uint8Array): xd
   ])
 
 /**
- * Whether `signedXdr` is the entry of this transfer with a signature of the payer's key in it that the network would accept, and nothing
- * else. The signature is found where a probe of the same length stands, and the whole is rebuilt around it.
+ * Whether `signedXdr` is the entry of this transfer with a signature of the payer's key in it that the network would
+ * accept, and nothing else. The signature is found where a probe of the same length stands, and the whole is rebuilt
+ * around it.
  */
 export const isSignedAs = (
   crypto: Crypto["Service"],
@@ -57,10 +71,13 @@ export const isSignedAs = (
   signedXdr: Uint8Array
 ): boolean => {
   const key = StrKey.decodeEd25519PublicKey(authorization.payer)
-  const withSignature = (signature: Uint8Array) => entryWith(transfer, authorization, signatureValue(key, signature)).toXdr()
+  const withSignature = (signature: Uint8Array) =>
+    entryWith(transfer, authorization, signatureValue(key, signature)).toXdr()
   const [low, high] = [withSignature(new Uint8Array(64)), withSignature(new Uint8Array(64).fill(0xff))]
   const at = low.findIndex((byte, i) => byte !== high[i])
   if (signedXdr.length !== low.length) return false
   const signature = signedXdr.slice(at, at + 64)
-  return withSignature(signature).every((byte, i) => byte === signedXdr[i]) && verifyEd25519(crypto, key, payload, signature)
+  return (
+    withSignature(signature).every((byte, i) => byte === signedXdr[i]) && verifyEd25519(crypto, key, payload, signature)
+  )
 }

@@ -1,6 +1,6 @@
-// One payment, built and signed (S213): the authorization is made known before anybody is asked to sign it, the signature is checked
-// whoever gave it, and the ledger is asked whether the transfer would go through. The envelope's source is the all-zero account that
-// every facilitator replaces; nobody signs it.
+// One payment, built and signed (S213): the authorization is made known before anybody is asked to sign it, the
+// signature is checked whoever gave it, and the ledger is asked whether the transfer would go through. The envelope's
+// source is the all-zero account that every facilitator replaces; nobody signs it.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Clock, Effect } from "effect"
 import type { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
@@ -31,7 +31,11 @@ export interface Built {
   readonly authorization: Authorization
 }
 
-const envelopeOf = (operation: xdr.Operation, timeMax: bigint, resources?: { readonly data: xdr.SorobanTransactionData; readonly feeStroops: bigint }): string =>
+const envelopeOf = (
+  operation: xdr.Operation,
+  timeMax: bigint,
+  resources?: { readonly data: xdr.SorobanTransactionData; readonly feeStroops: bigint }
+): string =>
   xdr.TransactionEnvelope.envelopeTypeTx(
     new xdr.TransactionV1Envelope({
       tx: new xdr.Transaction({
@@ -49,7 +53,7 @@ const envelopeOf = (operation: xdr.Operation, timeMax: bigint, resources?: { rea
 
 /** `onAuthorization` runs before anything is signed; when it fails, nothing is. */
 export const makeBuildPayment = ({ crypto, passphrase, payer, rpc }: BuildOptions) =>
-  Effect.fn("Payer.build")(function*(
+  Effect.fn("Payer.build")(function* (
     transfer: Transfer & { readonly maxTimeoutSeconds: number },
     onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolFault>
   ): Effect.fn.Return<Built, ToolFault> {
@@ -72,7 +76,8 @@ export const makeBuildPayment = ({ crypto, passphrase, payer, rpc }: BuildOption
       payload,
       around: (publicKey, signature) => entryWith(transfer, authorization, signatureValue(publicKey, signature)).toXdr()
     })
-    if (!isSignedAs(crypto, transfer, authorization, payload, signedXdr)) return yield* refusedBySigner("the signer did not sign what it was asked to")
+    if (!isSignedAs(crypto, transfer, authorization, payload, signedXdr))
+      return yield* refusedBySigner("the signer did not sign what it was asked to")
 
     const operation = new xdr.Operation({
       sourceAccount: null,
@@ -91,5 +96,8 @@ export const makeBuildPayment = ({ crypto, passphrase, payer, rpc }: BuildOption
       })
     }
     const data = xdr.SorobanTransactionData.fromXdr(simulated.sorobanDataXdr)
-    return { transaction: envelopeOf(operation, timeMax, { data, feeStroops: simulated.resourceFeeStroops }), authorization }
+    return {
+      transaction: envelopeOf(operation, timeMax, { data, feeStroops: simulated.resourceFeeStroops }),
+      authorization
+    }
   })

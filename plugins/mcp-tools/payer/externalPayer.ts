@@ -1,6 +1,6 @@
-// A payer elsewhere, asked over HTTPS: `GET /address` → `{address}`, and `POST /sign-auth-entry` with `{network, authEntryXdr}` →
-// `{signedAuthEntryXdr}` (S222, S250). The address is asked for once and kept. What it signs is held against what it was asked to
-// sign by whoever uses it; a signer that is silent, away or confused has not signed.
+// A payer elsewhere, asked over HTTPS: `GET /address` → `{address}`, and `POST /sign-auth-entry` with `{network,
+// authEntryXdr}` → `{signedAuthEntryXdr}` (S222, S250). The address is asked for once and kept. What it signs is held
+// against what it was asked to sign by whoever uses it; a signer that is silent, away or confused has not signed.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
@@ -28,9 +28,12 @@ export const externalPayer = ({ network, token, upstream, url }: ExternalOptions
   const headers = {
     accept: "application/json",
     "content-type": "application/json",
-    ...Option.match(token, { onNone: () => ({}), onSome: (value) => ({ authorization: `Bearer ${Redacted.value(value)}` }) })
+    ...Option.match(token, {
+      onNone: () => ({}),
+      onSome: (value) => ({ authorization: `Bearer ${Redacted.value(value)}` })
+    })
   }
-  const ask = Effect.fnUntraced(function*(path: string, body?: unknown) {
+  const ask = Effect.fnUntraced(function* (path: string, body?: unknown) {
     const answer = yield* Effect.mapError(
       upstream.fetch(new URL(`${url}${path}`), {
         method: body === undefined ? "GET" : "POST",
@@ -45,7 +48,7 @@ export const externalPayer = ({ network, token, upstream, url }: ExternalOptions
 
   let known: string | undefined
   return {
-    address: Effect.gen(function*() {
+    address: Effect.gen(function* () {
       if (known === undefined) {
         const address = Option.map(decodeAddress(yield* ask("/address")), ({ address }) => address)
         if (Option.isNone(address) || !StrKey.isValidEd25519PublicKey(address.value)) return yield* malformed
@@ -53,9 +56,11 @@ export const externalPayer = ({ network, token, upstream, url }: ExternalOptions
       }
       return known
     }),
-    sign: Effect.fnUntraced(function*({ entryXdr }) {
+    sign: Effect.fnUntraced(function* ({ entryXdr }) {
       const signed = decodeSigned(yield* ask("/sign-auth-entry", { network, authEntryXdr: Base64.encode(entryXdr) }))
-      const bytes = Option.flatMap(signed, ({ signedAuthEntryXdr }) => Result.getSuccess(Base64.decode(signedAuthEntryXdr)))
+      const bytes = Option.flatMap(signed, ({ signedAuthEntryXdr }) =>
+        Result.getSuccess(Base64.decode(signedAuthEntryXdr))
+      )
       return Option.isNone(bytes) ? yield* malformed : bytes.value
     })
   }

@@ -1,6 +1,7 @@
-// What the ledger says of an authorization, whatever a seller says. A transaction proves a payment when it succeeded, moved the amount
-// from payer to recipient, and carries this very nonce in its envelope: an older transfer of the same amount proves nothing (S215). A live
-// nonce entry proves it too; its absence proves the contrary only as of the last ledger in which the authorization could be spent.
+// What the ledger says of an authorization, whatever a seller says. A transaction proves a payment when it succeeded,
+// moved the amount from payer to recipient, and carries this very nonce in its envelope: an older transfer of the same
+// amount proves nothing (S215). A live nonce entry proves it too; its absence proves the contrary only as of the last
+// ledger in which the authorization could be spent.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option } from "effect"
 import type { Envelope } from "../../../kernel/ledger/Envelope.ts"
@@ -22,12 +23,19 @@ const operationsOf = (envelope: Envelope): ReadonlyArray<xdr.OperationWire> => {
 }
 
 const carries = (envelope: Envelope, { nonce, payer }: Authorization): boolean =>
-  operationsOf(envelope).some(({ body }) =>
-    body.type === 24 && body.invokeHostFunctionOp.auth.some(({ credentials }) =>
-      credentials.type === 1 && BigInt(credentials.address.nonce) === nonce && addressText(credentials.address.address) === payer))
+  operationsOf(envelope).some(
+    ({ body }) =>
+      body.type === 24 &&
+      body.invokeHostFunctionOp.auth.some(
+        ({ credentials }) =>
+          credentials.type === 1 &&
+          BigInt(credentials.address.nonce) === nonce &&
+          addressText(credentials.address.address) === payer
+      )
+  )
 
 /** Whether the transaction `hash` is the payment. False also for one that the node does not know yet. */
-export const provesPayment = Effect.fn("Payer.provesPayment")(function*(
+export const provesPayment = Effect.fn("Payer.provesPayment")(function* (
   rpc: LedgerRpc["Service"],
   hash: string,
   transfer: Transfer,
@@ -36,8 +44,10 @@ export const provesPayment = Effect.fn("Payer.provesPayment")(function*(
   const answer = yield* rpc.transaction(hash)
   if (answer._tag === "NotFound") return false
   const { ledger, outerHash, succeeded, transfers } = answer.executed
-  const moved = Option.getOrElse(transfers, () => []).some(({ amount, contract, from, to }) =>
-    contract === transfer.asset && from === authorization.payer && to === transfer.payTo && amount === transfer.amount)
+  const moved = Option.getOrElse(transfers, () => []).some(
+    ({ amount, contract, from, to }) =>
+      contract === transfer.asset && from === authorization.payer && to === transfer.payTo && amount === transfer.amount
+  )
   if (!succeeded || !moved) return false
   const { found } = yield* rpc.scan({ fromLedger: ledger, toLedger: ledger, wanted: (one) => one === outerHash })
   return found.some(({ envelope }) => carries(envelope, authorization))
@@ -46,11 +56,17 @@ export const provesPayment = Effect.fn("Payer.provesPayment")(function*(
 export type AuthorizationFate = "spent" | "dead" | "alive" | "undecidable"
 
 /** What became of an authorization by its nonce. `undecidable`: its nonce entry, if there was one, is past its life. */
-export const fateOf = Effect.fn("Payer.fateOf")(function*(
+export const fateOf = Effect.fn("Payer.fateOf")(function* (
   rpc: LedgerRpc["Service"],
   { expirationLedger, nonce, payer }: Authorization
 ): Effect.fn.Return<{ readonly fate: AuthorizationFate; readonly latestLedger: number }, LedgerUnavailable> {
   const { latestLedger, spent } = yield* rpc.nonceSpent(payer, nonce)
-  const fate = spent ? "spent" : latestLedger < expirationLedger ? "alive" : latestLedger === expirationLedger ? "dead" : "undecidable"
+  const fate = spent
+    ? "spent"
+    : latestLedger < expirationLedger
+      ? "alive"
+      : latestLedger === expirationLedger
+        ? "dead"
+        : "undecidable"
   return { fate, latestLedger }
 })

@@ -1,6 +1,7 @@
-// One conversation with a seller's MCP server over Streamable HTTP, for one call: `initialize`, what is wanted of `tools/list`, the call
-// without payment and at most once with it, and the end. Every request is bounded and pinned by itself, and nothing is repeated here.
-// A server that keeps its stream open after it has answered is not waited for longer than the cap.
+// One conversation with a seller's MCP server over Streamable HTTP, for one call: `initialize`, what is wanted of
+// `tools/list`, the call without payment and at most once with it, and the end. Every request is bounded and pinned by
+// itself, and nothing is repeated here. A server that keeps its stream open after it has answered is not waited for
+// longer than the cap.
 import { Effect } from "effect"
 import { fault, fetchFault, type ToolFault } from "../ToolFault.ts"
 import type { Upstream } from "../Upstream.ts"
@@ -27,7 +28,10 @@ export interface SellerSession {
   readonly close: Effect.Effect<void>
 }
 
-export const openSeller = Effect.fn("Seller.open")(function*(upstream: Upstream, endpoint: URL): Effect.fn.Return<SellerSession, ToolFault> {
+export const openSeller = Effect.fn("Seller.open")(function* (
+  upstream: Upstream,
+  endpoint: URL
+): Effect.fn.Return<SellerSession, ToolFault> {
   let session: string | undefined
   let version = protocolVersion
   let lastId = 0
@@ -40,30 +44,49 @@ export const openSeller = Effect.fn("Seller.open")(function*(upstream: Upstream,
   })
   const post = (message: Fields, timeoutMillis?: number) =>
     Effect.mapError(
-      upstream.fetch(endpoint, { method: "POST", headers: headers(), body: encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...message })) }, timeoutMillis),
+      upstream.fetch(
+        endpoint,
+        { method: "POST", headers: headers(), body: encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...message })) },
+        timeoutMillis
+      ),
       fetchFault(who)
     )
 
-  const ask = Effect.fnUntraced(function*(method: string, params: Fields, timeoutMillis?: number) {
+  const ask = Effect.fnUntraced(function* (method: string, params: Fields, timeoutMillis?: number) {
     const id = ++lastId
     const { body, headers, status } = yield* post({ id, method, params }, timeoutMillis)
-    if (status === 429 || status === 503) return yield* fault("UPSTREAM_TIMEOUT", "the seller cannot answer now", { status })
-    if (status !== 200) return yield* fault("UPSTREAM_PROTOCOL_ERROR", "the seller's endpoint answers with an error", { status })
+    if (status === 429 || status === 503)
+      return yield* fault("UPSTREAM_TIMEOUT", "the seller cannot answer now", { status })
+    if (status !== 200)
+      return yield* fault("UPSTREAM_PROTOCOL_ERROR", "the seller's endpoint answers with an error", { status })
     if (method === "initialize") session = headers["mcp-session-id"]
-    const parts = headers["content-type"]?.startsWith("text/event-stream") === true ? eventData(body).map((text) => encoder.encode(text)) : [body]
-    const messages = yield* Effect.mapError(Effect.forEach(parts, upstream.parse), () => malformed("the seller's answer is no JSON within bounds"))
+    const parts =
+      headers["content-type"]?.startsWith("text/event-stream") === true
+        ? eventData(body).map((text) => encoder.encode(text))
+        : [body]
+    const messages = yield* Effect.mapError(Effect.forEach(parts, upstream.parse), () =>
+      malformed("the seller's answer is no JSON within bounds")
+    )
     const answer = findAnswer(messages, id)
     if (answer === undefined) return yield* malformed("the seller's answer is no answer to what was asked")
-    return "result" in answer ? answer.result : yield* fault("UPSTREAM_PROTOCOL_ERROR", "the seller's server refuses the request", { code: answer.errorCode })
+    return "result" in answer
+      ? answer.result
+      : yield* fault("UPSTREAM_PROTOCOL_ERROR", "the seller's server refuses the request", { code: answer.errorCode })
   })
 
-  const begun = yield* ask("initialize", { protocolVersion, capabilities: {}, clientInfo: { name: "tollkeeper-tools", version: "0.1.0" } })
-  if (typeof begun["protocolVersion"] === "string" && /^\d{4}-\d{2}-\d{2}$/.test(begun["protocolVersion"])) version = begun["protocolVersion"]
-  if (session !== undefined && !/^[\x21-\x7e]{1,256}$/.test(session)) return yield* malformed("the seller's session has no usable name")
+  const begun = yield* ask("initialize", {
+    protocolVersion,
+    capabilities: {},
+    clientInfo: { name: "tollkeeper-tools", version: "0.1.0" }
+  })
+  if (typeof begun["protocolVersion"] === "string" && /^\d{4}-\d{2}-\d{2}$/.test(begun["protocolVersion"]))
+    version = begun["protocolVersion"]
+  if (session !== undefined && !/^[\x21-\x7e]{1,256}$/.test(session))
+    return yield* malformed("the seller's session has no usable name")
   yield* post({ method: "notifications/initialized" })
 
   return {
-    findTool: Effect.fnUntraced(function*(name) {
+    findTool: Effect.fnUntraced(function* (name) {
       let cursor: string | undefined
       for (let page = 0; page < listPagesMax; page++) {
         const listed = readTools(yield* ask("tools/list", cursor === undefined ? {} : { cursor }))
@@ -74,7 +97,14 @@ export const openSeller = Effect.fn("Seller.open")(function*(upstream: Upstream,
       return undefined
     }),
     callTool: (name, args, { payment, timeoutMillis } = {}) =>
-      ask("tools/call", { name, arguments: args, ...(payment === undefined ? {} : { _meta: paymentMeta(payment) }) }, timeoutMillis),
-    close: session === undefined ? Effect.void : Effect.ignore(upstream.fetch(endpoint, { method: "DELETE", headers: headers() }))
+      ask(
+        "tools/call",
+        { name, arguments: args, ...(payment === undefined ? {} : { _meta: paymentMeta(payment) }) },
+        timeoutMillis
+      ),
+    close:
+      session === undefined
+        ? Effect.void
+        : Effect.ignore(upstream.fetch(endpoint, { method: "DELETE", headers: headers() }))
   }
 })

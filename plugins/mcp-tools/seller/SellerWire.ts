@@ -1,28 +1,40 @@
-// What a seller's MCP server answers, as far as paying needs it: JSON-RPC in its two forms, the two copies of PaymentRequired, and the
-// settlement in the metadata of a paid result. Everything here is a stranger's: it is decoded strictly, or it is nothing. What the
-// tool itself returned is never looked into.
+// What a seller's MCP server answers, as far as paying needs it: JSON-RPC in its two forms, the two copies of
+// PaymentRequired, and the settlement in the metadata of a paid result. Everything here is a stranger's: it is decoded
+// strictly, or it is nothing. What the tool itself returned is never looked into.
 import { Option, Schema } from "effect"
 import { neutralExtension, readNetwork } from "../../../kernel/Dialect.ts"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 
 export type Fields = Readonly<Record<string, unknown>>
 
-const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value)
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true })
 
 /** The data of each event of a stream, in order. */
 export const eventData = (body: Uint8Array): ReadonlyArray<string> =>
-  utf8.decode(body).split(/\r\n\r\n|\n\n|\r\r/).flatMap((event) => {
-    const data = event.split(/\r\n|\n|\r/).filter((line) => line.startsWith("data:")).map((line) => line.slice(5).replace(/^ /, ""))
-    return data.length === 0 ? [] : [data.join("\n")]
-  })
+  utf8
+    .decode(body)
+    .split(/\r\n\r\n|\n\n|\r\r/)
+    .flatMap((event) => {
+      const data = event
+        .split(/\r\n|\n|\r/)
+        .filter((line) => line.startsWith("data:"))
+        .map((line) => line.slice(5).replace(/^ /, ""))
+      return data.length === 0 ? [] : [data.join("\n")]
+    })
 
 export type RpcAnswer = { readonly result: Fields } | { readonly errorCode: number }
 
 /** The answer to the request `id` among messages; undefined when there is none. */
 export const findAnswer = (messages: ReadonlyArray<unknown>, id: number): RpcAnswer | undefined => {
-  const own = messages.flat().find((message): message is Fields => isFields(message) && message["id"] === id && ("result" in message || "error" in message))
+  const own = messages
+    .flat()
+    .find(
+      (message): message is Fields =>
+        isFields(message) && message["id"] === id && ("result" in message || "error" in message)
+    )
   if (own === undefined) return undefined
   const { error, result } = own
   if (isFields(result)) return { result }
@@ -35,11 +47,17 @@ export interface ListedTool {
   readonly inputSchema: unknown
 }
 
-export const readTools = (result: Fields): { readonly tools: ReadonlyArray<ListedTool>; readonly cursor: string | undefined } => {
+export const readTools = (
+  result: Fields
+): { readonly tools: ReadonlyArray<ListedTool>; readonly cursor: string | undefined } => {
   const { nextCursor, tools } = result
   return {
     tools: Array.isArray(tools)
-      ? tools.flatMap((tool) => isFields(tool) && typeof tool["name"] === "string" ? [{ name: tool["name"], inputSchema: tool["inputSchema"] }] : [])
+      ? tools.flatMap((tool) =>
+          isFields(tool) && typeof tool["name"] === "string"
+            ? [{ name: tool["name"], inputSchema: tool["inputSchema"] }]
+            : []
+        )
       : [],
     cursor: typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined
   }
@@ -120,10 +138,17 @@ export interface Challenge {
 }
 
 /** A reason is a word, or the beginning of a sentence that starts with one; anything else is not passed on. */
-const readReason = (value: unknown): string | undefined => typeof value === "string" ? /^[a-z][a-z0-9_]{2,99}/.exec(value)?.[0] : undefined
+const readReason = (value: unknown): string | undefined =>
+  typeof value === "string" ? /^[a-z][a-z0-9_]{2,99}/.exec(value)?.[0] : undefined
 
 const asChallenge = (value: unknown): Challenge | undefined => {
-  if (!isFields(value) || value["x402Version"] !== 2 || !Array.isArray(value["accepts"]) || !isFields(value["resource"])) return undefined
+  if (
+    !isFields(value) ||
+    value["x402Version"] !== 2 ||
+    !Array.isArray(value["accepts"]) ||
+    !isFields(value["resource"])
+  )
+    return undefined
   const { accepts, error, extensions, resource } = value
   const { url } = resource as Fields
   if (typeof url !== "string") return undefined
@@ -148,7 +173,8 @@ const firstText = (result: Fields): unknown => {
 }
 
 /** Whether a result asks for payment: in either copy. */
-const asksForPayment = (value: unknown): boolean => isFields(value) && "x402Version" in value && Array.isArray(value["accepts"])
+const asksForPayment = (value: unknown): boolean =>
+  isFields(value) && "x402Version" in value && Array.isArray(value["accepts"])
 
 export type Challenged =
   | { readonly _tag: "None" }

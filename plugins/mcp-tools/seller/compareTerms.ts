@@ -1,8 +1,14 @@
-// Whether a seller asks for what the catalog says it asks for, before anything is reserved or signed (S210): URL, tool, transport, input
-// schema, network, scheme, asset, recipient, amount, timeout and extension data. Words for people in a schema (titles, descriptions,
-// examples) are not compared: they bind nobody and the catalog cleans them. Pure.
+// Whether a seller asks for what the catalog says it asks for, before anything is reserved or signed (S210): URL, tool,
+// transport, input schema, network, scheme, asset, recipient, amount, timeout and extension data. Words for people in a
+// schema (titles, descriptions, examples) are not compared: they bind nobody and the catalog cleans them. Pure.
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
-import { type Challenge, type DeclaredInput, type ListedTool, type PaymentOption, readDeclaration } from "./SellerWire.ts"
+import {
+  type Challenge,
+  type DeclaredInput,
+  type ListedTool,
+  type PaymentOption,
+  readDeclaration
+} from "./SellerWire.ts"
 
 const prose = new Set(["$schema", "$id", "title", "description", "examples", "example", "default", "$comment"])
 
@@ -13,11 +19,15 @@ const bindingPart = (schema: unknown, isNames = false): unknown => {
   return Object.fromEntries(
     Object.entries(schema)
       .filter(([key]) => isNames || !prose.has(key))
-      .map(([key, value]) => [key, bindingPart(value, !isNames && (key === "properties" || key === "$defs" || key === "definitions"))])
+      .map(([key, value]) => [
+        key,
+        bindingPart(value, !isNames && (key === "properties" || key === "$defs" || key === "definitions"))
+      ])
   )
 }
 
-const sameSchema = (a: unknown, b: unknown): boolean => canonicalJson(bindingPart(a ?? {})) === canonicalJson(bindingPart(b ?? {}))
+const sameSchema = (a: unknown, b: unknown): boolean =>
+  canonicalJson(bindingPart(a ?? {})) === canonicalJson(bindingPart(b ?? {}))
 
 /** A URL without what does not name a resource. */
 const bareUrl = (text: string): string => {
@@ -40,7 +50,8 @@ export type Compared =
 
 const optionMembers = ["scheme", "network", "asset", "payTo", "amount", "maxTimeoutSeconds", "feesSponsored"] as const
 
-const differing = (a: PaymentOption, b: PaymentOption): ReadonlyArray<string> => optionMembers.filter((member) => a[member] !== b[member])
+const differing = (a: PaymentOption, b: PaymentOption): ReadonlyArray<string> =>
+  optionMembers.filter((member) => a[member] !== b[member])
 
 /** `listed` is the tool as the server lists it, undefined when it does not. */
 export const compareTerms = (catalog: CatalogTerms, challenge: Challenge, listed: ListedTool | undefined): Compared => {
@@ -54,13 +65,18 @@ export const compareTerms = (catalog: CatalogTerms, challenge: Challenge, listed
   }
   if (listed === undefined) members.push("toolName")
   // What the challenge itself declares is the closer word; without it, the server's list is.
-  else if (live === undefined && !sameSchema(listed.inputSchema, catalog.declared?.inputSchema)) members.push("inputSchema")
+  else if (live === undefined && !sameSchema(listed.inputSchema, catalog.declared?.inputSchema))
+    members.push("inputSchema")
 
   const { option } = catalog
-  const offers = challenge.options.filter(({ asset, network, scheme }) => scheme === option.scheme && network === option.network && asset === option.asset)
+  const offers = challenge.options.filter(
+    ({ asset, network, scheme }) => scheme === option.scheme && network === option.network && asset === option.asset
+  )
   const fitting = offers.find((offer) => differing(offer, option).length === 0)
   if (fitting === undefined) members.push(...(offers[0] === undefined ? ["accepts"] : differing(offers[0], option)))
   // Two offers of one kind leave open which of them is paid.
   else if (offers.length > 1) members.push("accepts")
-  return members.length === 0 && fitting !== undefined ? { _tag: "Same", option: fitting } : { _tag: "Differs", members: [...new Set(members)] }
+  return members.length === 0 && fitting !== undefined
+    ? { _tag: "Same", option: fitting }
+    : { _tag: "Differs", members: [...new Set(members)] }
 }

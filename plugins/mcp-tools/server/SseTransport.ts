@@ -1,6 +1,6 @@
-// The transport of clients that predate Streamable HTTP: one long GET on which everything is sent as events, the first of which names
-// where to POST (S184). Messages wait in a bounded queue; a client that does not read them loses its stream. A comment now and
-// then keeps proxies from closing a quiet stream.
+// The transport of clients that predate Streamable HTTP: one long GET on which everything is sent as events, the first
+// of which names where to POST (S184). Messages wait in a bounded queue; a client that does not read them loses its
+// stream. A comment now and then keeps proxies from closing a quiet stream.
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js"
 import { type Cause, Effect, Queue, Schedule, Stream } from "effect"
@@ -26,7 +26,9 @@ export class SseTransport implements Transport {
   constructor(sessionId: string, queue: Queue.Queue<Uint8Array, Cause.Done>) {
     this.sessionId = sessionId
     this.#queue = queue
-    const beats = Stream.fromSchedule(Schedule.spaced(keepAlive)).pipe(Stream.map(() => encoder.encode(": keepalive\n\n")))
+    const beats = Stream.fromSchedule(Schedule.spaced(keepAlive)).pipe(
+      Stream.map(() => encoder.encode(": keepalive\n\n"))
+    )
     this.events = Stream.merge(Stream.fromQueue(queue), beats, { haltStrategy: "left" }).pipe(
       Stream.ensuring(Effect.sync(() => this.#end()))
     )

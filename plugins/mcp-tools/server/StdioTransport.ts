@@ -1,5 +1,5 @@
-// MCP over stdin and stdout: one message a line. A line that is no message is answered with a parse error and changes nothing. When
-// stdin ends, calls that have begun are answered first, and then the process ends (S181).
+// MCP over stdin and stdout: one message a line. A line that is no message is answered with a parse error and changes
+// nothing. When stdin ends, calls that have begun are answered first, and then the process ends (S181).
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
 import { Effect, Stream } from "effect"
@@ -37,7 +37,10 @@ export class StdioTransport implements Transport {
 export const readLines = (stdio: Stdio["Service"], transport: StdioTransport, lengthMax: number): Effect.Effect<void> =>
   Stream.runForEach(stdio.lines(lengthMax), (line) => {
     if (line !== undefined && line.trim() === "") return Effect.void
-    const read = line === undefined ? Effect.succeed(undefined) : Effect.match(parseJson(encoder.encode(line)), { onFailure: () => undefined, onSuccess: (value) => value })
+    const read =
+      line === undefined
+        ? Effect.succeed(undefined)
+        : Effect.match(parseJson(encoder.encode(line)), { onFailure: () => undefined, onSuccess: (value) => value })
     return Effect.flatMap(read, (value) => {
       const message = JSONRPCMessageSchema.safeParse(value)
       return message.success ? Effect.sync(() => transport.onmessage?.(message.data)) : stdio.write(parseError)

@@ -1,6 +1,6 @@
-// Who is let in at the HTTP transports, before a byte of the body is read: a Host that is ours, no web page that was not invited, a key
-// where keys are configured, and not too often (S246, S247). A name that a browser was tricked into resolving to this machine is
-// therefore worth nothing.
+// Who is let in at the HTTP transports, before a byte of the body is read: a Host that is ours, no web page that was
+// not invited, a key where keys are configured, and not too often (S246, S247). A name that a browser was tricked into
+// resolving to this machine is therefore worth nothing.
 import { Effect, Option } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { inRange, parseAddress } from "../../../kernel/http/addresses.ts"
@@ -15,11 +15,15 @@ type Response = HttpServerResponse.HttpServerResponse
 const refusal = (status: number, error: string, message: string, headers: Readonly<Record<string, string>> = {}) =>
   json({ error, message }, { status, headers })
 
-const hostOf = (header: string): string | undefined => URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined
+const hostOf = (header: string): string | undefined =>
+  URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined
 
 const isLoopback = (host: string): boolean => {
   const bare = host.replace(/^\[|\]$/g, "")
-  return bare === "localhost" || (parseAddress(bare) !== undefined && (inRange(bare, "127.0.0.0/8") || inRange(bare, "::1/128")))
+  return (
+    bare === "localhost" ||
+    (parseAddress(bare) !== undefined && (inRange(bare, "127.0.0.0/8") || inRange(bare, "::1/128")))
+  )
 }
 
 /** `boundHost` is the address the listener is bound to. Fails with the answer. */
@@ -28,26 +32,37 @@ export const makeAdmit = (http: HttpValues, callers: Callers["Service"], boundHo
   const isOurHost = (header: string | undefined): boolean => {
     const host = header === undefined ? undefined : hostOf(header)
     if (host === undefined) return false
-    if (http.allowedHosts.length > 0) return http.allowedHosts.includes(host) || http.allowedHosts.includes(header!.toLowerCase())
+    if (http.allowedHosts.length > 0)
+      return http.allowedHosts.includes(host) || http.allowedHosts.includes(header!.toLowerCase())
     return !isLoopback(boundHost) || isLoopback(host)
   }
-  return Effect.fnUntraced(function*(request: Request): Effect.fn.Return<string, Response> {
-    if (!isOurHost(request.headers["host"])) return yield* Effect.fail(refusal(403, "forbidden_host", "this name is not answered here"))
+  return Effect.fnUntraced(function* (request: Request): Effect.fn.Return<string, Response> {
+    if (!isOurHost(request.headers["host"]))
+      return yield* Effect.fail(refusal(403, "forbidden_host", "this name is not answered here"))
     const origin = request.headers["origin"]
     if (origin !== undefined && !http.allowedOrigins.includes(origin.toLowerCase())) {
       return yield* Effect.fail(refusal(403, "forbidden_origin", "pages of this origin may not ask"))
     }
     const caller = callers.identify(request)
     if (Option.isNone(caller)) {
-      return yield* Effect.fail(refusal(401, "unauthorized", "a bearer key is wanted", { "www-authenticate": "Bearer" }))
+      return yield* Effect.fail(
+        refusal(401, "unauthorized", "a bearer key is wanted", { "www-authenticate": "Bearer" })
+      )
     }
     const waitSeconds = yield* rate(caller.value.id)
-    if (waitSeconds > 0) return yield* Effect.fail(refusal(429, "too_many_requests", "too many requests", { "retry-after": String(waitSeconds) }))
+    if (waitSeconds > 0)
+      return yield* Effect.fail(
+        refusal(429, "too_many_requests", "too many requests", { "retry-after": String(waitSeconds) })
+      )
     return caller.value.id
   })
 }
 
 /** The answer when there is no room for another session. */
 export const noRoom = refusal(503, "too_many_sessions", "no session is free", { "retry-after": "30" })
-export const noSession = json({ jsonrpc: "2.0", id: null, error: { code: -32_001, message: "Session not found" } }, { status: 404 })
-export const badRequest = (status: number, message: string) => json({ jsonrpc: "2.0", id: null, error: { code: -32_700, message } }, { status })
+export const noSession = json(
+  { jsonrpc: "2.0", id: null, error: { code: -32_001, message: "Session not found" } },
+  { status: 404 }
+)
+export const badRequest = (status: number, message: string) =>
+  json({ jsonrpc: "2.0", id: null, error: { code: -32_700, message } }, { status })

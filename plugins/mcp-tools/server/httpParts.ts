@@ -23,7 +23,7 @@ export const makeHttpParts = (options: {
 }): HttpParts => ({
   bytesMax: options.bytesMax,
   connect: (transport, caller) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const server = makeMcpServer(options.tools, options.run, caller)
       yield* Effect.promise(() => server.connect(transport))
       return server

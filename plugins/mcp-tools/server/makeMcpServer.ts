@@ -1,6 +1,6 @@
-// One MCP server over one transport: the official SDK speaks the protocol, the tools answer. A result stands in `structuredContent` and
-// as the same JSON in `content[0].text`, a fault likewise with `isError`; a defect is logged and becomes a fault that says nothing
-// of it. A call that its client cancels is interrupted.
+// One MCP server over one transport: the official SDK speaks the protocol, the tools answer. A result stands in
+// `structuredContent` and as the same JSON in `content[0].text`, a fault likewise with `isError`; a defect is logged
+// and becomes a fault that says nothing of it. A call that its client cancels is interrupted.
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"
 import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js"
 import { Cause, Effect } from "effect"
@@ -19,10 +19,18 @@ const resultOf = (body: Readonly<Record<string, unknown>>, isError: boolean): Ca
   ...(isError ? { isError } : {})
 })
 
-const defective = fault("UPSTREAM_PROTOCOL_ERROR", "an internal fault of the tool server; its operator finds it in the log")
+const defective = fault(
+  "UPSTREAM_PROTOCOL_ERROR",
+  "an internal fault of the tool server; its operator finds it in the log"
+)
 
 /** The answer to one call; never fails. */
-const answer = (tools: ReadonlyMap<string, Tool>, name: string, input: unknown, caller: Caller): Effect.Effect<CallToolResult> => {
+const answer = (
+  tools: ReadonlyMap<string, Tool>,
+  name: string,
+  input: unknown,
+  caller: Caller
+): Effect.Effect<CallToolResult> => {
   const tool = tools.get(name)
   const done: Effect.Effect<Readonly<Record<string, unknown>>, ToolFault> = tool === undefined
     ? Effect.fail(fault("INVALID_ARGUMENT", "there is no such tool", { tools: [...tools.keys()] }))
@@ -33,13 +41,17 @@ const answer = (tools: ReadonlyMap<string, Tool>, name: string, input: unknown, 
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause as Cause.Cause<never>)
-        : Effect.as(Effect.logError(`tool ${tool?.name} died`, cause), resultOf(faultBody(defective), true))),
+        : Effect.as(Effect.logError(`tool ${tool?.name} died`, cause), resultOf(faultBody(defective), true))
+    ),
     Effect.withSpan("tools/call", { attributes: { tool: tool?.name ?? "unknown" } })
   )
 }
 
 export const makeMcpServer = (tools: ReadonlyMap<string, Tool>, run: Run, caller: Caller): Server => {
-  const server = new Server({ name: "tollkeeper", title: "Tollkeeper agent tools", version: "0.1.0" }, { capabilities: { tools: {} }, instructions })
+  const server = new Server(
+    { name: "tollkeeper", title: "Tollkeeper agent tools", version: "0.1.0" },
+    { capabilities: { tools: {} }, instructions }
+  )
   server.setRequestHandler(ListToolsRequestSchema, () => ({
     tools: [...tools.values()].map(({ annotations, description, inputSchema, name, title }) => ({
       name,
@@ -49,6 +61,8 @@ export const makeMcpServer = (tools: ReadonlyMap<string, Tool>, run: Run, caller
       annotations
     }))
   }))
-  server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) => run(answer(tools, params.name, params.arguments, caller), { signal }))
+  server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) =>
+    run(answer(tools, params.name, params.arguments, caller), { signal })
+  )
   return server
 }

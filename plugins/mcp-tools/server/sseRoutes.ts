@@ -1,5 +1,5 @@
-// GET `/sse` and POST `/messages?sessionId=…` for clients that predate Streamable HTTP (S184). The session is the caller's own, and
-// ends with its stream.
+// GET `/sse` and POST `/messages?sessionId=…` for clients that predate Streamable HTTP (S184). The session is the
+// caller's own, and ends with its stream.
 import { JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
 import { Effect } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -10,14 +10,21 @@ import { readMessage } from "./streamableRoutes.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-const streamHeaders = { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no", "x-content-type-options": "nosniff" }
+const streamHeaders = {
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+  "x-content-type-options": "nosniff"
+}
 
-export const addSseRoutes = Effect.fnUntraced(function*({ bytesMax, connect, makeSessions }: HttpParts, admit: ReturnType<typeof makeAdmit>) {
+export const addSseRoutes = Effect.fnUntraced(function* (
+  { bytesMax, connect, makeSessions }: HttpParts,
+  admit: ReturnType<typeof makeAdmit>
+) {
   const router = yield* HttpRouter.HttpRouter
   const sessions = yield* makeSessions<SseTransport>()
 
   const open = (request: Request) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const principal = yield* admit(request)
       if (!(yield* sessions.makeRoom(principal))) return noRoom
       const id = sessions.newId()
@@ -33,7 +40,7 @@ export const addSseRoutes = Effect.fnUntraced(function*({ bytesMax, connect, mak
     }).pipe(Effect.catch((refused) => Effect.succeed(refused)))
 
   const post = (request: Request) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const principal = yield* admit(request)
       const id = new URL(request.url, "http://localhost").searchParams.get("sessionId") ?? ""
       const session = yield* sessions.find(id, principal)

@@ -1,5 +1,5 @@
-// Streamable HTTP at `/mcp`: the official transport behind our own door. A session begins with `initialize`, is named by
-// `Mcp-Session-Id` from then on, and ends with DELETE or when its time has come (S182, S183).
+// Streamable HTTP at `/mcp`: the official transport behind our own door. A session begins with `initialize`, is named
+// by `Mcp-Session-Id` from then on, and ends with DELETE or when its time has come (S182, S183).
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js"
 import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js"
 import { Effect, Stream } from "effect"
@@ -21,7 +21,8 @@ const beginning = new TextEncoder().encode(": open\n\n")
 
 const primed = (response: Response): HttpServerResponse.HttpServerResponse => {
   const { body } = response
-  if (body === null || response.headers.get("content-type")?.startsWith("text/event-stream") !== true) return HttpServerResponse.fromWeb(response)
+  if (body === null || response.headers.get("content-type")?.startsWith("text/event-stream") !== true)
+    return HttpServerResponse.fromWeb(response)
   const events = Stream.fromReadableStream({ evaluate: () => body, onError: (error) => error })
   return HttpServerResponse.stream(Stream.concat(Stream.succeed(beginning), events), {
     status: response.status,
@@ -33,10 +34,12 @@ const primed = (response: Response): HttpServerResponse.HttpServerResponse => {
 export const readMessage = (request: Incoming, bytesMax: number) =>
   readBody(request, bytesMax).pipe(
     Effect.flatMap((bytes) => parseJson(bytes)),
-    Effect.mapError((error) => error._tag === "BodyRefused" ? badRequest(error.status, error.message) : badRequest(400, error.message))
+    Effect.mapError((error) =>
+      error._tag === "BodyRefused" ? badRequest(error.status, error.message) : badRequest(400, error.message)
+    )
   )
 
-export const addStreamableRoutes = Effect.fnUntraced(function*(
+export const addStreamableRoutes = Effect.fnUntraced(function* (
   { bytesMax, connect, makeSessions }: HttpParts,
   admit: ReturnType<typeof makeAdmit>
 ) {
@@ -49,10 +52,13 @@ export const addStreamableRoutes = Effect.fnUntraced(function*(
       primed
     )
 
-  const begin = Effect.fnUntraced(function*(request: Incoming, message: unknown, principal: string) {
+  const begin = Effect.fnUntraced(function* (request: Incoming, message: unknown, principal: string) {
     if (!(yield* sessions.makeRoom(principal))) return noRoom
     const id = sessions.newId()
-    const transport = new WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: () => id, onsessionclosed: () => sessions.remove(id) })
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => id,
+      onsessionclosed: () => sessions.remove(id)
+    })
     const server = yield* connect(transport, { principal, session: id })
     yield* sessions.add({ id, principal, server, transport })
     const response = yield* hand(transport, request, message)
@@ -62,7 +68,7 @@ export const addStreamableRoutes = Effect.fnUntraced(function*(
   })
 
   const handle = (request: Incoming) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const principal = yield* admit(request)
       const id = request.headers["mcp-session-id"]
       const message = request.method === "POST" ? yield* readMessage(request, bytesMax) : undefined

@@ -1,5 +1,5 @@
-// The auditor over a facilitator that worked: nothing to find; and over the same books with one thing changed: that thing. Each rule
-// is shown a fault that only it names.
+// The auditor over a facilitator that worked: nothing to find; and over the same books with one thing changed: that
+// thing. Each rule is shown a fault that only it names.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Duration, Effect, Layer } from "effect"
@@ -14,11 +14,17 @@ import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 
 const readBoth = (facilitator: Facilitator) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const claims = yield* readClaims()
     const view = yield* readLedger({
-      url: facilitator.ledgerUrl, passphrase: "Test SDF Network ; September 2015", timeout: Duration.seconds(5), sinceLedger: 0,
-      accounts: new Set([...claims.channels.map(({ address }) => address), ...claims.settlements.map(({ sponsor }) => sponsor)])
+      url: facilitator.ledgerUrl,
+      passphrase: "Test SDF Network ; September 2015",
+      timeout: Duration.seconds(5),
+      sinceLedger: 0,
+      accounts: new Set([
+        ...claims.channels.map(({ address }) => address),
+        ...claims.settlements.map(({ sponsor }) => sponsor)
+      ])
     })
     return { claims, view }
   }).pipe(
@@ -32,10 +38,18 @@ interface Fault {
   readonly view?: (view: LedgerView) => LedgerView
 }
 
-const settlement = (change: (one: Claims["settlements"][number]) => Partial<Claims["settlements"][number]>) => (claims: Claims): Claims =>
-  ({ ...claims, settlements: claims.settlements.map((one, index) => index === 0 ? { ...one, ...change(one) } : one) })
-const entry = (index: number, change: (one: LedgerView["entries"][number]) => Partial<LedgerView["entries"][number]>) => (view: LedgerView): LedgerView =>
-  ({ ...view, entries: view.entries.map((one, at) => at === index ? { ...one, ...change(one) } : one) })
+const settlement =
+  (change: (one: Claims["settlements"][number]) => Partial<Claims["settlements"][number]>) =>
+  (claims: Claims): Claims => ({
+    ...claims,
+    settlements: claims.settlements.map((one, index) => (index === 0 ? { ...one, ...change(one) } : one))
+  })
+const entry =
+  (index: number, change: (one: LedgerView["entries"][number]) => Partial<LedgerView["entries"][number]>) =>
+  (view: LedgerView): LedgerView => ({
+    ...view,
+    entries: view.entries.map((one, at) => (at === index ? { ...one, ...change(one) } : one))
+  })
 
 const faults: ReadonlyArray<Fault> = [
   { rule: "recorded before sent", claims: (claims) => ({ ...claims, attempts: [] }) },
@@ -44,35 +58,63 @@ const faults: ReadonlyArray<Fault> = [
   { rule: "failed", claims: settlement(() => ({ state: "failed" })) },
   { rule: "expired", claims: settlement(() => ({ state: "expired" })) },
   { rule: "ledger", claims: settlement(({ ledger }) => ({ ledger: ledger! + 1n })) },
-  { rule: "fee", claims: settlement(({ fee_charged_stroops }) => ({ fee_charged_stroops: fee_charged_stroops! + 1n })) },
+  {
+    rule: "fee",
+    claims: settlement(({ fee_charged_stroops }) => ({ fee_charged_stroops: fee_charged_stroops! + 1n }))
+  },
   { rule: "accounts", claims: settlement(({ channel_sequence }) => ({ channel_sequence: channel_sequence + 1n })) },
   { rule: "movement", claims: settlement(() => ({ moved: "1" })) },
-  { rule: "channel comes back", claims: (claims) => ({ ...claims, channels: claims.channels.map((one) => ({ ...one, settlement: claims.settlements[0]!.id })) }) },
-  { rule: "channel sequence", claims: (claims) => ({ ...claims, channels: claims.channels.map((one) => ({ ...one, sequence: one.sequence! + 1n })) }) },
+  {
+    rule: "channel comes back",
+    claims: (claims) => ({
+      ...claims,
+      channels: claims.channels.map((one) => ({ ...one, settlement: claims.settlements[0]!.id }))
+    })
+  },
+  {
+    rule: "channel sequence",
+    claims: (claims) => ({
+      ...claims,
+      channels: claims.channels.map((one) => ({ ...one, sequence: one.sequence! + 1n }))
+    })
+  },
   { rule: "channel exists", view: (view) => ({ ...view, sequences: new Map() }) },
   { rule: "facts", claims: (claims) => ({ ...claims, facts: claims.facts.slice(1) }) },
-  { rule: "budget", claims: (claims) => ({ ...claims, budgets: claims.budgets.map((one) => ({ ...one, reserved: one.reserved + 1n })) }) },
-  { rule: "budget in all", claims: (claims) => ({ ...claims, totals: claims.totals.map((one) => ({ ...one, committed: one.committed + 1n })) }) }
+  {
+    rule: "budget",
+    claims: (claims) => ({ ...claims, budgets: claims.budgets.map((one) => ({ ...one, reserved: one.reserved + 1n })) })
+  },
+  {
+    rule: "budget in all",
+    claims: (claims) => ({ ...claims, totals: claims.totals.map((one) => ({ ...one, committed: one.committed + 1n })) })
+  }
 ]
 
 describe.each(databaseKinds)("the auditor on %s", (database) => {
-  it.live("finds nothing in honest books, and each fault that is put in", () =>
-    Effect.gen(function*() {
-      const facilitator = yield* startFacilitator({ database })
-      const payer = yield* facilitator.account()
-      const seller = (yield* facilitator.account(0n)).publicKey()
-      for (let number = 0; number < 3; number++) {
-        const { body } = yield* facilitator.payment({ payer, payTo: seller, amount: 10_000n })
-        expect((yield* facilitator.settle(body)).json).toMatchObject({ success: true })
-      }
-      const { claims, view } = yield* readBoth(facilitator)
-      const report = compare(claims, view)
-      expect(report.mismatches).toEqual([])
-      expect(report).toMatchObject({ settlements: 3, open: 0, unresolved: 0, forgotten: 0 })
-      expect(report.transactions).toBeGreaterThanOrEqual(4)
-      for (const fault of faults) {
-        const { mismatches } = compare(fault.claims?.(claims) ?? claims, fault.view?.(view) ?? view)
-        expect([fault.rule, mismatches.map(({ rule }) => rule)]).toEqual([fault.rule, expect.arrayContaining([fault.rule])])
-      }
-    }).pipe(Effect.scoped) as Effect.Effect<void>, 60_000)
+  it.live(
+    "finds nothing in honest books, and each fault that is put in",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ database })
+        const payer = yield* facilitator.account()
+        const seller = (yield* facilitator.account(0n)).publicKey()
+        for (let number = 0; number < 3; number++) {
+          const { body } = yield* facilitator.payment({ payer, payTo: seller, amount: 10_000n })
+          expect((yield* facilitator.settle(body)).json).toMatchObject({ success: true })
+        }
+        const { claims, view } = yield* readBoth(facilitator)
+        const report = compare(claims, view)
+        expect(report.mismatches).toEqual([])
+        expect(report).toMatchObject({ settlements: 3, open: 0, unresolved: 0, forgotten: 0 })
+        expect(report.transactions).toBeGreaterThanOrEqual(4)
+        for (const fault of faults) {
+          const { mismatches } = compare(fault.claims?.(claims) ?? claims, fault.view?.(view) ?? view)
+          expect([fault.rule, mismatches.map(({ rule }) => rule)]).toEqual([
+            fault.rule,
+            expect.arrayContaining([fault.rule])
+          ])
+        }
+      }).pipe(Effect.scoped) as Effect.Effect<void>,
+    60_000
+  )
 })

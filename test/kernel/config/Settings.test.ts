@@ -12,76 +12,102 @@ const sample = Setting.section("sample", "For this test.", {
 })
 
 const read = <A>(section: Setting.Section<A>, tree: Record<string, unknown>) =>
-  Effect.flatMap(Settings, (settings) => settings.section(section)).pipe(Effect.provide(Settings.layer({ tree, secret: () => Option.none() })))
+  Effect.flatMap(Settings, (settings) => settings.section(section)).pipe(
+    Effect.provide(Settings.layer({ tree, secret: () => Option.none() }))
+  )
 
 it.effect("an absent section is all its defaults; money is bigint of any size [S12]", () =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     expect(yield* read(sample, {})).toEqual({ wait_ms: 5, budget: 170141183460469231731687303715884105727n })
     expect(yield* read(sample, { sample: { budget: "0" } })).toEqual({ wait_ms: 5, budget: 0n })
-  }))
+  })
+)
 
 it.effect("refuses a value out of range, a misspelt key, a float as money, an unknown section, each by its path", () =>
-  Effect.gen(function*() {
-    const refusal = (tree: Record<string, unknown>) => Effect.map(Effect.flip(read(sample, tree)), (error) => `${error.path} ${error.message}`)
+  Effect.gen(function* () {
+    const refusal = (tree: Record<string, unknown>) =>
+      Effect.map(Effect.flip(read(sample, tree)), (error) => `${error.path} ${error.message}`)
     expect(yield* refusal({ sample: { wait_ms: 10 } })).toContain(`["wait_ms"]`)
     expect(yield* refusal({ sample: { wait: 1 } })).toContain(`["wait"]`)
     expect(yield* refusal({ sample: { budget: 1.5 } })).toContain(`["budget"]`)
     expect(yield* refusal({ sample: { budget: "-1" } })).toContain(`["budget"]`)
     expect(yield* refusal({ sampel: {} })).toBe("sampel no such section")
-  }))
+  })
+)
 
 it.effect("a section has one owner: a second claim is refused at boot", () =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const settings = yield* Settings
     const as = (plugin: string) => settings.section(sample).pipe(Effect.provideService(CurrentPlugin, plugin))
     yield* as("one")
     yield* as("one")
     expect(yield* Effect.flip(as("two"))).toMatchObject({ path: "sample", message: "belongs to one, claimed by two" })
-  }).pipe(Effect.provide(Settings.layerTest())))
+  }).pipe(Effect.provide(Settings.layerTest()))
+)
 
 it("a section defined twice is a mistake of the program", () => {
   expect(() => Setting.scalar("sample", Setting.text({ default: "", doc: "" }))).toThrow("defined twice")
 })
 
 const network = (values: Record<string, unknown>, secrets: Record<string, string> = {}) =>
-  Effect.flatMap(Effect.service(Network), Effect.succeed).pipe(Effect.provide(Network.layer.pipe(
-    Layer.provide(Settings.layer({ tree: { networks: values }, secret: (name) => Option.map(Option.fromUndefinedOr(secrets[name]), (s) => Redacted.make(s)) }))
-  )))
+  Effect.flatMap(Effect.service(Network), Effect.succeed).pipe(
+    Effect.provide(
+      Network.layer.pipe(
+        Layer.provide(
+          Settings.layer({
+            tree: { networks: values },
+            secret: (name) => Option.map(Option.fromUndefinedOr(secrets[name]), (s) => Redacted.make(s))
+          })
+        )
+      )
+    )
+  )
 
 it.effect("refuses pubnet wholesale, no network, two networks and an unknown one [S29]", () =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const enabled = { enabled: true, rpc_urls: ["http://127.0.0.1:1"] }
-    const message = (values: Record<string, unknown>) => Effect.map(Effect.flip(network(values)), (error) => error.message)
+    const message = (values: Record<string, unknown>) =>
+      Effect.map(Effect.flip(network(values)), (error) => error.message)
     expect(yield* message({ "ledger:pubnet": enabled })).toContain("disabled")
     expect(yield* message({ "ledger:testnet": enabled, "ledger:pubnet": enabled })).toContain("disabled")
     expect(yield* message({})).toBe("no network is enabled")
     expect(yield* message({ "ledger:moon": enabled })).toContain("no such network")
     expect(yield* message({ "ledger:testnet": { enabled: true } })).toContain("RPC endpoint")
-  }))
+  })
+)
 
 it.effect("takes decimals from each configured asset and fee ceilings by scheme [S13]", () =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const contract = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
-    const values = yield* network({
-      "ledger:testnet": {
-        enabled: true,
-        rpc_urls: ["http://127.0.0.1:1"],
-        assets: [{ contract, symbol: "USDC", decimals: 6 }],
-        fees: { fixed: { max_resource_fee_stroops: 7 } }
-      }
-    }, { SPONSOR_SECRET: "S123" })
+    const values = yield* network(
+      {
+        "ledger:testnet": {
+          enabled: true,
+          rpc_urls: ["http://127.0.0.1:1"],
+          assets: [{ contract, symbol: "USDC", decimals: 6 }],
+          fees: { fixed: { max_resource_fee_stroops: 7 } }
+        }
+      },
+      { SPONSOR_SECRET: "S123" }
+    )
     expect(values.assets.get(contract)?.decimals).toBe(6)
-    expect(values.feeCeilings("fixed")).toEqual({ resourceStroopsMax: 7n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n })
+    expect(values.feeCeilings("fixed")).toEqual({
+      resourceStroopsMax: 7n,
+      inclusionStroopsMax: 10_000n,
+      totalStroopsMax: 210_000n
+    })
     expect(values.feeCeilings("other").resourceStroopsMax).toBe(200_000n)
     expect(String(values.sponsorSecret)).not.toContain("S123")
-  }))
+  })
+)
 
 it.effect("has the decided defaults of the payment path's limits [S299, S300, S332]", () =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const limits = yield* Limits
     expect(limits.settleTimeout).toMatchObject({ value: { millis: 25_000 } })
     expect(limits.pendingSettlementsMax).toBe(1_000)
     expect(limits.sponsoredPerPrincipalPerDayStroopsMax).toBe(5_000_000n)
     expect(limits.sponsoredPerDayStroopsMax).toBe(200_000_000n)
     expect(limits.expiryToleranceLedgers).toBe(4)
-  }).pipe(Effect.provide(Limits.layer.pipe(Layer.provide(Settings.layerTest())))))
+  }).pipe(Effect.provide(Limits.layer.pipe(Layer.provide(Settings.layerTest()))))
+)

@@ -8,24 +8,30 @@ import { describeDatabases } from "../../support/databases.ts"
 describeDatabases("the SQL client", (database, kind) => {
   layer(database, { timeout: "60 seconds" })((it) => {
     if (kind === "postgres") {
-      it.effect("takes a connection that is lost within a transaction for an error, not for a defect, and goes on with another", () =>
-        Effect.gen(function*() {
-          const sql = yield* SqlClient.SqlClient
-          const lost = inTransaction(Effect.gen(function*() {
-            const [own] = yield* sql<{ pid: number }>`select pg_backend_pid() as pid`
-            yield* Effect.ignore(sql`select pg_terminate_backend(${own!.pid})`)
-            yield* sql`select 1`
-          }))
-          const exit = yield* Effect.exit(lost)
-          expect(Exit.isFailure(exit) && exit.cause.reasons.map(({ _tag }) => _tag)).toEqual(["Fail"])
-          expect(yield* sql`select 1 as one`).toEqual([{ one: 1 }])
-        }))
+      it.effect(
+        "takes a connection that is lost within a transaction for an error, not for a defect, and goes on with another",
+        () =>
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const lost = inTransaction(
+              Effect.gen(function* () {
+                const [own] = yield* sql<{ pid: number }>`select pg_backend_pid() as pid`
+                yield* Effect.ignore(sql`select pg_terminate_backend(${own!.pid})`)
+                yield* sql`select 1`
+              })
+            )
+            const exit = yield* Effect.exit(lost)
+            expect(Exit.isFailure(exit) && exit.cause.reasons.map(({ _tag }) => _tag)).toEqual(["Fail"])
+            expect(yield* sql`select 1 as one`).toEqual([{ one: 1 }])
+          })
+      )
     }
 
     it.effect("gives bigint, text numerics, dates and json alike on both databases [S338]", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const [row] = yield* sql`select 9007199254740993::int8 as big, 12.340::numeric as exact, '{"a":[1]}'::jsonb as json,
+        const [row] =
+          yield* sql`select 9007199254740993::int8 as big, 12.340::numeric as exact, '{"a":[1]}'::jsonb as json,
           '2026-01-02T03:04:05Z'::timestamptz as at, '\\x0102'::bytea as bytes, array['a','b'] as list, null::text as nothing`
         expect(row).toEqual({
           big: 9007199254740993n,
@@ -37,41 +43,56 @@ describeDatabases("the SQL client", (database, kind) => {
           nothing: null
         })
         yield* (yield* Database).ping
-      }))
+      })
+    )
 
     it.effect("keeps concurrent transactions apart and undoes interrupted ones", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table account (id int primary key, balance int not null check (balance >= 0))`
         yield* sql`insert into account select g, 1000 from generate_series(1, 10) g`
         const transfer = (i: number) =>
-          inTransaction(Effect.gen(function*() {
-            const from = 1 + (i * 7) % 10
-            const to = 1 + (i * 3 + 1) % 10
-            if (from === to) return
-            yield* sql`select 1 from account where id in ${sql.in([from, to])} order by id for update`
-            yield* sql`update account set balance = balance - 1 where id = ${from}`
-            yield* Effect.yieldNow
-            yield* sql`update account set balance = balance + 1 where id = ${to}`
-            if (i % 11 === 0) return yield* Effect.fail("undo")
-          })).pipe(Effect.ignore)
-        const total = Effect.map(sql<{ total: number }>`select sum(balance)::int as total from account`, ([row]) => row?.total)
+          inTransaction(
+            Effect.gen(function* () {
+              const from = 1 + ((i * 7) % 10)
+              const to = 1 + ((i * 3 + 1) % 10)
+              if (from === to) return
+              yield* sql`select 1 from account where id in ${sql.in([from, to])} order by id for update`
+              yield* sql`update account set balance = balance - 1 where id = ${from}`
+              yield* Effect.yieldNow
+              yield* sql`update account set balance = balance + 1 where id = ${to}`
+              if (i % 11 === 0) return yield* Effect.fail("undo")
+            })
+          ).pipe(Effect.ignore)
+        const total = Effect.map(
+          sql<{ total: number }>`select sum(balance)::int as total from account`,
+          ([row]) => row?.total
+        )
         const reader = Effect.forEach(Array.from({ length: 50 }), () => total)
         const indexes = Array.from({ length: 200 }, (_, i) => i)
-        const [totals] = yield* Effect.all([reader, Effect.forEach(indexes, transfer, { concurrency: 12, discard: true })], { concurrency: 2 })
+        const [totals] = yield* Effect.all(
+          [reader, Effect.forEach(indexes, transfer, { concurrency: 12, discard: true })],
+          { concurrency: 2 }
+        )
         expect(new Set(totals)).toEqual(new Set([10_000]))
 
         const inside = yield* Deferred.make<void>()
-        const fiber = yield* Effect.forkChild(sql.withTransaction(
-          sql`update account set balance = 0 where id = 1`.pipe(Effect.andThen(Deferred.succeed(inside, undefined)), Effect.andThen(Effect.never))
-        ))
+        const fiber = yield* Effect.forkChild(
+          sql.withTransaction(
+            sql`update account set balance = 0 where id = 1`.pipe(
+              Effect.andThen(Deferred.succeed(inside, undefined)),
+              Effect.andThen(Effect.never)
+            )
+          )
+        )
         yield* Deferred.await(inside)
         yield* Fiber.interrupt(fiber)
         expect(yield* total).toBe(10_000)
-      }))
+      })
+    )
 
     it.effect("types errors, and the connection outlives them", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table once (id int constraint once_key primary key)`
         yield* sql`insert into once values (1)`
@@ -87,35 +108,49 @@ describeDatabases("the SQL client", (database, kind) => {
           expect(Exit.isSuccess(exit)).toBe(i % 2 === 1)
           if (Exit.isSuccess(exit)) expect(exit.value).toEqual([{ x: i }])
         })
-      }))
+      })
+    )
 
-    it.effect("streams, carries large results, and hears notifications", () =>
-      Effect.gen(function*() {
-        const sql = yield* PgClient.PgClient
-        expect(yield* Stream.runCount(sql`select g from generate_series(1, 20000) g`.stream)).toBe(20_000)
-        expect(yield* sql`select g from generate_series(1, 90000) g`.stream.pipe(Stream.take(10), Stream.runCollect)).toHaveLength(10)
-        expect(yield* sql`select repeat('x', 1000) as v from generate_series(1, 4000)`).toHaveLength(4_000)
-        const heard = yield* Effect.scoped(Effect.gen(function*() {
-          const queue = yield* sql.listen("bell")
-          const first = yield* Effect.forkChild(Queue.take(queue))
-          yield* sql.notify("bell", "ding")
-          return yield* Fiber.join(first).pipe(Effect.timeoutOption("5 seconds"))
-        }))
-        expect(Option.map(heard, ({ payload }) => payload)).toEqual(Option.some("ding"))
-      }), { timeout: 60_000 })
+    it.effect(
+      "streams, carries large results, and hears notifications",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          expect(yield* Stream.runCount(sql`select g from generate_series(1, 20000) g`.stream)).toBe(20_000)
+          expect(
+            yield* sql`select g from generate_series(1, 90000) g`.stream.pipe(Stream.take(10), Stream.runCollect)
+          ).toHaveLength(10)
+          expect(yield* sql`select repeat('x', 1000) as v from generate_series(1, 4000)`).toHaveLength(4_000)
+          const heard = yield* Effect.scoped(
+            Effect.gen(function* () {
+              const queue = yield* sql.listen("bell")
+              const first = yield* Effect.forkChild(Queue.take(queue))
+              yield* sql.notify("bell", "ding")
+              return yield* Fiber.join(first).pipe(Effect.timeoutOption("5 seconds"))
+            })
+          )
+          expect(Option.map(heard, ({ payload }) => payload)).toEqual(Option.some("ding"))
+        }),
+      { timeout: 60_000 }
+    )
 
     it.effect("hands each of many jobs to exactly one of many takers", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table job (id int primary key, taken int not null default 0)`
         yield* sql`insert into job select g from generate_series(1, 100) g`
         const take = sql<{ id: number }>`update job set taken = taken + 1
           where id in (select id from job where taken = 0 order by id limit 1 for update skip locked) returning id`
-        const drain: Effect.Effect<number, unknown> = Effect.flatMap(take, (rows) => rows.length === 0 ? Effect.succeed(0) : Effect.map(drain, (n) => n + 1))
-        const counts = yield* Effect.all(Array.from({ length: 8 }, () => drain), { concurrency: "unbounded" })
+        const drain: Effect.Effect<number, unknown> = Effect.flatMap(take, (rows) =>
+          rows.length === 0 ? Effect.succeed(0) : Effect.map(drain, (n) => n + 1)
+        )
+        const counts = yield* Effect.all(
+          Array.from({ length: 8 }, () => drain),
+          { concurrency: "unbounded" }
+        )
         expect(counts.reduce((a, b) => a + b, 0)).toBe(100)
         expect(yield* sql`select 1 from job where taken <> 1`).toEqual([])
-      }))
+      })
+    )
   })
 })
-

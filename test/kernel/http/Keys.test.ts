@@ -1,4 +1,5 @@
-// Keys and callers: who a bearer key belongs to, how keys change while the process runs, and who is asked for when there are none.
+// Keys and callers: who a bearer key belongs to, how keys change while the process runs, and who is asked for when
+// there are none.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
@@ -12,46 +13,63 @@ const services = (environment: Record<string, string>, tree: Record<string, unkn
   Callers.layer.pipe(
     Layer.provideMerge(Keys.layer),
     Layer.provide(Server.layer),
-    Layer.provide(Settings.layerTest(tree, (variable) => {
-      if (environment[variable] === "unreadable") throw new Error(`the file that ${variable}_FILE names cannot be read`)
-      return Option.map(Option.fromNullishOr(environment[variable] || undefined), Redacted.make)
-    })),
+    Layer.provide(
+      Settings.layerTest(tree, (variable) => {
+        if (environment[variable] === "unreadable")
+          throw new Error(`the file that ${variable}_FILE names cannot be read`)
+        return Option.map(Option.fromNullishOr(environment[variable] || undefined), Redacted.make)
+      })
+    ),
     Layer.provide(cryptoLayer)
   )
 
 const [alice, bob] = ["alice-secret-0123456789", "bob-secret-0123456789"]
 
 const from = (address: string | undefined, headers: Record<string, string> = {}) =>
-  HttpServerRequest.fromWeb(new Request("http://127.0.0.1/verify", { headers })).modify({ remoteAddress: Option.fromUndefinedOr(address) })
+  HttpServerRequest.fromWeb(new Request("http://127.0.0.1/verify", { headers })).modify({
+    remoteAddress: Option.fromUndefinedOr(address)
+  })
 
 describe("keys", () => {
   it.effect("name their principal by label, else by the secret's hash, and are never shown [S240, S253, S325]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const keys = yield* Keys
       expect(keys.caller(alice)).toEqual(Option.some("alice"))
       expect(Option.getOrThrow(keys.caller(bob))).toMatch(/^[0-9a-f]{16}$/)
-      for (const wrong of ["", "alice", `alice:${alice}`, `${alice} `, bob.toUpperCase(), "operator-secret-0123"]) expect([wrong, Option.isNone(keys.caller(wrong))]).toEqual([wrong, true])
+      for (const wrong of ["", "alice", `alice:${alice}`, `${alice} `, bob.toUpperCase(), "operator-secret-0123"])
+        expect([wrong, Option.isNone(keys.caller(wrong))]).toEqual([wrong, true])
       expect(keys.operator("operator-secret-0123")).toEqual(Option.some("ops"))
       expect(Option.isNone(keys.operator(alice))).toBe(true)
       expect(JSON.stringify(keys)).not.toContain("secret")
-    }).pipe(Effect.provide(services({ FACILITATOR_API_KEYS: ` alice:${alice} ,, ${bob}\n`, OPERATOR_API_KEYS: "ops:operator-secret-0123" }))))
+    }).pipe(
+      Effect.provide(
+        services({ FACILITATOR_API_KEYS: ` alice:${alice} ,, ${bob}\n`, OPERATOR_API_KEYS: "ops:operator-secret-0123" })
+      )
+    )
+  )
 
   it.effect("are read from the variable that the settings name [S241, S285]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const keys = yield* Keys
       expect([Option.isSome(keys.caller(alice)), Option.isSome(keys.caller(bob))]).toEqual([false, true])
-    }).pipe(Effect.provide(services({ FACILITATOR_API_KEYS: alice, OTHER_KEYS: bob }, { api_keys_env: "OTHER_KEYS" }))))
+    }).pipe(Effect.provide(services({ FACILITATOR_API_KEYS: alice, OTHER_KEYS: bob }, { api_keys_env: "OTHER_KEYS" })))
+  )
 
   it.effect("stop the boot when one is too short, without a word of it", () =>
-    Effect.gen(function*() {
-      const refused = yield* Effect.flip(Effect.scoped(Layer.build(services({ FACILITATOR_API_KEYS: `${alice},short:one` }))))
+    Effect.gen(function* () {
+      const refused = yield* Effect.flip(
+        Effect.scoped(Layer.build(services({ FACILITATOR_API_KEYS: `${alice},short:one` })))
+      )
       expect(refused).toMatchObject({ path: "FACILITATOR_API_KEYS", message: "entry 2 is shorter than 16 characters" })
-      expect((yield* Effect.flip(Effect.scoped(Layer.build(services({ FACILITATOR_API_KEYS: "unreadable" }))))).message).toContain("cannot be read")
-    }))
+      expect(
+        (yield* Effect.flip(Effect.scoped(Layer.build(services({ FACILITATOR_API_KEYS: "unreadable" }))))).message
+      ).toContain("cannot be read")
+    })
+  )
 
   it.effect("change on demand, stay as they were on a fault, and never vanish altogether [S325]", () => {
     const environment: Record<string, string> = { FACILITATOR_API_KEYS: `alice:${alice}` }
-    return Effect.gen(function*() {
+    return Effect.gen(function* () {
       const keys = yield* Keys
       environment["FACILITATOR_API_KEYS"] = `alice:${alice},bob:${bob}`
       yield* keys.reread
@@ -70,29 +88,45 @@ describe("keys", () => {
   it("are taken from a bearer header alone [S239]", () => {
     expect(bearerOf(`Bearer ${alice}`)).toEqual(Option.some(alice))
     expect(bearerOf(`bearer ${alice}`)).toEqual(Option.some(alice))
-    for (const header of [undefined, "", alice, `Basic ${alice}`, `Bearer  ${alice}`, `Bearer ${alice}, Bearer ${bob}`, `Bearer ${alice} x`, "Bearer "]) {
+    for (const header of [
+      undefined,
+      "",
+      alice,
+      `Basic ${alice}`,
+      `Bearer  ${alice}`,
+      `Bearer ${alice}, Bearer ${bob}`,
+      `Bearer ${alice} x`,
+      "Bearer "
+    ]) {
       expect([header, Option.isNone(bearerOf(header))]).toEqual([header, true])
     }
   })
 })
 
 describe("callers", () => {
-  const idOf = (request: HttpServerRequest.HttpServerRequest) => Effect.map(Callers, (callers) => Option.match(callers.identify(request), { onNone: () => "nobody", onSome: ({ id }) => id }))
+  const idOf = (request: HttpServerRequest.HttpServerRequest) =>
+    Effect.map(Callers, (callers) =>
+      Option.match(callers.identify(request), { onNone: () => "nobody", onSome: ({ id }) => id })
+    )
 
   it.effect("are a listed key or nobody, once keys are configured", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       expect(yield* idOf(from("10.0.0.1"))).toBe("nobody")
       expect(yield* idOf(from("10.0.0.1", { authorization: `Bearer ${alice}` }))).toBe("key:alice")
-    }).pipe(Effect.provide(services({ FACILITATOR_API_KEYS: `alice:${alice}` }))))
+    }).pipe(Effect.provide(services({ FACILITATOR_API_KEYS: `alice:${alice}` })))
+  )
 
   it.effect("are their source address without keys, and what they claim of it counts for nothing [S244, S245]", () =>
-    Effect.gen(function*() {
-      expect(yield* idOf(from("10.0.0.1", { "x-forwarded-for": "1.2.3.4", authorization: `Bearer ${alice}` }))).toBe("ip:10.0.0.1")
+    Effect.gen(function* () {
+      expect(yield* idOf(from("10.0.0.1", { "x-forwarded-for": "1.2.3.4", authorization: `Bearer ${alice}` }))).toBe(
+        "ip:10.0.0.1"
+      )
       expect(yield* idOf(from(undefined))).toBe("ip:unknown")
-    }).pipe(Effect.provide(services({}))))
+    }).pipe(Effect.provide(services({})))
+  )
 
   it.effect("are who a trusted proxy says, hop by hop from the nearest", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const forwarded = (value: string, peer = "10.0.0.1") => idOf(from(peer, { "x-forwarded-for": value }))
       expect(yield* forwarded("1.2.3.4")).toBe("ip:1.2.3.4")
       expect(yield* forwarded("6.6.6.6, 1.2.3.4")).toBe("ip:1.2.3.4")
@@ -100,14 +134,25 @@ describe("callers", () => {
       expect(yield* forwarded("1.2.3.4, made-up")).toBe("ip:10.0.0.1")
       expect(yield* forwarded("")).toBe("ip:10.0.0.1")
       expect(yield* forwarded("1.2.3.4", "9.9.9.9")).toBe("ip:9.9.9.9")
-    }).pipe(Effect.provide(services({}, { server: { trusted_proxies: ["10.0.0.0/8"] } }))))
+    }).pipe(Effect.provide(services({}, { server: { trusted_proxies: ["10.0.0.0/8"] } })))
+  )
 
   it.effect("are local only when nothing stands between", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { isLocal, isOperator } = yield* Callers
-      expect([isLocal(from("127.0.0.1")), isLocal(from("::1")), isLocal(from("::ffff:127.0.0.1"))]).toEqual([true, true, true])
-      expect([isLocal(from("10.0.0.1")), isLocal(from(undefined)), isLocal(from("127.0.0.1", { "x-forwarded-for": "127.0.0.1" }))]).toEqual([false, false, false])
-      for (const header of ["forwarded", "via", "x-real-ip"]) expect([header, isLocal(from("127.0.0.1", { [header]: "1.2.3.4" }))]).toEqual([header, false])
+      expect([isLocal(from("127.0.0.1")), isLocal(from("::1")), isLocal(from("::ffff:127.0.0.1"))]).toEqual([
+        true,
+        true,
+        true
+      ])
+      expect([
+        isLocal(from("10.0.0.1")),
+        isLocal(from(undefined)),
+        isLocal(from("127.0.0.1", { "x-forwarded-for": "127.0.0.1" }))
+      ]).toEqual([false, false, false])
+      for (const header of ["forwarded", "via", "x-real-ip"])
+        expect([header, isLocal(from("127.0.0.1", { [header]: "1.2.3.4" }))]).toEqual([header, false])
       expect(isOperator(from("127.0.0.1"))).toBe(false)
-    }).pipe(Effect.provide(services({}))))
+    }).pipe(Effect.provide(services({})))
+  )
 })

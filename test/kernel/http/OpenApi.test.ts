@@ -1,5 +1,5 @@
-// The description of the interface, held to what the facilitator really takes and answers: every body of this file goes through the
-// schema that the document gives for its route and status.
+// The description of the interface, held to what the facilitator really takes and answers: every body of this file goes
+// through the schema that the document gives for its route and status.
 import { expect, it } from "@effect/vitest"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import { Effect } from "effect"
@@ -12,73 +12,137 @@ const judge = (document: any) => {
   const ajv = new Ajv2020({ strict: false, allErrors: true, formats: formats as never })
   ajv.addSchema({ ...document, $id: "http://interface/" })
   return (keys: ReadonlyArray<string>, value: unknown): ReadonlyArray<string> => {
-    const pointer = keys.map((key) => `/${encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"))}`).join("")
+    const pointer = keys
+      .map((key) => `/${encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"))}`)
+      .join("")
     const validate = ajv.compile({ $ref: `http://interface/#${pointer}` })
-    return validate(value) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
+    return validate(value)
+      ? []
+      : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
   }
 }
 
-/** Sets additionalProperties of every object of the document to false, so that an answer with an undescribed field is seen. */
+/**
+ * Sets additionalProperties of every object of the document to false, so that an answer with an undescribed field is
+ * seen.
+ */
 const closed = (value: any): any =>
-  Array.isArray(value) ? value.map(closed)
+  Array.isArray(value)
+    ? value.map(closed)
     : typeof value === "object" && value !== null
-    ? { ...Object.fromEntries(Object.entries(value).map(([key, item]) => [key, closed(item)])), ...(value.type === "object" && value.properties !== undefined && value.additionalProperties === undefined ? { additionalProperties: false } : {}) }
-    : value
+      ? {
+          ...Object.fromEntries(Object.entries(value).map(([key, item]) => [key, closed(item)])),
+          ...(value.type === "object" && value.properties !== undefined && value.additionalProperties === undefined
+            ? { additionalProperties: false }
+            : {})
+        }
+      : value
 
-const withFacilitator = (options: Parameters<typeof startFacilitator>[0], use: (facilitator: Facilitator) => Effect.Effect<void, unknown>) => () =>
-  Effect.scoped(Effect.flatMap(startFacilitator(options), use))
+const withFacilitator =
+  (options: Parameters<typeof startFacilitator>[0], use: (facilitator: Facilitator) => Effect.Effect<void, unknown>) =>
+  () =>
+    Effect.scoped(Effect.flatMap(startFacilitator(options), use))
 
-it.live("tells the truth about every answer of the payment routes [S2, S306, S307]", withFacilitator({}, (facilitator) =>
-  Effect.gen(function*() {
-    const document = (yield* facilitator.ask("/openapi.json")).json
-    const strict = judge(closed(document))
-    const loose = judge(document)
-    const check = (path: string, method: string, answer: Answer) =>
-      expect([path, answer.status, strict(["paths", path, method, "responses", String(answer.status), "content", "application/json", "schema"], answer.json)])
-        .toEqual([path, answer.status, []])
-    const payer = yield* facilitator.account()
-    const payTo = (yield* facilitator.account(0n)).publicKey()
-    const honest = yield* facilitator.payment({ payer, payTo, amount: 10_000n, extensions: { "payment-identifier": { info: { id: "described-0123456789" } } } })
-    const late = yield* facilitator.payment({ payer, payTo, amount: 10_000n, tamper: { expiryOffset: -100 } })
-    for (const { body } of [honest, late]) {
-      expect(loose(["paths", "/settle", "post", "requestBody", "content", "application/json", "schema"], body)).toEqual([])
-      check("/verify", "post", yield* facilitator.verify(body))
-      check("/settle", "post", yield* facilitator.settle(body))
-    }
-    const large = JSON.stringify({ pad: "x".repeat(300_000) })
-    for (const body of ["{", large]) {
-      check("/verify", "post", yield* facilitator.verify(body))
-      check("/settle", "post", yield* facilitator.settle(body))
-    }
-    const other = yield* facilitator.payment({ payer, payTo, amount: 10_001n, extensions: { "payment-identifier": { info: { id: "described-0123456789" } } } })
-    const conflict = yield* facilitator.settle(other.body)
-    expect(conflict.status).toBe(409)
-    check("/settle", "post", conflict)
-    for (const path of ["/supported", "/health", "/health/live", "/health/ready"]) check(path, "get", yield* facilitator.ask(path))
-    for (const [query, status] of [["?identifier=described-0123456789", 200], ["", 400], [`?hash=${"0".repeat(64)}`, 404]] as const) {
-      const answer = yield* facilitator.ask(`/settlements${query}`)
-      expect(answer.status).toBe(status)
-      check("/settlements", "get", answer)
-    }
-    for (const wrong of [{}, { x402Version: 1, paymentPayload: {}, paymentRequirements: {} }]) {
-      expect(loose(["paths", "/verify", "post", "requestBody", "content", "application/json", "schema"], wrong)).not.toEqual([])
-    }
-  })), 180_000)
-
-it.live("describes refusals for want of a key, and names each operation once", withFacilitator(
-  { environment: { FACILITATOR_API_KEYS: "a-secret-of-a-caller-1", OPERATOR_API_KEYS: "a-secret-of-an-operator" }, set: ["server.host=127.0.0.1"] },
-  (facilitator) =>
-    Effect.gen(function*() {
+it.live(
+  "tells the truth about every answer of the payment routes [S2, S306, S307]",
+  withFacilitator({}, (facilitator) =>
+    Effect.gen(function* () {
       const document = (yield* facilitator.ask("/openapi.json")).json
-      const faultsOf = judge(document)
-      for (const [path, method] of [["/verify", "post"], ["/settle", "post"], ["/settlements", "get"], ["/metrics", "get"]] as const) {
-        const answer = yield* facilitator.ask(path, { method: method.toUpperCase() })
-        expect([path, answer.status]).toEqual([path, 401])
-        expect(faultsOf(["paths", path, method, "responses", "401", "content", "application/json", "schema"], answer.json)).toEqual([])
+      const strict = judge(closed(document))
+      const loose = judge(document)
+      const check = (path: string, method: string, answer: Answer) =>
+        expect([
+          path,
+          answer.status,
+          strict(
+            ["paths", path, method, "responses", String(answer.status), "content", "application/json", "schema"],
+            answer.json
+          )
+        ]).toEqual([path, answer.status, []])
+      const payer = yield* facilitator.account()
+      const payTo = (yield* facilitator.account(0n)).publicKey()
+      const honest = yield* facilitator.payment({
+        payer,
+        payTo,
+        amount: 10_000n,
+        extensions: { "payment-identifier": { info: { id: "described-0123456789" } } }
+      })
+      const late = yield* facilitator.payment({ payer, payTo, amount: 10_000n, tamper: { expiryOffset: -100 } })
+      for (const { body } of [honest, late]) {
+        expect(
+          loose(["paths", "/settle", "post", "requestBody", "content", "application/json", "schema"], body)
+        ).toEqual([])
+        check("/verify", "post", yield* facilitator.verify(body))
+        check("/settle", "post", yield* facilitator.settle(body))
       }
-      const operations: ReadonlyArray<any> = Object.values(document.paths).flatMap((item: any) => Object.values(item))
-      const ids = operations.map(({ operationId }) => operationId)
-      expect(new Set(ids).size).toBe(ids.length)
-      for (const operation of operations) expect([operation.operationId, typeof operation.summary, typeof operation.responses]).toEqual([operation.operationId, "string", "object"])
+      const large = JSON.stringify({ pad: "x".repeat(300_000) })
+      for (const body of ["{", large]) {
+        check("/verify", "post", yield* facilitator.verify(body))
+        check("/settle", "post", yield* facilitator.settle(body))
+      }
+      const other = yield* facilitator.payment({
+        payer,
+        payTo,
+        amount: 10_001n,
+        extensions: { "payment-identifier": { info: { id: "described-0123456789" } } }
+      })
+      const conflict = yield* facilitator.settle(other.body)
+      expect(conflict.status).toBe(409)
+      check("/settle", "post", conflict)
+      for (const path of ["/supported", "/health", "/health/live", "/health/ready"])
+        check(path, "get", yield* facilitator.ask(path))
+      for (const [query, status] of [
+        ["?identifier=described-0123456789", 200],
+        ["", 400],
+        [`?hash=${"0".repeat(64)}`, 404]
+      ] as const) {
+        const answer = yield* facilitator.ask(`/settlements${query}`)
+        expect(answer.status).toBe(status)
+        check("/settlements", "get", answer)
+      }
+      for (const wrong of [{}, { x402Version: 1, paymentPayload: {}, paymentRequirements: {} }]) {
+        expect(
+          loose(["paths", "/verify", "post", "requestBody", "content", "application/json", "schema"], wrong)
+        ).not.toEqual([])
+      }
     })
-), 180_000)
+  ),
+  180_000
+)
+
+it.live(
+  "describes refusals for want of a key, and names each operation once",
+  withFacilitator(
+    {
+      environment: { FACILITATOR_API_KEYS: "a-secret-of-a-caller-1", OPERATOR_API_KEYS: "a-secret-of-an-operator" },
+      set: ["server.host=127.0.0.1"]
+    },
+    (facilitator) =>
+      Effect.gen(function* () {
+        const document = (yield* facilitator.ask("/openapi.json")).json
+        const faultsOf = judge(document)
+        for (const [path, method] of [
+          ["/verify", "post"],
+          ["/settle", "post"],
+          ["/settlements", "get"],
+          ["/metrics", "get"]
+        ] as const) {
+          const answer = yield* facilitator.ask(path, { method: method.toUpperCase() })
+          expect([path, answer.status]).toEqual([path, 401])
+          expect(
+            faultsOf(["paths", path, method, "responses", "401", "content", "application/json", "schema"], answer.json)
+          ).toEqual([])
+        }
+        const operations: ReadonlyArray<any> = Object.values(document.paths).flatMap((item: any) => Object.values(item))
+        const ids = operations.map(({ operationId }) => operationId)
+        expect(new Set(ids).size).toBe(ids.length)
+        for (const operation of operations)
+          expect([operation.operationId, typeof operation.summary, typeof operation.responses]).toEqual([
+            operation.operationId,
+            "string",
+            "object"
+          ])
+      })
+  ),
+  180_000
+)

@@ -1,11 +1,12 @@
-// The token bucket of each caller: bursts, refilling, callers that do not touch each other, and what is remembered of many.
+// The token bucket of each caller: bursts, refilling, callers that do not touch each other, and what is remembered of
+// many.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
 
 it.effect("lets twice the rate through at once, then as much as the rate, and says how long to wait [S331]", () =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const take = makeRateLimit(5)
     for (let i = 0; i < 10; i++) expect(yield* take("a")).toBe(0)
     expect(yield* take("a")).toBe(1)
@@ -14,18 +15,20 @@ it.effect("lets twice the rate through at once, then as much as the rate, and sa
     yield* TestClock.adjust("1 hour")
     for (let i = 0; i < 10; i++) expect(yield* take("a")).toBe(0)
     expect(yield* take("a")).toBe(1)
-  }))
+  })
+)
 
 it.effect("counts each caller for itself, and nobody at rate 0", () =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const take = makeRateLimit(1)
     expect([yield* take("a"), yield* take("a"), yield* take("a"), yield* take("b")]).toEqual([0, 0, 1, 0])
     const unlimited = makeRateLimit(0)
     for (let i = 0; i < 100; i++) expect(yield* unlimited("a")).toBe(0)
-  }))
+  })
+)
 
 it.effect("remembers no more callers than its bound, and forgets the one that asked longest ago", () =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const take = makeRateLimit(1)
     for (const caller of ["early", "early", "late", "late"]) yield* take(caller)
     for (let i = 0; i < 49_998; i++) yield* take(`other ${i}`)
@@ -33,4 +36,5 @@ it.effect("remembers no more callers than its bound, and forgets the one that as
     yield* take("one more")
     expect(yield* take("late")).toBe(1)
     expect(yield* take("early")).toBe(0)
-  }))
+  })
+)

@@ -1,17 +1,36 @@
-// Addresses of callers: both families, every way of writing one, ranges, and the name under which a caller is accounted.
+// Addresses of callers: both families, every way of writing one, ranges, and the name under which a caller is
+// accounted.
 import { describe, expect, it } from "vitest"
 import { inRange, parseAddress, principalOf } from "../../../kernel/http/addresses.ts"
 
 describe("parseAddress", () => {
   it("reads both families, and IPv4 in IPv6 clothes as IPv4", () => {
     expect(parseAddress("127.0.0.1")).toEqual([127, 0, 0, 1])
-    for (const text of ["::ffff:127.0.0.1", "::FFFF:7f00:1", "[::ffff:127.0.0.1]", "0:0:0:0:0:ffff:7f00:0001"]) expect([text, parseAddress(text)]).toEqual([text, [127, 0, 0, 1]])
+    for (const text of ["::ffff:127.0.0.1", "::FFFF:7f00:1", "[::ffff:127.0.0.1]", "0:0:0:0:0:ffff:7f00:0001"])
+      expect([text, parseAddress(text)]).toEqual([text, [127, 0, 0, 1]])
     expect(parseAddress("::1")).toEqual([...Array.from({ length: 15 }, () => 0), 1])
     expect(parseAddress("2001:db8::1%eth0")).toHaveLength(16)
   })
 
   it("reads nothing else", () => {
-    for (const text of ["", "localhost", "127.1", "127.0.0.1.1", "256.0.0.1", "0127.0.0.1", "0x7f000001", "2130706433", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "::1::2", "1:::2", "12345::", "::1.2.3", "127.0.0.1:80", "g::"]) {
+    for (const text of [
+      "",
+      "localhost",
+      "127.1",
+      "127.0.0.1.1",
+      "256.0.0.1",
+      "0127.0.0.1",
+      "0x7f000001",
+      "2130706433",
+      "1:2:3:4:5:6:7",
+      "1:2:3:4:5:6:7:8:9",
+      "::1::2",
+      "1:::2",
+      "12345::",
+      "::1.2.3",
+      "127.0.0.1:80",
+      "g::"
+    ]) {
       expect([text, parseAddress(text)]).toEqual([text, undefined])
     }
   })
@@ -21,7 +40,10 @@ describe("inRange", () => {
   it("compares by prefix, within one family", () => {
     expect(inRange("10.1.2.3", "10.0.0.0/8")).toBe(true)
     expect(inRange("11.1.2.3", "10.0.0.0/8")).toBe(false)
-    expect([inRange("192.168.1.127", "192.168.1.0/25"), inRange("192.168.1.128", "192.168.1.0/25")]).toEqual([true, false])
+    expect([inRange("192.168.1.127", "192.168.1.0/25"), inRange("192.168.1.128", "192.168.1.0/25")]).toEqual([
+      true,
+      false
+    ])
     expect(inRange("10.0.0.1", "10.0.0.1")).toBe(true)
     expect(inRange("::ffff:10.0.0.1", "10.0.0.0/8")).toBe(true)
     expect(inRange("2001:db8:1::5", "2001:db8::/32")).toBe(true)
@@ -30,7 +52,8 @@ describe("inRange", () => {
   })
 
   it("holds nothing for a range that is none", () => {
-    for (const range of ["", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/x", "ten/8"]) expect([range, inRange("10.0.0.1", range)]).toEqual([range, false])
+    for (const range of ["", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/x", "ten/8"])
+      expect([range, inRange("10.0.0.1", range)]).toEqual([range, false])
     expect(inRange("unknown", "0.0.0.0/0")).toBe(false)
   })
 })

@@ -1,9 +1,15 @@
-// The edge of the HTTP surface: who may call, how often, what a body may be, and that every answer of the payment routes has the
-// payment's shape, whatever went wrong. One facilitator with keys and limits serves the file.
+// The edge of the HTTP surface: who may call, how often, what a body may be, and that every answer of the payment
+// routes has the payment's shape, whatever went wrong. One facilitator with keys and limits serves the file.
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { request as httpRequest } from "node:http"
-import { brokenBodies, mistypedBodies, senselessTerms, senselessTransactions, templateOf } from "../../redteam/httpBodies.ts"
+import {
+  brokenBodies,
+  mistypedBodies,
+  senselessTerms,
+  senselessTransactions,
+  templateOf
+} from "../../redteam/httpBodies.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 
 class Keyed extends Context.Service<Keyed, Facilitator>()("test/Keyed") {}
@@ -12,45 +18,70 @@ const alice = "alice-secret-0123456789"
 const nameless = "a-secret-without-a-name-1"
 const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` })
 
-const keyed = Layer.effect(Keyed, startFacilitator({
-  environment: { FACILITATOR_API_KEYS: `alice:${alice}, ${nameless}`, OPERATOR_API_KEYS: "ops:operator-secret-0123456789" },
-  set: ["server.host=127.0.0.1", "limits.verify_per_second=1", "limits.settle_per_second=1"]
-}))
+const keyed = Layer.effect(
+  Keyed,
+  startFacilitator({
+    environment: {
+      FACILITATOR_API_KEYS: `alice:${alice}, ${nameless}`,
+      OPERATOR_API_KEYS: "ops:operator-secret-0123456789"
+    },
+    set: ["server.host=127.0.0.1", "limits.verify_per_second=1", "limits.settle_per_second=1"]
+  })
+)
 
 layer(keyed, { timeout: 180_000, excludeTestServices: true })("with keys", (it) => {
   it.effect("protects the payment routes and what they support [S63, S239, S240, S242, S324]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { ask, settle, verify } = yield* Keyed
-      for (const headers of [undefined, bearer("wrong-secret-0123456789"), { authorization: `Basic ${alice}` }, bearer(`alice:${alice}`)]) {
+      for (const headers of [
+        undefined,
+        bearer("wrong-secret-0123456789"),
+        { authorization: `Basic ${alice}` },
+        bearer(`alice:${alice}`)
+      ]) {
         const supported = yield* ask("/supported", headers === undefined ? {} : { headers })
         expect(supported.status).toBe(401)
         expect(supported.headers.get("www-authenticate")).toBe("Bearer")
         expect(supported.json).toMatchObject({ error: "unauthorized" })
         const verified = yield* verify({}, headers)
-        expect([verified.status, verified.json.error, verified.json.isValid, typeof verified.json.invalidReason]).toEqual([401, "unauthorized", false, "string"])
+        expect([
+          verified.status,
+          verified.json.error,
+          verified.json.isValid,
+          typeof verified.json.invalidReason
+        ]).toEqual([401, "unauthorized", false, "string"])
         const settled = yield* settle({}, headers)
-        expect([settled.status, settled.json.error, settled.json.success, settled.json.transaction, typeof settled.json.errorReason])
-          .toEqual([401, "unauthorized", false, "", "string"])
+        expect([
+          settled.status,
+          settled.json.error,
+          settled.json.success,
+          settled.json.transaction,
+          typeof settled.json.errorReason
+        ]).toEqual([401, "unauthorized", false, "", "string"])
       }
       for (const secret of [alice, nameless]) {
         expect((yield* ask("/supported", { headers: bearer(secret) })).status).toBe(200)
       }
-    }))
+    })
+  )
 
   it.effect("keeps health open and says nothing of keys anywhere [S243, S253]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { ask } = yield* Keyed
       for (const path of ["/health", "/health/live", "/health/ready"]) {
         const answer = yield* ask(path)
         expect(answer.status).toBe(200)
         expect(answer.text).not.toContain("secret")
       }
-    }))
+    })
+  )
 
   it.effect("limits each caller by itself, and says when to come back [S331]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { verify } = yield* Keyed
-      const answers = yield* Effect.forEach(Array.from({ length: 15 }), () => verify("{", bearer(alice)), { concurrency: "unbounded" })
+      const answers = yield* Effect.forEach(Array.from({ length: 15 }), () => verify("{", bearer(alice)), {
+        concurrency: "unbounded"
+      })
       const limited = answers.filter(({ status }) => status === 429)
       expect(answers.filter(({ status }) => status === 400).length).toBeGreaterThanOrEqual(2)
       expect(limited.length).toBeGreaterThan(0)
@@ -59,16 +90,18 @@ layer(keyed, { timeout: 180_000, excludeTestServices: true })("with keys", (it) 
         expect(json).toMatchObject({ isValid: false, invalidReason: expect.any(String) })
       }
       expect((yield* verify("{", bearer(nameless))).status).toBe(400)
-    }))
+    })
+  )
 })
 
 layer(keyed, { timeout: 180_000, excludeTestServices: true })("with operator keys", (it) => {
   it.effect("shows metrics to an operator and to nobody else", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { ask } = yield* Keyed
       for (const headers of [{}, bearer(alice)]) expect((yield* ask("/metrics", { headers })).status).toBe(401)
       expect((yield* ask("/metrics", { headers: bearer("operator-secret-0123456789") })).status).toBe(200)
-    }))
+    })
+  )
 })
 
 class Open extends Context.Service<Open, Facilitator>()("test/Open") {}
@@ -79,96 +112,148 @@ const expectVerifyShape = ({ json, status, text }: Answer) => {
 }
 
 const expectSettleShape = ({ json, status, text }: Answer) => {
-  expect(json, text).toMatchObject({ success: false, errorReason: expect.stringMatching(/^[a-z0-9_]+$/), transaction: "", network: expect.any(String) })
+  expect(json, text).toMatchObject({
+    success: false,
+    errorReason: expect.stringMatching(/^[a-z0-9_]+$/),
+    transaction: "",
+    network: expect.any(String)
+  })
   expect(status).toBeLessThan(500)
 }
 
-layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-exact]"] })), { timeout: 180_000, excludeTestServices: true })("without keys", (it) => {
+layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-exact]"] })), {
+  timeout: 180_000,
+  excludeTestServices: true
+})("without keys", (it) => {
   it.effect("opens every route [S244]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       expect((yield* (yield* Open).ask("/supported")).status).toBe(200)
-    }))
+    })
+  )
 
   it.effect("is alive, ready, and tells the state of search [S64, S65, S67, S68, S69, S72, S313]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { ask } = yield* Open
       for (const path of ["/health", "/health/live"]) expect((yield* ask(path)).json).toEqual({ status: "ok" })
       const ready = yield* ask("/health/ready")
       expect([ready.status, ready.json.status]).toEqual([200, "ready"])
       expect(ready.json.search).toMatchObject({
-        lexical: expect.stringMatching(/^(ready|degraded|disabled)$/), semantic: expect.stringMatching(/^(ready|degraded|disabled)$/), vectorSupport: expect.any(Boolean)
+        lexical: expect.stringMatching(/^(ready|degraded|disabled)$/),
+        semantic: expect.stringMatching(/^(ready|degraded|disabled)$/),
+        vectorSupport: expect.any(Boolean)
       })
-    }))
+    })
+  )
 
   it.effect("counts what it answers, without a caller's text in any label", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { ask, verify } = yield* Open
       yield* verify("{")
       yield* ask("/a-path-that-a-stranger-made-up")
       const metrics = yield* ask("/metrics")
       expect(metrics.headers.get("content-type")).toContain("text/plain")
-      expect(metrics.text).toMatch(/tollkeeper_http_requests_total\{[^}]*route="\/verify"[^}]*status="400"[^}]*\} [1-9]/)
+      expect(metrics.text).toMatch(
+        /tollkeeper_http_requests_total\{[^}]*route="\/verify"[^}]*status="400"[^}]*\} [1-9]/
+      )
       expect(metrics.text).toMatch(/tollkeeper_channels_ready(\{[^}]*\})? 3/)
       expect(metrics.text).toMatch(/tollkeeper_ledger_available(\{[^}]*\})? 1/)
       expect(metrics.text).not.toContain("stranger")
-    }))
+    })
+  )
 
   it.effect("describes its interface, each mounted route of the specification in it [S307]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { ask } = yield* Open
       const { headers, json } = yield* ask("/openapi.json")
       expect(headers.get("access-control-allow-origin")).toBe("*")
       expect([json.openapi, json.info.version]).toEqual(["3.1.0", "0.1.0"])
-      expect(Object.keys(json.paths)).toEqual(expect.arrayContaining(["/verify", "/settle", "/supported", "/settlements", "/health", "/health/live", "/health/ready"]))
+      expect(Object.keys(json.paths)).toEqual(
+        expect.arrayContaining([
+          "/verify",
+          "/settle",
+          "/supported",
+          "/settlements",
+          "/health",
+          "/health/live",
+          "/health/ready"
+        ])
+      )
       const references = [...JSON.stringify(json).matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name!)
       for (const name of references) expect(json.components.schemas).toHaveProperty(name)
-    }))
+    })
+  )
 
-  it.effect("answers every malformed body with a word, and goes on [S1, S2, S261]", () =>
-    Effect.gen(function*() {
-      const { account, payment, settle, verify } = yield* Open
-      const template = yield* Effect.promise(() => templateOf("ledger:testnet"))
-      const bodies = [brokenBodies, mistypedBodies, senselessTerms, senselessTransactions].flatMap((make) => make(template))
-      expect(bodies.length).toBeGreaterThan(40)
-      for (const { body, name } of bodies) {
-        const [verified, settled] = [yield* verify(body), yield* settle(body)]
-        expect(verified.json?.isValid, name).toBe(false)
-        expectVerifyShape(verified)
-        expectSettleShape(settled)
-      }
-      const honest = yield* payment({ payer: yield* account(), payTo: (yield* account(0n)).publicKey(), amount: 1n, maxTimeoutSeconds: 300 })
-      expect((yield* verify(honest.body)).json.isValid).toBe(true)
-    }), 120_000)
+  it.effect(
+    "answers every malformed body with a word, and goes on [S1, S2, S261]",
+    () =>
+      Effect.gen(function* () {
+        const { account, payment, settle, verify } = yield* Open
+        const template = yield* Effect.promise(() => templateOf("ledger:testnet"))
+        const bodies = [brokenBodies, mistypedBodies, senselessTerms, senselessTransactions].flatMap((make) =>
+          make(template)
+        )
+        expect(bodies.length).toBeGreaterThan(40)
+        for (const { body, name } of bodies) {
+          const [verified, settled] = [yield* verify(body), yield* settle(body)]
+          expect(verified.json?.isValid, name).toBe(false)
+          expectVerifyShape(verified)
+          expectSettleShape(settled)
+        }
+        const honest = yield* payment({
+          payer: yield* account(),
+          payTo: (yield* account(0n)).publicKey(),
+          amount: 1n,
+          maxTimeoutSeconds: 300
+        })
+        expect((yield* verify(honest.body)).json.isValid).toBe(true)
+      }),
+    120_000
+  )
 
   it.effect("refuses a body above the limit without reading it all, in the payment's shape", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { settle, verify } = yield* Open
       const large = JSON.stringify({ pad: "x".repeat(300_000) })
       const [verified, settled] = [yield* verify(large), yield* settle(large)]
       expect([verified.status, settled.status]).toEqual([413, 413])
       expectVerifyShape(verified)
       expectSettleShape(settled)
-    }))
+    })
+  )
 
   it.effect("answers JSON for paths and methods that are not there", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { ask } = yield* Open
-      for (const [path, method] of [["/nothing", "GET"], ["/verify", "GET"], ["/settle", "PUT"], ["/%00", "GET"], ["/supported/", "DELETE"]] as const) {
+      for (const [path, method] of [
+        ["/nothing", "GET"],
+        ["/verify", "GET"],
+        ["/settle", "PUT"],
+        ["/%00", "GET"],
+        ["/supported/", "DELETE"]
+      ] as const) {
         const answer = yield* ask(path, { method })
         expect([path, answer.status]).toEqual([path, 404])
         expect(answer.json, answer.text).toBeDefined()
       }
-    }))
+    })
+  )
 
   it.effect("is not troubled by a client that sends half a body and leaves", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { url, ask } = yield* Open
-      yield* Effect.promise(() => new Promise<void>((resolve) => {
-        const request = httpRequest(`${url}/settle`, { method: "POST", headers: { "content-type": "application/json", "content-length": "1000" } })
-        request.on("error", () => resolve())
-        request.write("{\"x402Version\":", () => request.destroy())
-        request.on("close", () => resolve())
-      }))
+      yield* Effect.promise(
+        () =>
+          new Promise<void>((resolve) => {
+            const request = httpRequest(`${url}/settle`, {
+              method: "POST",
+              headers: { "content-type": "application/json", "content-length": "1000" }
+            })
+            request.on("error", () => resolve())
+            request.write('{"x402Version":', () => request.destroy())
+            request.on("close", () => resolve())
+          })
+      )
       expect((yield* ask("/health")).status).toBe(200)
-    }))
+    })
+  )
 })

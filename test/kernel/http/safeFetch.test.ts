@@ -6,51 +6,80 @@ import { isLocalName } from "../../../kernel/http/localNames.ts"
 import { type FetchPolicy, safeFetch } from "../../../kernel/http/safeFetch.ts"
 import { Outbound, OutboundFailed } from "../../../kernel/platform/Outbound.ts"
 
-const policy: FetchPolicy = { allowLocal: false, allowPlain: false, timeoutMillis: 1_000, bytesMax: 1_000, redirectsMax: 2 }
+const policy: FetchPolicy = {
+  allowLocal: false,
+  allowPlain: false,
+  timeoutMillis: 1_000,
+  bytesMax: 1_000,
+  redirectsMax: 2
+}
 
 /** A network with these names, whose servers redirect as told; it writes down every dial. */
 const network = (names: Record<string, ReadonlyArray<string>>, redirects: Record<string, string> = {}) => {
   const dialed: Array<string> = []
   const outbound = Outbound.of({
-    resolve: (host) => names[host] === undefined ? Effect.fail(new OutboundFailed({ reason: "unresolved" })) : Effect.succeed(names[host]),
+    resolve: (host) =>
+      names[host] === undefined
+        ? Effect.fail(new OutboundFailed({ reason: "unresolved" }))
+        : Effect.succeed(names[host]),
     send: ({ address, url }) =>
       Effect.sync(() => {
         dialed.push(`${url} at ${address}`)
         const location = redirects[url]
-        return location === undefined ? { status: 200, headers: {}, body: new Uint8Array() } : { status: 302, headers: { location }, body: new Uint8Array() }
+        return location === undefined
+          ? { status: 200, headers: {}, body: new Uint8Array() }
+          : { status: 302, headers: { location }, body: new Uint8Array() }
       })
   })
   const fetch = (url: string, change: Partial<FetchPolicy> = {}) =>
-    Effect.match(safeFetch(new URL(url), { method: "GET", headers: {} }, { ...policy, ...change }).pipe(Effect.provideService(Outbound, outbound)), {
-      onFailure: ({ reason }) => reason as string,
-      onSuccess: ({ status }) => String(status)
-    })
+    Effect.match(
+      safeFetch(new URL(url), { method: "GET", headers: {} }, { ...policy, ...change }).pipe(
+        Effect.provideService(Outbound, outbound)
+      ),
+      {
+        onFailure: ({ reason }) => reason as string,
+        onSuccess: ({ status }) => String(status)
+      }
+    )
   return { dialed, fetch }
 }
 
 describe("safeFetch", () => {
   it.effect("pins a public name to the address it was judged by", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { dialed, fetch } = network({ "a.example.com": ["93.184.216.34"] })
       expect(yield* fetch("https://a.example.com/x")).toBe("200")
       expect(dialed).toEqual(["https://a.example.com/x at 93.184.216.34"])
-    }))
+    })
+  )
 
   it.effect("dials nothing when any address of a name is not public, nor a URL that names one itself", () =>
-    Effect.gen(function*() {
-      const { dialed, fetch } = network({ "mixed.example.com": ["93.184.216.34", "10.0.0.1"], "inside.example.com": ["::ffff:127.0.0.1"] })
+    Effect.gen(function* () {
+      const { dialed, fetch } = network({
+        "mixed.example.com": ["93.184.216.34", "10.0.0.1"],
+        "inside.example.com": ["::ffff:127.0.0.1"]
+      })
       for (const url of [
-        "https://mixed.example.com/", "https://inside.example.com/", "https://127.0.0.1/", "https://2130706433/", "https://[::1]/", "https://[64:ff9b::7f00:1]/",
-        "https://localhost./", "https://user@a.example.com/", "https://a.example.com:22/"
-      ]) expect(yield* fetch(url), url).toBe("blocked")
+        "https://mixed.example.com/",
+        "https://inside.example.com/",
+        "https://127.0.0.1/",
+        "https://2130706433/",
+        "https://[::1]/",
+        "https://[64:ff9b::7f00:1]/",
+        "https://localhost./",
+        "https://user@a.example.com/",
+        "https://a.example.com:22/"
+      ])
+        expect(yield* fetch(url), url).toBe("blocked")
       expect(yield* fetch("http://a.example.com/")).toBe("insecure")
       expect(yield* fetch("ftp://a.example.com/", { allowPlain: true })).toBe("insecure")
       expect(yield* fetch("https://nowhere.example.com/")).toBe("unresolved")
       expect(dialed).toEqual([])
-    }))
+    })
+  )
 
   it.effect("follows a redirect only within its origin, and only so many", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const names = { "a.example.com": ["93.184.216.34"], "b.example.com": ["93.184.216.35"] }
       const { dialed, fetch } = network(names, {
         "https://a.example.com/1": "/2",
@@ -63,20 +92,61 @@ describe("safeFetch", () => {
       expect(yield* fetch("https://a.example.com/out")).toBe("redirected")
       expect(yield* fetch("https://a.example.com/in")).toBe("redirected")
       expect(yield* fetch("https://a.example.com/loop")).toBe("redirected")
-      expect(dialed.every((line) => line.startsWith("https://a.example.com/") && line.endsWith("93.184.216.34"))).toBe(true)
-    }))
+      expect(dialed.every((line) => line.startsWith("https://a.example.com/") && line.endsWith("93.184.216.34"))).toBe(
+        true
+      )
+    })
+  )
 })
 
 describe("addresses", () => {
   it.each([
-    "0.0.0.0", "10.0.0.1", "100.127.255.255", "127.0.0.1", "169.254.169.254", "172.16.0.1", "192.0.0.170", "192.168.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255",
-    "::", "::1", "::127.0.0.1", "::ffff:8.8.8.8", "64:ff9b::808:808", "100::1", "2001::1", "2001:db8::1", "2002:808:808::1", "3fff::1", "fc00::1", "fe80::1", "fec0::1", "ff02::1", "x"
+    "0.0.0.0",
+    "10.0.0.1",
+    "100.127.255.255",
+    "127.0.0.1",
+    "169.254.169.254",
+    "172.16.0.1",
+    "192.0.0.170",
+    "192.168.0.1",
+    "198.18.0.1",
+    "224.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::127.0.0.1",
+    "::ffff:8.8.8.8",
+    "64:ff9b::808:808",
+    "100::1",
+    "2001::1",
+    "2001:db8::1",
+    "2002:808:808::1",
+    "3fff::1",
+    "fc00::1",
+    "fe80::1",
+    "fec0::1",
+    "ff02::1",
+    "x"
   ])("%s is not public", (address) => expect(isPublicAddress(address)).toBe(false))
 
-  it.each(["8.8.8.8", "93.184.216.34", "172.32.0.1", "2606:2800:220:1:248:1893:25c8:1946"])("%s is public", (address) => expect(isPublicAddress(address)).toBe(true))
+  it.each(["8.8.8.8", "93.184.216.34", "172.32.0.1", "2606:2800:220:1:248:1893:25c8:1946"])("%s is public", (address) =>
+    expect(isPublicAddress(address)).toBe(true)
+  )
 
   it("tells names of this network from public ones", () => {
-    for (const name of ["localhost", "localhost.", "a.localhost", "x.local", "x.internal", "nas.home", "intranet", "1.0.0.127.in-addr.arpa", "a..com"]) expect(isLocalName(name), name).toBe(true)
-    for (const name of ["example.com", "localhost.example.com", "local.example.org.", "xn--bcher-kva.example"]) expect(isLocalName(name), name).toBe(false)
+    for (const name of [
+      "localhost",
+      "localhost.",
+      "a.localhost",
+      "x.local",
+      "x.internal",
+      "nas.home",
+      "intranet",
+      "1.0.0.127.in-addr.arpa",
+      "a..com"
+    ])
+      expect(isLocalName(name), name).toBe(true)
+    for (const name of ["example.com", "localhost.example.com", "local.example.org.", "xn--bcher-kva.example"])
+      expect(isLocalName(name), name).toBe(false)
   })
 })

@@ -8,7 +8,8 @@ import { layer } from "../../../runtime/platform/nodeCrypto.ts"
 
 const order = 2n ** 252n + 27742317777372353535851937790883648493n
 const little = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).reverse().toString("hex")}`)
-const bytes32 = (value: bigint): Uint8Array => new Uint8Array(Buffer.from(value.toString(16).padStart(64, "0"), "hex").reverse())
+const bytes32 = (value: bigint): Uint8Array =>
+  new Uint8Array(Buffer.from(value.toString(16).padStart(64, "0"), "hex").reverse())
 const message = new TextEncoder().encode("payload")
 const seed = new Uint8Array(32).fill(7)
 
@@ -20,24 +21,38 @@ const smallR = (publicKey: Uint8Array): Uint8Array => {
   scalar[31]! = (scalar[31]! & 127) | 64
   const R = new Uint8Array(32)
   R[0] = 1
-  const k = little(native.createHash("sha512").update(Buffer.concat([R, publicKey, message])).digest()) % order
+  const k =
+    little(
+      native
+        .createHash("sha512")
+        .update(Buffer.concat([R, publicKey, message]))
+        .digest()
+    ) % order
   return new Uint8Array(Buffer.concat([R, bytes32((k * (little(scalar) % order)) % order)]))
 }
 
 describe("Ed25519", () => {
   it.effect("accepts an honest signature and refuses a changed message or signature", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const crypto = yield* Crypto
       const publicKey = crypto.ed25519PublicKey(seed)
       const signature = crypto.ed25519Sign(seed, message)
       expect(verifyEd25519(crypto, publicKey, message, signature)).toBe(true)
       expect(verifyEd25519(crypto, publicKey, message.subarray(1), signature)).toBe(false)
-      expect(verifyEd25519(crypto, publicKey, message, signature.map((byte, i) => (i === 0 ? byte ^ 1 : byte)))).toBe(false)
+      expect(
+        verifyEd25519(
+          crypto,
+          publicKey,
+          message,
+          signature.map((byte, i) => (i === 0 ? byte ^ 1 : byte))
+        )
+      ).toBe(false)
       expect(verifyEd25519(crypto, publicKey.subarray(1), message, signature)).toBe(false)
-    }).pipe(Effect.provide(layer)))
+    }).pipe(Effect.provide(layer))
+  )
 
   it.effect("refuses a key and an R of small order and an S above the group's order, whatever the platform says", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const real = yield* Crypto
       const publicKey = real.ed25519PublicKey(seed)
       const identity = new Uint8Array(32)
@@ -50,9 +65,12 @@ describe("Ed25519", () => {
       expect(verifyEd25519(lenient, publicKey, message, real.ed25519Sign(seed, message))).toBe(true)
       expect(verifyEd25519(lenient, publicKey, message, smallR(publicKey))).toBe(false)
       const signature = real.ed25519Sign(seed, message)
-      const tooLarge = new Uint8Array(Buffer.concat([signature.subarray(0, 32), bytes32(little(signature.subarray(32)) + order)]))
+      const tooLarge = new Uint8Array(
+        Buffer.concat([signature.subarray(0, 32), bytes32(little(signature.subarray(32)) + order)])
+      )
       expect(verifyEd25519(real, publicKey, message, tooLarge)).toBe(false)
-    }).pipe(Effect.provide(layer)))
+    }).pipe(Effect.provide(layer))
+  )
 
   it("knows the encodings of small order with either sign bit, and no other", () => {
     const minusOne = new Uint8Array(32).fill(255)
@@ -68,7 +86,8 @@ describe("Ed25519", () => {
       const point = Uint8Array.from(Buffer.from(hex, "hex"))
       const y = little(point.with(31, point[31]! & 0x7f))
       for (const written of y + prime < 2n ** 255n ? [point, bytes32(y + prime)] : [point]) {
-        for (const sign of [0, 0x80]) expect([hex, isSmallOrder(written.with(31, (written[31]! & 0x7f) | sign))]).toEqual([hex, true])
+        for (const sign of [0, 0x80])
+          expect([hex, isSmallOrder(written.with(31, (written[31]! & 0x7f) | sign))]).toEqual([hex, true])
       }
     }
   })

@@ -1,10 +1,21 @@
-// Transactions as strangers send them: one encoding only, bounded in size and depth, quick to refuse. And as the house builds them.
+// Transactions as strangers send them: one encoding only, bounded in size and depth, quick to refuse. And as the house
+// builds them.
 import { describe, expect, it } from "@effect/vitest"
 import { Keypair, Networks, TransactionBuilder } from "@stellar/stellar-sdk"
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Result } from "effect"
 import {
-  bumpWithSignature, cancelTransaction, encodeEnvelope, envelopeBytesMax, feeBump, hashesOf, networkIdOf, readEnvelope, settlementTransaction, sponsorTransaction, withSignatures
+  bumpWithSignature,
+  cancelTransaction,
+  encodeEnvelope,
+  envelopeBytesMax,
+  feeBump,
+  hashesOf,
+  networkIdOf,
+  readEnvelope,
+  settlementTransaction,
+  sponsorTransaction,
+  withSignatures
 } from "../../../kernel/ledger/Envelope.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
@@ -16,7 +27,8 @@ const payTo = Keypair.random().publicKey()
 const honest = async (tamper = {}) =>
   (await makePayment({ latestLedger: 1_000, nowSeconds: 1_700_000_000, payer, payTo, amount: 1n, tamper })).transaction
 
-const reasonOf = (text: string) => Result.match(readEnvelope(text), { onSuccess: () => "ok", onFailure: ({ reason }) => reason })
+const reasonOf = (text: string) =>
+  Result.match(readEnvelope(text), { onSuccess: () => "ok", onFailure: ({ reason }) => reason })
 const bytesOf = (text: string) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0))
 const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64")
 
@@ -26,16 +38,33 @@ describe("readEnvelope", () => {
   it("takes base64 in its one canonical form alone", async () => {
     const text = await honest()
     const unpadded = text.replace(/=+$/, "")
-    const variants = ["", " ", ` ${text}`, `${text}\n`, text.replace(/^(.{40})/, "$1\n"), text.replaceAll("A", "-"), `${text}=`, `${text}AAAA=`, "%%%%", `${text.slice(0, -1)}\u0000`]
-    for (const variant of variants) expect([variant.slice(0, 20), reasonOf(variant)]).toEqual([variant.slice(0, 20), "not base64"])
+    const variants = [
+      "",
+      " ",
+      ` ${text}`,
+      `${text}\n`,
+      text.replace(/^(.{40})/, "$1\n"),
+      text.replaceAll("A", "-"),
+      `${text}=`,
+      `${text}AAAA=`,
+      "%%%%",
+      `${text.slice(0, -1)}\u0000`
+    ]
+    for (const variant of variants)
+      expect([variant.slice(0, 20), reasonOf(variant)]).toEqual([variant.slice(0, 20), "not base64"])
     if (unpadded !== text) expect(reasonOf(unpadded)).toBe("not base64")
     // The last character's unused bits.
-    for (const [tail, changed] of [["AA==", "AB=="], ["AAA=", "AAB="]] as const) if (text.endsWith(tail)) expect(reasonOf(text.slice(0, -4) + changed)).toBe("not base64")
+    for (const [tail, changed] of [
+      ["AA==", "AB=="],
+      ["AAA=", "AAB="]
+    ] as const)
+      if (text.endsWith(tail)) expect(reasonOf(text.slice(0, -4) + changed)).toBe("not base64")
   })
 
   it("takes exactly one envelope: nothing cut off, nothing behind it, no padding that is not zero", async () => {
     const bytes = bytesOf(await honest())
-    for (const cut of [1, 4, 100, bytes.length - 4]) expect(reasonOf(textOf(bytes.subarray(0, bytes.length - cut)))).toBe("not a transaction envelope")
+    for (const cut of [1, 4, 100, bytes.length - 4])
+      expect(reasonOf(textOf(bytes.subarray(0, bytes.length - cut)))).toBe("not a transaction envelope")
     expect(reasonOf(textOf(new Uint8Array([...bytes, 0, 0, 0, 0])))).toBe("not a transaction envelope")
     expect(reasonOf(textOf(new Uint8Array(64)))).not.toBe("ok")
     const at = Buffer.from(bytes).indexOf("transfer")
@@ -67,22 +96,42 @@ describe("readEnvelope", () => {
 
   it("takes values as deep as the network does, and refuses deeper ones without falling over", async () => {
     expect(reasonOf(textOf(deepEnvelope(200)))).toBe("ok")
-    for (const depth of [300, 1_000, 5_000, 10_000]) expect([depth, reasonOf(textOf(deepEnvelope(depth)))]).toEqual([depth, "not a transaction envelope"])
+    for (const depth of [300, 1_000, 5_000, 10_000])
+      expect([depth, reasonOf(textOf(deepEnvelope(depth)))]).toEqual([depth, "not a transaction envelope"])
   })
 
   it("knows fee bumps and old envelopes for what they are, which no payment is", async () => {
     const inner = xdr.TransactionEnvelope.schema.decode(bytesOf(await honest()))
-    const bump = bumpWithSignature(feeBump(inner, payTo, 1_000n), { publicKey: payer.rawPublicKey(), signature: new Uint8Array(64) })
+    const bump = bumpWithSignature(feeBump(inner, payTo, 1_000n), {
+      publicKey: payer.rawPublicKey(),
+      signature: new Uint8Array(64)
+    })
     const read = readEnvelope(encodeEnvelope(bump))
     expect(Result.isSuccess(read) && read.success.type).toBe(5)
   })
 })
 
-/** Bytes of an envelope whose one argument is a vector in a vector, `depth` times, written by hand since no encoder goes so deep. */
+/**
+ * Bytes of an envelope whose one argument is a vector in a vector, `depth` times, written by hand since no encoder goes
+ * so deep.
+ */
 const deepEnvelope = (depth: number): Uint8Array => {
-  const u32 = (...values: ReadonlyArray<number>) => values.flatMap((value) => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255])
+  const u32 = (...values: ReadonlyArray<number>) =>
+    values.flatMap((value) => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255])
   // ENVELOPE_TYPE_TX, source, fee, sequence, no conditions, no memo, one operation without source: invoke a contract.
-  const head = [...u32(2, 0), ...Array.from({ length: 32 }, () => 0), ...u32(100, 0, 1, 0, 0, 1, 0, 24, 0), ...u32(1), ...Array.from({ length: 32 }, () => 1), ...u32(1), 0x66, 0, 0, 0, ...u32(1)]
+  const head = [
+    ...u32(2, 0),
+    ...Array.from({ length: 32 }, () => 0),
+    ...u32(100, 0, 1, 0, 0, 1, 0, 24, 0),
+    ...u32(1),
+    ...Array.from({ length: 32 }, () => 1),
+    ...u32(1),
+    0x66,
+    0,
+    0,
+    0,
+    ...u32(1)
+  ]
   const vectors = Array.from({ length: depth }, () => u32(16, 1, 1)).flat()
   return new Uint8Array([...head, ...vectors, ...u32(3, 7), ...u32(0, 0, 0)])
 }
@@ -92,19 +141,25 @@ describe("what the house builds", () => {
   const bounds = { ledgerMax: 5_000, timeMax: 1_800_000_000n }
 
   it.effect("has the hashes that the official library computes, inside and outside of a fee bump [S82]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const crypto = yield* Crypto
       const networkId = networkIdOf(crypto, Networks.TESTNET)
       const sponsor = Keypair.random()
       const inner = withSignatures(cancelTransaction({ channel: channel.publicKey(), sequence: 7n, bounds }), [])
-      const bump = bumpWithSignature(feeBump(inner, sponsor.publicKey(), 400n), { publicKey: sponsor.rawPublicKey(), signature: new Uint8Array(64) })
+      const bump = bumpWithSignature(feeBump(inner, sponsor.publicKey(), 400n), {
+        publicKey: sponsor.rawPublicKey(),
+        signature: new Uint8Array(64)
+      })
       const official = TransactionBuilder.fromXDR(encodeEnvelope(bump), Networks.TESTNET)
       const hashes = hashesOf(crypto, networkId, bump)!
       expect(hashes.outerHash).toBe(Buffer.from(official.hash()).toString("hex"))
-      expect("innerTransaction" in official && Buffer.from(official.innerTransaction.hash()).toString("hex")).toBe(hashes.innerHash)
+      expect("innerTransaction" in official && Buffer.from(official.innerTransaction.hash()).toString("hex")).toBe(
+        hashes.innerHash
+      )
       expect(hashesOf(crypto, networkId, inner)).toEqual({ innerHash: hashes.innerHash, outerHash: hashes.innerHash })
       expect(hashesOf(crypto, networkIdOf(crypto, Networks.PUBLIC), inner)?.innerHash).not.toBe(hashes.innerHash)
-    }).pipe(Effect.provide(cryptoLayer)))
+    }).pipe(Effect.provide(cryptoLayer))
+  )
 
   it("settles with the client's one operation and nothing else of its envelope [S81]", async () => {
     const client = xdr.TransactionEnvelope.schema.decode(bytesOf(await honest()))
@@ -112,24 +167,44 @@ describe("what the house builds", () => {
     const [operation] = client.v1.tx.operations
     const operationXdr = xdr.Operation.schema.encode(operation!)
     const sorobanDataXdr = xdr.SorobanTransactionData.schema.encode(client.v1.tx.ext.sorobanData)
-    const built = settlementTransaction({ channel: channel.publicKey(), sequence: 9n, bounds, operationXdr, sorobanDataXdr })
+    const built = settlementTransaction({
+      channel: channel.publicKey(),
+      sequence: 9n,
+      bounds,
+      operationXdr,
+      sorobanDataXdr
+    })
     expect(xdr.Operation.schema.encode(built.operations[0]!)).toEqual(operationXdr)
     expect([built.operations.length, built.seqNum, built.memo.type, built.cond.type]).toEqual([1, 9n, 0, 2])
     expect(built.fee).toBe(Number(client.v1.tx.ext.sorobanData.resourceFee) + 100)
-    if (built.cond.type === 2) expect([built.cond.v2.ledgerBounds?.maxLedger, built.cond.v2.timeBounds?.maxTime]).toEqual([5_000, 1_800_000_000n])
+    if (built.cond.type === 2)
+      expect([built.cond.v2.ledgerBounds?.maxLedger, built.cond.v2.timeBounds?.maxTime]).toEqual([
+        5_000,
+        1_800_000_000n
+      ])
   })
 
   it("pays for each operation of the sponsor's own", () => {
     const tx = sponsorTransaction({
-      channel: channel.publicKey(), sequence: 1n, bounds, feeStroopsPerOperation: 150n,
-      operations: [{ _tag: "Create", account: payTo, balanceStroops: 5n }, { _tag: "Fund", account: payTo, amountStroops: 6n }, { _tag: "Merge", account: payTo, into: channel.publicKey() }]
+      channel: channel.publicKey(),
+      sequence: 1n,
+      bounds,
+      feeStroopsPerOperation: 150n,
+      operations: [
+        { _tag: "Create", account: payTo, balanceStroops: 5n },
+        { _tag: "Fund", account: payTo, amountStroops: 6n },
+        { _tag: "Merge", account: payTo, into: channel.publicKey() }
+      ]
     })
     expect([tx.fee, tx.operations.map(({ body }) => body.type)]).toEqual([450, [0, 1, 8]])
   })
 
   it("wraps no fee bump in another", () => {
     const inner = withSignatures(cancelTransaction({ channel: channel.publicKey(), sequence: 7n, bounds }), [])
-    const bump = bumpWithSignature(feeBump(inner, payTo, 400n), { publicKey: channel.rawPublicKey(), signature: new Uint8Array(64) })
+    const bump = bumpWithSignature(feeBump(inner, payTo, 400n), {
+      publicKey: channel.rawPublicKey(),
+      signature: new Uint8Array(64)
+    })
     expect(() => feeBump(bump, payTo, 400n)).toThrow("plain")
   })
 })

@@ -11,7 +11,11 @@ const symbol = xdr.ScVal.scvSymbol
 const i128 = (value: bigint) => nativeToScVal(value, { type: "i128" })
 const asset = xdr.ScVal.scvString("USDC:G")
 
-const event = (topics: ReadonlyArray<xdr.ScVal>, data: xdr.ScVal, options: { type?: xdr.ContractEventType; anonymous?: boolean } = {}) =>
+const event = (
+  topics: ReadonlyArray<xdr.ScVal>,
+  data: xdr.ScVal,
+  options: { type?: xdr.ContractEventType; anonymous?: boolean } = {}
+) =>
   new xdr.ContractEvent({
     ext: xdr.ExtensionPoint.v0(),
     contractId: options.anonymous === true ? null : new xdr.ContractId(StrKey.decodeContract(contract)),
@@ -27,25 +31,45 @@ const muxedData = (amount: bigint) =>
 
 describe("readEvent", () => {
   it("reads a transfer between accounts and contracts, with or without the asset's name", () => {
-    expect(readEvent(event([symbol("transfer"), address(from), address(to), asset], i128(5n)))).toEqual({ _tag: "Moved", kind: "transfer", transfer: { contract, from, to, amount: 5n } })
-    expect(readEvent(event([symbol("transfer"), address(from), address(wallet)], i128(5n)))).toMatchObject({ transfer: { to: wallet } })
+    expect(readEvent(event([symbol("transfer"), address(from), address(to), asset], i128(5n)))).toEqual({
+      _tag: "Moved",
+      kind: "transfer",
+      transfer: { contract, from, to, amount: 5n }
+    })
+    expect(readEvent(event([symbol("transfer"), address(from), address(wallet)], i128(5n)))).toMatchObject({
+      transfer: { to: wallet }
+    })
   })
 
   it("reads mint, burn and clawback, and leaves empty whom they do not name", () => {
-    expect(readEvent(event([symbol("mint"), address(to), asset], i128(5n)))).toMatchObject({ kind: "mint", transfer: { from: "", to } })
-    expect(readEvent(event([symbol("burn"), address(from), asset], i128(5n)))).toMatchObject({ kind: "burn", transfer: { from, to: "" } })
-    expect(readEvent(event([symbol("clawback"), address(from), asset], i128(5n)))).toMatchObject({ kind: "clawback", transfer: { from, to: "" } })
+    expect(readEvent(event([symbol("mint"), address(to), asset], i128(5n)))).toMatchObject({
+      kind: "mint",
+      transfer: { from: "", to }
+    })
+    expect(readEvent(event([symbol("burn"), address(from), asset], i128(5n)))).toMatchObject({
+      kind: "burn",
+      transfer: { from, to: "" }
+    })
+    expect(readEvent(event([symbol("clawback"), address(from), asset], i128(5n)))).toMatchObject({
+      kind: "clawback",
+      transfer: { from, to: "" }
+    })
   })
 
   it("reads the amount beside a muxed destination's id", () => {
     const muxed = event([symbol("transfer"), address(from), address(to), asset], muxedData(6n))
     expect(readEvent(muxed)).toMatchObject({ transfer: { amount: 6n } })
-    expect([hasMuxedDestination(muxed), hasMuxedDestination(event([symbol("transfer"), address(from), address(to)], i128(6n)))]).toEqual([true, false])
+    expect([
+      hasMuxedDestination(muxed),
+      hasMuxedDestination(event([symbol("transfer"), address(from), address(to)], i128(6n)))
+    ]).toEqual([true, false])
   })
 
   it("reads the whole range of amounts", () => {
     for (const amount of [0n, -1n, 2n ** 64n, 2n ** 64n - 1n, 2n ** 127n - 1n, -(2n ** 127n)]) {
-      expect(readEvent(event([symbol("transfer"), address(from), address(to)], i128(amount)))).toMatchObject({ transfer: { amount } })
+      expect(readEvent(event([symbol("transfer"), address(from), address(to)], i128(amount)))).toMatchObject({
+        transfer: { amount }
+      })
     }
   })
 
@@ -64,10 +88,21 @@ describe("readEvent", () => {
   })
 
   it("takes nothing else for a movement", () => {
-    expect(readEvent(event([symbol("approve"), address(from), address(to)], i128(5n)))).toEqual({ _tag: "Other", contract })
+    expect(readEvent(event([symbol("approve"), address(from), address(to)], i128(5n)))).toEqual({
+      _tag: "Other",
+      contract
+    })
     expect(readEvent(event([xdr.ScVal.scvString("transfer"), address(from), address(to)], i128(5n)))._tag).toBe("Other")
     expect(readEvent(event([], i128(5n)))._tag).toBe("Other")
-    expect(readEvent(event([symbol("transfer"), address(from), address(to)], i128(5n), { type: xdr.ContractEventType.diagnostic }))._tag).toBe("Other")
-    expect(readEvent(event([symbol("transfer"), address(from), address(to)], i128(5n), { type: xdr.ContractEventType.system }))._tag).toBe("Other")
+    expect(
+      readEvent(
+        event([symbol("transfer"), address(from), address(to)], i128(5n), { type: xdr.ContractEventType.diagnostic })
+      )._tag
+    ).toBe("Other")
+    expect(
+      readEvent(
+        event([symbol("transfer"), address(from), address(to)], i128(5n), { type: xdr.ContractEventType.system })
+      )._tag
+    ).toBe("Other")
   })
 })

@@ -1,4 +1,5 @@
-// The endpoints as readiness shows them: asked until all are right, warned about once, and never a reason to be unready.
+// The endpoints as readiness shows them: asked until all are right, warned about once, and never a reason to be
+// unready.
 import { expect, it } from "@effect/vitest"
 import { Duration, Effect, Layer } from "effect"
 import { Health } from "../../../kernel/Health.ts"
@@ -6,19 +7,31 @@ import { startNetworkCheck } from "../../../kernel/ledger/checkNetwork.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
 import { startScriptedRpc, testPassphrase } from "../../support/scriptedRpc.ts"
 
-it.live("asks until every endpoint is right, and then no more [S73]", () =>
-  Effect.gen(function*() {
-    const right = yield* startScriptedRpc()
-    const wrong = yield* startScriptedRpc({ getNetwork: { result: { passphrase: "another", protocolVersion: 23 } } })
-    const health = yield* Health
-    yield* startNetworkCheck({ urls: [right.url, wrong.url], passphrase: testPassphrase, timeout: Duration.seconds(2) })
-    const ledger = Effect.map(health.reports, (reports) => reports["ledger"])
-    const until = (wanted: string) => Effect.gen(function*() {
-      const end = performance.now() + 20_000
-      while (JSON.stringify(yield* ledger) !== wanted && performance.now() < end) yield* Effect.sleep("20 millis")
-      expect(JSON.stringify(yield* ledger)).toBe(wanted)
-    })
-    yield* until("{\"state\":\"degraded\",\"detail\":\"endpoint 2: wrong network\"}")
-    wrong.script["getNetwork"] = { result: { passphrase: testPassphrase, protocolVersion: 23 } }
-    yield* until("{\"state\":\"ready\"}")
-  }).pipe(Effect.scoped, Effect.provide(Layer.merge(Health.layer, Supervisor.layer) as Layer.Layer<Health | Supervisor>)), 180_000)
+it.live(
+  "asks until every endpoint is right, and then no more [S73]",
+  () =>
+    Effect.gen(function* () {
+      const right = yield* startScriptedRpc()
+      const wrong = yield* startScriptedRpc({ getNetwork: { result: { passphrase: "another", protocolVersion: 23 } } })
+      const health = yield* Health
+      yield* startNetworkCheck({
+        urls: [right.url, wrong.url],
+        passphrase: testPassphrase,
+        timeout: Duration.seconds(2)
+      })
+      const ledger = Effect.map(health.reports, (reports) => reports["ledger"])
+      const until = (wanted: string) =>
+        Effect.gen(function* () {
+          const end = performance.now() + 20_000
+          while (JSON.stringify(yield* ledger) !== wanted && performance.now() < end) yield* Effect.sleep("20 millis")
+          expect(JSON.stringify(yield* ledger)).toBe(wanted)
+        })
+      yield* until('{"state":"degraded","detail":"endpoint 2: wrong network"}')
+      wrong.script["getNetwork"] = { result: { passphrase: testPassphrase, protocolVersion: 23 } }
+      yield* until('{"state":"ready"}')
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Layer.merge(Health.layer, Supervisor.layer) as Layer.Layer<Health | Supervisor>)
+    ),
+  180_000
+)

@@ -1,11 +1,17 @@
-// The ledger's RPC as a foreign server that may be slow, silent, wrong or lying: what is believed, who is asked next, what is never
-// sent twice. Every answer here comes over HTTP from a scripted server.
+// The ledger's RPC as a foreign server that may be slow, silent, wrong or lying: what is believed, who is asked next,
+// what is never sent twice. Every answer here comes over HTTP from a scripted server.
 import { describe, expect, it } from "@effect/vitest"
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Duration, Effect, Option } from "effect"
 import { Base64 } from "effect/encoding"
 import { Keypair } from "@stellar/stellar-sdk"
-import { cancelTransaction, encodeEnvelope, hashesOf, networkIdOf, withSignatures } from "../../../kernel/ledger/Envelope.ts"
+import {
+  cancelTransaction,
+  encodeEnvelope,
+  hashesOf,
+  networkIdOf,
+  withSignatures
+} from "../../../kernel/ledger/Envelope.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { checkEndpoints, layer, readHostError } from "../../../kernel/ledger/makeLedgerRpc.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -13,135 +19,205 @@ import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
 import { type Said, type ScriptedRpc, startScriptedRpc, testPassphrase } from "../../support/scriptedRpc.ts"
 
 const timeout = Duration.millis(300)
-const optionsOf = (servers: ReadonlyArray<{ readonly url: string }>) => ({ urls: servers.map(({ url }) => url), passphrase: testPassphrase, timeout })
+const optionsOf = (servers: ReadonlyArray<{ readonly url: string }>) => ({
+  urls: servers.map(({ url }) => url),
+  passphrase: testPassphrase,
+  timeout
+})
 
 const latest = (sequence: number): Said => ({ result: { sequence, protocolVersion: 23, closeTime: "1700000000" } })
-const wrongNetwork: Said = { result: { passphrase: "Public Global Stellar Network ; September 2015", protocolVersion: 23 } }
+const wrongNetwork: Said = {
+  result: { passphrase: "Public Global Stellar Network ; September 2015", protocolVersion: 23 }
+}
 
 /** Runs `use` with the port over these servers. */
-const over = <A, E>(servers: ReadonlyArray<{ readonly url: string }>, use: (rpc: LedgerRpc["Service"]) => Effect.Effect<A, E>) =>
-  Effect.flatMap(LedgerRpc, use).pipe(Effect.provide(layer(optionsOf(servers))), Effect.provide(cryptoLayer))
+const over = <A, E>(
+  servers: ReadonlyArray<{ readonly url: string }>,
+  use: (rpc: LedgerRpc["Service"]) => Effect.Effect<A, E>
+) => Effect.flatMap(LedgerRpc, use).pipe(Effect.provide(layer(optionsOf(servers))), Effect.provide(cryptoLayer))
 
-/** Deno's fetch repeats a request by itself when its connection is closed without an answer; that repetition is counted once. */
+/**
+ * Deno's fetch repeats a request by itself when its connection is closed without an answer; that repetition is counted
+ * once.
+ */
 const timesAsked = ({ asked }: ScriptedRpc, wanted: string): number => {
   const times = asked.filter((method) => method === wanted).length
   return "Deno" in globalThis && times === 2 ? 1 : times
 }
 
-const live = (name: string, test: () => Effect.Effect<void, unknown, import("effect").Scope.Scope>) => it.live(name, () => Effect.scoped(test()))
+const live = (name: string, test: () => Effect.Effect<void, unknown, import("effect").Scope.Scope>) =>
+  it.live(name, () => Effect.scoped(test()))
 
 describe("which endpoint is asked", () => {
   live("prefers the first, and asks the next when it fails in any way", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const failures: ReadonlyArray<readonly [string, Said]> = [
-        ["silent", "silence"], ["hangs up", "hangup"], ["no JSON", { raw: "<html>", status: 502 }], ["an error", { error: { code: -32603, message: "no" } }],
-        ["another shape", { result: { sequence: "many" } }], ["no result", { raw: "{}" }], ["another id", { otherId: { sequence: 7, protocolVersion: 23 } }],
-        ["endless", "endless"], ["null", { raw: "null" }]
+        ["silent", "silence"],
+        ["hangs up", "hangup"],
+        ["no JSON", { raw: "<html>", status: 502 }],
+        ["an error", { error: { code: -32603, message: "no" } }],
+        ["another shape", { result: { sequence: "many" } }],
+        ["no result", { raw: "{}" }],
+        ["another id", { otherId: { sequence: 7, protocolVersion: 23 } }],
+        ["endless", "endless"],
+        ["null", { raw: "null" }]
       ]
       for (const [name, failure] of failures) {
-        const [bad, good] = [yield* startScriptedRpc({ getLatestLedger: failure }), yield* startScriptedRpc({ getLatestLedger: latest(42) })]
+        const [bad, good] = [
+          yield* startScriptedRpc({ getLatestLedger: failure }),
+          yield* startScriptedRpc({ getLatestLedger: latest(42) })
+        ]
         const answer = yield* over([bad, good], (rpc) => rpc.latestLedger)
         expect([name, answer.sequence]).toEqual([name, 42])
         expect(bad.asked).toContain("getLatestLedger")
       }
-    }))
+    })
+  )
 
   live("asks an endpoint that failed last for a while, and never gives up on the only one", () =>
-    Effect.gen(function*() {
-      const [bad, good] = [yield* startScriptedRpc({ getLatestLedger: "hangup" }), yield* startScriptedRpc({ getLatestLedger: latest(1) })]
+    Effect.gen(function* () {
+      const [bad, good] = [
+        yield* startScriptedRpc({ getLatestLedger: "hangup" }),
+        yield* startScriptedRpc({ getLatestLedger: latest(1) })
+      ]
       yield* over([bad, good], (rpc) => Effect.andThen(rpc.latestLedger, rpc.latestLedger))
       expect(timesAsked(bad, "getLatestLedger")).toBe(1)
       const lone = yield* startScriptedRpc({ getLatestLedger: "hangup" })
-      const answer = yield* over([lone], (rpc) => Effect.gen(function*() {
-        yield* Effect.flip(rpc.latestLedger)
-        lone.script["getLatestLedger"] = latest(9)
-        return yield* rpc.latestLedger
-      }))
+      const answer = yield* over([lone], (rpc) =>
+        Effect.gen(function* () {
+          yield* Effect.flip(rpc.latestLedger)
+          lone.script["getLatestLedger"] = latest(9)
+          return yield* rpc.latestLedger
+        })
+      )
       expect(answer.sequence).toBe(9)
-    }))
+    })
+  )
 
   live("says what it was doing and nothing of what it sent or heard when all fail", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const server = yield* startScriptedRpc({ simulateTransaction: { raw: "the-envelope-again", status: 500 } })
       const error = yield* Effect.flip(over([server], (rpc) => rpc.simulate("an-envelope")))
       expect(error).toMatchObject({ _tag: "LedgerUnavailable", operation: "simulateTransaction" })
       expect(JSON.stringify(error)).not.toContain("envelope-again")
       expect(JSON.stringify(error)).not.toContain("an-envelope")
-    }))
+    })
+  )
 
   live("gives up at the deadline of one call, and reads no answer without end", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const server = yield* startScriptedRpc({ getLatestLedger: "silence", getFeeStats: "endless" })
       const startedAt = performance.now()
       yield* Effect.flip(over([server], (rpc) => rpc.latestLedger))
       yield* Effect.flip(over([server], (rpc) => rpc.feeStats))
       expect(performance.now() - startedAt).toBeLessThan(3_000)
-    }))
+    })
+  )
 })
 
 describe("which network is believed", () => {
   live("asks nothing of an endpoint that serves another network, and judges nothing by it", () =>
-    Effect.gen(function*() {
-      const wrong = yield* startScriptedRpc({ getNetwork: wrongNetwork, getLatestLedger: latest(1), simulateTransaction: { result: { latestLedger: 1, error: "HostError: Error(Auth, InvalidAction)" } } })
+    Effect.gen(function* () {
+      const wrong = yield* startScriptedRpc({
+        getNetwork: wrongNetwork,
+        getLatestLedger: latest(1),
+        simulateTransaction: { result: { latestLedger: 1, error: "HostError: Error(Auth, InvalidAction)" } }
+      })
       const error = yield* Effect.flip(over([wrong], (rpc) => rpc.simulate("AAAA")))
       expect(error.message).toContain("another network")
       const sent = yield* over([wrong], (rpc) => rpc.send("AAAA", "00"))
       expect(sent._tag).toBe("Lost")
       expect(new Set(wrong.asked)).toEqual(new Set(["getNetwork"]))
-    }))
+    })
+  )
 
   live("asks the right one beside it, and the wrong one again once it has healed", () =>
-    Effect.gen(function*() {
-      const [wrong, right] = [yield* startScriptedRpc({ getNetwork: wrongNetwork, getLatestLedger: latest(1) }), yield* startScriptedRpc({ getLatestLedger: latest(2) })]
+    Effect.gen(function* () {
+      const [wrong, right] = [
+        yield* startScriptedRpc({ getNetwork: wrongNetwork, getLatestLedger: latest(1) }),
+        yield* startScriptedRpc({ getLatestLedger: latest(2) })
+      ]
       expect((yield* over([wrong, right], (rpc) => rpc.latestLedger)).sequence).toBe(2)
-      const healed = yield* over([wrong], (rpc) => Effect.gen(function*() {
-        yield* Effect.flip(rpc.latestLedger)
-        wrong.script["getNetwork"] = { result: { passphrase: testPassphrase, protocolVersion: 23 } }
-        yield* rpc.latestLedger
-        return yield* rpc.latestLedger
-      }))
+      const healed = yield* over([wrong], (rpc) =>
+        Effect.gen(function* () {
+          yield* Effect.flip(rpc.latestLedger)
+          wrong.script["getNetwork"] = { result: { passphrase: testPassphrase, protocolVersion: 23 } }
+          yield* rpc.latestLedger
+          return yield* rpc.latestLedger
+        })
+      )
       expect(healed.sequence).toBe(1)
       expect(wrong.asked.slice(-3)).toEqual(["getNetwork", "getLatestLedger", "getLatestLedger"])
-    }))
+    })
+  )
 
   live("reports each endpoint at startup: right, wrong network, unreachable [S73]", () =>
-    Effect.gen(function*() {
-      const servers = [yield* startScriptedRpc(), yield* startScriptedRpc({ getNetwork: wrongNetwork }), yield* startScriptedRpc({ getNetwork: "silence" })]
+    Effect.gen(function* () {
+      const servers = [
+        yield* startScriptedRpc(),
+        yield* startScriptedRpc({ getNetwork: wrongNetwork }),
+        yield* startScriptedRpc({ getNetwork: "silence" })
+      ]
       const checked = yield* checkEndpoints(optionsOf(servers))
       expect(checked.map(({ state }) => state)).toEqual(["right", "wrong network", "unreachable"])
-    }))
+    })
+  )
 })
 
 const channel = Keypair.random().publicKey()
 const envelopeOf = (sequence: bigint) =>
   encodeEnvelope(withSignatures(cancelTransaction({ channel, sequence, bounds: { ledgerMax: 100, timeMax: 0n } }), []))
 const resultXdr = (code: number) =>
-  Base64.encode(xdr.TransactionResult.schema.encode({ feeCharged: 321n, result: code === 0 ? { code, results: [] } : { code }, ext: { v: 0 } } as never))
-const hashOf = (text: string) =>
-  Effect.map(Crypto, (crypto) => hashesOf(crypto, networkIdOf(crypto, testPassphrase), xdr.TransactionEnvelope.schema.decode(Uint8Array.from(atob(text), (c) => c.charCodeAt(0))))!.innerHash).pipe(
-    Effect.provide(cryptoLayer)
+  Base64.encode(
+    xdr.TransactionResult.schema.encode({
+      feeCharged: 321n,
+      result: code === 0 ? { code, results: [] } : { code },
+      ext: { v: 0 }
+    } as never)
   )
+const hashOf = (text: string) =>
+  Effect.map(
+    Crypto,
+    (crypto) =>
+      hashesOf(
+        crypto,
+        networkIdOf(crypto, testPassphrase),
+        xdr.TransactionEnvelope.schema.decode(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)))
+      )!.innerHash
+  ).pipe(Effect.provide(cryptoLayer))
 
 describe("a transaction's outcome", () => {
   const common = { latestLedger: 50, oldestLedger: 1, ledger: 40, createdAt: "1700000000" }
 
   live("is read from the result that comes with the envelope asked for", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const envelopeXdr = envelopeOf(7n)
       const hash = yield* hashOf(envelopeXdr)
-      const server = yield* startScriptedRpc({ getTransaction: { result: { ...common, status: "SUCCESS", envelopeXdr, resultXdr: resultXdr(0) } } })
+      const server = yield* startScriptedRpc({
+        getTransaction: { result: { ...common, status: "SUCCESS", envelopeXdr, resultXdr: resultXdr(0) } }
+      })
       const answer = yield* over([server], (rpc) => rpc.transaction(hash))
-      expect(answer).toMatchObject({ _tag: "Included", executed: { ledger: 40, innerHash: hash, feeChargedStroops: 321n, succeeded: true } })
+      expect(answer).toMatchObject({
+        _tag: "Included",
+        executed: { ledger: 40, innerHash: hash, feeChargedStroops: 321n, succeeded: true }
+      })
       // A meta that cannot be read takes nothing from the status.
       if (answer._tag === "Included") expect(Option.isNone(answer.executed.transfers)).toBe(true)
-      server.script["getTransaction"] = { result: { ...common, status: "FAILED", envelopeXdr, resultXdr: resultXdr(-5) } }
+      server.script["getTransaction"] = {
+        result: { ...common, status: "FAILED", envelopeXdr, resultXdr: resultXdr(-5) }
+      }
       expect(yield* over([server], (rpc) => rpc.transaction(hash))).toMatchObject({ executed: { succeeded: false } })
       server.script["getTransaction"] = { result: { status: "NOT_FOUND", latestLedger: 50, oldestLedger: 1 } }
-      expect(yield* over([server], (rpc) => rpc.transaction(hash))).toEqual({ _tag: "NotFound", latestLedger: 50, oldestLedger: 1 })
-    }))
+      expect(yield* over([server], (rpc) => rpc.transaction(hash))).toEqual({
+        _tag: "NotFound",
+        latestLedger: 50,
+        oldestLedger: 1
+      })
+    })
+  )
 
   live("is not believed when the answer contradicts itself or tells of another transaction", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const envelopeXdr = envelopeOf(7n)
       const hash = yield* hashOf(envelopeXdr)
       const lies: ReadonlyArray<readonly [string, Record<string, unknown>]> = [
@@ -158,25 +234,37 @@ describe("a transaction's outcome", () => {
         const error = yield* Effect.flip(over([server], (rpc) => rpc.transaction(hash)))
         expect([name, error._tag]).toEqual([name, "LedgerUnavailable"])
       }
-    }))
+    })
+  )
 })
 
 describe("a submission", () => {
   const hash = "ab".repeat(32)
-  const sending = (server: ScriptedRpc, other?: ScriptedRpc) => over(other === undefined ? [server] : [server, other], (rpc) => rpc.send("AAAA", hash))
+  const sending = (server: ScriptedRpc, other?: ScriptedRpc) =>
+    over(other === undefined ? [server] : [server, other], (rpc) => rpc.send("AAAA", hash))
 
   live("is sent to one endpoint, once, whatever comes back [S91]", () =>
-    Effect.gen(function*() {
-      for (const failure of ["silence", "hangup", { raw: "", status: 503 }, { error: { code: -32603, message: "no" } }, { otherId: { status: "PENDING", hash } }] as ReadonlyArray<Said>) {
-        const [bad, other] = [yield* startScriptedRpc({ sendTransaction: failure }), yield* startScriptedRpc({ sendTransaction: { result: { status: "PENDING", hash } } })]
+    Effect.gen(function* () {
+      for (const failure of [
+        "silence",
+        "hangup",
+        { raw: "", status: 503 },
+        { error: { code: -32603, message: "no" } },
+        { otherId: { status: "PENDING", hash } }
+      ] as ReadonlyArray<Said>) {
+        const [bad, other] = [
+          yield* startScriptedRpc({ sendTransaction: failure }),
+          yield* startScriptedRpc({ sendTransaction: { result: { status: "PENDING", hash } } })
+        ]
         expect((yield* sending(bad, other))._tag).toBe("Lost")
         expect(timesAsked(bad, "sendTransaction")).toBe(1)
         expect(other.asked).toEqual([])
       }
-    }))
+    })
+  )
 
   live("has the node's word for an answer, and a word about another transaction for none", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const server = yield* startScriptedRpc()
       const said = (result: unknown) => {
         server.script["sendTransaction"] = { result }
@@ -185,32 +273,65 @@ describe("a submission", () => {
       expect((yield* said({ status: "PENDING", hash }))._tag).toBe("Pending")
       expect((yield* said({ status: "DUPLICATE", hash }))._tag).toBe("Duplicate")
       expect((yield* said({ status: "TRY_AGAIN_LATER", hash }))._tag).toBe("TryAgainLater")
-      expect(yield* said({ status: "ERROR", hash, errorResultXdr: resultXdr(-5) })).toEqual({ _tag: "Error", code: "txBadSeq" })
+      expect(yield* said({ status: "ERROR", hash, errorResultXdr: resultXdr(-5) })).toEqual({
+        _tag: "Error",
+        code: "txBadSeq"
+      })
       expect(yield* said({ status: "ERROR", hash, errorResultXdr: "AAAA" })).toEqual({ _tag: "Error", code: "unknown" })
       expect((yield* said({ status: "PENDING", hash: "cd".repeat(32) }))._tag).toBe("Lost")
       expect((yield* said({ status: "DONE", hash }))._tag).toBe("Lost")
-    }))
+    })
+  )
 })
 
 describe("a simulation", () => {
   const data = (resourceFee: bigint) =>
-    Base64.encode(xdr.SorobanTransactionData.schema.encode({
-      ext: { v: 0 }, resources: { footprint: { readOnly: [], readWrite: [] }, instructions: 1, diskReadBytes: 1, writeBytes: 1 }, resourceFee
-    } as never))
-  const success = { latestLedger: 5, transactionData: data(33_053n), minResourceFee: "33053", events: [], results: [{ auth: [], xdr: "" }] }
+    Base64.encode(
+      xdr.SorobanTransactionData.schema.encode({
+        ext: { v: 0 },
+        resources: { footprint: { readOnly: [], readWrite: [] }, instructions: 1, diskReadBytes: 1, writeBytes: 1 },
+        resourceFee
+      } as never)
+    )
+  const success = {
+    latestLedger: 5,
+    transactionData: data(33_053n),
+    minResourceFee: "33053",
+    events: [],
+    results: [{ auth: [], xdr: "" }]
+  }
   const simulated = (result: unknown) =>
-    Effect.flatMap(startScriptedRpc({ simulateTransaction: { result } }), (server) => over([server], (rpc) => rpc.simulate("AAAA")))
+    Effect.flatMap(startScriptedRpc({ simulateTransaction: { result } }), (server) =>
+      over([server], (rpc) => rpc.simulate("AAAA"))
+    )
 
   live("is success, refusal by the host, or a wish to restore [S77, S266]", () =>
-    Effect.gen(function*() {
-      expect(yield* simulated(success)).toMatchObject({ _tag: "Simulated", latestLedger: 5, resourceFeeStroops: 33_053n })
-      expect(yield* simulated({ latestLedger: 5, error: "HostError: Error(Contract, #10)\n\nEvent log (newest first):\n 0: data:[\"balance is not sufficient to spend\", 1]" }))
-        .toEqual({ _tag: "Refused", latestLedger: 5, code: "Error(Contract, #10)", detail: "balance is not sufficient to spend" })
-      expect((yield* simulated({ ...success, restorePreamble: { transactionData: "AAAA", minResourceFee: "1" } }))._tag).toBe("RestoreWanted")
-    }))
+    Effect.gen(function* () {
+      expect(yield* simulated(success)).toMatchObject({
+        _tag: "Simulated",
+        latestLedger: 5,
+        resourceFeeStroops: 33_053n
+      })
+      expect(
+        yield* simulated({
+          latestLedger: 5,
+          error:
+            'HostError: Error(Contract, #10)\n\nEvent log (newest first):\n 0: data:["balance is not sufficient to spend", 1]'
+        })
+      ).toEqual({
+        _tag: "Refused",
+        latestLedger: 5,
+        code: "Error(Contract, #10)",
+        detail: "balance is not sufficient to spend"
+      })
+      expect(
+        (yield* simulated({ ...success, restorePreamble: { transactionData: "AAAA", minResourceFee: "1" } }))._tag
+      ).toBe("RestoreWanted")
+    })
+  )
 
   live("is no verdict when its figures or bytes cannot be believed", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const lies: ReadonlyArray<readonly [string, unknown]> = [
         ["no resource data", { latestLedger: 5 }],
         ["resource data that is none", { ...success, transactionData: "AAAA" }],
@@ -219,11 +340,15 @@ describe("a simulation", () => {
         ["a fee in words", { ...success, minResourceFee: "cheap" }],
         ["events that are not base64", { ...success, events: ["%"] }]
       ]
-      for (const [name, lie] of lies) expect([name, (yield* Effect.flip(simulated(lie)))._tag]).toEqual([name, "LedgerUnavailable"])
-    }))
+      for (const [name, lie] of lies)
+        expect([name, (yield* Effect.flip(simulated(lie)))._tag]).toEqual([name, "LedgerUnavailable"])
+    })
+  )
 
   it("keeps a bounded excerpt of the host's words", () => {
-    const { code, detail } = readHostError(`HostError: Error(Budget, ExceededLimit) data:["${"x".repeat(200)}"] ${"y".repeat(10_000)}`)
+    const { code, detail } = readHostError(
+      `HostError: Error(Budget, ExceededLimit) data:["${"x".repeat(200)}"] ${"y".repeat(10_000)}`
+    )
     expect([code, detail.length]).toEqual(["Error(Budget, ExceededLimit)", 200])
     expect(readHostError("anything else")).toEqual({ code: "Error(Unknown, Unknown)", detail: "" })
   })
@@ -231,10 +356,13 @@ describe("a simulation", () => {
 
 describe("ledger entries", () => {
   live("are not taken for accounts when they are something else", () =>
-    Effect.gen(function*() {
-      const server = yield* startScriptedRpc({ getLedgerEntries: { result: { latestLedger: 3, entries: [{ key: "AAAA", xdr: "AAAA" }] } } })
+    Effect.gen(function* () {
+      const server = yield* startScriptedRpc({
+        getLedgerEntries: { result: { latestLedger: 3, entries: [{ key: "AAAA", xdr: "AAAA" }] } }
+      })
       expect((yield* Effect.flip(over([server], (rpc) => rpc.accounts([channel]))))._tag).toBe("LedgerUnavailable")
       server.script["getLedgerEntries"] = { result: { latestLedger: 3, entries: null } }
       expect((yield* over([server], (rpc) => rpc.accounts([channel]))).accounts.size).toBe(0)
-    }))
+    })
+  )
 })

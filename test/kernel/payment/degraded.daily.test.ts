@@ -1,5 +1,5 @@
-// The payment routes while something is missing: no channel, no budget, a silent ledger, a ledger that takes its time or loses
-// transactions. Unknown is never failed, busy is never stored, and what was answered stays true.
+// The payment routes while something is missing: no channel, no budget, a silent ledger, a ledger that takes its time
+// or loses transactions. Unknown is never failed, busy is never stored, and what was answered stays true.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -9,21 +9,24 @@ import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../
 
 const price = 10_000n
 
-const withFacilitator = (options: FacilitatorOptions, use: (facilitator: Facilitator) => Effect.Effect<void, unknown>) => () =>
-  Effect.scoped(Effect.flatMap(startFacilitator(options), use))
+const withFacilitator =
+  (options: FacilitatorOptions, use: (facilitator: Facilitator) => Effect.Effect<void, unknown>) => () =>
+    Effect.scoped(Effect.flatMap(startFacilitator(options), use))
 
 const faults = (facilitator: Facilitator, ...texts: ReadonlyArray<string>) =>
-  facilitator.ledger.setFaults(texts.map((text) => {
-    const fault = parseFault(text)
-    if (typeof fault === "string") throw new Error(`${text}: ${fault}`)
-    return fault
-  }))
+  facilitator.ledger.setFaults(
+    texts.map((text) => {
+      const fault = parseFault(text)
+      if (typeof fault === "string") throw new Error(`${text}: ${fault}`)
+      return fault
+    })
+  )
 
 const identified = (id: string) => ({ extensions: { "payment-identifier": { info: { required: false, id } } } })
 
 /** Waits until `check` holds, for at most 20 s. */
 const eventually = <A>(look: Effect.Effect<A>, holds: (seen: A) => boolean): Effect.Effect<A> =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     while (true) {
       const seen = yield* look
       if (holds(seen)) return seen
@@ -32,40 +35,58 @@ const eventually = <A>(look: Effect.Effect<A>, holds: (seen: A) => boolean): Eff
   }).pipe(Effect.timeout("20 seconds"), Effect.orDie)
 
 describe.each(databaseKinds)("on %s", (database) => {
-  it.live("with every channel held, answers busy, and the same payment settles later [S84, S85, S86, S269, S340]", withFacilitator(
-    { database, channels: 1, closeMillis: 1_500, set: ["limits.channel_wait_ms=100"] },
-    (facilitator) =>
-      Effect.gen(function*() {
+  it.live(
+    "with every channel held, answers busy, and the same payment settles later [S84, S85, S86, S269, S340]",
+    withFacilitator({ database, channels: 1, closeMillis: 1_500, set: ["limits.channel_wait_ms=100"] }, (facilitator) =>
+      Effect.gen(function* () {
         const payer = yield* facilitator.account()
         const seller = (yield* facilitator.account(0n)).publicKey()
         const payment = (id: string) => facilitator.payment({ payer, payTo: seller, amount: price, ...identified(id) })
         const [one, two] = [yield* payment("first-to-get-the-channel"), yield* payment("second-finds-it-taken-x")]
-        const answers = yield* Effect.all([facilitator.settle(one.body), facilitator.settle(two.body)], { concurrency: 2 })
+        const answers = yield* Effect.all([facilitator.settle(one.body), facilitator.settle(two.body)], {
+          concurrency: 2
+        })
         const busy = answers.find(({ status }) => status === 503)!
         expect(busy.headers.get("retry-after")).toBe("1")
-        expect(busy.json).toMatchObject({ success: false, errorReason: "settle_ledger_temporarily_unavailable", transaction: "", payer: payer.publicKey() })
+        expect(busy.json).toMatchObject({
+          success: false,
+          errorReason: "settle_ledger_temporarily_unavailable",
+          transaction: "",
+          payer: payer.publicKey()
+        })
         const late = answers[0] === busy ? one : two
         expect((yield* facilitator.settle(late.body)).json).toMatchObject({ success: true })
         expect(yield* facilitator.balance(seller)).toBe(2n * price)
       })
-  ), 60_000)
+    ),
+    60_000
+  )
 
-  it.live("past its deadline, a payment is unknown with its hash, then settled in the same record [S57, S90, S91, S92, S93, S94, S97, S272, S318]", withFacilitator(
-    { database, closeMillis: 700, set: ["limits.settle_timeout_ms=1000"] },
-    (facilitator) =>
-      Effect.gen(function*() {
+  it.live(
+    "past its deadline, a payment is unknown with its hash, then settled in the same record [S57, S90, S91, S92, S93, S94, S97, S272, S318]",
+    withFacilitator({ database, closeMillis: 700, set: ["limits.settle_timeout_ms=1000"] }, (facilitator) =>
+      Effect.gen(function* () {
         const payer = yield* facilitator.account()
         const seller = (yield* facilitator.account(0n)).publicKey()
         // Core drops a transaction that waits longer than four ledgers.
         yield* faults(facilitator, "delay=3")
-        const payment = yield* facilitator.payment({ payer, payTo: seller, amount: price, maxTimeoutSeconds: 300, ...identified("an-unknown-settlement") })
+        const payment = yield* facilitator.payment({
+          payer,
+          payTo: seller,
+          amount: price,
+          maxTimeoutSeconds: 300,
+          ...identified("an-unknown-settlement")
+        })
         const first = yield* facilitator.settle(payment.body)
         expect([first.status, first.json.errorReason]).toEqual([200, "settle_ledger_transaction_status_unknown"])
         expect(first.json.transaction).toMatch(/^[0-9a-f]{64}$/)
         const lookup = facilitator.ask("/settlements?identifier=an-unknown-settlement")
         expect((yield* lookup).json.items[0]).toMatchObject({ status: "unknown", transaction: first.json.transaction })
         const again = yield* facilitator.settle(payment.body)
-        expect(again.json).toMatchObject({ errorReason: "settle_ledger_transaction_status_unknown", transaction: first.json.transaction })
+        expect(again.json).toMatchObject({
+          errorReason: "settle_ledger_transaction_status_unknown",
+          transaction: first.json.transaction
+        })
         const settled = yield* eventually(facilitator.settle(payment.body), ({ json }) => json.success === true)
         expect(settled.json).toMatchObject({ success: true, transaction: first.json.transaction })
         const items = (yield* lookup).json.items
@@ -73,16 +94,24 @@ describe.each(databaseKinds)("on %s", (database) => {
         expect(items[0]).toMatchObject({ status: "success", transaction: first.json.transaction })
         expect(yield* facilitator.balance(seller)).toBe(price)
       })
-  ), 60_000)
+    ),
+    60_000
+  )
 
-  it.live("a transaction that never lands ends expired by the ledger's word, and its channel comes back [S90, S97]", withFacilitator(
-    { database, channels: 1, set: ["limits.settle_timeout_ms=1000"] },
-    (facilitator) =>
-      Effect.gen(function*() {
+  it.live(
+    "a transaction that never lands ends expired by the ledger's word, and its channel comes back [S90, S97]",
+    withFacilitator({ database, channels: 1, set: ["limits.settle_timeout_ms=1000"] }, (facilitator) =>
+      Effect.gen(function* () {
         const payer = yield* facilitator.account()
         const seller = (yield* facilitator.account(0n)).publicKey()
         yield* faults(facilitator, "drop=1")
-        const payment = yield* facilitator.payment({ payer, payTo: seller, amount: price, maxTimeoutSeconds: 40, ...identified("it-never-lands-anywhere") })
+        const payment = yield* facilitator.payment({
+          payer,
+          payTo: seller,
+          amount: price,
+          maxTimeoutSeconds: 40,
+          ...identified("it-never-lands-anywhere")
+        })
         const first = yield* facilitator.settle(payment.body)
         expect(first.json.errorReason).toBe("settle_ledger_transaction_status_unknown")
         yield* eventually(
@@ -90,68 +119,122 @@ describe.each(databaseKinds)("on %s", (database) => {
           ({ json }) => json.items[0].status === "failed"
         )
         const answer = yield* facilitator.settle(payment.body)
-        expect(answer.json).toMatchObject({ success: false, errorReason: "settle_ledger_transaction_expired", transaction: first.json.transaction })
+        expect(answer.json).toMatchObject({
+          success: false,
+          errorReason: "settle_ledger_transaction_expired",
+          transaction: first.json.transaction
+        })
         yield* faults(facilitator)
         const next = yield* facilitator.payment({ payer, payTo: seller, amount: price })
         yield* eventually(facilitator.settle(next.body), ({ json }) => json.success === true)
         expect(yield* facilitator.balance(seller)).toBe(price)
       })
-  ), 60_000)
+    ),
+    60_000
+  )
 
-  it.live("beyond the sponsor's budget, refuses by word, counts failed transactions and gives nothing back twice [S245, S270, S271]", withFacilitator(
-    { database, set: ["limits.max_sponsored_stroops_per_key_per_day=120000", "limits.max_global_sponsored_stroops_per_day=1000000000"] },
-    (facilitator) =>
-      Effect.gen(function*() {
+  it.live(
+    "beyond the sponsor's budget, refuses by word, counts failed transactions and gives nothing back twice [S245, S270, S271]",
+    withFacilitator(
+      {
+        database,
+        set: [
+          "limits.max_sponsored_stroops_per_key_per_day=120000",
+          "limits.max_global_sponsored_stroops_per_day=1000000000"
+        ]
+      },
+      (facilitator) =>
+        Effect.gen(function* () {
+          const payer = yield* facilitator.account()
+          const seller = (yield* facilitator.account(0n)).publicKey()
+          let settled = 0
+          let refused
+          while (refused === undefined && settled < 20) {
+            const payment = yield* facilitator.payment({ payer, payTo: seller, amount: price })
+            const { json } = yield* facilitator.settle(payment.body)
+            if (json.success === true) settled++
+            else refused = json
+          }
+          expect(refused).toMatchObject({ errorReason: "settle_ledger_sponsor_budget_exceeded", transaction: "" })
+          expect(settled).toBeGreaterThan(0)
+          expect(yield* facilitator.balance(seller)).toBe(BigInt(settled) * price)
+          const [spent] = yield* Effect.orDie(
+            facilitator.sql<{
+              charged: bigint
+            }>`select sum(fee_charged_stroops)::int8 as charged from kernel_settlements`
+          )
+          const [budget] = yield* Effect.orDie(facilitator.sql<{
+            used: bigint
+            reserved: bigint
+          }>`select sum(committed_stroops)::int8 as used, sum(reserved_stroops)::int8 as reserved
+          from kernel_sponsor_budget`)
+          expect(budget).toEqual({ used: spent!.charged, reserved: 0n })
+        })
+    ),
+    60_000
+  )
+
+  it.live(
+    "while the ledger does not answer, judges nothing and stores nothing",
+    withFacilitator({ database }, (facilitator) =>
+      Effect.gen(function* () {
         const payer = yield* facilitator.account()
         const seller = (yield* facilitator.account(0n)).publicKey()
-        let settled = 0
-        let refused
-        while (refused === undefined && settled < 20) {
-          const payment = yield* facilitator.payment({ payer, payTo: seller, amount: price })
-          const { json } = yield* facilitator.settle(payment.body)
-          if (json.success === true) settled++
-          else refused = json
-        }
-        expect(refused).toMatchObject({ errorReason: "settle_ledger_sponsor_budget_exceeded", transaction: "" })
-        expect(settled).toBeGreaterThan(0)
-        expect(yield* facilitator.balance(seller)).toBe(BigInt(settled) * price)
-        const [spent] = yield* Effect.orDie(facilitator.sql<{ charged: bigint }>`select sum(fee_charged_stroops)::int8 as charged from kernel_settlements`)
-        const [budget] = yield* Effect.orDie(facilitator.sql<{ used: bigint; reserved: bigint }>`select sum(committed_stroops)::int8 as used, sum(reserved_stroops)::int8 as reserved
-          from kernel_sponsor_budget`)
-        expect(budget).toEqual({ used: spent!.charged, reserved: 0n })
-      })
-  ), 60_000)
-
-  it.live("while the ledger does not answer, judges nothing and stores nothing", withFacilitator({ database }, (facilitator) =>
-    Effect.gen(function*() {
-      const payer = yield* facilitator.account()
-      const seller = (yield* facilitator.account(0n)).publicKey()
-      const payment = yield* facilitator.payment({ payer, payTo: seller, amount: price })
-      yield* faults(facilitator, "rpc=simulateTransaction:503")
-      const verified = yield* facilitator.verify(payment.body)
-      expect([verified.status, verified.json]).toEqual([503, { isValid: false, invalidReason: "ledger_unavailable", invalidMessage: expect.any(String) }])
-      expect(verified.headers.get("retry-after")).not.toBeNull()
-      const settled = yield* facilitator.settle(payment.body)
-      expect([settled.status, settled.json.errorReason, settled.json.transaction]).toEqual([503, "settle_ledger_temporarily_unavailable", ""])
-      expect(yield* Effect.orDie(facilitator.sql`select 1 from kernel_settlements`)).toHaveLength(0)
-      yield* faults(facilitator)
-      expect((yield* facilitator.settle(payment.body)).json).toMatchObject({ success: true })
-    })), 60_000)
-
-  it.live("finishes a payment whose submission was lost, refused for now or answered with an error [S83, S87, S89]", withFacilitator({ database }, (facilitator) =>
-    Effect.gen(function*() {
-      const payer = yield* facilitator.account()
-      const seller = (yield* facilitator.account(0n)).publicKey()
-      let paid = 0n
-      for (const fault of ["lost=sendTransaction:0.6", "try-again=0.6", "send-error=txBadSeq:0.6", "rpc=getTransaction:503:0.6", "silent=sendTransaction:0.5"]) {
-        yield* faults(facilitator, fault)
-        const payment = yield* facilitator.payment({ payer, payTo: seller, amount: price, ...identified(`under-${fault.replace(/[^a-z]/gi, "-")}-0123`) })
-        const first = yield* facilitator.settle(payment.body)
+        const payment = yield* facilitator.payment({ payer, payTo: seller, amount: price })
+        yield* faults(facilitator, "rpc=simulateTransaction:503")
+        const verified = yield* facilitator.verify(payment.body)
+        expect([verified.status, verified.json]).toEqual([
+          503,
+          { isValid: false, invalidReason: "ledger_unavailable", invalidMessage: expect.any(String) }
+        ])
+        expect(verified.headers.get("retry-after")).not.toBeNull()
+        const settled = yield* facilitator.settle(payment.body)
+        expect([settled.status, settled.json.errorReason, settled.json.transaction]).toEqual([
+          503,
+          "settle_ledger_temporarily_unavailable",
+          ""
+        ])
+        expect(yield* Effect.orDie(facilitator.sql`select 1 from kernel_settlements`)).toHaveLength(0)
         yield* faults(facilitator)
-        const answer = first.json.success === true ? first : yield* eventually(facilitator.settle(payment.body), ({ json }) => json.success === true)
-        expect(answer.json).toMatchObject({ success: true })
-        paid += price
-        expect(yield* facilitator.balance(seller)).toBe(paid)
-      }
-    })), 60_000)
+        expect((yield* facilitator.settle(payment.body)).json).toMatchObject({ success: true })
+      })
+    ),
+    60_000
+  )
+
+  it.live(
+    "finishes a payment whose submission was lost, refused for now or answered with an error [S83, S87, S89]",
+    withFacilitator({ database }, (facilitator) =>
+      Effect.gen(function* () {
+        const payer = yield* facilitator.account()
+        const seller = (yield* facilitator.account(0n)).publicKey()
+        let paid = 0n
+        for (const fault of [
+          "lost=sendTransaction:0.6",
+          "try-again=0.6",
+          "send-error=txBadSeq:0.6",
+          "rpc=getTransaction:503:0.6",
+          "silent=sendTransaction:0.5"
+        ]) {
+          yield* faults(facilitator, fault)
+          const payment = yield* facilitator.payment({
+            payer,
+            payTo: seller,
+            amount: price,
+            ...identified(`under-${fault.replace(/[^a-z]/gi, "-")}-0123`)
+          })
+          const first = yield* facilitator.settle(payment.body)
+          yield* faults(facilitator)
+          const answer =
+            first.json.success === true
+              ? first
+              : yield* eventually(facilitator.settle(payment.body), ({ json }) => json.success === true)
+          expect(answer.json).toMatchObject({ success: true })
+          paid += price
+          expect(yield* facilitator.balance(seller)).toBe(paid)
+        }
+      })
+    ),
+    60_000
+  )
 })

@@ -1,5 +1,5 @@
-// What stands around a payment and must not touch it: extensions that are slow, broken or talkative, search that is down, a database
-// that is gone; and what a payment option may carry beside its terms.
+// What stands around a payment and must not touch it: extensions that are slow, broken or talkative, search that is
+// down, a database that is gone; and what a payment option may carry beside its terms.
 import { expect, it, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Context, Deferred, Effect, Layer, Redacted } from "effect"
@@ -13,7 +13,8 @@ import { type Answer, type Facilitator, startFacilitator } from "../../support/f
 
 class World extends Context.Service<World, Facilitator>()("test/World") {}
 
-const serviceOf = <A>(facilitator: Facilitator, key: unknown): A => Context.getUnsafe(facilitator.services, key as never) as A
+const serviceOf = <A>(facilitator: Facilitator, key: unknown): A =>
+  Context.getUnsafe(facilitator.services, key as never) as A
 const price = 10_000n
 
 const extensionsOf = ({ headers }: Answer): unknown => {
@@ -21,113 +22,182 @@ const extensionsOf = ({ headers }: Answer): unknown => {
   return header === null ? undefined : JSON.parse(Buffer.from(header, "base64").toString("utf8"))
 }
 
-layer(Layer.effect(World, startFacilitator({ set: ["plugins=[ledger-local, x402-exact]"] })), { timeout: 60_000, excludeTestServices: true })((it) => {
+layer(Layer.effect(World, startFacilitator({ set: ["plugins=[ledger-local, x402-exact]"] })), {
+  timeout: 60_000,
+  excludeTestServices: true
+})((it) => {
   const payment = (extensions: Record<string, unknown>, tamper = {}) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const facilitator = yield* World
       const payer = yield* facilitator.account()
       const seller = (yield* facilitator.account(0n)).publicKey()
-      const made = yield* facilitator.payment({ payer, payTo: seller, amount: price, maxTimeoutSeconds: 120, extensions, tamper })
+      const made = yield* facilitator.payment({
+        payer,
+        payTo: seller,
+        amount: price,
+        maxTimeoutSeconds: 120,
+        extensions,
+        tamper
+      })
       return { facilitator, payer: payer.publicKey(), body: made.body }
     })
   const registered = (facilitator: Facilitator, observe: Effect.Effect<ExtensionOutcome>) =>
     serviceOf<Extensions["Service"]>(facilitator, Extensions).register({ key: "catalog", observe: () => observe })
 
-  it.effect("reports an extension's outcome on both routes under the key that was sent, and none on a refusal [S9, S78, S79, S88, S254, S255, S327]", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const { body, facilitator, payer } = yield* payment({ bazaar: { info: {} } })
-      yield* registered(facilitator, Effect.succeed({ status: "rejected", rejectedReason: "schema_invalid" }))
-      const verified = yield* facilitator.verify(body)
-      expect(verified.json).toEqual({ isValid: true, payer })
-      expect(extensionsOf(verified)).toEqual({ bazaar: { status: "rejected", rejectedReason: "schema_invalid" } })
-      const settled = yield* facilitator.settle(body)
-      expect(settled.json.success).toBe(true)
-      expect(extensionsOf(settled)).toEqual({ bazaar: { status: "rejected", rejectedReason: "schema_invalid" } })
-      const refused = yield* payment({ catalog: {} }, { amount: 1n })
-      expect(extensionsOf(yield* refused.facilitator.verify(refused.body))).toBeUndefined()
-    })))
-
-  it.effect("is neither delayed nor changed by an extension that hangs or dies, which is then said to be processing [S78]", () =>
-    Effect.gen(function*() {
-      const never = yield* Deferred.make<ExtensionOutcome>()
-      for (const observe of [Deferred.await(never), Effect.die(new Error("a defect of the extension"))]) {
-        const { body, facilitator } = yield* payment({ catalog: {} })
-        yield* Effect.scoped(Effect.gen(function*() {
-          yield* registered(facilitator, observe)
+  it.effect(
+    "reports an extension's outcome on both routes under the key that was sent, and none on a refusal [S9, S78, S79, S88, S254, S255, S327]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const { body, facilitator, payer } = yield* payment({ bazaar: { info: {} } })
+          yield* registered(facilitator, Effect.succeed({ status: "rejected", rejectedReason: "schema_invalid" }))
           const verified = yield* facilitator.verify(body)
-          expect(verified.json.isValid).toBe(true)
-          expect(extensionsOf(verified)).toEqual({ catalog: { status: "processing" } })
-          expect((yield* facilitator.settle(body)).json.success).toBe(true)
-        }))
-      }
-    }))
+          expect(verified.json).toEqual({ isValid: true, payer })
+          expect(extensionsOf(verified)).toEqual({ bazaar: { status: "rejected", rejectedReason: "schema_invalid" } })
+          const settled = yield* facilitator.settle(body)
+          expect(settled.json.success).toBe(true)
+          expect(extensionsOf(settled)).toEqual({ bazaar: { status: "rejected", rejectedReason: "schema_invalid" } })
+          const refused = yield* payment({ catalog: {} }, { amount: 1n })
+          expect(extensionsOf(yield* refused.facilitator.verify(refused.body))).toBeUndefined()
+        })
+      )
+  )
+
+  it.effect(
+    "is neither delayed nor changed by an extension that hangs or dies, which is then said to be processing [S78]",
+    () =>
+      Effect.gen(function* () {
+        const never = yield* Deferred.make<ExtensionOutcome>()
+        for (const observe of [Deferred.await(never), Effect.die(new Error("a defect of the extension"))]) {
+          const { body, facilitator } = yield* payment({ catalog: {} })
+          yield* Effect.scoped(
+            Effect.gen(function* () {
+              yield* registered(facilitator, observe)
+              const verified = yield* facilitator.verify(body)
+              expect(verified.json.isValid).toBe(true)
+              expect(extensionsOf(verified)).toEqual({ catalog: { status: "processing" } })
+              expect((yield* facilitator.settle(body)).json.success).toBe(true)
+            })
+          )
+        }
+      })
+  )
 
   it.effect("ignores what it does not know in a payment option, at every level [S43, S45, S46, S47, S48]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { body, facilitator } = yield* payment({})
       const more: any = structuredClone(body)
       for (const option of [more.paymentRequirements, more.paymentPayload.accepted]) {
-        Object.assign(option, { description: "a page", outputSchema: { type: "object" }, extra: { ...option.extra, name: "USDC" } })
+        Object.assign(option, {
+          description: "a page",
+          outputSchema: { type: "object" },
+          extra: { ...option.extra, name: "USDC" }
+        })
       }
       Object.assign(more, { note: 1 })
       Object.assign(more.paymentPayload, { note: { deep: [] } })
       expect((yield* facilitator.verify(more)).json.isValid).toBe(true)
-      for (const [field, value] of [["amount", 10_000], ["amount", "1e4"], ["maxTimeoutSeconds", "60"], ["asset", null], ["payTo", 7]] as const) {
+      for (const [field, value] of [
+        ["amount", 10_000],
+        ["amount", "1e4"],
+        ["maxTimeoutSeconds", "60"],
+        ["asset", null],
+        ["payTo", 7]
+      ] as const) {
         const wrong: any = structuredClone(body)
         wrong.paymentRequirements[field] = value
         wrong.paymentPayload.accepted[field] = value
         const { json } = yield* facilitator.verify(wrong)
         expect([field, json.isValid, typeof json.invalidReason]).toEqual([field, false, "string"])
       }
-    }))
+    })
+  )
 
-  it.effect("stays ready while search is degraded, and shows why in bounded words with the active generation [S69, S70, S71, S72]", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const facilitator = yield* World
-      const health = serviceOf<Health["Service"]>(facilitator, Health)
-      yield* health.registerSearch("lexical", Effect.succeed({ state: "ready" }))
-      yield* health.registerSearch("semantic", Effect.succeed({ state: "degraded", detail: "x".repeat(5_000), vectorSupport: true, generation: "minilm-1" }))
-      const { json, status } = yield* facilitator.ask("/health/ready")
-      expect([status, json.status]).toEqual([200, "ready"])
-      expect(json.search).toMatchObject({ lexical: "ready", semantic: "degraded", vectorSupport: true, generation: "minilm-1" })
-      expect(json.search.detail).toHaveLength(200)
-    })))
+  it.effect(
+    "stays ready while search is degraded, and shows why in bounded words with the active generation [S69, S70, S71, S72]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* World
+          const health = serviceOf<Health["Service"]>(facilitator, Health)
+          yield* health.registerSearch("lexical", Effect.succeed({ state: "ready" }))
+          yield* health.registerSearch(
+            "semantic",
+            Effect.succeed({
+              state: "degraded",
+              detail: "x".repeat(5_000),
+              vectorSupport: true,
+              generation: "minilm-1"
+            })
+          )
+          const { json, status } = yield* facilitator.ask("/health/ready")
+          expect([status, json.status]).toEqual([200, "ready"])
+          expect(json.search).toMatchObject({
+            lexical: "ready",
+            semantic: "degraded",
+            vectorSupport: true,
+            generation: "minilm-1"
+          })
+          expect(json.search.detail).toHaveLength(200)
+        })
+      )
+  )
 })
 
 describe("what is supported", () => {
-  it.live("depends on the assets and on the spellings that are configured [S59, S62]", () =>
-    Effect.gen(function*() {
-      const facilitator = yield* startFacilitator({ channels: 1, set: ["wire.dialects=[stellar]"] })
-      expect((yield* facilitator.ask("/supported")).json.kinds.map(({ network }: any) => network)).toEqual(["stellar:testnet"])
-    }).pipe(Effect.scoped) as Effect.Effect<void>, 60_000)
+  it.live(
+    "depends on the assets and on the spellings that are configured [S59, S62]",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ channels: 1, set: ["wire.dialects=[stellar]"] })
+        expect((yield* facilitator.ask("/supported")).json.kinds.map(({ network }: any) => network)).toEqual([
+          "stellar:testnet"
+        ])
+      }).pipe(Effect.scoped) as Effect.Effect<void>,
+    60_000
+  )
 })
 
 describe.runIf(databaseKinds.includes("postgres"))("readiness", () => {
-  it.live("is lost with the database, not with the ledger, and comes back with it [S65, S66, S73]", () =>
-    Effect.gen(function*() {
-      const opened = yield* Context.get(yield* Layer.build(sourceLayer("postgres")), DatabaseSource).open
-      if (opened.kind !== "server") throw new Error("a server is wanted")
-      const facilitator = yield* startFacilitator({ channels: 1, database: Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) }) })
-      yield* facilitator.ledger.setFaults([{ onRpc: () => ({ kind: "status", status: 503 }) as never }])
-      expect((yield* facilitator.ask("/health/ready")).status).toBe(200)
-      const database = new URL(Redacted.value(opened.url)).pathname.slice(1)
-      const maintenance = new URL(Redacted.value(opened.url))
-      maintenance.pathname = "/postgres"
-      const admin = <A>(use: (sql: SqlClient.SqlClient) => Effect.Effect<A, unknown>) =>
-        Effect.scoped(Effect.provide(Effect.flatMap(SqlClient.SqlClient, use), PgClient.layer({ url: Redacted.make(maintenance.href), maxConnections: 1 })))
-      yield* admin((sql) => Effect.gen(function*() {
-        yield* sql`alter database ${sql(database)} allow_connections false`.unprepared
-        yield* sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database}`
-      }))
-      const gone = yield* facilitator.ask("/health/ready")
-      expect([gone.status, gone.json.status]).toEqual([503, "not_ready"])
-      expect((yield* facilitator.ask("/health/live")).status).toBe(200)
-      yield* admin((sql) => sql`alter database ${sql(database)} allow_connections true`.unprepared)
-      let back = yield* facilitator.ask("/health/ready")
-      for (let tries = 0; back.status !== 200 && tries < 100; tries++) {
-        yield* Effect.sleep("100 millis")
-        back = yield* facilitator.ask("/health/ready")
-      }
-      expect(back.json.status).toBe("ready")
-    }).pipe(Effect.scoped) as Effect.Effect<void>, 60_000)
+  it.live(
+    "is lost with the database, not with the ledger, and comes back with it [S65, S66, S73]",
+    () =>
+      Effect.gen(function* () {
+        const opened = yield* Context.get(yield* Layer.build(sourceLayer("postgres")), DatabaseSource).open
+        if (opened.kind !== "server") throw new Error("a server is wanted")
+        const facilitator = yield* startFacilitator({
+          channels: 1,
+          database: Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
+        })
+        yield* facilitator.ledger.setFaults([{ onRpc: () => ({ kind: "status", status: 503 }) as never }])
+        expect((yield* facilitator.ask("/health/ready")).status).toBe(200)
+        const database = new URL(Redacted.value(opened.url)).pathname.slice(1)
+        const maintenance = new URL(Redacted.value(opened.url))
+        maintenance.pathname = "/postgres"
+        const admin = <A>(use: (sql: SqlClient.SqlClient) => Effect.Effect<A, unknown>) =>
+          Effect.scoped(
+            Effect.provide(
+              Effect.flatMap(SqlClient.SqlClient, use),
+              PgClient.layer({ url: Redacted.make(maintenance.href), maxConnections: 1 })
+            )
+          )
+        yield* admin((sql) =>
+          Effect.gen(function* () {
+            yield* sql`alter database ${sql(database)} allow_connections false`.unprepared
+            yield* sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database}`
+          })
+        )
+        const gone = yield* facilitator.ask("/health/ready")
+        expect([gone.status, gone.json.status]).toEqual([503, "not_ready"])
+        expect((yield* facilitator.ask("/health/live")).status).toBe(200)
+        yield* admin((sql) => sql`alter database ${sql(database)} allow_connections true`.unprepared)
+        let back = yield* facilitator.ask("/health/ready")
+        for (let tries = 0; back.status !== 200 && tries < 100; tries++) {
+          yield* Effect.sleep("100 millis")
+          back = yield* facilitator.ask("/health/ready")
+        }
+        expect(back.json.status).toBe("ready")
+      }).pipe(Effect.scoped) as Effect.Effect<void>,
+    60_000
+  )
 })

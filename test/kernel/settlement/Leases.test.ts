@@ -9,78 +9,96 @@ import { databaseKinds } from "../../support/databases.ts"
 import { channelName, emptyStore, endLeases, newSettlement, storeLayer } from "./store.ts"
 
 /** The leases of one more replica over the same database, and how it stops in order. */
-const replica = Effect.gen(function*() {
+const replica = Effect.gen(function* () {
   const scope = yield* Scope.make()
   const services = yield* Layer.buildWithScope(Layer.fresh(Leases.layer), scope)
   return { leases: yield* Effect.provide(Leases, services), stop: Scope.close(scope, Exit.void) }
 })
 
-const addressOf = (lease: Option.Option<{ readonly address: string }>) => Option.getOrUndefined(Option.map(lease, ({ address }) => address))
+const addressOf = (lease: Option.Option<{ readonly address: string }>) =>
+  Option.getOrUndefined(Option.map(lease, ({ address }) => address))
 
 for (const kind of databaseKinds) {
-  describe(`leases on ${kind}`, () => layer(storeLayer(kind), { timeout: "60 seconds" })((it) => {
-    it.effect("let one replica at a time do the work, until its lease runs out or it stops [S92]", () =>
-      Effect.gen(function*() {
-        yield* emptyStore(1)
-        const sql = yield* SqlClient.SqlClient
-        const first = yield* replica
-        const second = yield* replica
-        expect(yield* first.leases.hold("settlements", Duration.seconds(10))).toBe(true)
-        expect(yield* second.leases.hold("settlements", Duration.seconds(10))).toBe(false)
-        expect(yield* first.leases.hold("settlements", Duration.seconds(10))).toBe(true)
-        expect(yield* second.leases.hold("channels", Duration.seconds(10))).toBe(true)
-        yield* sql`update kernel_leases set until = clock_timestamp() - interval '1 millisecond' where name = 'settlements'`
-        expect(yield* second.leases.hold("settlements", Duration.seconds(10))).toBe(true)
-        expect(yield* first.leases.hold("settlements", Duration.seconds(10))).toBe(false)
-        const [lease] = yield* sql<{ fence: bigint }>`select fence from kernel_leases where name = 'settlements'`
-        expect(lease?.fence).toBe(2n)
-        yield* second.stop
-        expect(yield* first.leases.hold("settlements", Duration.seconds(10))).toBe(true)
-        yield* first.stop
-      }))
+  describe(`leases on ${kind}`, () =>
+    layer(storeLayer(kind), { timeout: "60 seconds" })((it) => {
+      it.effect("let one replica at a time do the work, until its lease runs out or it stops [S92]", () =>
+        Effect.gen(function* () {
+          yield* emptyStore(1)
+          const sql = yield* SqlClient.SqlClient
+          const first = yield* replica
+          const second = yield* replica
+          expect(yield* first.leases.hold("settlements", Duration.seconds(10))).toBe(true)
+          expect(yield* second.leases.hold("settlements", Duration.seconds(10))).toBe(false)
+          expect(yield* first.leases.hold("settlements", Duration.seconds(10))).toBe(true)
+          expect(yield* second.leases.hold("channels", Duration.seconds(10))).toBe(true)
+          yield* sql`update kernel_leases set until = clock_timestamp() - interval '1 millisecond' where name = 'settlements'`
+          expect(yield* second.leases.hold("settlements", Duration.seconds(10))).toBe(true)
+          expect(yield* first.leases.hold("settlements", Duration.seconds(10))).toBe(false)
+          const [lease] = yield* sql<{ fence: bigint }>`select fence from kernel_leases where name = 'settlements'`
+          expect(lease?.fence).toBe(2n)
+          yield* second.stop
+          expect(yield* first.leases.hold("settlements", Duration.seconds(10))).toBe(true)
+          yield* first.stop
+        })
+      )
 
-    it.effect("of channels go to the one that rested longest, each once, and never to a held one [S340]", () =>
-      Effect.gen(function*() {
-        yield* emptyStore(4)
-        const store = yield* ChannelStore
-        const settlements = yield* Settlements
-        const taken = yield* Effect.forEach(Array.from({ length: 6 }), () => store.take, { concurrency: "unbounded" })
-        expect(taken.map(addressOf).filter((address) => address !== undefined).sort()).toEqual([0, 1, 2, 3].map(channelName))
-        expect(yield* store.counts).toEqual({ ready: 4, free: 0 })
-        const [held, ...others] = taken.flatMap(Option.toArray)
-        yield* settlements.record(newSettlement(1, held!))
-        yield* endLeases
-        yield* store.release(held!)
-        // Only the three that nothing holds come back, each under a new fence.
-        const again = yield* Effect.forEach(Array.from({ length: 4 }), () => store.take)
-        expect(again.flatMap(Option.toArray).map(({ address, fence }) => ({ address, fence })).sort((a, b) => a.address < b.address ? -1 : 1)).toEqual(
-          others.map(({ address, fence }) => ({ address, fence: fence + 1n })).sort((a, b) => a.address < b.address ? -1 : 1)
-        )
-      }))
+      it.effect("of channels go to the one that rested longest, each once, and never to a held one [S340]", () =>
+        Effect.gen(function* () {
+          yield* emptyStore(4)
+          const store = yield* ChannelStore
+          const settlements = yield* Settlements
+          const taken = yield* Effect.forEach(Array.from({ length: 6 }), () => store.take, { concurrency: "unbounded" })
+          expect(
+            taken
+              .map(addressOf)
+              .filter((address) => address !== undefined)
+              .sort()
+          ).toEqual([0, 1, 2, 3].map(channelName))
+          expect(yield* store.counts).toEqual({ ready: 4, free: 0 })
+          const [held, ...others] = taken.flatMap(Option.toArray)
+          yield* settlements.record(newSettlement(1, held!))
+          yield* endLeases
+          yield* store.release(held!)
+          // Only the three that nothing holds come back, each under a new fence.
+          const again = yield* Effect.forEach(Array.from({ length: 4 }), () => store.take)
+          expect(
+            again
+              .flatMap(Option.toArray)
+              .map(({ address, fence }) => ({ address, fence }))
+              .sort((a, b) => (a.address < b.address ? -1 : 1))
+          ).toEqual(
+            others
+              .map(({ address, fence }) => ({ address, fence: fence + 1n }))
+              .sort((a, b) => (a.address < b.address ? -1 : 1))
+          )
+        })
+      )
 
-    it.effect("of a channel are given back only by their own holder", () =>
-      Effect.gen(function*() {
-        yield* emptyStore(1)
-        const store = yield* ChannelStore
-        const stale = Option.getOrThrow(yield* store.take)
-        yield* endLeases
-        const current = Option.getOrThrow(yield* store.take)
-        yield* store.release(stale)
-        expect(addressOf(yield* store.take)).toBeUndefined()
-        yield* store.release(current)
-        expect(addressOf(yield* store.take)).toBe(channelName(0))
-      }))
+      it.effect("of a channel are given back only by their own holder", () =>
+        Effect.gen(function* () {
+          yield* emptyStore(1)
+          const store = yield* ChannelStore
+          const stale = Option.getOrThrow(yield* store.take)
+          yield* endLeases
+          const current = Option.getOrThrow(yield* store.take)
+          yield* store.release(stale)
+          expect(addressOf(yield* store.take)).toBeUndefined()
+          yield* store.release(current)
+          expect(addressOf(yield* store.take)).toBe(channelName(0))
+        })
+      )
 
-    it.effect("are not given for channels without a known number, of another sponsor, or retired", () =>
-      Effect.gen(function*() {
-        yield* emptyStore(4)
-        const sql = yield* SqlClient.SqlClient
-        yield* sql`update kernel_channels set sequence = null where number = 0`
-        yield* sql`update kernel_channels set sponsor = 'another' where number = 1`
-        yield* sql`update kernel_channels set state = 'retired' where number = 2`
-        const store = yield* ChannelStore
-        expect([addressOf(yield* store.take), addressOf(yield* store.take)]).toEqual([channelName(3), undefined])
-        expect(yield* store.counts).toEqual({ ready: 1, free: 0 })
-      }))
-  }))
+      it.effect("are not given for channels without a known number, of another sponsor, or retired", () =>
+        Effect.gen(function* () {
+          yield* emptyStore(4)
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`update kernel_channels set sequence = null where number = 0`
+          yield* sql`update kernel_channels set sponsor = 'another' where number = 1`
+          yield* sql`update kernel_channels set state = 'retired' where number = 2`
+          const store = yield* ChannelStore
+          expect([addressOf(yield* store.take), addressOf(yield* store.take)]).toEqual([channelName(3), undefined])
+          expect(yield* store.counts).toEqual({ ready: 1, free: 0 })
+        })
+      )
+    }))
 }

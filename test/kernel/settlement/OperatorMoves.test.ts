@@ -8,84 +8,117 @@ import { Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { books, emptyStore, hashOf, idOf, newSettlement, outcomeOf, storeLayer } from "./store.ts"
 
-const born = Effect.fnUntraced(function*(number: number) {
+const born = Effect.fnUntraced(function* (number: number) {
   const settlements = yield* Settlements
   yield* settlements.record(newSettlement(number, Option.getOrThrow(yield* (yield* ChannelStore).take)))
 })
 
 for (const kind of databaseKinds) {
-  describe(`an operator on ${kind}`, () => layer(OperatorMoves.layer.pipe(Layer.provideMerge(storeLayer(kind))), { timeout: "60 seconds" })((it) => {
-    it.effect("sees what has no end, and finds it by its id and every hash", () =>
-      Effect.gen(function*() {
-        yield* emptyStore(3)
-        const moves = yield* OperatorMoves
-        const settlements = yield* Settlements
-        for (const number of [1, 2, 3]) yield* born(number)
-        yield* settlements.resolve(idOf(1), outcomeOf("settled"))
-        yield* settlements.resolve(idOf(2), outcomeOf("unresolved"))
-        expect((yield* moves.list("all")).map(({ id }) => id)).toEqual([idOf(2), idOf(3)])
-        expect((yield* moves.list("open")).map(({ id }) => id)).toEqual([idOf(3)])
-        expect((yield* moves.list("unresolved")).map(({ id }) => id)).toEqual([idOf(2)])
-        for (const text of [idOf(2), hashOf("a2"), hashOf("b2"), hashOf("b2").toUpperCase()]) expect((yield* moves.find(text))?.id).toBe(idOf(2))
-        expect(yield* moves.find("nothing")).toBeUndefined()
-      }))
+  describe(`an operator on ${kind}`, () =>
+    layer(OperatorMoves.layer.pipe(Layer.provideMerge(storeLayer(kind))), { timeout: "60 seconds" })((it) => {
+      it.effect("sees what has no end, and finds it by its id and every hash", () =>
+        Effect.gen(function* () {
+          yield* emptyStore(3)
+          const moves = yield* OperatorMoves
+          const settlements = yield* Settlements
+          for (const number of [1, 2, 3]) yield* born(number)
+          yield* settlements.resolve(idOf(1), outcomeOf("settled"))
+          yield* settlements.resolve(idOf(2), outcomeOf("unresolved"))
+          expect((yield* moves.list("all")).map(({ id }) => id)).toEqual([idOf(2), idOf(3)])
+          expect((yield* moves.list("open")).map(({ id }) => id)).toEqual([idOf(3)])
+          expect((yield* moves.list("unresolved")).map(({ id }) => id)).toEqual([idOf(2)])
+          for (const text of [idOf(2), hashOf("a2"), hashOf("b2"), hashOf("b2").toUpperCase()])
+            expect((yield* moves.find(text))?.id).toBe(idOf(2))
+          expect(yield* moves.find("nothing")).toBeUndefined()
+        })
+      )
 
-    it.effect("ends what is unresolved, corrects its fee on its own day, and tells it as a fact [S94, S271]", () =>
-      Effect.gen(function*() {
-        yield* emptyStore(3)
-        const moves = yield* OperatorMoves
-        const settlements = yield* Settlements
-        yield* born(1)
-        yield* settlements.resolve(idOf(1), outcomeOf("unresolved", { feeChargedStroops: 0n }))
-        const record = yield* moves.resolve(idOf(1), { state: "settled", ledger: 1_004, feeChargedStroops: 12_345n, note: "seen in an explorer" })
-        expect(record).toMatchObject({ state: "settled", moved: Option.some(10n), feeChargedStroops: Option.some(12_345n), reasonMessage: Option.some("seen in an explorer") })
-        expect(yield* books).toEqual({ own: { reserved: 0n, committed: 12_345n }, all: { reserved: 0n, committed: 12_345n } })
-        expect(yield* settlements.claimDelivery(idOf(1))).toBe(true)
-        yield* born(2)
-        yield* settlements.resolve(idOf(2), outcomeOf("unresolved", { feeChargedStroops: 400n }))
-        yield* moves.resolve(idOf(2), { state: "expired", ledger: undefined, feeChargedStroops: 0n, note: "never landed" })
-        expect((yield* books).own).toEqual({ reserved: 0n, committed: 12_345n })
-        const sql = yield* SqlClient.SqlClient
-        expect(yield* sql`select type, data->>'by' as by from kernel_facts where data ? 'by' order by id`).toEqual([
-          { type: "settlement.settled", by: "operator" }, { type: "settlement.expired", by: "operator" }
-        ])
-      }))
+      it.effect("ends what is unresolved, corrects its fee on its own day, and tells it as a fact [S94, S271]", () =>
+        Effect.gen(function* () {
+          yield* emptyStore(3)
+          const moves = yield* OperatorMoves
+          const settlements = yield* Settlements
+          yield* born(1)
+          yield* settlements.resolve(idOf(1), outcomeOf("unresolved", { feeChargedStroops: 0n }))
+          const record = yield* moves.resolve(idOf(1), {
+            state: "settled",
+            ledger: 1_004,
+            feeChargedStroops: 12_345n,
+            note: "seen in an explorer"
+          })
+          expect(record).toMatchObject({
+            state: "settled",
+            moved: Option.some(10n),
+            feeChargedStroops: Option.some(12_345n),
+            reasonMessage: Option.some("seen in an explorer")
+          })
+          expect(yield* books).toEqual({
+            own: { reserved: 0n, committed: 12_345n },
+            all: { reserved: 0n, committed: 12_345n }
+          })
+          expect(yield* settlements.claimDelivery(idOf(1))).toBe(true)
+          yield* born(2)
+          yield* settlements.resolve(idOf(2), outcomeOf("unresolved", { feeChargedStroops: 400n }))
+          yield* moves.resolve(idOf(2), {
+            state: "expired",
+            ledger: undefined,
+            feeChargedStroops: 0n,
+            note: "never landed"
+          })
+          expect((yield* books).own).toEqual({ reserved: 0n, committed: 12_345n })
+          const sql = yield* SqlClient.SqlClient
+          expect(yield* sql`select type, data->>'by' as by from kernel_facts where data ? 'by' order by id`).toEqual([
+            { type: "settlement.settled", by: "operator" },
+            { type: "settlement.expired", by: "operator" }
+          ])
+        })
+      )
 
-    it.effect("gives up what is open, which frees its channel once the bound has passed", () =>
-      Effect.gen(function*() {
-        yield* emptyStore(1)
-        const moves = yield* OperatorMoves
-        const store = yield* ChannelStore
-        yield* born(1)
-        expect(yield* moves.giveUp(idOf(1), "the test network was reset")).toMatchObject({ state: "unresolved", authorizationExpiresLedger: 1_012 })
-        expect((yield* books).own).toEqual({ reserved: 0n, committed: 0n })
-        yield* store.learn("channel-0", 200n, 1_011)
-        expect(Option.isNone(yield* store.take)).toBe(true)
-        yield* store.learn("channel-0", 200n, 1_012)
-        expect(Option.getOrThrow(yield* store.take).sequence).toBe(201n)
-      }))
+      it.effect("gives up what is open, which frees its channel once the bound has passed", () =>
+        Effect.gen(function* () {
+          yield* emptyStore(1)
+          const moves = yield* OperatorMoves
+          const store = yield* ChannelStore
+          yield* born(1)
+          expect(yield* moves.giveUp(idOf(1), "the test network was reset")).toMatchObject({
+            state: "unresolved",
+            authorizationExpiresLedger: 1_012
+          })
+          expect((yield* books).own).toEqual({ reserved: 0n, committed: 0n })
+          yield* store.learn("channel-0", 200n, 1_011)
+          expect(Option.isNone(yield* store.take)).toBe(true)
+          yield* store.learn("channel-0", 200n, 1_012)
+          expect(Option.getOrThrow(yield* store.take).sequence).toBe(201n)
+        })
+      )
 
-    it.effect("moves nothing from another state, or in words that make no sense", () =>
-      Effect.gen(function*() {
-        yield* emptyStore(3)
-        const moves = yield* OperatorMoves
-        const settlements = yield* Settlements
-        const finding = { state: "settled", ledger: 1_004, feeChargedStroops: 1n, note: "why" } as const
-        yield* born(1)
-        expect((yield* Effect.flip(moves.resolve(idOf(1), finding)))._tag).toBe("MoveRefused")
-        yield* settlements.resolve(idOf(1), outcomeOf("failed"))
-        expect((yield* Effect.flip(moves.resolve(idOf(1), finding)))._tag).toBe("MoveRefused")
-        expect((yield* Effect.flip(moves.giveUp(idOf(1), "why")))._tag).toBe("MoveRefused")
-        expect((yield* Effect.flip(moves.giveUp(idOf(9), "why")))._tag).toBe("MoveRefused")
-        yield* born(2)
-        yield* settlements.resolve(idOf(2), outcomeOf("unresolved"))
-        const before = yield* books
-        for (const wrong of [
-          { ...finding, ledger: undefined }, { ...finding, note: " " }, { ...finding, note: "x".repeat(501) }, { ...finding, feeChargedStroops: -1n },
-          { ...finding, state: "expired" }, { ...finding, state: "expired", ledger: undefined }
-        ] as const) expect((yield* Effect.flip(moves.resolve(idOf(2), wrong)))._tag).toBe("MoveRefused")
-        expect(yield* books).toEqual(before)
-        expect((yield* settlements.byIds([idOf(2)]))[0]?.state).toBe("unresolved")
-      }))
-  }))
+      it.effect("moves nothing from another state, or in words that make no sense", () =>
+        Effect.gen(function* () {
+          yield* emptyStore(3)
+          const moves = yield* OperatorMoves
+          const settlements = yield* Settlements
+          const finding = { state: "settled", ledger: 1_004, feeChargedStroops: 1n, note: "why" } as const
+          yield* born(1)
+          expect((yield* Effect.flip(moves.resolve(idOf(1), finding)))._tag).toBe("MoveRefused")
+          yield* settlements.resolve(idOf(1), outcomeOf("failed"))
+          expect((yield* Effect.flip(moves.resolve(idOf(1), finding)))._tag).toBe("MoveRefused")
+          expect((yield* Effect.flip(moves.giveUp(idOf(1), "why")))._tag).toBe("MoveRefused")
+          expect((yield* Effect.flip(moves.giveUp(idOf(9), "why")))._tag).toBe("MoveRefused")
+          yield* born(2)
+          yield* settlements.resolve(idOf(2), outcomeOf("unresolved"))
+          const before = yield* books
+          for (const wrong of [
+            { ...finding, ledger: undefined },
+            { ...finding, note: " " },
+            { ...finding, note: "x".repeat(501) },
+            { ...finding, feeChargedStroops: -1n },
+            { ...finding, state: "expired" },
+            { ...finding, state: "expired", ledger: undefined }
+          ] as const)
+            expect((yield* Effect.flip(moves.resolve(idOf(2), wrong)))._tag).toBe("MoveRefused")
+          expect(yield* books).toEqual(before)
+          expect((yield* settlements.byIds([idOf(2)]))[0]?.state).toBe("unresolved")
+        })
+      )
+    }))
 }

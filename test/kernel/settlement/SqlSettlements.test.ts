@@ -5,13 +5,30 @@ import { describe } from "vitest"
 import { ChannelStore } from "../../../kernel/settlement/ChannelStore.ts"
 import { type AdoptedSettlement, Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
-import { books, channelName, emptyStore, endLeases, hashOf, idOf, newSettlement, outcomeOf, storeLayer } from "./store.ts"
+import {
+  books,
+  channelName,
+  emptyStore,
+  endLeases,
+  hashOf,
+  idOf,
+  newSettlement,
+  outcomeOf,
+  storeLayer
+} from "./store.ts"
 
 const lease = Effect.flatMap(ChannelStore, (store) => Effect.map(store.take, Option.getOrThrow))
-const factsOf = Effect.flatMap(SqlClient.SqlClient, (sql) => Effect.map(sql<{ type: string }>`select type from kernel_facts order by id`, (rows) => rows.map(({ type }) => type)))
-const channelRow = Effect.fnUntraced(function*(address: string) {
+const factsOf = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  Effect.map(sql<{ type: string }>`select type from kernel_facts order by id`, (rows) => rows.map(({ type }) => type))
+)
+const channelRow = Effect.fnUntraced(function* (address: string) {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ settlement: string | null; sequence: bigint | null; sequence_ledger: bigint; fence: bigint }>`select settlement::text, sequence, sequence_ledger, fence
+  const [row] = yield* sql<{
+    settlement: string | null
+    sequence: bigint | null
+    sequence_ledger: bigint
+    fence: bigint
+  }>`select settlement::text, sequence, sequence_ledger, fence
     from kernel_channels where address = ${address}`
   return row!
 })
@@ -21,185 +38,324 @@ const nothing = { reserved: 0n, committed: 0n }
 const adopted = (number: number, changes: Partial<AdoptedSettlement> = {}): AdoptedSettlement => {
   const { attempt: _, channel: __, ...settlement } = newSettlement(number, { address: "", fence: 0n, sequence: 0n })
   return {
-    ...settlement, outerHash: hashOf(`b${number}`), envelope: "AAAA", channel: channelName(0), channelSequence: 107n, inclusionStroops: 200n,
-    ledger: 1_005, closedAtSeconds: 1_767_000_025, feeChargedStroops: 12_345n, moved: 10n, ...changes
+    ...settlement,
+    outerHash: hashOf(`b${number}`),
+    envelope: "AAAA",
+    channel: channelName(0),
+    channelSequence: 107n,
+    inclusionStroops: 200n,
+    ledger: 1_005,
+    closedAtSeconds: 1_767_000_025,
+    feeChargedStroops: 12_345n,
+    moved: 10n,
+    ...changes
   }
 }
 
 for (const kind of databaseKinds) {
-  describe(`the repository of settlements on ${kind}`, () => layer(storeLayer(kind, { pendingSettlementsMax: 8 }), { timeout: "60 seconds" })((it) => {
-    const fresh = <A, E, R>(effect: Effect.Effect<A, E, R>, channels = 3) => Effect.andThen(emptyStore(channels), effect)
+  describe(`the repository of settlements on ${kind}`, () =>
+    layer(storeLayer(kind, { pendingSettlementsMax: 8 }), { timeout: "60 seconds" })((it) => {
+      const fresh = <A, E, R>(effect: Effect.Effect<A, E, R>, channels = 3) =>
+        Effect.andThen(emptyStore(channels), effect)
 
-    it.effect("stores everything of a payment at its birth: envelope, hold, budget and fact [S82, S102]", () =>
-      fresh(Effect.gen(function*() {
-        const settlements = yield* Settlements
-        const channel = yield* lease
-        expect(yield* settlements.record(newSettlement(1, channel))).toEqual({ _tag: "Recorded" })
-        const [open, ...others] = yield* settlements.open(10)
-        expect(others).toEqual([])
-        expect(open).toMatchObject({ id: idOf(1), state: "prepared", channel: channel.address, channelSequence: channel.sequence, amount: 10n, recordedLedger: 1_000 })
-        expect(open!.attempts).toEqual([{
-          number: 1, kind: "payment", innerHash: hashOf("a1"), outerHash: hashOf("b1"), envelope: "AAAA", inclusionStroops: 200n,
-          recordedLedger: 1_000, sentStatus: undefined, sentLedger: undefined
-        }])
-        expect((yield* channelRow(channel.address)).settlement).toBe(idOf(1))
-        expect(yield* books).toEqual({ own: { reserved: 50_000n, committed: 0n }, all: { reserved: 50_000n, committed: 0n } })
-        expect(yield* factsOf).toEqual(["settlement.recorded"])
-      })))
+      it.effect("stores everything of a payment at its birth: envelope, hold, budget and fact [S82, S102]", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const channel = yield* lease
+            expect(yield* settlements.record(newSettlement(1, channel))).toEqual({ _tag: "Recorded" })
+            const [open, ...others] = yield* settlements.open(10)
+            expect(others).toEqual([])
+            expect(open).toMatchObject({
+              id: idOf(1),
+              state: "prepared",
+              channel: channel.address,
+              channelSequence: channel.sequence,
+              amount: 10n,
+              recordedLedger: 1_000
+            })
+            expect(open!.attempts).toEqual([
+              {
+                number: 1,
+                kind: "payment",
+                innerHash: hashOf("a1"),
+                outerHash: hashOf("b1"),
+                envelope: "AAAA",
+                inclusionStroops: 200n,
+                recordedLedger: 1_000,
+                sentStatus: undefined,
+                sentLedger: undefined
+              }
+            ])
+            expect((yield* channelRow(channel.address)).settlement).toBe(idOf(1))
+            expect(yield* books).toEqual({
+              own: { reserved: 50_000n, committed: 0n },
+              all: { reserved: 50_000n, committed: 0n }
+            })
+            expect(yield* factsOf).toEqual(["settlement.recorded"])
+          })
+        )
+      )
 
-    it.effect("lets the unique authorization decide between replicas that meet, and keeps nothing of the losers [S85, S96]", () =>
-      fresh(Effect.gen(function*() {
-        const settlements = yield* Settlements
-        const leases = yield* Effect.forEach(Array.from({ length: 8 }), () => lease)
-        const answers = yield* Effect.forEach(leases, (channel, index) =>
-          settlements.record(newSettlement(index, channel, { authorizationKey: "one", identifier: Option.none() })), { concurrency: "unbounded" })
-        expect(answers.map(({ _tag }) => _tag).sort()).toEqual([...Array.from({ length: 7 }, () => "Known"), "Recorded"])
-        expect(yield* settlements.openCount).toBe(1)
-        expect((yield* books).own.reserved).toBe(50_000n)
-        expect((yield* books).all.reserved).toBe(50_000n)
-        expect(yield* factsOf).toEqual(["settlement.recorded"])
-        const held = yield* Effect.forEach(leases, ({ address }) => channelRow(address))
-        expect(held.filter(({ settlement }) => settlement !== null)).toHaveLength(1)
-      }), 8))
+      it.effect(
+        "lets the unique authorization decide between replicas that meet, and keeps nothing of the losers [S85, S96]",
+        () =>
+          fresh(
+            Effect.gen(function* () {
+              const settlements = yield* Settlements
+              const leases = yield* Effect.forEach(Array.from({ length: 8 }), () => lease)
+              const answers = yield* Effect.forEach(
+                leases,
+                (channel, index) =>
+                  settlements.record(
+                    newSettlement(index, channel, { authorizationKey: "one", identifier: Option.none() })
+                  ),
+                { concurrency: "unbounded" }
+              )
+              expect(answers.map(({ _tag }) => _tag).sort()).toEqual([
+                ...Array.from({ length: 7 }, () => "Known"),
+                "Recorded"
+              ])
+              expect(yield* settlements.openCount).toBe(1)
+              expect((yield* books).own.reserved).toBe(50_000n)
+              expect((yield* books).all.reserved).toBe(50_000n)
+              expect(yield* factsOf).toEqual(["settlement.recorded"])
+              const held = yield* Effect.forEach(leases, ({ address }) => channelRow(address))
+              expect(held.filter(({ settlement }) => settlement !== null)).toHaveLength(1)
+            }),
+            8
+          )
+      )
 
-    it.effect("gives an identifier of a seller to one payment of a principal, and to another principal's as well [S95, S96]", () =>
-      fresh(Effect.gen(function*() {
-        const settlements = yield* Settlements
-        const record = (number: number, changes: Parameters<typeof newSettlement>[2]) => Effect.flatMap(lease, (channel) => settlements.record(newSettlement(number, channel, changes)))
-        const identifier = Option.some("the-same-identifier")
-        expect(yield* record(1, { identifier })).toEqual({ _tag: "Recorded" })
-        expect(yield* record(2, { identifier })).toEqual({ _tag: "Known" })
-        expect(yield* record(3, { identifier, principal: { id: "key:b", keyed: true } })).toEqual({ _tag: "Recorded" })
-        expect(yield* record(4, { identifier, payTo: "another seller" })).toEqual({ _tag: "Recorded" })
-        const query = { network: "ledger:testnet", scheme: "exact", authorizationKey: Option.none(), principal: "key:a", payTo: "seller", identifier } as const
-        expect((yield* settlements.find(query)).map(({ id }) => id)).toEqual([idOf(1)])
-        expect(yield* settlements.find({ ...query, principal: "key:c" })).toEqual([])
-        const both = yield* settlements.find({ ...query, authorizationKey: Option.some("authorization-3") })
-        expect(both.map(({ id }) => id).sort()).toEqual([idOf(1), idOf(3)])
-      }), 5))
+      it.effect(
+        "gives an identifier of a seller to one payment of a principal, and to another principal's as well [S95, S96]",
+        () =>
+          fresh(
+            Effect.gen(function* () {
+              const settlements = yield* Settlements
+              const record = (number: number, changes: Parameters<typeof newSettlement>[2]) =>
+                Effect.flatMap(lease, (channel) => settlements.record(newSettlement(number, channel, changes)))
+              const identifier = Option.some("the-same-identifier")
+              expect(yield* record(1, { identifier })).toEqual({ _tag: "Recorded" })
+              expect(yield* record(2, { identifier })).toEqual({ _tag: "Known" })
+              expect(yield* record(3, { identifier, principal: { id: "key:b", keyed: true } })).toEqual({
+                _tag: "Recorded"
+              })
+              expect(yield* record(4, { identifier, payTo: "another seller" })).toEqual({ _tag: "Recorded" })
+              const query = {
+                network: "ledger:testnet",
+                scheme: "exact",
+                authorizationKey: Option.none(),
+                principal: "key:a",
+                payTo: "seller",
+                identifier
+              } as const
+              expect((yield* settlements.find(query)).map(({ id }) => id)).toEqual([idOf(1)])
+              expect(yield* settlements.find({ ...query, principal: "key:c" })).toEqual([])
+              const both = yield* settlements.find({ ...query, authorizationKey: Option.some("authorization-3") })
+              expect(both.map(({ id }) => id).sort()).toEqual([idOf(1), idOf(3)])
+            }),
+            5
+          )
+      )
 
-    it.effect("refuses a birth on a lease that another holder has taken, and undoes all of it", () =>
-      fresh(Effect.gen(function*() {
-        const settlements = yield* Settlements
-        const stale = yield* lease
-        yield* endLeases
-        const taken = yield* lease
-        expect(taken).toEqual({ ...stale, fence: stale.fence + 1n })
-        expect(yield* settlements.record(newSettlement(1, stale))).toEqual({ _tag: "FenceLost" })
-        expect(yield* settlements.openCount).toBe(0)
-        expect(yield* books).toEqual({ own: nothing, all: nothing })
-        expect(yield* factsOf).toEqual([])
-        // A lease that ran out and that nobody took is still its holder's.
-        yield* endLeases
-        expect(yield* settlements.record(newSettlement(2, taken))).toEqual({ _tag: "Recorded" })
-        expect(yield* settlements.record(newSettlement(3, taken))).toEqual({ _tag: "FenceLost" })
-      }), 1))
+      it.effect("refuses a birth on a lease that another holder has taken, and undoes all of it", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const stale = yield* lease
+            yield* endLeases
+            const taken = yield* lease
+            expect(taken).toEqual({ ...stale, fence: stale.fence + 1n })
+            expect(yield* settlements.record(newSettlement(1, stale))).toEqual({ _tag: "FenceLost" })
+            expect(yield* settlements.openCount).toBe(0)
+            expect(yield* books).toEqual({ own: nothing, all: nothing })
+            expect(yield* factsOf).toEqual([])
+            // A lease that ran out and that nobody took is still its holder's.
+            yield* endLeases
+            expect(yield* settlements.record(newSettlement(2, taken))).toEqual({ _tag: "Recorded" })
+            expect(yield* settlements.record(newSettlement(3, taken))).toEqual({ _tag: "FenceLost" })
+          }),
+          1
+        )
+      )
 
-    it.effect("refuses a birth beyond the most that may be open [S85]", () =>
-      fresh(Effect.gen(function*() {
-        const settlements = yield* Settlements
-        for (let number = 1; number <= 8; number++) expect((yield* settlements.record(newSettlement(number, yield* lease)))._tag).toBe("Recorded")
-        const last = yield* lease
-        expect((yield* settlements.record(newSettlement(9, last)))._tag).toBe("TooManyOpen")
-        expect((yield* books).own.reserved).toBe(400_000n)
-        yield* settlements.resolve(idOf(1), outcomeOf("settled"))
-        expect((yield* settlements.record(newSettlement(9, last)))._tag).toBe("Recorded")
-      }), 9))
+      it.effect("refuses a birth beyond the most that may be open [S85]", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            for (let number = 1; number <= 8; number++)
+              expect((yield* settlements.record(newSettlement(number, yield* lease)))._tag).toBe("Recorded")
+            const last = yield* lease
+            expect((yield* settlements.record(newSettlement(9, last)))._tag).toBe("TooManyOpen")
+            expect((yield* books).own.reserved).toBe(400_000n)
+            yield* settlements.resolve(idOf(1), outcomeOf("settled"))
+            expect((yield* settlements.record(newSettlement(9, last)))._tag).toBe("Recorded")
+          }),
+          9
+        )
+      )
 
-    it.effect("ends a settlement once, with its channel, budget and fact, however many try [S103, S271]", () =>
-      fresh(Effect.gen(function*() {
-        const settlements = yield* Settlements
-        const channel = yield* lease
-        yield* settlements.record(newSettlement(1, channel))
-        yield* settlements.noteSent(idOf(1), 1, "Pending", 1_001)
-        const outcomes = (["settled", "failed", "expired", "settled"] as const).map((state) => outcomeOf(state))
-        const ended = yield* Effect.forEach(outcomes, (outcome) => settlements.resolve(idOf(1), outcome), { concurrency: "unbounded" })
-        expect(ended.filter(Boolean)).toHaveLength(1)
-        const [record] = yield* settlements.byIds([idOf(1)])
-        const won = outcomes[ended.indexOf(true)]!
-        expect(record?.state).toBe(won.state)
-        expect(yield* books).toEqual({ own: { reserved: 0n, committed: won.feeChargedStroops }, all: { reserved: 0n, committed: won.feeChargedStroops } })
-        expect(yield* factsOf).toEqual(["settlement.recorded", `settlement.${won.state}`])
-        expect((yield* channelRow(channel.address)).settlement).toBeNull()
-        expect(yield* settlements.addAttempt(idOf(1), newSettlement(1, channel).attempt)).toBe(false)
-      })))
+      it.effect("ends a settlement once, with its channel, budget and fact, however many try [S103, S271]", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const channel = yield* lease
+            yield* settlements.record(newSettlement(1, channel))
+            yield* settlements.noteSent(idOf(1), 1, "Pending", 1_001)
+            const outcomes = (["settled", "failed", "expired", "settled"] as const).map((state) => outcomeOf(state))
+            const ended = yield* Effect.forEach(outcomes, (outcome) => settlements.resolve(idOf(1), outcome), {
+              concurrency: "unbounded"
+            })
+            expect(ended.filter(Boolean)).toHaveLength(1)
+            const [record] = yield* settlements.byIds([idOf(1)])
+            const won = outcomes[ended.indexOf(true)]!
+            expect(record?.state).toBe(won.state)
+            expect(yield* books).toEqual({
+              own: { reserved: 0n, committed: won.feeChargedStroops },
+              all: { reserved: 0n, committed: won.feeChargedStroops }
+            })
+            expect(yield* factsOf).toEqual(["settlement.recorded", `settlement.${won.state}`])
+            expect((yield* channelRow(channel.address)).settlement).toBeNull()
+            expect(yield* settlements.addAttempt(idOf(1), newSettlement(1, channel).attempt)).toBe(false)
+          })
+        )
+      )
 
-    it.effect("sets the channel's number by the outcome: used, unused, or to be read again", () =>
-      fresh(Effect.gen(function*() {
-        const settlements = yield* Settlements
-        const channel = yield* lease
-        yield* settlements.record(newSettlement(1, channel))
-        yield* settlements.resolve(idOf(1), outcomeOf("expired"))
-        expect(yield* channelRow(channel.address)).toMatchObject({ settlement: null, sequence: 100n, sequence_ledger: 1_003n })
-        yield* settlements.record(newSettlement(2, yield* lease))
-        yield* settlements.resolve(idOf(2), outcomeOf("failed"))
-        expect(yield* channelRow(channel.address)).toMatchObject({ settlement: null, sequence: 101n })
-        yield* settlements.record(newSettlement(3, yield* lease))
-        yield* settlements.resolve(idOf(3), outcomeOf("failed", { channel: { sequenceUsed: undefined, ledger: 1_009 } }))
-        expect(yield* channelRow(channel.address)).toMatchObject({ settlement: null, sequence: null, sequence_ledger: 1_009n })
-        const store = yield* ChannelStore
-        expect(Option.isNone(yield* store.take)).toBe(true)
-        yield* store.learn(channel.address, 300n, 1_008)
-        expect(Option.isNone(yield* store.take)).toBe(true)
-        yield* store.learn(channel.address, 300n, 1_009)
-        expect(Option.getOrThrow(yield* store.take).sequence).toBe(301n)
-      }), 1))
+      it.effect("sets the channel's number by the outcome: used, unused, or to be read again", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const channel = yield* lease
+            yield* settlements.record(newSettlement(1, channel))
+            yield* settlements.resolve(idOf(1), outcomeOf("expired"))
+            expect(yield* channelRow(channel.address)).toMatchObject({
+              settlement: null,
+              sequence: 100n,
+              sequence_ledger: 1_003n
+            })
+            yield* settlements.record(newSettlement(2, yield* lease))
+            yield* settlements.resolve(idOf(2), outcomeOf("failed"))
+            expect(yield* channelRow(channel.address)).toMatchObject({ settlement: null, sequence: 101n })
+            yield* settlements.record(newSettlement(3, yield* lease))
+            yield* settlements.resolve(
+              idOf(3),
+              outcomeOf("failed", { channel: { sequenceUsed: undefined, ledger: 1_009 } })
+            )
+            expect(yield* channelRow(channel.address)).toMatchObject({
+              settlement: null,
+              sequence: null,
+              sequence_ledger: 1_009n
+            })
+            const store = yield* ChannelStore
+            expect(Option.isNone(yield* store.take)).toBe(true)
+            yield* store.learn(channel.address, 300n, 1_008)
+            expect(Option.isNone(yield* store.take)).toBe(true)
+            yield* store.learn(channel.address, 300n, 1_009)
+            expect(Option.getOrThrow(yield* store.take).sequence).toBe(301n)
+          }),
+          1
+        )
+      )
 
-    it.effect("gives the success of a payment to one caller, and only once it is settled [S96]", () =>
-      fresh(Effect.gen(function*() {
-        const settlements = yield* Settlements
-        yield* settlements.record(newSettlement(1, yield* lease))
-        expect(yield* settlements.claimDelivery(idOf(1))).toBe(false)
-        yield* settlements.resolve(idOf(1), outcomeOf("settled"))
-        const claims = yield* Effect.forEach(Array.from({ length: 10 }), () => settlements.claimDelivery(idOf(1)), { concurrency: "unbounded" })
-        expect(claims.filter(Boolean)).toHaveLength(1)
-        yield* settlements.record(newSettlement(2, yield* lease))
-        yield* settlements.resolve(idOf(2), outcomeOf("failed"))
-        expect(yield* settlements.claimDelivery(idOf(2))).toBe(false)
-      })))
+      it.effect("gives the success of a payment to one caller, and only once it is settled [S96]", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            yield* settlements.record(newSettlement(1, yield* lease))
+            expect(yield* settlements.claimDelivery(idOf(1))).toBe(false)
+            yield* settlements.resolve(idOf(1), outcomeOf("settled"))
+            const claims = yield* Effect.forEach(Array.from({ length: 10 }), () => settlements.claimDelivery(idOf(1)), {
+              concurrency: "unbounded"
+            })
+            expect(claims.filter(Boolean)).toHaveLength(1)
+            yield* settlements.record(newSettlement(2, yield* lease))
+            yield* settlements.resolve(idOf(2), outcomeOf("failed"))
+            expect(yield* settlements.claimDelivery(idOf(2))).toBe(false)
+          })
+        )
+      )
 
-    it.effect("numbers attempts and keeps what was answered to each; a settlement that was sent is submitted", () =>
-      fresh(Effect.gen(function*() {
-        const settlements = yield* Settlements
-        const settlement = newSettlement(1, yield* lease)
-        yield* settlements.record(settlement)
-        expect(yield* settlements.addAttempt(idOf(1), { ...settlement.attempt, outerHash: hashOf("c1"), inclusionStroops: 2_000n, recordedLedger: 1_002 })).toBe(true)
-        yield* settlements.noteSent(idOf(1), 2, "TryAgainLater", 1_003)
-        const [open] = yield* settlements.open(10)
-        expect(open).toMatchObject({ state: "submitted" })
-        expect(open!.attempts.map(({ number, outerHash, sentLedger, sentStatus }) => ({ number, outerHash, sentLedger, sentStatus }))).toEqual([
-          { number: 1, outerHash: hashOf("b1"), sentLedger: undefined, sentStatus: undefined },
-          { number: 2, outerHash: hashOf("c1"), sentLedger: 1_003, sentStatus: "TryAgainLater" }
-        ])
-        for (const hash of [hashOf("a1"), hashOf("b1"), hashOf("c1")]) expect(yield* settlements.lookup("key:a", { hash })).toHaveLength(1)
-        expect(yield* settlements.lookup("key:a", { identifier: "identifier-1" })).toHaveLength(1)
-        expect(yield* settlements.lookup("key:b", { hash: hashOf("a1") })).toEqual([])
-      })))
+      it.effect("numbers attempts and keeps what was answered to each; a settlement that was sent is submitted", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const settlement = newSettlement(1, yield* lease)
+            yield* settlements.record(settlement)
+            expect(
+              yield* settlements.addAttempt(idOf(1), {
+                ...settlement.attempt,
+                outerHash: hashOf("c1"),
+                inclusionStroops: 2_000n,
+                recordedLedger: 1_002
+              })
+            ).toBe(true)
+            yield* settlements.noteSent(idOf(1), 2, "TryAgainLater", 1_003)
+            const [open] = yield* settlements.open(10)
+            expect(open).toMatchObject({ state: "submitted" })
+            expect(
+              open!.attempts.map(({ number, outerHash, sentLedger, sentStatus }) => ({
+                number,
+                outerHash,
+                sentLedger,
+                sentStatus
+              }))
+            ).toEqual([
+              { number: 1, outerHash: hashOf("b1"), sentLedger: undefined, sentStatus: undefined },
+              { number: 2, outerHash: hashOf("c1"), sentLedger: 1_003, sentStatus: "TryAgainLater" }
+            ])
+            for (const hash of [hashOf("a1"), hashOf("b1"), hashOf("c1")])
+              expect(yield* settlements.lookup("key:a", { hash })).toHaveLength(1)
+            expect(yield* settlements.lookup("key:a", { identifier: "identifier-1" })).toHaveLength(1)
+            expect(yield* settlements.lookup("key:b", { hash: hashOf("a1") })).toEqual([])
+          })
+        )
+      )
 
-    it.effect("adopts a lost payment as settled and undelivered, with its charge, and has the channel's number read again", () =>
-      fresh(Effect.gen(function*() {
-        const settlements = yield* Settlements
-        expect(yield* settlements.adopt(adopted(1))).toBe(true)
-        const [record] = yield* settlements.byIds([idOf(1)])
-        expect(record).toMatchObject({ state: "settled", delivered: false, innerHash: hashOf("a1"), ledger: Option.some(1_005), moved: Option.some(10n), feeChargedStroops: Option.some(12_345n) })
-        expect(yield* books).toEqual({ own: { reserved: 0n, committed: 12_345n }, all: { reserved: 0n, committed: 12_345n } })
-        expect(yield* factsOf).toEqual(["settlement.recorded", "settlement.settled"])
-        expect(yield* channelRow(channelName(0))).toMatchObject({ sequence: null, sequence_ledger: 1_005n })
-        // A channel that was used since knows its number.
-        expect(yield* settlements.adopt(adopted(2, { channel: channelName(1), channelSequence: 100n }))).toBe(true)
-        expect((yield* channelRow(channelName(1))).sequence).toBe(100n)
-      })))
+      it.effect(
+        "adopts a lost payment as settled and undelivered, with its charge, and has the channel's number read again",
+        () =>
+          fresh(
+            Effect.gen(function* () {
+              const settlements = yield* Settlements
+              expect(yield* settlements.adopt(adopted(1))).toBe(true)
+              const [record] = yield* settlements.byIds([idOf(1)])
+              expect(record).toMatchObject({
+                state: "settled",
+                delivered: false,
+                innerHash: hashOf("a1"),
+                ledger: Option.some(1_005),
+                moved: Option.some(10n),
+                feeChargedStroops: Option.some(12_345n)
+              })
+              expect(yield* books).toEqual({
+                own: { reserved: 0n, committed: 12_345n },
+                all: { reserved: 0n, committed: 12_345n }
+              })
+              expect(yield* factsOf).toEqual(["settlement.recorded", "settlement.settled"])
+              expect(yield* channelRow(channelName(0))).toMatchObject({ sequence: null, sequence_ledger: 1_005n })
+              // A channel that was used since knows its number.
+              expect(yield* settlements.adopt(adopted(2, { channel: channelName(1), channelSequence: 100n }))).toBe(
+                true
+              )
+              expect((yield* channelRow(channelName(1))).sequence).toBe(100n)
+            })
+          )
+      )
 
-    it.effect("adopts nothing that is known: by authorization, by hash, by identifier", () =>
-      fresh(Effect.gen(function*() {
-        const settlements = yield* Settlements
-        yield* settlements.record(newSettlement(1, yield* lease))
-        const before = yield* books
-        expect(yield* settlements.adopt(adopted(2, { authorizationKey: "authorization-1" }))).toBe(false)
-        expect(yield* settlements.adopt(adopted(3, { innerHash: hashOf("a1") }))).toBe(false)
-        expect(yield* settlements.adopt(adopted(4, { identifier: Option.some("identifier-1") }))).toBe(false)
-        expect(yield* books).toEqual(before)
-        expect(yield* factsOf).toEqual(["settlement.recorded"])
-      })))
-  }))
+      it.effect("adopts nothing that is known: by authorization, by hash, by identifier", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            yield* settlements.record(newSettlement(1, yield* lease))
+            const before = yield* books
+            expect(yield* settlements.adopt(adopted(2, { authorizationKey: "authorization-1" }))).toBe(false)
+            expect(yield* settlements.adopt(adopted(3, { innerHash: hashOf("a1") }))).toBe(false)
+            expect(yield* settlements.adopt(adopted(4, { identifier: Option.some("identifier-1") }))).toBe(false)
+            expect(yield* books).toEqual(before)
+            expect(yield* factsOf).toEqual(["settlement.recorded"])
+          })
+        )
+      )
+    }))
 }

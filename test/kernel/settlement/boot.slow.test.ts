@@ -1,5 +1,5 @@
-// A start after the worst night: a thousand settlements without an end, on as many channels. The program answers first and follows them
-// then; what the ledger has decided meanwhile is told by itself, and the channels come back.
+// A start after the worst night: a thousand settlements without an end, on as many channels. The program answers first
+// and follows them then; what the ledger has decided meanwhile is told by itself, and the channels come back.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option, Schedule } from "effect"
@@ -16,87 +16,150 @@ const count = 1_000
 const readyMillisMax = 5_000
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 
-it.live("is ready within 5 s of starting with 1,000 open settlements over 1,000 channels, and ends them [S92, S94]", () =>
-  Effect.gen(function*() {
-    const files = yield* FileSystem.FileSystem
-    const state = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-boot-" })
-    const world = yield* startFacilitator({ channels: 1, closeMillis: 300 })
-    const port = yield* freePort
-    const url = `http://127.0.0.1:${port}`
-    const isReady = () => fetch(`${url}/health/ready`).then(({ ok }) => ok, () => false)
-    const launch = Effect.acquireRelease(
-      Effect.promise(async () => {
-        const startedAt = performance.now()
-        const program = startProgram(process.execPath, [
-          "runtime/cli.ts", "start", "--state", state, "--port", String(port),
-          "--set", "plugins=[x402-exact]",
-          "--set", `networks.ledger:testnet.rpc_urls=["${world.ledgerUrl}"]`,
-          "--set", `networks.ledger:testnet.friendbot_url=${world.ledgerUrl}/friendbot`,
-          "--set", `networks.ledger:testnet.channel_count=${count}`,
-          "--set", `limits.max_pending_settlements=${2 * count}`
-        ], { cwd: root, env: {} })
-        while (!await isReady()) {
-          if (performance.now() - startedAt > 60_000) throw new Error(`not ready\n${program.tail()}`)
-          await new Promise((resolve) => setTimeout(resolve, 20))
-        }
-        return { program, millis: performance.now() - startedAt }
-      }),
-      ({ program }) => Effect.promise(() => program.kill())
-    )
-    /** Something with the program's database, while the program does not run. */
-    const withDatabase = <A, E>(use: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) =>
-      Effect.scoped(Effect.flatMap(SqlClient.SqlClient, use).pipe(Effect.provide(
-        Database.layer.pipe(Layer.provide(Pglite.layer(`${state}/database`)), Layer.provide(Settings.layerTest({}, () => Option.none())))
-      )))
-    const openOf = (sql: SqlClient.SqlClient) =>
-      sql<{ open: number; ready: number; held: number }>`select (select count(*)::int from kernel_settlements where state in ('prepared', 'submitted')) as open,
+it.live(
+  "is ready within 5 s of starting with 1,000 open settlements over 1,000 channels, and ends them [S92, S94]",
+  () =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const state = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-boot-" })
+      const world = yield* startFacilitator({ channels: 1, closeMillis: 300 })
+      const port = yield* freePort
+      const url = `http://127.0.0.1:${port}`
+      const isReady = () =>
+        fetch(`${url}/health/ready`).then(
+          ({ ok }) => ok,
+          () => false
+        )
+      const launch = Effect.acquireRelease(
+        Effect.promise(async () => {
+          const startedAt = performance.now()
+          const program = startProgram(
+            process.execPath,
+            [
+              "runtime/cli.ts",
+              "start",
+              "--state",
+              state,
+              "--port",
+              String(port),
+              "--set",
+              "plugins=[x402-exact]",
+              "--set",
+              `networks.ledger:testnet.rpc_urls=["${world.ledgerUrl}"]`,
+              "--set",
+              `networks.ledger:testnet.friendbot_url=${world.ledgerUrl}/friendbot`,
+              "--set",
+              `networks.ledger:testnet.channel_count=${count}`,
+              "--set",
+              `limits.max_pending_settlements=${2 * count}`
+            ],
+            { cwd: root, env: {} }
+          )
+          while (!(await isReady())) {
+            if (performance.now() - startedAt > 60_000) throw new Error(`not ready\n${program.tail()}`)
+            await new Promise((resolve) => setTimeout(resolve, 20))
+          }
+          return { program, millis: performance.now() - startedAt }
+        }),
+        ({ program }) => Effect.promise(() => program.kill())
+      )
+      /** Something with the program's database, while the program does not run. */
+      const withDatabase = <A, E>(use: (sql: SqlClient.SqlClient) => Effect.Effect<A, E>) =>
+        Effect.scoped(
+          Effect.flatMap(SqlClient.SqlClient, use).pipe(
+            Effect.provide(
+              Database.layer.pipe(
+                Layer.provide(Pglite.layer(`${state}/database`)),
+                Layer.provide(Settings.layerTest({}, () => Option.none()))
+              )
+            )
+          )
+        )
+      const openOf = (sql: SqlClient.SqlClient) =>
+        sql<{
+          open: number
+          ready: number
+          held: number
+        }>`select (select count(*)::int from kernel_settlements where state in ('prepared', 'submitted')) as open,
         (select count(*)::int from kernel_channels where state = 'ready' and sequence is not null) as ready,
         (select count(*)::int from kernel_channels where settlement is not null) as held`
 
-    const gauge = (name: string) =>
-      Effect.promise(() => fetch(`${url}/metrics`).then((response) => response.text()).then((text) => Number(new RegExp(`^${name} ([0-9]+)`, "m").exec(text)?.[1])))
-    const until = (name: string, wanted: number) =>
-      Effect.repeat(gauge(name), { until: (value) => value === wanted, schedule: Schedule.spaced("200 millis") }).pipe(Effect.timeout("60 seconds"))
+      const gauge = (name: string) =>
+        Effect.promise(() =>
+          fetch(`${url}/metrics`)
+            .then((response) => response.text())
+            .then((text) => Number(new RegExp(`^${name} ([0-9]+)`, "m").exec(text)?.[1]))
+        )
+      const until = (name: string, wanted: number) =>
+        Effect.repeat(gauge(name), {
+          until: (value) => value === wanted,
+          schedule: Schedule.spaced("200 millis")
+        }).pipe(Effect.timeout("60 seconds"))
 
-    // Channels are made by the program itself, a hundred in a transaction.
-    const supported = Effect.promise(() => fetch(`${url}/supported`).then((response) => response.json() as Promise<any>))
-    const first = yield* launch
-    expect((yield* supported).signers["ledger:*"]).toHaveLength(count + 1)
-    yield* until("tollkeeper_channels_ready", count)
-    yield* Effect.promise(() => first.program.stop())
-    const idle = yield* launch
-    yield* Effect.promise(() => idle.program.stop())
-    const now = world.ledger.ledger.latest.sequence
-    yield* withDatabase(Effect.fnUntraced(function*(sql) {
-      const [before] = yield* openOf(sql)
-      expect(before).toMatchObject({ open: 0, ready: count })
-      yield* sql`insert into kernel_settlements (id, network, scheme, authorization_key, authorization_expires_ledger, fingerprint, principal, payer, pay_to, asset,
+      // Channels are made by the program itself, a hundred in a transaction.
+      const supported = Effect.promise(() =>
+        fetch(`${url}/supported`).then((response) => response.json() as Promise<any>)
+      )
+      const first = yield* launch
+      expect((yield* supported).signers["ledger:*"]).toHaveLength(count + 1)
+      yield* until("tollkeeper_channels_ready", count)
+      yield* Effect.promise(() => first.program.stop())
+      const idle = yield* launch
+      yield* Effect.promise(() => idle.program.stop())
+      const now = world.ledger.ledger.latest.sequence
+      yield* withDatabase(
+        Effect.fnUntraced(function* (sql) {
+          const [before] = yield* openOf(sql)
+          expect(before).toMatchObject({ open: 0, ready: count })
+          yield* sql`insert into kernel_settlements (id, network, scheme, authorization_key, authorization_expires_ledger, fingerprint, principal, payer, pay_to, asset,
           amount_max, amount, inner_hash, sponsor, channel, channel_sequence, resource_fee_stroops, recorded_ledger, deadline_at, budget_day, budget_stroops,
           budget_shard, budget_keyed, state)
         select gen_random_uuid(), network, 'exact', 'authorization-' || number, ${now}, 'fingerprint-' || number, 'somebody', 'payer', 'seller', 'asset', 10, 10,
           lpad(to_hex(number), 64, '0'), sponsor, address, sequence + 1, 40000, ${now - 10}, clock_timestamp(), current_date, 0, 0, false, 'submitted'
         from kernel_channels where state = 'ready'`
-      yield* sql`insert into kernel_attempts (settlement, number, kind, inner_hash, outer_hash, envelope, inclusion_stroops, recorded_ledger, sent_status, sent_ledger)
+          yield* sql`insert into kernel_attempts (settlement, number, kind, inner_hash, outer_hash, envelope, inclusion_stroops, recorded_ledger, sent_status, sent_ledger)
         select id, 1, 'payment', inner_hash, reverse(inner_hash), decode(repeat('00', 1500), 'hex'), 200, recorded_ledger, 'Pending', recorded_ledger from kernel_settlements`
-      yield* sql`update kernel_channels as c set settlement = s.id from kernel_settlements s where s.channel = c.address`
-      expect((yield* openOf(sql))[0]).toMatchObject({ open: count, held: count })
-    }))
-    const { millis, program } = yield* launch
-    process.stdout.write(`ready after ${Math.round(millis)} ms with ${count} open settlements, ${Math.round(idle.millis)} ms without\n`)
-    // On a machine that is busy with other things, a second more than a start that has nothing to follow.
-    expect(millis).toBeLessThan(Math.max(readyMillisMax, idle.millis + 1_000))
-    // A payment settles as soon as one channel is back.
-    const payer = yield* world.account()
-    const seller = yield* world.account(0n)
-    const { body } = yield* world.payment({ payer, payTo: seller.publicKey(), amount: 10_000n, maxTimeoutSeconds: 300 })
-    const settle = Effect.promise(() =>
-      fetch(`${url}/settle`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) })
-        .then(async (response) => ({ status: response.status, json: await response.json() as any })))
-    const answer = yield* Effect.repeat(settle, { until: ({ status }) => status !== 503, schedule: Schedule.spaced("200 millis") })
-    expect(answer.json).toMatchObject({ success: true })
-    yield* until("tollkeeper_settlements_open", 0)
-    yield* Effect.promise(() => program.stop())
-    expect((yield* withDatabase(openOf))[0]).toMatchObject({ open: 0, held: 0, ready: count })
-    const states = yield* withDatabase((sql) => sql`select state, count(*)::int as count from kernel_settlements group by state order by state`)
-    expect(states).toEqual([{ state: "expired", count }, { state: "settled", count: 1 }])
-  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), 180_000)
+          yield* sql`update kernel_channels as c set settlement = s.id from kernel_settlements s where s.channel = c.address`
+          expect((yield* openOf(sql))[0]).toMatchObject({ open: count, held: count })
+        })
+      )
+      const { millis, program } = yield* launch
+      process.stdout.write(
+        `ready after ${Math.round(millis)} ms with ${count} open settlements, ${Math.round(idle.millis)} ms without\n`
+      )
+      // On a machine that is busy with other things, a second more than a start that has nothing to follow.
+      expect(millis).toBeLessThan(Math.max(readyMillisMax, idle.millis + 1_000))
+      // A payment settles as soon as one channel is back.
+      const payer = yield* world.account()
+      const seller = yield* world.account(0n)
+      const { body } = yield* world.payment({
+        payer,
+        payTo: seller.publicKey(),
+        amount: 10_000n,
+        maxTimeoutSeconds: 300
+      })
+      const settle = Effect.promise(() =>
+        fetch(`${url}/settle`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify(body)
+        }).then(async (response) => ({ status: response.status, json: (await response.json()) as any }))
+      )
+      const answer = yield* Effect.repeat(settle, {
+        until: ({ status }) => status !== 503,
+        schedule: Schedule.spaced("200 millis")
+      })
+      expect(answer.json).toMatchObject({ success: true })
+      yield* until("tollkeeper_settlements_open", 0)
+      yield* Effect.promise(() => program.stop())
+      expect((yield* withDatabase(openOf))[0]).toMatchObject({ open: 0, held: 0, ready: count })
+      const states = yield* withDatabase(
+        (sql) => sql`select state, count(*)::int as count from kernel_settlements group by state order by state`
+      )
+      expect(states).toEqual([
+        { state: "expired", count },
+        { state: "settled", count: 1 }
+      ])
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+  180_000
+)

@@ -1,5 +1,6 @@
-// Two hundred payments at once over ten channels, on a ledger of one second. Whoever finds no channel in time is told to come again, and
-// comes again; at the end each payment has ended once, and the buyers' money is where the answers say.
+// Two hundred payments at once over ten channels, on a ledger of one second. Whoever finds no channel in time is told
+// to come again, and comes again; at the end each payment has ended once, and the buyers' money is where the answers
+// say.
 import { expect, it } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import process from "node:process"
@@ -11,42 +12,68 @@ const payments = 200
 const price = 10_000n
 
 describe.each(databaseKinds)("a burst of %s", (database) => {
-  it.live(`${payments} payments over ten channels settles or is refused busy; none is lost, none doubled [S84, S85, S86, S340, S341]`, () =>
-    Effect.gen(function*() {
-      const facilitator = yield* startFacilitator({ database, channels: 10, closeMillis: 1_000 })
-      const payers = yield* Effect.forEach(Array.from({ length: 4 }), () => facilitator.account())
-      const seller = (yield* facilitator.account(0n)).publicKey()
-      const bodies = yield* Effect.forEach(Array.from({ length: payments }), (_, index) =>
-        Effect.map(
-          facilitator.payment({
-            payer: payers[index % payers.length]!, payTo: seller, amount: price, maxTimeoutSeconds: 300,
-            extensions: { "payment-identifier": { info: { required: true, id: `one-of-a-burst-${index}` } } }
-          }),
-          ({ body }) => body
-        ), { concurrency: 8 })
-      const startedAt = performance.now()
-      const firsts = yield* Effect.forEach(bodies, (body) => facilitator.settle(body), { concurrency: "unbounded" })
-      const kinds = firsts.map(({ json, status }) => json.success === true ? "settled" : status === 503 ? "busy" : String(json.errorReason))
-      expect(kinds.filter((kind) => kind !== "settled" && kind !== "busy")).toEqual([])
-      const settledAtOnce = kinds.filter((kind) => kind === "settled").length
-      expect(settledAtOnce).toBeGreaterThanOrEqual(10)
-      expect(yield* facilitator.balance(seller)).toBe(price * BigInt(settledAtOnce))
-      expect(yield* facilitator.sql`select 1 from kernel_settlements`).toHaveLength(settledAtOnce)
-      // Who was busy comes again until told otherwise; who was not reads the same answer again.
-      const lasts = yield* Effect.forEach(bodies, (body) =>
-        Effect.repeat(facilitator.settle(body), { until: ({ status }) => status !== 503, schedule: Schedule.spaced("1 second") }), { concurrency: "unbounded" })
-      const settled = lasts.filter(({ json }) => json.success === true)
-      const reasons = lasts.filter(({ json }) => json.success !== true).map(({ json }) => json.errorReason)
-      process.stdout.write(`${settledAtOnce} settled at once, ${settled.length} in the end, in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s\n`)
-      // An authorization that ran out while it waited is refused before anything is stored.
-      expect(reasons.filter((reason) => reason !== "invalid_ledger_auth_expired")).toEqual([])
-      expect(new Set(settled.map(({ json }) => json.transaction)).size).toBe(settled.length)
-      expect(yield* facilitator.balance(seller)).toBe(price * BigInt(settled.length))
-      expect(yield* facilitator.sql`select state, count(*)::int as count from kernel_settlements group by state`).toEqual([{ state: "settled", count: settled.length }])
-      for (const [index, { json }] of firsts.entries()) {
-        if (json.success === true) expect(lasts[index]!.json).toEqual(json)
-      }
-      expect(yield* facilitator.sql`select 1 from kernel_channels where settlement is not null`).toEqual([])
-      expect(yield* facilitator.sql`select sum(reserved_stroops)::int8 as reserved from kernel_sponsor_budget`).toEqual([{ reserved: 0n }])
-    }).pipe(Effect.scoped), 180_000)
+  it.live(
+    `${payments} payments over ten channels settles or is refused busy; none is lost, none doubled [S84, S85, S86, S340, S341]`,
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ database, channels: 10, closeMillis: 1_000 })
+        const payers = yield* Effect.forEach(Array.from({ length: 4 }), () => facilitator.account())
+        const seller = (yield* facilitator.account(0n)).publicKey()
+        const bodies = yield* Effect.forEach(
+          Array.from({ length: payments }),
+          (_, index) =>
+            Effect.map(
+              facilitator.payment({
+                payer: payers[index % payers.length]!,
+                payTo: seller,
+                amount: price,
+                maxTimeoutSeconds: 300,
+                extensions: { "payment-identifier": { info: { required: true, id: `one-of-a-burst-${index}` } } }
+              }),
+              ({ body }) => body
+            ),
+          { concurrency: 8 }
+        )
+        const startedAt = performance.now()
+        const firsts = yield* Effect.forEach(bodies, (body) => facilitator.settle(body), { concurrency: "unbounded" })
+        const kinds = firsts.map(({ json, status }) =>
+          json.success === true ? "settled" : status === 503 ? "busy" : String(json.errorReason)
+        )
+        expect(kinds.filter((kind) => kind !== "settled" && kind !== "busy")).toEqual([])
+        const settledAtOnce = kinds.filter((kind) => kind === "settled").length
+        expect(settledAtOnce).toBeGreaterThanOrEqual(10)
+        expect(yield* facilitator.balance(seller)).toBe(price * BigInt(settledAtOnce))
+        expect(yield* facilitator.sql`select 1 from kernel_settlements`).toHaveLength(settledAtOnce)
+        // Who was busy comes again until told otherwise; who was not reads the same answer again.
+        const lasts = yield* Effect.forEach(
+          bodies,
+          (body) =>
+            Effect.repeat(facilitator.settle(body), {
+              until: ({ status }) => status !== 503,
+              schedule: Schedule.spaced("1 second")
+            }),
+          { concurrency: "unbounded" }
+        )
+        const settled = lasts.filter(({ json }) => json.success === true)
+        const reasons = lasts.filter(({ json }) => json.success !== true).map(({ json }) => json.errorReason)
+        process.stdout.write(
+          `${settledAtOnce} settled at once, ${settled.length} in the end, in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s\n`
+        )
+        // An authorization that ran out while it waited is refused before anything is stored.
+        expect(reasons.filter((reason) => reason !== "invalid_ledger_auth_expired")).toEqual([])
+        expect(new Set(settled.map(({ json }) => json.transaction)).size).toBe(settled.length)
+        expect(yield* facilitator.balance(seller)).toBe(price * BigInt(settled.length))
+        expect(
+          yield* facilitator.sql`select state, count(*)::int as count from kernel_settlements group by state`
+        ).toEqual([{ state: "settled", count: settled.length }])
+        for (const [index, { json }] of firsts.entries()) {
+          if (json.success === true) expect(lasts[index]!.json).toEqual(json)
+        }
+        expect(yield* facilitator.sql`select 1 from kernel_channels where settlement is not null`).toEqual([])
+        expect(
+          yield* facilitator.sql`select sum(reserved_stroops)::int8 as reserved from kernel_sponsor_budget`
+        ).toEqual([{ reserved: 0n }])
+      }).pipe(Effect.scoped),
+    180_000
+  )
 })

@@ -1,5 +1,5 @@
-// The sponsor's own transactions and the channels they make, over a ledger that is a table of accounts: what is sent is looked at,
-// and lands when the test says so.
+// The sponsor's own transactions and the channels they make, over a ledger that is a table of accounts: what is sent is
+// looked at, and lands when the test says so.
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair, StrKey } from "@stellar/stellar-sdk"
@@ -37,34 +37,62 @@ const makeLedger = () => {
   const put = (address: string, balanceStroops: bigint, sequence: bigint) =>
     accounts.set(address, { address, balanceStroops, sequence, sequenceLedger: Option.none() })
   const rpc = LedgerRpc.of({
-    accounts: (addresses: ReadonlyArray<string>) => Effect.sync(() => ({
-      latestLedger: state.latest,
-      accounts: new Map(addresses.flatMap((address) => accounts.has(address) ? [[address, accounts.get(address)!]] : []))
-    })),
-    send: (envelope: string, hash: string) => Effect.sync(() => {
-      sent.push({ hash, envelope })
-      return { _tag: "Pending" as const }
-    }),
-    transaction: (hash: string) => Effect.sync(() =>
-      answers.get(hash) ?? { _tag: "NotFound" as const, latestLedger: state.latest, oldestLedger: state.oldest })
+    accounts: (addresses: ReadonlyArray<string>) =>
+      Effect.sync(() => ({
+        latestLedger: state.latest,
+        accounts: new Map(
+          addresses.flatMap((address) => (accounts.has(address) ? [[address, accounts.get(address)!]] : []))
+        )
+      })),
+    send: (envelope: string, hash: string) =>
+      Effect.sync(() => {
+        sent.push({ hash, envelope })
+        return { _tag: "Pending" as const }
+      }),
+    transaction: (hash: string) =>
+      Effect.sync(
+        () => answers.get(hash) ?? { _tag: "NotFound" as const, latestLedger: state.latest, oldestLedger: state.oldest }
+      )
   } as never)
   const clock = {
     now: Effect.sync(() => ({ sequence: state.latest, closedAtSeconds: 0, secondsPerLedger: 5 })),
     subscribe: (wake: Effect.Effect<void>) => Effect.sync(() => void wakes.push(wake))
   }
-  return { accounts, answers, clock, put, rpc, sent, state, wake: Effect.suspend(() => Effect.all(wakes, { discard: true })) }
+  return {
+    accounts,
+    answers,
+    clock,
+    put,
+    rpc,
+    sent,
+    state,
+    wake: Effect.suspend(() => Effect.all(wakes, { discard: true }))
+  }
 }
 
 type Ledger = ReturnType<typeof makeLedger>
 
 const layerOf = (kind: DatabaseKind, ledger: Ledger, channelCount: number, secret = Keypair.random().secret()) => {
   const network = Layer.succeed(Network, {
-    id: "ledger:testnet", passphrase: "Test SDF Network ; September 2015", sponsorSecret: Option.some(Redacted.make(secret)), channelSecrets: Option.none(),
-    channelCount, channelCountMax: Math.max(channelCount, 40), channelBalanceStroopsMin: balanceMin, developmentAutoFund: false, friendbotUrl: Option.none()
+    id: "ledger:testnet",
+    passphrase: "Test SDF Network ; September 2015",
+    sponsorSecret: Option.some(Redacted.make(secret)),
+    channelSecrets: Option.none(),
+    channelCount,
+    channelCountMax: Math.max(channelCount, 40),
+    channelBalanceStroopsMin: balanceMin,
+    developmentAutoFund: false,
+    friendbotUrl: Option.none()
   } as never)
   const ports = Layer.mergeAll(
-    network, NodeServices.layer, NodeCrypto.layer, Layer.succeed(LedgerRpc, ledger.rpc), Layer.succeed(LedgerClock, ledger.clock as never),
-    Layer.succeed(Limits, limitValues), Layer.succeed(Host, { name: "test", stateFolder: "." }), Supervisor.layer
+    network,
+    NodeServices.layer,
+    NodeCrypto.layer,
+    Layer.succeed(LedgerRpc, ledger.rpc),
+    Layer.succeed(LedgerClock, ledger.clock as never),
+    Layer.succeed(Limits, limitValues),
+    Layer.succeed(Host, { name: "test", stateFolder: "." }),
+    Supervisor.layer
   )
   return ChannelPool.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(ChannelCount.layer, Leases.layer, SponsorTransactions.layer, ChannelStore.layer)),
@@ -76,20 +104,31 @@ const layerOf = (kind: DatabaseKind, ledger: Ledger, channelCount: number, secre
 const until = <A, E, R>(effect: Effect.Effect<A, E, R>, isDone: (value: A) => boolean) =>
   Effect.repeat(effect, { schedule: Schedule.spaced("10 millis"), until: isDone }).pipe(Effect.timeout("20 seconds"))
 
-const operationsOf = Effect.fnUntraced(function*(envelope: string) {
+const operationsOf = Effect.fnUntraced(function* (envelope: string) {
   const decoded = yield* Effect.orDie(decodeEnvelope(envelope))
   return decoded.type === 2 ? decoded.v1.tx.operations.map(({ body }) => body.type) : []
 })
 
-const mergedIn = Effect.fnUntraced(function*(envelope: string) {
+const mergedIn = Effect.fnUntraced(function* (envelope: string) {
   const decoded = yield* Effect.orDie(decodeEnvelope(envelope))
   const operations = decoded.type === 2 ? decoded.v1.tx.operations : []
   return operations.flatMap(({ body, sourceAccount }) =>
-    body.type === 8 && sourceAccount?.type === 0 ? [StrKey.encodeEd25519PublicKey(sourceAccount.ed25519 as Uint8Array)] : [])
+    body.type === 8 && sourceAccount?.type === 0
+      ? [StrKey.encodeEd25519PublicKey(sourceAccount.ed25519 as Uint8Array)]
+      : []
+  )
 })
 
-const journal = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  sql<{ hash: string; state: string; fee: bigint | null; ledger: bigint | null }>`select hash, state, fee_charged_stroops as fee, ledger from kernel_sponsor_transactions order by recorded_at`)
+const journal = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) =>
+    sql<{
+      hash: string
+      state: string
+      fee: bigint | null
+      ledger: bigint | null
+    }>`select hash, state, fee_charged_stroops as fee, ledger from kernel_sponsor_transactions order by recorded_at`
+)
 
 for (const kind of databaseKinds) {
   describe(`the sponsor's transactions on ${kind}`, () => {
@@ -98,226 +137,353 @@ for (const kind of databaseKinds) {
       return Effect.provide(test(ledger), layerOf(kind, ledger, 1)) as Effect.Effect<A, unknown>
     }
 
-    it.live("are journaled before they are sent, one at a time, and end as the ledger says", () =>
-      run(Effect.fnUntraced(function*(ledger) {
-        const transactions = yield* SponsorTransactions
-        const { channels: [account = ""], sponsor } = yield* Signer
-        ledger.put(sponsor, 10n ** 10n, 41n)
-        const fund = [{ _tag: "Fund", account, amountStroops: 1n } as const]
-        yield* Effect.all([transactions.submit("channels", fund), transactions.submit("channels", [...fund, ...fund])], { concurrency: 2 })
-        expect(ledger.sent).toHaveLength(1)
-        const [open] = yield* journal
-        expect(open).toMatchObject({ hash: ledger.sent[0]!.hash, state: "open" })
-        expect(yield* transactions.settleOpen).toBe(false)
-        expect(ledger.sent.map(({ hash }) => hash)).toEqual([open!.hash, open!.hash])
-        ledger.answers.set(open!.hash, {
-          _tag: "Included", latestLedger: 1_002,
-          executed: { ledger: 1_002, closedAtSeconds: 0, innerHash: open!.hash, outerHash: open!.hash, feeChargedStroops: 777n, succeeded: false, transfers: Option.none() }
-        })
-        expect(yield* transactions.settleOpen).toBe(true)
-        expect(yield* journal).toMatchObject([{ state: "failed", fee: 777n, ledger: 1_002n }])
-        ledger.put(sponsor, 10n ** 10n, 42n)
-        yield* Effect.flatMap(SqlClient.SqlClient, (sql) => sql`update kernel_sponsor_transactions set recorded_at = recorded_at - interval '2 minutes'`)
-        yield* transactions.submit("channels", fund)
-        expect(yield* journal).toHaveLength(2)
-      })), 30_000)
+    it.live(
+      "are journaled before they are sent, one at a time, and end as the ledger says",
+      () =>
+        run(
+          Effect.fnUntraced(function* (ledger) {
+            const transactions = yield* SponsorTransactions
+            const {
+              channels: [account = ""],
+              sponsor
+            } = yield* Signer
+            ledger.put(sponsor, 10n ** 10n, 41n)
+            const fund = [{ _tag: "Fund", account, amountStroops: 1n } as const]
+            yield* Effect.all(
+              [transactions.submit("channels", fund), transactions.submit("channels", [...fund, ...fund])],
+              { concurrency: 2 }
+            )
+            expect(ledger.sent).toHaveLength(1)
+            const [open] = yield* journal
+            expect(open).toMatchObject({ hash: ledger.sent[0]!.hash, state: "open" })
+            expect(yield* transactions.settleOpen).toBe(false)
+            expect(ledger.sent.map(({ hash }) => hash)).toEqual([open!.hash, open!.hash])
+            ledger.answers.set(open!.hash, {
+              _tag: "Included",
+              latestLedger: 1_002,
+              executed: {
+                ledger: 1_002,
+                closedAtSeconds: 0,
+                innerHash: open!.hash,
+                outerHash: open!.hash,
+                feeChargedStroops: 777n,
+                succeeded: false,
+                transfers: Option.none()
+              }
+            })
+            expect(yield* transactions.settleOpen).toBe(true)
+            expect(yield* journal).toMatchObject([{ state: "failed", fee: 777n, ledger: 1_002n }])
+            ledger.put(sponsor, 10n ** 10n, 42n)
+            yield* Effect.flatMap(
+              SqlClient.SqlClient,
+              (sql) => sql`update kernel_sponsor_transactions set recorded_at = recorded_at - interval '2 minutes'`
+            )
+            yield* transactions.submit("channels", fund)
+            expect(yield* journal).toHaveLength(2)
+          })
+        ),
+      30_000
+    )
 
-    it.live("bid ten times more after each that found no room, and rest after one that failed", () =>
-      run(Effect.fnUntraced(function*(ledger) {
-        const transactions = yield* SponsorTransactions
-        const sql = yield* SqlClient.SqlClient
-        const { channels: [account = ""], sponsor } = yield* Signer
-        ledger.put(sponsor, 10n ** 10n, 41n)
-        const submit = transactions.submit("channels", [{ _tag: "Fund", account, amountStroops: 1n }])
-        const feeOf = Effect.fnUntraced(function*(envelope: string) {
-          const decoded = yield* Effect.orDie(decodeEnvelope(envelope))
-          return decoded.type === 2 ? Number(decoded.v1.tx.fee) : 0
-        })
-        for (const fee of [1_000, 10_000, 100_000, 100_000]) {
-          yield* submit
-          expect(yield* feeOf(ledger.sent.at(-1)!.envelope)).toBe(fee)
-          ledger.state.latest += 30
-          expect(yield* transactions.settleOpen).toBe(true)
-        }
-        yield* sql`update kernel_sponsor_transactions set state = 'failed' where hash = ${ledger.sent.at(-1)!.hash}`
-        const before = ledger.sent.length
-        yield* submit
-        expect(ledger.sent).toHaveLength(before)
-        yield* sql`update kernel_sponsor_transactions set recorded_at = recorded_at - interval '2 minutes'`
-        yield* submit
-        expect(yield* feeOf(ledger.sent.at(-1)!.envelope)).toBe(1_000)
-      })), 30_000)
+    it.live(
+      "bid ten times more after each that found no room, and rest after one that failed",
+      () =>
+        run(
+          Effect.fnUntraced(function* (ledger) {
+            const transactions = yield* SponsorTransactions
+            const sql = yield* SqlClient.SqlClient
+            const {
+              channels: [account = ""],
+              sponsor
+            } = yield* Signer
+            ledger.put(sponsor, 10n ** 10n, 41n)
+            const submit = transactions.submit("channels", [{ _tag: "Fund", account, amountStroops: 1n }])
+            const feeOf = Effect.fnUntraced(function* (envelope: string) {
+              const decoded = yield* Effect.orDie(decodeEnvelope(envelope))
+              return decoded.type === 2 ? Number(decoded.v1.tx.fee) : 0
+            })
+            for (const fee of [1_000, 10_000, 100_000, 100_000]) {
+              yield* submit
+              expect(yield* feeOf(ledger.sent.at(-1)!.envelope)).toBe(fee)
+              ledger.state.latest += 30
+              expect(yield* transactions.settleOpen).toBe(true)
+            }
+            yield* sql`update kernel_sponsor_transactions set state = 'failed' where hash = ${ledger.sent.at(-1)!.hash}`
+            const before = ledger.sent.length
+            yield* submit
+            expect(ledger.sent).toHaveLength(before)
+            yield* sql`update kernel_sponsor_transactions set recorded_at = recorded_at - interval '2 minutes'`
+            yield* submit
+            expect(yield* feeOf(ledger.sent.at(-1)!.envelope)).toBe(1_000)
+          })
+        ),
+      30_000
+    )
 
-    it.live("expire by a node that remembers; else the sponsor's number tells", () =>
-      run(Effect.fnUntraced(function*(ledger) {
-        const transactions = yield* SponsorTransactions
-        const { channels: [account = ""], sponsor } = yield* Signer
-        const submit = transactions.submit("channels", [{ _tag: "Fund", account, amountStroops: 1n }])
-        ledger.put(sponsor, 10n ** 10n, 41n)
-        yield* submit
-        ledger.state.latest = 1_029
-        expect(yield* transactions.settleOpen).toBe(false)
-        ledger.state.latest = 1_030
-        expect(yield* transactions.settleOpen).toBe(true)
-        yield* submit
-        Object.assign(ledger.state, { latest: 2_000, oldest: 1_900 })
-        expect(yield* transactions.settleOpen).toBe(true)
-        ledger.state.oldest = 1
-        yield* submit
-        ledger.put(sponsor, 10n ** 10n, 42n)
-        Object.assign(ledger.state, { latest: 3_000, oldest: 2_900 })
-        expect(yield* transactions.settleOpen).toBe(true)
-        expect((yield* journal).map(({ fee, state }) => ({ fee, state }))).toEqual([
-          { state: "expired", fee: 0n }, { state: "expired", fee: 0n }, { state: "landed", fee: null }
-        ])
-      })), 30_000)
+    it.live(
+      "expire by a node that remembers; else the sponsor's number tells",
+      () =>
+        run(
+          Effect.fnUntraced(function* (ledger) {
+            const transactions = yield* SponsorTransactions
+            const {
+              channels: [account = ""],
+              sponsor
+            } = yield* Signer
+            const submit = transactions.submit("channels", [{ _tag: "Fund", account, amountStroops: 1n }])
+            ledger.put(sponsor, 10n ** 10n, 41n)
+            yield* submit
+            ledger.state.latest = 1_029
+            expect(yield* transactions.settleOpen).toBe(false)
+            ledger.state.latest = 1_030
+            expect(yield* transactions.settleOpen).toBe(true)
+            yield* submit
+            Object.assign(ledger.state, { latest: 2_000, oldest: 1_900 })
+            expect(yield* transactions.settleOpen).toBe(true)
+            ledger.state.oldest = 1
+            yield* submit
+            ledger.put(sponsor, 10n ** 10n, 42n)
+            Object.assign(ledger.state, { latest: 3_000, oldest: 2_900 })
+            expect(yield* transactions.settleOpen).toBe(true)
+            expect((yield* journal).map(({ fee, state }) => ({ fee, state }))).toEqual([
+              { state: "expired", fee: 0n },
+              { state: "expired", fee: 0n },
+              { state: "landed", fee: null }
+            ])
+          })
+        ),
+      30_000
+    )
   })
 
   describe(`the channels on ${kind}`, () => {
     const run = <A, E>(channelCount: number, test: (ledger: Ledger) => Effect.Effect<A, E, any>) => {
       const ledger = makeLedger()
-      return Effect.scoped(Effect.provide(test(ledger), layerOf(kind, ledger, channelCount))) as Effect.Effect<A, unknown>
+      return Effect.scoped(Effect.provide(test(ledger), layerOf(kind, ledger, channelCount))) as Effect.Effect<
+        A,
+        unknown
+      >
     }
     /** Lets the last transaction sent land: what it creates exists, what it funds is full, what it merges is gone. */
-    const land = Effect.fnUntraced(function*(ledger: Ledger) {
+    const land = Effect.fnUntraced(function* (ledger: Ledger) {
       const { channels, sponsor } = yield* Signer
       const last = ledger.sent.at(-1)!
       const operations = yield* operationsOf(last.envelope)
       const missing = channels.filter((address) => !ledger.accounts.has(address))
-      for (const address of missing.slice(0, operations.filter((type) => type === 0).length)) ledger.put(address, balanceMin, 500n)
+      for (const address of missing.slice(0, operations.filter((type) => type === 0).length))
+        ledger.put(address, balanceMin, 500n)
       for (const [address, { balanceStroops, sequence }] of ledger.accounts) {
         if (address !== sponsor && balanceStroops < balanceMin / 2n) ledger.put(address, balanceMin, sequence)
       }
       for (const address of yield* mergedIn(last.envelope)) ledger.accounts.delete(address)
       ledger.state.latest += 1
       ledger.answers.set(last.hash, {
-        _tag: "Included", latestLedger: ledger.state.latest,
-        executed: { ledger: ledger.state.latest, closedAtSeconds: 0, innerHash: last.hash, outerHash: last.hash, feeChargedStroops: 100n, succeeded: true, transfers: Option.none() }
+        _tag: "Included",
+        latestLedger: ledger.state.latest,
+        executed: {
+          ledger: ledger.state.latest,
+          closedAtSeconds: 0,
+          innerHash: last.hash,
+          outerHash: last.hash,
+          feeChargedStroops: 100n,
+          succeeded: true,
+          transfers: Option.none()
+        }
       })
       yield* ledger.wake
     })
     const counts = Effect.flatMap(ChannelPool, ({ counts }) => counts)
 
-    it.live("are created a hundred in a transaction, and known by their numbers then [S340]", () =>
-      run(130, Effect.fnUntraced(function*(ledger) {
-        ledger.put((yield* Signer).sponsor, 10n ** 11n, 41n)
-        yield* startChannels()
-        yield* until(Effect.sync(() => ledger.sent.length), (sent) => sent > 0)
-        expect(yield* operationsOf(ledger.sent[0]!.envelope)).toEqual(Array.from({ length: 100 }, () => 0))
-        yield* land(ledger)
-        yield* until(Effect.sync(() => new Set(ledger.sent.map(({ hash }) => hash)).size), (sent) => sent === 2)
-        expect(yield* operationsOf(ledger.sent.at(-1)!.envelope)).toEqual(Array.from({ length: 30 }, () => 0))
-        expect(yield* counts).toEqual({ ready: 100, free: 100 })
-        yield* land(ledger)
-        yield* until(counts, ({ ready }) => ready === 130)
-        expect((yield* journal).map(({ state }) => state)).toEqual(["landed", "landed"])
-      })), 60_000)
+    it.live(
+      "are created a hundred in a transaction, and known by their numbers then [S340]",
+      () =>
+        run(
+          130,
+          Effect.fnUntraced(function* (ledger) {
+            ledger.put((yield* Signer).sponsor, 10n ** 11n, 41n)
+            yield* startChannels()
+            yield* until(
+              Effect.sync(() => ledger.sent.length),
+              (sent) => sent > 0
+            )
+            expect(yield* operationsOf(ledger.sent[0]!.envelope)).toEqual(Array.from({ length: 100 }, () => 0))
+            yield* land(ledger)
+            yield* until(
+              Effect.sync(() => new Set(ledger.sent.map(({ hash }) => hash)).size),
+              (sent) => sent === 2
+            )
+            expect(yield* operationsOf(ledger.sent.at(-1)!.envelope)).toEqual(Array.from({ length: 30 }, () => 0))
+            expect(yield* counts).toEqual({ ready: 100, free: 100 })
+            yield* land(ledger)
+            yield* until(counts, ({ ready }) => ready === 130)
+            expect((yield* journal).map(({ state }) => state)).toEqual(["landed", "landed"])
+          })
+        ),
+      60_000
+    )
 
-    it.live("cost nothing while the sponsor cannot pay for them", () =>
-      run(3, Effect.fnUntraced(function*(ledger) {
-        const { channels, sponsor } = yield* Signer
-        ledger.put(sponsor, 2n * balanceMin, 41n)
-        ledger.put(channels[0]!, balanceMin, 7n)
-        yield* startChannels()
-        yield* until(counts, ({ ready }) => ready === 1)
-        yield* ledger.wake
-        expect(yield* journal).toEqual([])
-        ledger.put(sponsor, 10n ** 10n, 41n)
-        yield* until(Effect.sync(() => ledger.sent.length), (sent) => sent === 1)
-        expect(yield* operationsOf(ledger.sent[0]!.envelope)).toEqual([0, 0])
-      })), 60_000)
+    it.live(
+      "cost nothing while the sponsor cannot pay for them",
+      () =>
+        run(
+          3,
+          Effect.fnUntraced(function* (ledger) {
+            const { channels, sponsor } = yield* Signer
+            ledger.put(sponsor, 2n * balanceMin, 41n)
+            ledger.put(channels[0]!, balanceMin, 7n)
+            yield* startChannels()
+            yield* until(counts, ({ ready }) => ready === 1)
+            yield* ledger.wake
+            expect(yield* journal).toEqual([])
+            ledger.put(sponsor, 10n ** 10n, 41n)
+            yield* until(
+              Effect.sync(() => ledger.sent.length),
+              (sent) => sent === 1
+            )
+            expect(yield* operationsOf(ledger.sent[0]!.envelope)).toEqual([0, 0])
+          })
+        ),
+      60_000
+    )
 
-    it.live("whose number is not known, or was moved on by somebody else, are read again from a node that is not behind", () =>
-      run(2, Effect.fnUntraced(function*(ledger) {
-        const sql = yield* SqlClient.SqlClient
-        const { channels: [first, second], sponsor } = yield* Signer
-        ledger.put(sponsor, 10n ** 10n, 41n)
-        for (const address of [first!, second!]) ledger.put(address, balanceMin, 7n)
-        yield* startChannels()
-        yield* until(counts, ({ ready }) => ready === 2)
-        yield* sql`update kernel_channels set sequence = null, sequence_ledger = 1005 where address = ${first!}`
-        ledger.put(first!, balanceMin, 9n)
-        yield* ledger.wake
-        expect((yield* counts).ready).toBe(1)
-        ledger.state.latest = 1_005
-        yield* ledger.wake
-        yield* until(counts, ({ ready }) => ready === 2)
-        const store = yield* ChannelStore
-        expect(yield* store.correct(second!, 7n, 12n, 999)).toBe(false)
-        expect(yield* store.correct(second!, 6n, 12n, 1_010)).toBe(false)
-        const leases = yield* Effect.forEach([1, 2], () => store.take)
-        expect(leases.flatMap(Option.toArray).map(({ sequence }) => sequence).sort()).toEqual([10n, 8n])
-        expect(yield* store.correct(second!, 7n, 12n, 1_010)).toBe(false)
-        yield* Effect.forEach(leases.flatMap(Option.toArray), store.release)
-        expect(yield* store.correct(second!, 7n, 12n, 1_010)).toBe(true)
-      })), 60_000)
+    it.live(
+      "whose number is not known, or was moved on by somebody else, are read again from a node that is not behind",
+      () =>
+        run(
+          2,
+          Effect.fnUntraced(function* (ledger) {
+            const sql = yield* SqlClient.SqlClient
+            const {
+              channels: [first, second],
+              sponsor
+            } = yield* Signer
+            ledger.put(sponsor, 10n ** 10n, 41n)
+            for (const address of [first!, second!]) ledger.put(address, balanceMin, 7n)
+            yield* startChannels()
+            yield* until(counts, ({ ready }) => ready === 2)
+            yield* sql`update kernel_channels set sequence = null, sequence_ledger = 1005 where address = ${first!}`
+            ledger.put(first!, balanceMin, 9n)
+            yield* ledger.wake
+            expect((yield* counts).ready).toBe(1)
+            ledger.state.latest = 1_005
+            yield* ledger.wake
+            yield* until(counts, ({ ready }) => ready === 2)
+            const store = yield* ChannelStore
+            expect(yield* store.correct(second!, 7n, 12n, 999)).toBe(false)
+            expect(yield* store.correct(second!, 6n, 12n, 1_010)).toBe(false)
+            const leases = yield* Effect.forEach([1, 2], () => store.take)
+            expect(
+              leases
+                .flatMap(Option.toArray)
+                .map(({ sequence }) => sequence)
+                .sort()
+            ).toEqual([10n, 8n])
+            expect(yield* store.correct(second!, 7n, 12n, 1_010)).toBe(false)
+            yield* Effect.forEach(leases.flatMap(Option.toArray), store.release)
+            expect(yield* store.correct(second!, 7n, 12n, 1_010)).toBe(true)
+          })
+        ),
+      60_000
+    )
 
-    it.live("grow and shrink by an operator's word: those beyond are lent no more, and merged back when nothing holds them [S340]", () =>
-      run(3, Effect.fnUntraced(function*(ledger) {
-        const sql = yield* SqlClient.SqlClient
-        const moves = channelMoves(sql, "ledger:testnet")
-        const { channels, sponsor } = yield* Signer
-        const stateOf = (number: number) => Effect.map(moves.list, (all) => all.find((one) => one.number === number)?.state)
-        ledger.put(sponsor, 10n ** 11n, 41n)
-        for (const address of channels.slice(0, 3)) ledger.put(address, balanceMin, 7n)
-        yield* startChannels()
-        yield* until(counts, ({ ready }) => ready === 3)
+    it.live(
+      "grow and shrink by an operator's word: those beyond are lent no more, and merged back when nothing holds them [S340]",
+      () =>
+        run(
+          3,
+          Effect.fnUntraced(function* (ledger) {
+            const sql = yield* SqlClient.SqlClient
+            const moves = channelMoves(sql, "ledger:testnet")
+            const { channels, sponsor } = yield* Signer
+            const stateOf = (number: number) =>
+              Effect.map(moves.list, (all) => all.find((one) => one.number === number)?.state)
+            ledger.put(sponsor, 10n ** 11n, 41n)
+            for (const address of channels.slice(0, 3)) ledger.put(address, balanceMin, 7n)
+            yield* startChannels()
+            yield* until(counts, ({ ready }) => ready === 3)
 
-        yield* moves.resize(25)
-        yield* ledger.wake
-        yield* until(Effect.sync(() => ledger.sent.length), (sent) => sent > 0)
-        expect(yield* operationsOf(ledger.sent.at(-1)!.envelope)).toEqual(Array.from({ length: 22 }, () => 0))
-        yield* land(ledger)
-        yield* until(counts, ({ ready }) => ready === 25)
-        expect((yield* ChannelCount).known()).toBe(25)
+            yield* moves.resize(25)
+            yield* ledger.wake
+            yield* until(
+              Effect.sync(() => ledger.sent.length),
+              (sent) => sent > 0
+            )
+            expect(yield* operationsOf(ledger.sent.at(-1)!.envelope)).toEqual(Array.from({ length: 22 }, () => 0))
+            yield* land(ledger)
+            yield* until(counts, ({ ready }) => ready === 25)
+            expect((yield* ChannelCount).known()).toBe(25)
 
-        // Number 2 is leased: it stays until the lease has run out, and a lease of it is worth nothing once it is merged.
-        yield* sql`update kernel_channels set leased_until = clock_timestamp() + interval '1 hour', fence = 8 where number = 2`
-        const before = ledger.sent.length
-        yield* moves.resize(2)
-        yield* ledger.wake
-        yield* until(Effect.sync(() => ledger.sent.length), (sent) => sent > before)
-        expect(yield* counts).toEqual({ ready: 2, free: 2 })
-        expect(yield* mergedIn(ledger.sent.at(-1)!.envelope)).toEqual(channels.slice(3, 22))
-        expect([yield* stateOf(2), yield* stateOf(3), yield* stateOf(22)]).toEqual(["retiring", "merging", "retiring"])
-        yield* land(ledger)
-        yield* until(Effect.suspend(() => mergedIn(ledger.sent.at(-1)!.envelope)), (merged) => merged.length === 3)
-        yield* land(ledger)
-        yield* until(stateOf(24), (state) => state === "retired")
-        expect(yield* stateOf(2)).toBe("retiring")
-        yield* sql`update kernel_channels set leased_until = clock_timestamp() - interval '1 second' where number = 2`
-        yield* ledger.wake
-        yield* until(stateOf(2), (state) => state === "merging")
-        expect(yield* sql`select fence::int as fence from kernel_channels where number = 2`).toEqual([{ fence: 9 }])
+            // Number 2 is leased: it stays until the lease has run out, and a lease of it is worth nothing once it is
+            // merged.
+            yield* sql`update kernel_channels set leased_until = clock_timestamp() + interval '1 hour', fence = 8 where number = 2`
+            const before = ledger.sent.length
+            yield* moves.resize(2)
+            yield* ledger.wake
+            yield* until(
+              Effect.sync(() => ledger.sent.length),
+              (sent) => sent > before
+            )
+            expect(yield* counts).toEqual({ ready: 2, free: 2 })
+            expect(yield* mergedIn(ledger.sent.at(-1)!.envelope)).toEqual(channels.slice(3, 22))
+            expect([yield* stateOf(2), yield* stateOf(3), yield* stateOf(22)]).toEqual([
+              "retiring",
+              "merging",
+              "retiring"
+            ])
+            yield* land(ledger)
+            yield* until(
+              Effect.suspend(() => mergedIn(ledger.sent.at(-1)!.envelope)),
+              (merged) => merged.length === 3
+            )
+            yield* land(ledger)
+            yield* until(stateOf(24), (state) => state === "retired")
+            expect(yield* stateOf(2)).toBe("retiring")
+            yield* sql`update kernel_channels set leased_until = clock_timestamp() - interval '1 second' where number = 2`
+            yield* ledger.wake
+            yield* until(stateOf(2), (state) => state === "merging")
+            expect(yield* sql`select fence::int as fence from kernel_channels where number = 2`).toEqual([{ fence: 9 }])
 
-        // Wanted again while the merge is open: its end decides whether the account is made anew.
-        yield* moves.resize(3)
-        yield* ledger.wake
-        expect(yield* stateOf(2)).toBe("merging")
-        yield* land(ledger)
-        yield* until(Effect.suspend(() => operationsOf(ledger.sent.at(-1)!.envelope)), (types) => types.join() === "0")
-        yield* land(ledger)
-        yield* until(counts, ({ ready }) => ready === 3)
-        expect((yield* journal).every(({ state }) => state === "landed")).toBe(true)
-      })), 60_000)
+            // Wanted again while the merge is open: its end decides whether the account is made anew.
+            yield* moves.resize(3)
+            yield* ledger.wake
+            expect(yield* stateOf(2)).toBe("merging")
+            yield* land(ledger)
+            yield* until(
+              Effect.suspend(() => operationsOf(ledger.sent.at(-1)!.envelope)),
+              (types) => types.join() === "0"
+            )
+            yield* land(ledger)
+            yield* until(counts, ({ ready }) => ready === 3)
+            expect((yield* journal).every(({ state }) => state === "landed")).toBe(true)
+          })
+        ),
+      60_000
+    )
 
-    it.live("that shall go and are wanted again before they went are lent on", () =>
-      run(2, Effect.fnUntraced(function*(ledger) {
-        const sql = yield* SqlClient.SqlClient
-        const moves = channelMoves(sql, "ledger:testnet")
-        const { channels, sponsor } = yield* Signer
-        ledger.put(sponsor, 10n ** 11n, 41n)
-        for (const address of channels.slice(0, 2)) ledger.put(address, balanceMin, 7n)
-        yield* startChannels()
-        yield* until(counts, ({ ready }) => ready === 2)
-        yield* sql`update kernel_channels set leased_until = clock_timestamp() + interval '1 hour' where number = 1`
-        yield* moves.resize(1)
-        yield* ledger.wake
-        yield* until(counts, ({ ready }) => ready === 1)
-        yield* moves.resize(2)
-        yield* ledger.wake
-        yield* until(counts, ({ ready }) => ready === 2)
-        expect(ledger.sent).toEqual([])
-      })), 60_000)
+    it.live(
+      "that shall go and are wanted again before they went are lent on",
+      () =>
+        run(
+          2,
+          Effect.fnUntraced(function* (ledger) {
+            const sql = yield* SqlClient.SqlClient
+            const moves = channelMoves(sql, "ledger:testnet")
+            const { channels, sponsor } = yield* Signer
+            ledger.put(sponsor, 10n ** 11n, 41n)
+            for (const address of channels.slice(0, 2)) ledger.put(address, balanceMin, 7n)
+            yield* startChannels()
+            yield* until(counts, ({ ready }) => ready === 2)
+            yield* sql`update kernel_channels set leased_until = clock_timestamp() + interval '1 hour' where number = 1`
+            yield* moves.resize(1)
+            yield* ledger.wake
+            yield* until(counts, ({ ready }) => ready === 1)
+            yield* moves.resize(2)
+            yield* ledger.wake
+            yield* until(counts, ({ ready }) => ready === 2)
+            expect(ledger.sent).toEqual([])
+          })
+        ),
+      60_000
+    )
   })
 }

@@ -1,5 +1,5 @@
-// Many requests for one payment, on one replica and on two over one database: one payment, one success, and nobody is told a
-// falsehood. And clients that hang up: what was recorded is finished without them.
+// Many requests for one payment, on one replica and on two over one database: one payment, one success, and nobody is
+// told a falsehood. And clients that hang up: what was recorded is finished without them.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Deferred, Effect, Fiber, Latch, Layer } from "effect"
@@ -29,90 +29,118 @@ const expectOneSuccess = (answers: ReadonlyArray<Answer>, pendingReason: string)
 }
 
 const payment = (facilitator: Facilitator, id: string) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const payer = yield* facilitator.account()
     const seller = yield* facilitator.account(0n)
     const { body } = yield* facilitator.payment({
-      payer, payTo: seller.publicKey(), amount: price, extensions: { "payment-identifier": { info: { required: true, id } } }
+      payer,
+      payTo: seller.publicKey(),
+      amount: price,
+      extensions: { "payment-identifier": { info: { required: true, id } } }
     })
     return { body, seller: seller.publicKey() }
   })
 
-/** Holds the end of a payment back until all of its callers but those that wait for it were answered: they were there at the same time. */
-const makeGate = Effect.fnUntraced(function*(waiting: number) {
+/**
+ * Holds the end of a payment back until all of its callers but those that wait for it were answered: they were there at
+ * the same time.
+ */
+const makeGate = Effect.fnUntraced(function* (waiting: number) {
   const open = yield* Latch.make()
   let answered = 0
   return {
-    atStep: (step: Step) => step === "beforeResolve" ? open.await : Effect.void,
+    atStep: (step: Step) => (step === "beforeResolve" ? open.await : Effect.void),
     close: Effect.suspend(() => {
       answered = 0
       return open.close
     }),
     count: <A>(answer: Effect.Effect<A>) =>
-      Effect.tap(answer, () => Effect.suspend(() => ++answered === twins - waiting ? open.open : Effect.void))
+      Effect.tap(answer, () => Effect.suspend(() => (++answered === twins - waiting ? open.open : Effect.void)))
   }
 })
 
 describe.each(databaseKinds)("one payment asked for many times on %s", (database) => {
-  it.live("gives one success to 40 identical settles, and the receipt to a later retry [S85, S86, S91, S93, S96]", () =>
-    Effect.gen(function*() {
-      const gate = yield* makeGate(1)
-      const facilitator = yield* startFacilitator({ database, atStep: gate.atStep })
-      const { body, seller } = yield* payment(facilitator, "forty-twins-of-one-payment")
-      const answers = yield* Effect.forEach(Array.from({ length: twins }), () => gate.count(facilitator.settle(body)), { concurrency: "unbounded" })
-      const hash = expectOneSuccess(answers, "settle_ledger_transaction_status_unknown")
-      expect(yield* facilitator.balance(seller)).toBe(price)
-      const retry = yield* facilitator.settle(body)
-      expect(retry.json).toMatchObject({ success: true, transaction: hash })
-    }).pipe(Effect.scoped), 60_000)
+  it.live(
+    "gives one success to 40 identical settles, and the receipt to a later retry [S85, S86, S91, S93, S96]",
+    () =>
+      Effect.gen(function* () {
+        const gate = yield* makeGate(1)
+        const facilitator = yield* startFacilitator({ database, atStep: gate.atStep })
+        const { body, seller } = yield* payment(facilitator, "forty-twins-of-one-payment")
+        const answers = yield* Effect.forEach(
+          Array.from({ length: twins }),
+          () => gate.count(facilitator.settle(body)),
+          { concurrency: "unbounded" }
+        )
+        const hash = expectOneSuccess(answers, "settle_ledger_transaction_status_unknown")
+        expect(yield* facilitator.balance(seller)).toBe(price)
+        const retry = yield* facilitator.settle(body)
+        expect(retry.json).toMatchObject({ success: true, transaction: hash })
+      }).pipe(Effect.scoped),
+    60_000
+  )
 
-  it.live("finishes a recorded payment whose client hung up, and tells the truth to a retry [S89, S90]", () =>
-    Effect.gen(function*() {
-      const recorded = yield* Deferred.make<void>()
-      const goOn = yield* Deferred.make<void>()
-      let submitted = 0
-      const facilitator = yield* startFacilitator({
-        database,
-        atStep: (step) =>
-          step === "afterRecord" ? Effect.andThen(Deferred.succeed(recorded, undefined), Deferred.await(goOn))
-          : step === "afterSubmit" ? Effect.sync(() => void submitted++)
-          : Effect.void
-      })
-      const { body, seller } = yield* payment(facilitator, "a-client-that-hangs-up")
-      const asking = yield* Effect.forkChild(facilitator.settle(body))
-      yield* Deferred.await(recorded)
-      yield* Fiber.interrupt(asking)
-      yield* Deferred.succeed(goOn, undefined)
-      const retry = yield* facilitator.settle(body)
-      expect(retry.json, retry.text).toMatchObject({ success: true })
-      expect(yield* facilitator.balance(seller)).toBe(price)
-      expect(submitted).toBe(1)
-    }).pipe(Effect.scoped), 60_000)
+  it.live(
+    "finishes a recorded payment whose client hung up, and tells the truth to a retry [S89, S90]",
+    () =>
+      Effect.gen(function* () {
+        const recorded = yield* Deferred.make<void>()
+        const goOn = yield* Deferred.make<void>()
+        let submitted = 0
+        const facilitator = yield* startFacilitator({
+          database,
+          atStep: (step) =>
+            step === "afterRecord"
+              ? Effect.andThen(Deferred.succeed(recorded, undefined), Deferred.await(goOn))
+              : step === "afterSubmit"
+                ? Effect.sync(() => void submitted++)
+                : Effect.void
+        })
+        const { body, seller } = yield* payment(facilitator, "a-client-that-hangs-up")
+        const asking = yield* Effect.forkChild(facilitator.settle(body))
+        yield* Deferred.await(recorded)
+        yield* Fiber.interrupt(asking)
+        yield* Deferred.succeed(goOn, undefined)
+        const retry = yield* facilitator.settle(body)
+        expect(retry.json, retry.text).toMatchObject({ success: true })
+        expect(yield* facilitator.balance(seller)).toBe(price)
+        expect(submitted).toBe(1)
+      }).pipe(Effect.scoped),
+    60_000
+  )
 })
 
 describe.runIf(databaseKinds.includes("postgres"))("two replicas over one database", () => {
-  it.live("give one success between them [S85, S96, S340]", () =>
-    Effect.gen(function*() {
-      const source = yield* Layer.build(sourceLayer("postgres"))
-      const opened = yield* Context.get(source, DatabaseSource).open
-      const database = Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
-      // One in each replica waits for the end.
-      const gate = yield* makeGate(2)
-      const shared = { database, environment: { SPONSOR_SECRET: Keypair.random().secret() }, atStep: gate.atStep }
-      const first = yield* startFacilitator(shared)
-      const second = yield* startFacilitator({ ...shared, ledgerUrl: first.ledgerUrl })
-      for (let round = 0; round < 3; round++) {
-        const { body, seller } = yield* payment(first, `two-replicas-and-twins-${round}`)
-        yield* gate.close
-        const answers = yield* Effect.forEach(Array.from({ length: twins }), (_, index) => gate.count((index % 2 === 0 ? first : second).settle(body)), {
-          concurrency: "unbounded"
-        })
-        const hash = expectOneSuccess(answers, "settle_ledger_transaction_status_unknown")
-        expect(yield* first.balance(seller)).toBe(price)
-        for (const replica of [first, second]) {
-          expect((yield* replica.settle(body)).json).toMatchObject({ success: true, transaction: hash })
+  it.live(
+    "give one success between them [S85, S96, S340]",
+    () =>
+      Effect.gen(function* () {
+        const source = yield* Layer.build(sourceLayer("postgres"))
+        const opened = yield* Context.get(source, DatabaseSource).open
+        const database = Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
+        // One in each replica waits for the end.
+        const gate = yield* makeGate(2)
+        const shared = { database, environment: { SPONSOR_SECRET: Keypair.random().secret() }, atStep: gate.atStep }
+        const first = yield* startFacilitator(shared)
+        const second = yield* startFacilitator({ ...shared, ledgerUrl: first.ledgerUrl })
+        for (let round = 0; round < 3; round++) {
+          const { body, seller } = yield* payment(first, `two-replicas-and-twins-${round}`)
+          yield* gate.close
+          const answers = yield* Effect.forEach(
+            Array.from({ length: twins }),
+            (_, index) => gate.count((index % 2 === 0 ? first : second).settle(body)),
+            {
+              concurrency: "unbounded"
+            }
+          )
+          const hash = expectOneSuccess(answers, "settle_ledger_transaction_status_unknown")
+          expect(yield* first.balance(seller)).toBe(price)
+          for (const replica of [first, second]) {
+            expect((yield* replica.settle(body)).json).toMatchObject({ success: true, transaction: hash })
+          }
         }
-      }
-      expect(yield* first.sql`select 1 from kernel_settlements`).toHaveLength(3)
-    }).pipe(Effect.scoped), 90_000)
+        expect(yield* first.sql`select 1 from kernel_settlements`).toHaveLength(3)
+      }).pipe(Effect.scoped),
+    90_000
+  )
 })

@@ -1,5 +1,5 @@
-// The program, killed without warning at each named step of the money path, over a ledger that lives on. Started again, it
-// finishes what was recorded and forgets what was not: the payment ends once, and a retry is told the truth.
+// The program, killed without warning at each named step of the money path, over a ledger that lives on. Started again,
+// it finishes what was recorded and forgets what was not: the payment ends once, and a retry is told the truth.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem } from "effect"
@@ -15,58 +15,97 @@ const root = fileURLToPath(new URL("../../..", import.meta.url))
 /** Asks again while the answer is busy: channels may not be there yet, and nothing of a busy payment is kept. */
 const postJson = async (url: string, body: unknown): Promise<{ readonly status: number; readonly json: any }> => {
   while (true) {
-    const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) })
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body)
+    })
     const json: any = await response.json()
     if (response.status !== 503) return { status: response.status, json }
     await new Promise((resolve) => setTimeout(resolve, 250))
   }
 }
 
-it.live.each(steps)("killed at %s, the payment ends once and a retry gets the truth [S87, S89, S93, S94]", (step) =>
-  Effect.gen(function*() {
-    const files = yield* FileSystem.FileSystem
-    const state = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-crash-" })
-    const world = yield* startFacilitator({ channels: 1, closeMillis: 1_000 })
-    const port = yield* freePort
-    const url = `http://127.0.0.1:${port}`
-    const launch = (crashAt: string | undefined) =>
-      Effect.acquireRelease(
-        Effect.promise(async () => {
-          const program = startProgram(process.execPath, [
-            "runtime/cli.ts", "start", "--state", state, "--port", String(port),
-            "--set", "plugins=[x402-exact]",
-            "--set", `networks.ledger:testnet.rpc_urls=["${world.ledgerUrl}"]`,
-            "--set", `networks.ledger:testnet.friendbot_url=${world.ledgerUrl}/friendbot`,
-            "--set", "networks.ledger:testnet.channel_count=2"
-          ], { cwd: root, env: crashAt === undefined ? {} : { TOLLKEEPER_TEST_CRASH_AT: crashAt } })
-          const until = performance.now() + 60_000
-          while (!await fetch(`${url}/health/ready`).then(({ ok }) => ok, () => false)) {
-            if (performance.now() > until) throw new Error(`not ready\n${program.tail()}`)
-            await new Promise((resolve) => setTimeout(resolve, 50))
-          }
-          return program
-        }),
-        (program) => Effect.promise(() => program.kill())
+it.live.each(steps)(
+  "killed at %s, the payment ends once and a retry gets the truth [S87, S89, S93, S94]",
+  (step) =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const state = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-crash-" })
+      const world = yield* startFacilitator({ channels: 1, closeMillis: 1_000 })
+      const port = yield* freePort
+      const url = `http://127.0.0.1:${port}`
+      const launch = (crashAt: string | undefined) =>
+        Effect.acquireRelease(
+          Effect.promise(async () => {
+            const program = startProgram(
+              process.execPath,
+              [
+                "runtime/cli.ts",
+                "start",
+                "--state",
+                state,
+                "--port",
+                String(port),
+                "--set",
+                "plugins=[x402-exact]",
+                "--set",
+                `networks.ledger:testnet.rpc_urls=["${world.ledgerUrl}"]`,
+                "--set",
+                `networks.ledger:testnet.friendbot_url=${world.ledgerUrl}/friendbot`,
+                "--set",
+                "networks.ledger:testnet.channel_count=2"
+              ],
+              { cwd: root, env: crashAt === undefined ? {} : { TOLLKEEPER_TEST_CRASH_AT: crashAt } }
+            )
+            const until = performance.now() + 60_000
+            while (
+              !(await fetch(`${url}/health/ready`).then(
+                ({ ok }) => ok,
+                () => false
+              ))
+            ) {
+              if (performance.now() > until) throw new Error(`not ready\n${program.tail()}`)
+              await new Promise((resolve) => setTimeout(resolve, 50))
+            }
+            return program
+          }),
+          (program) => Effect.promise(() => program.kill())
+        )
+      const payer = yield* world.account()
+      const seller = yield* world.account(0n)
+      yield* launch(step)
+      // Made when the program stands, and with time for it to stand again: an authorization ends by the ledger, also on
+      // a busy machine.
+      const { body } = yield* world.payment({
+        payer,
+        payTo: seller.publicKey(),
+        amount: price,
+        maxTimeoutSeconds: 300,
+        extensions: { "payment-identifier": { info: { required: true, id: `killed-at-the-step-${step}` } } }
+      })
+      const cutOff = yield* Effect.promise(() =>
+        postJson(`${url}/settle`, body).then(
+          () => false,
+          () => true
+        )
       )
-    const payer = yield* world.account()
-    const seller = yield* world.account(0n)
-    yield* launch(step)
-    // Made when the program stands, and with time for it to stand again: an authorization ends by the ledger, also on a busy machine.
-    const { body } = yield* world.payment({
-      payer, payTo: seller.publicKey(), amount: price, maxTimeoutSeconds: 300,
-      extensions: { "payment-identifier": { info: { required: true, id: `killed-at-the-step-${step}` } } }
-    })
-    const cutOff = yield* Effect.promise(() => postJson(`${url}/settle`, body).then(() => false, () => true))
-    expect(cutOff).toBe(true)
-    yield* launch(undefined)
-    const retry = yield* Effect.promise(() => postJson(`${url}/settle`, body))
-    expect(retry.json).toMatchObject({ success: true })
-    expect(yield* world.balance(seller.publicKey())).toBe(price)
-    const again = yield* Effect.promise(() => postJson(`${url}/settle`, body))
-    expect(again.json).toEqual(retry.json)
-    // Both channels came back: two payments at once find one each.
-    const others = yield* Effect.forEach([1, 2], () => world.payment({ payer, payTo: seller.publicKey(), amount: price, maxTimeoutSeconds: 300 }))
-    const answers = yield* Effect.promise(() => Promise.all(others.map(({ body }) => postJson(`${url}/settle`, body))))
-    expect(answers.map(({ json }) => json.success)).toEqual([true, true])
-    expect(yield* world.balance(seller.publicKey())).toBe(3n * price)
-  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), 120_000)
+      expect(cutOff).toBe(true)
+      yield* launch(undefined)
+      const retry = yield* Effect.promise(() => postJson(`${url}/settle`, body))
+      expect(retry.json).toMatchObject({ success: true })
+      expect(yield* world.balance(seller.publicKey())).toBe(price)
+      const again = yield* Effect.promise(() => postJson(`${url}/settle`, body))
+      expect(again.json).toEqual(retry.json)
+      // Both channels came back: two payments at once find one each.
+      const others = yield* Effect.forEach([1, 2], () =>
+        world.payment({ payer, payTo: seller.publicKey(), amount: price, maxTimeoutSeconds: 300 })
+      )
+      const answers = yield* Effect.promise(() =>
+        Promise.all(others.map(({ body }) => postJson(`${url}/settle`, body)))
+      )
+      expect(answers.map(({ json }) => json.success)).toEqual([true, true])
+      expect(yield* world.balance(seller.publicKey())).toBe(3n * price)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+  120_000
+)

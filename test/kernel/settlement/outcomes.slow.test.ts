@@ -1,5 +1,6 @@
-// Payments whose end is not the ordinary one, through a whole facilitator and the embedded ledger: refused, dropped, outbid,
-// cancelled, overtaken, expired, spent elsewhere, lost and found again. Each leaves channels, budgets and rows as they should be.
+// Payments whose end is not the ordinary one, through a whole facilitator and the embedded ledger: refused, dropped,
+// outbid, cancelled, overtaken, expired, spent elsewhere, lost and found again. Each leaves channels, budgets and rows
+// as they should be.
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Schedule } from "effect"
@@ -10,13 +11,18 @@ import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../
 
 const price = 10_000n
 
-const parties = Effect.fnUntraced(function*(facilitator: Facilitator) {
+const parties = Effect.fnUntraced(function* (facilitator: Facilitator) {
   const payer = yield* facilitator.account()
   const payTo = (yield* facilitator.account(0n)).publicKey()
   const pay = (identifier?: string, maxTimeoutSeconds = 300) =>
     facilitator.payment({
-      payer, payTo, amount: price, maxTimeoutSeconds,
-      ...(identifier === undefined ? {} : { extensions: { "payment-identifier": { info: { required: true, id: identifier } } } })
+      payer,
+      payTo,
+      amount: price,
+      maxTimeoutSeconds,
+      ...(identifier === undefined
+        ? {}
+        : { extensions: { "payment-identifier": { info: { required: true, id: identifier } } } })
     })
   return { pay, payTo }
 })
@@ -35,181 +41,266 @@ const settlementsOf = ({ sql }: Facilitator) =>
     (select count(*)::int from kernel_attempts where settlement = id) as attempts from kernel_settlements order by recorded_at`
 
 /** The rows of a facilitator at rest: nothing held or reserved, and fees as charged. */
-const expectAtRest = Effect.fnUntraced(function*({ sql }: Facilitator) {
+const expectAtRest = Effect.fnUntraced(function* ({ sql }: Facilitator) {
   const [books] = yield* sql<{ reserved: bigint; committed: bigint; charged: bigint }>`select
     (select coalesce(sum(reserved_stroops), 0)::int8 from kernel_sponsor_budget) as reserved,
     (select coalesce(sum(committed_stroops), 0)::int8 from kernel_sponsor_budget_total) as committed,
     (select coalesce(sum(fee_charged_stroops), 0)::int8 from kernel_settlements) as charged`
   expect(books!.reserved).toBe(0n)
   expect(books!.committed).toBe(books!.charged)
-  expect(yield* sql`select 1 from kernel_channels where settlement is not null or leased_until > clock_timestamp()`).toEqual([])
+  expect(
+    yield* sql`select 1 from kernel_channels where settlement is not null or leased_until > clock_timestamp()`
+  ).toEqual([])
 })
 
 const until = <A, E>(effect: Effect.Effect<A, E>, isDone: (value: A) => boolean) =>
   Effect.repeat(effect, { schedule: Schedule.spaced("20 millis"), until: isDone }).pipe(Effect.timeout("30 seconds"))
 
 const ended = (facilitator: Facilitator) =>
-  until(settlementsOf(facilitator), (rows) => rows.length > 0 && rows.every(({ state }) => state !== "prepared" && state !== "submitted"))
+  until(
+    settlementsOf(facilitator),
+    (rows) => rows.length > 0 && rows.every(({ state }) => state !== "prepared" && state !== "submitted")
+  )
 
 const start = (options: FacilitatorOptions = {}) => startFacilitator({ closeMillis: 200, ...options })
 
 describe("a payment", () => {
-  it.live("whose record was lost is found on the ledger, stored again and delivered once [S87, S93]", () =>
-    Effect.gen(function*() {
-      const facilitator = yield* start()
-      const { pay, payTo } = yield* parties(facilitator)
-      const named = yield* pay("lost-with-the-database")
-      const unnamed = yield* pay()
-      const first = yield* Effect.forEach([named, unnamed], ({ body }) => facilitator.settle(body))
-      expect(first.map(({ json }) => json.success)).toEqual([true, true])
-      const fees = yield* facilitator.sql`select sum(fee_charged_stroops)::int8 as charged from kernel_settlements`
-      yield* facilitator.sql`truncate kernel_settlements, kernel_attempts, kernel_sponsor_budget, kernel_sponsor_budget_total, kernel_facts cascade`
-      yield* facilitator.sql`insert into kernel_channels (address, network, sponsor, number, state, sequence)
+  it.live(
+    "whose record was lost is found on the ledger, stored again and delivered once [S87, S93]",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start()
+        const { pay, payTo } = yield* parties(facilitator)
+        const named = yield* pay("lost-with-the-database")
+        const unnamed = yield* pay()
+        const first = yield* Effect.forEach([named, unnamed], ({ body }) => facilitator.settle(body))
+        expect(first.map(({ json }) => json.success)).toEqual([true, true])
+        const fees = yield* facilitator.sql`select sum(fee_charged_stroops)::int8 as charged from kernel_settlements`
+        yield* facilitator.sql`truncate kernel_settlements, kernel_attempts, kernel_sponsor_budget, kernel_sponsor_budget_total, kernel_facts cascade`
+        yield* facilitator.sql`insert into kernel_channels (address, network, sponsor, number, state, sequence)
         select 'nothing', 'ledger:testnet', 'nobody', 0, 'retired', 0`
-      for (const [index, { body }] of [named, unnamed].entries()) {
-        const again = yield* facilitator.settle(body)
-        expect(again.json, again.text).toMatchObject({ success: true, transaction: first[index]!.json.transaction })
-      }
-      expect(yield* facilitator.sql`select sum(fee_charged_stroops)::int8 as charged from kernel_settlements`).toEqual(fees)
-      expect((yield* facilitator.settle(named.body)).json).toMatchObject({ success: true })
-      expect((yield* facilitator.settle(unnamed.body)).json).toMatchObject({ success: false, errorReason: "settle_ledger_already_settled" })
-      expect(yield* facilitator.balance(payTo)).toBe(2n * price)
-      expect(yield* facilitator.sql`select type from kernel_facts order by id`).toEqual(
-        ["recorded", "settled", "recorded", "settled"].map((type) => ({ type: `settlement.${type}` }))
-      )
-    }).pipe(Effect.scoped), 60_000)
+        for (const [index, { body }] of [named, unnamed].entries()) {
+          const again = yield* facilitator.settle(body)
+          expect(again.json, again.text).toMatchObject({ success: true, transaction: first[index]!.json.transaction })
+        }
+        expect(
+          yield* facilitator.sql`select sum(fee_charged_stroops)::int8 as charged from kernel_settlements`
+        ).toEqual(fees)
+        expect((yield* facilitator.settle(named.body)).json).toMatchObject({ success: true })
+        expect((yield* facilitator.settle(unnamed.body)).json).toMatchObject({
+          success: false,
+          errorReason: "settle_ledger_already_settled"
+        })
+        expect(yield* facilitator.balance(payTo)).toBe(2n * price)
+        expect(yield* facilitator.sql`select type from kernel_facts order by id`).toEqual(
+          ["recorded", "settled", "recorded", "settled"].map((type) => ({ type: `settlement.${type}` }))
+        )
+      }).pipe(Effect.scoped),
+    60_000
+  )
 
-  it.live("that somebody else settled is spent, and not ours [S83]", () =>
-    Effect.gen(function*() {
-      const facilitator = yield* start()
-      const other = yield* start({ ledgerUrl: facilitator.ledgerUrl })
-      const { pay, payTo } = yield* parties(facilitator)
-      const { body } = yield* pay("spent-by-somebody-else")
-      expect((yield* other.settle(body)).json).toMatchObject({ success: true })
-      for (let times = 0; times < 2; times++) {
-        expect((yield* facilitator.settle(body)).json).toMatchObject({ success: false, errorReason: "settle_ledger_authorization_spent", transaction: "" })
-      }
-      expect(yield* settlementsOf(facilitator)).toEqual([])
-      expect(yield* facilitator.balance(payTo)).toBe(price)
-      yield* expectAtRest(facilitator)
-    }).pipe(Effect.scoped), 60_000)
+  it.live(
+    "that somebody else settled is spent, and not ours [S83]",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start()
+        const other = yield* start({ ledgerUrl: facilitator.ledgerUrl })
+        const { pay, payTo } = yield* parties(facilitator)
+        const { body } = yield* pay("spent-by-somebody-else")
+        expect((yield* other.settle(body)).json).toMatchObject({ success: true })
+        for (let times = 0; times < 2; times++) {
+          expect((yield* facilitator.settle(body)).json).toMatchObject({
+            success: false,
+            errorReason: "settle_ledger_authorization_spent",
+            transaction: ""
+          })
+        }
+        expect(yield* settlementsOf(facilitator)).toEqual([])
+        expect(yield* facilitator.balance(payTo)).toBe(price)
+        yield* expectAtRest(facilitator)
+      }).pipe(Effect.scoped),
+    60_000
+  )
 
-  it.live("that never lands expires within two ledgers of its bound and frees its channel [S83, S90, S94]", () =>
-    Effect.gen(function*() {
-      const facilitator = yield* start({ channels: 1 })
-      const { pay, payTo } = yield* parties(facilitator)
-      yield* facilitator.ledger.setFaults([{ drops: () => true }])
-      const { body, expirationLedger } = yield* pay("never-lands-at-all", 60)
-      const answer = yield* facilitator.settle(body)
-      const seenAt = facilitator.ledger.ledger.latest.sequence
-      expect(answer.json, answer.text).toMatchObject({ success: false, errorReason: "settle_ledger_transaction_expired" })
-      expect(seenAt).toBeGreaterThanOrEqual(expirationLedger)
-      // The ledgers of looking: a quarter of an interval to notice, and the answer's way.
-      expect(seenAt).toBeLessThanOrEqual(expirationLedger + 4)
-      yield* facilitator.ledger.setFaults([])
-      expect((yield* facilitator.settle((yield* pay()).body)).json).toMatchObject({ success: true })
-      expect((yield* facilitator.settle(body)).json).toMatchObject({ errorReason: "settle_ledger_transaction_expired", transaction: answer.json.transaction })
-      expect(yield* facilitator.balance(payTo)).toBe(price)
-      yield* expectAtRest(facilitator)
-    }).pipe(Effect.scoped), 60_000)
+  it.live(
+    "that never lands expires within two ledgers of its bound and frees its channel [S83, S90, S94]",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start({ channels: 1 })
+        const { pay, payTo } = yield* parties(facilitator)
+        yield* facilitator.ledger.setFaults([{ drops: () => true }])
+        const { body, expirationLedger } = yield* pay("never-lands-at-all", 60)
+        const answer = yield* facilitator.settle(body)
+        const seenAt = facilitator.ledger.ledger.latest.sequence
+        expect(answer.json, answer.text).toMatchObject({
+          success: false,
+          errorReason: "settle_ledger_transaction_expired"
+        })
+        expect(seenAt).toBeGreaterThanOrEqual(expirationLedger)
+        // The ledgers of looking: a quarter of an interval to notice, and the answer's way.
+        expect(seenAt).toBeLessThanOrEqual(expirationLedger + 4)
+        yield* facilitator.ledger.setFaults([])
+        expect((yield* facilitator.settle((yield* pay()).body)).json).toMatchObject({ success: true })
+        expect((yield* facilitator.settle(body)).json).toMatchObject({
+          errorReason: "settle_ledger_transaction_expired",
+          transaction: answer.json.transaction
+        })
+        expect(yield* facilitator.balance(payTo)).toBe(price)
+        yield* expectAtRest(facilitator)
+      }).pipe(Effect.scoped),
+    60_000
+  )
 
-  it.live("that is queued and not included is outbid under the same identity", () =>
-    Effect.gen(function*() {
-      const facilitator = yield* start()
-      const { pay, payTo } = yield* parties(facilitator)
-      yield* facilitator.ledger.setFaults([{ drops: ({ inclusionFeeStroops, isSoroban }) => isSoroban && inclusionFeeStroops < 2_000n }])
-      const { body } = yield* pay()
-      const answer = yield* facilitator.settle(body)
-      expect(answer.json, answer.text).toMatchObject({ success: true })
-      expect(yield* settlementsOf(facilitator)).toMatchObject([{ state: "settled", attempts: 2 }])
-      expect(yield* facilitator.balance(payTo)).toBe(price)
-      yield* expectAtRest(facilitator)
-    }).pipe(Effect.scoped), 60_000)
+  it.live(
+    "that is queued and not included is outbid under the same identity",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start()
+        const { pay, payTo } = yield* parties(facilitator)
+        yield* facilitator.ledger.setFaults([
+          { drops: ({ inclusionFeeStroops, isSoroban }) => isSoroban && inclusionFeeStroops < 2_000n }
+        ])
+        const { body } = yield* pay()
+        const answer = yield* facilitator.settle(body)
+        expect(answer.json, answer.text).toMatchObject({ success: true })
+        expect(yield* settlementsOf(facilitator)).toMatchObject([{ state: "settled", attempts: 2 }])
+        expect(yield* facilitator.balance(payTo)).toBe(price)
+        yield* expectAtRest(facilitator)
+      }).pipe(Effect.scoped),
+    60_000
+  )
 
-  it.live("that the network keeps refusing is cancelled, charged for the no-op, and its channel goes on", () =>
-    Effect.gen(function*() {
-      const facilitator = yield* start({ channels: 1 })
-      const { pay, payTo } = yield* parties(facilitator)
-      yield* facilitator.ledger.setFaults([{ onSend: ({ isSoroban }) => isSoroban ? TxCode.malformed : undefined }])
-      const { body } = yield* pay()
-      const answer = yield* facilitator.settle(body)
-      yield* facilitator.ledger.setFaults([])
-      expect(answer.json, answer.text).toMatchObject({ success: false })
-      const [row] = yield* ended(facilitator)
-      expect(row).toMatchObject({ state: "failed", reason: "settle_ledger_transaction_failed", attempts: 2 })
-      expect(row!.fee).toBeGreaterThan(0n)
-      expect((yield* facilitator.settle((yield* pay()).body)).json).toMatchObject({ success: true })
-      expect(yield* facilitator.balance(payTo)).toBe(price)
-      yield* expectAtRest(facilitator)
-    }).pipe(Effect.scoped), 60_000)
+  it.live(
+    "that the network keeps refusing is cancelled, charged for the no-op, and its channel goes on",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start({ channels: 1 })
+        const { pay, payTo } = yield* parties(facilitator)
+        yield* facilitator.ledger.setFaults([{ onSend: ({ isSoroban }) => (isSoroban ? TxCode.malformed : undefined) }])
+        const { body } = yield* pay()
+        const answer = yield* facilitator.settle(body)
+        yield* facilitator.ledger.setFaults([])
+        expect(answer.json, answer.text).toMatchObject({ success: false })
+        const [row] = yield* ended(facilitator)
+        expect(row).toMatchObject({ state: "failed", reason: "settle_ledger_transaction_failed", attempts: 2 })
+        expect(row!.fee).toBeGreaterThan(0n)
+        expect((yield* facilitator.settle((yield* pay()).body)).json).toMatchObject({ success: true })
+        expect(yield* facilitator.balance(payTo)).toBe(price)
+        yield* expectAtRest(facilitator)
+      }).pipe(Effect.scoped),
+    60_000
+  )
 
-  it.live("whose channel was used from outside fails early, and the channel's number is read again", () =>
-    Effect.gen(function*() {
-      // Two facilitators that know nothing of each other, with one set of channels: what must never be run.
-      const environment = { SPONSOR_SECRET: Keypair.random().secret() }
-      const facilitator = yield* start({ channels: 1, environment })
-      const other = yield* start({ channels: 1, environment, ledgerUrl: facilitator.ledgerUrl })
-      const { pay, payTo } = yield* parties(facilitator)
-      expect((yield* other.settle((yield* pay()).body)).json).toMatchObject({ success: true })
-      const { body, expirationLedger } = yield* pay()
-      const answer = yield* facilitator.settle(body)
-      expect(answer.json, answer.text).toMatchObject({ success: false, errorReason: "settle_ledger_transaction_failed" })
-      expect(facilitator.ledger.ledger.latest.sequence).toBeLessThan(expirationLedger - 10)
-      const next = yield* pay()
-      const done = yield* until(facilitator.settle(next.body), ({ status }) => status !== 503)
-      expect(done.json, done.text).toMatchObject({ success: true })
-      expect(yield* facilitator.balance(payTo)).toBe(2n * price)
-      yield* expectAtRest(facilitator)
-    }).pipe(Effect.scoped), 60_000)
+  it.live(
+    "whose channel was used from outside fails early, and the channel's number is read again",
+    () =>
+      Effect.gen(function* () {
+        // Two facilitators that know nothing of each other, with one set of channels: what must never be run.
+        const environment = { SPONSOR_SECRET: Keypair.random().secret() }
+        const facilitator = yield* start({ channels: 1, environment })
+        const other = yield* start({ channels: 1, environment, ledgerUrl: facilitator.ledgerUrl })
+        const { pay, payTo } = yield* parties(facilitator)
+        expect((yield* other.settle((yield* pay()).body)).json).toMatchObject({ success: true })
+        const { body, expirationLedger } = yield* pay()
+        const answer = yield* facilitator.settle(body)
+        expect(answer.json, answer.text).toMatchObject({
+          success: false,
+          errorReason: "settle_ledger_transaction_failed"
+        })
+        expect(facilitator.ledger.ledger.latest.sequence).toBeLessThan(expirationLedger - 10)
+        const next = yield* pay()
+        const done = yield* until(facilitator.settle(next.body), ({ status }) => status !== 503)
+        expect(done.json, done.text).toMatchObject({ success: true })
+        expect(yield* facilitator.balance(payTo)).toBe(2n * price)
+        yield* expectAtRest(facilitator)
+      }).pipe(Effect.scoped),
+    60_000
+  )
 
-  it.live("beyond the sponsor's budget is refused, and leaves nothing behind [S270, S102]", () =>
-    Effect.gen(function*() {
-      const facilitator = yield* start({ set: ["limits.max_sponsored_stroops_per_key_per_day=120000"] })
-      const { pay, payTo } = yield* parties(facilitator)
-      const answers = yield* Effect.forEach([1, 2, 3, 4, 5, 6], () => Effect.flatMap(pay(), ({ body }) => facilitator.settle(body)))
-      const refused = answers.filter(({ json }) => json.success !== true)
-      expect(refused.length).toBeGreaterThan(0)
-      for (const { json, status } of refused) expect({ status, reason: json.errorReason, transaction: json.transaction }).toEqual({ status: 200, reason: "settle_ledger_sponsor_budget_exceeded", transaction: "" })
-      expect(yield* settlementsOf(facilitator)).toHaveLength(6 - refused.length)
-      expect(yield* facilitator.balance(payTo)).toBe(price * BigInt(6 - refused.length))
-      yield* expectAtRest(facilitator)
-    }).pipe(Effect.scoped), 60_000)
+  it.live(
+    "beyond the sponsor's budget is refused, and leaves nothing behind [S270, S102]",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start({ set: ["limits.max_sponsored_stroops_per_key_per_day=120000"] })
+        const { pay, payTo } = yield* parties(facilitator)
+        const answers = yield* Effect.forEach([1, 2, 3, 4, 5, 6], () =>
+          Effect.flatMap(pay(), ({ body }) => facilitator.settle(body))
+        )
+        const refused = answers.filter(({ json }) => json.success !== true)
+        expect(refused.length).toBeGreaterThan(0)
+        for (const { json, status } of refused)
+          expect({ status, reason: json.errorReason, transaction: json.transaction }).toEqual({
+            status: 200,
+            reason: "settle_ledger_sponsor_budget_exceeded",
+            transaction: ""
+          })
+        expect(yield* settlementsOf(facilitator)).toHaveLength(6 - refused.length)
+        expect(yield* facilitator.balance(payTo)).toBe(price * BigInt(6 - refused.length))
+        yield* expectAtRest(facilitator)
+      }).pipe(Effect.scoped),
+    60_000
+  )
 
-  it.live("without a free channel is told to come again, and then settles [S84, S85, S86, S269]", () =>
-    Effect.gen(function*() {
-      const facilitator = yield* start({ channels: 1, set: ["limits.channel_wait_ms=100"] })
-      const { pay, payTo } = yield* parties(facilitator)
-      const bodies = yield* Effect.forEach(Array.from({ length: 6 }), (_, index) => Effect.map(pay(`one-channel-for-all-${index}`), ({ body }) => body))
-      const first = yield* Effect.forEach(bodies, (body) => facilitator.settle(body), { concurrency: "unbounded" })
-      const busy = first.filter(({ status }) => status === 503)
-      expect(busy.length).toBeGreaterThan(0)
-      for (const { headers, json } of busy) {
-        expect(headers.get("retry-after")).toBe("1")
-        expect(json).toMatchObject({ success: false, errorReason: "settle_ledger_temporarily_unavailable", transaction: "" })
-      }
-      const finished = yield* Effect.forEach(bodies, (body) => until(facilitator.settle(body), ({ status }) => status !== 503), { concurrency: "unbounded" })
-      expect(finished.map(({ json }) => json.success)).toEqual(bodies.map(() => true))
-      expect(yield* facilitator.balance(payTo)).toBe(price * BigInt(bodies.length))
-      expect(yield* settlementsOf(facilitator)).toHaveLength(bodies.length)
-      yield* expectAtRest(facilitator)
-    }).pipe(Effect.scoped), 60_000)
+  it.live(
+    "without a free channel is told to come again, and then settles [S84, S85, S86, S269]",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start({ channels: 1, set: ["limits.channel_wait_ms=100"] })
+        const { pay, payTo } = yield* parties(facilitator)
+        const bodies = yield* Effect.forEach(Array.from({ length: 6 }), (_, index) =>
+          Effect.map(pay(`one-channel-for-all-${index}`), ({ body }) => body)
+        )
+        const first = yield* Effect.forEach(bodies, (body) => facilitator.settle(body), { concurrency: "unbounded" })
+        const busy = first.filter(({ status }) => status === 503)
+        expect(busy.length).toBeGreaterThan(0)
+        for (const { headers, json } of busy) {
+          expect(headers.get("retry-after")).toBe("1")
+          expect(json).toMatchObject({
+            success: false,
+            errorReason: "settle_ledger_temporarily_unavailable",
+            transaction: ""
+          })
+        }
+        const finished = yield* Effect.forEach(
+          bodies,
+          (body) => until(facilitator.settle(body), ({ status }) => status !== 503),
+          { concurrency: "unbounded" }
+        )
+        expect(finished.map(({ json }) => json.success)).toEqual(bodies.map(() => true))
+        expect(yield* facilitator.balance(payTo)).toBe(price * BigInt(bodies.length))
+        expect(yield* settlementsOf(facilitator)).toHaveLength(bodies.length)
+        yield* expectAtRest(facilitator)
+      }).pipe(Effect.scoped),
+    60_000
+  )
 
-  it.live("of many is found by looking through new ledgers once, failed ones included", () =>
-    Effect.gen(function*() {
-      const facilitator = yield* Effect.provideService(start({ channels: 6 }), ScanAbove, 0)
-      let asked = { getTransaction: 0, getTransactions: 0 } as Record<string, number>
-      yield* facilitator.ledger.setFaults([{ onRpc: (method) => void (asked[method] = (asked[method] ?? 0) + 1) as undefined }])
-      const { pay, payTo } = yield* parties(facilitator)
-      const bodies = yield* Effect.forEach(Array.from({ length: 12 }), () => Effect.map(pay(), ({ body }) => body))
-      const answers = yield* Effect.forEach(bodies, (body) => facilitator.settle(body), { concurrency: "unbounded" })
-      expect(answers.map(({ json }) => json.success)).toEqual(bodies.map(() => true))
-      expect(yield* facilitator.balance(payTo)).toBe(price * BigInt(bodies.length))
-      expect(asked["getTransactions"]).toBeGreaterThan(0)
-      expect(asked["getTransaction"]).toBe(0)
-      asked = {}
-      // A provider without the method: each is asked for by its hash.
-      yield* facilitator.ledger.setFaults([{ onRpc: (method) => method === "getTransactions" ? { kind: "error", code: -32_601, message: "no such method" } : undefined }])
-      expect((yield* facilitator.settle((yield* pay()).body)).json).toMatchObject({ success: true })
-      yield* expectAtRest(facilitator)
-    }).pipe(Effect.scoped), 60_000)
+  it.live(
+    "of many is found by looking through new ledgers once, failed ones included",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* Effect.provideService(start({ channels: 6 }), ScanAbove, 0)
+        let asked = { getTransaction: 0, getTransactions: 0 } as Record<string, number>
+        yield* facilitator.ledger.setFaults([
+          { onRpc: (method) => void (asked[method] = (asked[method] ?? 0) + 1) as undefined }
+        ])
+        const { pay, payTo } = yield* parties(facilitator)
+        const bodies = yield* Effect.forEach(Array.from({ length: 12 }), () => Effect.map(pay(), ({ body }) => body))
+        const answers = yield* Effect.forEach(bodies, (body) => facilitator.settle(body), { concurrency: "unbounded" })
+        expect(answers.map(({ json }) => json.success)).toEqual(bodies.map(() => true))
+        expect(yield* facilitator.balance(payTo)).toBe(price * BigInt(bodies.length))
+        expect(asked["getTransactions"]).toBeGreaterThan(0)
+        expect(asked["getTransaction"]).toBe(0)
+        asked = {}
+        // A provider without the method: each is asked for by its hash.
+        yield* facilitator.ledger.setFaults([
+          {
+            onRpc: (method) =>
+              method === "getTransactions" ? { kind: "error", code: -32_601, message: "no such method" } : undefined
+          }
+        ])
+        expect((yield* facilitator.settle((yield* pay()).body)).json).toMatchObject({ success: true })
+        yield* expectAtRest(facilitator)
+      }).pipe(Effect.scoped),
+    60_000
+  )
 })

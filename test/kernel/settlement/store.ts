@@ -17,9 +17,18 @@ import { Supervisor } from "../../../kernel/Supervisor.ts"
 import { databaseLayer, type DatabaseKind } from "../../support/databases.ts"
 
 export const limitValues: LimitValues = {
-  settleTimeout: Duration.seconds(25), settlePoll: Duration.millis(500), recoveryPeriod: Duration.seconds(15), rpcTimeout: Duration.seconds(5),
-  channelLease: Duration.seconds(5), channelWait: undefined, pendingSettlementsMax: 1_000,
-  sponsoredPerPrincipalPerDayStroopsMax: 1_000_000n, sponsoredPerDayStroopsMax: 4_000_000n, expiryToleranceLedgers: 4, verifyPerSecond: 0, settlePerSecond: 0
+  settleTimeout: Duration.seconds(25),
+  settlePoll: Duration.millis(500),
+  recoveryPeriod: Duration.seconds(15),
+  rpcTimeout: Duration.seconds(5),
+  channelLease: Duration.seconds(5),
+  channelWait: undefined,
+  pendingSettlementsMax: 1_000,
+  sponsoredPerPrincipalPerDayStroopsMax: 1_000_000n,
+  sponsoredPerDayStroopsMax: 4_000_000n,
+  expiryToleranceLedgers: 4,
+  verifyPerSecond: 0,
+  settlePerSecond: 0
 }
 
 export const channelName = (number: number): string => `channel-${number}`
@@ -30,17 +39,22 @@ export const storeLayer = (kind: DatabaseKind, limits: Partial<LimitValues> = {}
     Layer.provideMerge(Layer.mergeAll(Budget.layer, Facts.layer)),
     Layer.provideMerge(Supervisor.layer),
     Layer.provideMerge(databaseLayer(kind)),
-    Layer.provideMerge(Layer.mergeAll(
-      Layer.succeed(Limits, { ...limitValues, ...limits }),
-      Layer.succeed(Network, { id: "ledger:testnet" } as never),
-      Layer.succeed(Server, { instance: undefined } as never),
-      Layer.succeed(Host, { name: "this-machine", stateFolder: "" }),
-      Layer.succeed(Signer, { sponsor: "sponsor" } as never)
-    ))
+    Layer.provideMerge(
+      Layer.mergeAll(
+        Layer.succeed(Limits, { ...limitValues, ...limits }),
+        Layer.succeed(Network, { id: "ledger:testnet" } as never),
+        Layer.succeed(Server, { instance: undefined } as never),
+        Layer.succeed(Host, { name: "this-machine", stateFolder: "" }),
+        Layer.succeed(Signer, { sponsor: "sponsor" } as never)
+      )
+    )
   )
 
-/** Empties the database and puts as many ready channels into it, each of which rested longer than the next. Their last used number is 100. */
-export const emptyStore = Effect.fnUntraced(function*(channels: number) {
+/**
+ * Empties the database and puts as many ready channels into it, each of which rested longer than the next. Their last
+ * used number is 100.
+ */
+export const emptyStore = Effect.fnUntraced(function* (channels: number) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`truncate kernel_channels, kernel_settlements, kernel_attempts, kernel_leases, kernel_sponsor_transactions,
     kernel_sponsor_budget, kernel_sponsor_budget_total, kernel_facts cascade`
@@ -51,7 +65,10 @@ export const emptyStore = Effect.fnUntraced(function*(channels: number) {
 
 /** Lets every lease run out that is not a hold. */
 export const endLeases = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-  Effect.asVoid(sql`update kernel_channels set leased_until = clock_timestamp() - interval '1 second' where leased_until is not null`))
+  Effect.asVoid(
+    sql`update kernel_channels set leased_until = clock_timestamp() - interval '1 second' where leased_until is not null`
+  )
+)
 
 export const idOf = (number: number): string => `00000000-0000-4000-a000-${String(number).padStart(12, "0")}`
 export const hashOf = (text: string): string => text.padEnd(64, "0")
@@ -62,11 +79,35 @@ export const newSettlement = (
   channel: NewSettlement["channel"],
   changes: Partial<NewSettlement> = {}
 ): NewSettlement => ({
-  id: idOf(number), network: "ledger:testnet", scheme: "exact", authorizationKey: `authorization-${number}`, authorizationExpiresLedger: 1_012,
-  fingerprint: `fingerprint-${number}`, principal: { id: "key:a", keyed: true }, identifier: Option.some(`identifier-${number}`), payer: "payer", payTo: "seller",
-  asset: "asset", amountMax: 10n, amount: 10n, resourceUrl: Option.none(), innerHash: hashOf(`a${number}`), sponsor: "sponsor", channel,
-  resourceFeeStroops: 40_000n, recordedLedger: 1_000, deadlineAt: 1_767_000_000_000, budgetStroops: 50_000n,
-  attempt: { kind: "payment", innerHash: hashOf(`a${number}`), outerHash: hashOf(`b${number}`), envelope: "AAAA", inclusionStroops: 200n, recordedLedger: 1_000 },
+  id: idOf(number),
+  network: "ledger:testnet",
+  scheme: "exact",
+  authorizationKey: `authorization-${number}`,
+  authorizationExpiresLedger: 1_012,
+  fingerprint: `fingerprint-${number}`,
+  principal: { id: "key:a", keyed: true },
+  identifier: Option.some(`identifier-${number}`),
+  payer: "payer",
+  payTo: "seller",
+  asset: "asset",
+  amountMax: 10n,
+  amount: 10n,
+  resourceUrl: Option.none(),
+  innerHash: hashOf(`a${number}`),
+  sponsor: "sponsor",
+  channel,
+  resourceFeeStroops: 40_000n,
+  recordedLedger: 1_000,
+  deadlineAt: 1_767_000_000_000,
+  budgetStroops: 50_000n,
+  attempt: {
+    kind: "payment",
+    innerHash: hashOf(`a${number}`),
+    outerHash: hashOf(`b${number}`),
+    envelope: "AAAA",
+    inclusionStroops: 200n,
+    recordedLedger: 1_000
+  },
   ...changes
 })
 
@@ -76,7 +117,12 @@ export const outcomeOf = (state: Outcome["state"], changes: Partial<Outcome> = {
   closedAtSeconds: state === "expired" ? undefined : 1_767_000_015,
   moved: state === "settled" ? 10n : undefined,
   feeChargedStroops: state === "expired" ? 0n : 12_345n,
-  reason: state === "failed" ? "settle_ledger_transaction_failed" : state === "expired" ? "settle_ledger_transaction_expired" : undefined,
+  reason:
+    state === "failed"
+      ? "settle_ledger_transaction_failed"
+      : state === "expired"
+        ? "settle_ledger_transaction_expired"
+        : undefined,
   message: undefined,
   channel: { sequenceUsed: state !== "expired", ledger: 1_003 },
   ...changes
@@ -88,9 +134,11 @@ export interface Books {
 }
 
 /** What the budget's rows add up to: by principal, and in all. */
-export const books = Effect.gen(function*() {
+export const books = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [own] = yield* sql<Books>`select coalesce(sum(reserved_stroops), 0)::int8 as reserved, coalesce(sum(committed_stroops), 0)::int8 as committed from kernel_sponsor_budget`
-  const [all] = yield* sql<Books>`select coalesce(sum(reserved_stroops), 0)::int8 as reserved, coalesce(sum(committed_stroops), 0)::int8 as committed from kernel_sponsor_budget_total`
+  const [own] =
+    yield* sql<Books>`select coalesce(sum(reserved_stroops), 0)::int8 as reserved, coalesce(sum(committed_stroops), 0)::int8 as committed from kernel_sponsor_budget`
+  const [all] =
+    yield* sql<Books>`select coalesce(sum(reserved_stroops), 0)::int8 as reserved, coalesce(sum(committed_stroops), 0)::int8 as committed from kernel_sponsor_budget_total`
   return { own: own!, all: all! }
 })

@@ -1,12 +1,19 @@
-// The signer refuses what the house would not have built, whoever asks: each departure from an honest settlement, cancellation and
-// sponsor's transaction by itself. And the vault: where secrets come from and that none of them gets out.
+// The signer refuses what the house would not have built, whoever asks: each departure from an honest settlement,
+// cancellation and sponsor's transaction by itself. And the vault: where secrets come from and that none of them gets
+// out.
 import { describe, expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Keypair, Networks, TransactionBuilder } from "@stellar/stellar-sdk"
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, FileSystem, Layer, Option, Path, Redacted } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
-import { cancelTransaction, settlementTransaction, sponsorTransaction, type SponsorOperation, type Transaction } from "../../../kernel/ledger/Envelope.ts"
+import {
+  cancelTransaction,
+  settlementTransaction,
+  sponsorTransaction,
+  type SponsorOperation,
+  type Transaction
+} from "../../../kernel/ledger/Envelope.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { Vault } from "../../../kernel/signer/Vault.ts"
@@ -20,9 +27,19 @@ const stranger = Keypair.random().publicKey()
 
 const networkWith = (values: Partial<Network["Service"]> = {}) =>
   Network.layerTest({
-    id: "ledger:testnet", passphrase: Networks.TESTNET, rpcUrls: ["http://127.0.0.1:1"], friendbotUrl: Option.none(),
-    sponsorSecret: Option.some(Redacted.make(sponsor.secret())), channelSecrets: Option.some(Redacted.make(channels.map((pair) => pair.secret()).join(","))),
-    channelCount: 3, channelCountMax: 3, channelBalanceStroopsMin: 0n, developmentAutoFund: false, timeoutSecondsMax: 300, uptoContract: Option.none(), assets: new Map(),
+    id: "ledger:testnet",
+    passphrase: Networks.TESTNET,
+    rpcUrls: ["http://127.0.0.1:1"],
+    friendbotUrl: Option.none(),
+    sponsorSecret: Option.some(Redacted.make(sponsor.secret())),
+    channelSecrets: Option.some(Redacted.make(channels.map((pair) => pair.secret()).join(","))),
+    channelCount: 3,
+    channelCountMax: 3,
+    channelBalanceStroopsMin: 0n,
+    developmentAutoFund: false,
+    timeoutSecondsMax: 300,
+    uptoContract: Option.none(),
+    assets: new Map(),
     feeCeilings: () => ({ resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n }),
     ...values
   })
@@ -36,10 +53,20 @@ const bounds = { ledgerMax: 5_000, timeMax: 1_800_000_000n }
 
 /** An honest client's operation and data, around whatever the tamper makes of them. */
 const honestParts = Effect.promise(async () => {
-  const { transaction } = await makePayment({ latestLedger: 1_000, nowSeconds: 1_700_000_000, payer: Keypair.random(), payTo: stranger, amount: 1n })
+  const { transaction } = await makePayment({
+    latestLedger: 1_000,
+    nowSeconds: 1_700_000_000,
+    payer: Keypair.random(),
+    payTo: stranger,
+    amount: 1n
+  })
   const envelope = xdr.TransactionEnvelope.schema.decode(Uint8Array.from(atob(transaction), (c) => c.charCodeAt(0)))
-  if (envelope.type !== 2 || envelope.v1.tx.ext.v !== 1) throw new Error("a plain envelope with resource data is wanted")
-  return { operationXdr: xdr.Operation.schema.encode(envelope.v1.tx.operations[0]!), sorobanDataXdr: xdr.SorobanTransactionData.schema.encode(envelope.v1.tx.ext.sorobanData) }
+  if (envelope.type !== 2 || envelope.v1.tx.ext.v !== 1)
+    throw new Error("a plain envelope with resource data is wanted")
+  return {
+    operationXdr: xdr.Operation.schema.encode(envelope.v1.tx.operations[0]!),
+    sorobanDataXdr: xdr.SorobanTransactionData.schema.encode(envelope.v1.tx.ext.sorobanData)
+  }
 })
 const honest = Effect.map(honestParts, (parts) => settlementTransaction({ channel, sequence: 7n, bounds, ...parts }))
 
@@ -47,54 +74,91 @@ const accountOf = (address: string) => ({ type: 0, ed25519: StrKey.decodeEd25519
 type Loose = any
 const v2 = (tx: Transaction): Loose => (tx.cond as Loose).v2
 const changed = (tx: Transaction, change: Record<string, unknown>): Transaction => ({ ...tx, ...change }) as Transaction
-const withCondition = (tx: Transaction, change: Record<string, unknown>) => changed(tx, { cond: { type: 2, v2: { ...v2(tx), ...change } } })
-const withOperation = (tx: Transaction, change: Record<string, unknown>) => changed(tx, { operations: [{ ...tx.operations[0]!, ...change }] })
-const withFee = (tx: Transaction, resourceFee: bigint) => changed(tx, { ext: { v: 1, sorobanData: { ...(tx.ext as Loose).sorobanData, resourceFee } } })
+const withCondition = (tx: Transaction, change: Record<string, unknown>) =>
+  changed(tx, { cond: { type: 2, v2: { ...v2(tx), ...change } } })
+const withOperation = (tx: Transaction, change: Record<string, unknown>) =>
+  changed(tx, { operations: [{ ...tx.operations[0]!, ...change }] })
+const withFee = (tx: Transaction, resourceFee: bigint) =>
+  changed(tx, { ext: { v: 1, sorobanData: { ...(tx.ext as Loose).sorobanData, resourceFee } } })
 
-const request = (transaction: Transaction, more: Record<string, unknown> = {}) =>
-  ({ transaction, channel, inclusionStroops: 200n, resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, ...more })
+const request = (transaction: Transaction, more: Record<string, unknown> = {}) => ({
+  transaction,
+  channel,
+  inclusionStroops: 200n,
+  resourceStroopsMax: 200_000n,
+  inclusionStroopsMax: 10_000n,
+  ...more
+})
 
 /** The host function's arguments hold an address of ours, however deep. */
 const naming = (tx: Transaction, address: string): Transaction => {
   const { auth, hostFunction } = (tx.operations[0] as Loose).body.invokeHostFunctionOp
   const call = hostFunction.invokeContract
   const args = [...call.args, { type: 16, vec: [{ type: 13, bytes: StrKey.decodeEd25519PublicKey(address) }] }]
-  return withOperation(tx, { body: { type: 24, invokeHostFunctionOp: { auth, hostFunction: { type: 0, invokeContract: { ...call, args } } } } })
+  return withOperation(tx, {
+    body: { type: 24, invokeHostFunctionOp: { auth, hostFunction: { type: 0, invokeContract: { ...call, args } } } }
+  })
 }
 
 describe("a settlement", () => {
-  it.effect("is signed by its channel and wrapped by the sponsor, with fee and hashes as the network computes them [S10, S82]", () =>
-    Effect.gen(function*() {
-      const signer = yield* Signer
-      const signed = yield* signer.signSettlement(request(yield* honest))
-      const bump = TransactionBuilder.fromXDR(signed.envelope, Networks.TESTNET)
-      if (!("innerTransaction" in bump)) throw new Error("a fee bump is wanted")
-      expect([bump.feeSource, bump.innerTransaction.source]).toEqual([sponsor.publicKey(), channel])
-      expect(bump.fee).toBe("40200")
-      expect(Buffer.from(bump.hash()).toString("hex")).toBe(signed.outerHash)
-      expect(Buffer.from(bump.innerTransaction.hash()).toString("hex")).toBe(signed.innerHash)
-      expect(sponsor.verify(bump.hash(), bump.signatures[0]!.signature)).toBe(true)
-      expect(channels[0]!.verify(bump.innerTransaction.hash(), bump.innerTransaction.signatures[0]!.signature)).toBe(true)
-      expect([bump.signatures.length, bump.innerTransaction.signatures.length]).toEqual([1, 1])
-    }).pipe(Effect.provide(signers)))
+  it.effect(
+    "is signed by its channel and wrapped by the sponsor, with fee and hashes as the network computes them [S10, S82]",
+    () =>
+      Effect.gen(function* () {
+        const signer = yield* Signer
+        const signed = yield* signer.signSettlement(request(yield* honest))
+        const bump = TransactionBuilder.fromXDR(signed.envelope, Networks.TESTNET)
+        if (!("innerTransaction" in bump)) throw new Error("a fee bump is wanted")
+        expect([bump.feeSource, bump.innerTransaction.source]).toEqual([sponsor.publicKey(), channel])
+        expect(bump.fee).toBe("40200")
+        expect(Buffer.from(bump.hash()).toString("hex")).toBe(signed.outerHash)
+        expect(Buffer.from(bump.innerTransaction.hash()).toString("hex")).toBe(signed.innerHash)
+        expect(sponsor.verify(bump.hash(), bump.signatures[0]!.signature)).toBe(true)
+        expect(channels[0]!.verify(bump.innerTransaction.hash(), bump.innerTransaction.signatures[0]!.signature)).toBe(
+          true
+        )
+        expect([bump.signatures.length, bump.innerTransaction.signatures.length]).toEqual([1, 1])
+      }).pipe(Effect.provide(signers))
+  )
 
-  const departures: ReadonlyArray<readonly [name: string, change: (tx: Transaction) => Transaction, more?: Record<string, unknown>]> = [
+  const departures: ReadonlyArray<
+    readonly [name: string, change: (tx: Transaction) => Transaction, more?: Record<string, unknown>]
+  > = [
     ["on an account that is no channel", (tx) => tx, { channel: stranger }],
-    ["on the sponsor", (tx) => changed(tx, { sourceAccount: accountOf(sponsor.publicKey()) }), { channel: sponsor.publicKey() }],
+    [
+      "on the sponsor",
+      (tx) => changed(tx, { sourceAccount: accountOf(sponsor.publicKey()) }),
+      { channel: sponsor.publicKey() }
+    ],
     ["whose source is another channel", (tx) => changed(tx, { sourceAccount: accountOf(otherChannel) })],
     ["with a memo", (tx) => changed(tx, { memo: { type: 2, id: 7n } })],
     ["without conditions", (tx) => changed(tx, { cond: { type: 0 } })],
     ["without a ledger bound", (tx) => withCondition(tx, { ledgerBounds: null })],
     ["with a ledger bound of none", (tx) => withCondition(tx, { ledgerBounds: { minLedger: 0, maxLedger: 0 } })],
-    ["that wants another signer", (tx) => withCondition(tx, { extraSigners: [{ type: 0, ed25519: new Uint8Array(32) }] })],
+    [
+      "that wants another signer",
+      (tx) => withCondition(tx, { extraSigners: [{ type: 0, ed25519: new Uint8Array(32) }] })
+    ],
     ["with another sequence", (tx) => withCondition(tx, { minSeqNum: 5n })],
     ["with a sequence's age", (tx) => withCondition(tx, { minSeqAge: 5n })],
     ["with a gap of ledgers", (tx) => withCondition(tx, { minSeqLedgerGap: 5 })],
     ["of two operations", (tx) => changed(tx, { operations: [tx.operations[0], tx.operations[0]] })],
     ["of none", (tx) => changed(tx, { operations: [] })],
     ["whose operation has a source", (tx) => withOperation(tx, { sourceAccount: accountOf(stranger) })],
-    ["that is a payment", (tx) => withOperation(tx, { body: { type: 1, paymentOp: { destination: accountOf(stranger), asset: { type: 0 }, amount: 1n } } })],
-    ["that uploads code", (tx) => withOperation(tx, { body: { type: 24, invokeHostFunctionOp: { hostFunction: { type: 2, wasm: new Uint8Array(8) }, auth: [] } } })],
+    [
+      "that is a payment",
+      (tx) =>
+        withOperation(tx, {
+          body: { type: 1, paymentOp: { destination: accountOf(stranger), asset: { type: 0 }, amount: 1n } }
+        })
+    ],
+    [
+      "that uploads code",
+      (tx) =>
+        withOperation(tx, {
+          body: { type: 24, invokeHostFunctionOp: { hostFunction: { type: 2, wasm: new Uint8Array(8) }, auth: [] } }
+        })
+    ],
     ["without resource data", (tx) => changed(tx, { ext: { v: 0 } })],
     ["that names the sponsor in an argument", (tx) => naming(tx, sponsor.publicKey())],
     ["that names a channel in an argument", (tx) => naming(tx, otherChannel)],
@@ -104,11 +168,12 @@ describe("a settlement", () => {
   ]
   for (const [name, change, more] of departures) {
     it.effect(`is not signed ${name} [S11]`, () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const refused = yield* Effect.flip((yield* Signer).signSettlement(request(change(yield* honest), more)))
         expect(refused._tag).toBe("SignerRefused")
         for (const word of [sponsor.publicKey(), channel, stranger]) expect(refused.message).not.toContain(word)
-      }).pipe(Effect.provide(signers)))
+      }).pipe(Effect.provide(signers))
+    )
   }
 })
 
@@ -118,7 +183,12 @@ describe("a cancellation", () => {
     ["on an account that is no channel", changed(cancel, { sourceAccount: accountOf(stranger) }), stranger],
     ["of another channel", changed(cancel, { sourceAccount: accountOf(otherChannel) })],
     ["that bumps the sequence", withOperation(cancel, { body: { type: 11, bumpSequenceOp: { bumpTo: 9n } } })],
-    ["that pays", withOperation(cancel, { body: { type: 1, paymentOp: { destination: accountOf(stranger), asset: { type: 0 }, amount: 1n } } })],
+    [
+      "that pays",
+      withOperation(cancel, {
+        body: { type: 1, paymentOp: { destination: accountOf(stranger), asset: { type: 0 }, amount: 1n } }
+      })
+    ],
     ["of two operations", changed(cancel, { operations: [cancel.operations[0], cancel.operations[0]] })],
     ["for another account", withOperation(cancel, { sourceAccount: accountOf(otherChannel) })],
     ["with a memo", changed(cancel, { memo: { type: 2, id: 7n } })],
@@ -126,17 +196,23 @@ describe("a cancellation", () => {
   ]
 
   it.effect("is signed like a settlement", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const signed = yield* (yield* Signer).signCancel({ transaction: cancel, channel, inclusionStroops: 10_000n })
       const bump = TransactionBuilder.fromXDR(signed.envelope, Networks.TESTNET)
       expect(["innerTransaction" in bump, bump.fee]).toEqual([true, "10000"])
-    }).pipe(Effect.provide(signers)))
+    }).pipe(Effect.provide(signers))
+  )
 
   for (const [name, transaction, on] of departures) {
     it.effect(`is not signed ${name}`, () =>
-      Effect.gen(function*() {
-        expect((yield* Effect.flip((yield* Signer).signCancel({ transaction, channel: on ?? channel, inclusionStroops: 200n })))._tag).toBe("SignerRefused")
-      }).pipe(Effect.provide(signers)))
+      Effect.gen(function* () {
+        expect(
+          (yield* Effect.flip(
+            (yield* Signer).signCancel({ transaction, channel: on ?? channel, inclusionStroops: 200n })
+          ))._tag
+        ).toBe("SignerRefused")
+      }).pipe(Effect.provide(signers))
+    )
   }
 })
 
@@ -145,67 +221,118 @@ describe("a transaction of the sponsor's own", () => {
     sponsorTransaction({ channel: source, sequence: 1n, bounds, feeStroopsPerOperation: 100n, operations })
 
   it.effect("creates, funds and merges channels, signed by whoever must", () =>
-    Effect.gen(function*() {
-      const { envelope } = yield* (yield* Signer).signSponsor(sponsors([
-        { _tag: "Create", account: channel, balanceStroops: 1n }, { _tag: "Fund", account: otherChannel, amountStroops: 1n }, { _tag: "Merge", account: otherChannel, into: sponsor.publicKey() }
-      ]))
+    Effect.gen(function* () {
+      const { envelope } = yield* (yield* Signer).signSponsor(
+        sponsors([
+          { _tag: "Create", account: channel, balanceStroops: 1n },
+          { _tag: "Fund", account: otherChannel, amountStroops: 1n },
+          { _tag: "Merge", account: otherChannel, into: sponsor.publicKey() }
+        ])
+      )
       expect(TransactionBuilder.fromXDR(envelope, Networks.TESTNET).signatures).toHaveLength(2)
-    }).pipe(Effect.provide(signers)))
+    }).pipe(Effect.provide(signers))
+  )
 
   const departures: ReadonlyArray<readonly [string, Transaction]> = [
     ["of another account", sponsors([], channel)],
     ["that creates a stranger's account", sponsors([{ _tag: "Create", account: stranger, balanceStroops: 1n }])],
     ["that pays a stranger", sponsors([{ _tag: "Fund", account: stranger, amountStroops: 1n }])],
     ["that merges a channel into a stranger", sponsors([{ _tag: "Merge", account: channel, into: stranger }])],
-    ["that merges the sponsor into a channel", sponsors([{ _tag: "Merge", account: sponsor.publicKey(), into: channel }])],
-    ["that pays the asset [S10]", withOperation(sponsors([{ _tag: "Fund", account: channel, amountStroops: 1n }]), {
-      body: { type: 1, paymentOp: { destination: accountOf(channel), asset: { type: 1, alphaNum4: { assetCode: new TextEncoder().encode("USDC"), issuer: accountOf(stranger) } }, amount: 1n } }
-    })],
-    ["for another source", withOperation(sponsors([{ _tag: "Fund", account: channel, amountStroops: 1n }]), { sourceAccount: accountOf(channel) })],
-    ["that does something else", withOperation(sponsors([{ _tag: "Fund", account: channel, amountStroops: 1n }]), { body: { type: 11, bumpSequenceOp: { bumpTo: 9n } } })]
+    [
+      "that merges the sponsor into a channel",
+      sponsors([{ _tag: "Merge", account: sponsor.publicKey(), into: channel }])
+    ],
+    [
+      "that pays the asset [S10]",
+      withOperation(sponsors([{ _tag: "Fund", account: channel, amountStroops: 1n }]), {
+        body: {
+          type: 1,
+          paymentOp: {
+            destination: accountOf(channel),
+            asset: { type: 1, alphaNum4: { assetCode: new TextEncoder().encode("USDC"), issuer: accountOf(stranger) } },
+            amount: 1n
+          }
+        }
+      })
+    ],
+    [
+      "for another source",
+      withOperation(sponsors([{ _tag: "Fund", account: channel, amountStroops: 1n }]), {
+        sourceAccount: accountOf(channel)
+      })
+    ],
+    [
+      "that does something else",
+      withOperation(sponsors([{ _tag: "Fund", account: channel, amountStroops: 1n }]), {
+        body: { type: 11, bumpSequenceOp: { bumpTo: 9n } }
+      })
+    ]
   ]
   for (const [name, transaction] of departures) {
     it.effect(`is not signed ${name}`, () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         expect((yield* Effect.flip((yield* Signer).signSponsor(transaction)))._tag).toBe("SignerRefused")
-      }).pipe(Effect.provide(signers)))
+      }).pipe(Effect.provide(signers))
+    )
   }
 })
 
 describe("the vault", () => {
   it.effect("knows sponsor and channels, and gives no secret away [S253]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const vault = yield* Vault
       expect([vault.sponsor, vault.channels]).toEqual([sponsor.publicKey(), [channel, otherChannel]])
       expect(vault.sign(stranger, new Uint8Array(32))).toBeUndefined()
       const shown = JSON.stringify(vault) + String(vault) + JSON.stringify(yield* Signer)
       for (const pair of [sponsor, ...channels]) expect(shown).not.toContain(pair.secret())
-    }).pipe(Effect.provide(Layer.merge(vaultWith(), signers))))
+    }).pipe(Effect.provide(Layer.merge(vaultWith(), signers)))
+  )
 
   it.effect("derives the same channels from the same sponsor on every replica", () =>
-    Effect.gen(function*() {
-      const derived = (sponsorSecret: string) => Effect.map(Vault, ({ channels }) => channels).pipe(Effect.provide(vaultWith({ channelSecrets: Option.none(), sponsorSecret: Option.some(Redacted.make(sponsorSecret)) })))
-      const [first, again, other] = [yield* derived(sponsor.secret()), yield* derived(sponsor.secret()), yield* derived(Keypair.random().secret())]
+    Effect.gen(function* () {
+      const derived = (sponsorSecret: string) =>
+        Effect.map(Vault, ({ channels }) => channels).pipe(
+          Effect.provide(
+            vaultWith({ channelSecrets: Option.none(), sponsorSecret: Option.some(Redacted.make(sponsorSecret)) })
+          )
+        )
+      const [first, again, other] = [
+        yield* derived(sponsor.secret()),
+        yield* derived(sponsor.secret()),
+        yield* derived(Keypair.random().secret())
+      ]
       expect(first).toHaveLength(3)
       expect(again).toEqual(first)
       expect(first.some((address) => other.includes(address))).toBe(false)
-    }))
+    })
+  )
 
   it.effect("refuses to start without usable secrets, and names the variable, never its content [S278]", () =>
-    Effect.gen(function*() {
-      const refusedBy = (values: Partial<Network["Service"]>) => Effect.map(Effect.flip(Effect.scoped(Layer.build(vaultWith(values)))), ({ message }) => message)
+    Effect.gen(function* () {
+      const refusedBy = (values: Partial<Network["Service"]>) =>
+        Effect.map(Effect.flip(Effect.scoped(Layer.build(vaultWith(values)))), ({ message }) => message)
       expect(yield* refusedBy({ sponsorSecret: Option.none() })).toContain("sponsor_secret_env")
       const wrong = `${sponsor.secret().slice(0, -1)}A`
-      for (const message of [yield* refusedBy({ sponsorSecret: Option.some(Redacted.make(wrong)) }), yield* refusedBy({ channelSecrets: Option.some(Redacted.make(`${channels[0]!.secret()},${stranger}`)) })]) {
+      for (const message of [
+        yield* refusedBy({ sponsorSecret: Option.some(Redacted.make(wrong)) }),
+        yield* refusedBy({ channelSecrets: Option.some(Redacted.make(`${channels[0]!.secret()},${stranger}`)) })
+      ]) {
         expect(message).toMatch(/is no secret seed/)
         expect(message).not.toContain(wrong.slice(0, 10))
       }
-      expect(yield* refusedBy({ channelSecrets: Option.some(Redacted.make([channels[0]!.secret(), channels[0]!.secret()].join())) })).toContain("different accounts")
-      expect(yield* refusedBy({ channelSecrets: Option.some(Redacted.make(sponsor.secret())) })).toContain("different accounts")
-    }))
+      expect(
+        yield* refusedBy({
+          channelSecrets: Option.some(Redacted.make([channels[0]!.secret(), channels[0]!.secret()].join()))
+        })
+      ).toContain("different accounts")
+      expect(yield* refusedBy({ channelSecrets: Option.some(Redacted.make(sponsor.secret())) })).toContain(
+        "different accounts"
+      )
+    })
+  )
 
   it.effect("makes a seed for development once, for this user alone", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const folder = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-vault-" })
@@ -215,6 +342,9 @@ describe("the vault", () => {
       expect(yield* sponsorOf).toBe(first)
       expect((yield* files.stat(path.join(folder, "sponsor.seed"))).mode & 0o777).toBe(0o600)
       yield* files.writeFileString(path.join(folder, "sponsor.seed"), "no seed")
-      expect((yield* Effect.flip(Effect.scoped(Layer.build(vaultWith(values, folder))))).message).toContain("is no secret seed")
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+      expect((yield* Effect.flip(Effect.scoped(Layer.build(vaultWith(values, folder))))).message).toContain(
+        "is no secret seed"
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
 })

@@ -11,26 +11,37 @@ const settings = JSON.parse(process.argv[2] ?? "{}")
 const { network } = settings
 const facilitator = new x402Facilitator().register(
   network,
-  new ExactStellarScheme(settings.secrets.map((secret) => createEd25519Signer(secret, network)), {
-    rpcConfig: { url: settings.rpc },
-    maxTransactionFeeStroops: settings.maxTransactionFeeStroops ?? 200_000,
-    ...(settings.feeSecret === undefined ? {} : { feeBumpSigner: createEd25519Signer(settings.feeSecret, network) })
-  })
+  new ExactStellarScheme(
+    settings.secrets.map((secret) => createEd25519Signer(secret, network)),
+    {
+      rpcConfig: { url: settings.rpc },
+      maxTransactionFeeStroops: settings.maxTransactionFeeStroops ?? 200_000,
+      ...(settings.feeSecret === undefined ? {} : { feeBumpSigner: createEd25519Signer(settings.feeSecret, network) })
+    }
+  )
 )
 
 const app = express()
 app.use(express.json({ limit: "256kb" }))
 app.get("/health", (_, response) => response.json({ status: "ok" }))
 app.get("/supported", (_, response) => response.json(facilitator.getSupported()))
-const answer = (decide) => async ({ body }, response) => {
-  try {
-    response.json(await decide(body.paymentPayload, body.paymentRequirements))
-  } catch (error) {
-    response.status(500).json({ error: String(error) })
+const answer =
+  (decide) =>
+  async ({ body }, response) => {
+    try {
+      response.json(await decide(body.paymentPayload, body.paymentRequirements))
+    } catch (error) {
+      response.status(500).json({ error: String(error) })
+    }
   }
-}
-app.post("/verify", answer((payload, requirements) => facilitator.verify(payload, requirements)))
-app.post("/settle", answer((payload, requirements) => facilitator.settle(payload, requirements)))
+app.post(
+  "/verify",
+  answer((payload, requirements) => facilitator.verify(payload, requirements))
+)
+app.post(
+  "/settle",
+  answer((payload, requirements) => facilitator.settle(payload, requirements))
+)
 
 const listener = app.listen(settings.port ?? 0, "127.0.0.1", () => {
   console.log(JSON.stringify({ url: `http://127.0.0.1:${listener.address().port}` }))

@@ -1,5 +1,5 @@
-// The seller of set C: official packages at 2.27.0. The resource server of this line asks a scheme for two properties that the
-// published Stellar scheme (2.9.0) does not have yet; the subclass adds them and nothing else.
+// The seller of set C: official packages at 2.27.0. The resource server of this line asks a scheme for two properties
+// that the published Stellar scheme (2.9.0) does not have yet; the subclass adds them and nothing else.
 import { HTTPFacilitatorClient } from "@x402/core/server"
 import { paymentMiddleware, x402ResourceServer } from "@x402/express"
 import {

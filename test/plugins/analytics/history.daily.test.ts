@@ -1,7 +1,19 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { describeDatabases } from "../../support/databases.ts"
-import { type Counted, countsOf, distinct, historyOf, moneyOf, newestFirst, organicOf, randomFrom, shown, sumOf, timesOf } from "./recount.ts"
+import {
+  type Counted,
+  countsOf,
+  distinct,
+  historyOf,
+  moneyOf,
+  newestFirst,
+  organicOf,
+  randomFrom,
+  shown,
+  sumOf,
+  timesOf
+} from "./recount.ts"
 import { makeWorld, owners, windowOf, type World, worldServices } from "./world.ts"
 
 const windows = [0, 1, 7, 14, 30]
@@ -9,7 +21,7 @@ const everything = { limit: 1_000, offset: 0 }
 const people = { buyers: ["B1", "B2", "B3", "B4", "B5", "B6", "X1", "X2"], sellers: ["S1", "S2", "S3", "X1", "X2"] }
 
 /** A history told in random batches, some of them read twice, with late marks of what is overdue in between. */
-const tellHistory = Effect.fnUntraced(function*(world: World, seed: number, size = 250) {
+const tellHistory = Effect.fnUntraced(function* (world: World, seed: number, size = 250) {
   console.log(`history of seed ${seed}`)
   const random = randomFrom(seed)
   yield* world.empty
@@ -24,16 +36,17 @@ const tellHistory = Effect.fnUntraced(function*(world: World, seed: number, size
     yield* world.tell(facts.slice(from, to), 1 + random.below(60))
     yield* world.follow(1 + random.below(80))
     // Facts that are read again change nothing.
-    if (random.next() < 0.5) yield* world.sql`update kernel_fact_cursors set xid = '0', id = 0 where consumer = 'analytics'`
+    if (random.next() < 0.5)
+      yield* world.sql`update kernel_fact_cursors set xid = '0', id = 0 where consumer = 'analytics'`
     from = to
   }
   yield* world.follow(50)
   return counted
 })
 
-const ofRole = (role: "buyer" | "seller", { payTo, payer }: Counted) => role === "buyer" ? payer : payTo
+const ofRole = (role: "buyer" | "seller", { payTo, payer }: Counted) => (role === "buyer" ? payer : payTo)
 
-const checkTotals = Effect.fnUntraced(function*(world: World, all: ReadonlyArray<Counted>) {
+const checkTotals = Effect.fnUntraced(function* (world: World, all: ReadonlyArray<Counted>) {
   for (const days of windows) {
     const items = shown(all, days)
     const money = moneyOf(items)
@@ -52,43 +65,72 @@ const checkTotals = Effect.fnUntraced(function*(world: World, all: ReadonlyArray
     })
     expect(yield* world.totals.overview(windowOf(days), "CXLM")).toMatchObject(moneyOf(items, "CXLM"))
 
-    for (const [bucket, length] of [["hour", 13], ["day", 10]] as const) {
-      const points = [...Map.groupBy(items, ({ at }) => at.toISOString().slice(0, length))].sort(([a], [b]) => a < b ? -1 : 1)
+    for (const [bucket, length] of [
+      ["hour", 13],
+      ["day", 10]
+    ] as const) {
+      const points = [...Map.groupBy(items, ({ at }) => at.toISOString().slice(0, length))].sort(([a], [b]) =>
+        a < b ? -1 : 1
+      )
       const { series } = yield* world.totals.series(windowOf(days), bucket, undefined)
       expect(series.length).toBe(points.length)
-      expect(series).toMatchObject(points.map(([start, of]) => ({
-        bucket_start: new Date(bucket === "hour" ? `${start}:00:00Z` : start).toISOString(),
-        ...countsOf(of),
-        ...moneyOf(of, money.asset),
-        unique_buyers: distinct(of, ({ payer }) => payer),
-        unique_sellers: distinct(of, ({ payTo }) => payTo),
-        organic: organicOf(of, money.asset)
-      })))
+      expect(series).toMatchObject(
+        points.map(([start, of]) => ({
+          bucket_start: new Date(bucket === "hour" ? `${start}:00:00Z` : start).toISOString(),
+          ...countsOf(of),
+          ...moneyOf(of, money.asset),
+          unique_buyers: distinct(of, ({ payer }) => payer),
+          unique_sellers: distinct(of, ({ payTo }) => payTo),
+          organic: organicOf(of, money.asset)
+        }))
+      )
     }
 
     const breakdowns = yield* world.totals.breakdowns(windowOf(days), undefined)
-    for (const [name, keyOf] of [["networks", (one: Counted) => one.network], ["schemes", (one: Counted) => one.scheme], ["assets", (one: Counted) => one.asset], ["statuses", (one: Counted) => one.status]] as const) {
-      const wanted = [...Map.groupBy(items, keyOf)].sort(([a, of], [b, other]) => other.length - of.length || (a < b ? -1 : 1)).map(([key, of]) => ({
-        key,
-        ...countsOf(of),
-        ...moneyOf(of, name === "assets" ? key : money.asset),
-        sponsored_fee_stroops: String(sumOf(of, ({ fee }) => fee))
-      }))
+    for (const [name, keyOf] of [
+      ["networks", (one: Counted) => one.network],
+      ["schemes", (one: Counted) => one.scheme],
+      ["assets", (one: Counted) => one.asset],
+      ["statuses", (one: Counted) => one.status]
+    ] as const) {
+      const wanted = [...Map.groupBy(items, keyOf)]
+        .sort(([a, of], [b, other]) => other.length - of.length || (a < b ? -1 : 1))
+        .map(([key, of]) => ({
+          key,
+          ...countsOf(of),
+          ...moneyOf(of, name === "assets" ? key : money.asset),
+          sponsored_fee_stroops: String(sumOf(of, ({ fee }) => fee))
+        }))
       expect(breakdowns[name]).toMatchObject(wanted)
       expect(breakdowns[name].length).toBe(wanted.length)
     }
 
     const daily = yield* world.totals.daily(windowOf(days), everything)
-    const rows = [...Map.groupBy(items, ({ asset, at, network, scheme, status }) => [at.toISOString().slice(0, 10), network, scheme, asset, status].join(" "))].map(([key, of]) => {
+    const rows = [
+      ...Map.groupBy(items, ({ asset, at, network, scheme, status }) =>
+        [at.toISOString().slice(0, 10), network, scheme, asset, status].join(" ")
+      )
+    ].map(([key, of]) => {
       const [day, network, scheme, asset, status] = key.split(" ")
-      return { day, network, scheme, asset, status, total_transactions: String(of.length), total_amount: String(sumOf(of, ({ amount }) => amount)), sponsored_fee_stroops: String(sumOf(of, ({ fee }) => fee)) }
+      return {
+        day,
+        network,
+        scheme,
+        asset,
+        status,
+        total_transactions: String(of.length),
+        total_amount: String(sumOf(of, ({ amount }) => amount)),
+        sponsored_fee_stroops: String(sumOf(of, ({ fee }) => fee))
+      }
     })
     expect(daily.pagination.total).toBe(rows.length)
-    expect(daily.items.map(({ asset_decimals: _, asset_symbol: __, organic: ___, ...row }) => row)).toEqual(expect.arrayContaining(rows))
+    expect(daily.items.map(({ asset_decimals: _, asset_symbol: __, organic: ___, ...row }) => row)).toEqual(
+      expect.arrayContaining(rows)
+    )
   }
 })
 
-const checkTransactions = Effect.fnUntraced(function*(world: World, all: ReadonlyArray<Counted>) {
+const checkTransactions = Effect.fnUntraced(function* (world: World, all: ReadonlyArray<Counted>) {
   const filters: ReadonlyArray<readonly [Record<string, string>, (one: Counted) => boolean]> = [
     [{}, () => true],
     [{ payer: "B1" }, ({ payer }) => payer === "B1"],
@@ -119,42 +161,67 @@ const checkTransactions = Effect.fnUntraced(function*(world: World, all: Readonl
   for (const one of all) {
     const found = yield* world.transactions.byHash(one.hash.toUpperCase())
     if (one.status === "pending") expect(Option.isNone(found)).toBe(true)
-    else expect(Option.getOrThrow(found)).toMatchObject({
-      id: one.id,
-      status: one.status,
-      amount: one.status === "unknown" ? null : one.amount.toString(),
-      fee_stroops: one.fee.toString(),
-      resource_id: one.resource?.toString() ?? null,
-      facilitator_id: one.facilitator,
-      organic: one.organic
-    })
+    else
+      expect(Option.getOrThrow(found)).toMatchObject({
+        id: one.id,
+        status: one.status,
+        amount: one.status === "unknown" ? null : one.amount.toString(),
+        fee_stroops: one.fee.toString(),
+        resource_id: one.resource?.toString() ?? null,
+        facilitator_id: one.facilitator,
+        organic: one.organic
+      })
   }
 })
 
-const checkParticipants = Effect.fnUntraced(function*(world: World, all: ReadonlyArray<Counted>) {
+const checkParticipants = Effect.fnUntraced(function* (world: World, all: ReadonlyArray<Counted>) {
   for (const days of windows) {
     const items = shown(all, days)
     const { asset, ...money } = moneyOf(items)
     for (const role of ["buyer", "seller"] as const) {
-      const amountOf = (of: ReadonlyArray<Counted>, name: string | null) => sumOf(of.filter((one) => one.asset === name), ({ amount }) => amount)
+      const amountOf = (of: ReadonlyArray<Counted>, name: string | null) =>
+        sumOf(
+          of.filter((one) => one.asset === name),
+          ({ amount }) => amount
+        )
       const ranked = [...Map.groupBy(items, (one) => ofRole(role, one))].sort(([a, of], [b, other]) => {
         const difference = amountOf(other, asset) - amountOf(of, asset)
         return difference !== 0n ? (difference > 0n ? 1 : -1) : other.length - of.length || (a < b ? -1 : 1)
       })
       const other = role === "buyer" ? "seller" : "buyer"
       const board = yield* world.participants.leaderboard(role, windowOf(days), everything, undefined)
-      expect(board.items).toMatchObject(ranked.map(([address, of]) => ({
-        address,
-        tx_count: String(of.length),
-        ...moneyOf(of, asset),
-        unique_counterparties: distinct(of, (one) => ofRole(other, one)),
-        networks: [...new Set(of.map(({ network }) => network))].sort(),
-        facilitators: [...new Set(of.map(({ facilitator }) => facilitator))].sort(),
-        latest_activity: timesOf(of).latest_activity
-      })))
-      const top = (count: number) => Number(sumOf(ranked.slice(0, count).flatMap(([, of]) => of).filter((one) => one.asset === asset), ({ amount }) => amount) * 1_000_000n / (BigInt(money.total_amount) || 1n)) / 1_000_000
+      expect(board.items).toMatchObject(
+        ranked.map(([address, of]) => ({
+          address,
+          tx_count: String(of.length),
+          ...moneyOf(of, asset),
+          unique_counterparties: distinct(of, (one) => ofRole(other, one)),
+          networks: [...new Set(of.map(({ network }) => network))].sort(),
+          facilitators: [...new Set(of.map(({ facilitator }) => facilitator))].sort(),
+          latest_activity: timesOf(of).latest_activity
+        }))
+      )
+      const top = (count: number) =>
+        Number(
+          (sumOf(
+            ranked
+              .slice(0, count)
+              .flatMap(([, of]) => of)
+              .filter((one) => one.asset === asset),
+            ({ amount }) => amount
+          ) *
+            1_000_000n) /
+            (BigInt(money.total_amount) || 1n)
+        ) / 1_000_000
       expect(board.pagination.total).toBe(ranked.length)
-      expect(board.concentration).toMatchObject({ asset, ...money, total_transactions: String(items.length), top1_share: top(1), top5_share: top(5), top10_share: top(10) })
+      expect(board.concentration).toMatchObject({
+        asset,
+        ...money,
+        total_transactions: String(items.length),
+        top1_share: top(1),
+        top5_share: top(5),
+        top10_share: top(10)
+      })
 
       for (const address of role === "buyer" ? people.buyers : people.sellers) {
         const own = items.filter((one) => ofRole(role, one) === address)
@@ -164,56 +231,84 @@ const checkParticipants = Effect.fnUntraced(function*(world: World, all: Readonl
         if (Option.isNone(one)) continue
         const { asset: ownAsset, ...ownMoney } = moneyOf(own)
         expect(one.value).toMatchObject({
-          ...countsOf(own), asset: ownAsset, ...ownMoney, ...timesOf(own), successful_amount: ownMoney.total_amount,
+          ...countsOf(own),
+          asset: ownAsset,
+          ...ownMoney,
+          ...timesOf(own),
+          successful_amount: ownMoney.total_amount,
           schemes: [...new Set(own.map(({ scheme }) => scheme))].sort(),
           networks: [...new Set(own.map(({ network }) => network))].sort(),
           unique_counterparties: distinct(own, (one) => ofRole(other, one))
         })
-        const met = [...Map.groupBy(own, (one) => ofRole(other, one))].sort(([a, of], [b, others]) => others.length - of.length || (a < b ? -1 : 1))
-        const { items: listed, pagination } = Option.getOrThrow(yield* world.participants.counterparties(role, address, windowOf(days), everything, undefined))
+        const met = [...Map.groupBy(own, (one) => ofRole(other, one))].sort(
+          ([a, of], [b, others]) => others.length - of.length || (a < b ? -1 : 1)
+        )
+        const { items: listed, pagination } = Option.getOrThrow(
+          yield* world.participants.counterparties(role, address, windowOf(days), everything, undefined)
+        )
         expect(pagination.total).toBe(met.length)
-        expect(listed).toMatchObject(met.map(([name, of]) => ({ address: name, tx_count: String(of.length), ...moneyOf(of), ...timesOf(of) })))
+        expect(listed).toMatchObject(
+          met.map(([name, of]) => ({ address: name, tx_count: String(of.length), ...moneyOf(of), ...timesOf(of) }))
+        )
       }
     }
   }
 })
 
-const checkResources = Effect.fnUntraced(function*(world: World, all: ReadonlyArray<Counted>) {
+const checkResources = Effect.fnUntraced(function* (world: World, all: ReadonlyArray<Counted>) {
   const items = shown(all, 0)
   const { items: origins } = yield* world.resources.origins(everything, "CUSDC")
   expect(origins.length).toBe(3)
   for (const one of origins) {
     const own = items.filter(({ origin }) => origin === one.origin)
     const { total_amount, ...money } = moneyOf(own, "CUSDC")
-    expect(one).toMatchObject({ settlement_count: String(own.length), successful_settlement_count: String(own.filter(({ status }) => status === "success").length), successful_amount: total_amount, ...money })
+    expect(one).toMatchObject({
+      settlement_count: String(own.length),
+      successful_settlement_count: String(own.filter(({ status }) => status === "success").length),
+      successful_amount: total_amount,
+      ...money
+    })
   }
   for (const id of [1n, 2n, 3n, 4n]) {
     const use = Option.getOrThrow(yield* world.resources.observability(id, "CUSDC"))
     for (const hours of [0, 1, 6, 24, 72, 168, 360, 720]) {
-      const own = items.filter(({ at, resource }) => resource === id && (hours === 0 || at.getTime() >= Date.now() - hours * 3_600_000))
-      expect([hours, hours === 0 ? use.all_time : use.windows[`${hours}h`]]).toMatchObject([hours, {
-        calls: String(own.length),
-        successes: String(own.filter(({ status }) => status === "success").length),
-        unique_buyers: distinct(own, ({ payer }) => payer),
-        ...moneyOf(own, "CUSDC"),
-        latest_activity: timesOf(own).latest_activity
-      }])
+      const own = items.filter(
+        ({ at, resource }) => resource === id && (hours === 0 || at.getTime() >= Date.now() - hours * 3_600_000)
+      )
+      expect([hours, hours === 0 ? use.all_time : use.windows[`${hours}h`]]).toMatchObject([
+        hours,
+        {
+          calls: String(own.length),
+          successes: String(own.filter(({ status }) => status === "success").length),
+          unique_buyers: distinct(own, ({ payer }) => payer),
+          ...moneyOf(own, "CUSDC"),
+          latest_activity: timesOf(own).latest_activity
+        }
+      ])
     }
   }
 })
 
-describeDatabases("analytics of random histories", (database) => {
-  layer(worldServices(database), { timeout: "60 seconds", excludeTestServices: true })((it) => {
-    for (const seed of [1, 2, 3].map((number) => Number(process.env["TOLLKEEPER_TEST_SEED"] ?? number * 7_919))) {
-      it.effect(`has every figure as a plain count has it, for seed ${seed} [S96, S145–S147, S149–S155, S157–S162, S166]`, () =>
-        Effect.gen(function*() {
-          const world = yield* makeWorld
-          const all = yield* tellHistory(world, seed)
-          yield* checkTotals(world, all)
-          yield* checkTransactions(world, all)
-          yield* checkParticipants(world, all)
-          yield* checkResources(world, all)
-        }), 120_000)
-    }
-  })
-}, owners)
+describeDatabases(
+  "analytics of random histories",
+  (database) => {
+    layer(worldServices(database), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+      for (const seed of [1, 2, 3].map((number) => Number(process.env["TOLLKEEPER_TEST_SEED"] ?? number * 7_919))) {
+        it.effect(
+          `has every figure as a plain count has it, for seed ${seed} [S96, S145–S147, S149–S155, S157–S162, S166]`,
+          () =>
+            Effect.gen(function* () {
+              const world = yield* makeWorld
+              const all = yield* tellHistory(world, seed)
+              yield* checkTotals(world, all)
+              yield* checkTransactions(world, all)
+              yield* checkParticipants(world, all)
+              yield* checkResources(world, all)
+            }),
+          120_000
+        )
+      }
+    })
+  },
+  owners
+)

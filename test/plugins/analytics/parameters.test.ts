@@ -18,7 +18,8 @@ describe("the parameters of analytics", () => {
     expect(windowOf("days=0")).toEqual({ days: 0, since: undefined })
     expect(windowOf("days=1")).toEqual({ days: 1, since: new Date("2026-01-30T00:00:00Z") })
     expect(windowOf("days=30")).toEqual({ days: 30, since: new Date("2026-01-01T00:00:00Z") })
-    for (const query of ["days=2", "days=-7", "days=07", "days=7.0", "days=", "days=all", ""]) expect(windowOf(query).days).toBe(30)
+    for (const query of ["days=2", "days=-7", "days=07", "days=7.0", "days=", "days=all", ""])
+      expect(windowOf(query).days).toBe(30)
     expect(windowOf("", 0)).toEqual({ days: 0, since: undefined })
     expect(windowOf("days=3", 0).days).toBe(30)
   })
@@ -41,34 +42,66 @@ describe("the parameters of analytics", () => {
 })
 
 describe("amounts", () => {
-  const sums = [{ asset: "CB", transactions: 1n, amount: 900n }, { asset: "CA", transactions: 1n, amount: 5n }, { asset: "CB", transactions: 1n, amount: 10n ** 30n }, { asset: "CC", transactions: 0n, amount: 0n }]
+  const sums = [
+    { asset: "CB", transactions: 1n, amount: 900n },
+    { asset: "CA", transactions: 1n, amount: 5n },
+    { asset: "CB", transactions: 1n, amount: 10n ** 30n },
+    { asset: "CC", transactions: 0n, amount: 0n }
+  ]
 
   it("are added within an asset and never over assets; one stands for all by its settlements, or because it was asked for [S141]", () => {
-    expect(byAsset(sums)).toEqual([{ asset: "CB", transactions: 2n, amount: 900n + 10n ** 30n }, { asset: "CA", transactions: 1n, amount: 5n }])
+    expect(byAsset(sums)).toEqual([
+      { asset: "CB", transactions: 2n, amount: 900n + 10n ** 30n },
+      { asset: "CA", transactions: 1n, amount: 5n }
+    ])
     expect(mainAsset(sums, undefined)).toBe("CB")
     expect(mainAsset([], undefined)).toBe(undefined)
     const { tell } = makeAmounts(new Map([["CA", { contract: "CA", symbol: "AAA", decimals: 6, paymentMax: 1n }]]))
     expect(tell(sums, "CA")).toMatchObject({ total_amount: "5", asset: "CA", asset_symbol: "AAA", asset_decimals: 6 })
-    expect(tell(sums, "CB")).toMatchObject({ total_amount: "1000000000000000000000000000900", asset_symbol: null, asset_decimals: null })
+    expect(tell(sums, "CB")).toMatchObject({
+      total_amount: "1000000000000000000000000000900",
+      asset_symbol: null,
+      asset_decimals: null
+    })
     expect(tell(sums, "CZ")).toMatchObject({ total_amount: "0", asset: "CZ" })
-    expect(tell([], undefined)).toEqual({ total_amount: "0", asset: null, asset_symbol: null, asset_decimals: null, amounts: [] })
+    expect(tell([], undefined)).toEqual({
+      total_amount: "0",
+      asset: null,
+      asset_symbol: null,
+      asset_decimals: null,
+      amounts: []
+    })
   })
 })
 
 describe("the settings of analytics", () => {
   const settingsOf = (set: ReadonlyArray<string>) =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const profile = yield* loadProfile("hosted", set, {})
       expect(profile.plugins).toContain("analytics")
       return yield* Config.pipe(Effect.provide(Config.layer), Effect.provide(Settings.layer(profile)))
     }).pipe(Effect.provide(NodeServices.layer))
 
-  effectIt.effect("stand under the names of the contract, in the hosted profile with analytics on and addresses shown [S27, S297, S298]", () =>
-    Effect.gen(function*() {
-      expect(yield* settingsOf([])).toEqual({ redactAddresses: false, pageDefault: 50, pageMax: 200 })
-      expect(yield* settingsOf(["analytics.redact_addresses=true", "analytics.default_page_size=5", "analytics.max_page_size=7"])).toEqual({ redactAddresses: true, pageDefault: 5, pageMax: 7 })
-      for (const wrong of ["analytics.default_page_size=0", "analytics.max_page_size=100000", "analytics.default_page_size=201", "analytics.redacted=true"]) {
-        expect(yield* Effect.flip(settingsOf([wrong]))).toMatchObject({ _tag: "SettingsRefused" })
-      }
-    }))
+  effectIt.effect(
+    "stand under the names of the contract, in the hosted profile with analytics on and addresses shown [S27, S297, S298]",
+    () =>
+      Effect.gen(function* () {
+        expect(yield* settingsOf([])).toEqual({ redactAddresses: false, pageDefault: 50, pageMax: 200 })
+        expect(
+          yield* settingsOf([
+            "analytics.redact_addresses=true",
+            "analytics.default_page_size=5",
+            "analytics.max_page_size=7"
+          ])
+        ).toEqual({ redactAddresses: true, pageDefault: 5, pageMax: 7 })
+        for (const wrong of [
+          "analytics.default_page_size=0",
+          "analytics.max_page_size=100000",
+          "analytics.default_page_size=201",
+          "analytics.redacted=true"
+        ]) {
+          expect(yield* Effect.flip(settingsOf([wrong]))).toMatchObject({ _tag: "SettingsRefused" })
+        }
+      })
+  )
 })

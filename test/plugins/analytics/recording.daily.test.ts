@@ -19,17 +19,35 @@ const recorded = (number: number, more: Readonly<Record<string, unknown>> = {}):
   subject: idOf(number),
   at: long(),
   data: {
-    network: "ledger:testnet", scheme: "exact", asset: "CUSDC", payer: "B1", payTo: "S1", amountMax: "10", amount: "10", facilitator: "one", transaction: hashOf(number), resourceUrl: null, principal: "p", ...more
+    network: "ledger:testnet",
+    scheme: "exact",
+    asset: "CUSDC",
+    payer: "B1",
+    payTo: "S1",
+    amountMax: "10",
+    amount: "10",
+    facilitator: "one",
+    transaction: hashOf(number),
+    resourceUrl: null,
+    principal: "p",
+    ...more
   }
 })
 const ended = (number: number, state = "settled", more: Readonly<Record<string, unknown>> = {}): JournalFact => ({
   type: `settlement.${state}`,
   subject: idOf(number),
-  data: { transaction: hashOf(number), moved: state === "settled" ? "10" : null, feeChargedStroops: "7", ledger: 5, reason: state === "settled" ? null : "settle_ledger_transaction_failed", ...more }
+  data: {
+    transaction: hashOf(number),
+    moved: state === "settled" ? "10" : null,
+    feeChargedStroops: "7",
+    ledger: 5,
+    reason: state === "settled" ? null : "settle_ledger_transaction_failed",
+    ...more
+  }
 })
 
 /** Every report that sums something, as text. */
-const everyReport = Effect.fnUntraced(function*({ participants, resources, totals, transactions }: World) {
+const everyReport = Effect.fnUntraced(function* ({ participants, resources, totals, transactions }: World) {
   const all = windowOf(0)
   return JSON.stringify([
     yield* totals.overview(all, undefined),
@@ -43,138 +61,252 @@ const everyReport = Effect.fnUntraced(function*({ participants, resources, total
   ])
 })
 
-describeDatabases("the records of analytics", (database) => {
-  layer(worldServices(database), { timeout: "60 seconds", excludeTestServices: true })((it) => {
-    it.effect("are made again from the journal, the same as they were; counts of verifications stay [S96]", () =>
-      Effect.gen(function*() {
-        const world = yield* makeWorld
-        yield* world.empty
-        const url = "https://shop.example.com/item"
-        const listings = [{ id: yield* world.list(url, "S1"), url, payTo: "S1" }]
-        const { facts } = historyOf(randomFrom(11), 80, people, listings)
-        yield* world.tell(facts)
-        yield* world.follow(40)
-        yield* world.sql`insert into analytics_verifications (day, valid, refused) values (current_date, 5, 2)`
-        const before = yield* everyReport(world)
-        yield* rebuild(world.facts)
-        expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({ total_transactions: "0", unique_buyers: "0", total_verifications: "7" })
-        yield* world.follow(33)
-        expect(yield* everyReport(world)).toBe(before)
-      }), 60_000)
+describeDatabases(
+  "the records of analytics",
+  (database) => {
+    layer(worldServices(database), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+      it.effect(
+        "are made again from the journal, the same as they were; counts of verifications stay [S96]",
+        () =>
+          Effect.gen(function* () {
+            const world = yield* makeWorld
+            yield* world.empty
+            const url = "https://shop.example.com/item"
+            const listings = [{ id: yield* world.list(url, "S1"), url, payTo: "S1" }]
+            const { facts } = historyOf(randomFrom(11), 80, people, listings)
+            yield* world.tell(facts)
+            yield* world.follow(40)
+            yield* world.sql`insert into analytics_verifications (day, valid, refused) values (current_date, 5, 2)`
+            const before = yield* everyReport(world)
+            yield* rebuild(world.facts)
+            expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({
+              total_transactions: "0",
+              unique_buyers: "0",
+              total_verifications: "7"
+            })
+            yield* world.follow(33)
+            expect(yield* everyReport(world)).toBe(before)
+          }),
+        60_000
+      )
 
-    it.effect("count each fact once when two replicas read at the same time, one of them also what is overdue [S96]", () =>
-      Effect.gen(function*() {
-        const world = yield* makeWorld
-        yield* world.empty
-        const count = 60
-        const facts = Array.from({ length: count }, (_, number) => number % 3 === 0 ? [recorded(number)] : [recorded(number), ended(number)]).flat()
-        yield* world.tell(facts, 20)
-        const sql = yield* SqlClient.SqlClient
-        const replica = Effect.gen(function*() {
-          const reader = yield* (yield* Facts).consume({ consumer: "analytics", batchMax: 3, handle: world.recorder.handle })
-          for (let look = 0; look < 400; look++) {
-            yield* reader.wake
-            yield* world.recorder.lapse
-            const [row] = yield* sql<{ count: bigint }>`select count(*) as count from analytics_settlements where status <> 'open'`
-            if (row!.count === BigInt(count)) return
-            yield* Effect.sleep("10 millis")
-          }
-        }).pipe(Effect.scoped, Effect.provide(Layer.fresh(Facts.layer.pipe(Layer.provideMerge(Layer.fresh(Supervisor.layer))))))
-        yield* Effect.all([replica, replica], { concurrency: "unbounded" })
-        yield* world.follow(50)
-        expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({
-          total_transactions: "60", successful_transactions: "40", unknown_transactions: "20", total_amount: "400", total_sponsored_fee_stroops: "280", unique_buyers: "1", unique_sellers: "1"
+      it.effect(
+        "count each fact once when two replicas read at the same time, one of them also what is overdue [S96]",
+        () =>
+          Effect.gen(function* () {
+            const world = yield* makeWorld
+            yield* world.empty
+            const count = 60
+            const facts = Array.from({ length: count }, (_, number) =>
+              number % 3 === 0 ? [recorded(number)] : [recorded(number), ended(number)]
+            ).flat()
+            yield* world.tell(facts, 20)
+            const sql = yield* SqlClient.SqlClient
+            const replica = Effect.gen(function* () {
+              const reader = yield* (yield* Facts).consume({
+                consumer: "analytics",
+                batchMax: 3,
+                handle: world.recorder.handle
+              })
+              for (let look = 0; look < 400; look++) {
+                yield* reader.wake
+                yield* world.recorder.lapse
+                const [row] = yield* sql<{
+                  count: bigint
+                }>`select count(*) as count from analytics_settlements where status <> 'open'`
+                if (row!.count === BigInt(count)) return
+                yield* Effect.sleep("10 millis")
+              }
+            }).pipe(
+              Effect.scoped,
+              Effect.provide(Layer.fresh(Facts.layer.pipe(Layer.provideMerge(Layer.fresh(Supervisor.layer)))))
+            )
+            yield* Effect.all([replica, replica], { concurrency: "unbounded" })
+            yield* world.follow(50)
+            expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({
+              total_transactions: "60",
+              successful_transactions: "40",
+              unknown_transactions: "20",
+              total_amount: "400",
+              total_sponsored_fee_stroops: "280",
+              unique_buyers: "1",
+              unique_sellers: "1"
+            })
+            const { items } = yield* world.participants.leaderboard("buyer", windowOf(0), everything, undefined)
+            expect(items).toMatchObject([{ address: "B1", tx_count: "60", total_amount: "400" }])
+          }),
+        60_000
+      )
+
+      it.effect("go on without a fact that cannot be read, and without the end of what was never begun [S143]", () =>
+        Effect.gen(function* () {
+          const world = yield* makeWorld
+          yield* world.empty
+          yield* world.tell([
+            recorded(1),
+            { ...recorded(2), version: 2 },
+            recorded(3, { amountMax: "-1" }),
+            recorded(4, { payer: null }),
+            { ...recorded(5), subject: "not an id" },
+            ended(6),
+            ended(1, "settled", { moved: "ten" }),
+            { type: "catalog.sold", subject: "1", data: { sales: [{ transaction: "x" }] } },
+            {
+              type: "catalog.sold",
+              subject: "1",
+              data: { sales: [{ transaction: hashOf(99), resourceId: "1", origin: null }] }
+            },
+            { type: "somebody.else", subject: "x", data: {} },
+            ended(1)
+          ])
+          yield* world.follow(4)
+          expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({
+            total_transactions: "1",
+            successful_transactions: "1",
+            total_amount: "10"
+          })
         })
-        const { items } = yield* world.participants.leaderboard("buyer", windowOf(0), everything, undefined)
-        expect(items).toMatchObject([{ address: "B1", tx_count: "60", total_amount: "400" }])
-      }), 60_000)
+      )
 
-    it.effect("go on without a fact that cannot be read, and without the end of what was never begun [S143]", () =>
-      Effect.gen(function*() {
-        const world = yield* makeWorld
-        yield* world.empty
-        yield* world.tell([
-          recorded(1),
-          { ...recorded(2), version: 2 },
-          recorded(3, { amountMax: "-1" }),
-          recorded(4, { payer: null }),
-          { ...recorded(5), subject: "not an id" },
-          ended(6),
-          ended(1, "settled", { moved: "ten" }),
-          { type: "catalog.sold", subject: "1", data: { sales: [{ transaction: "x" }] } },
-          { type: "catalog.sold", subject: "1", data: { sales: [{ transaction: hashOf(99), resourceId: "1", origin: null }] } },
-          { type: "somebody.else", subject: "x", data: {} },
-          ended(1)
-        ])
-        yield* world.follow(4)
-        expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({ total_transactions: "1", successful_transactions: "1", total_amount: "10" })
-      }))
+      it.effect("keep an end, whatever is told later, and take an operator's word on what was unresolved [S96]", () =>
+        Effect.gen(function* () {
+          const world = yield* makeWorld
+          yield* world.empty
+          yield* world.tell([
+            recorded(1),
+            ended(1),
+            ended(1, "failed"),
+            ended(1, "unresolved"),
+            recorded(1, { payer: "B2" }),
+            recorded(2),
+            ended(2, "unresolved", { feeChargedStroops: "3" })
+          ])
+          yield* world.follow(2)
+          expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({
+            successful_transactions: "1",
+            unknown_transactions: "1",
+            failed_transactions: "0",
+            total_sponsored_fee_stroops: "10",
+            unique_buyers: "1"
+          })
+          yield* world.tell([ended(2, "failed", { feeChargedStroops: "100", by: "operator" })])
+          yield* world.follow(2)
+          expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({
+            successful_transactions: "1",
+            unknown_transactions: "0",
+            failed_transactions: "1",
+            total_sponsored_fee_stroops: "107"
+          })
+        })
+      )
 
-    it.effect("keep an end, whatever is told later, and take an operator's word on what was unresolved [S96]", () =>
-      Effect.gen(function*() {
-        const world = yield* makeWorld
-        yield* world.empty
-        yield* world.tell([recorded(1), ended(1), ended(1, "failed"), ended(1, "unresolved"), recorded(1, { payer: "B2" }), recorded(2), ended(2, "unresolved", { feeChargedStroops: "3" })])
-        yield* world.follow(2)
-        expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({ successful_transactions: "1", unknown_transactions: "1", failed_transactions: "0", total_sponsored_fee_stroops: "10", unique_buyers: "1" })
-        yield* world.tell([ended(2, "failed", { feeChargedStroops: "100", by: "operator" })])
-        yield* world.follow(2)
-        expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({ successful_transactions: "1", unknown_transactions: "0", failed_transactions: "1", total_sponsored_fee_stroops: "107" })
-      }))
+      it.effect(
+        "take what older facts do not tell for the most it can be, and a settlement without a told amount for what was signed",
+        () =>
+          Effect.gen(function* () {
+            const world = yield* makeWorld
+            yield* world.empty
+            yield* world.tell([
+              recorded(1, { amount: undefined, facilitator: undefined, amountMax: "12" }),
+              ended(1, "settled", { moved: null }),
+              recorded(2, { amount: "4" }),
+              ended(2, "settled", { moved: "3" })
+            ])
+            yield* world.follow(10)
+            expect(Option.getOrThrow(yield* world.transactions.byHash(hashOf(1)))).toMatchObject({
+              amount: "12",
+              max_amount: "12",
+              facilitator_id: "unnamed"
+            })
+            expect(Option.getOrThrow(yield* world.transactions.byHash(hashOf(2)))).toMatchObject({
+              amount: "3",
+              max_amount: "10"
+            })
+          })
+      )
 
-    it.effect("take what older facts do not tell for the most it can be, and a settlement without a told amount for what was signed", () =>
-      Effect.gen(function*() {
-        const world = yield* makeWorld
-        yield* world.empty
-        yield* world.tell([recorded(1, { amount: undefined, facilitator: undefined, amountMax: "12" }), ended(1, "settled", { moved: null }), recorded(2, { amount: "4" }), ended(2, "settled", { moved: "3" })])
-        yield* world.follow(10)
-        expect(Option.getOrThrow(yield* world.transactions.byHash(hashOf(1)))).toMatchObject({ amount: "12", max_amount: "12", facilitator_id: "unnamed" })
-        expect(Option.getOrThrow(yield* world.transactions.byHash(hashOf(2)))).toMatchObject({ amount: "3", max_amount: "10" })
-      }))
+      it.effect("show nothing of a settlement that is still waited for [S155]", () =>
+        Effect.gen(function* () {
+          const world = yield* makeWorld
+          yield* world.empty
+          yield* world.tell([{ ...recorded(1), at: new Date() }])
+          yield* world.follow(10)
+          expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({
+            total_transactions: "0",
+            unique_buyers: "0",
+            first_activity: null
+          })
+          expect((yield* world.transactions.list({}, windowOf(0), everything)).items).toEqual([])
+          expect((yield* world.transactions.ofAddress("B1", windowOf(0), everything)).items).toEqual([])
+          expect(Option.isNone(yield* world.transactions.byHash(hashOf(1)))).toBe(true)
+          expect(Option.isNone(yield* world.participants.one("buyer", "B1", windowOf(0), undefined))).toBe(true)
+        })
+      )
 
-    it.effect("show nothing of a settlement that is still waited for [S155]", () =>
-      Effect.gen(function*() {
-        const world = yield* makeWorld
-        yield* world.empty
-        yield* world.tell([{ ...recorded(1), at: new Date() }])
-        yield* world.follow(10)
-        expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({ total_transactions: "0", unique_buyers: "0", first_activity: null })
-        expect((yield* world.transactions.list({}, windowOf(0), everything)).items).toEqual([])
-        expect((yield* world.transactions.ofAddress("B1", windowOf(0), everything)).items).toEqual([])
-        expect(Option.isNone(yield* world.transactions.byHash(hashOf(1)))).toBe(true)
-        expect(Option.isNone(yield* world.participants.one("buyer", "B1", windowOf(0), undefined))).toBe(true)
-      }))
+      it.effect(
+        "name a resource by its URL only when one listing has it and names the recipient; else the catalog's word decides [S167]",
+        () =>
+          Effect.gen(function* () {
+            const world = yield* makeWorld
+            yield* world.empty
+            const [site, first, second] = [
+              yield* world.list("https://a.example.com/x", "S1"),
+              yield* world.list("https://a.example.com/mcp", "S1", "mcp", "add"),
+              yield* world.list("https://a.example.com/mcp", "S1", "mcp", "subtract")
+            ]
+            yield* world.tell([
+              recorded(1, { resourceUrl: "https://A.example.com/x?city=Riga#top" }),
+              ended(1),
+              recorded(2, { resourceUrl: "https://a.example.com/x", payTo: "S2" }),
+              ended(2),
+              recorded(3, { resourceUrl: "https://a.example.com/mcp" }),
+              ended(3),
+              recorded(4, { resourceUrl: "not a url" }),
+              ended(4)
+            ])
+            yield* world.follow(3)
+            const resourceOf = (number: number) =>
+              Effect.map(world.transactions.byHash(hashOf(number)), (found) => Option.getOrThrow(found).resource_id)
+            expect(yield* Effect.forEach([1, 2, 3, 4], resourceOf)).toEqual([String(site), null, null, null])
+            const sold = (resource: bigint) => ({
+              type: "catalog.sold",
+              subject: String(resource),
+              data: {
+                sales: [{ transaction: hashOf(3), resourceId: String(resource), origin: "https://a.example.com" }]
+              }
+            })
+            yield* world.tell([sold(second), sold(first)])
+            yield* world.follow(3)
+            expect(yield* resourceOf(3)).toBe(String(second))
+            expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({ unique_resources: "2" })
+            expect((yield* world.resources.origins(everything, undefined)).items).toMatchObject([
+              { origin: "https://a.example.com", resource_count: "3", settlement_count: "2" }
+            ])
+          })
+      )
 
-    it.effect("name a resource by its URL only when one listing has it and names the recipient; else the catalog's word decides [S167]", () =>
-      Effect.gen(function*() {
-        const world = yield* makeWorld
-        yield* world.empty
-        const [site, first, second] = [yield* world.list("https://a.example.com/x", "S1"), yield* world.list("https://a.example.com/mcp", "S1", "mcp", "add"), yield* world.list("https://a.example.com/mcp", "S1", "mcp", "subtract")]
-        yield* world.tell([
-          recorded(1, { resourceUrl: "https://A.example.com/x?city=Riga#top" }), ended(1),
-          recorded(2, { resourceUrl: "https://a.example.com/x", payTo: "S2" }), ended(2),
-          recorded(3, { resourceUrl: "https://a.example.com/mcp" }), ended(3),
-          recorded(4, { resourceUrl: "not a url" }), ended(4)
-        ])
-        yield* world.follow(3)
-        const resourceOf = (number: number) => Effect.map(world.transactions.byHash(hashOf(number)), (found) => Option.getOrThrow(found).resource_id)
-        expect(yield* Effect.forEach([1, 2, 3, 4], resourceOf)).toEqual([String(site), null, null, null])
-        const sold = (resource: bigint) => ({ type: "catalog.sold", subject: String(resource), data: { sales: [{ transaction: hashOf(3), resourceId: String(resource), origin: "https://a.example.com" }] } })
-        yield* world.tell([sold(second), sold(first)])
-        yield* world.follow(3)
-        expect(yield* resourceOf(3)).toBe(String(second))
-        expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({ unique_resources: "2" })
-        expect((yield* world.resources.origins(everything, undefined)).items).toMatchObject([{ origin: "https://a.example.com", resource_count: "3", settlement_count: "2" }])
-      }))
-
-    it.effect("call a payment organic unless its recipient had paid its payer before", () =>
-      Effect.gen(function*() {
-        const world = yield* makeWorld
-        yield* world.empty
-        const paying = (number: number, payer: string, payTo: string) => [recorded(number, { payer, payTo }), ended(number)]
-        yield* world.tell([...paying(1, "B1", "S1"), ...paying(2, "S1", "B1"), ...paying(3, "B1", "S1"), ...paying(4, "B2", "S1")])
-        yield* world.follow(8)
-        expect((yield* world.totals.overview(windowOf(0), undefined))["organic"]).toMatchObject({ successful_transactions: "2", total_amount: "20" })
-      }))
-  })
-}, owners)
+      it.effect("call a payment organic unless its recipient had paid its payer before", () =>
+        Effect.gen(function* () {
+          const world = yield* makeWorld
+          yield* world.empty
+          const paying = (number: number, payer: string, payTo: string) => [
+            recorded(number, { payer, payTo }),
+            ended(number)
+          ]
+          yield* world.tell([
+            ...paying(1, "B1", "S1"),
+            ...paying(2, "S1", "B1"),
+            ...paying(3, "B1", "S1"),
+            ...paying(4, "B2", "S1")
+          ])
+          yield* world.follow(8)
+          expect((yield* world.totals.overview(windowOf(0), undefined))["organic"]).toMatchObject({
+            successful_transactions: "2",
+            total_amount: "20"
+          })
+        })
+      )
+    })
+  },
+  owners
+)

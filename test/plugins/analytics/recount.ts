@@ -1,5 +1,5 @@
-// Random histories of settlements, and every figure of analytics counted from them the slow and plain way: a list, filtered and summed.
-// Nothing of it is shared with the code that keeps rollups.
+// Random histories of settlements, and every figure of analytics counted from them the slow and plain way: a list,
+// filtered and summed. Nothing of it is shared with the code that keeps rollups.
 import type { JournalFact } from "./world.ts"
 
 /** Numbers that follow from a seed. */
@@ -45,7 +45,12 @@ export interface Listing {
 const millisPerDay = 86_400_000
 
 /** Settlements over forty days, with the facts that tell of them in the order they would be told. */
-export const historyOf = (random: Random, size: number, people: { readonly buyers: ReadonlyArray<string>; readonly sellers: ReadonlyArray<string> }, listings: ReadonlyArray<Listing>) => {
+export const historyOf = (
+  random: Random,
+  size: number,
+  people: { readonly buyers: ReadonlyArray<string>; readonly sellers: ReadonlyArray<string> },
+  listings: ReadonlyArray<Listing>
+) => {
   const counted: Array<Counted> = []
   const told: Array<{ readonly order: number; readonly fact: JournalFact }> = []
   const now = Date.now()
@@ -54,7 +59,9 @@ export const historyOf = (random: Random, size: number, people: { readonly buyer
     const id = `00000000-0000-4000-a000-${number.toString(16).padStart(12, "0")}`
     const hash = (number + 1).toString(16).padStart(64, "0")
     const pending = random.next() < 0.03
-    const at = pending ? new Date(now + 60_000) : new Date(now - 60_000 - Math.floor(random.next() ** 2 * 40 * millisPerDay))
+    const at = pending
+      ? new Date(now + 60_000)
+      : new Date(now - 60_000 - Math.floor(random.next() ** 2 * 40 * millisPerDay))
     const payer = random.pick(people.buyers)
     const payTo = random.pick(people.sellers.filter((seller) => seller !== payer))
     const asset = random.pick(["CUSDC", "CUSDC", "CXLM"])
@@ -72,7 +79,19 @@ export const historyOf = (random: Random, size: number, people: { readonly buyer
         type: "settlement.recorded",
         subject: id,
         at,
-        data: { network, scheme, asset, payer, payTo, amountMax: (meant + 5n).toString(), amount: meant.toString(), facilitator, transaction: hash, resourceUrl: listing === undefined ? null : `${listing.url}?q=${number}`, principal: "p" }
+        data: {
+          network,
+          scheme,
+          asset,
+          payer,
+          payTo,
+          amountMax: (meant + 5n).toString(),
+          amount: meant.toString(),
+          facilitator,
+          transaction: hash,
+          resourceUrl: listing === undefined ? null : `${listing.url}?q=${number}`,
+          principal: "p"
+        }
       }
     })
     let status: Counted["status"] = pending ? "pending" : "unknown"
@@ -80,7 +99,20 @@ export const historyOf = (random: Random, size: number, people: { readonly buyer
     let order = begun
     const end = (state: string, moved: bigint | null, charged: bigint, reason: string | null) => {
       order += 1 + random.below(400)
-      told.push({ order, fact: { type: `settlement.${state}`, subject: id, data: { transaction: hash, moved: moved?.toString() ?? null, feeChargedStroops: charged.toString(), ledger: null, reason } } })
+      told.push({
+        order,
+        fact: {
+          type: `settlement.${state}`,
+          subject: id,
+          data: {
+            transaction: hash,
+            moved: moved?.toString() ?? null,
+            feeChargedStroops: charged.toString(),
+            ledger: null,
+            reason
+          }
+        }
+      })
       fee = charged
     }
     const chance = random.next()
@@ -96,26 +128,53 @@ export const historyOf = (random: Random, size: number, people: { readonly buyer
       end("unresolved", null, BigInt(random.below(300)), null)
       if (random.next() < 0.6) {
         const settled = random.next() < 0.5
-        end(settled ? "settled" : "failed", settled ? meant : null, BigInt(random.below(300)), settled ? null : "settle_ledger_transaction_failed")
+        end(
+          settled ? "settled" : "failed",
+          settled ? meant : null,
+          BigInt(random.below(300)),
+          settled ? null : "settle_ledger_transaction_failed"
+        )
         status = settled ? "success" : "failed"
         amount = settled ? meant : 0n
       }
     }
-    // The listing of the URL is taken by itself when it is this recipient's; else the catalog tells what a declared payment was for.
+    // The listing of the URL is taken by itself when it is this recipient's; else the catalog tells what a declared
+    // payment was for.
     let found = listing !== undefined && listing.payTo === payTo ? listing : undefined
     if (status === "success" && found === undefined && random.next() < 0.3) {
       found = random.pick(listings)
       told.push({
         order: order + 1 + random.below(50),
-        fact: { type: "catalog.sold", subject: found.id.toString(), data: { sales: [{ transaction: hash, resourceId: found.id.toString(), origin: new URL(found.url).origin }] } }
+        fact: {
+          type: "catalog.sold",
+          subject: found.id.toString(),
+          data: { sales: [{ transaction: hash, resourceId: found.id.toString(), origin: new URL(found.url).origin }] }
+        }
       })
     }
-    counted.push({ id, at, network, scheme, asset, payer, payTo, status, amount, fee, hash, facilitator, resource: found?.id, origin: found === undefined ? undefined : new URL(found.url).origin, organic })
+    counted.push({
+      id,
+      at,
+      network,
+      scheme,
+      asset,
+      payer,
+      payTo,
+      status,
+      amount,
+      fee,
+      hash,
+      facilitator,
+      resource: found?.id,
+      origin: found === undefined ? undefined : new URL(found.url).origin,
+      organic
+    })
   }
   return { counted, facts: told.sort((a, b) => a.order - b.order).map(({ fact }) => fact) }
 }
 
-export const sumOf = (items: ReadonlyArray<Counted>, of: (one: Counted) => bigint): bigint => items.reduce((sum, one) => sum + of(one), 0n)
+export const sumOf = (items: ReadonlyArray<Counted>, of: (one: Counted) => bigint): bigint =>
+  items.reduce((sum, one) => sum + of(one), 0n)
 export const distinct = (items: ReadonlyArray<Counted>, of: (one: Counted) => unknown): string =>
   String(new Set(items.map(of).filter((value) => value !== undefined)).size)
 
@@ -127,18 +186,35 @@ export const shown = (all: ReadonlyArray<Counted>, days: number): ReadonlyArray<
 
 export const countsOf = (items: ReadonlyArray<Counted>) => {
   const count = (status: string) => String(items.filter((one) => one.status === status).length)
-  return { total_transactions: String(items.length), successful_transactions: count("success"), failed_transactions: count("failed"), unknown_transactions: count("unknown") }
+  return {
+    total_transactions: String(items.length),
+    successful_transactions: count("success"),
+    failed_transactions: count("failed"),
+    unknown_transactions: count("unknown")
+  }
 }
 
 const mostUsed = (items: ReadonlyArray<Counted>): string | null =>
-  [...Map.groupBy(items, ({ asset }) => asset)].sort(([a, of], [b, other]) => other.length - of.length || (a < b ? -1 : 1))[0]?.[0] ?? null
+  [...Map.groupBy(items, ({ asset }) => asset)].sort(
+    ([a, of], [b, other]) => other.length - of.length || (a < b ? -1 : 1)
+  )[0]?.[0] ?? null
 
 /** The one amount and all amounts, of the asset given or of the most used one. */
 export const moneyOf = (items: ReadonlyArray<Counted>, asset: string | null = mostUsed(items)) => ({
   asset,
-  total_amount: String(sumOf(items.filter((one) => one.asset === asset), ({ amount }) => amount)),
-  amounts: [...Map.groupBy(items, (one) => one.asset)].sort(([a, of], [b, other]) => other.length - of.length || (a < b ? -1 : 1))
-    .map(([name, of]) => ({ asset: name, amount: String(sumOf(of, ({ amount }) => amount)), transactions: String(of.length) }))
+  total_amount: String(
+    sumOf(
+      items.filter((one) => one.asset === asset),
+      ({ amount }) => amount
+    )
+  ),
+  amounts: [...Map.groupBy(items, (one) => one.asset)]
+    .sort(([a, of], [b, other]) => other.length - of.length || (a < b ? -1 : 1))
+    .map(([name, of]) => ({
+      asset: name,
+      amount: String(sumOf(of, ({ amount }) => amount)),
+      transactions: String(of.length)
+    }))
 })
 
 export const organicOf = (items: ReadonlyArray<Counted>, asset: string | null) => {
@@ -151,6 +227,6 @@ export const newestFirst = (items: ReadonlyArray<Counted>): ReadonlyArray<Counte
 
 export const timesOf = (items: ReadonlyArray<Counted>) => {
   const times = items.map(({ at }) => at.getTime()).sort((a, b) => a - b)
-  const iso = (at: number | undefined) => at === undefined ? null : new Date(at).toISOString()
+  const iso = (at: number | undefined) => (at === undefined ? null : new Date(at).toISOString())
   return { first_activity: iso(times[0]), latest_activity: iso(times.at(-1)) }
 }

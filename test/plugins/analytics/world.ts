@@ -1,5 +1,5 @@
-// Analytics over a fresh database without a facilitator: the journal is written by hand, the real reader of facts follows it, and the
-// reports are asked directly. The catalog's reads are the real ones over the catalog's own tables.
+// Analytics over a fresh database without a facilitator: the journal is written by hand, the real reader of facts
+// follows it, and the reports are asked directly. The catalog's reads are the real ones over the catalog's own tables.
 import { Duration, Effect, Layer, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { Facts } from "../../../kernel/Facts.ts"
@@ -33,7 +33,7 @@ export interface JournalFact {
 export const windowOf = (days: number) => readWindow(new URLSearchParams({ days: String(days) }), Date.now(), 30)
 
 /** Everything over the database in the context. */
-export const makeWorld = Effect.gen(function*() {
+export const makeWorld = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const crypto = yield* Crypto
   const facts = yield* Facts
@@ -50,9 +50,15 @@ export const makeWorld = Effect.gen(function*() {
   }
 
   /** Appends to the journal, a transaction a chunk. */
-  const tell = Effect.fnUntraced(function*(told: ReadonlyArray<JournalFact>, chunk = 50) {
+  const tell = Effect.fnUntraced(function* (told: ReadonlyArray<JournalFact>, chunk = 50) {
     for (let from = 0; from < told.length; from += chunk) {
-      const rows = told.slice(from, from + chunk).map(({ at, data, subject, type, version }) => ({ type, subject, data, version: version ?? 1, at: at ?? new Date() }))
+      const rows = told.slice(from, from + chunk).map(({ at, data, subject, type, version }) => ({
+        type,
+        subject,
+        data,
+        version: version ?? 1,
+        at: at ?? new Date()
+      }))
       yield* sql`insert into kernel_facts (at, type, version, subject, data)
         select at, type, version, subject, data from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (at timestamptz, type text, version integer, subject text, data jsonb)`
     }
@@ -60,17 +66,21 @@ export const makeWorld = Effect.gen(function*() {
 
   /** Reads until nothing is left, then marks what is overdue. */
   const follow = (batchMax: number): Effect.Effect<void, unknown> =>
-    Effect.scoped(Effect.gen(function*() {
-      const reader = yield* facts.consume({ consumer: "analytics", batchMax, handle: recorder.handle })
-      for (;;) {
-        yield* reader.wake
-        // Nothing is left only of a cursor that there is.
-        const [left] = yield* sql<{ left: bigint }>`select (select count(*) from kernel_facts f where (f.xid, f.id) > (c.xid, c.id)) as left from kernel_fact_cursors c where consumer = 'analytics'`
-        if (left?.left === 0n) break
-        yield* Effect.sleep("10 millis")
-      }
-      while (yield* recorder.lapse) yield* Effect.yieldNow
-    }).pipe(Effect.timeout(Duration.seconds(60))) as Effect.Effect<void, unknown, Scope.Scope>)
+    Effect.scoped(
+      Effect.gen(function* () {
+        const reader = yield* facts.consume({ consumer: "analytics", batchMax, handle: recorder.handle })
+        for (;;) {
+          yield* reader.wake
+          // Nothing is left only of a cursor that there is.
+          const [left] = yield* sql<{
+            left: bigint
+          }>`select (select count(*) from kernel_facts f where (f.xid, f.id) > (c.xid, c.id)) as left from kernel_fact_cursors c where consumer = 'analytics'`
+          if (left?.left === 0n) break
+          yield* Effect.sleep("10 millis")
+        }
+        while (yield* recorder.lapse) yield* Effect.yieldNow
+      }).pipe(Effect.timeout(Duration.seconds(60))) as Effect.Effect<void, unknown, Scope.Scope>
+    )
 
   /** A listed resource, with its recipient. */
   const list = (resource: string, payTo: string, type: "http" | "mcp" = "http", toolName = "") => {
@@ -85,9 +95,20 @@ export const makeWorld = Effect.gen(function*() {
     )
   }
 
-  const empty = Effect.gen(function*() {
+  const empty = Effect.gen(function* () {
     yield* sql`truncate kernel_facts, kernel_fact_cursors, catalog_resources restart identity cascade`
-    for (const table of ["settlements", "totals", "attendance", "members", "member_days", "standings", "pairs", "resources", "verifications"]) yield* sql`delete from ${sql(`analytics_${table}`)}`
+    for (const table of [
+      "settlements",
+      "totals",
+      "attendance",
+      "members",
+      "member_days",
+      "standings",
+      "pairs",
+      "resources",
+      "verifications"
+    ])
+      yield* sql`delete from ${sql(`analytics_${table}`)}`
   })
 
   return {
@@ -108,4 +129,5 @@ export const makeWorld = Effect.gen(function*() {
 
 export type World = Effect.Success<typeof makeWorld>
 
-export const worldServices = <A, E, R>(database: Layer.Layer<A, E, R>) => Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
+export const worldServices = <A, E, R>(database: Layer.Layer<A, E, R>) =>
+  Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))

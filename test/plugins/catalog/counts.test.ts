@@ -12,96 +12,112 @@ import { describeDatabases } from "../../support/databases.ts"
 
 const config = { includeStale: false, includeUnverified: false } as CatalogValues
 
-const addResources = Effect.fnUntraced(function*(count: number) {
+const addResources = Effect.fnUntraced(function* (count: number) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at, verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
     select gen_random_uuid()::text, 'k', 'http', 'https://a.example.com/', 'active', now(), 'payment_observed', array['G'], 1, 'h', '{}'::jsonb, array['catalog'], '{}', now(), now() from generate_series(1, ${count})`
 })
 
 /** As another replica does it: the fact, and nobody tells this process. */
-const tell = Effect.gen(function*() {
+const tell = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { publish } = yield* Facts
   yield* sql.withTransaction(publish({ type: changedFact, version: 1, subject: "1", data: {} }))
 })
 
-const open = Effect.gen(function*() {
+const open = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const facts = yield* Facts
   yield* sql`truncate catalog_resources restart identity cascade`
   return makeCounts({ sql, config, facts, scope: yield* Effect.scope })
 })
 
-describeDatabases("a total of discovery", (database, kind) => {
-  const parts = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
-  layer(parts, { timeout: "60 seconds" })((it) => {
-    it.effect("holds until this process changes something, and is then made anew at once [S109]", () =>
-      Effect.gen(function*() {
-        const { changed, count } = yield* open
-        yield* addResources(3)
-        expect(yield* count({}, "all")).toMatchObject({ total: 3, snapshot: 3n })
-        yield* addResources(2)
-        expect(yield* count({}, "all")).toMatchObject({ total: 3 })
-        expect(yield* count({ type: "mcp" }, "mcp")).toMatchObject({ total: 0, snapshot: 5n })
-        changed()
-        expect(yield* count({}, "all")).toMatchObject({ total: 5, snapshot: 5n })
-      }))
+describeDatabases(
+  "a total of discovery",
+  (database, kind) => {
+    const parts = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
+    layer(parts, { timeout: "60 seconds" })((it) => {
+      it.effect("holds until this process changes something, and is then made anew at once [S109]", () =>
+        Effect.gen(function* () {
+          const { changed, count } = yield* open
+          yield* addResources(3)
+          expect(yield* count({}, "all")).toMatchObject({ total: 3, snapshot: 3n })
+          yield* addResources(2)
+          expect(yield* count({}, "all")).toMatchObject({ total: 3 })
+          expect(yield* count({ type: "mcp" }, "mcp")).toMatchObject({ total: 0, snapshot: 5n })
+          changed()
+          expect(yield* count({}, "all")).toMatchObject({ total: 5, snapshot: 5n })
+        })
+      )
 
-    it.effect("follows what another replica changes, whatever time has passed meanwhile", () =>
-      Effect.gen(function*() {
-        const { count } = yield* open
-        yield* addResources(1)
-        expect(yield* count({}, "all")).toMatchObject({ total: 1 })
-        // Without a fact nothing has changed: what stands in the table all the same is not counted.
-        yield* addResources(1)
-        yield* TestClock.adjust("4 seconds")
-        expect(yield* count({}, "all")).toMatchObject({ total: 1 })
-        yield* tell
-        yield* TestClock.adjust("4 seconds")
-        for (const pause of ["4 seconds", "1 hour"] as const) {
-          const { total } = yield* count({}, "all")
+      it.effect("follows what another replica changes, whatever time has passed meanwhile", () =>
+        Effect.gen(function* () {
+          const { count } = yield* open
           yield* addResources(1)
+          expect(yield* count({}, "all")).toMatchObject({ total: 1 })
+          // Without a fact nothing has changed: what stands in the table all the same is not counted.
+          yield* addResources(1)
+          yield* TestClock.adjust("4 seconds")
+          expect(yield* count({}, "all")).toMatchObject({ total: 1 })
           yield* tell
-          yield* TestClock.adjust(pause)
-          expect(yield* count({}, "all")).toMatchObject({ total: total + 1 })
-        }
-      }))
+          yield* TestClock.adjust("4 seconds")
+          for (const pause of ["4 seconds", "1 hour"] as const) {
+            const { total } = yield* count({}, "all")
+            yield* addResources(1)
+            yield* tell
+            yield* TestClock.adjust(pause)
+            expect(yield* count({}, "all")).toMatchObject({ total: total + 1 })
+          }
+        })
+      )
 
-    it.effect("of a large catalog may lag two seconds behind a change, and no longer", () =>
-      Effect.gen(function*() {
-        const { changed, count } = yield* open
-        yield* addResources(10_000)
-        expect(yield* count({}, "all")).toMatchObject({ total: 10_000 })
-        yield* addResources(1)
-        changed()
-        expect(yield* count({}, "all")).toMatchObject({ total: 10_000 })
-        yield* TestClock.adjust("2 seconds")
-        expect(yield* count({}, "all")).toMatchObject({ total: 10_001 })
-      }))
+      it.effect("of a large catalog may lag two seconds behind a change, and no longer", () =>
+        Effect.gen(function* () {
+          const { changed, count } = yield* open
+          yield* addResources(10_000)
+          expect(yield* count({}, "all")).toMatchObject({ total: 10_000 })
+          yield* addResources(1)
+          changed()
+          expect(yield* count({}, "all")).toMatchObject({ total: 10_000 })
+          yield* TestClock.adjust("2 seconds")
+          expect(yield* count({}, "all")).toMatchObject({ total: 10_001 })
+        })
+      )
 
-    it.effect("is refused when too many others are being made, while those that are known are still told", () =>
-      Effect.gen(function*() {
-        // The embedded database has one session: nobody could hold a lock beside the counts.
-        if (kind === "pglite") return
-        const sql = yield* SqlClient.SqlClient
-        const { count } = yield* open
-        yield* addResources(1)
-        yield* count({}, "all")
-        const [locked, end] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-        const holder = yield* Effect.forkScoped(sql.withTransaction(
-          Effect.andThen(sql`lock table catalog_resources in access exclusive mode`, Effect.andThen(Deferred.succeed(locked, undefined), Deferred.await(end)))
-        ))
-        yield* Deferred.await(locked)
-        const asking = yield* Effect.forEach(Array.from({ length: 66 }, (_, at) => at), (at) => Effect.forkScoped(count({ payTo: `G${at}` }, `${at}`), { startImmediately: true }))
-        const twin = yield* Effect.forkScoped(count({ payTo: "G0" }, "0"), { startImmediately: true })
-        const refused = yield* Effect.exit(count({ payTo: "one more" }, "one more"))
-        expect(Exit.isFailure(refused)).toBe(true)
-        expect(JSON.stringify(refused)).toContain("CatalogBusy")
-        expect(yield* count({}, "all")).toMatchObject({ total: 1 })
-        yield* Deferred.succeed(end, undefined)
-        yield* Fiber.join(holder)
-        for (const one of [...asking, twin]) expect(yield* Fiber.join(one)).toMatchObject({ total: 0 })
-        expect(yield* count({ payTo: "one more" }, "one more")).toMatchObject({ total: 0 })
-      }))
-  })
-}, ["kernel", "catalog"])
+      it.effect("is refused when too many others are being made, while those that are known are still told", () =>
+        Effect.gen(function* () {
+          // The embedded database has one session: nobody could hold a lock beside the counts.
+          if (kind === "pglite") return
+          const sql = yield* SqlClient.SqlClient
+          const { count } = yield* open
+          yield* addResources(1)
+          yield* count({}, "all")
+          const [locked, end] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+          const holder = yield* Effect.forkScoped(
+            sql.withTransaction(
+              Effect.andThen(
+                sql`lock table catalog_resources in access exclusive mode`,
+                Effect.andThen(Deferred.succeed(locked, undefined), Deferred.await(end))
+              )
+            )
+          )
+          yield* Deferred.await(locked)
+          const asking = yield* Effect.forEach(
+            Array.from({ length: 66 }, (_, at) => at),
+            (at) => Effect.forkScoped(count({ payTo: `G${at}` }, `${at}`), { startImmediately: true })
+          )
+          const twin = yield* Effect.forkScoped(count({ payTo: "G0" }, "0"), { startImmediately: true })
+          const refused = yield* Effect.exit(count({ payTo: "one more" }, "one more"))
+          expect(Exit.isFailure(refused)).toBe(true)
+          expect(JSON.stringify(refused)).toContain("CatalogBusy")
+          expect(yield* count({}, "all")).toMatchObject({ total: 1 })
+          yield* Deferred.succeed(end, undefined)
+          yield* Fiber.join(holder)
+          for (const one of [...asking, twin]) expect(yield* Fiber.join(one)).toMatchObject({ total: 0 })
+          expect(yield* count({ payTo: "one more" }, "one more")).toMatchObject({ total: 0 })
+        })
+      )
+    })
+  },
+  ["kernel", "catalog"]
+)

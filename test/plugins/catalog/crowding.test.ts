@@ -8,7 +8,14 @@ import { makeObserver, type ObserverOptions } from "../../../plugins/catalog/obs
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { queryDeclaration } from "./support.ts"
 
-const config = { requireValidSchema: true, metadataBytesMax: 131_072, schemaBytesMax: 65_536, exampleBytesMax: 16_384, requireHttpsOrigins: true, allowLocalOrigins: false } as CatalogValues
+const config = {
+  requireValidSchema: true,
+  metadataBytesMax: 131_072,
+  schemaBytesMax: 65_536,
+  exampleBytesMax: 16_384,
+  requireHttpsOrigins: true,
+  allowLocalOrigins: false
+} as CatalogValues
 
 /** What a payment carries, which takes long to look through. */
 class Slow extends Map<string, unknown> {
@@ -24,34 +31,71 @@ class Slow extends Map<string, unknown> {
 }
 
 const observationOf = (payer: string, at: number, looked: () => void): Observation => {
-  const terms = { scheme: "exact", network: "ledger:testnet", asset: "C", amount: Option.some(1n), amountText: "1", payTo: "GOWNER", maxTimeoutSeconds: 60, extra: {} }
+  const terms = {
+    scheme: "exact",
+    network: "ledger:testnet",
+    asset: "C",
+    amount: Option.some(1n),
+    amountText: "1",
+    payTo: "GOWNER",
+    maxTimeoutSeconds: 60,
+    extra: {}
+  }
   const url = `https://shop.example.com/${payer}/${at}`
-  const payment = { dialect: "ledger", requirements: terms, accepted: terms, resource: { url }, resourceUrl: Option.some(url), extensions: new Slow([["catalog", { sentKey: "catalog", value: queryDeclaration() }]], looked) }
+  const payment = {
+    dialect: "ledger",
+    requirements: terms,
+    accepted: terms,
+    resource: { url },
+    resourceUrl: Option.some(url),
+    extensions: new Slow([["catalog", { sentKey: "catalog", value: queryDeclaration() }]], looked)
+  }
   return { payment: payment as unknown as Observation["payment"], stage: "verified", payer, transaction: Option.none() }
 }
 
-it.effect("a payer whose declarations take long has eight that wait, and the next is told so at once; others have their own [S256][S260]", () =>
-  Effect.gen(function*() {
-    const crypto = yield* Crypto
-    const real = yield* Clock.Clock
-    // Reading takes six seconds of this clock, and who has to pause never ends.
-    let now = 0
-    const looked = () => void (now += 2_000)
-    const clock: Clock.Clock = { ...real, currentTimeMillisUnsafe: () => now, currentTimeMillis: Effect.sync(() => now), sleep: () => Effect.never }
-    // Nothing gets as far as being recorded but the first.
-    const recorded = { record: () => Effect.succeed({ decision: "listed", resourceId: 1n, versionHash: "h" }) } as unknown as ObserverOptions["recorder"]
-    const journal: ObserverOptions["journal"] = { touch: () => Effect.void, observe: () => Effect.void, flush: Effect.void }
-    const { extension } = makeObserver({ config, crypto, journal, recorder: recorded, changed: () => undefined })
-    yield* Effect.gen(function*() {
-      expect(yield* extension.observe(observationOf("GFLOOD", 0, looked))).toEqual({ status: "success" })
-      const outcomes: Array<unknown> = []
-      for (let at = 1; at <= 12; at++) {
-        const waiting = yield* Effect.forkChild(extension.observe(observationOf("GFLOOD", at, looked)), { startImmediately: true })
-        const exit = waiting.pollUnsafe()
-        outcomes.push(exit === undefined ? "waits" : exit._tag === "Success" ? exit.value.rejectedReason : "died")
+it.effect(
+  "a payer whose declarations take long has eight that wait, and the next is told so at once; others have their own [S256][S260]",
+  () =>
+    Effect.gen(function* () {
+      const crypto = yield* Crypto
+      const real = yield* Clock.Clock
+      // Reading takes six seconds of this clock, and who has to pause never ends.
+      let now = 0
+      const looked = () => void (now += 2_000)
+      const clock: Clock.Clock = {
+        ...real,
+        currentTimeMillisUnsafe: () => now,
+        currentTimeMillis: Effect.sync(() => now),
+        sleep: () => Effect.never
       }
-      expect(outcomes).toEqual([...Array.from({ length: 8 }, () => "waits"), ...Array.from({ length: 4 }, () => "catalog_unavailable")])
-      const other = yield* Effect.forkChild(extension.observe(observationOf("GOTHER", 1, looked)), { startImmediately: true })
-      expect(other.pollUnsafe()).toBeUndefined()
-    }).pipe(Effect.provideService(Clock.Clock, clock))
-  }).pipe(Effect.provide(NodeCrypto.layer)))
+      // Nothing gets as far as being recorded but the first.
+      const recorded = {
+        record: () => Effect.succeed({ decision: "listed", resourceId: 1n, versionHash: "h" })
+      } as unknown as ObserverOptions["recorder"]
+      const journal: ObserverOptions["journal"] = {
+        touch: () => Effect.void,
+        observe: () => Effect.void,
+        flush: Effect.void
+      }
+      const { extension } = makeObserver({ config, crypto, journal, recorder: recorded, changed: () => undefined })
+      yield* Effect.gen(function* () {
+        expect(yield* extension.observe(observationOf("GFLOOD", 0, looked))).toEqual({ status: "success" })
+        const outcomes: Array<unknown> = []
+        for (let at = 1; at <= 12; at++) {
+          const waiting = yield* Effect.forkChild(extension.observe(observationOf("GFLOOD", at, looked)), {
+            startImmediately: true
+          })
+          const exit = waiting.pollUnsafe()
+          outcomes.push(exit === undefined ? "waits" : exit._tag === "Success" ? exit.value.rejectedReason : "died")
+        }
+        expect(outcomes).toEqual([
+          ...Array.from({ length: 8 }, () => "waits"),
+          ...Array.from({ length: 4 }, () => "catalog_unavailable")
+        ])
+        const other = yield* Effect.forkChild(extension.observe(observationOf("GOTHER", 1, looked)), {
+          startImmediately: true
+        })
+        expect(other.pollUnsafe()).toBeUndefined()
+      }).pipe(Effect.provideService(Clock.Clock, clock))
+    }).pipe(Effect.provide(NodeCrypto.layer))
+)

@@ -5,7 +5,17 @@ import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
-import { browse, declaring, eventually, explain, type Json, mcpDeclaration, queryDeclaration, resolve, verified } from "./support.ts"
+import {
+  browse,
+  declaring,
+  eventually,
+  explain,
+  type Json,
+  mcpDeclaration,
+  queryDeclaration,
+  resolve,
+  verified
+} from "./support.ts"
 
 const nativeXlm = "CDLZFC3SYJYDZT7K67VZ75HPJVIEUVNIXF47ZG2FB2RMQQVU2HHGCYSC"
 const operatorKey = "ops:operator-key-0123456789"
@@ -18,211 +28,336 @@ interface Shop {
 class World extends Context.Service<World, Shop>()("test/World") {}
 
 const open = (database: (typeof databaseKinds)[number]) =>
-  Layer.effect(World, Effect.gen(function*() {
-    const facilitator = yield* startFacilitator({
-      database,
-      set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_origins=false"],
-      environment: { OPERATOR_API_KEYS: operatorKey }
+  Layer.effect(
+    World,
+    Effect.gen(function* () {
+      const facilitator = yield* startFacilitator({
+        database,
+        set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_origins=false"],
+        environment: { OPERATOR_API_KEYS: operatorKey }
+      })
+      const payer = yield* facilitator.account()
+      const sellers = [(yield* facilitator.account()).publicKey(), (yield* facilitator.account()).publicKey()]
+      const list = (url: string, payTo: string, more: Json = {}) =>
+        Effect.flatMap(declaring(facilitator, { payer, payTo, url, ...more }), (body) =>
+          verified(facilitator, body, more["key"])
+        )
+      for (let at = 0; at < 7; at++) {
+        yield* list(`https://a.example.com/${at}`, sellers[0]!, {
+          amount: BigInt(1_000 * (at + 1)),
+          network: at % 2 === 0 ? "ledger:testnet" : "stellar:testnet",
+          key: at % 2 === 0 ? "catalog" : "bazaar"
+        })
+      }
+      yield* list("https://b.example.com/mcp", sellers[1]!, {
+        extension: mcpDeclaration("add"),
+        extensions: { "payment-identifier": { info: {} } }
+      })
+      yield* list("https://b.example.com/xlm", sellers[1]!, { asset: nativeXlm, amount: 5n })
+      return { facilitator, sellers }
     })
-    const payer = yield* facilitator.account()
-    const sellers = [(yield* facilitator.account()).publicKey(), (yield* facilitator.account()).publicKey()]
-    const list = (url: string, payTo: string, more: Json = {}) =>
-      Effect.flatMap(declaring(facilitator, { payer, payTo, url, ...more }), (body) => verified(facilitator, body, more["key"]))
-    for (let at = 0; at < 7; at++) {
-      yield* list(`https://a.example.com/${at}`, sellers[0]!, { amount: BigInt(1_000 * (at + 1)), network: at % 2 === 0 ? "ledger:testnet" : "stellar:testnet", key: at % 2 === 0 ? "catalog" : "bazaar" })
-    }
-    yield* list("https://b.example.com/mcp", sellers[1]!, { extension: mcpDeclaration("add"), extensions: { "payment-identifier": { info: {} } } })
-    yield* list("https://b.example.com/xlm", sellers[1]!, { asset: nativeXlm, amount: 5n })
-    return { facilitator, sellers }
-  }))
+  )
 
 describe.each(databaseKinds)("discovery on %s", (database) => {
   layer(open(database), { timeout: 90_000, excludeTestServices: true })((it) => {
-    it.effect("filters by every parameter, in either spelling, on one and the same option [S44][S106][S107][S108][S312]", () =>
-      Effect.gen(function*() {
-        const { facilitator, sellers } = yield* World
-        const total = (query: string) => Effect.map(browse(facilitator, query), ({ items, pagination }) => {
-          expect(pagination.total, query).toBe(items.length)
-          return items.length
+    it.effect(
+      "filters by every parameter, in either spelling, on one and the same option [S44][S106][S107][S108][S312]",
+      () =>
+        Effect.gen(function* () {
+          const { facilitator, sellers } = yield* World
+          const total = (query: string) =>
+            Effect.map(browse(facilitator, query), ({ items, pagination }) => {
+              expect(pagination.total, query).toBe(items.length)
+              return items.length
+            })
+          expect(yield* total("")).toBe(9)
+          expect(yield* total("?type=mcp")).toBe(1)
+          expect(yield* total("?type=http")).toBe(8)
+          expect(yield* total("?network=ledger:testnet")).toBe(9)
+          expect(yield* total("?network=stellar:testnet")).toBe(9)
+          expect(yield* total("?network=ledger:pubnet")).toBe(0)
+          expect(yield* total("?network=eip155:8453")).toBe(0)
+          expect(yield* total("?scheme=exact")).toBe(9)
+          expect(yield* total("?scheme=upto")).toBe(0)
+          expect(yield* total(`?payTo=${sellers[1]}`)).toBe(2)
+          expect(yield* total(`?asset=${testnetUsdc}`)).toBe(8)
+          expect(yield* total(`?asset=${testnetUsdc}&maxPrice=3000`)).toBe(4)
+          expect(yield* total(`?asset=${nativeXlm}&maxPrice=4`)).toBe(0)
+          expect(yield* total(`?asset=${nativeXlm}&payTo=${sellers[0]}`)).toBe(0)
+          expect(yield* total("?extensions=payment-identifier")).toBe(1)
+          expect(yield* total("?extensions=bazaar")).toBe(9)
+          expect(yield* total("?extensions=catalog&type=mcp&scheme=exact")).toBe(1)
+          expect(yield* total("?unknown=1&payTo=")).toBe(9)
         })
-        expect(yield* total("")).toBe(9)
-        expect(yield* total("?type=mcp")).toBe(1)
-        expect(yield* total("?type=http")).toBe(8)
-        expect(yield* total("?network=ledger:testnet")).toBe(9)
-        expect(yield* total("?network=stellar:testnet")).toBe(9)
-        expect(yield* total("?network=ledger:pubnet")).toBe(0)
-        expect(yield* total("?network=eip155:8453")).toBe(0)
-        expect(yield* total("?scheme=exact")).toBe(9)
-        expect(yield* total("?scheme=upto")).toBe(0)
-        expect(yield* total(`?payTo=${sellers[1]}`)).toBe(2)
-        expect(yield* total(`?asset=${testnetUsdc}`)).toBe(8)
-        expect(yield* total(`?asset=${testnetUsdc}&maxPrice=3000`)).toBe(4)
-        expect(yield* total(`?asset=${nativeXlm}&maxPrice=4`)).toBe(0)
-        expect(yield* total(`?asset=${nativeXlm}&payTo=${sellers[0]}`)).toBe(0)
-        expect(yield* total("?extensions=payment-identifier")).toBe(1)
-        expect(yield* total("?extensions=bazaar")).toBe(9)
-        expect(yield* total("?extensions=catalog&type=mcp&scheme=exact")).toBe(1)
-        expect(yield* total("?unknown=1&payTo=")).toBe(9)
-      }))
+    )
 
-    it.effect("refuses what no filter may be, with a sentence for each fault, and finds nothing politely [S108][S110][S315][S119][S120][S131][S132]", () =>
-      Effect.gen(function*() {
-        const { facilitator } = yield* World
-        for (const [query, faults] of [
-          ["type=ftp", 1], ["maxPrice=1", 1], ["maxPrice=01&asset=C", 1], ["maxPrice=-1&asset=C", 1], ["maxPrice=1e3&asset=C", 1], [`maxPrice=${"9".repeat(40)}&asset=C`, 1],
-          ["limit=x", 1], ["offset=-1", 1], ["network=x y", 1], ["type=ftp&offset=z&maxPrice=2", 3]
-        ] as const) {
-          const { json, status } = yield* facilitator.ask(`/discovery/resources?${query}`)
-          expect([query, status, json.error, json.details.length]).toEqual([query, 400, "invalid_filter", faults])
-        }
-        expect((yield* facilitator.ask("/discovery/resource?type=http")).json).toMatchObject({ error: "invalid_filter" })
-        expect((yield* facilitator.ask("/discovery/resource?type=mcp&url=https://b.example.com/mcp")).json.details).toEqual(["toolName: wanted with type=mcp"])
-        expect((yield* facilitator.ask("/discovery/resource?type=http&url=https://nowhere.example.com/")).status).toBe(404)
-        expect((yield* facilitator.ask("/discovery/resource?type=http&url=%00")).status).toBe(404)
-      }))
+    it.effect(
+      "refuses what no filter may be, with a sentence for each fault, and finds nothing politely [S108][S110][S315][S119][S120][S131][S132]",
+      () =>
+        Effect.gen(function* () {
+          const { facilitator } = yield* World
+          for (const [query, faults] of [
+            ["type=ftp", 1],
+            ["maxPrice=1", 1],
+            ["maxPrice=01&asset=C", 1],
+            ["maxPrice=-1&asset=C", 1],
+            ["maxPrice=1e3&asset=C", 1],
+            [`maxPrice=${"9".repeat(40)}&asset=C`, 1],
+            ["limit=x", 1],
+            ["offset=-1", 1],
+            ["network=x y", 1],
+            ["type=ftp&offset=z&maxPrice=2", 3]
+          ] as const) {
+            const { json, status } = yield* facilitator.ask(`/discovery/resources?${query}`)
+            expect([query, status, json.error, json.details.length]).toEqual([query, 400, "invalid_filter", faults])
+          }
+          expect((yield* facilitator.ask("/discovery/resource?type=http")).json).toMatchObject({
+            error: "invalid_filter"
+          })
+          expect(
+            (yield* facilitator.ask("/discovery/resource?type=mcp&url=https://b.example.com/mcp")).json.details
+          ).toEqual(["toolName: wanted with type=mcp"])
+          expect(
+            (yield* facilitator.ask("/discovery/resource?type=http&url=https://nowhere.example.com/")).status
+          ).toBe(404)
+          expect((yield* facilitator.ask("/discovery/resource?type=http&url=%00")).status).toBe(404)
+        })
+    )
 
-    it.effect("pages by a signed cursor that opens for its own filters alone, and clamps limits [S124][S125][S126][S312]", () =>
-      Effect.gen(function*() {
-        const { facilitator } = yield* World
-        const seen: Array<string> = []
-        let query = "?limit=2&type=http"
-        for (let pages = 0; pages < 10; pages++) {
-          const { items, pagination } = yield* browse(facilitator, query)
-          expect(pagination).toMatchObject({ limit: 2, total: 8, offset: seen.length })
-          seen.push(...items.map(({ resource }: Json) => resource))
-          if (pagination.cursor === null) break
-          query = `?limit=2&type=http&cursor=${pagination.cursor}`
-        }
-        expect(seen).toEqual(["https://b.example.com/xlm", ...[6, 5, 4, 3, 2, 1, 0].map((at) => `https://a.example.com/${at}`)])
-        const { pagination: { cursor } } = yield* browse(facilitator, "?limit=2&type=http")
-        const [version, payload, signature] = cursor.split(".")
-        const forged = Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(payload, "base64url").toString()), p: "99:0:8" })).toString("base64url")
-        for (const wrong of [`${version}.${forged}.${signature}`, `${version}.${payload}.AAAA`, "c1", "x.y.z", "c1..", "a".repeat(5_000), cursor]) {
-          const filters = wrong === cursor ? "?limit=2&type=mcp" : "?limit=2&type=http"
-          const { json, status } = yield* facilitator.ask(`/discovery/resources${filters}&cursor=${wrong}`)
-          expect([status, json.error]).toEqual([400, "invalid_cursor"])
-        }
-        expect((yield* browse(facilitator, "?limit=5000"))["pagination"].limit).toBe(1_000)
-        expect((yield* browse(facilitator, "?limit=0"))["pagination"].limit).toBe(1)
-        expect((yield* browse(facilitator, "?offset=7&limit=5"))["items"]).toHaveLength(2)
-        expect((yield* browse(facilitator, "?offset=999999999"))).toMatchObject({ items: [], pagination: { total: 9, cursor: null } })
-      }))
+    it.effect(
+      "pages by a signed cursor that opens for its own filters alone, and clamps limits [S124][S125][S126][S312]",
+      () =>
+        Effect.gen(function* () {
+          const { facilitator } = yield* World
+          const seen: Array<string> = []
+          let query = "?limit=2&type=http"
+          for (let pages = 0; pages < 10; pages++) {
+            const { items, pagination } = yield* browse(facilitator, query)
+            expect(pagination).toMatchObject({ limit: 2, total: 8, offset: seen.length })
+            seen.push(...items.map(({ resource }: Json) => resource))
+            if (pagination.cursor === null) break
+            query = `?limit=2&type=http&cursor=${pagination.cursor}`
+          }
+          expect(seen).toEqual([
+            "https://b.example.com/xlm",
+            ...[6, 5, 4, 3, 2, 1, 0].map((at) => `https://a.example.com/${at}`)
+          ])
+          const {
+            pagination: { cursor }
+          } = yield* browse(facilitator, "?limit=2&type=http")
+          const [version, payload, signature] = cursor.split(".")
+          const forged = Buffer.from(
+            JSON.stringify({ ...JSON.parse(Buffer.from(payload, "base64url").toString()), p: "99:0:8" })
+          ).toString("base64url")
+          for (const wrong of [
+            `${version}.${forged}.${signature}`,
+            `${version}.${payload}.AAAA`,
+            "c1",
+            "x.y.z",
+            "c1..",
+            "a".repeat(5_000),
+            cursor
+          ]) {
+            const filters = wrong === cursor ? "?limit=2&type=mcp" : "?limit=2&type=http"
+            const { json, status } = yield* facilitator.ask(`/discovery/resources${filters}&cursor=${wrong}`)
+            expect([status, json.error]).toEqual([400, "invalid_cursor"])
+          }
+          expect((yield* browse(facilitator, "?limit=5000"))["pagination"].limit).toBe(1_000)
+          expect((yield* browse(facilitator, "?limit=0"))["pagination"].limit).toBe(1)
+          expect((yield* browse(facilitator, "?offset=7&limit=5"))["items"]).toHaveLength(2)
+          expect(yield* browse(facilitator, "?offset=999999999")).toMatchObject({
+            items: [],
+            pagination: { total: 9, cursor: null }
+          })
+        })
+    )
 
     it.effect("is open to browsers of every origin, and says when nothing has changed", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const { facilitator } = yield* World
         const first = yield* facilitator.ask("/discovery/resources?limit=1")
         expect(first.headers.get("access-control-allow-origin")).toBe("*")
-        const again = yield* facilitator.ask("/discovery/resources?limit=1", { headers: { "if-none-match": first.headers.get("etag")! } })
+        const again = yield* facilitator.ask("/discovery/resources?limit=1", {
+          headers: { "if-none-match": first.headers.get("etag")! }
+        })
         expect([again.status, again.text]).toEqual([304, ""])
-        for (const wrong of ["/discovery/resources?type=ftp", "/discovery/resources?cursor=x", "/discovery/resource?type=http&url=https://no.example.com/", "/discovery/search?query=a", "/discovery/search"]) {
+        for (const wrong of [
+          "/discovery/resources?type=ftp",
+          "/discovery/resources?cursor=x",
+          "/discovery/resource?type=http&url=https://no.example.com/",
+          "/discovery/search?query=a",
+          "/discovery/search"
+        ]) {
           const { headers, status } = yield* facilitator.ask(wrong)
-          expect([wrong, status >= 400, headers.get("access-control-allow-origin"), headers.get("cache-control"), headers.get("etag")]).toEqual([wrong, true, "*", "no-store", null])
+          expect([
+            wrong,
+            status >= 400,
+            headers.get("access-control-allow-origin"),
+            headers.get("cache-control"),
+            headers.get("etag")
+          ]).toEqual([wrong, true, "*", "no-store", null])
         }
         const head = yield* facilitator.ask("/discovery/resources?limit=1", { method: "HEAD" })
         expect([head.status, head.text, head.headers.get("etag")]).toEqual([200, "", first.headers.get("etag")])
         const preflight = yield* facilitator.ask("/discovery/resource", { method: "OPTIONS" })
-        expect([preflight.status, preflight.headers.get("access-control-allow-methods")]).toEqual([204, "GET, HEAD, OPTIONS"])
-      }))
+        expect([preflight.status, preflight.headers.get("access-control-allow-methods")]).toEqual([
+          204,
+          "GET, HEAD, OPTIONS"
+        ])
+      })
+    )
 
-    it.effect("tags what it answers by its content: each filter, page and change has its own, and what is the same keeps it for minutes", () =>
-      Effect.gen(function*() {
-        const { facilitator, sellers } = yield* World
-        const tagOf = (query: string, tag?: string) =>
-          Effect.map(facilitator.ask(`/discovery/resources?${query}`, tag === undefined ? {} : { headers: { "if-none-match": tag } }), ({ headers, status }) => [status, headers.get("etag")!] as const)
-        const queries = ["limit=2", "limit=3", "limit=2&type=http", "limit=2&type=mcp", "limit=2&offset=1", `limit=2&payTo=${sellers[0]}`]
-        const tags = yield* Effect.forEach(queries, (query) => tagOf(query))
-        expect(new Set(tags.map(([, tag]) => tag)).size).toBe(queries.length)
-        for (const [at, query] of queries.entries()) {
-          expect(yield* tagOf(query, tags[(at + 1) % queries.length]![1])).toEqual([200, tags[at]![1]])
-          expect((yield* tagOf(query, `W/"other", ${tags[at]![1]}`))[0]).toBe(304)
-        }
-        yield* verified(facilitator, yield* declaring(facilitator, { payer: yield* facilitator.account(), payTo: sellers[0]!, url: "https://a.example.com/0", amount: 1_001n }))
-        expect((yield* tagOf("limit=20&type=http", tags[0]![1]))[0]).toBe(200)
-        expect((yield* tagOf(queries[5]!, tags[5]![1]))[0]).toBe(304)
-        expect((yield* tagOf(`limit=20&payTo=${sellers[0]}&type=http`))[0]).toBe(200)
-      }))
+    it.effect(
+      "tags what it answers by its content: each filter, page and change has its own, and what is the same keeps it for minutes",
+      () =>
+        Effect.gen(function* () {
+          const { facilitator, sellers } = yield* World
+          const tagOf = (query: string, tag?: string) =>
+            Effect.map(
+              facilitator.ask(
+                `/discovery/resources?${query}`,
+                tag === undefined ? {} : { headers: { "if-none-match": tag } }
+              ),
+              ({ headers, status }) => [status, headers.get("etag")!] as const
+            )
+          const queries = [
+            "limit=2",
+            "limit=3",
+            "limit=2&type=http",
+            "limit=2&type=mcp",
+            "limit=2&offset=1",
+            `limit=2&payTo=${sellers[0]}`
+          ]
+          const tags = yield* Effect.forEach(queries, (query) => tagOf(query))
+          expect(new Set(tags.map(([, tag]) => tag)).size).toBe(queries.length)
+          for (const [at, query] of queries.entries()) {
+            expect(yield* tagOf(query, tags[(at + 1) % queries.length]![1])).toEqual([200, tags[at]![1]])
+            expect((yield* tagOf(query, `W/"other", ${tags[at]![1]}`))[0]).toBe(304)
+          }
+          yield* verified(
+            facilitator,
+            yield* declaring(facilitator, {
+              payer: yield* facilitator.account(),
+              payTo: sellers[0]!,
+              url: "https://a.example.com/0",
+              amount: 1_001n
+            })
+          )
+          expect((yield* tagOf("limit=20&type=http", tags[0]![1]))[0]).toBe(200)
+          expect((yield* tagOf(queries[5]!, tags[5]![1]))[0]).toBe(304)
+          expect((yield* tagOf(`limit=20&payTo=${sellers[0]}&type=http`))[0]).toBe(200)
+        })
+    )
 
-    it.effect("answers a search that nobody serves with 503, and a malformed one with its faults [S115][S116][S117][S121][S122][S123][S334]", () =>
-      Effect.gen(function*() {
-        const { facilitator } = yield* World
-        const ask = (query: string) => Effect.map(facilitator.ask(`/discovery/search?${query}`), ({ json, status }) => [status, json.error])
-        expect(yield* ask("query=weather")).toEqual([503, "search_disabled"])
-        expect(yield* ask("")).toEqual([400, "query_required"])
-        expect(yield* ask(`query=${"x".repeat(513)}`)).toEqual([400, "query_too_long"])
-        for (const wrong of ["limit=0", "limit=201", "offset=-1", "mode=best", "maxPrice=1", "type=x"]) expect(yield* ask(`query=a&${wrong}`), wrong).toEqual([400, "invalid_filter"])
-      }))
+    it.effect(
+      "answers a search that nobody serves with 503, and a malformed one with its faults [S115][S116][S117][S121][S122][S123][S334]",
+      () =>
+        Effect.gen(function* () {
+          const { facilitator } = yield* World
+          const ask = (query: string) =>
+            Effect.map(facilitator.ask(`/discovery/search?${query}`), ({ json, status }) => [status, json.error])
+          expect(yield* ask("query=weather")).toEqual([503, "search_disabled"])
+          expect(yield* ask("")).toEqual([400, "query_required"])
+          expect(yield* ask(`query=${"x".repeat(513)}`)).toEqual([400, "query_too_long"])
+          for (const wrong of ["limit=0", "limit=201", "offset=-1", "mode=best", "maxPrice=1", "type=x"])
+            expect(yield* ask(`query=a&${wrong}`), wrong).toEqual([400, "invalid_filter"])
+        })
+    )
 
     it.effect("describes itself in the interface's description", () =>
-      Effect.gen(function*() {
+      Effect.gen(function* () {
         const { facilitator } = yield* World
         const { json } = yield* facilitator.ask("/openapi.json")
-        for (const path of ["/discovery/resources", "/discovery/resource", "/discovery/search", "/catalog/v1/observations", "/catalog/v1/moves"]) expect(json.paths[path], path).toBeDefined()
+        for (const path of [
+          "/discovery/resources",
+          "/discovery/resource",
+          "/discovery/search",
+          "/catalog/v1/observations",
+          "/catalog/v1/moves"
+        ])
+          expect(json.paths[path], path).toBeDefined()
         expect((yield* facilitator.ask("/supported")).json.extensions).toContain("catalog")
-      }))
+      })
+    )
 
-    it.effect("makes a version only when a declaration or an option changes, and keeps what was [S48][S194][S310]", () =>
-      Effect.gen(function*() {
-        const { facilitator, sellers } = yield* World
-        const url = "https://c.example.com/versions"
-        const payer = yield* facilitator.account()
-        const declare = (more: Json) => Effect.flatMap(declaring(facilitator, { payer, payTo: sellers[0]!, url, ...more }), (body) => verified(facilitator, body))
-        const look = Effect.map(resolve(facilitator, url), ({ json }) => json.resource as Json)
-        const version = Effect.map(explain(facilitator, url), ({ listings }) => listings[0].version as number)
-        yield* declare({})
-        const first = yield* look
-        yield* declare({})
-        yield* declare({ extension: { ...queryDeclaration(), unknown: 1 } })
-        expect(yield* look).toEqual(first)
-        expect(yield* version).toBe(1)
-        yield* declare({ amount: 2_000n })
-        const dearer = yield* look
-        expect(dearer["accepts"].map(({ amount }: Json) => amount)).toEqual(["2000"])
-        expect(dearer["versionHash"]).not.toBe(first["versionHash"])
-        yield* declare({ asset: nativeXlm, amount: 3n })
-        expect((yield* look)["accepts"]).toHaveLength(2)
-        yield* declare({ amount: 2_000n, about: { description: "New words" } })
-        expect((yield* look)["description"]).toBe("New words")
-        expect(yield* version).toBe(4)
-        const [history] = yield* facilitator.sql<{ options: number; versions: number }>`select
+    it.effect(
+      "makes a version only when a declaration or an option changes, and keeps what was [S48][S194][S310]",
+      () =>
+        Effect.gen(function* () {
+          const { facilitator, sellers } = yield* World
+          const url = "https://c.example.com/versions"
+          const payer = yield* facilitator.account()
+          const declare = (more: Json) =>
+            Effect.flatMap(declaring(facilitator, { payer, payTo: sellers[0]!, url, ...more }), (body) =>
+              verified(facilitator, body)
+            )
+          const look = Effect.map(resolve(facilitator, url), ({ json }) => json.resource as Json)
+          const version = Effect.map(explain(facilitator, url), ({ listings }) => listings[0].version as number)
+          yield* declare({})
+          const first = yield* look
+          yield* declare({})
+          yield* declare({ extension: { ...queryDeclaration(), unknown: 1 } })
+          expect(yield* look).toEqual(first)
+          expect(yield* version).toBe(1)
+          yield* declare({ amount: 2_000n })
+          const dearer = yield* look
+          expect(dearer["accepts"].map(({ amount }: Json) => amount)).toEqual(["2000"])
+          expect(dearer["versionHash"]).not.toBe(first["versionHash"])
+          yield* declare({ asset: nativeXlm, amount: 3n })
+          expect((yield* look)["accepts"]).toHaveLength(2)
+          yield* declare({ amount: 2_000n, about: { description: "New words" } })
+          expect((yield* look)["description"]).toBe("New words")
+          expect(yield* version).toBe(4)
+          const [history] = yield* facilitator.sql<{ options: number; versions: number }>`select
           (select count(*)::int from catalog_options o join catalog_resources r on r.id = o.resource_id where r.resource = ${url}) as options,
           (select count(*)::int from catalog_versions v join catalog_resources r on r.id = v.resource_id where r.resource = ${url}) as versions`
-        expect(history).toEqual({ options: 3, versions: 4 })
-      }))
+          expect(history).toEqual({ options: 3, versions: 4 })
+        })
+    )
 
-    it.effect("goes stale and comes back, and is removed and restored by an operator, each move with its reason [S98][S99][S100][S113][S290][S291]", () =>
-      Effect.gen(function*() {
-        const { facilitator, sellers } = yield* World
-        const url = "https://d.example.com/ages"
-        const payer = yield* facilitator.account()
-        const body = yield* declaring(facilitator, { payer, payTo: sellers[1]!, url })
-        yield* verified(facilitator, body)
-        const status = Effect.map(explain(facilitator, url), ({ listings }) => listings[0].status as string)
-        yield* facilitator.sql`update catalog_resources set state = 'stale' where resource = ${url}`
-        expect((yield* resolve(facilitator, url)).status).toBe(404)
-        expect((yield* verified(facilitator, body)).outcome).toEqual({ status: "success" })
-        yield* eventually(status, (one) => one === "active")
-        expect((yield* resolve(facilitator, url)).json.resource.status).toBe("active")
-        const move = (move: string, key = operatorKey.split(":")[1]) =>
-          facilitator.ask("/catalog/v1/moves", {
-            method: "POST",
-            headers: { authorization: `Bearer ${key}` },
-            body: JSON.stringify({ url, move, note: "internal reasons" })
+    it.effect(
+      "goes stale and comes back, and is removed and restored by an operator, each move with its reason [S98][S99][S100][S113][S290][S291]",
+      () =>
+        Effect.gen(function* () {
+          const { facilitator, sellers } = yield* World
+          const url = "https://d.example.com/ages"
+          const payer = yield* facilitator.account()
+          const body = yield* declaring(facilitator, { payer, payTo: sellers[1]!, url })
+          yield* verified(facilitator, body)
+          const status = Effect.map(explain(facilitator, url), ({ listings }) => listings[0].status as string)
+          yield* facilitator.sql`update catalog_resources set state = 'stale' where resource = ${url}`
+          expect((yield* resolve(facilitator, url)).status).toBe(404)
+          expect((yield* verified(facilitator, body)).outcome).toEqual({ status: "success" })
+          yield* eventually(status, (one) => one === "active")
+          expect((yield* resolve(facilitator, url)).json.resource.status).toBe("active")
+          const move = (move: string, key = operatorKey.split(":")[1]) =>
+            facilitator.ask("/catalog/v1/moves", {
+              method: "POST",
+              headers: { authorization: `Bearer ${key}` },
+              body: JSON.stringify({ url, move, note: "internal reasons" })
+            })
+          expect((yield* move("remove", "no-such-operator-key")).status).toBe(401)
+          expect((yield* move("explode")).status).toBe(400)
+          expect((yield* move("remove")).json).toEqual({ resource: url, from: "active", to: "removed" })
+          expect((yield* resolve(facilitator, url)).status).toBe(404)
+          expect((yield* verified(facilitator, body)).outcome).toEqual({
+            status: "rejected",
+            rejectedReason: "catalog_unavailable"
           })
-        expect((yield* move("remove", "no-such-operator-key")).status).toBe(401)
-        expect((yield* move("explode")).status).toBe(400)
-        expect((yield* move("remove")).json).toEqual({ resource: url, from: "active", to: "removed" })
-        expect((yield* resolve(facilitator, url)).status).toBe(404)
-        expect((yield* verified(facilitator, body)).outcome).toEqual({ status: "rejected", rejectedReason: "catalog_unavailable" })
-        yield* move("restore")
-        expect((yield* resolve(facilitator, url)).json.resource.status).toBe("active")
-        yield* move("quarantine")
-        expect(yield* status).toBe("quarantined")
-        const why = yield* explain(facilitator, url)
-        expect(why["listings"][0].decisions.map(({ by, move }: Json) => `${by} ${move}`)).toEqual([
-          "operator quarantined", "operator restored", "operator removed", "facilitator returned", "facilitator listed"
-        ])
-        expect(JSON.stringify(why)).not.toContain("internal reasons")
-      }))
+          yield* move("restore")
+          expect((yield* resolve(facilitator, url)).json.resource.status).toBe("active")
+          yield* move("quarantine")
+          expect(yield* status).toBe("quarantined")
+          const why = yield* explain(facilitator, url)
+          expect(why["listings"][0].decisions.map(({ by, move }: Json) => `${by} ${move}`)).toEqual([
+            "operator quarantined",
+            "operator restored",
+            "operator removed",
+            "facilitator returned",
+            "facilitator listed"
+          ])
+          expect(JSON.stringify(why)).not.toContain("internal reasons")
+        })
+    )
   })
 })

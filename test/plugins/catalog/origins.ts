@@ -1,4 +1,5 @@
-// An origin for tests: a seller's HTTP server on this machine that answers what the test says and writes down what it was asked.
+// An origin for tests: a seller's HTTP server on this machine that answers what the test says and writes down what it
+// was asked.
 import { Effect } from "effect"
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -18,23 +19,27 @@ export interface Origin {
 }
 
 /** Starts it for as long as the Scope lives. */
-export const startOrigin = Effect.gen(function*() {
+export const startOrigin = Effect.gen(function* () {
   const asked: Array<string> = []
   const answers: Origin["answers"] = new Map()
   const server = createServer((request, response) => {
     const path = new URL(request.url ?? "/", "http://x").pathname
     asked.push(`${request.method} ${path}`)
     const found = answers.get(path)
-    const { body, headers, status } = typeof found === "function" ? found(request) : found ?? { status: 404 }
+    const { body, headers, status } = typeof found === "function" ? found(request) : (found ?? { status: 404 })
     response.writeHead(status, { "content-type": "application/json", ...headers })
     response.end(body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body))
   })
   yield* Effect.acquireRelease(
     Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))),
-    () => Effect.promise(() => new Promise((resolve) => {
-      server.close(resolve)
-      server.closeAllConnections()
-    }))
+    () =>
+      Effect.promise(
+        () =>
+          new Promise((resolve) => {
+            server.close(resolve)
+            server.closeAllConnections()
+          })
+      )
   )
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, answers } as Origin
 })
@@ -42,5 +47,12 @@ export const startOrigin = Effect.gen(function*() {
 /** A 402 as a seller answers it, its terms in the header. */
 export const paymentRequired = (payTo: string, network = "ledger:testnet"): OriginAnswer => ({
   status: 402,
-  headers: { "payment-required": Buffer.from(JSON.stringify({ x402Version: 2, accepts: [{ scheme: "exact", network, payTo, amount: "1", asset: "C", maxTimeoutSeconds: 60 }] })).toString("base64") }
+  headers: {
+    "payment-required": Buffer.from(
+      JSON.stringify({
+        x402Version: 2,
+        accepts: [{ scheme: "exact", network, payTo, amount: "1", asset: "C", maxTimeoutSeconds: 60 }]
+      })
+    ).toString("base64")
+  }
 })

@@ -11,121 +11,201 @@ const url = "https://shop.example.com/item"
 const quiet = "catalog_security.probe_origins=false"
 
 describe.each(databaseKinds)("policy on %s", (database) => {
-  it.live("with index_on settled a verified payment lists nothing yet, and what is not verified is shown on demand only [S17][S18][S22][S114][S287][S292]", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const set = [quiet, "indexing.index_on=settled"]
-      const facilitator = yield* startFacilitator({ database, set })
-      const payer = yield* facilitator.account()
-      const payTo = (yield* facilitator.account()).publicKey()
-      const answer = yield* facilitator.verify(yield* declaring(facilitator, { payer, payTo, url }))
-      expect(outcomes(answer)?.["catalog"].status).toBe("processing")
-      yield* eventually(explain(facilitator, url), ({ listings }) => listings.length === 1)
-      expect((yield* explain(facilitator, url))["listings"][0]).toMatchObject({ verification: "unverified" })
-      expect((yield* browse(facilitator))["items"]).toEqual([])
-      expect((yield* resolve(facilitator, url)).status).toBe(404)
-      const shown = yield* startFacilitator({ database, set: [...set, "discovery.include_unverified=true"] })
-      const other = yield* declaring(shown, { payer: yield* shown.account(), payTo: (yield* shown.account()).publicKey(), url })
-      yield* shown.verify(other)
-      const { items } = yield* eventually(browse(shown), ({ items }) => items.length === 1)
-      expect(items[0]).toMatchObject({ resource: url, verification: "unverified" })
-      const settled = yield* facilitator.settle(yield* declaring(facilitator, { payer, payTo, url }))
-      expect(settled.json.success, settled.text).toBe(true)
-      const listed = yield* eventually(browse(facilitator), ({ items }) => items.length === 1)
-      expect(listed["items"][0]).toMatchObject({ resource: url, verification: "payment_observed" })
-    })), 90_000)
+  it.live(
+    "with index_on settled a verified payment lists nothing yet, and what is not verified is shown on demand only [S17][S18][S22][S114][S287][S292]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const set = [quiet, "indexing.index_on=settled"]
+          const facilitator = yield* startFacilitator({ database, set })
+          const payer = yield* facilitator.account()
+          const payTo = (yield* facilitator.account()).publicKey()
+          const answer = yield* facilitator.verify(yield* declaring(facilitator, { payer, payTo, url }))
+          expect(outcomes(answer)?.["catalog"].status).toBe("processing")
+          yield* eventually(explain(facilitator, url), ({ listings }) => listings.length === 1)
+          expect((yield* explain(facilitator, url))["listings"][0]).toMatchObject({ verification: "unverified" })
+          expect((yield* browse(facilitator))["items"]).toEqual([])
+          expect((yield* resolve(facilitator, url)).status).toBe(404)
+          const shown = yield* startFacilitator({ database, set: [...set, "discovery.include_unverified=true"] })
+          const other = yield* declaring(shown, {
+            payer: yield* shown.account(),
+            payTo: (yield* shown.account()).publicKey(),
+            url
+          })
+          yield* shown.verify(other)
+          const { items } = yield* eventually(browse(shown), ({ items }) => items.length === 1)
+          expect(items[0]).toMatchObject({ resource: url, verification: "unverified" })
+          const settled = yield* facilitator.settle(yield* declaring(facilitator, { payer, payTo, url }))
+          expect(settled.json.success, settled.text).toBe(true)
+          const listed = yield* eventually(browse(facilitator), ({ items }) => items.length === 1)
+          expect(listed["items"][0]).toMatchObject({ resource: url, verification: "payment_observed" })
+        })
+      ),
+    90_000
+  )
 
-  it.live("with auto_catalog off nothing is listed and no extension is offered [S17][S286]", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const facilitator = yield* startFacilitator({ database, set: [quiet, "indexing.auto_catalog=false"] })
-      const body = yield* declaring(facilitator, { payer: yield* facilitator.account(), payTo: (yield* facilitator.account()).publicKey(), url })
-      const answer = yield* facilitator.verify(body)
-      expect([answer.json.isValid, outcomes(answer)]).toEqual([true, undefined])
-      expect((yield* browse(facilitator))["items"]).toEqual([])
-      expect((yield* facilitator.ask("/supported")).json.extensions).not.toContain("catalog")
-    })), 60_000)
+  it.live(
+    "with auto_catalog off nothing is listed and no extension is offered [S17][S286]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({ database, set: [quiet, "indexing.auto_catalog=false"] })
+          const body = yield* declaring(facilitator, {
+            payer: yield* facilitator.account(),
+            payTo: (yield* facilitator.account()).publicKey(),
+            url
+          })
+          const answer = yield* facilitator.verify(body)
+          expect([answer.json.isValid, outcomes(answer)]).toEqual([true, undefined])
+          expect((yield* browse(facilitator))["items"]).toEqual([])
+          expect((yield* facilitator.ask("/supported")).json.extensions).not.toContain("catalog")
+        })
+      ),
+    60_000
+  )
 
-  it.live("an unchanged declaration writes nothing on a payment's path, and a settled one is counted once [S310]", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const facilitator = yield* startFacilitator({ database, set: [quiet] })
-      const payer = yield* facilitator.account()
-      const body = yield* declaring(facilitator, { payer, payTo: (yield* facilitator.account()).publicKey(), url })
-      yield* verified(facilitator, body)
-      const writes = Effect.map(
-        facilitator.sql<{ n: bigint }>`select coalesce(max(xmin::text::bigint), 0) as n from catalog_resources`,
-        ([row]) => row!.n
-      )
-      const [rowBefore, facts] = [yield* writes, facilitator.sql<{ n: number }>`select count(*)::int as n from kernel_facts where type = 'catalog.changed'`]
-      const before = yield* facts
-      for (let at = 0; at < 5; at++) yield* verified(facilitator, body)
-      expect((yield* facilitator.settle(body)).json.success).toBe(true)
-      yield* facilitator.settle(body)
-      const [activity] = yield* eventually(
-        facilitator.sql<{ observed: bigint; settled: bigint; payers: bigint }>`select observed, settled, payers from catalog_activity`,
-        ([row]) => row?.settled === 1n && row.observed >= 6n
-      )
-      expect(activity).toMatchObject({ settled: 1n, payers: 1n })
-      expect(yield* writes).toBe(rowBefore)
-      expect(yield* facts).toEqual(before)
-    })), 60_000)
+  it.live(
+    "an unchanged declaration writes nothing on a payment's path, and a settled one is counted once [S310]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({ database, set: [quiet] })
+          const payer = yield* facilitator.account()
+          const body = yield* declaring(facilitator, { payer, payTo: (yield* facilitator.account()).publicKey(), url })
+          yield* verified(facilitator, body)
+          const writes = Effect.map(
+            facilitator.sql<{ n: bigint }>`select coalesce(max(xmin::text::bigint), 0) as n from catalog_resources`,
+            ([row]) => row!.n
+          )
+          const [rowBefore, facts] = [
+            yield* writes,
+            facilitator.sql<{ n: number }>`select count(*)::int as n from kernel_facts where type = 'catalog.changed'`
+          ]
+          const before = yield* facts
+          for (let at = 0; at < 5; at++) yield* verified(facilitator, body)
+          expect((yield* facilitator.settle(body)).json.success).toBe(true)
+          yield* facilitator.settle(body)
+          const [activity] = yield* eventually(
+            facilitator.sql<{
+              observed: bigint
+              settled: bigint
+              payers: bigint
+            }>`select observed, settled, payers from catalog_activity`,
+            ([row]) => row?.settled === 1n && row.observed >= 6n
+          )
+          expect(activity).toMatchObject({ settled: 1n, payers: 1n })
+          expect(yield* writes).toBe(rowBefore)
+          expect(yield* facts).toEqual(before)
+        })
+      ),
+    60_000
+  )
 
-  it.live("a catalog whose tables are gone leaves payments alone, and says so to the seller and in the log [S256][S260]", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const facilitator = yield* startFacilitator({ database, set: [quiet] })
-      const payer = yield* facilitator.account()
-      const body = yield* declaring(facilitator, { payer, payTo: (yield* facilitator.account()).publicKey(), url })
-      yield* facilitator.sql`alter table catalog_resources rename to catalog_away`
-      const { answer, outcome } = yield* verified(facilitator, body)
-      expect(answer.json.isValid).toBe(true)
-      expect(outcome).toEqual({ status: "rejected", rejectedReason: "catalog_unavailable" })
-      expect((yield* facilitator.settle(body)).json.success).toBe(true)
-      expect((yield* facilitator.ask("/discovery/resources")).status).toBe(503)
-      yield* facilitator.sql`alter table catalog_away rename to catalog_resources`
-      const why = yield* eventually(explain(facilitator, url), ({ items }) => items.length > 0)
-      expect(why["items"][0]).toMatchObject({ decision: "rejected", reason: "catalog_unavailable" })
-      const [internal] = yield* facilitator.sql<{ detail: string }>`select detail from catalog_observations limit 1`
-      expect(internal?.detail).toMatch(/^database: /)
-      expect(JSON.stringify(why)).not.toContain("database: ")
-    })), 60_000)
+  it.live(
+    "a catalog whose tables are gone leaves payments alone, and says so to the seller and in the log [S256][S260]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({ database, set: [quiet] })
+          const payer = yield* facilitator.account()
+          const body = yield* declaring(facilitator, { payer, payTo: (yield* facilitator.account()).publicKey(), url })
+          yield* facilitator.sql`alter table catalog_resources rename to catalog_away`
+          const { answer, outcome } = yield* verified(facilitator, body)
+          expect(answer.json.isValid).toBe(true)
+          expect(outcome).toEqual({ status: "rejected", rejectedReason: "catalog_unavailable" })
+          expect((yield* facilitator.settle(body)).json.success).toBe(true)
+          expect((yield* facilitator.ask("/discovery/resources")).status).toBe(503)
+          yield* facilitator.sql`alter table catalog_away rename to catalog_resources`
+          const why = yield* eventually(explain(facilitator, url), ({ items }) => items.length > 0)
+          expect(why["items"][0]).toMatchObject({ decision: "rejected", reason: "catalog_unavailable" })
+          const [internal] = yield* facilitator.sql<{ detail: string }>`select detail from catalog_observations limit 1`
+          expect(internal?.detail).toMatch(/^database: /)
+          expect(JSON.stringify(why)).not.toContain("database: ")
+        })
+      ),
+    60_000
+  )
 
-  it.live("a hundred payments that declare the same new resource at once make one listing, whoever comes first", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const facilitator = yield* startFacilitator({ database, set: [quiet] })
-      const payer = yield* facilitator.account()
-      const payTo = (yield* facilitator.account()).publicKey()
-      const body = yield* declaring(facilitator, { payer, payTo, url })
-      const bodies = Array.from({ length: 100 }, (_, at) => at % 2 === 0 ? body : {
-        ...body,
-        paymentPayload: { ...body.paymentPayload, resource: { url: `${url}?buyer=${at}` } }
-      })
-      yield* Effect.forEach(bodies, (one) => facilitator.verify(one), { concurrency: 100 })
-      const page = yield* eventually(browse(facilitator), ({ pagination }) => pagination.total === 1)
-      expect(page["pagination"].total).toBe(1)
-      expect((yield* explain(facilitator, url))["listings"][0].version).toBe(1)
-    })), 60_000)
+  it.live(
+    "a hundred payments that declare the same new resource at once make one listing, whoever comes first",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({ database, set: [quiet] })
+          const payer = yield* facilitator.account()
+          const payTo = (yield* facilitator.account()).publicKey()
+          const body = yield* declaring(facilitator, { payer, payTo, url })
+          const bodies = Array.from({ length: 100 }, (_, at) =>
+            at % 2 === 0
+              ? body
+              : {
+                  ...body,
+                  paymentPayload: { ...body.paymentPayload, resource: { url: `${url}?buyer=${at}` } }
+                }
+          )
+          yield* Effect.forEach(bodies, (one) => facilitator.verify(one), { concurrency: 100 })
+          const page = yield* eventually(browse(facilitator), ({ pagination }) => pagination.total === 1)
+          expect(page["pagination"].total).toBe(1)
+          expect((yield* explain(facilitator, url))["listings"][0].version).toBe(1)
+        })
+      ),
+    60_000
+  )
 
-  it.live("bounds how many listings one payer and one recipient may begin in a day: no payer uses up what a recipient has", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const facilitator = yield* startFacilitator({ database, set: [quiet, "indexing.max_new_resources_per_day=16"] })
-      const payTo = (yield* facilitator.account()).publicKey()
-      const outcomesOf = (payer: Keypair, count: number) => Effect.forEach(Array.from({ length: count }, (_, at) => at), (at) =>
-        Effect.flatMap(declaring(facilitator, { payer, payTo, url: `${url}/${payer.publicKey()}/${at}` }), (body) => Effect.map(verified(facilitator, body), ({ outcome }) => outcome?.["status"])))
-      for (let payers = 0; payers < 8; payers++) expect(yield* outcomesOf(yield* facilitator.account(), 3)).toEqual(["success", "success", "rejected"])
-      expect(yield* outcomesOf(yield* facilitator.account(), 1)).toEqual(["rejected"])
-      expect((yield* browse(facilitator, "?limit=1"))["pagination"].total).toBe(16)
-    })), 60_000)
+  it.live(
+    "bounds how many listings one payer and one recipient may begin in a day: no payer uses up what a recipient has",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({
+            database,
+            set: [quiet, "indexing.max_new_resources_per_day=16"]
+          })
+          const payTo = (yield* facilitator.account()).publicKey()
+          const outcomesOf = (payer: Keypair, count: number) =>
+            Effect.forEach(
+              Array.from({ length: count }, (_, at) => at),
+              (at) =>
+                Effect.flatMap(
+                  declaring(facilitator, { payer, payTo, url: `${url}/${payer.publicKey()}/${at}` }),
+                  (body) => Effect.map(verified(facilitator, body), ({ outcome }) => outcome?.["status"])
+                )
+            )
+          for (let payers = 0; payers < 8; payers++)
+            expect(yield* outcomesOf(yield* facilitator.account(), 3)).toEqual(["success", "success", "rejected"])
+          expect(yield* outcomesOf(yield* facilitator.account(), 1)).toEqual(["rejected"])
+          expect((yield* browse(facilitator, "?limit=1"))["pagination"].total).toBe(16)
+        })
+      ),
+    60_000
+  )
 
-  it.live("bounds how many bytes one payer may declare in a day, in listings and versions; another one goes on", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const facilitator = yield* startFacilitator({ database, set: [quiet, "indexing.max_declared_bytes_per_day=65536"] })
-      const payTo = (yield* facilitator.account()).publicKey()
-      const declare = (payer: Keypair, word: string) =>
-        Effect.flatMap(declaring(facilitator, { payer, payTo, url, about: { description: word.repeat(1_500) } }), (body) => Effect.map(verified(facilitator, body), ({ outcome }) => outcome?.["status"]))
-      const [first, second] = [yield* facilitator.account(), yield* facilitator.account()]
-      const told = yield* Effect.forEach(["a", "b", "c", "d", "e", "f"], (word) => declare(first, word))
-      expect(told.at(0)).toBe("success")
-      expect(told.at(-1)).toBe("rejected")
-      expect(yield* declare(second, "z")).toBe("success")
-      const [{ kept }] = (yield* facilitator.sql<{ kept: number }>`select sum(length(document))::int as kept from catalog_versions`) as [{ kept: number }]
-      expect(kept).toBeLessThan(2 * 8_192)
-    })), 60_000)
+  it.live(
+    "bounds how many bytes one payer may declare in a day, in listings and versions; another one goes on",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({
+            database,
+            set: [quiet, "indexing.max_declared_bytes_per_day=65536"]
+          })
+          const payTo = (yield* facilitator.account()).publicKey()
+          const declare = (payer: Keypair, word: string) =>
+            Effect.flatMap(
+              declaring(facilitator, { payer, payTo, url, about: { description: word.repeat(1_500) } }),
+              (body) => Effect.map(verified(facilitator, body), ({ outcome }) => outcome?.["status"])
+            )
+          const [first, second] = [yield* facilitator.account(), yield* facilitator.account()]
+          const told = yield* Effect.forEach(["a", "b", "c", "d", "e", "f"], (word) => declare(first, word))
+          expect(told.at(0)).toBe("success")
+          expect(told.at(-1)).toBe("rejected")
+          expect(yield* declare(second, "z")).toBe("success")
+          const [{ kept }] = (yield* facilitator.sql<{
+            kept: number
+          }>`select sum(length(document))::int as kept from catalog_versions`) as [{ kept: number }]
+          expect(kept).toBeLessThan(2 * 8_192)
+        })
+      ),
+    60_000
+  )
 })

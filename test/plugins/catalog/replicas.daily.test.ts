@@ -12,13 +12,23 @@ import { browse, declaring, eventually, explain, type Json, queryDeclaration, re
 const url = "https://shop.example.com/item"
 const quiet = "catalog_security.probe_origins=false"
 
-const startTwo = (set: ReadonlyArray<string>): Effect.Effect<readonly [Facilitator, Facilitator], unknown, Scope.Scope> =>
-  Effect.gen(function*() {
+const startTwo = (
+  set: ReadonlyArray<string>
+): Effect.Effect<readonly [Facilitator, Facilitator], unknown, Scope.Scope> =>
+  Effect.gen(function* () {
     const source = yield* Layer.build(sourceLayer("postgres"))
     const opened = yield* Context.get(source, DatabaseSource).open
-    const shared = { database: Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) }), environment: { SPONSOR_SECRET: Keypair.random().secret() }, closeMillis: 1_000 }
+    const shared = {
+      database: Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) }),
+      environment: { SPONSOR_SECRET: Keypair.random().secret() },
+      closeMillis: 1_000
+    }
     const first = yield* startFacilitator({ ...shared, set: ["plugins=[ledger-local, x402-exact, catalog]", ...set] })
-    const second = yield* startFacilitator({ ...shared, ledgerUrl: first.ledgerUrl, set: ["plugins=[x402-exact, catalog]", ...set] })
+    const second = yield* startFacilitator({
+      ...shared,
+      ledgerUrl: first.ledgerUrl,
+      set: ["plugins=[x402-exact, catalog]", ...set]
+    })
     return [first, second] as const
   })
 
@@ -28,92 +38,133 @@ interface Activity {
 }
 
 describe.runIf(databaseKinds.includes("postgres"))("two replicas over one database", () => {
-  it.live("list and version one resource between them, and each shows what the other changed", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const [first, second] = yield* startTwo([quiet])
-      const payer = yield* first.account()
-      const payTo = (yield* first.account()).publicKey()
-      const body = yield* declaring(first, { payer, payTo, url })
-      expect((yield* browse(second))["items"]).toEqual([])
-      yield* Effect.forEach(Array.from({ length: 40 }), (_, at) => (at % 2 === 0 ? first : second).verify(body), { concurrency: "unbounded" })
-      for (const replica of [first, second]) {
-        const { items } = yield* eventually(browse(replica), ({ items }) => items.length === 1)
-        expect(items).toHaveLength(1)
-        expect((yield* explain(replica, url))["listings"]).toMatchObject([{ resource: url, version: 1 }])
-      }
-      const changed = yield* declaring(first, { payer, payTo, url, about: { description: "New words" } })
-      expect((yield* verified(second, changed)).outcome).toEqual({ status: "success" })
-      const shown = yield* eventually(browse(first), ({ items }) => items[0]?.description === "New words")
-      expect(shown["items"]).toMatchObject([{ description: "New words" }])
-      expect((yield* explain(first, url))["listings"][0].version).toBe(2)
-    })), 90_000)
+  it.live(
+    "list and version one resource between them, and each shows what the other changed",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const [first, second] = yield* startTwo([quiet])
+          const payer = yield* first.account()
+          const payTo = (yield* first.account()).publicKey()
+          const body = yield* declaring(first, { payer, payTo, url })
+          expect((yield* browse(second))["items"]).toEqual([])
+          yield* Effect.forEach(Array.from({ length: 40 }), (_, at) => (at % 2 === 0 ? first : second).verify(body), {
+            concurrency: "unbounded"
+          })
+          for (const replica of [first, second]) {
+            const { items } = yield* eventually(browse(replica), ({ items }) => items.length === 1)
+            expect(items).toHaveLength(1)
+            expect((yield* explain(replica, url))["listings"]).toMatchObject([{ resource: url, version: 1 }])
+          }
+          const changed = yield* declaring(first, { payer, payTo, url, about: { description: "New words" } })
+          expect((yield* verified(second, changed)).outcome).toEqual({ status: "success" })
+          const shown = yield* eventually(browse(first), ({ items }) => items[0]?.description === "New words")
+          expect(shown["items"]).toMatchObject([{ description: "New words" }])
+          expect((yield* explain(first, url))["listings"][0].version).toBe(2)
+        })
+      ),
+    90_000
+  )
 
-  it.live("count a settled payment once, whichever of them told its success and however often", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const [first, second] = yield* startTwo([quiet])
-      const payTo = (yield* first.account()).publicKey()
-      const payers = [yield* first.account(), yield* first.account()]
-      const extensions = (id: number) => ({ "payment-identifier": { info: { required: false, id: `pay_counted_once_${String(id).padStart(8, "0")}` } } })
-      let id = 0
-      for (const payer of [payers[0]!, payers[0]!, payers[1]!]) {
-        const body = yield* declaring(first, { payer, payTo, url, extensions: extensions(id++) })
-        const settled = yield* first.settle(body)
-        expect(settled.json.success, settled.text).toBe(true)
-        // The success is stored: both read it again, at the same time and one after the other.
-        for (const readers of [[second, first], [second], [first]]) {
-          const again = yield* Effect.forEach(readers, (replica) => replica.settle(body), { concurrency: "unbounded" })
-          for (const { json, text } of again) expect(json.success, text).toBe(true)
-        }
-      }
-      const activity = first.sql<Activity>`select settled, payers from catalog_activity`
-      yield* eventually(activity, ([row]) => (row?.settled ?? 0n) >= 3n)
-      // One more turn of both journals, so that a second count would have arrived.
-      for (const replica of [first, second]) yield* explain(replica, url)
-      expect(yield* activity).toMatchObject([{ settled: 3n, payers: 2n }])
-      expect(yield* first.sql`select settled from catalog_payers order by settled`).toMatchObject([{ settled: 1n }, { settled: 2n }])
-    })), 90_000)
+  it.live(
+    "count a settled payment once, whichever of them told its success and however often",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const [first, second] = yield* startTwo([quiet])
+          const payTo = (yield* first.account()).publicKey()
+          const payers = [yield* first.account(), yield* first.account()]
+          const extensions = (id: number) => ({
+            "payment-identifier": { info: { required: false, id: `pay_counted_once_${String(id).padStart(8, "0")}` } }
+          })
+          let id = 0
+          for (const payer of [payers[0]!, payers[0]!, payers[1]!]) {
+            const body = yield* declaring(first, { payer, payTo, url, extensions: extensions(id++) })
+            const settled = yield* first.settle(body)
+            expect(settled.json.success, settled.text).toBe(true)
+            // The success is stored: both read it again, at the same time and one after the other.
+            for (const readers of [[second, first], [second], [first]]) {
+              const again = yield* Effect.forEach(readers, (replica) => replica.settle(body), {
+                concurrency: "unbounded"
+              })
+              for (const { json, text } of again) expect(json.success, text).toBe(true)
+            }
+          }
+          const activity = first.sql<Activity>`select settled, payers from catalog_activity`
+          yield* eventually(activity, ([row]) => (row?.settled ?? 0n) >= 3n)
+          // One more turn of both journals, so that a second count would have arrived.
+          for (const replica of [first, second]) yield* explain(replica, url)
+          expect(yield* activity).toMatchObject([{ settled: 3n, payers: 2n }])
+          expect(yield* first.sql`select settled from catalog_payers order by settled`).toMatchObject([
+            { settled: 1n },
+            { settled: 2n }
+          ])
+        })
+      ),
+    90_000
+  )
 
-  it.live("honour each other's cursors, to the last page, and nobody else's [S124][S125][S126]", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const [first, second] = yield* startTwo([quiet])
-      const payer = yield* first.account()
-      const payTo = (yield* first.account()).publicKey()
-      for (let at = 0; at < 5; at++) yield* verified(first, yield* declaring(first, { payer, payTo, url: `${url}/${at}` }))
-      yield* eventually(browse(second), ({ pagination }) => pagination.total === 5)
-      const seen: Array<string> = []
-      let query = "?limit=2&type=http"
-      for (let page = 0; page < 3; page++) {
-        const { items, pagination } = yield* browse(page % 2 === 0 ? first : second, query)
-        seen.push(...items.map(({ resource }: Json) => resource))
-        query = `?limit=2&type=http&cursor=${pagination.cursor}`
-        // What is listed meanwhile is of a later snapshot.
-        yield* verified(second, yield* declaring(first, { payer, payTo, url: `${url}/later/${page}` }))
-      }
-      expect(seen).toEqual([4, 3, 2, 1, 0].map((at) => `${url}/${at}`))
-      expect(query).toContain("cursor=null")
-    })), 90_000)
+  it.live(
+    "honour each other's cursors, to the last page, and nobody else's [S124][S125][S126]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const [first, second] = yield* startTwo([quiet])
+          const payer = yield* first.account()
+          const payTo = (yield* first.account()).publicKey()
+          for (let at = 0; at < 5; at++)
+            yield* verified(first, yield* declaring(first, { payer, payTo, url: `${url}/${at}` }))
+          yield* eventually(browse(second), ({ pagination }) => pagination.total === 5)
+          const seen: Array<string> = []
+          let query = "?limit=2&type=http"
+          for (let page = 0; page < 3; page++) {
+            const { items, pagination } = yield* browse(page % 2 === 0 ? first : second, query)
+            seen.push(...items.map(({ resource }: Json) => resource))
+            query = `?limit=2&type=http&cursor=${pagination.cursor}`
+            // What is listed meanwhile is of a later snapshot.
+            yield* verified(second, yield* declaring(first, { payer, payTo, url: `${url}/later/${page}` }))
+          }
+          expect(seen).toEqual([4, 3, 2, 1, 0].map((at) => `${url}/${at}`))
+          expect(query).toContain("cursor=null")
+        })
+      ),
+    90_000
+  )
 
-  it.live("ask an origin once between them, and both take its word [S317]", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const [first, second] = yield* startTwo(["catalog_security.probe_pause_seconds=3600"])
-      const origin = yield* startOrigin
-      const payer = yield* first.account()
-      const payTo = (yield* first.account()).publicKey()
-      origin.answers.set("/.well-known/x402", { status: 200, body: { payTo } })
-      const paths = ["/a", "/b", "/c", "/d"]
-      yield* Effect.forEach(paths, (path, at) =>
-        Effect.flatMap(declaring(first, { payer, payTo, url: `${origin.url}${path}`, extension: queryDeclaration() }), (body) => verified(at % 2 === 0 ? first : second, body)))
-      for (const replica of [first, second]) {
-        for (const path of paths) {
-          const owned = yield* eventually(resolve(replica, `${origin.url}${path}`), ({ json }) => json.resource?.ownership === "proven")
-          expect(owned.json.resource.ownership).toBe("proven")
-        }
-      }
-      const probes = yield* first.sql<{ fence: bigint; outcome: string }>`select fence, outcome from catalog_probes`
-      expect(probes).toEqual(paths.map(() => ({ fence: 1n, outcome: "Proven" })))
-      const moves = yield* first.sql<{ move: string }>`select move from catalog_decisions where move = 'proven'`
-      expect(moves).toHaveLength(paths.length)
-      // Each replica keeps the document of an origin for a while.
-      expect(origin.asked.length).toBeLessThanOrEqual(2)
-    })), 90_000)
+  it.live(
+    "ask an origin once between them, and both take its word [S317]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const [first, second] = yield* startTwo(["catalog_security.probe_pause_seconds=3600"])
+          const origin = yield* startOrigin
+          const payer = yield* first.account()
+          const payTo = (yield* first.account()).publicKey()
+          origin.answers.set("/.well-known/x402", { status: 200, body: { payTo } })
+          const paths = ["/a", "/b", "/c", "/d"]
+          yield* Effect.forEach(paths, (path, at) =>
+            Effect.flatMap(
+              declaring(first, { payer, payTo, url: `${origin.url}${path}`, extension: queryDeclaration() }),
+              (body) => verified(at % 2 === 0 ? first : second, body)
+            )
+          )
+          for (const replica of [first, second]) {
+            for (const path of paths) {
+              const owned = yield* eventually(
+                resolve(replica, `${origin.url}${path}`),
+                ({ json }) => json.resource?.ownership === "proven"
+              )
+              expect(owned.json.resource.ownership).toBe("proven")
+            }
+          }
+          const probes = yield* first.sql<{ fence: bigint; outcome: string }>`select fence, outcome from catalog_probes`
+          expect(probes).toEqual(paths.map(() => ({ fence: 1n, outcome: "Proven" })))
+          const moves = yield* first.sql<{ move: string }>`select move from catalog_decisions where move = 'proven'`
+          expect(moves).toHaveLength(paths.length)
+          // Each replica keeps the document of an origin for a while.
+          expect(origin.asked.length).toBeLessThanOrEqual(2)
+        })
+      ),
+    90_000
+  )
 })

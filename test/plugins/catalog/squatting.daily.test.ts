@@ -1,5 +1,5 @@
-// Other spellings of somebody's URL, and templates laid over somebody's routes: one path has one listing, and an owner's word goes
-// before a stranger's.
+// Other spellings of somebody's URL, and templates laid over somebody's routes: one path has one listing, and an
+// owner's word goes before a stranger's.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { describe } from "vitest"
@@ -39,62 +39,114 @@ const other = [
   "https://shоp.example.com/v1/item"
 ]
 
-const refusedUrls = ["https://evil@shop.example.com/v1/item", "https://shop.example.com../v1/item", "https://shop.exa\u200bmple.com/v1/item", "https://shop.example.com/v1/item\u202e"]
+const refusedUrls = [
+  "https://evil@shop.example.com/v1/item",
+  "https://shop.example.com../v1/item",
+  "https://shop.exa\u200bmple.com/v1/item",
+  "https://shop.example.com/v1/item\u202e"
+]
 
 describe.each(databaseKinds)("squatting on %s", (database) => {
-  it.live("by another spelling of a URL is a conflict, or another resource that says so [S31][S40][S256]", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const facilitator = yield* startFacilitator({ database, closeMillis: 1_000, set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_origins=false"] })
-      const payer = yield* facilitator.account()
-      const owner = (yield* facilitator.account()).publicKey()
-      const squatter = (yield* facilitator.account()).publicKey()
-      yield* verified(facilitator, yield* declaring(facilitator, { payer, payTo: owner, url: owned }))
-      const mine = yield* declaring(facilitator, { payer, payTo: squatter, url: owned })
-      const declare = (url: string, extension: unknown = queryDeclaration()) =>
-        Effect.map(verified(facilitator, { ...mine, paymentPayload: { ...mine.paymentPayload, resource: { url }, extensions: { catalog: extension } } }), ({ outcome }) => outcome)
-      for (const url of same) expect([url, yield* declare(url)]).toEqual([url, { status: "rejected", rejectedReason: "payto_conflict" }])
-      for (const url of refusedUrls) expect([url, yield* declare(url)]).toEqual([url, { status: "rejected", rejectedReason: "missing_resource_url" }])
-      for (const url of other) expect([url, yield* declare(url)]).toEqual([url, { status: "success" }])
-      // A tool is a resource of its own, under the endpoint's URL.
-      expect(yield* declare(owned, mcpDeclaration("add"))).toEqual({ status: "success" })
-      const { items } = yield* browse(facilitator, `?payTo=${owner}`)
-      expect(items.map(({ resource }: Json) => resource)).toEqual([owned])
-      for (const url of same) {
-        const found = (yield* resolve(facilitator, url)).json.resource
-        expect([url, found.resource, found.accepts[0].payTo]).toEqual([url, owned, owner])
-      }
-    })), 90_000)
+  it.live(
+    "by another spelling of a URL is a conflict, or another resource that says so [S31][S40][S256]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({
+            database,
+            closeMillis: 1_000,
+            set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_origins=false"]
+          })
+          const payer = yield* facilitator.account()
+          const owner = (yield* facilitator.account()).publicKey()
+          const squatter = (yield* facilitator.account()).publicKey()
+          yield* verified(facilitator, yield* declaring(facilitator, { payer, payTo: owner, url: owned }))
+          const mine = yield* declaring(facilitator, { payer, payTo: squatter, url: owned })
+          const declare = (url: string, extension: unknown = queryDeclaration()) =>
+            Effect.map(
+              verified(facilitator, {
+                ...mine,
+                paymentPayload: { ...mine.paymentPayload, resource: { url }, extensions: { catalog: extension } }
+              }),
+              ({ outcome }) => outcome
+            )
+          for (const url of same)
+            expect([url, yield* declare(url)]).toEqual([url, { status: "rejected", rejectedReason: "payto_conflict" }])
+          for (const url of refusedUrls)
+            expect([url, yield* declare(url)]).toEqual([
+              url,
+              { status: "rejected", rejectedReason: "missing_resource_url" }
+            ])
+          for (const url of other) expect([url, yield* declare(url)]).toEqual([url, { status: "success" }])
+          // A tool is a resource of its own, under the endpoint's URL.
+          expect(yield* declare(owned, mcpDeclaration("add"))).toEqual({ status: "success" })
+          const { items } = yield* browse(facilitator, `?payTo=${owner}`)
+          expect(items.map(({ resource }: Json) => resource)).toEqual([owned])
+          for (const url of same) {
+            const found = (yield* resolve(facilitator, url)).json.resource
+            expect([url, found.resource, found.accepts[0].payTo]).toEqual([url, owned, owner])
+          }
+        })
+      ),
+    90_000
+  )
 
-  it.live("by a template over somebody's routes never goes before what the owner listed [S111][S112]", () =>
-    Effect.scoped(Effect.gen(function*() {
-      const facilitator = yield* startFacilitator({ database, closeMillis: 1_000, set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_origins=false"] })
-      const payer = yield* facilitator.account()
-      const owner = (yield* facilitator.account()).publicKey()
-      const squatter = (yield* facilitator.account()).publicKey()
-      const declare = (payTo: string, path: string, routeTemplate?: string) =>
-        Effect.flatMap(
-          declaring(facilitator, { payer, payTo, url: `https://shop.example.com${path}`, extension: queryDeclaration(routeTemplate === undefined ? {} : { routeTemplate }) }),
-          (body) => Effect.map(verified(facilitator, body), ({ outcome }) => outcome)
-        )
-      const foundAt = (path: string) => Effect.map(resolve(facilitator, `https://shop.example.com${path}`), ({ json }) => json.resource?.resource.slice("https://shop.example.com".length))
-      const listed = { status: "success" }
-      // The squatter comes first, with templates that fit what the owner will list.
-      expect(yield* declare(squatter, "/users/7", "/:any/:thing")).toEqual(listed)
-      expect(yield* declare(squatter, "/users/7", "/users/7")).toEqual(listed)
-      expect(yield* declare(owner, "/users/8", "/users/:id")).toEqual(listed)
-      expect(yield* declare(owner, "/prices")).toEqual(listed)
-      // The same paths under another name of the part are the owner's.
-      expect(yield* declare(squatter, "/users/8", "/users/:uid")).toEqual({ status: "rejected", rejectedReason: "payto_conflict" })
-      expect(yield* declare(owner, "/users/8", "/users/:userId")).toEqual(listed)
-      expect((yield* browse(facilitator, `?payTo=${owner}`))["pagination"].total).toBe(2)
-      expect(yield* declare(squatter, "/prices", "/:page")).toEqual(listed)
-      expect([yield* foundAt("/users/9"), yield* foundAt("/prices"), yield* foundAt("/users/:x")]).toEqual(["/users/:userId", "/prices", "/users/:userId"])
-      // Until an owner is known the more literal one is taken; one that its origin names goes before any stranger's.
-      expect(yield* declare(squatter, "/users/a1", "/users/a:rest")).toEqual(listed)
-      expect(yield* declare(owner, "/items/1/parts", "/items/:item/:part")).toEqual(listed)
-      expect(yield* declare(squatter, "/items/1/parts", "/items/:item/parts")).toEqual(listed)
-      expect(yield* foundAt("/items/2/parts")).toBe("/items/:item/parts")
-      yield* facilitator.sql`update catalog_resources set ownership = 'proven' where pay_tos = array[${owner}]`
-      expect(yield* foundAt("/items/2/parts")).toBe("/items/:item/:part")
-    })), 90_000)
+  it.live(
+    "by a template over somebody's routes never goes before what the owner listed [S111][S112]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({
+            database,
+            closeMillis: 1_000,
+            set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_origins=false"]
+          })
+          const payer = yield* facilitator.account()
+          const owner = (yield* facilitator.account()).publicKey()
+          const squatter = (yield* facilitator.account()).publicKey()
+          const declare = (payTo: string, path: string, routeTemplate?: string) =>
+            Effect.flatMap(
+              declaring(facilitator, {
+                payer,
+                payTo,
+                url: `https://shop.example.com${path}`,
+                extension: queryDeclaration(routeTemplate === undefined ? {} : { routeTemplate })
+              }),
+              (body) => Effect.map(verified(facilitator, body), ({ outcome }) => outcome)
+            )
+          const foundAt = (path: string) =>
+            Effect.map(resolve(facilitator, `https://shop.example.com${path}`), ({ json }) =>
+              json.resource?.resource.slice("https://shop.example.com".length)
+            )
+          const listed = { status: "success" }
+          // The squatter comes first, with templates that fit what the owner will list.
+          expect(yield* declare(squatter, "/users/7", "/:any/:thing")).toEqual(listed)
+          expect(yield* declare(squatter, "/users/7", "/users/7")).toEqual(listed)
+          expect(yield* declare(owner, "/users/8", "/users/:id")).toEqual(listed)
+          expect(yield* declare(owner, "/prices")).toEqual(listed)
+          // The same paths under another name of the part are the owner's.
+          expect(yield* declare(squatter, "/users/8", "/users/:uid")).toEqual({
+            status: "rejected",
+            rejectedReason: "payto_conflict"
+          })
+          expect(yield* declare(owner, "/users/8", "/users/:userId")).toEqual(listed)
+          expect((yield* browse(facilitator, `?payTo=${owner}`))["pagination"].total).toBe(2)
+          expect(yield* declare(squatter, "/prices", "/:page")).toEqual(listed)
+          expect([yield* foundAt("/users/9"), yield* foundAt("/prices"), yield* foundAt("/users/:x")]).toEqual([
+            "/users/:userId",
+            "/prices",
+            "/users/:userId"
+          ])
+          // Until an owner is known the more literal one is taken; one that its origin names goes before any
+          // stranger's.
+          expect(yield* declare(squatter, "/users/a1", "/users/a:rest")).toEqual(listed)
+          expect(yield* declare(owner, "/items/1/parts", "/items/:item/:part")).toEqual(listed)
+          expect(yield* declare(squatter, "/items/1/parts", "/items/:item/parts")).toEqual(listed)
+          expect(yield* foundAt("/items/2/parts")).toBe("/items/:item/parts")
+          yield* facilitator.sql`update catalog_resources set ownership = 'proven' where pay_tos = array[${owner}]`
+          expect(yield* foundAt("/items/2/parts")).toBe("/items/:item/:part")
+        })
+      ),
+    90_000
+  )
 })

@@ -1,5 +1,5 @@
-// What the catalog's tests share: declarations as the official helpers write them, payments that carry them, and readers of the
-// header and of the public routes.
+// What the catalog's tests share: declarations as the official helpers write them, payments that carry them, and
+// readers of the header and of the public routes.
 import type { Keypair } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import type { Answer, Facilitator } from "../../support/facilitator.ts"
@@ -11,7 +11,12 @@ const dialect = "https://json-schema.org/draft/2020-12/schema"
 /** A declaration of a query method, as `declareDiscoveryExtension` and the server extension make it. */
 export const queryDeclaration = (options: Json = {}): Json => ({
   info: {
-    input: { type: "http", method: options["method"] ?? "GET", queryParams: options["input"] ?? { city: "Riga" }, ...options["inputMore"] },
+    input: {
+      type: "http",
+      method: options["method"] ?? "GET",
+      queryParams: options["input"] ?? { city: "Riga" },
+      ...options["inputMore"]
+    },
     output: { type: "json", example: options["example"] ?? { city: "Riga", celsius: 17 } }
   },
   schema: {
@@ -23,13 +28,20 @@ export const queryDeclaration = (options: Json = {}): Json => ({
         properties: {
           type: { type: "string", const: "http" },
           method: { type: "string", enum: [options["method"] ?? "GET"] },
-          queryParams: { type: "object", ...(options["inputSchema"] ?? { properties: { city: { type: "string" } }, required: ["city"] }) },
+          queryParams: {
+            type: "object",
+            ...(options["inputSchema"] ?? { properties: { city: { type: "string" } }, required: ["city"] })
+          },
           ...(options["routeTemplate"] === undefined ? {} : { pathParams: { type: "object" } })
         },
         required: ["type", "method"],
         additionalProperties: false
       },
-      output: { type: "object", properties: { type: { type: "string" }, example: { type: "object" } }, required: ["type"] }
+      output: {
+        type: "object",
+        properties: { type: { type: "string" }, example: { type: "object" } },
+        required: ["type"]
+      }
     },
     required: ["input"]
   },
@@ -37,14 +49,22 @@ export const queryDeclaration = (options: Json = {}): Json => ({
 })
 
 export const bodyDeclaration = (method = "POST"): Json => ({
-  info: { input: { type: "http", method, bodyType: "json", body: { company: "Acme" } }, output: { type: "json", example: { pages: 3 } } },
+  info: {
+    input: { type: "http", method, bodyType: "json", body: { company: "Acme" } },
+    output: { type: "json", example: { pages: 3 } }
+  },
   schema: {
     $schema: dialect,
     type: "object",
     properties: {
       input: {
         type: "object",
-        properties: { type: { const: "http" }, method: { enum: [method] }, bodyType: { enum: ["json", "form-data", "text"] }, body: { properties: { company: { type: "string" } } } },
+        properties: {
+          type: { const: "http" },
+          method: { enum: [method] },
+          bodyType: { enum: ["json", "form-data", "text"] },
+          body: { properties: { company: { type: "string" } } }
+        },
         required: ["type", "method", "bodyType", "body"],
         additionalProperties: false
       }
@@ -55,7 +75,14 @@ export const bodyDeclaration = (method = "POST"): Json => ({
 
 export const mcpDeclaration = (toolName: string, more: Json = {}): Json => ({
   info: {
-    input: { type: "mcp", toolName, description: "Adds two numbers", inputSchema: { type: "object", properties: { a: { type: "number" } } }, example: { a: 1 }, ...more },
+    input: {
+      type: "mcp",
+      toolName,
+      description: "Adds two numbers",
+      inputSchema: { type: "object", properties: { a: { type: "number" } } },
+      example: { a: 1 },
+      ...more
+    },
     output: { type: "json", example: { sum: 3 } }
   },
   schema: {
@@ -64,7 +91,14 @@ export const mcpDeclaration = (toolName: string, more: Json = {}): Json => ({
     properties: {
       input: {
         type: "object",
-        properties: { type: { const: "mcp" }, toolName: { type: "string" }, description: { type: "string" }, transport: { type: "string" }, inputSchema: { type: "object" }, example: { type: "object" } },
+        properties: {
+          type: { const: "mcp" },
+          toolName: { type: "string" },
+          description: { type: "string" },
+          transport: { type: "string" },
+          inputSchema: { type: "object" },
+          example: { type: "object" }
+        },
         required: ["type", "toolName", "inputSchema"],
         additionalProperties: false
       }
@@ -90,7 +124,10 @@ export interface Declared {
 }
 
 /** A signed payment that carries a declaration: the body of `/verify` and `/settle`. */
-export const declaring = (facilitator: Facilitator, { about, amount, asset, extension, extensions, key, network, payTo, payer, url }: Declared) =>
+export const declaring = (
+  facilitator: Facilitator,
+  { about, amount, asset, extension, extensions, key, network, payTo, payer, url }: Declared
+) =>
   Effect.map(
     facilitator.payment({
       payer,
@@ -118,8 +155,8 @@ export const outcomes = (answer: Answer): Json | undefined => {
 }
 
 /** Verifies until the catalog has answered in time: a loaded machine may say `processing` first. */
-export const verified = Effect.fnUntraced(function*(facilitator: Facilitator, body: unknown, key = "catalog") {
-  for (let attempt = 0;; attempt++) {
+export const verified = Effect.fnUntraced(function* (facilitator: Facilitator, body: unknown, key = "catalog") {
+  for (let attempt = 0; ; attempt++) {
     const answer = yield* facilitator.verify(body)
     if (answer.json?.isValid !== true) throw new Error(`not valid: ${answer.text}`)
     const outcome = outcomes(answer)?.[key]
@@ -129,7 +166,7 @@ export const verified = Effect.fnUntraced(function*(facilitator: Facilitator, bo
 })
 
 /** Asks again until the wanted holds; for what is written behind. */
-export const eventually = Effect.fnUntraced(function*<A, E>(ask: Effect.Effect<A, E>, holds: (answer: A) => boolean) {
+export const eventually = Effect.fnUntraced(function* <A, E>(ask: Effect.Effect<A, E>, holds: (answer: A) => boolean) {
   let answer = yield* ask
   for (let attempt = 0; attempt < 200 && !holds(answer); attempt++) {
     yield* Effect.sleep("50 millis")
@@ -138,10 +175,13 @@ export const eventually = Effect.fnUntraced(function*<A, E>(ask: Effect.Effect<A
   return answer
 })
 
-export const browse = (facilitator: Facilitator, query = "") => Effect.map(facilitator.ask(`/discovery/resources${query}`), ({ json }) => json as Json)
+export const browse = (facilitator: Facilitator, query = "") =>
+  Effect.map(facilitator.ask(`/discovery/resources${query}`), ({ json }) => json as Json)
 
 export const resolve = (facilitator: Facilitator, url: string, toolName?: string) =>
-  facilitator.ask(`/discovery/resource?type=${toolName === undefined ? "http" : `mcp&toolName=${encodeURIComponent(toolName)}`}&url=${encodeURIComponent(url)}`)
+  facilitator.ask(
+    `/discovery/resource?type=${toolName === undefined ? "http" : `mcp&toolName=${encodeURIComponent(toolName)}`}&url=${encodeURIComponent(url)}`
+  )
 
 export const explain = (facilitator: Facilitator, url: string) =>
   Effect.map(facilitator.ask(`/catalog/v1/observations?url=${encodeURIComponent(url)}`), ({ json }) => json as Json)

@@ -1,5 +1,5 @@
-// What time does to listings: they go stale and come back, what nobody needs is forgotten, questions to origins are leased and
-// fenced. The clock is the test's, the database a real one.
+// What time does to listings: they go stale and come back, what nobody needs is forgotten, questions to origins are
+// leased and fenced. The clock is the test's, the database a real one.
 import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
@@ -40,10 +40,19 @@ const declarationOf = (resource: string, payTo = "GOWNER"): Declaration => ({
   sentKey: "catalog",
   dialect: "ledger",
   extensions: ["catalog"],
-  terms: { scheme: "exact", network: "ledger:testnet", asset: "CASSET", amount: Option.some(5n), amountText: "5", payTo, maxTimeoutSeconds: 60, extra: {} } as unknown as Declaration["terms"]
+  terms: {
+    scheme: "exact",
+    network: "ledger:testnet",
+    asset: "CASSET",
+    amount: Option.some(5n),
+    amountText: "5",
+    payTo,
+    maxTimeoutSeconds: 60,
+    extra: {}
+  } as unknown as Declaration["terms"]
 })
 
-const open = Effect.gen(function*() {
+const open = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const facts = yield* Facts
   const crypto = yield* Crypto
@@ -52,18 +61,50 @@ const open = Effect.gen(function*() {
   const recorder = makeRecorder({ sql, facts, crypto, config })
   let changes = 0
   const parts = { sql, facts, config, changed: () => void changes++ }
-  const now = Effect.map(Effect.clockWith((clock) => clock.currentTimeMillis), (millis) => new Date(millis))
+  const now = Effect.map(
+    Effect.clockWith((clock) => clock.currentTimeMillis),
+    (millis) => new Date(millis)
+  )
   const list = (resource: string, payTo?: string) =>
-    Effect.flatMap(now, (now) => recorder.record(declarationOf(resource, payTo), { stage: "verified", payer: "GPAYER", now }))
-  const stateOf = (resource: string) => Effect.map(sql<{ state: string }>`select state from catalog_resources where resource = ${resource}`, ([row]) => row?.state)
+    Effect.flatMap(now, (now) =>
+      recorder.record(declarationOf(resource, payTo), { stage: "verified", payer: "GPAYER", now })
+    )
+  const stateOf = (resource: string) =>
+    Effect.map(
+      sql<{ state: string }>`select state from catalog_resources where resource = ${resource}`,
+      ([row]) => row?.state
+    )
   const moves = (resource: string) =>
     Effect.map(
-      sql<{ by: string; move: string; from: string; to: string; reason: string }>`select d.by, d.move, d.from_state as "from", d.to_state as "to", d.reason
+      sql<{
+        by: string
+        move: string
+        from: string
+        to: string
+        reason: string
+      }>`select d.by, d.move, d.from_state as "from", d.to_state as "to", d.reason
         from catalog_decisions d join catalog_resources r on r.id = d.resource_id where r.resource = ${resource} order by d.id`,
       (rows) => rows.map(({ by, from, move, reason, to }) => `${by} ${move}: ${from} → ${to}, ${reason}`)
     )
-  const told = Effect.map(sql<{ change: string }>`select data->>'change' as change from kernel_facts where type = ${changedFact} order by id`, (rows) => rows.map(({ change }) => change))
-  return { sql, crypto, facts, recorder, parts, list, stateOf, moves, told, now, age: ageCatalog(parts), journal: makeJournal({ sql, facts, crypto }), changes: () => changes }
+  const told = Effect.map(
+    sql<{ change: string }>`select data->>'change' as change from kernel_facts where type = ${changedFact} order by id`,
+    (rows) => rows.map(({ change }) => change)
+  )
+  return {
+    sql,
+    crypto,
+    facts,
+    recorder,
+    parts,
+    list,
+    stateOf,
+    moves,
+    told,
+    now,
+    age: ageCatalog(parts),
+    journal: makeJournal({ sql, facts, crypto }),
+    changes: () => changes
+  }
 })
 
 const listed = "facilitator listed: null → active, payment_observed"
@@ -72,192 +113,279 @@ const returned = "facilitator returned: stale → active, payment_observed"
 const a = "https://a.example.com/a"
 const b = "https://a.example.com/b"
 
-describeDatabases("time", (database) => {
-  const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
-  // The database's own timers keep to the real clock: else a week would be a hundred thousand of its ticks.
-  layer(services, { timeout: "60 seconds", excludeTestServices: true })((it) => {
-    const timed = <A, E, R>(body: Effect.Effect<A, E, R>) => () => Effect.provide(body, TestClock.layer())
+describeDatabases(
+  "time",
+  (database) => {
+    const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
+    // The database's own timers keep to the real clock: else a week would be a hundred thousand of its ticks.
+    layer(services, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+      const timed =
+        <A, E, R>(body: Effect.Effect<A, E, R>) =>
+        () =>
+          Effect.provide(body, TestClock.layer())
 
-    it.effect("makes a resource stale that was not seen for so many hours, and seeing it again revives it, each with its reason [S98][S100][S290]",
-      timed(Effect.gen(function*() {
-        const { age, changes, journal, list, moves, now, stateOf, told } = yield* open
-        const { resourceId } = yield* list(a)
-        yield* TestClock.adjust(168 * hour)
-        yield* age
-        expect(yield* stateOf(a)).toBe("active")
-        yield* TestClock.adjust(1)
-        yield* age
-        expect([yield* stateOf(a), changes()]).toEqual(["stale", 1])
-        yield* age
-        expect(yield* moves(a)).toEqual([listed, wentStale])
-        yield* journal.touch(resourceId!, yield* now, undefined)
-        yield* journal.flush
-        expect(yield* stateOf(a)).toBe("active")
-        yield* age
-        expect(yield* moves(a)).toEqual([listed, wentStale, returned])
-        expect(yield* told).toEqual(["listed", "went_stale", "returned"])
-      })))
-
-    it.effect("is held up by every sight of a resource, and a declaration of a stale one revives it at once [S98]",
-      timed(Effect.gen(function*() {
-        const { age, journal, list, moves, now, stateOf } = yield* open
-        const { resourceId } = yield* list(a)
-        yield* list(b)
-        yield* TestClock.adjust(100 * hour)
-        yield* journal.touch(resourceId!, yield* now, undefined)
-        yield* journal.flush
-        yield* TestClock.adjust(100 * hour)
-        yield* age
-        expect([yield* stateOf(a), yield* stateOf(b)]).toEqual(["active", "stale"])
-        expect((yield* list(b)).decision).toBe("unchanged")
-        expect([yield* stateOf(b), yield* moves(b)]).toEqual(["active", [listed, wentStale, returned]])
-      })))
-
-    it.effect("never moves what is quarantined or removed, and seeing that does not revive it [S98][S100]",
-      timed(Effect.gen(function*() {
-        const { age, journal, list, now, sql, stateOf } = yield* open
-        const ids = [(yield* list(a)).resourceId!, (yield* list(b)).resourceId!]
-        yield* sql`update catalog_resources set state = 'quarantined', state_reason = 'operator' where resource = ${a}`
-        yield* sql`update catalog_resources set state = 'removed', state_reason = 'operator' where resource = ${b}`
-        yield* TestClock.adjust(1_000 * hour)
-        yield* age
-        for (const id of ids) yield* journal.touch(id, yield* now, undefined)
-        yield* journal.flush
-        for (const [resource, detail] of [[a, "quarantined: operator"], [b, "removed: operator"]] as const) {
-          expect(yield* list(resource)).toMatchObject({ decision: "rejected", reason: "catalog_unavailable", detail })
-        }
-        expect([yield* stateOf(a), yield* stateOf(b)]).toEqual(["quarantined", "removed"])
-      })))
-
-    it.effect("works in bounded steps, in one turn of its actor until nothing is left",
-      timed(Effect.gen(function*() {
-        const { age, list, parts, sql, told } = yield* open
-        yield* list(a)
-        yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at, verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
-          select 'k' || n, 'k', 'http', 'r' || n, 'active', now(), 'payment_observed', array['G'], 1, 'h', '{}'::jsonb, array['catalog'], '{}', now(), now() from generate_series(1, 1100) n`
-        yield* sql`insert into catalog_activity (resource_id, last_seen_at) select id, ${new Date(start)} from catalog_resources where resource <> ${a}`
-        yield* TestClock.setTime(start + 169 * hour)
-        const stale = Effect.map(sql<{ n: number }>`select count(*)::int as n from catalog_resources where state = 'stale'`, ([row]) => row!.n)
-        expect([yield* age, yield* stale]).toEqual([true, 500])
-        const done = yield* Deferred.make<void>()
-        let steps = 0
-        yield* startAge({ ...parts, changed: () => void (++steps === 2 && Deferred.doneUnsafe(done, Exit.void)) })
-        yield* Deferred.await(done)
-        expect(yield* stale).toBe(1_101)
-        expect((yield* told).filter((change) => change === "went_stale")).toHaveLength(1_101)
-      })))
-
-    it.effect("forgets observations, quotas and counted sales when nobody needs them any more, and not before",
-      timed(Effect.gen(function*() {
-        const { age, journal, list, now, sql } = yield* open
-        const { resourceId } = yield* list(a)
-        const observation = {
-          resourceKey: undefined, resourceId: undefined, type: "http", toolName: "", payTo: "G", payer: "GPAYER", stage: "verified" as const, decision: "rejected" as const, reason: "schema_invalid",
-          detail: undefined, lagMillis: 1
-        }
-        yield* journal.observe({ ...observation, url: "https://x.example.com/1", at: yield* now })
-        yield* journal.touch(resourceId!, yield* now, { transaction: "t1", payer: "GPAYER" })
-        yield* journal.flush
-        const counts = Effect.map(
-          sql<{ observations: number; quotas: number; sales: number }>`select (select count(*)::int from catalog_observations) as observations,
-            (select count(*)::int from catalog_quotas) as quotas, (select count(*)::int from catalog_sales) as sales`,
-          ([row]) => row
+      it.effect(
+        "makes a resource stale that was not seen for so many hours, and seeing it again revives it, each with its reason [S98][S100][S290]",
+        timed(
+          Effect.gen(function* () {
+            const { age, changes, journal, list, moves, now, stateOf, told } = yield* open
+            const { resourceId } = yield* list(a)
+            yield* TestClock.adjust(168 * hour)
+            yield* age
+            expect(yield* stateOf(a)).toBe("active")
+            yield* TestClock.adjust(1)
+            yield* age
+            expect([yield* stateOf(a), changes()]).toEqual(["stale", 1])
+            yield* age
+            expect(yield* moves(a)).toEqual([listed, wentStale])
+            yield* journal.touch(resourceId!, yield* now, undefined)
+            yield* journal.flush
+            expect(yield* stateOf(a)).toBe("active")
+            yield* age
+            expect(yield* moves(a)).toEqual([listed, wentStale, returned])
+            expect(yield* told).toEqual(["listed", "went_stale", "returned"])
+          })
         )
-        expect(yield* counts).toEqual({ observations: 1, quotas: 4, sales: 1 })
-        yield* TestClock.setTime(start + 7 * day)
-        yield* age
-        expect(yield* counts).toEqual({ observations: 1, quotas: 4, sales: 1 })
-        yield* TestClock.setTime(start + 8 * day)
-        yield* age
-        expect(yield* counts).toEqual({ observations: 1, quotas: 0, sales: 1 })
-        yield* TestClock.setTime(start + 30 * day + 1)
-        yield* age
-        expect(yield* counts).toEqual({ observations: 0, quotas: 0, sales: 1 })
-        // A success that is told again after a year is still no second sale.
-        yield* TestClock.setTime(start + 399 * day)
-        yield* age
-        yield* journal.touch(resourceId!, yield* now, { transaction: "t1", payer: "GPAYER" })
-        yield* journal.flush
-        expect(yield* sql`select settled, payers from catalog_activity`).toEqual([{ settled: 1n, payers: 1n }])
-        yield* TestClock.setTime(start + 400 * day + 1)
-        yield* age
-        expect(yield* counts).toEqual({ observations: 0, quotas: 0, sales: 0 })
-      })))
+      )
 
-    it.effect("deletes as much as is due, however much that is, in bounded steps", () =>
-      Effect.provide(Effect.gen(function*() {
-        const { age, sql } = yield* open
-        const old = new Date(start - 31 * day)
-        yield* sql`insert into catalog_observations (digest, url, pay_to, stage, decision, first_at, last_at, lag_ms) select 'd' || n, 'u', 'G', 'verified', 'rejected', ${old}, ${old}, 1 from generate_series(1, 4500) n`
-        const left = Effect.map(sql<{ n: number }>`select count(*)::int as n from catalog_observations`, ([row]) => row!.n)
-        const seen: Array<unknown> = []
-        for (let step = 0; step < 3; step++) seen.push([yield* age, yield* left])
-        expect(seen).toEqual([[true, 2_500], [true, 500], [false, 0]])
-      }), TestClock.layer()))
+      it.effect(
+        "is held up by every sight of a resource, and a declaration of a stale one revives it at once [S98]",
+        timed(
+          Effect.gen(function* () {
+            const { age, journal, list, moves, now, stateOf } = yield* open
+            const { resourceId } = yield* list(a)
+            yield* list(b)
+            yield* TestClock.adjust(100 * hour)
+            yield* journal.touch(resourceId!, yield* now, undefined)
+            yield* journal.flush
+            yield* TestClock.adjust(100 * hour)
+            yield* age
+            expect([yield* stateOf(a), yield* stateOf(b)]).toEqual(["active", "stale"])
+            expect((yield* list(b)).decision).toBe("unchanged")
+            expect([yield* stateOf(b), yield* moves(b)]).toEqual(["active", [listed, wentStale, returned]])
+          })
+        )
+      )
 
-    it.effect("bounds the rows that one payer's observations make in a day, and not those of others", () =>
-      Effect.provide(Effect.gen(function*() {
-        const { journal, now, sql } = yield* open
-        const observe = Effect.fnUntraced(function*(payer: string, count: number, from = 0) {
-          for (let at = from; at < from + count; at++) {
-            yield* journal.observe({
-              resourceKey: undefined, resourceId: undefined, url: `https://x.example.com/${at}`, type: "http", toolName: "", payTo: payer, payer, stage: "verified", decision: "rejected",
-              reason: "schema_invalid", detail: undefined, at: yield* now, lagMillis: 1
+      it.effect(
+        "never moves what is quarantined or removed, and seeing that does not revive it [S98][S100]",
+        timed(
+          Effect.gen(function* () {
+            const { age, journal, list, now, sql, stateOf } = yield* open
+            const ids = [(yield* list(a)).resourceId!, (yield* list(b)).resourceId!]
+            yield* sql`update catalog_resources set state = 'quarantined', state_reason = 'operator' where resource = ${a}`
+            yield* sql`update catalog_resources set state = 'removed', state_reason = 'operator' where resource = ${b}`
+            yield* TestClock.adjust(1_000 * hour)
+            yield* age
+            for (const id of ids) yield* journal.touch(id, yield* now, undefined)
+            yield* journal.flush
+            for (const [resource, detail] of [
+              [a, "quarantined: operator"],
+              [b, "removed: operator"]
+            ] as const) {
+              expect(yield* list(resource)).toMatchObject({
+                decision: "rejected",
+                reason: "catalog_unavailable",
+                detail
+              })
+            }
+            expect([yield* stateOf(a), yield* stateOf(b)]).toEqual(["quarantined", "removed"])
+          })
+        )
+      )
+
+      it.effect(
+        "works in bounded steps, in one turn of its actor until nothing is left",
+        timed(
+          Effect.gen(function* () {
+            const { age, list, parts, sql, told } = yield* open
+            yield* list(a)
+            yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at, verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
+          select 'k' || n, 'k', 'http', 'r' || n, 'active', now(), 'payment_observed', array['G'], 1, 'h', '{}'::jsonb, array['catalog'], '{}', now(), now() from generate_series(1, 1100) n`
+            yield* sql`insert into catalog_activity (resource_id, last_seen_at) select id, ${new Date(start)} from catalog_resources where resource <> ${a}`
+            yield* TestClock.setTime(start + 169 * hour)
+            const stale = Effect.map(
+              sql<{ n: number }>`select count(*)::int as n from catalog_resources where state = 'stale'`,
+              ([row]) => row!.n
+            )
+            expect([yield* age, yield* stale]).toEqual([true, 500])
+            const done = yield* Deferred.make<void>()
+            let steps = 0
+            yield* startAge({ ...parts, changed: () => void (++steps === 2 && Deferred.doneUnsafe(done, Exit.void)) })
+            yield* Deferred.await(done)
+            expect(yield* stale).toBe(1_101)
+            expect((yield* told).filter((change) => change === "went_stale")).toHaveLength(1_101)
+          })
+        )
+      )
+
+      it.effect(
+        "forgets observations, quotas and counted sales when nobody needs them any more, and not before",
+        timed(
+          Effect.gen(function* () {
+            const { age, journal, list, now, sql } = yield* open
+            const { resourceId } = yield* list(a)
+            const observation = {
+              resourceKey: undefined,
+              resourceId: undefined,
+              type: "http",
+              toolName: "",
+              payTo: "G",
+              payer: "GPAYER",
+              stage: "verified" as const,
+              decision: "rejected" as const,
+              reason: "schema_invalid",
+              detail: undefined,
+              lagMillis: 1
+            }
+            yield* journal.observe({ ...observation, url: "https://x.example.com/1", at: yield* now })
+            yield* journal.touch(resourceId!, yield* now, { transaction: "t1", payer: "GPAYER" })
+            yield* journal.flush
+            const counts = Effect.map(
+              sql<{
+                observations: number
+                quotas: number
+                sales: number
+              }>`select (select count(*)::int from catalog_observations) as observations,
+            (select count(*)::int from catalog_quotas) as quotas, (select count(*)::int from catalog_sales) as sales`,
+              ([row]) => row
+            )
+            expect(yield* counts).toEqual({ observations: 1, quotas: 4, sales: 1 })
+            yield* TestClock.setTime(start + 7 * day)
+            yield* age
+            expect(yield* counts).toEqual({ observations: 1, quotas: 4, sales: 1 })
+            yield* TestClock.setTime(start + 8 * day)
+            yield* age
+            expect(yield* counts).toEqual({ observations: 1, quotas: 0, sales: 1 })
+            yield* TestClock.setTime(start + 30 * day + 1)
+            yield* age
+            expect(yield* counts).toEqual({ observations: 0, quotas: 0, sales: 1 })
+            // A success that is told again after a year is still no second sale.
+            yield* TestClock.setTime(start + 399 * day)
+            yield* age
+            yield* journal.touch(resourceId!, yield* now, { transaction: "t1", payer: "GPAYER" })
+            yield* journal.flush
+            expect(yield* sql`select settled, payers from catalog_activity`).toEqual([{ settled: 1n, payers: 1n }])
+            yield* TestClock.setTime(start + 400 * day + 1)
+            yield* age
+            expect(yield* counts).toEqual({ observations: 0, quotas: 0, sales: 0 })
+          })
+        )
+      )
+
+      it.effect("deletes as much as is due, however much that is, in bounded steps", () =>
+        Effect.provide(
+          Effect.gen(function* () {
+            const { age, sql } = yield* open
+            const old = new Date(start - 31 * day)
+            yield* sql`insert into catalog_observations (digest, url, pay_to, stage, decision, first_at, last_at, lag_ms) select 'd' || n, 'u', 'G', 'verified', 'rejected', ${old}, ${old}, 1 from generate_series(1, 4500) n`
+            const left = Effect.map(
+              sql<{ n: number }>`select count(*)::int as n from catalog_observations`,
+              ([row]) => row!.n
+            )
+            const seen: Array<unknown> = []
+            for (let step = 0; step < 3; step++) seen.push([yield* age, yield* left])
+            expect(seen).toEqual([
+              [true, 2_500],
+              [true, 500],
+              [false, 0]
+            ])
+          }),
+          TestClock.layer()
+        )
+      )
+
+      it.effect("bounds the rows that one payer's observations make in a day, and not those of others", () =>
+        Effect.provide(
+          Effect.gen(function* () {
+            const { journal, now, sql } = yield* open
+            const observe = Effect.fnUntraced(function* (payer: string, count: number, from = 0) {
+              for (let at = from; at < from + count; at++) {
+                yield* journal.observe({
+                  resourceKey: undefined,
+                  resourceId: undefined,
+                  url: `https://x.example.com/${at}`,
+                  type: "http",
+                  toolName: "",
+                  payTo: payer,
+                  payer,
+                  stage: "verified",
+                  decision: "rejected",
+                  reason: "schema_invalid",
+                  detail: undefined,
+                  at: yield* now,
+                  lagMillis: 1
+                })
+              }
+              yield* journal.flush
             })
-          }
-          yield* journal.flush
-        })
-        const rows = Effect.map(sql<{ n: number }>`select count(*)::int as n from catalog_observations`, ([row]) => row!.n)
-        // What is seen again is no new row.
-        for (let time = 0; time < 3; time++) yield* observe("GFLOOD", 1_990)
-        expect(yield* rows).toBe(1_990)
-        yield* observe("GFLOOD", 10, 5_000)
-        yield* observe("GFLOOD", 50, 6_000)
-        expect(yield* rows).toBe(2_000)
-        yield* observe("GOTHER", 1)
-        expect(yield* rows).toBe(2_001)
-        yield* TestClock.adjust(day)
-        yield* observe("GFLOOD", 1)
-        expect(yield* rows).toBe(2_002)
-      }), TestClock.layer()))
+            const rows = Effect.map(
+              sql<{ n: number }>`select count(*)::int as n from catalog_observations`,
+              ([row]) => row!.n
+            )
+            // What is seen again is no new row.
+            for (let time = 0; time < 3; time++) yield* observe("GFLOOD", 1_990)
+            expect(yield* rows).toBe(1_990)
+            yield* observe("GFLOOD", 10, 5_000)
+            yield* observe("GFLOOD", 50, 6_000)
+            expect(yield* rows).toBe(2_000)
+            yield* observe("GOTHER", 1)
+            expect(yield* rows).toBe(2_001)
+            yield* TestClock.adjust(day)
+            yield* observe("GFLOOD", 1)
+            expect(yield* rows).toBe(2_002)
+          }),
+          TestClock.layer()
+        )
+      )
 
-    it.effect("gives a question to an origin to one holder for a minute; the next one's fence voids a late answer [S317]",
-      timed(Effect.gen(function*() {
-        const { facts, list, moves, now, parts, recorder, sql } = yield* open
-        const { resourceId } = yield* list(a)
-        const apply = makeApplyVerdict({ sql, facts, recorder, config: parts.config })
-        const word = { word: { payTos: ["GOWNER"], delisted: false }, detail: "well-known 200", isLocal: false }
-        const lease = Effect.flatMap(now, (now) => leaseProbes(sql, now))
-        expect(yield* lease).toMatchObject([{ id: resourceId, fence: 1n }])
-        yield* TestClock.adjust("60 seconds")
-        expect(yield* lease).toEqual([])
-        yield* TestClock.adjust(1)
-        expect(yield* lease).toMatchObject([{ id: resourceId, fence: 2n }])
-        expect(yield* apply(resourceId!, 1n, word, yield* now)).toBe(false)
-        expect(yield* moves(a)).toEqual([listed])
-        expect(yield* apply(resourceId!, 2n, word, yield* now)).toBe(true)
-        expect(yield* moves(a)).toEqual([listed, "origin proven: active → active, origin_names_owner"])
-        // An owner that is known is asked about once a day.
-        yield* TestClock.adjust(24 * hour - 1)
-        expect(yield* lease).toEqual([])
-        yield* TestClock.adjust(1)
-        expect(yield* lease).toMatchObject([{ id: resourceId, fence: 3n }])
-      })))
+      it.effect(
+        "gives a question to an origin to one holder for a minute; the next one's fence voids a late answer [S317]",
+        timed(
+          Effect.gen(function* () {
+            const { facts, list, moves, now, parts, recorder, sql } = yield* open
+            const { resourceId } = yield* list(a)
+            const apply = makeApplyVerdict({ sql, facts, recorder, config: parts.config })
+            const word = { word: { payTos: ["GOWNER"], delisted: false }, detail: "well-known 200", isLocal: false }
+            const lease = Effect.flatMap(now, (now) => leaseProbes(sql, now))
+            expect(yield* lease).toMatchObject([{ id: resourceId, fence: 1n }])
+            yield* TestClock.adjust("60 seconds")
+            expect(yield* lease).toEqual([])
+            yield* TestClock.adjust(1)
+            expect(yield* lease).toMatchObject([{ id: resourceId, fence: 2n }])
+            expect(yield* apply(resourceId!, 1n, word, yield* now)).toBe(false)
+            expect(yield* moves(a)).toEqual([listed])
+            expect(yield* apply(resourceId!, 2n, word, yield* now)).toBe(true)
+            expect(yield* moves(a)).toEqual([listed, "origin proven: active → active, origin_names_owner"])
+            // An owner that is known is asked about once a day.
+            yield* TestClock.adjust(24 * hour - 1)
+            expect(yield* lease).toEqual([])
+            yield* TestClock.adjust(1)
+            expect(yield* lease).toMatchObject([{ id: resourceId, fence: 3n }])
+          })
+        )
+      )
 
-    it.effect("lets an origin that says nothing rest longer each time: a minute, ten, an hour, a day [S317]",
-      timed(Effect.gen(function*() {
-        const { facts, list, now, parts, recorder, sql } = yield* open
-        const { resourceId } = yield* list(a)
-        const apply = makeApplyVerdict({ sql, facts, recorder, config: parts.config })
-        const silence = { word: { payTos: [], delisted: false }, detail: "well-known 404", isLocal: false }
-        for (const [attempt, seconds] of [60, 600, 3_600, 86_400, 86_400].entries()) {
-          const [due] = yield* leaseProbes(sql, yield* now)
-          expect(due?.fence, `attempt ${attempt}`).toBe(BigInt(attempt + 1))
-          expect(yield* apply(resourceId!, due!.fence, silence, yield* now)).toBe(false)
-          yield* TestClock.adjust(seconds * 1_000 - 1)
-          expect(yield* leaseProbes(sql, yield* now)).toEqual([])
-          yield* TestClock.adjust(1)
-        }
-      })))
-  })
-}, ["kernel", "catalog"])
+      it.effect(
+        "lets an origin that says nothing rest longer each time: a minute, ten, an hour, a day [S317]",
+        timed(
+          Effect.gen(function* () {
+            const { facts, list, now, parts, recorder, sql } = yield* open
+            const { resourceId } = yield* list(a)
+            const apply = makeApplyVerdict({ sql, facts, recorder, config: parts.config })
+            const silence = { word: { payTos: [], delisted: false }, detail: "well-known 404", isLocal: false }
+            for (const [attempt, seconds] of [60, 600, 3_600, 86_400, 86_400].entries()) {
+              const [due] = yield* leaseProbes(sql, yield* now)
+              expect(due?.fence, `attempt ${attempt}`).toBe(BigInt(attempt + 1))
+              expect(yield* apply(resourceId!, due!.fence, silence, yield* now)).toBe(false)
+              yield* TestClock.adjust(seconds * 1_000 - 1)
+              expect(yield* leaseProbes(sql, yield* now)).toEqual([])
+              yield* TestClock.adjust(1)
+            }
+          })
+        )
+      )
+    })
+  },
+  ["kernel", "catalog"]
+)

@@ -14,14 +14,16 @@ import { versionHash } from "../../../plugins/catalog/store/ResourceWire.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import vector from "./versionHash.json" with { type: "json" }
 
-const withCrypto = <A>(use: (crypto: Crypto["Service"]) => A) => Effect.provide(Effect.map(Crypto, use), NodeCrypto.layer)
+const withCrypto = <A>(use: (crypto: Crypto["Service"]) => A) =>
+  Effect.provide(Effect.map(Crypto, use), NodeCrypto.layer)
 
 describe("the version hash", () => {
   it.effect("of the published vector is what any client computes from the public resource [S194][S310]", () =>
     withCrypto((crypto) => {
       expect(createHash("sha256").update(vector.canonical).digest("hex")).toBe(vector.resource.versionHash)
       expect(versionHash(crypto, vector.resource)).toBe(vector.resource.versionHash)
-    }))
+    })
+  )
 
   it.effect("changes with every declared field and option, and with nothing else [S310]", () =>
     withCrypto((crypto) => {
@@ -37,19 +39,28 @@ describe("the version hash", () => {
       ]
       const hashes = [resource, ...changed].map((one) => versionHash(crypto, one))
       expect(new Set(hashes).size).toBe(hashes.length)
-      const same = { ...resource, lastUpdated: "x", status: "stale", verification: "unverified", ownership: "proven", versionHash: "y" }
+      const same = {
+        ...resource,
+        lastUpdated: "x",
+        status: "stale",
+        verification: "unverified",
+        ownership: "proven",
+        versionHash: "y"
+      }
       expect(versionHash(crypto, same)).toBe(hashes[0])
       expect(versionHash(crypto, Object.fromEntries(Object.entries(resource).reverse()))).toBe(hashes[0])
-    }))
+    })
+  )
 })
 
 describe("a cursor", () => {
   const payload = { snapshot: 9_007_199_254_740_993n, position: "5:20:100", fingerprint: "f" }
   const secret = (text: string) => new TextEncoder().encode(text)
-  const make = (...secrets: ReadonlyArray<string>) => withCrypto((crypto) => makeCursors(secrets.map(secret), crypto, 15))
+  const make = (...secrets: ReadonlyArray<string>) =>
+    withCrypto((crypto) => makeCursors(secrets.map(secret), crypto, 15))
 
   it.effect("opens for its fingerprint until it ends, on every replica that knows the secret [S124][S125][S126]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const cursors = yield* make("one")
       const cursor = yield* cursors.seal(payload)
       expect(yield* (yield* make("one")).open(cursor, "f")).toEqual(Option.some(payload))
@@ -58,26 +69,30 @@ describe("a cursor", () => {
       expect(yield* (yield* make("two", "one")).open(cursor, "f")).toEqual(Option.some(payload))
       yield* TestClock.adjust("16 minutes")
       expect(yield* cursors.open(cursor, "f")).toEqual(Option.none())
-    }))
+    })
+  )
 
-  it.effect("is the same for minutes, so that a page which has not changed is; and opens for ten minutes at least", () =>
-    Effect.gen(function*() {
-      const cursors = yield* make("one")
-      yield* TestClock.setTime(Date.parse("2031-03-01T00:00:01Z"))
-      const cursor = yield* cursors.seal(payload)
-      yield* TestClock.adjust("4 minutes")
-      expect(yield* cursors.seal(payload)).toBe(cursor)
-      yield* TestClock.adjust("1 minute")
-      const later = yield* cursors.seal(payload)
-      expect(later).not.toBe(cursor)
-      for (let minute = 0; minute < 4; minute++) yield* TestClock.adjust("1 minute")
-      const late = yield* cursors.seal(payload)
-      expect(late).toBe(later)
-      yield* TestClock.adjust("10 minutes")
-      expect(yield* cursors.open(late, "f")).toEqual(Option.some(payload))
-      yield* TestClock.adjust("5 minutes")
-      expect(yield* cursors.open(late, "f")).toEqual(Option.none())
-    }))
+  it.effect(
+    "is the same for minutes, so that a page which has not changed is; and opens for ten minutes at least",
+    () =>
+      Effect.gen(function* () {
+        const cursors = yield* make("one")
+        yield* TestClock.setTime(Date.parse("2031-03-01T00:00:01Z"))
+        const cursor = yield* cursors.seal(payload)
+        yield* TestClock.adjust("4 minutes")
+        expect(yield* cursors.seal(payload)).toBe(cursor)
+        yield* TestClock.adjust("1 minute")
+        const later = yield* cursors.seal(payload)
+        expect(later).not.toBe(cursor)
+        for (let minute = 0; minute < 4; minute++) yield* TestClock.adjust("1 minute")
+        const late = yield* cursors.seal(payload)
+        expect(late).toBe(later)
+        yield* TestClock.adjust("10 minutes")
+        expect(yield* cursors.open(late, "f")).toEqual(Option.some(payload))
+        yield* TestClock.adjust("5 minutes")
+        expect(yield* cursors.open(late, "f")).toEqual(Option.none())
+      })
+  )
 
   it("is bound to what filters mean, whatever their order", () => {
     expect(fingerprintOf({ type: "http", scheme: "exact" })).toBe(fingerprintOf({ scheme: "exact", type: "http" }))
@@ -86,33 +101,67 @@ describe("a cursor", () => {
 })
 
 describe("ownership", () => {
-  const standing: Standing = { state: "active", reason: null, ownership: "provisional", payTos: ["A"], claimants: ["B", "C"] }
+  const standing: Standing = {
+    state: "active",
+    reason: null,
+    ownership: "provisional",
+    payTos: ["A"],
+    claimants: ["B", "C"]
+  }
   const word = (payTos: ReadonlyArray<string>, delisted = false) => ({ payTos, delisted })
 
   it.each([
     ["silence decides nothing", standing, word([]), { _tag: "Nothing" }],
     ["a word for the owner proves it", standing, word(["A", "B"]), { _tag: "Proven", payTos: ["A", "B"] }],
-    ["the same word again decides nothing", { ...standing, ownership: "proven" as const }, word(["A"]), { _tag: "Nothing" }],
+    [
+      "the same word again decides nothing",
+      { ...standing, ownership: "proven" as const },
+      word(["A"]),
+      { _tag: "Nothing" }
+    ],
     ["a word for a claimant displaces the owner", standing, word(["C"]), { _tag: "Displaced", by: "C", payTos: ["C"] }],
-    ["even a proven one", { ...standing, ownership: "proven" as const }, word(["B"]), { _tag: "Displaced", by: "B", payTos: ["B"] }],
+    [
+      "even a proven one",
+      { ...standing, ownership: "proven" as const },
+      word(["B"]),
+      { _tag: "Displaced", by: "B", payTos: ["B"] }
+    ],
     ["a word for a stranger contradicts", standing, word(["D"]), { _tag: "Contradicted", payTos: ["D"] }],
     ["a wish to be delisted goes first", standing, word(["A"], true), { _tag: "Removed" }],
     ["what is removed stays so", { ...standing, state: "removed" as const }, word(["B"]), { _tag: "Nothing" }]
   ])("%s [S317]", (_, given, said, verdict) => expect(decideOwnership(given, said)).toEqual(verdict))
 
   const a = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
-  const identity = { type: "mcp" as const, resource: "https://x.example.com/mcp", toolName: "add", origin: "https://x.example.com" }
+  const identity = {
+    type: "mcp" as const,
+    resource: "https://x.example.com/mcp",
+    toolName: "add",
+    origin: "https://x.example.com"
+  }
   const base = "https://x.example.com"
 
   it("is read from documents of several shapes, and from nothing that is malformed", () => {
     expect(readWellKnown({ payTo: a }, identity, base)).toEqual(word([a]))
-    expect(readWellKnown({ payTo: [a, a, 7, "x"], resources: ["https://x.example.com/mcp"] }, identity, base)).toEqual(word([a]))
-    expect(readWellKnown({ payTo: "G", resources: [{ resource: "/mcp", toolName: "add", payTo: a }] }, identity, base)).toEqual(word([a]))
-    expect(readWellKnown({ resources: [{ resource: "/mcp", toolName: "subtract", payTo: a }] }, identity, base)).toEqual(word([]))
+    expect(readWellKnown({ payTo: [a, a, 7, "x"], resources: ["https://x.example.com/mcp"] }, identity, base)).toEqual(
+      word([a])
+    )
+    expect(
+      readWellKnown({ payTo: "G", resources: [{ resource: "/mcp", toolName: "add", payTo: a }] }, identity, base)
+    ).toEqual(word([a]))
+    expect(
+      readWellKnown({ resources: [{ resource: "/mcp", toolName: "subtract", payTo: a }] }, identity, base)
+    ).toEqual(word([]))
     expect(readWellKnown({ delist: [{ resource: "/mcp", toolName: "add" }] }, identity, base)).toEqual(word([], true))
-    for (const document of [undefined, null, [], "x", { payTo: {} }, { resources: 7, delist: "x" }]) expect(readWellKnown(document, identity, base)).toEqual(word([]))
-    const live = (status: number, accepts: unknown) => readLive402({ status, headers: {}, body: new TextEncoder().encode(JSON.stringify({ accepts })) })
-    expect(live(402, [{ network: "stellar:testnet", payTo: a }, { network: "eip155:1", payTo: "0x" }])).toEqual(word([a]))
+    for (const document of [undefined, null, [], "x", { payTo: {} }, { resources: 7, delist: "x" }])
+      expect(readWellKnown(document, identity, base)).toEqual(word([]))
+    const live = (status: number, accepts: unknown) =>
+      readLive402({ status, headers: {}, body: new TextEncoder().encode(JSON.stringify({ accepts })) })
+    expect(
+      live(402, [
+        { network: "stellar:testnet", payTo: a },
+        { network: "eip155:1", payTo: "0x" }
+      ])
+    ).toEqual(word([a]))
     expect(live(200, [{ network: "stellar:testnet", payTo: a }])).toEqual(word([]))
     expect(live(402, "x")).toEqual(word([]))
   })
@@ -127,7 +176,10 @@ describe("the URL of a resource", () => {
   ])("%s is listed as %s [S31][S40]", (url, listed) => expect(spellResourceUrl("http", url)?.resource).toBe(listed))
 
   it("keeps a symbolic name as it is, with no origin to connect to [S42]", () => {
-    expect(spellResourceUrl("mcp", "mcp://calculator/add?x")).toEqual({ resource: "mcp://calculator/add", origin: undefined })
+    expect(spellResourceUrl("mcp", "mcp://calculator/add?x")).toEqual({
+      resource: "mcp://calculator/add",
+      origin: undefined
+    })
     expect(spellResourceUrl("http", "mcp://calculator/add")).toBeUndefined()
   })
 

@@ -20,8 +20,14 @@ afterAll(async () => {
 /** Runs `tollkeeper ledger` on a free port until it says where it is, or until it ends. */
 const start = async (...args: ReadonlyArray<string>) => {
   const command = [join(root, "runtime", "cli.ts"), "ledger", "--port", "0", ...args]
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", ...command], { cwd: root, env: { ...process.env, NO_COLOR: "1" } })
-  const ended = once(child, "exit").then(([status, signal]) => ({ status: status as number | null, signal: signal as string | null }))
+  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", ...command], {
+    cwd: root,
+    env: { ...process.env, NO_COLOR: "1" }
+  })
+  const ended = once(child, "exit").then(([status, signal]) => ({
+    status: status as number | null,
+    signal: signal as string | null
+  }))
   let text = ""
   const hear = (chunk: string) => (text += chunk)
   child.stderr.setEncoding("utf8").on("data", hear)
@@ -50,7 +56,8 @@ describe("tollkeeper ledger", () => {
     expect(await (await close(url)).json()).toEqual({ ledger: 1_001 })
     expect(await (await close(url, "?ledgers=20")).json()).toEqual({ ledger: 1_021 })
     expect(await latest(call)).toBe(1_021)
-    for (const query of ["?ledgers=0", "?ledgers=1001", "?ledgers=x", "?ledgers=-1"]) expect((await close(url, query)).status, query).toBe(400)
+    for (const query of ["?ledgers=0", "?ledgers=1001", "?ledgers=x", "?ledgers=-1"])
+      expect((await close(url, query)).status, query).toBe(400)
     expect((await close(url, "", "GET")).status).toBe(405)
     expect(await latest(call)).toBe(1_021)
     expect(await stop()).toEqual({ status: 0, signal: null })
@@ -71,15 +78,24 @@ describe("tollkeeper ledger", () => {
 
   it("seeds four accounts whose printed keys can spend what they hold, as the README shows", async () => {
     const { call, stop, text, url } = await start("--close", "manual", "--seed-accounts")
-    const accounts = [...text.matchAll(/^ {2}(\w+) +(G\w{55}) {2}(S\w{55})$/gm)].map(([, name, address, secret]) => ({ name, address, secret: secret! }))
+    const accounts = [...text.matchAll(/^ {2}(\w+) +(G\w{55}) {2}(S\w{55})$/gm)].map(([, name, address, secret]) => ({
+      name,
+      address,
+      secret: secret!
+    }))
     expect(accounts.map(({ name }) => name)).toEqual(["buyer", "seller", "agent", "merchant"])
     const usdc = new Asset("USDC", "GBBD47IF6LWK7P7MDEVSCWR7DPUWV3NY3DTQEVFL4NAT4AQH3ZLLFLA5")
     expect(text).toContain(usdc.contractId(Networks.TESTNET))
     const [buyer, seller] = accounts.map(({ secret }) => Keypair.fromSecret(secret))
     const server = new rpc.Server(url, { allowHttp: true })
     const payment = Operation.payment({ destination: seller!.publicKey(), asset: usdc, amount: "2.5" })
-    const tx = new TransactionBuilder(await server.getAccount(buyer!.publicKey()), { fee: "100", networkPassphrase: Networks.TESTNET })
-      .addOperation(payment).setTimeout(30).build()
+    const tx = new TransactionBuilder(await server.getAccount(buyer!.publicKey()), {
+      fee: "100",
+      networkPassphrase: Networks.TESTNET
+    })
+      .addOperation(payment)
+      .setTimeout(30)
+      .build()
     tx.sign(buyer!)
     const { hash, status } = await server.sendTransaction(tx)
     expect(status).toBe("PENDING")
@@ -92,16 +108,31 @@ describe("tollkeeper ledger", () => {
   }, 30_000)
 
   it("plays the faults it is given, several at once", async () => {
-    const { stop, url } = await start("--close", "manual", "--fault", "rpc=getFeeStats:503", "--fault", "rpc-error=getVersionInfo:-32603", "--fault", "try-again")
-    const ask = (method: string, params = {}) => fetch(url, { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) })
+    const { stop, url } = await start(
+      "--close",
+      "manual",
+      "--fault",
+      "rpc=getFeeStats:503",
+      "--fault",
+      "rpc-error=getVersionInfo:-32603",
+      "--fault",
+      "try-again"
+    )
+    const ask = (method: string, params = {}) =>
+      fetch(url, { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) })
     expect((await ask("getFeeStats")).status).toBe(503)
-    expect((await (await ask("getVersionInfo")).json() as any).error.code).toBe(-32603)
+    expect(((await (await ask("getVersionInfo")).json()) as any).error.code).toBe(-32603)
     expect((await ask("getHealth")).status).toBe(200)
     const key = Keypair.random()
     await askFriendbot(url, key.publicKey())
     const server = new rpc.Server(url, { allowHttp: true })
-    const tx = new TransactionBuilder(await server.getAccount(key.publicKey()), { fee: "100", networkPassphrase: Networks.TESTNET })
-      .addOperation(Operation.bumpSequence({ bumpTo: "0" })).setTimeout(30).build()
+    const tx = new TransactionBuilder(await server.getAccount(key.publicKey()), {
+      fee: "100",
+      networkPassphrase: Networks.TESTNET
+    })
+      .addOperation(Operation.bumpSequence({ bumpTo: "0" }))
+      .setTimeout(30)
+      .build()
     tx.sign(key)
     expect((await server.sendTransaction(tx)).status).toBe("TRY_AGAIN_LATER")
     await stop()
@@ -131,10 +162,20 @@ describe("tollkeeper ledger", () => {
     expect(file).toBe(join(state, "ledger-cert.pem"))
     const ask = (ca: string | undefined) =>
       new Promise<string>((resolve, reject) => {
-        const options = { host: "127.0.0.1", port, servername: "localhost", method: "POST", path: "/rpc", ...(ca === undefined ? {} : { ca }) }
+        const options = {
+          host: "127.0.0.1",
+          port,
+          servername: "localhost",
+          method: "POST",
+          path: "/rpc",
+          ...(ca === undefined ? {} : { ca })
+        }
         const request = https.request(options, (response) => {
           let body = ""
-          response.setEncoding("utf8").on("data", (chunk: string) => (body += chunk)).on("end", () => resolve(body))
+          response
+            .setEncoding("utf8")
+            .on("data", (chunk: string) => (body += chunk))
+            .on("end", () => resolve(body))
         })
         request.on("error", reject)
         request.end(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "getNetwork" }))
@@ -150,10 +191,14 @@ describe("tollkeeper ledger", () => {
     ["an interval that would never rest", ["--close", "0s"], /--close wants a time from 50ms to 60s/],
     ["HTTPS without a folder", ["--https", "0"], /--https wants --state/],
     ["a fault it does not know", ["--fault", "rain=1"], /no such fault; there are drop/]
-  ])("refuses %s in one sentence", async (_, args, sentence) => {
-    const { end, text } = await start(...args)
-    expect(end).toEqual({ status: 1, signal: null })
-    expect(text).toMatch(sentence)
-    expect(text).not.toContain("    at ")
-  }, 30_000)
+  ])(
+    "refuses %s in one sentence",
+    async (_, args, sentence) => {
+      const { end, text } = await start(...args)
+      expect(end).toEqual({ status: 1, signal: null })
+      expect(text).toMatch(sentence)
+      expect(text).not.toContain("    at ")
+    },
+    30_000
+  )
 })

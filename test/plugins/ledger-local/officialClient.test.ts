@@ -2,7 +2,16 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import {
-  Address, authorizeEntry, Contract, Keypair, nativeToScVal, Operation, rpc, scValToNative, TransactionBuilder, type xdr
+  Address,
+  authorizeEntry,
+  Contract,
+  Keypair,
+  nativeToScVal,
+  Operation,
+  rpc,
+  scValToNative,
+  TransactionBuilder,
+  type xdr
 } from "@stellar/stellar-sdk"
 import { Listeners } from "../../../kernel/platform/Listeners.ts"
 import { BODY_BYTES_MAX, handle } from "../../../plugins/ledger-local/httpApi.ts"
@@ -11,10 +20,12 @@ import { USDC_CONTRACT } from "../../../plugins/ledger-local/node/accounts.ts"
 import { layer as nodeListeners } from "../../../runtime/platform/nodeListeners.ts"
 import { keypair, ledgerLayer, passphrase } from "./support.ts"
 
-const setup = Effect.gen(function*() {
+const setup = Effect.gen(function* () {
   const ledger = yield* LocalLedger
   const listeners = yield* Listeners
-  const { port } = yield* listeners.open({ host: "127.0.0.1", port: 0, bodyBytesMax: BODY_BYTES_MAX }, (request) => handle(ledger, request))
+  const { port } = yield* listeners.open({ host: "127.0.0.1", port: 0, bodyBytesMax: BODY_BYTES_MAX }, (request) =>
+    handle(ledger, request)
+  )
   const url = `http://127.0.0.1:${port}`
   yield* ledger.setFriendbotUrl(`${url}/friendbot`)
   return { ledger, url, server: new rpc.Server(url, { allowHttp: true }) }
@@ -35,7 +46,8 @@ const channel = keypair("channel")
 const sponsor = keypair("sponsor")
 
 const fundAll = async (url: string): Promise<void> => {
-  for (const key of [buyer, seller]) await fetch(`${url}/friendbot?addr=${key.publicKey()}&usdc=${key === buyer ? 10 : 0}`)
+  for (const key of [buyer, seller])
+    await fetch(`${url}/friendbot?addr=${key.publicKey()}&usdc=${key === buyer ? 10 : 0}`)
   for (const key of [channel, sponsor]) await fetch(`${url}/friendbot?addr=${key.publicKey()}`)
 }
 
@@ -48,16 +60,22 @@ const pay = async (server: rpc.Server, close: () => Promise<unknown>, terms: Ter
     nativeToScVal(terms.amount ?? 1_0000000n, { type: "i128" })
   )
   const source = await server.getAccount(channel.publicKey())
-  const draft = new TransactionBuilder(source, { fee: "100", networkPassphrase: passphrase }).addOperation(operation).setTimeout(60).build()
+  const draft = new TransactionBuilder(source, { fee: "100", networkPassphrase: passphrase })
+    .addOperation(operation)
+    .setTimeout(60)
+    .build()
   const recorded = await server.simulateTransaction(draft)
   if (rpc.Api.isSimulationError(recorded)) return { error: recorded.error }
   const latest = (await server.getLatestLedger()).sequence
   const signed = await authorizeEntry(recorded.result!.auth[0]!, buyer, latest + (terms.expireIn ?? 60), passphrase)
   const entry = terms.change === undefined ? signed : terms.change(signed)
-  const invocation = (draft.toEnvelope() as any).v1.tx.operations[0].body.invokeHostFunctionOp.hostFunction as xdr.HostFunction
+  const invocation = (draft.toEnvelope() as any).v1.tx.operations[0].body.invokeHostFunctionOp
+    .hostFunction as xdr.HostFunction
   const again = await server.getAccount(channel.publicKey())
   const built = new TransactionBuilder(again, { fee: "100", networkPassphrase: passphrase })
-    .addOperation(Operation.invokeHostFunction({ func: invocation, auth: [entry] })).setTimeout(60).build()
+    .addOperation(Operation.invokeHostFunction({ func: invocation, auth: [entry] }))
+    .setTimeout(60)
+    .build()
   const enforced = await server.simulateTransaction(built)
   if (rpc.Api.isSimulationError(enforced)) return { error: enforced.error, entry }
   const assembled = rpc.assembleTransaction(built, enforced).build()
@@ -74,7 +92,7 @@ const pay = async (server: rpc.Server, close: () => Promise<unknown>, terms: Ter
 
 describe("the official client", () => {
   it.live("pays by SEP-41 transfer with a sponsor's fee bump", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { ledger, server, url } = yield* setup
       yield* Effect.promise(() => fundAll(url))
       const close = () => Effect.runPromise(ledger.close)
@@ -87,20 +105,27 @@ describe("the official client", () => {
       expect(found.feeBump).toBe(true)
       expect(found.returnValue!.type).toBe("scvVoid")
       const [event] = found.events.contractEventsXdr[0]!
-      expect(event!.body.v0.topics.map(scValToNative)).toEqual(["transfer", buyer.publicKey(), seller.publicKey(), expect.stringContaining("USDC:")])
+      expect(event!.body.v0.topics.map(scValToNative)).toEqual([
+        "transfer",
+        buyer.publicKey(),
+        seller.publicKey(),
+        expect.stringContaining("USDC:")
+      ])
       expect(scValToNative(event!.body.v0.data)).toBe(1_0000000n)
       expect(found.events.transactionEventsXdr.map(({ stage }) => stage.name)).toEqual([
-        "transactionEventStageBeforeAllTxs", "transactionEventStageAfterAllTxs"
+        "transactionEventStageBeforeAllTxs",
+        "transactionEventStageAfterAllTxs"
       ])
       expect(paid.byInnerHash!.status).toBe("SUCCESS")
       expect(BigInt(paid.enforced!.minResourceFee)).toBeGreaterThan(20_000n)
       expect(found.resultXdr.feeCharged).toBeLessThan(BigInt(paid.enforced!.minResourceFee))
       const inner = (found.resultXdr.result as any).innerResultPair
       expect(inner.result.feeCharged).toBe(0n)
-    }).pipe(Effect.scoped, Effect.provide(layer)))
+    }).pipe(Effect.scoped, Effect.provide(layer))
+  )
 
   it.live("is told the network's own codes for what cannot be paid", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { ledger, server, url } = yield* setup
       yield* Effect.promise(() => fundAll(url))
       const close = () => Effect.runPromise(ledger.close)
@@ -122,10 +147,11 @@ describe("the official client", () => {
         }
       })
       expect(wrongAmount.error).toContain("Error(Auth, InvalidAction)")
-    }).pipe(Effect.scoped, Effect.provide(layer)))
+    }).pipe(Effect.scoped, Effect.provide(layer))
+  )
 
   it.live("funds accounts by the friendbot and reads the node's facts", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { server } = yield* setup
       const funded = yield* Effect.promise(() => server.fundAddress(buyer.publicKey()))
       expect(funded.status).toBe("SUCCESS")
@@ -144,5 +170,6 @@ describe("the official client", () => {
       expect(events.events.length).toBeGreaterThan(1)
       expect((yield* Effect.promise(() => server.getFeeStats())).latestLedger).toBe(latest.sequence)
       expect((yield* Effect.promise(() => server.getVersionInfo())).protocolVersion).toBe(27)
-    }).pipe(Effect.scoped, Effect.provide(layer)))
+    }).pipe(Effect.scoped, Effect.provide(layer))
+  )
 })

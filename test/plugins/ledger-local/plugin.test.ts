@@ -17,17 +17,23 @@ const platform = Layer.mergeAll(nodeCrypto, nodeListeners, NodeFileSystem.layer,
 
 const call = (url: string, method: string, params: unknown = {}) =>
   Effect.promise(async () => {
-    const response = await fetch(url, { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) })
+    const response = await fetch(url, {
+      method: "POST",
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })
+    })
     return (await response.json()) as { readonly result: any; readonly error?: { readonly code: number } }
   })
 
 /** Trusts only the certificate in `file`, by the name a client would use. */
 const overTls = (port: number, ca: string, servername: string) =>
   Effect.callback<number, Error>((resume) => {
-    const request = https.request({ host: "127.0.0.1", port, servername, ca, path: "/ledgers?limit=1&order=desc" }, (response) => {
-      response.resume()
-      resume(Effect.succeed(response.statusCode ?? 0))
-    })
+    const request = https.request(
+      { host: "127.0.0.1", port, servername, ca, path: "/ledgers?limit=1&order=desc" },
+      (response) => {
+        response.resume()
+        resume(Effect.succeed(response.statusCode ?? 0))
+      }
+    )
     request.on("error", (error) => resume(Effect.fail(error)))
     request.end()
   })
@@ -41,39 +47,49 @@ const freePort = Effect.promise(async () => {
 })
 
 describe("the embedded ledger as a plugin", () => {
-  it.live("answers over HTTP and, with its own certificate, over HTTPS by Horizon's name", () =>
-    Effect.gen(function*() {
-      const files = yield* FileSystem.FileSystem
-      const folder = yield* files.makeTempDirectoryScoped()
-      const [port, httpsPort] = [yield* freePort, yield* freePort]
-      const settings = Settings.layerTest({ local_ledger: { port, https_port: httpsPort, close_interval_ms: 50 } }, () => Option.none())
-      const host = Layer.succeed(Host, { name: "test", stateFolder: folder })
-      yield* Layer.build(plugin.layer.pipe(Layer.provide([settings, host])))
-      const url = `http://127.0.0.1:${port}`
-      expect((yield* call(url, "getHealth")).result.status).toBe("healthy")
-      expect((yield* call(`${url}/rpc`, "getNetwork")).result.friendbotUrl).toBe(`${url}/friendbot`)
-      const before = (yield* call(url, "getLatestLedger")).result.sequence
-      yield* Effect.repeat(call(url, "getLatestLedger"), { until: ({ result }) => result.sequence > before })
-      const certificate = `${folder}/ledger/ledger-cert.pem`
-      yield* Effect.repeat(files.exists(certificate), { until: (exists) => exists })
-      const ca = yield* files.readFileString(certificate)
-      yield* Effect.retry(overTls(httpsPort, ca, "localhost"), { while: (error) => error.message.includes("ECONNREFUSED") })
-      for (const name of ["localhost", "horizon-testnet.stellar.org"]) expect(yield* overTls(httpsPort, ca, name)).toBe(200)
-      expect(Exit.isFailure(yield* Effect.exit(overTls(httpsPort, ca, "example.com")))).toBe(true)
-    }).pipe(Effect.scoped, Effect.provide(platform)), 20_000)
+  it.live(
+    "answers over HTTP and, with its own certificate, over HTTPS by Horizon's name",
+    () =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        const folder = yield* files.makeTempDirectoryScoped()
+        const [port, httpsPort] = [yield* freePort, yield* freePort]
+        const settings = Settings.layerTest(
+          { local_ledger: { port, https_port: httpsPort, close_interval_ms: 50 } },
+          () => Option.none()
+        )
+        const host = Layer.succeed(Host, { name: "test", stateFolder: folder })
+        yield* Layer.build(plugin.layer.pipe(Layer.provide([settings, host])))
+        const url = `http://127.0.0.1:${port}`
+        expect((yield* call(url, "getHealth")).result.status).toBe("healthy")
+        expect((yield* call(`${url}/rpc`, "getNetwork")).result.friendbotUrl).toBe(`${url}/friendbot`)
+        const before = (yield* call(url, "getLatestLedger")).result.sequence
+        yield* Effect.repeat(call(url, "getLatestLedger"), { until: ({ result }) => result.sequence > before })
+        const certificate = `${folder}/ledger/ledger-cert.pem`
+        yield* Effect.repeat(files.exists(certificate), { until: (exists) => exists })
+        const ca = yield* files.readFileString(certificate)
+        yield* Effect.retry(overTls(httpsPort, ca, "localhost"), {
+          while: (error) => error.message.includes("ECONNREFUSED")
+        })
+        for (const name of ["localhost", "horizon-testnet.stellar.org"])
+          expect(yield* overTls(httpsPort, ca, name)).toBe(200)
+        expect(Exit.isFailure(yield* Effect.exit(overTls(httpsPort, ca, "example.com")))).toBe(true)
+      }).pipe(Effect.scoped, Effect.provide(platform)),
+    20_000
+  )
 
   it.live("keeps what it closed when it is started again on the same folder", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped()
       const address = keypair("survivor").publicKey()
-      const first = yield* Effect.gen(function*() {
+      const first = yield* Effect.gen(function* () {
         const ledger = yield* LocalLedger
         const funded = yield* ledger.fund(address, { usdcUnits: 5n })
         yield* ledger.closeMany(3)
         return { funded: funded!, latest: yield* ledger.call("getLatestLedger") }
       }).pipe(Effect.provide(LocalLedger.layer({}, folder)))
-      yield* Effect.gen(function*() {
+      yield* Effect.gen(function* () {
         const ledger = yield* LocalLedger
         expect((yield* ledger.call("getLatestLedger")).id).toBe(first.latest.id)
         const found = yield* ledger.call("getTransaction", { hash: first.funded.hash })
@@ -82,19 +98,27 @@ describe("the embedded ledger as a plugin", () => {
         yield* ledger.fund(address)
         expect((yield* ledger.call("getLatestLedger")).sequence).toBe(first.latest.sequence + 1)
       }).pipe(Effect.provide(LocalLedger.layer({}, folder)))
-    }).pipe(Effect.scoped, Effect.provide(platform)))
+    }).pipe(Effect.scoped, Effect.provide(platform))
+  )
 })
 
 describe("tollkeeper ledger", () => {
   it.live("runs in memory with seeded accounts and refuses a fault it cannot read", () =>
-    Effect.gen(function*() {
-      const running = yield* standalone({ port: 0, close: "manual", seedAccounts: true, faults: ["rpc=getFeeStats:503"] })
+    Effect.gen(function* () {
+      const running = yield* standalone({
+        port: 0,
+        close: "manual",
+        seedAccounts: true,
+        faults: ["rpc=getFeeStats:503"]
+      })
       expect(running.accounts.map(({ name }) => name)).toEqual(["buyer", "seller", "agent", "merchant"])
       expect((yield* call(running.url, "getLatestLedger")).result.sequence).toBe(1_004)
       const broken = yield* Effect.promise(() =>
-        fetch(running.url, { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "getFeeStats" }) }))
+        fetch(running.url, { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "getFeeStats" }) })
+      )
       expect(broken.status).toBe(503)
       const refused = yield* Effect.flip(standalone({ port: 0, faults: ["rain=1"] }))
       expect(refused).toMatchObject({ _tag: "FaultRefused", fault: "rain=1" })
-    }).pipe(Effect.scoped, Effect.provide(platform)))
+    }).pipe(Effect.scoped, Effect.provide(platform))
+  )
 })

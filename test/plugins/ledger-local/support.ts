@@ -1,8 +1,16 @@
-// What the tests of the embedded ledger share: a ledger in memory, keys with a name, and transactions built and signed with
-// the official SDK, which knows nothing of this ledger.
+// What the tests of the embedded ledger share: a ledger in memory, keys with a name, and transactions built and signed
+// with the official SDK, which knows nothing of this ledger.
 import { Effect, Layer } from "effect"
 import {
-  Account, Asset, type FeeBumpTransaction, Keypair, Networks, Operation, type Transaction, TransactionBuilder, xdr
+  Account,
+  Asset,
+  type FeeBumpTransaction,
+  Keypair,
+  Networks,
+  Operation,
+  type Transaction,
+  TransactionBuilder,
+  xdr
 } from "@stellar/stellar-sdk"
 import { LocalLedger, type LocalLedgerOptions } from "../../../plugins/ledger-local/LocalLedger.ts"
 import { localAccount, USDC_ISSUER } from "../../../plugins/ledger-local/node/accounts.ts"
@@ -16,16 +24,19 @@ export const ledgerLayer = (options: LocalLedgerOptions = {}): Layer.Layer<Local
   LocalLedger.layerTest(options).pipe(Layer.provideMerge(nodeCrypto))
 
 /** A key that is the same in every run. */
-export const keypair = (name: string): Keypair => Keypair.fromRawEd25519Seed(
-  Uint8Array.from({ length: 32 }, (_, i) => name.charCodeAt(i % name.length) ^ (i * 7))
+export const keypair = (name: string): Keypair =>
+  Keypair.fromRawEd25519Seed(Uint8Array.from({ length: 32 }, (_, i) => name.charCodeAt(i % name.length) ^ (i * 7)))
+
+export const usdcAdmin = Effect.map(Crypto, (crypto) =>
+  Keypair.fromSecret(localAccount(crypto, "usdc administrator").secret)
 )
 
-export const usdcAdmin = Effect.map(Crypto, (crypto) => Keypair.fromSecret(localAccount(crypto, "usdc administrator").secret))
-
 /** The account as the ledger has it now. */
-export const account = Effect.fnUntraced(function*(address: string) {
+export const account = Effect.fnUntraced(function* (address: string) {
   const ledger = yield* LocalLedger
-  const key = xdr.LedgerKey.account(new xdr.LedgerKeyAccount({ accountId: Keypair.fromPublicKey(address).xdrAccountId() }))
+  const key = xdr.LedgerKey.account(
+    new xdr.LedgerKeyAccount({ accountId: Keypair.fromPublicKey(address).xdrAccountId() })
+  )
   const { entries } = yield* ledger.call("getLedgerEntries", { keys: [key.toXdr("base64")] })
   if (entries.length === 0) return undefined
   const data = xdr.LedgerEntryData.fromXdr(entries[0].xdr, "base64")
@@ -40,7 +51,11 @@ export interface BuildOptions {
 }
 
 /** A signed transaction of `source` with the next sequence number. */
-export const transaction = Effect.fnUntraced(function*(source: Keypair, operations: ReadonlyArray<xdr.Operation>, options: BuildOptions = {}) {
+export const transaction = Effect.fnUntraced(function* (
+  source: Keypair,
+  operations: ReadonlyArray<xdr.Operation>,
+  options: BuildOptions = {}
+) {
   const known = yield* account(source.publicKey())
   const sequence = options.sequence === undefined ? (known?.seqNum ?? 0n) : options.sequence - 1n
   let builder = new TransactionBuilder(new Account(source.publicKey(), sequence.toString()), {
@@ -55,7 +70,12 @@ export const transaction = Effect.fnUntraced(function*(source: Keypair, operatio
 })
 
 /** `fee` is per operation, of which a bump has one more than what it wraps. */
-export const feeBump = (payer: Keypair, fee: string, inner: Transaction, signers: ReadonlyArray<Keypair> = [payer]): FeeBumpTransaction => {
+export const feeBump = (
+  payer: Keypair,
+  fee: string,
+  inner: Transaction,
+  signers: ReadonlyArray<Keypair> = [payer]
+): FeeBumpTransaction => {
   const bump = TransactionBuilder.buildFeeBumpTransaction(payer, fee, inner, passphrase)
   for (const signer of signers) bump.sign(signer)
   return bump
@@ -64,10 +84,11 @@ export const feeBump = (payer: Keypair, fee: string, inner: Transaction, signers
 const base64 = (tx: Transaction | FeeBumpTransaction): string => tx.toEnvelope().toXdr("base64")
 
 /** Sends, and decodes what a refusal says. */
-export const send = Effect.fnUntraced(function*(tx: Transaction | FeeBumpTransaction) {
+export const send = Effect.fnUntraced(function* (tx: Transaction | FeeBumpTransaction) {
   const ledger = yield* LocalLedger
   const answer = yield* ledger.call("sendTransaction", { transaction: base64(tx) })
-  const error = answer.errorResultXdr === undefined ? undefined : xdr.TransactionResult.fromXdr(answer.errorResultXdr, "base64")
+  const error =
+    answer.errorResultXdr === undefined ? undefined : xdr.TransactionResult.fromXdr(answer.errorResultXdr, "base64")
   return { ...answer, code: error?.result.type as string | undefined, error } as {
     readonly status: string
     readonly hash: string
@@ -78,10 +99,11 @@ export const send = Effect.fnUntraced(function*(tx: Transaction | FeeBumpTransac
 })
 
 /** Sends, closes a ledger, and gives what happened. */
-export const apply = Effect.fnUntraced(function*(tx: Transaction | FeeBumpTransaction) {
+export const apply = Effect.fnUntraced(function* (tx: Transaction | FeeBumpTransaction) {
   const ledger = yield* LocalLedger
   const sent = yield* send(tx)
-  if (sent.status !== "PENDING") return { status: sent.status, code: sent.code, result: sent.error, meta: undefined, raw: undefined }
+  if (sent.status !== "PENDING")
+    return { status: sent.status, code: sent.code, result: sent.error, meta: undefined, raw: undefined }
   yield* ledger.close
   const raw = yield* ledger.call("getTransaction", { hash: sent.hash })
   const result = raw.resultXdr === undefined ? undefined : xdr.TransactionResult.fromXdr(raw.resultXdr, "base64")
@@ -98,7 +120,7 @@ export const operationCode = (result: xdr.TransactionResult | undefined, index =
   return one.type === "opInner" ? one.tr.value.type : one.type
 }
 
-export const fund = Effect.fnUntraced(function*(name: string, usdcUnits?: bigint) {
+export const fund = Effect.fnUntraced(function* (name: string, usdcUnits?: bigint) {
   const ledger = yield* LocalLedger
   const key = keypair(name)
   yield* ledger.fund(key.publicKey(), usdcUnits === undefined ? {} : { usdcUnits })

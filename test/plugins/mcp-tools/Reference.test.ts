@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest"
 import { decodeReference, encodeReference, type Identity } from "../../../plugins/mcp-tools/Reference.ts"
 
-const encode = (value: unknown) => `v1.${Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url")}`
+const encode = (value: unknown) =>
+  `v1.${Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url")}`
 
 describe("references", () => {
   it.each<Identity>([
@@ -16,14 +17,21 @@ describe("references", () => {
 
   it("are one for one identity: another spelling of the same content is none [S199]", () => {
     expect(decodeReference(encode({ t: "http", u: "https://a.example/" }))).toBeDefined()
-    for (const other of ["{\"u\":\"https://a.example/\",\"t\":\"http\"}", "{ \"t\":\"http\",\"u\":\"https://a.example/\"}", "{\"t\":\"http\",\"u\":\"https://a.example/\",\"x\":1}"]) {
+    for (const other of [
+      '{"u":"https://a.example/","t":"http"}',
+      '{ "t":"http","u":"https://a.example/"}',
+      '{"t":"http","u":"https://a.example/","x":1}'
+    ]) {
       expect(decodeReference(encode(other))).toBeUndefined()
     }
   })
 
   it.each([
     ["nothing", ""],
-    ["another version", encodeReference({ type: "http", url: "https://a.example/", toolName: "" }).replace("v1.", "v2.")],
+    [
+      "another version",
+      encodeReference({ type: "http", url: "https://a.example/", toolName: "" }).replace("v1.", "v2.")
+    ],
     ["a URL", "https://a.example/"],
     ["no base64url", "v1.***"],
     ["padding", `${encodeReference({ type: "http", url: "https://a.example/", toolName: "" })}=`],

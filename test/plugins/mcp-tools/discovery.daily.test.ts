@@ -16,15 +16,28 @@ const get = "x402_get_resource"
 const weather = "https://weather.example/v1/now"
 const calculator = "https://tools.example/mcp"
 
-class World extends Context.Service<World, { readonly facilitator: Facilitator; readonly toolsUrl: string; readonly relist: Effect.Effect<void, unknown> }>()("test/World") {
+class World extends Context.Service<
+  World,
+  { readonly facilitator: Facilitator; readonly toolsUrl: string; readonly relist: Effect.Effect<void, unknown> }
+>()("test/World") {
   static readonly layer = Layer.effect(
     World,
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const facilitator = yield* startFacilitator({ set: ["server.max_request_bytes=262144"] })
       const payer = yield* facilitator.account()
       const payTo = (yield* facilitator.account()).publicKey()
       const list = (url: string, extension: Json, amount: bigint) =>
-        Effect.flatMap(declaring(facilitator, { payer, payTo, url, extension, amount, about: { description: "Weather of a city, now" } }), (body) => verified(facilitator, body))
+        Effect.flatMap(
+          declaring(facilitator, {
+            payer,
+            payTo,
+            url,
+            extension,
+            amount,
+            about: { description: "Weather of a city, now" }
+          }),
+          (body) => verified(facilitator, body)
+        )
       yield* list(weather, queryDeclaration(), 1_000n)
       yield* list(calculator, mcpDeclaration("add"), 2_000n)
       const toolsUrl = yield* startTools({ facilitatorUrl: facilitator.url })
@@ -35,7 +48,7 @@ class World extends Context.Service<World, { readonly facilitator: Facilitator; 
 
 layer(World.layer, { excludeTestServices: true, timeout: 60_000 })("agent tools in front of a facilitator", (it) => {
   it.effect("list and search what it lists, every resource as discovery serves it [S5, S188, S189, S190, S191]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { facilitator, toolsUrl } = yield* World
       const client = yield* connectHttp(toolsUrl)
       const served = (yield* facilitator.ask("/discovery/resources")).json
@@ -44,48 +57,69 @@ layer(World.layer, { excludeTestServices: true, timeout: 60_000 })("agent tools 
       expect(body["x402Version"]).toBe(2)
       expect(body["resources"].map(({ resource }: Json) => resource)).toEqual(served.items)
       expect(body["pagination"]).toEqual({ limit: 20, cursor: null })
-      const found = yield* call(client, search, { query: "weather", type: "http", network: "ledger:testnet", scheme: "exact", limit: 5 })
+      const found = yield* call(client, search, {
+        query: "weather",
+        type: "http",
+        network: "ledger:testnet",
+        scheme: "exact",
+        limit: 5
+      })
       expect(found.body["resources"].map(({ resource }: Json) => resource.resource)).toEqual([weather])
       expect(found.body["pagination"].limit).toBe(5)
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 
   it.effect("page through it by the facilitator's cursor [S188, S190]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const client = yield* connectHttp((yield* World).toolsUrl)
       const first = yield* call(client, search, { limit: 1 })
       const second = yield* call(client, search, { limit: 1, cursor: first.body["pagination"].cursor })
-      expect([first, second].map(({ body }) => body["resources"][0].resource.resource).sort()).toEqual([calculator, weather])
+      expect([first, second].map(({ body }) => body["resources"][0].resource.resource).sort()).toEqual([
+        calculator,
+        weather
+      ])
       expect(second.body["pagination"].cursor).toBeNull()
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 
-  it.effect("wrap each resource with reference, version, provenance, status and warnings [S193, S194, S195, S196, S197]", () =>
-    Effect.gen(function*() {
-      const client = yield* connectHttp((yield* World).toolsUrl)
-      for (const { resource, wrapper } of (yield* call(client, search)).body["resources"]) {
-        expect(wrapper).toEqual({
-          ref: expect.stringMatching(/^v1\./),
-          versionHash: resource.versionHash,
-          provenance: "seller_declared",
-          status: "active",
-          warnings: [expect.stringMatching(/^owner_unproven:/)]
-        })
-        const got = yield* call(client, get, { ref: wrapper.ref })
-        expect(got.body).toEqual({ x402Version: 2, resource, wrapper })
-      }
-    }).pipe(Effect.scoped))
+  it.effect(
+    "wrap each resource with reference, version, provenance, status and warnings [S193, S194, S195, S196, S197]",
+    () =>
+      Effect.gen(function* () {
+        const client = yield* connectHttp((yield* World).toolsUrl)
+        for (const { resource, wrapper } of (yield* call(client, search)).body["resources"]) {
+          expect(wrapper).toEqual({
+            ref: expect.stringMatching(/^v1\./),
+            versionHash: resource.versionHash,
+            provenance: "seller_declared",
+            status: "active",
+            warnings: [expect.stringMatching(/^owner_unproven:/)]
+          })
+          const got = yield* call(client, get, { ref: wrapper.ref })
+          expect(got.body).toEqual({ x402Version: 2, resource, wrapper })
+        }
+      }).pipe(Effect.scoped)
+  )
 
   it.effect("answer NO_RESULTS when nothing fits, and when a reference names nothing [S192, S199, S225]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const client = yield* connectHttp((yield* World).toolsUrl)
-      for (const args of [{ payTo: "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF" }, { query: "zeppelin", type: "http" }]) {
-        expect((yield* call(client, search, args))).toMatchObject({ isError: true, body: { schemaVersion: 1, code: "NO_RESULTS", retryable: false } })
+      for (const args of [
+        { payTo: "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF" },
+        { query: "zeppelin", type: "http" }
+      ]) {
+        expect(yield* call(client, search, args)).toMatchObject({
+          isError: true,
+          body: { schemaVersion: 1, code: "NO_RESULTS", retryable: false }
+        })
       }
       const ref = `v1.${Buffer.from(JSON.stringify({ n: "subtract", t: "mcp", u: calculator })).toString("base64url")}`
       expect((yield* call(client, get, { ref })).body["code"]).toBe("NO_RESULTS")
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 
   it.effect("return the current version as stale, with a warning, when another was expected [S101, S198]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { relist, toolsUrl } = yield* World
       const client = yield* connectHttp(toolsUrl)
       const { wrapper } = (yield* call(client, search, { type: "http" })).body["resources"][0]
@@ -95,32 +129,47 @@ layer(World.layer, { excludeTestServices: true, timeout: 60_000 })("agent tools 
       const changed = yield* call(client, get, { ref: wrapper.ref, expectedVersionHash: wrapper.versionHash })
       expect(changed.isError).toBe(false)
       expect(changed.body["resource"].accepts.map(({ amount }: Json) => amount)).toContain("7777")
-      expect(changed.body["wrapper"]).toMatchObject({ status: "stale", warnings: expect.arrayContaining([expect.stringMatching(/^version_changed:/)]) })
-      expect(changed.body["wrapper"].versionHash).not.toBe(wrapper.versionHash)
-    }).pipe(Effect.scoped))
-
-  it.effect("speak over stdin and stdout as a process of their own, which opens no database and ends with its input [S3, S6, S30, S181]", () =>
-    Effect.gen(function*() {
-      const { facilitator } = yield* World
-      const folder = mkdtempSync(join(tmpdir(), "tollkeeper-stdio-"))
-      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true, force: true })))
-      const transport = new StdioClientTransport({
-        command: process.execPath,
-        args: ["--disable-warning=ExperimentalWarning", join(root, "runtime/cli.ts"), "tools", "--state", join(folder, "state"), "--set", `facilitator.base_url=${facilitator.url}`],
-        stderr: "pipe"
+      expect(changed.body["wrapper"]).toMatchObject({
+        status: "stale",
+        warnings: expect.arrayContaining([expect.stringMatching(/^version_changed:/)])
       })
-      const client = new Client({ name: "agent", version: "1.0.0" })
-      const faults: Array<Error> = []
-      client.onerror = (error) => void faults.push(error)
-      yield* Effect.promise(() => client.connect(transport))
-      const { body } = yield* call(client, search)
-      expect(body["resources"]).toHaveLength(2)
-      expect((yield* Effect.promise(() => client.listTools())).tools).toHaveLength(2)
-      const started = process.hrtime.bigint()
-      yield* Effect.promise(() => client.close())
-      // The client waits two seconds for the process to end by itself before it kills it.
-      expect(Number(process.hrtime.bigint() - started) / 1e6).toBeLessThan(1_900)
-      expect(faults).toEqual([])
-      expect(existsSync(join(folder, "state", "database"))).toBe(false)
-    }).pipe(Effect.scoped))
+      expect(changed.body["wrapper"].versionHash).not.toBe(wrapper.versionHash)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "speak over stdin and stdout as a process of their own, which opens no database and ends with its input [S3, S6, S30, S181]",
+    () =>
+      Effect.gen(function* () {
+        const { facilitator } = yield* World
+        const folder = mkdtempSync(join(tmpdir(), "tollkeeper-stdio-"))
+        yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true, force: true })))
+        const transport = new StdioClientTransport({
+          command: process.execPath,
+          args: [
+            "--disable-warning=ExperimentalWarning",
+            join(root, "runtime/cli.ts"),
+            "tools",
+            "--state",
+            join(folder, "state"),
+            "--set",
+            `facilitator.base_url=${facilitator.url}`
+          ],
+          stderr: "pipe"
+        })
+        const client = new Client({ name: "agent", version: "1.0.0" })
+        const faults: Array<Error> = []
+        client.onerror = (error) => void faults.push(error)
+        yield* Effect.promise(() => client.connect(transport))
+        const { body } = yield* call(client, search)
+        expect(body["resources"]).toHaveLength(2)
+        expect((yield* Effect.promise(() => client.listTools())).tools).toHaveLength(2)
+        const started = process.hrtime.bigint()
+        yield* Effect.promise(() => client.close())
+        // The client waits two seconds for the process to end by itself before it kills it.
+        expect(Number(process.hrtime.bigint() - started) / 1e6).toBeLessThan(1_900)
+        expect(faults).toEqual([])
+        expect(existsSync(join(folder, "state", "database"))).toBe(false)
+      }).pipe(Effect.scoped)
+  )
 })

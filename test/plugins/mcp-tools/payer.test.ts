@@ -5,7 +5,13 @@ import { Effect, Layer, Option, Redacted, Semaphore } from "effect"
 import { writeFileSync, readFileSync } from "node:fs"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { Outbound, OutboundRequest } from "../../../kernel/platform/Outbound.ts"
-import { entryWith, isSignedAs, payloadOf, signatureValue, type Transfer } from "../../../plugins/mcp-tools/payer/authorization.ts"
+import {
+  entryWith,
+  isSignedAs,
+  payloadOf,
+  signatureValue,
+  type Transfer
+} from "../../../plugins/mcp-tools/payer/authorization.ts"
 import { externalPayer } from "../../../plugins/mcp-tools/payer/externalPayer.ts"
 import { openKeystore } from "../../../plugins/mcp-tools/payer/keystore.ts"
 import { readSeed, seedPayer } from "../../../plugins/mcp-tools/payer/seedPayer.ts"
@@ -21,14 +27,26 @@ const other = Keypair.random()
 const transfer: Transfer = { asset: testnetUsdc, payTo: other.publicKey(), amount: 2_000n }
 const authorization = { payer: agent.publicKey(), nonce: -5n, expirationLedger: 1_234 }
 const unsigned = entryWith(transfer, authorization, xdr.ScVal.scvVoid())
-const payloadWith = (crypto: Crypto["Service"]) => payloadOf(crypto, unsigned, authorization.expirationLedger, testPassphrase)
-const signedBy = (pair: Keypair, payload: Uint8Array, change: { readonly transfer?: Transfer; readonly nonce?: bigint; readonly expirationLedger?: number } = {}) =>
-  entryWith(change.transfer ?? transfer, { ...authorization, ...change }, signatureValue(pair.rawPublicKey(), pair.sign(Buffer.from(payload)))).toXdr()
+const payloadWith = (crypto: Crypto["Service"]) =>
+  payloadOf(crypto, unsigned, authorization.expirationLedger, testPassphrase)
+const signedBy = (
+  pair: Keypair,
+  payload: Uint8Array,
+  change: { readonly transfer?: Transfer; readonly nonce?: bigint; readonly expirationLedger?: number } = {}
+) =>
+  entryWith(
+    change.transfer ?? transfer,
+    { ...authorization, ...change },
+    signatureValue(pair.rawPublicKey(), pair.sign(Buffer.from(payload)))
+  ).toXdr()
 
 const caps = { responseBytesMax: 65_536, timeoutMillis: 1_000, redirectsMax: 0, jsonDepthMax: 8, connectionsMax: 2 }
 
 /** A signer as it is seen from here: a script over the port to strangers. */
-const signerAt = (url: string, answer: (path: string, body: any) => { readonly status?: number; readonly json: unknown }) => {
+const signerAt = (
+  url: string,
+  answer: (path: string, body: any) => { readonly status?: number; readonly json: unknown }
+) => {
   const asked: Array<OutboundRequest> = []
   const outbound: Outbound["Service"] = {
     resolve: () => Effect.succeed(["10.0.0.7"]),
@@ -41,13 +59,18 @@ const signerAt = (url: string, answer: (path: string, body: any) => { readonly s
       })
   }
   const upstream = makeUpstream(outbound, caps, Semaphore.makeUnsafe(2))({ allowLocal: true, allowPlain: false })
-  const payer = externalPayer({ upstream, url, token: Option.some(Redacted.make("a-token")), network: "ledger:testnet" })
+  const payer = externalPayer({
+    upstream,
+    url,
+    token: Option.some(Redacted.make("a-token")),
+    network: "ledger:testnet"
+  })
   return { asked, payer }
 }
 
 describe("what a signer gives back", () => {
   it.effect("is the payment that was asked for with the payer's own signature, or it is refused [S222, S250]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const crypto = yield* Crypto
       const payload = payloadWith(crypto)
       const accepted = (signed: Uint8Array) => isSignedAs(crypto, transfer, authorization, payload, signed)
@@ -65,71 +88,99 @@ describe("what a signer gives back", () => {
         ["nothing", new Uint8Array()]
       ]
       for (const [what, signed] of wrong) expect([what, accepted(signed)]).toEqual([what, false])
-    }).pipe(Effect.provide(platform)))
+    }).pipe(Effect.provide(platform))
+  )
 })
 
 describe("an external signer", () => {
   it.effect("is asked for its address once, and to sign the entry, over HTTPS with its token [S222, S250]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const crypto = yield* Crypto
       const payload = payloadWith(crypto)
       const { asked, payer } = signerAt("https://signer.example/v1", (path, body) =>
         path === "/v1/address"
           ? { json: { address: agent.publicKey() } }
-          : { json: { signedAuthEntryXdr: Buffer.from(signedBy(agent, payload)).toString("base64"), seen: body } })
+          : { json: { signedAuthEntryXdr: Buffer.from(signedBy(agent, payload)).toString("base64"), seen: body } }
+      )
       expect(yield* payer.address).toBe(agent.publicKey())
       expect(yield* payer.address).toBe(agent.publicKey())
       const signed = yield* payer.sign({ entryXdr: unsigned.toXdr(), payload, around: () => new Uint8Array() })
       expect(isSignedAs(crypto, transfer, authorization, payload, signed)).toBe(true)
-      expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual(["GET https://signer.example/v1/address", "POST https://signer.example/v1/sign-auth-entry"])
+      expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([
+        "GET https://signer.example/v1/address",
+        "POST https://signer.example/v1/sign-auth-entry"
+      ])
       expect(asked.every(({ headers }) => headers["authorization"] === "Bearer a-token")).toBe(true)
-      expect(JSON.parse(new TextDecoder().decode(asked[1]!.body))).toEqual({ network: "ledger:testnet", authEntryXdr: unsigned.toXdr("base64") })
-    }).pipe(Effect.provide(platform)))
+      expect(JSON.parse(new TextDecoder().decode(asked[1]!.body))).toEqual({
+        network: "ledger:testnet",
+        authEntryXdr: unsigned.toXdr("base64")
+      })
+    }).pipe(Effect.provide(platform))
+  )
 
-  it.effect("that refuses, or answers with something else, has not signed; over plain HTTP it is not asked [S222, S231]", () =>
-    Effect.gen(function*() {
-      const sign = (payer: ReturnType<typeof externalPayer>) => Effect.flip(payer.sign({ entryXdr: unsigned.toXdr(), payload: new Uint8Array(32), around: () => new Uint8Array() }))
-      for (const answer of [{ status: 403, json: {} }, { json: {} }, { json: { signedAuthEntryXdr: "***" } }]) {
-        expect((yield* sign(signerAt("https://signer.example", () => answer).payer)).code).toBe("PAYMENT_REJECTED")
-      }
-      expect((yield* Effect.flip(signerAt("https://signer.example", () => ({ json: { address: "G" } })).payer.address)).code).toBe("PAYMENT_REJECTED")
-      const plain = signerAt("http://signer.example", () => ({ json: { address: agent.publicKey() } }))
-      expect((yield* Effect.flip(plain.payer.address)).code).toBe("UNTRUSTED_REDIRECT")
-      expect(plain.asked).toEqual([])
-    }))
+  it.effect(
+    "that refuses, or answers with something else, has not signed; over plain HTTP it is not asked [S222, S231]",
+    () =>
+      Effect.gen(function* () {
+        const sign = (payer: ReturnType<typeof externalPayer>) =>
+          Effect.flip(
+            payer.sign({ entryXdr: unsigned.toXdr(), payload: new Uint8Array(32), around: () => new Uint8Array() })
+          )
+        for (const answer of [{ status: 403, json: {} }, { json: {} }, { json: { signedAuthEntryXdr: "***" } }]) {
+          expect((yield* sign(signerAt("https://signer.example", () => answer).payer)).code).toBe("PAYMENT_REJECTED")
+        }
+        expect(
+          (yield* Effect.flip(signerAt("https://signer.example", () => ({ json: { address: "G" } })).payer.address))
+            .code
+        ).toBe("PAYMENT_REJECTED")
+        const plain = signerAt("http://signer.example", () => ({ json: { address: agent.publicKey() } }))
+        expect((yield* Effect.flip(plain.payer.address)).code).toBe("UNTRUSTED_REDIRECT")
+        expect(plain.asked).toEqual([])
+      })
+  )
 })
 
 describe("a keystore", () => {
   it.effect("opens with its own key, in hex or base64, and gives the seed [S251]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const crypto = yield* Crypto
       const { file, key } = sealed(agent.secret())
       for (const spelled of [key, Buffer.from(key, "hex").toString("base64")]) {
         const seed = yield* readSeed("x", yield* openKeystore(crypto, file, Redacted.make(spelled)))
         expect(yield* seedPayer(crypto, seed).address).toBe(agent.publicKey())
       }
-    }).pipe(Effect.provide(platform)))
+    }).pipe(Effect.provide(platform))
+  )
 
-  it.effect("that was altered, is missing, or is opened with another key opens to nothing, and no refusal quotes it [S251, S252]", () =>
-    Effect.gen(function*() {
-      const crypto = yield* Crypto
-      const { file, key } = sealed(agent.secret())
-      const refused = (path: string, key: string) => Effect.flip(openKeystore(crypto, path, Redacted.make(key)))
-      const faults = [yield* refused(file, "0".repeat(64)), yield* refused(`${file}.none`, key), yield* refused(file, key.slice(2))]
-      const text = readFileSync(file, "utf8")
-      for (const member of ["nonce", "sealed", "tag"]) {
-        const altered = JSON.parse(text)
-        const bytes = Buffer.from(altered[member], "base64")
-        bytes[0]! ^= 1
-        writeFileSync(file, JSON.stringify({ ...altered, [member]: bytes.toString("base64") }))
+  it.effect(
+    "that was altered, is missing, or is opened with another key opens to nothing, and no refusal quotes it [S251, S252]",
+    () =>
+      Effect.gen(function* () {
+        const crypto = yield* Crypto
+        const { file, key } = sealed(agent.secret())
+        const refused = (path: string, key: string) => Effect.flip(openKeystore(crypto, path, Redacted.make(key)))
+        const faults = [
+          yield* refused(file, "0".repeat(64)),
+          yield* refused(`${file}.none`, key),
+          yield* refused(file, key.slice(2))
+        ]
+        const text = readFileSync(file, "utf8")
+        for (const member of ["nonce", "sealed", "tag"]) {
+          const altered = JSON.parse(text)
+          const bytes = Buffer.from(altered[member], "base64")
+          bytes[0]! ^= 1
+          writeFileSync(file, JSON.stringify({ ...altered, [member]: bytes.toString("base64") }))
+          faults.push(yield* refused(file, key))
+        }
+        writeFileSync(file, text.replace("aes-256-gcm", "aes-256-cbc"))
         faults.push(yield* refused(file, key))
-      }
-      writeFileSync(file, text.replace("aes-256-gcm", "aes-256-cbc"))
-      faults.push(yield* refused(file, key))
-      for (const fault of faults) {
-        expect(fault._tag).toBe("SettingsRefused")
-        expect(JSON.stringify(fault)).not.toContain(key)
-      }
-      expect((yield* Effect.flip(readSeed("x", Redacted.make(`${agent.secret()}A`)))).message).not.toContain(agent.secret())
-    }).pipe(Effect.provide(platform)))
+        for (const fault of faults) {
+          expect(fault._tag).toBe("SettingsRefused")
+          expect(JSON.stringify(fault)).not.toContain(key)
+        }
+        expect((yield* Effect.flip(readSeed("x", Redacted.make(`${agent.secret()}A`)))).message).not.toContain(
+          agent.secret()
+        )
+      }).pipe(Effect.provide(platform))
+  )
 })

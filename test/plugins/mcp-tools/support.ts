@@ -1,5 +1,6 @@
-// What the tests of the agent tools share: a whole tool server in this process, as the shipped profile starts it, clients of the
-// official SDK over each transport, and servers that stand where a facilitator would and answer as a test wants.
+// What the tests of the agent tools share: a whole tool server in this process, as the shipped profile starts it,
+// clients of the official SDK over each transport, and servers that stand where a facilitator would and answer as a
+// test wants.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
@@ -29,23 +30,37 @@ export interface ToolsOptions {
 const noDatabase = Layer.succeed(DatabaseSource, { open: Effect.die(new Error("the tool server opened a database")) })
 
 /** Starts a tool server over HTTP; succeeds with its address. A start that is refused fails. */
-export const startTools = ({ database = noDatabase, environment = {}, facilitatorUrl, set = [], stateFolder: given }: ToolsOptions): Effect.Effect<string, unknown, Scope.Scope> => Effect.gen(function*() {
-  const files = yield* FileSystem.FileSystem
-  const stateFolder = given ?? (yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-tools-" }))
-  const profile = yield* loadProfile("tools", ["transport=http", "http.port=0", `facilitator.base_url=${facilitatorUrl}`, ...set], environment)
-  const ready = yield* Deferred.make<number, unknown>()
-  yield* serve({
-    profile,
-    stateFolder,
-    database,
-    onReady: (address) => Effect.asVoid(Deferred.succeed(ready, address?.port ?? 0))
-  }).pipe(
-    Effect.tapCause((cause) => Deferred.failCause(ready, cause)),
-    Effect.provideService(References.MinimumLogLevel, process.env["TOLLKEEPER_TEST_LOG"] === undefined ? "None" : "Debug"),
-    Effect.forkScoped
-  )
-  return `http://127.0.0.1:${yield* Deferred.await(ready)}`
-}).pipe(Effect.provide(NodeServices.layer))
+export const startTools = ({
+  database = noDatabase,
+  environment = {},
+  facilitatorUrl,
+  set = [],
+  stateFolder: given
+}: ToolsOptions): Effect.Effect<string, unknown, Scope.Scope> =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const stateFolder = given ?? (yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-tools-" }))
+    const profile = yield* loadProfile(
+      "tools",
+      ["transport=http", "http.port=0", `facilitator.base_url=${facilitatorUrl}`, ...set],
+      environment
+    )
+    const ready = yield* Deferred.make<number, unknown>()
+    yield* serve({
+      profile,
+      stateFolder,
+      database,
+      onReady: (address) => Effect.asVoid(Deferred.succeed(ready, address?.port ?? 0))
+    }).pipe(
+      Effect.tapCause((cause) => Deferred.failCause(ready, cause)),
+      Effect.provideService(
+        References.MinimumLogLevel,
+        process.env["TOLLKEEPER_TEST_LOG"] === undefined ? "None" : "Debug"
+      ),
+      Effect.forkScoped
+    )
+    return `http://127.0.0.1:${yield* Deferred.await(ready)}`
+  }).pipe(Effect.provide(NodeServices.layer))
 
 const connected = (transport: Transport): Effect.Effect<Client, unknown, Scope.Scope> =>
   Effect.acquireRelease(
@@ -57,9 +72,11 @@ const connected = (transport: Transport): Effect.Effect<Client, unknown, Scope.S
     (client) => Effect.promise(() => client.close())
   )
 
-const init = (key: string | undefined) => key === undefined ? {} : { requestInit: { headers: { authorization: `Bearer ${key}` } } }
+const init = (key: string | undefined) =>
+  key === undefined ? {} : { requestInit: { headers: { authorization: `Bearer ${key}` } } }
 
-export const connectHttp = (url: string, key?: string) => connected(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), init(key)) as Transport)
+export const connectHttp = (url: string, key?: string) =>
+  connected(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), init(key)) as Transport)
 
 export const connectSse = (url: string) => connected(new SSEClientTransport(new URL(`${url}/sse`)))
 
@@ -72,26 +89,31 @@ export interface Called {
 /** Calls a tool; both copies of the answer are the same, or the test ends. */
 export const call = (client: Client, name: string, args: Json = {}): Effect.Effect<Called> =>
   Effect.promise(async () => {
-    const raw = await client.callTool({ name, arguments: args }) as Json
-    if (JSON.stringify(JSON.parse(raw["content"][0].text)) !== JSON.stringify(raw["structuredContent"])) throw new Error("the two copies differ")
+    const raw = (await client.callTool({ name, arguments: args })) as Json
+    if (JSON.stringify(JSON.parse(raw["content"][0].text)) !== JSON.stringify(raw["structuredContent"]))
+      throw new Error("the two copies differ")
     return { isError: raw["isError"] === true, body: raw["structuredContent"], raw }
   })
 
 /** A plain HTTP server on a free port, for as long as the Scope. */
-export const standIn = (answer: (request: IncomingMessage, response: ServerResponse) => void): Effect.Effect<string, never, Scope.Scope> =>
+export const standIn = (
+  answer: (request: IncomingMessage, response: ServerResponse) => void
+): Effect.Effect<string, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
-      Effect.promise(() =>
-        new Promise<ReturnType<typeof createServer>>((resolve) => {
-          const server = createServer(answer).listen(0, "127.0.0.1", () => resolve(server))
-        })
+      Effect.promise(
+        () =>
+          new Promise<ReturnType<typeof createServer>>((resolve) => {
+            const server = createServer(answer).listen(0, "127.0.0.1", () => resolve(server))
+          })
       ),
       (server) =>
-        Effect.promise(() =>
-          new Promise<void>((resolve) => {
-            server.close(() => resolve())
-            server.closeAllConnections()
-          })
+        Effect.promise(
+          () =>
+            new Promise<void>((resolve) => {
+              server.close(() => resolve())
+              server.closeAllConnections()
+            })
         )
     ),
     (server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -99,14 +121,25 @@ export const standIn = (answer: (request: IncomingMessage, response: ServerRespo
 
 /** Answers every request with one JSON body. */
 export const standInJson = (body: unknown, status = 200) =>
-  standIn((_request, response) => response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body)))
+  standIn((_request, response) =>
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body))
+  )
 
 /** A resource as the catalog serves it. */
 export const listedResource = (more: Json = {}): Json => ({
   resource: "https://weather.example/v1",
   type: "http",
   x402Version: 2,
-  accepts: [{ scheme: "exact", network: "ledger:testnet", asset: "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA", amount: "1000", payTo: "G", maxTimeoutSeconds: 60 }],
+  accepts: [
+    {
+      scheme: "exact",
+      network: "ledger:testnet",
+      asset: "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA",
+      amount: "1000",
+      payTo: "G",
+      maxTimeoutSeconds: 60
+    }
+  ],
   description: "Weather",
   lastUpdated: "2026-01-01T00:00:00.000Z",
   status: "active",
@@ -115,4 +148,9 @@ export const listedResource = (more: Json = {}): Json => ({
   ...more
 })
 
-export const pageOf = (...items: ReadonlyArray<Json>): Json => ({ x402Version: 2, items, partialResults: false, pagination: { limit: 20, offset: 0, total: items.length, cursor: null } })
+export const pageOf = (...items: ReadonlyArray<Json>): Json => ({
+  x402Version: 2,
+  items,
+  partialResults: false,
+  pagination: { limit: 20, offset: 0, total: items.length, cursor: null }
+})

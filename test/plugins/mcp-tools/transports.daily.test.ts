@@ -2,7 +2,17 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { request as httpRequest } from "node:http"
-import { call, connectHttp, connectSse, type Json, listedResource, pageOf, standIn, standInJson, startTools } from "./support.ts"
+import {
+  call,
+  connectHttp,
+  connectSse,
+  type Json,
+  listedResource,
+  pageOf,
+  standIn,
+  standInJson,
+  startTools
+} from "./support.ts"
 
 const key = "agent:0123456789abcdef"
 const otherKey = "other:fedcba9876543210"
@@ -28,28 +38,35 @@ interface Sent {
 
 /** One raw request; the headers a client would send, Host included, are the test's to choose. */
 const send = (url: string, path: string, { body, headers, key, method = "POST", session }: Sent = {}) =>
-  Effect.promise(() =>
-    new Promise<{ readonly status: number; readonly headers: Record<string, unknown>; readonly text: string }>((resolve, reject) => {
-      const request = httpRequest(`${url}${path}`, {
-        method,
-        headers: {
-          accept,
-          "content-type": "application/json",
-          ...(session === undefined ? {} : { "mcp-session-id": session }),
-          ...(key === undefined ? {} : { authorization: `Bearer ${secretOf(key)}` }),
-          ...headers
+  Effect.promise(
+    () =>
+      new Promise<{ readonly status: number; readonly headers: Record<string, unknown>; readonly text: string }>(
+        (resolve, reject) => {
+          const request = httpRequest(
+            `${url}${path}`,
+            {
+              method,
+              headers: {
+                accept,
+                "content-type": "application/json",
+                ...(session === undefined ? {} : { "mcp-session-id": session }),
+                ...(key === undefined ? {} : { authorization: `Bearer ${secretOf(key)}` }),
+                ...headers
+              }
+            },
+            (response) => {
+              let text = ""
+              response.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk))
+              response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))
+            }
+          )
+          request.on("error", reject)
+          request.end(body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body))
         }
-      }, (response) => {
-        let text = ""
-        response.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk))
-        response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))
-      })
-      request.on("error", reject)
-      request.end(body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body))
-    })
+      )
   )
 
-const begin = Effect.fnUntraced(function*(url: string, options: Sent = {}) {
+const begin = Effect.fnUntraced(function* (url: string, options: Sent = {}) {
   const answer = yield* send(url, "/mcp", { ...options, body: initialize })
   return { ...answer, session: String(answer.headers["mcp-session-id"]) }
 })
@@ -62,21 +79,41 @@ const dataOf = (text: string): Json => JSON.parse(/^data: (.*)$/m.exec(text)![1]
 
 describe("Streamable HTTP", () => {
   // On Deno the official client's first stream in a process does not end with its close; every other test with it does.
-  it.effect.skipIf("Deno" in globalThis)("serves the official client: two tools, both for reading, and no payment tool without a signer [S182, S201, S248]", () =>
-    Effect.gen(function*() {
-      const client = yield* connectHttp(yield* start())
-      const { tools } = yield* Effect.promise(() => client.listTools())
-      expect(tools.map(({ annotations, inputSchema, name }) => [name, annotations?.readOnlyHint, inputSchema.type, inputSchema["additionalProperties"]])).toEqual([
-        ["x402_search_resources", true, "object", false],
-        ["x402_get_resource", true, "object", false]
-      ])
-      expect(Object.keys(tools[0]!.inputSchema.properties!)).toEqual(["query", "type", "network", "scheme", "payTo", "asset", "extensions", "limit", "cursor"])
-      expect(Object.keys(tools[1]!.inputSchema.properties!)).toEqual(["ref", "expectedVersionHash"])
-      expect((yield* call(client, "x402_search_resources")).body["resources"]).toHaveLength(1)
-    }).pipe(Effect.scoped))
+  it.effect.skipIf("Deno" in globalThis)(
+    "serves the official client: two tools, both for reading, and no payment tool without a signer [S182, S201, S248]",
+    () =>
+      Effect.gen(function* () {
+        const client = yield* connectHttp(yield* start())
+        const { tools } = yield* Effect.promise(() => client.listTools())
+        expect(
+          tools.map(({ annotations, inputSchema, name }) => [
+            name,
+            annotations?.readOnlyHint,
+            inputSchema.type,
+            inputSchema["additionalProperties"]
+          ])
+        ).toEqual([
+          ["x402_search_resources", true, "object", false],
+          ["x402_get_resource", true, "object", false]
+        ])
+        expect(Object.keys(tools[0]!.inputSchema.properties!)).toEqual([
+          "query",
+          "type",
+          "network",
+          "scheme",
+          "payTo",
+          "asset",
+          "extensions",
+          "limit",
+          "cursor"
+        ])
+        expect(Object.keys(tools[1]!.inputSchema.properties!)).toEqual(["ref", "expectedVersionHash"])
+        expect((yield* call(client, "x402_search_resources")).body["resources"]).toHaveLength(1)
+      }).pipe(Effect.scoped)
+  )
 
   it.effect("wants an initialization and then its session, which DELETE ends [S182, S183]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* start()
       expect((yield* send(url, "/mcp", { body: listTools })).status).toBe(400)
       expect((yield* send(url, "/mcp", { method: "GET" })).status).toBe(400)
@@ -89,18 +126,20 @@ describe("Streamable HTTP", () => {
       expect((yield* send(url, "/mcp", { body: listTools, session: session.replace(/./g, "0") })).status).toBe(404)
       expect((yield* send(url, "/mcp", { method: "DELETE", session })).status).toBe(200)
       expect((yield* send(url, "/mcp", { body: listTools, session })).status).toBe(404)
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 
   it.effect("gives a session to nobody but the key that opened it [S183]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* start([], keys)
       const { session } = yield* begin(url, { key })
       expect((yield* send(url, "/mcp", { body: listTools, session, key: otherKey })).status).toBe(404)
       expect((yield* send(url, "/mcp", { body: listTools, session, key })).status).toBe(200)
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 
   it.effect("holds so many sessions in all and of one caller, and forgets the idle ones [S183, S238]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* start(["http.sessions_per_caller_max=2"], keys)
       yield* begin(url, { key })
       const { session } = yield* begin(url, { key })
@@ -114,49 +153,56 @@ describe("Streamable HTTP", () => {
       yield* TestClock.adjust("61 minutes")
       expect((yield* begin(few)).status).toBe(200)
       expect((yield* send(few, "/mcp", { body: listTools, session: first.session })).status).toBe(404)
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 
   it.effect("refuses what is no message, too long, compressed or nested too deeply [S238]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* start()
       const { session } = yield* begin(url)
       expect((yield* send(url, "/mcp", { session, body: "{" })).status).toBe(400)
       expect((yield* send(url, "/mcp", { session, body: "x".repeat(300_000) })).status).toBe(413)
       expect((yield* send(url, "/mcp", { session, body: "[".repeat(40) + "]".repeat(40) })).status).toBe(400)
-      expect((yield* send(url, "/mcp", { session, body: listTools, headers: { "content-encoding": "gzip" } })).status).toBe(415)
+      expect(
+        (yield* send(url, "/mcp", { session, body: listTools, headers: { "content-encoding": "gzip" } })).status
+      ).toBe(415)
       expect((yield* send(url, "/mcp", { session, body: listTools })).status).toBe(200)
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 })
 
 describe("SSE", () => {
   it.live("serves clients that predate Streamable HTTP, over /sse and /messages [S184]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const client = yield* connectSse(yield* start())
       const { tools } = yield* Effect.promise(() => client.listTools())
       expect(tools).toHaveLength(2)
       expect((yield* call(client, "x402_search_resources")).body["resources"]).toHaveLength(1)
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 
   it.effect("knows no session that it did not open [S184]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* start()
       const { session } = yield* begin(url)
       for (const id of ["", "0".repeat(32), session]) {
         expect((yield* send(url, `/messages?sessionId=${id}`, { body: listTools })).status).toBe(404)
       }
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 
   it.live("ends the session with its stream [S184]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* start(["http.sessions_per_caller_max=1"])
-      const open = Effect.promise(() =>
-        new Promise<{ readonly status: number; readonly hangUp: () => void }>((resolve) => {
-          const request = httpRequest(`${url}/sse`, { headers: { accept: "text/event-stream" } }, (response) => {
-            response.resume()
-            resolve({ status: response.statusCode ?? 0, hangUp: () => void request.destroy() })
+      const open = Effect.promise(
+        () =>
+          new Promise<{ readonly status: number; readonly hangUp: () => void }>((resolve) => {
+            const request = httpRequest(`${url}/sse`, { headers: { accept: "text/event-stream" } }, (response) => {
+              response.resume()
+              resolve({ status: response.statusCode ?? 0, hangUp: () => void request.destroy() })
+            })
+            request.on("error", () => undefined).end()
           })
-          request.on("error", () => undefined).end()
-        })
       )
       const first = yield* open
       expect([first.status, (yield* open).status]).toEqual([200, 503])
@@ -167,40 +213,58 @@ describe("SSE", () => {
         status = (yield* open).status
       }
       expect(status).toBe(200)
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 })
 
 describe("a stop", () => {
   it.live("ends quiet streams at once instead of waiting for them [S182, S184]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const begun = performance.now()
-      const stopped = yield* Effect.scoped(Effect.gen(function*() {
-        const url = yield* start()
-        const { session } = yield* begin(url)
-        const opened = (path: string, headers: Record<string, string>) =>
-          Effect.promise(() =>
-            new Promise<{ readonly ended: Promise<void> }>((resolve) => {
-              const request = httpRequest(`${url}${path}`, { headers: { accept: "text/event-stream", ...headers } }, (response) => {
-                resolve({ ended: new Promise((ended) => response.resume().once("close", () => ended())) })
-              })
-              request.on("error", () => undefined).end()
-            })
-          )
-        const streams = [yield* opened("/sse", {}), yield* opened("/mcp", { "mcp-session-id": session })]
-        return streams
-      }))
+      const stopped = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const url = yield* start()
+          const { session } = yield* begin(url)
+          const opened = (path: string, headers: Record<string, string>) =>
+            Effect.promise(
+              () =>
+                new Promise<{ readonly ended: Promise<void> }>((resolve) => {
+                  const request = httpRequest(
+                    `${url}${path}`,
+                    { headers: { accept: "text/event-stream", ...headers } },
+                    (response) => {
+                      resolve({ ended: new Promise((ended) => response.resume().once("close", () => ended())) })
+                    }
+                  )
+                  request.on("error", () => undefined).end()
+                })
+            )
+          const streams = [yield* opened("/sse", {}), yield* opened("/mcp", { "mcp-session-id": session })]
+          return streams
+        })
+      )
       yield* Effect.promise(() => Promise.all(stopped.map(({ ended }) => ended)))
       expect(performance.now() - begun).toBeLessThan(10_000)
-    }))
+    })
+  )
 })
 
 describe("who is let in", () => {
   it.effect("is everybody without keys, and with keys only who sends one, in the header alone [S246, S247]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* start([], keys)
-      const paths: ReadonlyArray<readonly [string, string]> = [["POST", "/mcp"], ["GET", "/mcp"], ["DELETE", "/mcp"], ["GET", "/sse"], ["POST", "/messages?sessionId=1"]]
+      const paths: ReadonlyArray<readonly [string, string]> = [
+        ["POST", "/mcp"],
+        ["GET", "/mcp"],
+        ["DELETE", "/mcp"],
+        ["GET", "/sse"],
+        ["POST", "/messages?sessionId=1"]
+      ]
       for (const [method, path] of paths) {
-        const { headers, status } = yield* send(url, path, { method, ...(method === "POST" ? { body: initialize } : {}) })
+        const { headers, status } = yield* send(url, path, {
+          method,
+          ...(method === "POST" ? { body: initialize } : {})
+        })
         expect([method, path, status]).toEqual([method, path, 401])
         expect(headers["www-authenticate"]).toBe("Bearer")
       }
@@ -208,51 +272,63 @@ describe("who is let in", () => {
       expect((yield* begin(url, { key: "x:0123456789abcdee" })).status).toBe(401)
       const client = yield* connectHttp(url, secretOf(key))
       expect((yield* call(client, "x402_search_resources")).isError).toBe(false)
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 
   it.effect("takes its keys from the variable that http.api_keys_env names [S247, S304]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* start(["http.api_keys_env=AGENT_KEYS"], { AGENT_KEYS: key, FACILITATOR_API_KEYS: otherKey })
       expect((yield* begin(url, { key })).status).toBe(200)
       expect((yield* begin(url, { key: otherKey })).status).toBe(401)
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 
   it.effect("is no web page, and nobody who was told another name for this machine [S246]", () =>
-    Effect.gen(function*() {
-      const url = yield* start(["http.allowed_origins=[\"https://inspector.example\"]"])
+    Effect.gen(function* () {
+      const url = yield* start(['http.allowed_origins=["https://inspector.example"]'])
       expect((yield* begin(url, { headers: { host: "evil.example" } })).status).toBe(403)
       expect((yield* begin(url, { headers: { host: "localhost" } })).status).toBe(200)
       expect((yield* begin(url, { headers: { origin: "http://evil.example" } })).status).toBe(403)
       expect((yield* begin(url, { headers: { origin: "https://inspector.example" } })).status).toBe(200)
-      const named = yield* start(["http.allowed_hosts=[\"tools.example\"]"])
+      const named = yield* start(['http.allowed_hosts=["tools.example"]'])
       expect((yield* begin(named, { headers: { host: "tools.example" } })).status).toBe(200)
       expect((yield* begin(named)).status).toBe(403)
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 
   it.effect("is slowed down who asks too often, and told when to come again [S238]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const url = yield* start(["http.calls_per_second=1"])
       const statuses: Array<number> = []
       for (let attempt = 0; attempt < 3; attempt++) statuses.push((yield* begin(url)).status)
       expect(statuses).toEqual([200, 200, 429])
       expect((yield* begin(url)).headers["retry-after"]).toBe("1")
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 })
 
 describe("health", () => {
-  it.effect("says what works without a key: discovery, payments, networks in the house's spelling [S185, S186, S303]", () =>
-    Effect.gen(function*() {
-      const url = yield* start([], keys)
-      const healthz = yield* send(url, "/healthz", { method: "GET" })
-      expect([healthz.status, JSON.parse(healthz.text)]).toEqual([200, { status: "ok", discovery: "ready", payments: "disabled", networks: ["ledger:testnet"] }])
-      const readyz = yield* send(url, "/readyz", { method: "GET" })
-      expect([readyz.status, JSON.parse(readyz.text)]).toEqual([200, { ready: true }])
-      const stellar = yield* start(["wire.dialects=[stellar, ledger]"])
-      expect(JSON.parse((yield* send(stellar, "/healthz", { method: "GET" })).text)["networks"]).toEqual(["stellar:testnet"])
-    }).pipe(Effect.scoped))
+  it.effect(
+    "says what works without a key: discovery, payments, networks in the house's spelling [S185, S186, S303]",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* start([], keys)
+        const healthz = yield* send(url, "/healthz", { method: "GET" })
+        expect([healthz.status, JSON.parse(healthz.text)]).toEqual([
+          200,
+          { status: "ok", discovery: "ready", payments: "disabled", networks: ["ledger:testnet"] }
+        ])
+        const readyz = yield* send(url, "/readyz", { method: "GET" })
+        expect([readyz.status, JSON.parse(readyz.text)]).toEqual([200, { ready: true }])
+        const stellar = yield* start(["wire.dialects=[stellar, ledger]"])
+        expect(JSON.parse((yield* send(stellar, "/healthz", { method: "GET" })).text)["networks"]).toEqual([
+          "stellar:testnet"
+        ])
+      }).pipe(Effect.scoped)
+  )
 
   it.effect("is not ready while discovery does not answer, and asks it no more than once a second [S185, S186]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       let asked = 0
       const facilitatorUrl = yield* standIn((_, response) => {
         asked += 1
@@ -262,20 +338,27 @@ describe("health", () => {
       for (let round = 0; round < 3; round++) {
         const readyz = yield* send(url, "/readyz", { method: "GET" })
         expect([readyz.status, JSON.parse(readyz.text)["ready"]]).toEqual([503, false])
-        expect(JSON.parse((yield* send(url, "/healthz", { method: "GET" })).text)).toMatchObject({ status: "ok", discovery: "unavailable" })
+        expect(JSON.parse((yield* send(url, "/healthz", { method: "GET" })).text)).toMatchObject({
+          status: "ok",
+          discovery: "unavailable"
+        })
       }
       expect(asked).toBe(1)
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 })
 
 describe("a start", () => {
   it.effect("is refused for pubnet, for a base_url that is none, and beside a facilitator [S3]", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const refusedWith = (set: string) => Effect.flip(start([set]))
       expect(yield* refusedWith("networks.ledger:pubnet.enabled=true")).toMatchObject({ _tag: "SettingsRefused" })
       expect(yield* refusedWith("networks.ledger:moon.enabled=true")).toMatchObject({ _tag: "SettingsRefused" })
       expect(yield* refusedWith("facilitator.base_url=ftp://example.org")).toMatchObject({ _tag: "SettingsRefused" })
-      expect(yield* refusedWith("network_security.resolved_mcp_endpoints={\"https://a.example\": \"https://b.example\"}")).toMatchObject({ _tag: "SettingsRefused" })
+      expect(
+        yield* refusedWith('network_security.resolved_mcp_endpoints={"https://a.example": "https://b.example"}')
+      ).toMatchObject({ _tag: "SettingsRefused" })
       expect(yield* refusedWith("signer.mode=somebody")).toMatchObject({ _tag: "SettingsRefused", path: "signer" })
-    }).pipe(Effect.scoped))
+    }).pipe(Effect.scoped)
+  )
 })

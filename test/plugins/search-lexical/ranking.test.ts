@@ -24,122 +24,163 @@ const few: ReadonlyArray<ResourceDocument> = [
 
 /** An index of these documents in a language. */
 const indexed = (documents: ReadonlyArray<ResourceDocument>, language = "english") =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const store = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer(language))
     yield* store.write(documents)
     yield* store.refresh
     yield* store.scannedTo(documents.at(-1)?.id ?? 0n, true)
     const readQuery = makeReadQuery(sql)
-    const search = Effect.fnUntraced(function*(query: string, limit = 20) {
+    const search = Effect.fnUntraced(function* (query: string, limit = 20) {
       const state = yield* store.answering
       return yield* rankDocuments(sql, state, yield* readQuery(query, state), { condition: () => sql`true`, limit })
     })
-    return { sql, store, search, ids: (query: string) => Effect.map(search(query), (hits) => hits.map(({ id }) => Number(id))) }
+    return {
+      sql,
+      store,
+      search,
+      ids: (query: string) => Effect.map(search(query), (hits) => hits.map(({ id }) => Number(id)))
+    }
   })
 
-describeDatabases("the lexical ranking", (layer) => {
-  it.effect("finds by stems, splits identifiers, joins compounds and ranks a name above prose [S129]", () =>
-    Effect.gen(function*() {
-      const { ids } = yield* indexed(few)
-      expect((yield* ids("forecasting the weather"))[0]).toBe(1)
-      expect(yield* ids("ledger entry")).toEqual([3])
-      expect(yield* ids("email validation")).toEqual([5])
-      expect(yield* ids("screenName")).toEqual([6])
-      const guide = yield* ids("weather in a city")
-      expect(guide.indexOf(2)).toBeLessThan(guide.indexOf(4))
-    }).pipe(Effect.provide(layer)))
+describeDatabases(
+  "the lexical ranking",
+  (layer) => {
+    it.effect("finds by stems, splits identifiers, joins compounds and ranks a name above prose [S129]", () =>
+      Effect.gen(function* () {
+        const { ids } = yield* indexed(few)
+        expect((yield* ids("forecasting the weather"))[0]).toBe(1)
+        expect(yield* ids("ledger entry")).toEqual([3])
+        expect(yield* ids("email validation")).toEqual([5])
+        expect(yield* ids("screenName")).toEqual([6])
+        const guide = yield* ids("weather in a city")
+        expect(guide.indexOf(2)).toBeLessThan(guide.indexOf(4))
+      }).pipe(Effect.provide(layer))
+    )
 
-  it.effect("gains a stuffed resource nothing over an honest one", () =>
-    Effect.gen(function*() {
-      const { ids } = yield* indexed(few)
-      const found = yield* ids("weather forecast")
-      expect(found[0]).toBe(1)
-    }).pipe(Effect.provide(layer)))
+    it.effect("gains a stuffed resource nothing over an honest one", () =>
+      Effect.gen(function* () {
+        const { ids } = yield* indexed(few)
+        const found = yield* ids("weather forecast")
+        expect(found[0]).toBe(1)
+      }).pipe(Effect.provide(layer))
+    )
 
-  it.effect("helps with slips and with partial words, and says nothing to words nobody has", () =>
-    Effect.gen(function*() {
-      const { ids } = yield* indexed(few)
-      expect((yield* ids("wether forcast"))[0]).toBe(1)
-      expect((yield* ids("resta"))[0]).toBe(2)
-      expect(yield* ids("xyzzy plugh")).toEqual([])
-      expect(yield* ids("the of and")).toEqual([])
-      expect(yield* ids("?!… -- ;'\"\\")).toEqual([])
-      expect(yield* ids("'; drop table search_lexical_documents; --")).toEqual([])
-    }).pipe(Effect.provide(layer)))
+    it.effect("helps with slips and with partial words, and says nothing to words nobody has", () =>
+      Effect.gen(function* () {
+        const { ids } = yield* indexed(few)
+        expect((yield* ids("wether forcast"))[0]).toBe(1)
+        expect((yield* ids("resta"))[0]).toBe(2)
+        expect(yield* ids("xyzzy plugh")).toEqual([])
+        expect(yield* ids("the of and")).toEqual([])
+        expect(yield* ids("?!… -- ;'\"\\")).toEqual([])
+        expect(yield* ids("'; drop table search_lexical_documents; --")).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
 
-  it.effect("never lets an older version replace a newer one, and forgets words that are gone", () =>
-    Effect.gen(function*() {
-      const { ids, sql, store } = yield* indexed([{ ...named(1, "Astrology"), version: 2 }])
-      yield* store.write([{ ...named(1, "Geology"), version: 1 }])
-      yield* store.refresh
-      expect(yield* ids("astrology")).toEqual([1])
-      yield* store.write([{ ...named(1, "Botany"), version: 3 }])
-      yield* store.refresh
-      expect(yield* ids("astrology")).toEqual([])
-      expect(yield* ids("botany")).toEqual([1])
-      expect(yield* sql`select lexeme from search_lexical_terms where lexeme like 'astrolog%'`).toEqual([])
-    }).pipe(Effect.provide(layer)))
+    it.effect("never lets an older version replace a newer one, and forgets words that are gone", () =>
+      Effect.gen(function* () {
+        const { ids, sql, store } = yield* indexed([{ ...named(1, "Astrology"), version: 2 }])
+        yield* store.write([{ ...named(1, "Geology"), version: 1 }])
+        yield* store.refresh
+        expect(yield* ids("astrology")).toEqual([1])
+        yield* store.write([{ ...named(1, "Botany"), version: 3 }])
+        yield* store.refresh
+        expect(yield* ids("astrology")).toEqual([])
+        expect(yield* ids("botany")).toEqual([1])
+        expect(yield* sql`select lexeme from search_lexical_terms where lexeme like 'astrolog%'`).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
 
-  it.effect("answers in the old language until the new index is complete, and keeps both in step meanwhile", () =>
-    Effect.gen(function*() {
-      const { sql } = yield* indexed(few, "english")
-      const before = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer("english"))
-      const store = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer("simple"))
-      const languages = Effect.map(sql<{ language: string }>`select distinct language from search_lexical_documents order by 1`, (rows) => rows.map(({ language }) => language))
-      // Whoever hears of a change writes it into both.
-      yield* before.write([{ ...few[0]!, version: 2 }, named(7, "Astrology")])
-      expect(yield* languages).toEqual(["english", "simple"])
-      yield* store.retire
-      expect((yield* store.answering).language).toBe("english")
-      yield* store.write(few)
-      yield* store.refresh
-      yield* store.scannedTo(6n, true)
-      expect((yield* store.answering).language).toBe("simple")
-      expect((yield* before.answering).language).toBe("english")
-      // The settings that came last decide: the one before removes nothing.
-      yield* before.retire
-      expect(yield* languages).toEqual(["english", "simple"])
-      yield* store.retire
-      expect(yield* languages).toEqual(["simple"])
-      // A replica of the language that is gone answers with what there is, indexes for it, and builds nothing of its own.
-      expect((yield* before.answering).language).toBe("simple")
-      expect((yield* before.state).complete).toBe(true)
-      yield* before.write([named(8, "Botany")])
-      expect(yield* before.refresh).toBe(false)
-      expect(yield* languages).toEqual(["simple"])
-      expect(yield* sql`select id from search_lexical_documents where id in (7, 8) order by id`).toEqual([{ id: 7n }, { id: 8n }])
-    }).pipe(Effect.provide(layer)))
+    it.effect("answers in the old language until the new index is complete, and keeps both in step meanwhile", () =>
+      Effect.gen(function* () {
+        const { sql } = yield* indexed(few, "english")
+        const before = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer("english"))
+        const store = yield* Effect.provide(Effect.service(LexicalStore), LexicalStore.layer("simple"))
+        const languages = Effect.map(
+          sql<{ language: string }>`select distinct language from search_lexical_documents order by 1`,
+          (rows) => rows.map(({ language }) => language)
+        )
+        // Whoever hears of a change writes it into both.
+        yield* before.write([{ ...few[0]!, version: 2 }, named(7, "Astrology")])
+        expect(yield* languages).toEqual(["english", "simple"])
+        yield* store.retire
+        expect((yield* store.answering).language).toBe("english")
+        yield* store.write(few)
+        yield* store.refresh
+        yield* store.scannedTo(6n, true)
+        expect((yield* store.answering).language).toBe("simple")
+        expect((yield* before.answering).language).toBe("english")
+        // The settings that came last decide: the one before removes nothing.
+        yield* before.retire
+        expect(yield* languages).toEqual(["english", "simple"])
+        yield* store.retire
+        expect(yield* languages).toEqual(["simple"])
+        // A replica of the language that is gone answers with what there is, indexes for it, and builds nothing of its
+        // own.
+        expect((yield* before.answering).language).toBe("simple")
+        expect((yield* before.state).complete).toBe(true)
+        yield* before.write([named(8, "Botany")])
+        expect(yield* before.refresh).toBe(false)
+        expect(yield* languages).toEqual(["simple"])
+        expect(yield* sql`select id from search_lexical_documents where id in (7, 8) order by id`).toEqual([
+          { id: 7n },
+          { id: 8n }
+        ])
+      }).pipe(Effect.provide(layer))
+    )
 
-  it.effect("widens its look when a filter leaves too few, and then misses nothing", () =>
-    Effect.gen(function*() {
-      const many = Array.from({ length: 1_500 }, (_, at) => named(at + 1, `Service ${at}`, at % 3 === 0 ? "common data feed" : "common feed", []))
-      const { sql, store } = yield* indexed(many)
-      const state = yield* store.answering
-      const read = yield* makeReadQuery(sql)("common feed", state)
-      expect(planCandidates(read.terms, state.documents, 300).complete).toBe(false)
-      const hits = yield* rankDocuments(sql, state, read, { condition: (id) => sql`${sql.literal(id)} in (7, 700, 1400)`, limit: 20 })
-      expect(hits.map(({ id }) => id).toSorted((a, b) => Number(a - b))).toEqual([7n, 700n, 1_400n])
-    }).pipe(Effect.provide(layer)))
+    it.effect("widens its look when a filter leaves too few, and then misses nothing", () =>
+      Effect.gen(function* () {
+        const many = Array.from({ length: 1_500 }, (_, at) =>
+          named(at + 1, `Service ${at}`, at % 3 === 0 ? "common data feed" : "common feed", [])
+        )
+        const { sql, store } = yield* indexed(many)
+        const state = yield* store.answering
+        const read = yield* makeReadQuery(sql)("common feed", state)
+        expect(planCandidates(read.terms, state.documents, 300).complete).toBe(false)
+        const hits = yield* rankDocuments(sql, state, read, {
+          condition: (id) => sql`${sql.literal(id)} in (7, 700, 1400)`,
+          limit: 20
+        })
+        expect(hits.map(({ id }) => id).toSorted((a, b) => Number(a - b))).toEqual([7n, 700n, 1_400n])
+      }).pipe(Effect.provide(layer))
+    )
 
-  it.effect("is read from the GIN indexes and not from the table", () =>
-    Effect.gen(function*() {
-      const words = Array.from({ length: 400 }, (_, at) => `topic${String.fromCharCode(97 + at % 26)}${String.fromCharCode(97 + Math.floor(at / 26))}x`)
-      const many = Array.from({ length: 3_000 }, (_, at) =>
-        named(at + 1, `Service ${words[at % 400]}`, `${words[(at * 7) % 400]} ${words[(at * 13) % 400]} common ${at % 2 === 0 ? "usual" : ""}`, []))
-      const { sql, store } = yield* indexed(many)
-      yield* sql`vacuum analyze search_lexical_documents`.unprepared
-      const state = yield* store.answering
-      const readQuery = makeReadQuery(sql)
-      for (const query of ["topicabx topicbbx", "common usual topicaax", "usual"]) {
-        const read = yield* readQuery(query, state)
-        const plan = planCandidates(read.terms, state.documents, 200)
-        const [text, parameters] = rankStatement(sql, state, read, { look: { plan, filtersFirst: false, documentsMax: 800 }, condition: () => sql`true`, limit: 20 }).compile()
-        const explained = yield* sql.unsafe<{ "QUERY PLAN": string }>(`explain ${text}`, parameters).unprepared
-        const lines = explained.map((row) => row["QUERY PLAN"]).join("\n")
-        expect(lines).toMatch(/Bitmap Index Scan on search_lexical_documents_(gin|naming)/)
-        expect(lines).not.toContain("Seq Scan on search_lexical_documents")
-      }
-      expect(everything([]).complete).toBe(true)
-    }).pipe(Effect.provide(layer)))
-}, ["kernel", "search-lexical"])
+    it.effect("is read from the GIN indexes and not from the table", () =>
+      Effect.gen(function* () {
+        const words = Array.from(
+          { length: 400 },
+          (_, at) => `topic${String.fromCharCode(97 + (at % 26))}${String.fromCharCode(97 + Math.floor(at / 26))}x`
+        )
+        const many = Array.from({ length: 3_000 }, (_, at) =>
+          named(
+            at + 1,
+            `Service ${words[at % 400]}`,
+            `${words[(at * 7) % 400]} ${words[(at * 13) % 400]} common ${at % 2 === 0 ? "usual" : ""}`,
+            []
+          )
+        )
+        const { sql, store } = yield* indexed(many)
+        yield* sql`vacuum analyze search_lexical_documents`.unprepared
+        const state = yield* store.answering
+        const readQuery = makeReadQuery(sql)
+        for (const query of ["topicabx topicbbx", "common usual topicaax", "usual"]) {
+          const read = yield* readQuery(query, state)
+          const plan = planCandidates(read.terms, state.documents, 200)
+          const [text, parameters] = rankStatement(sql, state, read, {
+            look: { plan, filtersFirst: false, documentsMax: 800 },
+            condition: () => sql`true`,
+            limit: 20
+          }).compile()
+          const explained = yield* sql.unsafe<{ "QUERY PLAN": string }>(`explain ${text}`, parameters).unprepared
+          const lines = explained.map((row) => row["QUERY PLAN"]).join("\n")
+          expect(lines).toMatch(/Bitmap Index Scan on search_lexical_documents_(gin|naming)/)
+          expect(lines).not.toContain("Seq Scan on search_lexical_documents")
+        }
+        expect(everything([]).complete).toBe(true)
+      }).pipe(Effect.provide(layer))
+    )
+  },
+  ["kernel", "search-lexical"]
+)

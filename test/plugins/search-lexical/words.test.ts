@@ -2,18 +2,38 @@
 import { describe, expect, it } from "vitest"
 import { documentText } from "../../../plugins/search-lexical/documentText.ts"
 import { everything, planCandidates, type Term } from "../../../plugins/search-lexical/planCandidates.ts"
-import { boundedText, editsBetween, gramsOf, isMistyped, queryWords, urlNames, wordsOf } from "../../../plugins/search-lexical/words.ts"
+import {
+  boundedText,
+  editsBetween,
+  gramsOf,
+  isMistyped,
+  queryWords,
+  urlNames,
+  wordsOf
+} from "../../../plugins/search-lexical/words.ts"
 import { resourceDocument } from "./resourceDocument.ts"
 
 describe("words", () => {
   it("splits identifiers of every kind", () => {
-    expect(wordsOf("getLedgerEntry lookup_transaction_receipt HTTPServer v2Price").words).toEqual(
-      ["get", "ledger", "entry", "lookup", "transaction", "receipt", "http", "server", "v2", "price"]
-    )
+    expect(wordsOf("getLedgerEntry lookup_transaction_receipt HTTPServer v2Price").words).toEqual([
+      "get",
+      "ledger",
+      "entry",
+      "lookup",
+      "transaction",
+      "receipt",
+      "http",
+      "server",
+      "v2",
+      "price"
+    ])
   })
 
   it("keeps a compound of two in one piece beside its parts", () => {
-    expect(wordsOf("e-mail and linkedIn")).toEqual({ words: ["e", "mail", "and", "linked", "in"], joined: ["email", "linkedin"] })
+    expect(wordsOf("e-mail and linkedIn")).toEqual({
+      words: ["e", "mail", "and", "linked", "in"],
+      joined: ["email", "linkedin"]
+    })
     expect(wordsOf("pay-as-you-go").joined).toEqual([])
   })
 
@@ -23,12 +43,19 @@ describe("words", () => {
   })
 
   it("counts a repeated word a bounded number of times", () => {
-    expect(boundedText(["weather weather Weather", "weather rain"], { timesMax: 2, wordsMax: 10 })).toBe("weather weather rain")
+    expect(boundedText(["weather weather Weather", "weather rain"], { timesMax: 2, wordsMax: 10 })).toBe(
+      "weather weather rain"
+    )
     expect(boundedText(["a b c d e"], { timesMax: 1, wordsMax: 3 })).toBe("a b c")
   })
 
   it("names a URL by its host without the top level and its path without versions", () => {
-    expect(urlNames("https://www.api.Weather-Co.com:8443/v1/forecast/{cityName}?x=1")).toEqual(["api", "Weather-Co", "forecast", "{cityName}"])
+    expect(urlNames("https://www.api.Weather-Co.com:8443/v1/forecast/{cityName}?x=1")).toEqual([
+      "api",
+      "Weather-Co",
+      "forecast",
+      "{cityName}"
+    ])
     expect(urlNames("mcp://tools.example/search")).toEqual(["tools", "search"])
     expect(urlNames("not a url")).toEqual([])
     expect(urlNames("https://a.example/%zz")).toEqual(["a", "%zz"])
@@ -53,18 +80,35 @@ describe("words", () => {
 
 describe("a resource's text", () => {
   it("has names of parameters and what they say, examples apart, and no payment terms", () => {
-    const text = documentText(resourceDocument({
-      serviceName: "CityWeather",
-      resource: "https://weather.example/v1/now/{city}",
-      description: "Current conditions.",
-      tags: ["air-quality"],
-      operations: [{
-        method: "GET",
-        info: { input: { type: "http", method: "GET", queryParams: { unitSystem: "metric" } }, output: { type: "json", example: { temp: 3, sky: "cloudy" } } },
-        schema: { properties: { input: { properties: { queryParams: { properties: { unitSystem: { type: "string", description: "Imperial or metric units" } } } } } } }
-      }],
-      options: [{ scheme: "exact", network: "ledger:testnet", asset: "CASSET", amount: 1n, payTo: "GPAYTO" }]
-    }))
+    const text = documentText(
+      resourceDocument({
+        serviceName: "CityWeather",
+        resource: "https://weather.example/v1/now/{city}",
+        description: "Current conditions.",
+        tags: ["air-quality"],
+        operations: [
+          {
+            method: "GET",
+            info: {
+              input: { type: "http", method: "GET", queryParams: { unitSystem: "metric" } },
+              output: { type: "json", example: { temp: 3, sky: "cloudy" } }
+            },
+            schema: {
+              properties: {
+                input: {
+                  properties: {
+                    queryParams: {
+                      properties: { unitSystem: { type: "string", description: "Imperial or metric units" } }
+                    }
+                  }
+                }
+              }
+            }
+          }
+        ],
+        options: [{ scheme: "exact", network: "ledger:testnet", asset: "CASSET", amount: 1n, payTo: "GPAYTO" }]
+      })
+    )
     expect(text).toEqual({
       a: "city weather cityweather weather now city",
       b: "current conditions unit system unitsystem temp sky imperial or metric units",
@@ -74,9 +118,14 @@ describe("a resource's text", () => {
   })
 
   it("stays bounded whatever a stranger declares", () => {
-    const deep = (depth: number): unknown => depth === 0 ? "x" : { [`key${depth}`]: deep(depth - 1) }
+    const deep = (depth: number): unknown => (depth === 0 ? "x" : { [`key${depth}`]: deep(depth - 1) })
     const wide = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`name${at}`, "value"]))
-    const text = documentText(resourceDocument({ description: "spam ".repeat(5_000), operations: [{ method: "GET", info: { input: deep(500) as {}, wide }, schema: undefined }] }))
+    const text = documentText(
+      resourceDocument({
+        description: "spam ".repeat(5_000),
+        operations: [{ method: "GET", info: { input: deep(500) as {}, wide }, schema: undefined }]
+      })
+    )
     expect(text.b.split(" ").length).toBeLessThanOrEqual(600)
     expect(text.b.split(" ").filter((word) => word === "spam")).toHaveLength(3)
     expect(text.d.split(" ").length).toBeLessThanOrEqual(200)
@@ -84,10 +133,18 @@ describe("a resource's text", () => {
 })
 
 describe("candidates", () => {
-  const term = (name: string, documents: number): Term => ({ tsquery: `'${name}'`, documents, naming: Math.ceil(documents / 10), weight: 1 })
+  const term = (name: string, documents: number): Term => ({
+    tsquery: `'${name}'`,
+    documents,
+    naming: Math.ceil(documents / 10),
+    weight: 1
+  })
 
   it("are everything that matches while that fits the budget", () => {
-    expect(planCandidates([term("a", 100), term("b", 50)], 100_000, 300)).toEqual({ ...everything([term("b", 50), term("a", 100)]), complete: true })
+    expect(planCandidates([term("a", 100), term("b", 50)], 100_000, 300)).toEqual({
+      ...everything([term("b", 50), term("a", 100)]),
+      complete: true
+    })
   })
 
   it("come from rare words first, then pairs of common ones, then names", () => {
@@ -102,6 +159,9 @@ describe("candidates", () => {
   })
 
   it("are never none: a single common word looks where it names a resource", () => {
-    expect(planCandidates([term("data", 50_000)], 100_000, 300)).toEqual({ conditions: [{ where: "naming", tsquery: "'data'" }], complete: false })
+    expect(planCandidates([term("data", 50_000)], 100_000, 300)).toEqual({
+      conditions: [{ where: "naming", tsquery: "'data'" }],
+      complete: false
+    })
   })
 })

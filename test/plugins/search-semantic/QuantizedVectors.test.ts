@@ -24,7 +24,9 @@ const unit = (numbers: ReadonlyArray<number>): Float32Array => {
 const embeddings = (count: number, dimension: number, topics: number): ReadonlyArray<Float32Array> => {
   const shared = Array.from({ length: dimension }, normal)
   const centres = Array.from({ length: topics }, () => Array.from({ length: dimension }, normal))
-  return Array.from({ length: count }, (_, at) => unit(centres[at % topics]!.map((one, i) => shared[i]! + one + 0.9 * normal())))
+  return Array.from({ length: count }, (_, at) =>
+    unit(centres[at % topics]!.map((one, i) => shared[i]! + one + 0.9 * normal()))
+  )
 }
 
 const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, one, at) => sum + one * b[at]!, 0)
@@ -37,30 +39,44 @@ describe("quantized vectors", () => {
     let found = 0
     for (let query = 0; query < 20; query++) {
       const vector = unit(Array.from(all[query * 37]!, (one) => one + 0.03 * normal()))
-      const exact = all.map((one, at) => ({ at, similarity: dot(one, vector) })).sort((a, b) => b.similarity - a.similarity).slice(0, 20)
+      const exact = all
+        .map((one, at) => ({ at, similarity: dot(one, vector) }))
+        .sort((a, b) => b.similarity - a.similarity)
+        .slice(0, 20)
       const near = stored.nearest(vector, 20)
       const ids = new Set(near.map(({ id }) => Number(id)))
       found += exact.filter(({ at }) => ids.has(at)).length
-      for (const { id, similarity } of near) expect(Math.abs(similarity - dot(all[Number(id)]!, vector))).toBeLessThan(0.01)
+      for (const { id, similarity } of near)
+        expect(Math.abs(similarity - dot(all[Number(id)]!, vector))).toBeLessThan(0.01)
     }
     expect(found / 400, `seed ${seed}`).toBeGreaterThanOrEqual(0.95)
   })
 
-  it.each([20, 44, 100, 384, 1_536, 4_096])("are what exact ones are, whatever their length: %d numbers", (dimension) => {
-    const all = embeddings(2_500, dimension, 60)
-    const stored = new QuantizedVectors(dimension, 60)
-    // Some before the codes are made, some after, and one of each kind replaced by another's neighbour.
-    for (const [from, to] of [[0, 2_100], [2_100, 2_500]] as const) stored.put(all.slice(from, to).map((vector, at) => ({ id: BigInt(from + at), vector })))
-    for (const at of [17, 2_417]) {
-      stored.put([{ id: BigInt(at), vector: all[at + 1]! }])
-      const near = stored.nearest(all[at + 1]!, 12)
-      expect(near.map(({ id }) => Number(id)), `seed ${seed}`).toEqual(expect.arrayContaining([at, at + 1]))
-      for (const { id, similarity } of near) {
-        const exact = dot(id === 17n || id === 2_417n ? all[Number(id) + 1]! : all[Number(id)]!, all[at + 1]!)
-        expect(Math.abs(similarity - exact), `seed ${seed}`).toBeLessThan(0.02)
+  it.each([20, 44, 100, 384, 1_536, 4_096])(
+    "are what exact ones are, whatever their length: %d numbers",
+    (dimension) => {
+      const all = embeddings(2_500, dimension, 60)
+      const stored = new QuantizedVectors(dimension, 60)
+      // Some before the codes are made, some after, and one of each kind replaced by another's neighbour.
+      for (const [from, to] of [
+        [0, 2_100],
+        [2_100, 2_500]
+      ] as const)
+        stored.put(all.slice(from, to).map((vector, at) => ({ id: BigInt(from + at), vector })))
+      for (const at of [17, 2_417]) {
+        stored.put([{ id: BigInt(at), vector: all[at + 1]! }])
+        const near = stored.nearest(all[at + 1]!, 12)
+        expect(
+          near.map(({ id }) => Number(id)),
+          `seed ${seed}`
+        ).toEqual(expect.arrayContaining([at, at + 1]))
+        for (const { id, similarity } of near) {
+          const exact = dot(id === 17n || id === 2_417n ? all[Number(id) + 1]! : all[Number(id)]!, all[at + 1]!)
+          expect(Math.abs(similarity - exact), `seed ${seed}`).toBeLessThan(0.02)
+        }
       }
     }
-  })
+  )
 
   it("do not overflow where every number adds up", () => {
     const [dimension, others] = [4_096, embeddings(2_100, 4_096, 2_100)]
@@ -79,7 +95,10 @@ describe("quantized vectors", () => {
     stored.put(late.map((vector, at) => ({ id: BigInt(10_000 + at), vector })))
     let found = 0
     for (let query = 0; query < 20; query++) {
-      const exact = late.map((one, at) => ({ at, similarity: dot(one, late[query * 31]!) })).sort((a, b) => b.similarity - a.similarity).slice(0, 10)
+      const exact = late
+        .map((one, at) => ({ at, similarity: dot(one, late[query * 31]!) }))
+        .sort((a, b) => b.similarity - a.similarity)
+        .slice(0, 10)
       const ids = new Set(stored.nearest(late[query * 31]!, 10).map(({ id }) => Number(id) - 10_000))
       found += exact.filter(({ at }) => ids.has(at)).length
     }
@@ -88,14 +107,19 @@ describe("quantized vectors", () => {
 
   it("replaces a vector, grows, and ranks among given ids only", () => {
     const stored = new QuantizedVectors(8)
-    const axis = (at: number) => unit(Array.from({ length: 8 }, (_, i) => i === at ? 1 : 0.01))
+    const axis = (at: number) => unit(Array.from({ length: 8 }, (_, i) => (i === at ? 1 : 0.01)))
     stored.put([0, 1, 2, 3, 4].map((at) => ({ id: BigInt(at), vector: axis(at) })))
     expect(stored.size).toBe(5)
     expect(stored.nearest(axis(3), 1)[0]!.id).toBe(3n)
     stored.put([{ id: 3n, vector: axis(7) }])
     expect(stored.size).toBe(5)
     expect(stored.nearest(axis(7), 1)[0]!.id).toBe(3n)
-    expect(stored.nearest(axis(7), 9, [1n, 2n, 99n]).map(({ id }) => id).toSorted()).toEqual([1n, 2n])
+    expect(
+      stored
+        .nearest(axis(7), 9, [1n, 2n, 99n])
+        .map(({ id }) => id)
+        .toSorted()
+    ).toEqual([1n, 2n])
     expect(new QuantizedVectors(8).nearest(axis(0), 5)).toEqual([])
   })
 })

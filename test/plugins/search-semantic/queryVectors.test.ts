@@ -2,7 +2,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, type Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { checkVector, type Embedder, EmbeddingFailed, type EmbeddingRequest } from "../../../plugins/search-semantic/Embedder.ts"
+import {
+  checkVector,
+  type Embedder,
+  EmbeddingFailed,
+  type EmbeddingRequest
+} from "../../../plugins/search-semantic/Embedder.ts"
 import { makeBreaker, makeQueryVectors } from "../../../plugins/search-semantic/queryVectors.ts"
 
 const request: EmbeddingRequest = { url: "", model: "one", dimension: 2, texts: ["x"], timeoutMillis: 1_000 }
@@ -12,7 +17,13 @@ const broken = (perhapsTheTexts = false) => Effect.fail(new EmbeddingFailed({ me
 const made = (answer: Effect.Effect<ReadonlyArray<Float32Array>, EmbeddingFailed>, entriesMax = 10) =>
   Effect.map(Effect.scope, (scope: Scope.Scope) => {
     let asked = 0
-    const embedder: Embedder["Service"] = { embed: () => Effect.andThen(Effect.sync(() => asked++), answer) }
+    const embedder: Embedder["Service"] = {
+      embed: () =>
+        Effect.andThen(
+          Effect.sync(() => asked++),
+          answer
+        )
+    }
     const breaker = makeBreaker({ failures: 2, millis: 1_000 })
     return { vector: makeQueryVectors({ embedder, breaker, entriesMax, scope }), breaker, asked: () => asked }
   })
@@ -20,15 +31,21 @@ const made = (answer: Effect.Effect<ReadonlyArray<Float32Array>, EmbeddingFailed
 describe("a provider's answer", () => {
   it("is believed only as a finite vector of the wanted length that is not zero [S296]", () => {
     expect(checkVector([3, 4], 2)).toEqual(Float32Array.of(0.6, 0.8))
-    for (const lie of [[1], [1, 2, 3], [], [Number.NaN, 1], [1, Infinity], [0, 0], [1e200, 1e200]]) expect(typeof checkVector(lie, 2)).toBe("string")
+    for (const lie of [[1], [1, 2, 3], [], [Number.NaN, 1], [1, Infinity], [0, 0], [1e200, 1e200]])
+      expect(typeof checkVector(lie, 2)).toBe("string")
   })
 })
 
 describe("query vectors", () => {
   it.effect("are asked for once by many at once and then kept, the oldest going first", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { asked, vector } = yield* made(Effect.delay(Effect.succeed([Float32Array.of(1, 0)]), "10 millis"), 2)
-      const many = yield* Effect.forkChild(Effect.all(Array.from({ length: 5 }, () => vector("a", request)), { concurrency: "unbounded" }))
+      const many = yield* Effect.forkChild(
+        Effect.all(
+          Array.from({ length: 5 }, () => vector("a", request)),
+          { concurrency: "unbounded" }
+        )
+      )
       yield* TestClock.adjust("10 millis")
       yield* Fiber.join(many)
       expect(asked()).toBe(1)
@@ -42,10 +59,11 @@ describe("query vectors", () => {
       yield* TestClock.adjust("10 millis")
       yield* Fiber.join(again)
       expect(asked()).toBe(4)
-    }))
+    })
+  )
 
   it.effect("arrive for the others when the search that asked first gives up", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       const { asked, vector } = yield* made(Effect.as(Deferred.await(gate), [Float32Array.of(1, 0)]))
       const first = yield* Effect.forkChild(vector("a", request), { startImmediately: true })
@@ -54,29 +72,36 @@ describe("query vectors", () => {
       yield* Deferred.succeed(gate, undefined)
       expect(yield* Fiber.join(second)).toEqual(Float32Array.of(1, 0))
       expect(asked()).toBe(1)
-    }))
+    })
+  )
 
-  it.effect("leave a failing provider alone, let one request try, and forgive it at once when that succeeds [S128, S296]", () =>
-    Effect.gen(function*() {
-      let isBroken = true
-      const { asked, breaker, vector } = yield* made(Effect.suspend(() => isBroken ? broken() : Effect.succeed([Float32Array.of(1, 0)])))
-      for (const key of ["a", "b", "c", "d"]) yield* Effect.flip(vector(key, request))
-      expect([asked(), yield* breaker.isOpen, breaker.trouble()]).toEqual([2, true, "no"])
-      yield* TestClock.adjust("1 second")
-      yield* Effect.flip(vector("e", request))
-      yield* Effect.flip(vector("f", request))
-      expect(asked()).toBe(3)
-      yield* TestClock.adjust("1 second")
-      isBroken = false
-      yield* vector("g", request)
-      yield* vector("h", request)
-      expect([asked(), yield* breaker.isOpen, breaker.trouble()]).toEqual([5, false, undefined])
-    }))
+  it.effect(
+    "leave a failing provider alone, let one request try, and forgive it at once when that succeeds [S128, S296]",
+    () =>
+      Effect.gen(function* () {
+        let isBroken = true
+        const { asked, breaker, vector } = yield* made(
+          Effect.suspend(() => (isBroken ? broken() : Effect.succeed([Float32Array.of(1, 0)])))
+        )
+        for (const key of ["a", "b", "c", "d"]) yield* Effect.flip(vector(key, request))
+        expect([asked(), yield* breaker.isOpen, breaker.trouble()]).toEqual([2, true, "no"])
+        yield* TestClock.adjust("1 second")
+        yield* Effect.flip(vector("e", request))
+        yield* Effect.flip(vector("f", request))
+        expect(asked()).toBe(3)
+        yield* TestClock.adjust("1 second")
+        isBroken = false
+        yield* vector("g", request)
+        yield* vector("h", request)
+        expect([asked(), yield* breaker.isOpen, breaker.trouble()]).toEqual([5, false, undefined])
+      })
+  )
 
   it.effect("do not give a provider up for texts that it cannot embed", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { asked, breaker, vector } = yield* made(broken(true))
       for (const key of ["a", "b", "c", "d"]) yield* Effect.flip(vector(key, request))
       expect([asked(), yield* breaker.isOpen]).toEqual([4, false])
-    }))
+    })
+  )
 })

@@ -8,30 +8,60 @@ import { ingest } from "../../relevance/ingest.ts"
 import { embedTopic, topicResource } from "../../relevance/topics.ts"
 
 const until = (done: Effect.Effect<boolean, unknown>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     while (!(yield* done)) yield* Effect.sleep("50 millis")
   }).pipe(Effect.timeout("25 seconds"))
 
 describe.each(databaseKinds)("the queue of embeddings on %s", (database) => {
-  it("sets aside what cannot be embedded, after its attempts, and gets on with the rest", () =>
-    Effect.runPromise(Effect.scoped(Effect.gen(function*() {
-      const endpoint = yield* startEmbeddings((text, model) => text.includes("poison") ? Array.from({ length: 16 }, () => 0) : embedTopic(text, model))
-      const facilitator = yield* startFacilitator({
-        database,
-        channels: 1,
-        set: ["search.semantic.provider=openai", `search.semantic.url=${endpoint.url}`, "search.semantic.model=one", "search.semantic.dimension=16", "search.semantic.attempts=2"]
-      })
-      yield* ingest(facilitator.sql, [topicResource(0), topicResource(1, { description: "poison" }), topicResource(2)])
-      yield* until(Effect.map(
-        facilitator.sql<{ id: bigint; state: string; attempts: number }>`select id, state, attempts from search_semantic_jobs`,
-        (jobs) => jobs.length === 1 && jobs[0]!.id === 2n && jobs[0]!.state === "dead" && jobs[0]!.attempts === 2
-      ))
-      const found = Effect.map(facilitator.ask("/discovery/search?query=climate&mode=semantic"), ({ json }) => json.resources.map(({ name }: { name: string }) => name) as ReadonlyArray<string>)
-      yield* until(Effect.map(found, (names) => names.join() === "resource-0"))
-      // A change of the resource is another chance.
-      yield* facilitator.sql`update catalog_resources set declaration = jsonb_set(declaration, '{about,description}', '"weather"'), version = 2 where id = 2`
-      yield* facilitator.sql`insert into kernel_facts (type, version, subject, data) values ('catalog.changed', 1, '2', '{}')`
-      yield* until(Effect.map(facilitator.sql`select 1 from search_semantic_jobs`, (jobs) => jobs.length === 0))
-      yield* until(Effect.map(found, (names) => names.includes("resource-1")))
-    })) as Effect.Effect<void>), 60_000)
+  it(
+    "sets aside what cannot be embedded, after its attempts, and gets on with the rest",
+    () =>
+      Effect.runPromise(
+        Effect.scoped(
+          Effect.gen(function* () {
+            const endpoint = yield* startEmbeddings((text, model) =>
+              text.includes("poison") ? Array.from({ length: 16 }, () => 0) : embedTopic(text, model)
+            )
+            const facilitator = yield* startFacilitator({
+              database,
+              channels: 1,
+              set: [
+                "search.semantic.provider=openai",
+                `search.semantic.url=${endpoint.url}`,
+                "search.semantic.model=one",
+                "search.semantic.dimension=16",
+                "search.semantic.attempts=2"
+              ]
+            })
+            yield* ingest(facilitator.sql, [
+              topicResource(0),
+              topicResource(1, { description: "poison" }),
+              topicResource(2)
+            ])
+            yield* until(
+              Effect.map(
+                facilitator.sql<{
+                  id: bigint
+                  state: string
+                  attempts: number
+                }>`select id, state, attempts from search_semantic_jobs`,
+                (jobs) =>
+                  jobs.length === 1 && jobs[0]!.id === 2n && jobs[0]!.state === "dead" && jobs[0]!.attempts === 2
+              )
+            )
+            const found = Effect.map(
+              facilitator.ask("/discovery/search?query=climate&mode=semantic"),
+              ({ json }) => json.resources.map(({ name }: { name: string }) => name) as ReadonlyArray<string>
+            )
+            yield* until(Effect.map(found, (names) => names.join() === "resource-0"))
+            // A change of the resource is another chance.
+            yield* facilitator.sql`update catalog_resources set declaration = jsonb_set(declaration, '{about,description}', '"weather"'), version = 2 where id = 2`
+            yield* facilitator.sql`insert into kernel_facts (type, version, subject, data) values ('catalog.changed', 1, '2', '{}')`
+            yield* until(Effect.map(facilitator.sql`select 1 from search_semantic_jobs`, (jobs) => jobs.length === 0))
+            yield* until(Effect.map(found, (names) => names.includes("resource-1")))
+          })
+        ) as Effect.Effect<void>
+      ),
+    60_000
+  )
 })

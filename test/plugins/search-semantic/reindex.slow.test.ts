@@ -1,4 +1,5 @@
-// A change of model under load, on one database with two replicas: the old generation answers whole until the new one does.
+// A change of model under load, on one database with two replicas: the old generation answers whole until the new one
+// does.
 import { PgClient } from "@effect/sql-pg"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Layer, Redacted } from "effect"
@@ -13,84 +14,144 @@ import { ingest } from "../../relevance/ingest.ts"
 import { embedTopic, topicResource } from "../../relevance/topics.ts"
 
 /** A server database that several facilitators may open. */
-const sharedDatabase = Effect.gen(function*() {
+const sharedDatabase = Effect.gen(function* () {
   const url = new URL(inject("postgresUrl"))
   const admin = (use: (sql: SqlClient.SqlClient) => Effect.Effect<unknown, unknown>) =>
-    Effect.orDie(Effect.scoped(Effect.flatMap(SqlClient.SqlClient, use).pipe(Effect.provide(PgClient.layer({ url: Redacted.make(url.href), maxConnections: 1 })))))
+    Effect.orDie(
+      Effect.scoped(
+        Effect.flatMap(SqlClient.SqlClient, use).pipe(
+          Effect.provide(PgClient.layer({ url: Redacted.make(url.href), maxConnections: 1 }))
+        )
+      )
+    )
   const name = `test_${randomUUID().replaceAll("-", "")}`
-  yield* Effect.acquireRelease(admin((sql) => sql`create database ${sql(name)}`.unprepared), () => admin((sql) => sql`drop database ${sql(name)} with (force)`.unprepared))
+  yield* Effect.acquireRelease(
+    admin((sql) => sql`create database ${sql(name)}`.unprepared),
+    () => admin((sql) => sql`drop database ${sql(name)} with (force)`.unprepared)
+  )
   const own = new URL(url)
   own.pathname = `/${name}`
-  return Layer.succeed(DatabaseSource, { open: Effect.succeed({ kind: "server" as const, url: Redacted.make(own.href) }) })
+  return Layer.succeed(DatabaseSource, {
+    open: Effect.succeed({ kind: "server" as const, url: Redacted.make(own.href) })
+  })
 })
 
 const statuses = (facilitator: Facilitator) =>
-  Effect.map(facilitator.sql<{ model: string; status: string }>`select model, status from search_semantic_generations order by id`, (rows) =>
-    rows.map(({ model, status }) => `${model} ${status}`))
+  Effect.map(
+    facilitator.sql<{
+      model: string
+      status: string
+    }>`select model, status from search_semantic_generations order by id`,
+    (rows) => rows.map(({ model, status }) => `${model} ${status}`)
+  )
 
 const until = (done: Effect.Effect<boolean, unknown>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     while (!(yield* done)) yield* Effect.sleep("50 millis")
   }).pipe(Effect.timeout("25 seconds"))
 
 describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", () => {
-  it("is embedded beside the old one, changes over whole, and no request sees an empty or a mixed index [S319]", () =>
-    Effect.runPromise(Effect.scoped(Effect.gen(function*() {
-      const endpoint = yield* startEmbeddings(embedTopic)
-      const database = yield* sharedDatabase
-      const environment = { SPONSOR_SECRET: Keypair.random().secret() }
-      const replica = (model: string, ledgerUrl?: string) =>
-        startFacilitator({
-          database,
-          environment,
-          closeMillis: 1_000,
-          channels: 1,
-          ...(ledgerUrl === undefined ? {} : { ledgerUrl }),
-          set: [
-            `plugins=[${ledgerUrl === undefined ? "ledger-local, " : ""}x402-exact, catalog, search-lexical, search-semantic]`,
-            "search.semantic.provider=openai", `search.semantic.url=${endpoint.url}`, `search.semantic.model=${model}`, "search.semantic.dimension=16", "search.semantic.batch_size=4"
-          ]
-        })
-      // The names turn the space of the made-up models; one that turned them alike would hide a mixture.
-      expect(embedTopic("climate", "one").indexOf(1)).not.toBe(embedTopic("climate", "next").indexOf(1))
-      const old = yield* replica("one")
-      const count = 160
-      yield* ingest(old.sql, Array.from({ length: count }, (_, at) => topicResource(at)))
-      const filled = (generation: string) =>
-        Effect.map(old.sql<{ count: number }>`select count(*)::int as count from ${old.sql(`search_semantic_vectors_${generation}`)}`, ([row]) => row!.count === count)
-      yield* until(filled("1"))
-      const wrong: Array<unknown> = []
-      let asked = 0
-      /** Asks one replica the whole time, in words that it has a vector for and in words that it has none for yet. */
-      const load = (replica: Facilitator) =>
-        Effect.forever(Effect.gen(function*() {
-          asked += 1
-          // In letters, because numbers are words that resources have.
-          const query = asked % 2 === 0 ? "climate" : `climate zz${[...String(asked)].map((digit) => "abcdefghij"[Number(digit)]).join("")}`
-          const mode = asked % 3 === 0 ? "hybrid" : "semantic"
-          const { json, status } = yield* replica.ask(`/discovery/search?query=${encodeURIComponent(query)}&mode=${mode}&limit=30`)
-          // Vectors of one model against a query of the other name another topic.
-          const found = ((json?.resources ?? []) as ReadonlyArray<{ name: string }>).map(({ name }) => Number(name.split("-")[1]))
-          const isWhole = status === 200 && json.partialResults === false && found.filter((at) => at < count).length === count / 8 && found.every((at) => at % 8 === 0)
-          if (!isWhole) wrong.push([query, mode, status, json?.partialResults, found])
-        }))
-      yield* until(Effect.map(old.ask("/discovery/search?query=climate&mode=semantic"), ({ json }) => json.resources.length === count / 8 && json.partialResults === false))
-      yield* Effect.forEach([0, 1, 2], () => Effect.forkScoped(load(old)))
-      const next = yield* replica("next", old.ledgerUrl)
-      yield* Effect.forEach([0, 1], () => Effect.forkScoped(load(next)))
-      // Listed while the new generation is built: both must learn of it.
-      yield* ingest(old.sql, [topicResource(8 * count)])
-      yield* until(Effect.map(statuses(old), (all) => all.join() === "one retired,next active"))
-      yield* until(Effect.map(
-        Effect.all([old, next].map((replica) => replica.ask("/discovery/search?query=climate&mode=semantic&limit=30"))),
-        (answers) => answers.every(({ json }) => json.resources.length === count / 8 + 1)
-      ))
-      yield* Effect.sleep("1500 millis")
-      expect(wrong).toEqual([])
-      expect(asked).toBeGreaterThan(50)
-      expect([...endpoint.models].toSorted()).toEqual(["next", "one"])
-      // The replica with the old settings does not begin its own again.
-      yield* Effect.sleep("2500 millis")
-      expect(yield* statuses(old)).toEqual(["one retired", "next active"])
-    })) as Effect.Effect<void>), 90_000)
+  it(
+    "is embedded beside the old one, changes over whole, and no request sees an empty or a mixed index [S319]",
+    () =>
+      Effect.runPromise(
+        Effect.scoped(
+          Effect.gen(function* () {
+            const endpoint = yield* startEmbeddings(embedTopic)
+            const database = yield* sharedDatabase
+            const environment = { SPONSOR_SECRET: Keypair.random().secret() }
+            const replica = (model: string, ledgerUrl?: string) =>
+              startFacilitator({
+                database,
+                environment,
+                closeMillis: 1_000,
+                channels: 1,
+                ...(ledgerUrl === undefined ? {} : { ledgerUrl }),
+                set: [
+                  `plugins=[${ledgerUrl === undefined ? "ledger-local, " : ""}x402-exact, catalog, search-lexical, search-semantic]`,
+                  "search.semantic.provider=openai",
+                  `search.semantic.url=${endpoint.url}`,
+                  `search.semantic.model=${model}`,
+                  "search.semantic.dimension=16",
+                  "search.semantic.batch_size=4"
+                ]
+              })
+            // The names turn the space of the made-up models; one that turned them alike would hide a mixture.
+            expect(embedTopic("climate", "one").indexOf(1)).not.toBe(embedTopic("climate", "next").indexOf(1))
+            const old = yield* replica("one")
+            const count = 160
+            yield* ingest(
+              old.sql,
+              Array.from({ length: count }, (_, at) => topicResource(at))
+            )
+            const filled = (generation: string) =>
+              Effect.map(
+                old.sql<{
+                  count: number
+                }>`select count(*)::int as count from ${old.sql(`search_semantic_vectors_${generation}`)}`,
+                ([row]) => row!.count === count
+              )
+            yield* until(filled("1"))
+            const wrong: Array<unknown> = []
+            let asked = 0
+            /**
+             * Asks one replica the whole time, in words that it has a vector for and in words that it has none for yet.
+             */
+            const load = (replica: Facilitator) =>
+              Effect.forever(
+                Effect.gen(function* () {
+                  asked += 1
+                  // In letters, because numbers are words that resources have.
+                  const query =
+                    asked % 2 === 0
+                      ? "climate"
+                      : `climate zz${[...String(asked)].map((digit) => "abcdefghij"[Number(digit)]).join("")}`
+                  const mode = asked % 3 === 0 ? "hybrid" : "semantic"
+                  const { json, status } = yield* replica.ask(
+                    `/discovery/search?query=${encodeURIComponent(query)}&mode=${mode}&limit=30`
+                  )
+                  // Vectors of one model against a query of the other name another topic.
+                  const found = ((json?.resources ?? []) as ReadonlyArray<{ name: string }>).map(({ name }) =>
+                    Number(name.split("-")[1])
+                  )
+                  const isWhole =
+                    status === 200 &&
+                    json.partialResults === false &&
+                    found.filter((at) => at < count).length === count / 8 &&
+                    found.every((at) => at % 8 === 0)
+                  if (!isWhole) wrong.push([query, mode, status, json?.partialResults, found])
+                })
+              )
+            yield* until(
+              Effect.map(
+                old.ask("/discovery/search?query=climate&mode=semantic"),
+                ({ json }) => json.resources.length === count / 8 && json.partialResults === false
+              )
+            )
+            yield* Effect.forEach([0, 1, 2], () => Effect.forkScoped(load(old)))
+            const next = yield* replica("next", old.ledgerUrl)
+            yield* Effect.forEach([0, 1], () => Effect.forkScoped(load(next)))
+            // Listed while the new generation is built: both must learn of it.
+            yield* ingest(old.sql, [topicResource(8 * count)])
+            yield* until(Effect.map(statuses(old), (all) => all.join() === "one retired,next active"))
+            yield* until(
+              Effect.map(
+                Effect.all(
+                  [old, next].map((replica) => replica.ask("/discovery/search?query=climate&mode=semantic&limit=30"))
+                ),
+                (answers) => answers.every(({ json }) => json.resources.length === count / 8 + 1)
+              )
+            )
+            yield* Effect.sleep("1500 millis")
+            expect(wrong).toEqual([])
+            expect(asked).toBeGreaterThan(50)
+            expect([...endpoint.models].toSorted()).toEqual(["next", "one"])
+            // The replica with the old settings does not begin its own again.
+            yield* Effect.sleep("2500 millis")
+            expect(yield* statuses(old)).toEqual(["one retired", "next active"])
+          })
+        ) as Effect.Effect<void>
+      ),
+    90_000
+  )
 })

@@ -10,73 +10,146 @@ import { embedTopic, topicResource } from "../../relevance/topics.ts"
 const key = "0123456789abcdef"
 
 const until = (done: Effect.Effect<boolean, unknown>) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     while (!(yield* done)) yield* Effect.sleep("50 millis")
   }).pipe(Effect.timeout("25 seconds"))
 
 describe.each(databaseKinds)("reports on search on %s", (database) => {
-  it("tell the state of the index, every generation, and which searches led to payments [S168, S169, S170, S171, S172, S173, S174, S175, S176, S177]", () =>
-    Effect.runPromise(Effect.scoped(Effect.gen(function*() {
-      const endpoint = yield* startEmbeddings(embedTopic)
-      const facilitator = yield* startFacilitator({
-        database,
-        channels: 1,
-        environment: { FACILITATOR_API_KEYS: key },
-        set: ["search.semantic.provider=openai", `search.semantic.url=${endpoint.url}`, "search.semantic.model=one", "search.semantic.dimension=16"]
-      })
-      const read = (path: string) => facilitator.ask(`/analytics/v1/search/${path}`, { headers: { authorization: `Bearer ${key}` } })
-      for (const path of ["status", "generations", "conversion"]) expect((yield* facilitator.ask(`/analytics/v1/search/${path}`)).status).toBe(401)
-      yield* ingest(facilitator.sql, Array.from({ length: 24 }, (_, at) => topicResource(at)))
-      yield* until(Effect.map(read("status"), ({ json }) => json.index_coverage.semantic.indexed === 24 && json.index_coverage.lexical.indexed === 24 && json.worker.queue_depth === 0))
-      const status = (yield* read("status")).json
-      expect(status).toMatchObject({
-        lexical: { provider: "postgresql", language: "english", weight: 0.2, candidate_count: 60, ranking: "postgresql_fts_ts_rank_cd" },
-        semantic: { provider: "openai", model: "one", revision: "1", dimension: 16, weight: 0.8, vector_support: database === "pglite", health: "ready", candidate_count: 60 },
-        reranking: { provider: "none", model: null, top_k: 30, fallback: "fused_order" },
-        rrf_k: 10,
-        minimum_relevance_score: 0.05,
-        active_generation: { model: "one", status: "active" },
-        index_coverage: { resources: 24, lexical: { indexed: 24, share: 1 }, semantic: { indexed: 24, share: 1 } },
-        worker: { status: "idle", queue_depth: 0, dead_letters: 0 }
-      })
-      expect((yield* read("generations")).json).toMatchObject({
-        items: [{ provider: "openai", model: "one", revision: "1", dimension: 16, pooling: "model", normalization: "l2", status: "active", retired_at: null }],
-        pagination: { limit: 50, offset: 0, total: 1 }
-      })
+  it(
+    "tell the state of the index, every generation, and which searches led to payments [S168, S169, S170, S171, S172, S173, S174, S175, S176, S177]",
+    () =>
+      Effect.runPromise(
+        Effect.scoped(
+          Effect.gen(function* () {
+            const endpoint = yield* startEmbeddings(embedTopic)
+            const facilitator = yield* startFacilitator({
+              database,
+              channels: 1,
+              environment: { FACILITATOR_API_KEYS: key },
+              set: [
+                "search.semantic.provider=openai",
+                `search.semantic.url=${endpoint.url}`,
+                "search.semantic.model=one",
+                "search.semantic.dimension=16"
+              ]
+            })
+            const read = (path: string) =>
+              facilitator.ask(`/analytics/v1/search/${path}`, { headers: { authorization: `Bearer ${key}` } })
+            for (const path of ["status", "generations", "conversion"])
+              expect((yield* facilitator.ask(`/analytics/v1/search/${path}`)).status).toBe(401)
+            yield* ingest(
+              facilitator.sql,
+              Array.from({ length: 24 }, (_, at) => topicResource(at))
+            )
+            yield* until(
+              Effect.map(
+                read("status"),
+                ({ json }) =>
+                  json.index_coverage.semantic.indexed === 24 &&
+                  json.index_coverage.lexical.indexed === 24 &&
+                  json.worker.queue_depth === 0
+              )
+            )
+            const status = (yield* read("status")).json
+            expect(status).toMatchObject({
+              lexical: {
+                provider: "postgresql",
+                language: "english",
+                weight: 0.2,
+                candidate_count: 60,
+                ranking: "postgresql_fts_ts_rank_cd"
+              },
+              semantic: {
+                provider: "openai",
+                model: "one",
+                revision: "1",
+                dimension: 16,
+                weight: 0.8,
+                vector_support: database === "pglite",
+                health: "ready",
+                candidate_count: 60
+              },
+              reranking: { provider: "none", model: null, top_k: 30, fallback: "fused_order" },
+              rrf_k: 10,
+              minimum_relevance_score: 0.05,
+              active_generation: { model: "one", status: "active" },
+              index_coverage: {
+                resources: 24,
+                lexical: { indexed: 24, share: 1 },
+                semantic: { indexed: 24, share: 1 }
+              },
+              worker: { status: "idle", queue_depth: 0, dead_letters: 0 }
+            })
+            expect((yield* read("generations")).json).toMatchObject({
+              items: [
+                {
+                  provider: "openai",
+                  model: "one",
+                  revision: "1",
+                  dimension: 16,
+                  pooling: "model",
+                  normalization: "l2",
+                  status: "active",
+                  retired_at: null
+                }
+              ],
+              pagination: { limit: 50, offset: 0, total: 1 }
+            })
 
-      let asked = 0
-      yield* until(Effect.map(facilitator.ask("/discovery/search?query=weather"), ({ json }) => {
-        asked += 1
-        return json.resources.length === 3
-      }))
-      // Impressions are written behind: those of the waiting are let in before they are taken away.
-      yield* until(Effect.map(read("conversion"), ({ json }) => json.impressions === String(asked)))
-      yield* facilitator.sql`delete from catalog_impressions`
-      const shown = (yield* facilitator.ask("/discovery/search?query=weather")).json.resources as ReadonlyArray<{ resource: string }>
-      yield* facilitator.ask("/discovery/search?query=music&mode=lexical")
-      endpoint.fault.current = "status"
-      yield* facilitator.ask("/discovery/search?query=rain%20and%20maps")
-      yield* until(Effect.map(read("conversion"), ({ json }) => json.impressions === "3"))
-      expect((yield* read("conversion")).json).toMatchObject({ sessions: "1", settled_impressions: "0", settlements_at_5: "0" })
-      // As the kernel tells of a settlement of the second resource shown.
-      for (const [type, data] of [["settlement.recorded", { resourceUrl: `${shown[1]!.resource}?paid=1` }], ["settlement.settled", {}]] as const) {
-        yield* facilitator.sql`insert into kernel_facts (type, version, subject, data) values (${type}, 1, 'settlement-1', ${JSON.stringify(data)}::jsonb)`
-      }
-      expect((yield* read("conversion?hours=1")).json).toMatchObject({
-        hours: 1,
-        attribution: "resource_within_window",
-        impressions: "3",
-        sessions: "1",
-        verified_impressions: "1",
-        settled_impressions: "1",
-        settlements_at_1: "0",
-        settlements_at_3: "1",
-        settlements_at_5: "1",
-        byMode: {
-          hybrid: { impressions: "2", semantic_fallbacks: "1", reranker_fallbacks: "0", latency_ms: { p50: expect.any(Number) } },
-          lexical: { impressions: "1", semantic_fallbacks: "0" }
-        }
-      })
-      for (const hours of ["0", "721", "x"]) expect((yield* read(`conversion?hours=${hours}`)).json.error).toBe("invalid_parameter")
-    })) as Effect.Effect<void>), 60_000)
+            let asked = 0
+            yield* until(
+              Effect.map(facilitator.ask("/discovery/search?query=weather"), ({ json }) => {
+                asked += 1
+                return json.resources.length === 3
+              })
+            )
+            // Impressions are written behind: those of the waiting are let in before they are taken away.
+            yield* until(Effect.map(read("conversion"), ({ json }) => json.impressions === String(asked)))
+            yield* facilitator.sql`delete from catalog_impressions`
+            const shown = (yield* facilitator.ask("/discovery/search?query=weather")).json.resources as ReadonlyArray<{
+              resource: string
+            }>
+            yield* facilitator.ask("/discovery/search?query=music&mode=lexical")
+            endpoint.fault.current = "status"
+            yield* facilitator.ask("/discovery/search?query=rain%20and%20maps")
+            yield* until(Effect.map(read("conversion"), ({ json }) => json.impressions === "3"))
+            expect((yield* read("conversion")).json).toMatchObject({
+              sessions: "1",
+              settled_impressions: "0",
+              settlements_at_5: "0"
+            })
+            // As the kernel tells of a settlement of the second resource shown.
+            for (const [type, data] of [
+              ["settlement.recorded", { resourceUrl: `${shown[1]!.resource}?paid=1` }],
+              ["settlement.settled", {}]
+            ] as const) {
+              yield* facilitator.sql`insert into kernel_facts (type, version, subject, data) values (${type}, 1, 'settlement-1', ${JSON.stringify(data)}::jsonb)`
+            }
+            expect((yield* read("conversion?hours=1")).json).toMatchObject({
+              hours: 1,
+              attribution: "resource_within_window",
+              impressions: "3",
+              sessions: "1",
+              verified_impressions: "1",
+              settled_impressions: "1",
+              settlements_at_1: "0",
+              settlements_at_3: "1",
+              settlements_at_5: "1",
+              byMode: {
+                hybrid: {
+                  impressions: "2",
+                  semantic_fallbacks: "1",
+                  reranker_fallbacks: "0",
+                  latency_ms: { p50: expect.any(Number) }
+                },
+                lexical: { impressions: "1", semantic_fallbacks: "0" }
+              }
+            })
+            for (const hours of ["0", "721", "x"])
+              expect((yield* read(`conversion?hours=${hours}`)).json.error).toBe("invalid_parameter")
+          })
+        ) as Effect.Effect<void>
+      ),
+    60_000
+  )
 })

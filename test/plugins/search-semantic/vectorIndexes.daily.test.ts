@@ -1,5 +1,5 @@
-// Both ways of finding the nearest vectors in a database, against the exact answer: quantized copies wherever there is no pgvector,
-// and HNSW where there is.
+// Both ways of finding the nearest vectors in a database, against the exact answer: quantized copies wherever there is
+// no pgvector, and HNSW where there is.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -30,85 +30,123 @@ const vectors = (() => {
 })()
 
 const exactly = (query: Float32Array, limit: number, holds: (id: bigint) => boolean = () => true) =>
-  vectors.filter(({ id }) => holds(id))
+  vectors
+    .filter(({ id }) => holds(id))
     .map(({ id, vector }) => ({ id, similarity: vector.reduce((sum, one, at) => sum + one * query[at]!, 0) }))
-    .sort((a, b) => b.similarity - a.similarity).slice(0, limit)
+    .sort((a, b) => b.similarity - a.similarity)
+    .slice(0, limit)
 
 const filled = (method: Method) =>
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     if (method === "hnsw") yield* pgvectorVersion(sql)
     const index = method === "hnsw" ? makeHnswIndex(sql) : makeScanIndex(sql, yield* Effect.scope)
-    yield* ingest(sql, Array.from({ length: count }, (_, at) => topicResource(at)))
+    yield* ingest(
+      sql,
+      Array.from({ length: count }, (_, at) => topicResource(at))
+    )
     yield* index.prepare(place)
     yield* index.write(place, vectors)
     yield* index.finish(place)
     const conditionOf = (where: (id: string) => Statement.Fragment) => (id?: string) => where(id ?? "r.id")
-    const nearest = (vector: Float32Array, where: (id: string) => Statement.Fragment = () => sql`true`, filtered = false) =>
-      Effect.map(index.nearest(place, { vector, limit: 20, filtered, condition: conditionOf(where) }), (hits) => hits.map(({ id }) => id))
+    const nearest = (
+      vector: Float32Array,
+      where: (id: string) => Statement.Fragment = () => sql`true`,
+      filtered = false
+    ) =>
+      Effect.map(index.nearest(place, { vector, limit: 20, filtered, condition: conditionOf(where) }), (hits) =>
+        hits.map(({ id }) => id)
+      )
     return { sql, index, nearest }
   })
 
-describeDatabases("the nearest vectors", (layer, kind) => {
-  it.effect.each(kind === "pglite" ? ["scan", "hnsw"] as const : ["scan"] as const)("are 95 of 100 of the exactly nearest, by %s", (method) =>
-    Effect.gen(function*() {
-      const { nearest } = yield* filled(method)
-      let found = 0
-      for (let query = 0; query < 20; query++) {
-        const { vector } = vectors[query * 61]!
-        const hits = yield* nearest(vector)
-        found += exactly(vector, 20).filter(({ id }) => hits.includes(id)).length
-        expect(hits[0]).toBe(vectors[query * 61]!.id)
-      }
-      expect(found).toBeGreaterThanOrEqual(380)
-    }).pipe(Effect.provide(layer)))
+describeDatabases(
+  "the nearest vectors",
+  (layer, kind) => {
+    it.effect.each(kind === "pglite" ? (["scan", "hnsw"] as const) : (["scan"] as const))(
+      "are 95 of 100 of the exactly nearest, by %s",
+      (method) =>
+        Effect.gen(function* () {
+          const { nearest } = yield* filled(method)
+          let found = 0
+          for (let query = 0; query < 20; query++) {
+            const { vector } = vectors[query * 61]!
+            const hits = yield* nearest(vector)
+            found += exactly(vector, 20).filter(({ id }) => hits.includes(id)).length
+            expect(hits[0]).toBe(vectors[query * 61]!.id)
+          }
+          expect(found).toBeGreaterThanOrEqual(380)
+        }).pipe(Effect.provide(layer))
+    )
 
-  it.effect.each(kind === "pglite" ? ["scan", "hnsw"] as const : ["scan"] as const)("are exact under a filter that leaves few, and not lost behind hidden ones, by %s", (method) =>
-    Effect.gen(function*() {
-      const { nearest, sql } = yield* filled(method)
-      const { vector } = vectors[0]!
-      const few = yield* nearest(vector, (id) => sql`${sql.literal(id)} % 200 = 7`, true)
-      expect(few.toSorted()).toEqual(exactly(vector, 20, (id) => id % 200n === 7n).map(({ id }) => id).toSorted())
-      // Everything near is hidden: two hundred resources that nobody may see.
-      const hidden = exactly(vector, 200).map(({ id }) => id)
-      const seen = yield* nearest(vector, (id) => sql`not (${sql.in(id, hidden)})`)
-      expect(exactly(vector, 10, (id) => !hidden.includes(id)).filter(({ id }) => seen.includes(id)).length).toBeGreaterThanOrEqual(9)
-      expect(seen).toHaveLength(20)
-    }).pipe(Effect.provide(layer)))
+    it.effect.each(kind === "pglite" ? (["scan", "hnsw"] as const) : (["scan"] as const))(
+      "are exact under a filter that leaves few, and not lost behind hidden ones, by %s",
+      (method) =>
+        Effect.gen(function* () {
+          const { nearest, sql } = yield* filled(method)
+          const { vector } = vectors[0]!
+          const few = yield* nearest(vector, (id) => sql`${sql.literal(id)} % 200 = 7`, true)
+          expect(few.toSorted()).toEqual(
+            exactly(vector, 20, (id) => id % 200n === 7n)
+              .map(({ id }) => id)
+              .toSorted()
+          )
+          // Everything near is hidden: two hundred resources that nobody may see.
+          const hidden = exactly(vector, 200).map(({ id }) => id)
+          const seen = yield* nearest(vector, (id) => sql`not (${sql.in(id, hidden)})`)
+          expect(
+            exactly(vector, 10, (id) => !hidden.includes(id)).filter(({ id }) => seen.includes(id)).length
+          ).toBeGreaterThanOrEqual(9)
+          expect(seen).toHaveLength(20)
+        }).pipe(Effect.provide(layer))
+    )
 
-  it.effect("are those of this moment where a generation begins to answer, however lately its copy was looked at [S319]", () =>
-    Effect.gen(function*() {
-      const { index, nearest, sql } = yield* filled("scan")
-      const { vector } = vectors[500]!
-      yield* (makeScanIndex(sql, yield* Effect.scope)).write(place, [{ id: 8_001n, vector }])
-      yield* TestClock.adjust("1 millis")
-      expect(yield* nearest(vector)).not.toContain(8_001n)
-      yield* index.warm(place)
-      expect(yield* nearest(vector)).toContain(8_001n)
-    }).pipe(Effect.provide(layer)))
+    it.effect(
+      "are those of this moment where a generation begins to answer, however lately its copy was looked at [S319]",
+      () =>
+        Effect.gen(function* () {
+          const { index, nearest, sql } = yield* filled("scan")
+          const { vector } = vectors[500]!
+          yield* makeScanIndex(sql, yield* Effect.scope).write(place, [{ id: 8_001n, vector }])
+          yield* TestClock.adjust("1 millis")
+          expect(yield* nearest(vector)).not.toContain(8_001n)
+          yield* index.warm(place)
+          expect(yield* nearest(vector)).toContain(8_001n)
+        }).pipe(Effect.provide(layer))
+    )
 
-  // The embedded database has one connection at work at a time: a transaction that stays open would hold up everything.
-  it.effect.skipIf(kind === "pglite")("reach every replica's copy within a second or so, those of a transaction that was open meanwhile too", () =>
-    Effect.gen(function*() {
-      const { index, nearest, sql } = yield* filled("scan")
-      const elsewhere = makeScanIndex(sql, yield* Effect.scope)
-      const { vector } = vectors[500]!
-      expect((yield* nearest(vector))[0]).toBe(501n)
-      const [opened, released] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-      const writing = yield* Effect.forkChild(sql.withTransaction(Effect.gen(function*() {
-        yield* elsewhere.write(place, [{ id: 7_001n, vector }])
-        yield* Deferred.succeed(opened, undefined)
-        yield* Deferred.await(released)
-      })))
-      yield* Deferred.await(opened)
-      // A later transaction is over first; the copy that sees it must not take itself to be beyond the open one.
-      yield* elsewhere.write(place, [{ id: 7_002n, vector }])
-      yield* TestClock.adjust("1001 millis")
-      expect((yield* nearest(vector)).slice(0, 2)).toEqual([7_002n, 501n])
-      yield* Deferred.succeed(released, undefined)
-      yield* Fiber.join(writing)
-      yield* TestClock.adjust("1001 millis")
-      expect((yield* nearest(vector)).slice(0, 3)).toEqual([7_002n, 7_001n, 501n])
-      yield* index.drop(place)
-    }).pipe(Effect.provide(layer)))
-}, ["kernel", "catalog", "search-semantic"])
+    // The embedded database has one connection at work at a time: a transaction that stays open would hold up
+    // everything.
+    it.effect.skipIf(kind === "pglite")(
+      "reach every replica's copy within a second or so, those of a transaction that was open meanwhile too",
+      () =>
+        Effect.gen(function* () {
+          const { index, nearest, sql } = yield* filled("scan")
+          const elsewhere = makeScanIndex(sql, yield* Effect.scope)
+          const { vector } = vectors[500]!
+          expect((yield* nearest(vector))[0]).toBe(501n)
+          const [opened, released] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+          const writing = yield* Effect.forkChild(
+            sql.withTransaction(
+              Effect.gen(function* () {
+                yield* elsewhere.write(place, [{ id: 7_001n, vector }])
+                yield* Deferred.succeed(opened, undefined)
+                yield* Deferred.await(released)
+              })
+            )
+          )
+          yield* Deferred.await(opened)
+          // A later transaction is over first; the copy that sees it must not take itself to be beyond the open one.
+          yield* elsewhere.write(place, [{ id: 7_002n, vector }])
+          yield* TestClock.adjust("1001 millis")
+          expect((yield* nearest(vector)).slice(0, 2)).toEqual([7_002n, 501n])
+          yield* Deferred.succeed(released, undefined)
+          yield* Fiber.join(writing)
+          yield* TestClock.adjust("1001 millis")
+          expect((yield* nearest(vector)).slice(0, 3)).toEqual([7_002n, 7_001n, 501n])
+          yield* index.drop(place)
+        }).pipe(Effect.provide(layer))
+    )
+  },
+  ["kernel", "catalog", "search-semantic"]
+)

@@ -1,5 +1,5 @@
-// The scheme by itself, without a ledger: how often a payment is decoded, whom it asks, what it gives to the transaction that settles,
-// and what it makes of a transaction that was executed.
+// The scheme by itself, without a ledger: how often a payment is decoded, whom it asks, what it gives to the
+// transaction that settles, and what it makes of a transaction that was executed.
 import { describe, expect, it } from "@effect/vitest"
 import { Keypair, Networks } from "@stellar/stellar-sdk"
 import { xdr } from "@stellar/stellar-sdk/base"
@@ -40,7 +40,9 @@ const services = (ledger: Ledger) => {
     cryptoLayer,
     Limits.layer.pipe(Layer.provide(Settings.layerTest())),
     Layer.succeed(Network, {
-      id: "ledger:testnet", passphrase: Networks.TESTNET, assets: new Map([[testnetUsdc, { contract: testnetUsdc, symbol: "USDC", decimals: 7, paymentMax: largest }]]),
+      id: "ledger:testnet",
+      passphrase: Networks.TESTNET,
+      assets: new Map([[testnetUsdc, { contract: testnetUsdc, symbol: "USDC", decimals: 7, paymentMax: largest }]]),
       feeCeilings: () => ({ resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n })
     } as unknown as Network["Service"]),
     Layer.succeed(Signer, { isOurs: () => false } as unknown as Signer["Service"]),
@@ -48,15 +50,18 @@ const services = (ledger: Ledger) => {
       now: Effect.succeed(now(1_000)),
       fresh: Effect.suspend(() => {
         ledger.looked += 1
-        return ledger.fresh === undefined ? Effect.fail(new LedgerUnavailable({ operation: "getLatestLedger", message: "silent" })) : Effect.succeed(now(ledger.fresh))
+        return ledger.fresh === undefined
+          ? Effect.fail(new LedgerUnavailable({ operation: "getLatestLedger", message: "silent" }))
+          : Effect.succeed(now(ledger.fresh))
       })
     } as unknown as LedgerClock["Service"]),
     Layer.succeed(LedgerRpc, {
-      simulate: (envelope: string) => Effect.suspend(() => {
-        ledger.simulated += 1
-        ledger.envelopes.push(envelope)
-        return Effect.fail(new LedgerUnavailable({ operation: "simulateTransaction", message: "silent" }))
-      })
+      simulate: (envelope: string) =>
+        Effect.suspend(() => {
+          ledger.simulated += 1
+          ledger.envelopes.push(envelope)
+          return Effect.fail(new LedgerUnavailable({ operation: "simulateTransaction", message: "silent" }))
+        })
     } as unknown as LedgerRpc["Service"])
   )
   return schemeLayer.pipe(Layer.provideMerge(parts))
@@ -64,12 +69,17 @@ const services = (ledger: Ledger) => {
 
 const withScheme = <A, E>(use: (scheme: Scheme, ledger: Ledger) => Effect.Effect<A, E, Crypto>) => {
   const ledger: Ledger = { simulated: 0, looked: 0, envelopes: [], fresh: undefined }
-  return Effect.flatMap(Schemes, (schemes) => use(Option.getOrThrow(schemes.find("exact")), ledger)).pipe(Effect.provide(services(ledger)), Effect.scoped)
+  return Effect.flatMap(Schemes, (schemes) => use(Option.getOrThrow(schemes.find("exact")), ledger)).pipe(
+    Effect.provide(services(ledger)),
+    Effect.scoped
+  )
 }
 
 const paymentWith = (tamper: PaymentTamper = {}, amount = 10_000n) =>
-  Effect.gen(function*() {
-    const { body } = yield* Effect.promise(() => makePayment({ latestLedger: 1_000, payer, payTo: seller, amount, tamper }))
+  Effect.gen(function* () {
+    const { body } = yield* Effect.promise(() =>
+      makePayment({ latestLedger: 1_000, payer, payTo: seller, amount, tamper })
+    )
     const decoded = decodePayment(body, { principal: { id: "ip:test", keyed: false }, words, crypto: yield* Crypto })
     if ("_tag" in decoded) throw new Error(decoded.refusal.message)
     return decoded
@@ -77,81 +87,138 @@ const paymentWith = (tamper: PaymentTamper = {}, amount = 10_000n) =>
 
 describe("exact", () => {
   it.effect("decodes a payment's transaction once, however often its authorization is looked up", () =>
-    withScheme((scheme) => Effect.gen(function*() {
-      const honest = yield* paymentWith()
-      let reads = 0
-      const counted = { ...honest, payload: { get transaction() {
-        reads += 1
-        return honest.payload["transaction"]
-      } } }
-      const keys = [scheme.authorizationKey(counted), scheme.authorizationKey(counted)]
-      yield* Effect.exit(scheme.verify(counted))
-      keys.push(scheme.authorizationKey(counted))
-      expect(reads).toBe(1)
-      expect(new Set(keys.map((key) => Option.getOrThrow(key))).size).toBe(1)
-      expect(scheme.authorizationKey(yield* paymentWith())).not.toEqual(keys[0])
-      expect(scheme.authorizationKey({ ...honest, payload: { transaction: "AAAA" } })).toEqual(Option.none())
-      expect(scheme.authorizationKey({ ...honest, payload: {} })).toEqual(Option.none())
-    })))
+    withScheme((scheme) =>
+      Effect.gen(function* () {
+        const honest = yield* paymentWith()
+        let reads = 0
+        const counted = {
+          ...honest,
+          payload: {
+            get transaction() {
+              reads += 1
+              return honest.payload["transaction"]
+            }
+          }
+        }
+        const keys = [scheme.authorizationKey(counted), scheme.authorizationKey(counted)]
+        yield* Effect.exit(scheme.verify(counted))
+        keys.push(scheme.authorizationKey(counted))
+        expect(reads).toBe(1)
+        expect(new Set(keys.map((key) => Option.getOrThrow(key))).size).toBe(1)
+        expect(scheme.authorizationKey(yield* paymentWith())).not.toEqual(keys[0])
+        expect(scheme.authorizationKey({ ...honest, payload: { transaction: "AAAA" } })).toEqual(Option.none())
+        expect(scheme.authorizationKey({ ...honest, payload: {} })).toEqual(Option.none())
+      })
+    )
+  )
 
   it.effect("keeps authorizations apart by payer, nonce and expiry, and by nothing that a stranger may change", () =>
-    withScheme((scheme) => Effect.gen(function*() {
-      const keyOf = (tamper: PaymentTamper) => Effect.map(paymentWith({ nonce: 5n, ...tamper }), (payment) => Option.getOrThrow(scheme.authorizationKey(payment)))
-      const key = yield* keyOf({})
-      expect(yield* keyOf({ source: seller })).toBe(key)
-      expect(yield* keyOf({ transaction: (fields) => ({ ...fields, fee: 1 }) })).toBe(key)
-      expect(yield* keyOf({ signature: (bytes) => bytes.map((byte) => byte ^ 1) })).toBe(key)
-      for (const tamper of [{ nonce: 6n }, { expiryOffset: 1 }, { authAddress: seller }]) expect(yield* keyOf(tamper)).not.toBe(key)
-    })))
+    withScheme((scheme) =>
+      Effect.gen(function* () {
+        const keyOf = (tamper: PaymentTamper) =>
+          Effect.map(paymentWith({ nonce: 5n, ...tamper }), (payment) =>
+            Option.getOrThrow(scheme.authorizationKey(payment))
+          )
+        const key = yield* keyOf({})
+        expect(yield* keyOf({ source: seller })).toBe(key)
+        expect(yield* keyOf({ transaction: (fields) => ({ ...fields, fee: 1 }) })).toBe(key)
+        expect(yield* keyOf({ signature: (bytes) => bytes.map((byte) => byte ^ 1) })).toBe(key)
+        for (const tamper of [{ nonce: 6n }, { expiryOffset: 1 }, { authAddress: seller }])
+          expect(yield* keyOf(tamper)).not.toBe(key)
+      })
+    )
+  )
 
   it.effect("asks the ledger nothing about a payment that offline checks refuse [S74]", () =>
-    withScheme((scheme, ledger) => Effect.gen(function*() {
-      const refused = yield* scheme.verify(yield* paymentWith({ amount: 1n }))
-      expect(isRefusal(refused) && refused.reason).toBe("invalid_exact_ledger_payload_wrong_amount")
-      expect([ledger.simulated, ledger.looked]).toEqual([0, 0])
-    })))
+    withScheme((scheme, ledger) =>
+      Effect.gen(function* () {
+        const refused = yield* scheme.verify(yield* paymentWith({ amount: 1n }))
+        expect(isRefusal(refused) && refused.reason).toBe("invalid_exact_ledger_payload_wrong_amount")
+        expect([ledger.simulated, ledger.looked]).toEqual([0, 0])
+      })
+    )
+  )
 
-  it.effect("takes no authorization in which a transaction could not land any more, nor one above the asset's largest payment [S265]", () =>
-    withScheme((scheme, ledger) => Effect.gen(function*() {
-      const reasonOf = (tamper: PaymentTamper, amount?: bigint) =>
-        Effect.map(Effect.result(Effect.flatMap(paymentWith(tamper, amount), scheme.verify)), (judged) =>
-          judged._tag === "Failure" ? judged.failure.operation : isRefusal(judged.success) ? judged.success.reason : "ok")
-      expect(yield* reasonOf({ expirationLedger: 1_001 })).toBe("invalid_ledger_auth_expired")
-      expect(yield* reasonOf({}, largest + 1n)).toBe("invalid_exact_ledger_payload_wrong_amount")
-      expect(ledger.simulated).toBe(0)
-      expect(yield* reasonOf({ expirationLedger: 1_002 })).toBe("simulateTransaction")
-      expect(yield* reasonOf({}, largest)).toBe("simulateTransaction")
-    })))
+  it.effect(
+    "takes no authorization in which a transaction could not land any more, nor one above the asset's largest payment [S265]",
+    () =>
+      withScheme((scheme, ledger) =>
+        Effect.gen(function* () {
+          const reasonOf = (tamper: PaymentTamper, amount?: bigint) =>
+            Effect.map(Effect.result(Effect.flatMap(paymentWith(tamper, amount), scheme.verify)), (judged) =>
+              judged._tag === "Failure"
+                ? judged.failure.operation
+                : isRefusal(judged.success)
+                  ? judged.success.reason
+                  : "ok"
+            )
+          expect(yield* reasonOf({ expirationLedger: 1_001 })).toBe("invalid_ledger_auth_expired")
+          expect(yield* reasonOf({}, largest + 1n)).toBe("invalid_exact_ledger_payload_wrong_amount")
+          expect(ledger.simulated).toBe(0)
+          expect(yield* reasonOf({ expirationLedger: 1_002 })).toBe("simulateTransaction")
+          expect(yield* reasonOf({}, largest)).toBe("simulateTransaction")
+        })
+      )
+  )
 
   it.effect("judges an expiry that seems too far by a look of this moment, and by none when nobody answers", () =>
-    withScheme((scheme, ledger) => Effect.gen(function*() {
-      const far = yield* paymentWith({ expiryOffset: 20 })
-      ledger.fresh = 1_000
-      const refused = yield* scheme.verify(far)
-      expect([isRefusal(refused) && refused.reason, ledger.looked, ledger.simulated]).toEqual(["invalid_exact_ledger_signature_expiration_too_far", 1, 0])
-      ledger.fresh = 1_020
-      expect((yield* Effect.flip(scheme.verify(far))).operation).toBe("simulateTransaction")
-      ledger.fresh = undefined
-      expect((yield* Effect.flip(scheme.verify(far))).operation).toBe("getLatestLedger")
-    })))
+    withScheme((scheme, ledger) =>
+      Effect.gen(function* () {
+        const far = yield* paymentWith({ expiryOffset: 20 })
+        ledger.fresh = 1_000
+        const refused = yield* scheme.verify(far)
+        expect([isRefusal(refused) && refused.reason, ledger.looked, ledger.simulated]).toEqual([
+          "invalid_exact_ledger_signature_expiration_too_far",
+          1,
+          0
+        ])
+        ledger.fresh = 1_020
+        expect((yield* Effect.flip(scheme.verify(far))).operation).toBe("simulateTransaction")
+        ledger.fresh = undefined
+        expect((yield* Effect.flip(scheme.verify(far))).operation).toBe("getLatestLedger")
+      })
+    )
+  )
 
   it.effect("simulates the client's operation and nothing else of its envelope [S77]", () =>
-    withScheme((scheme, ledger) => Effect.gen(function*() {
-      yield* Effect.flip(scheme.verify(yield* paymentWith({ operationSource: seller, source: seller })))
-      const envelope = xdr.TransactionEnvelope.schema.decode(Uint8Array.from(atob(ledger.envelopes[0]!), (c) => c.charCodeAt(0)))
-      if (envelope.type !== 2) throw new Error("a plain envelope is wanted")
-      const { cond, ext, memo, operations } = envelope.v1.tx
-      expect([cond.type, ext.v, memo.type, operations.length, operations[0]?.sourceAccount, envelope.v1.signatures.length]).toEqual([0, 0, 0, 1, null, 0])
-    })))
+    withScheme((scheme, ledger) =>
+      Effect.gen(function* () {
+        yield* Effect.flip(scheme.verify(yield* paymentWith({ operationSource: seller, source: seller })))
+        const envelope = xdr.TransactionEnvelope.schema.decode(
+          Uint8Array.from(atob(ledger.envelopes[0]!), (c) => c.charCodeAt(0))
+        )
+        if (envelope.type !== 2) throw new Error("a plain envelope is wanted")
+        const { cond, ext, memo, operations } = envelope.v1.tx
+        expect([
+          cond.type,
+          ext.v,
+          memo.type,
+          operations.length,
+          operations[0]?.sourceAccount,
+          envelope.v1.signatures.length
+        ]).toEqual([0, 0, 0, 1, null, 0])
+      })
+    )
+  )
 
   it.effect("believes a movement by its event, and a success whose events cannot be read by its status", () =>
-    withScheme((scheme) => Effect.sync(() => {
-      const promise = { payer: payer.publicKey(), payTo: seller, asset: testnetUsdc, amount: 10n }
-      const moved = { contract: testnetUsdc, from: promise.payer, to: seller, amount: 10n }
-      const executed = (transfers: Option.Option<ReadonlyArray<typeof moved>>) => scheme.checkExecuted(promise, { transfers } as never)._tag
-      expect(executed(Option.some([moved]))).toBe("Moved")
-      expect(executed(Option.none())).toBe("Moved")
-      const lies = [[], [{ ...moved, amount: 9n }], [{ ...moved, to: promise.payer }], [{ ...moved, from: seller }], [{ ...moved, contract: seller }]]
-      for (const lie of lies) expect(executed(Option.some(lie))).toBe("NotMoved")
-    })))
+    withScheme((scheme) =>
+      Effect.sync(() => {
+        const promise = { payer: payer.publicKey(), payTo: seller, asset: testnetUsdc, amount: 10n }
+        const moved = { contract: testnetUsdc, from: promise.payer, to: seller, amount: 10n }
+        const executed = (transfers: Option.Option<ReadonlyArray<typeof moved>>) =>
+          scheme.checkExecuted(promise, { transfers } as never)._tag
+        expect(executed(Option.some([moved]))).toBe("Moved")
+        expect(executed(Option.none())).toBe("Moved")
+        const lies = [
+          [],
+          [{ ...moved, amount: 9n }],
+          [{ ...moved, to: promise.payer }],
+          [{ ...moved, from: seller }],
+          [{ ...moved, contract: seller }]
+        ]
+        for (const lie of lies) expect(executed(Option.some(lie))).toBe("NotMoved")
+      })
+    )
+  )
 })

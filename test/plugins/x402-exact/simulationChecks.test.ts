@@ -1,5 +1,5 @@
-// What the enforcing simulation must show, by answers made for the purpose: each departure has its word, and what a smart
-// account says beside its transfer is no departure.
+// What the enforcing simulation must show, by answers made for the purpose: each departure has its word, and what a
+// smart account says beside its transfer is no departure.
 import { Address, Keypair, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk"
 import { expect, it } from "vitest"
 import { isSpent, movedAsPromised, simulationFault } from "../../../plugins/x402-exact/simulationChecks.ts"
@@ -18,7 +18,10 @@ const event = (
   contract: string,
   topics: ReadonlyArray<xdr.ScVal>,
   data: xdr.ScVal,
-  { successful = true, type = xdr.ContractEventType.contract }: { successful?: boolean; type?: xdr.ContractEventType } = {}
+  {
+    successful = true,
+    type = xdr.ContractEventType.contract
+  }: { successful?: boolean; type?: xdr.ContractEventType } = {}
 ): Uint8Array =>
   new xdr.DiagnosticEvent({
     inSuccessfulContractCall: successful,
@@ -31,10 +34,26 @@ const event = (
   }).toXdr() as unknown as Uint8Array
 
 const transfer = (change: Partial<{ contract: string; from: string; to: string; amount: bigint }> = {}) =>
-  event(change.contract ?? asset, [xdr.ScVal.scvSymbol("transfer"), address(change.from ?? payer), address(change.to ?? payTo), xdr.ScVal.scvString("USDC:X")], i128(change.amount ?? 10_000n))
+  event(
+    change.contract ?? asset,
+    [
+      xdr.ScVal.scvSymbol("transfer"),
+      address(change.from ?? payer),
+      address(change.to ?? payTo),
+      xdr.ScVal.scvString("USDC:X")
+    ],
+    i128(change.amount ?? 10_000n)
+  )
 
 const simulated = (eventsXdr: ReadonlyArray<Uint8Array>, resourceFeeStroops = 40_000n) =>
-  ({ _tag: "Simulated", latestLedger: 1, resourceFeeStroops, sorobanDataXdr: new Uint8Array(), eventsXdr, authXdr: [] }) as const
+  ({
+    _tag: "Simulated",
+    latestLedger: 1,
+    resourceFeeStroops,
+    sorobanDataXdr: new Uint8Array(),
+    eventsXdr,
+    authXdr: []
+  }) as const
 
 const reasonOf = (answer: Parameters<typeof simulationFault>[0]) => simulationFault(answer, promise, ceilings)?.[0]
 
@@ -64,14 +83,30 @@ it.each([
   ["another token moves", [transfer({ contract: otherAsset })], `${exact}_event_wrong_asset`],
   ["another token moves too", [transfer(), transfer({ contract: otherAsset })], `${exact}_event_wrong_asset`],
   ["the asset moves twice", [transfer(), transfer()], `${exact}_multiple_transfers`],
-  ["the asset moves on to a stranger", [transfer(), transfer({ from: payTo, to: stranger, amount: 1n })], `${exact}_multiple_transfers`],
+  [
+    "the asset moves on to a stranger",
+    [transfer(), transfer({ from: payTo, to: stranger, amount: 1n })],
+    `${exact}_multiple_transfers`
+  ],
   ["somebody else pays", [transfer({ from: stranger })], `${exact}_event_wrong_from`],
   ["somebody else is paid", [transfer({ to: stranger })], `${exact}_event_wrong_to`],
   ["less is moved", [transfer({ amount: 9_999n })], `${exact}_event_wrong_amount`],
-  ["the payer's tokens are clawed back", [event(asset, [xdr.ScVal.scvSymbol("clawback"), address(payer), xdr.ScVal.scvString("USDC:X")], i128(10_000n))], `${exact}_event_wrong_to`],
-  ["the issuer pays", [event(asset, [xdr.ScVal.scvSymbol("mint"), address(payTo), xdr.ScVal.scvString("USDC:X")], i128(10_000n))], `${exact}_issuer_is_payer`],
+  [
+    "the payer's tokens are clawed back",
+    [event(asset, [xdr.ScVal.scvSymbol("clawback"), address(payer), xdr.ScVal.scvString("USDC:X")], i128(10_000n))],
+    `${exact}_event_wrong_to`
+  ],
+  [
+    "the issuer pays",
+    [event(asset, [xdr.ScVal.scvSymbol("mint"), address(payTo), xdr.ScVal.scvString("USDC:X")], i128(10_000n))],
+    `${exact}_issuer_is_payer`
+  ],
   ["an event is no event", [new Uint8Array([1, 2, 3])], `${exact}_event_not_transfer`],
-  ["a transfer cannot be read", [event(asset, [xdr.ScVal.scvSymbol("transfer"), xdr.ScVal.scvU32(1)], xdr.ScVal.scvVoid())], `${exact}_event_not_transfer`]
+  [
+    "a transfer cannot be read",
+    [event(asset, [xdr.ScVal.scvSymbol("transfer"), xdr.ScVal.scvU32(1)], xdr.ScVal.scvVoid())],
+    `${exact}_event_not_transfer`
+  ]
 ] as const)("refuses when %s [S76]", (_, events, reason) => expect(reasonOf(simulated(events))).toBe(reason))
 
 it("refuses a fee above the ceiling, and names both figures", () => {

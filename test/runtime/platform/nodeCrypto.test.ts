@@ -10,18 +10,22 @@ const abc = new TextEncoder().encode("abc")
 
 describe("nodeCrypto", () => {
   it.effect("hashes as the published vectors say", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const crypto = yield* Crypto
       expect(hex(crypto.sha256(abc))).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
-      expect(hex(crypto.hmacSha256(new TextEncoder().encode("Jefe"), new TextEncoder().encode("what do ya want for nothing?"))))
-        .toBe("5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
+      expect(
+        hex(
+          crypto.hmacSha256(new TextEncoder().encode("Jefe"), new TextEncoder().encode("what do ya want for nothing?"))
+        )
+      ).toBe("5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
       expect(crypto.randomBytes(16)).toHaveLength(16)
       expect(crypto.timingSafeEqual(abc, new Uint8Array(abc))).toBe(true)
       expect(crypto.timingSafeEqual(abc, abc.subarray(1))).toBe(false)
-    }).pipe(Effect.provide(layer)))
+    }).pipe(Effect.provide(layer))
+  )
 
   it.effect("signs and verifies ed25519 as RFC 8032 says, and calls a malformed key or signature invalid", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const crypto = yield* Crypto
       const seed = unhex("c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7")
       const publicKey = crypto.ed25519PublicKey(seed)
@@ -34,10 +38,11 @@ describe("nodeCrypto", () => {
       expect(crypto.ed25519VerifyNative(publicKey.subarray(1), message, signature)).toBe(false)
       expect(crypto.ed25519VerifyNative(publicKey, message, signature.subarray(1))).toBe(false)
       expect(crypto.ed25519VerifyNative(new Uint8Array(32).fill(255), message, signature)).toBe(false)
-    }).pipe(Effect.provide(layer)))
+    }).pipe(Effect.provide(layer))
+  )
 
   it.effect("verifies P-256 over a digest that it did not hash itself", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const crypto = yield* Crypto
       const pair = native.generateKeyPairSync("ec", { namedCurve: "P-256" })
       const der = pair.publicKey.export({ format: "der", type: "spki" })
@@ -48,5 +53,6 @@ describe("nodeCrypto", () => {
       expect(crypto.secp256r1Verify(publicKey, crypto.sha256(digest), signature)).toBe(false)
       expect(crypto.secp256r1Verify(new Uint8Array(65).fill(4), digest, signature)).toBe(false)
       expect(crypto.secp256r1Verify(publicKey, digest, new Uint8Array(64))).toBe(false)
-    }).pipe(Effect.provide(layer)))
+    }).pipe(Effect.provide(layer))
+  )
 })

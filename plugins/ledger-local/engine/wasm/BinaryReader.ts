@@ -1,5 +1,6 @@
-// Reads the binary form of WebAssembly: bytes, LEB128 integers, names and sections. Everything is bounded by the module's own
-// length, and anything that does not fit is a `Malformed`, which callers turn into the host's refusal of the module.
+// Reads the binary form of WebAssembly: bytes, LEB128 integers, names and sections. Everything is bounded by the
+// module's own length, and anything that does not fit is a `Malformed`, which callers turn into the host's refusal of
+// the module.
 export class Malformed extends Error {}
 
 export class BinaryReader {

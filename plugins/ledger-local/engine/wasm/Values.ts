@@ -1,6 +1,6 @@
-// The contract's view of values: 64-bit words whose low byte is a tag. Small values fit in the word, others are handles into a
-// table of the running frame, so that a contract can only name what it was given or made. A word with an unknown tag or a
-// handle out of range is refused as the host does.
+// The contract's view of values: 64-bit words whose low byte is a tag. Small values fit in the word, others are handles
+// into a table of the running frame, so that a contract can only name what it was given or made. A word with an unknown
+// tag or a handle out of range is refused as the host does.
 import { HostError } from "../HostError.ts"
 import type { InstructionMeter } from "../InstructionMeter.ts"
 import { bool, i128, i64, sym, u32, u64, VOID } from "../ScVal.ts"
@@ -12,20 +12,49 @@ const U56 = 1n << 56n
 const I55 = 1n << 55n
 
 export const Tag = {
-  false: 0, true: 1, void: 2, error: 3, u32: 4, i32: 5, u64: 6, i64: 7, timepoint: 8, duration: 9, u128: 10, i128: 11, u256: 12, i256: 13,
-  symbol: 14, u64Object: 64, i64Object: 65, timepointObject: 66, durationObject: 67, u128Object: 68, i128Object: 69, u256Object: 70,
-  i256Object: 71, bytesObject: 72, stringObject: 73, symbolObject: 74, vecObject: 75, mapObject: 76, addressObject: 77, muxedAddressObject: 78
+  false: 0,
+  true: 1,
+  void: 2,
+  error: 3,
+  u32: 4,
+  i32: 5,
+  u64: 6,
+  i64: 7,
+  timepoint: 8,
+  duration: 9,
+  u128: 10,
+  i128: 11,
+  u256: 12,
+  i256: 13,
+  symbol: 14,
+  u64Object: 64,
+  i64Object: 65,
+  timepointObject: 66,
+  durationObject: 67,
+  u128Object: 68,
+  i128Object: 69,
+  u256Object: 70,
+  i256Object: 71,
+  bytesObject: 72,
+  stringObject: 73,
+  symbolObject: 74,
+  vecObject: 75,
+  mapObject: 76,
+  addressObject: 77,
+  muxedAddressObject: 78
 } as const
 
 export const VOID_WORD = 2n
 
 const word = (body: bigint, tag: number): bigint => BigInt.asIntN(64, (body << 8n) | BigInt(tag))
-const major = (high: number, minor: number, tag: number): bigint => BigInt.asIntN(64, (BigInt(high) << 32n) | (BigInt(minor) << 8n) | BigInt(tag))
+const major = (high: number, minor: number, tag: number): bigint =>
+  BigInt.asIntN(64, (BigInt(high) << 32n) | (BigInt(minor) << 8n) | BigInt(tag))
 
 export const u32Word = (value: number): bigint => major(value, 0, Tag.u32)
 export const boolWord = (value: boolean): bigint => (value ? 1n : 0n)
 
-const join = (parts: ReadonlyArray<bigint>): bigint => parts.reduce((sum, part) => (sum << 64n) + BigInt.asUintN(64, part), 0n)
+const join = (parts: ReadonlyArray<bigint>): bigint =>
+  parts.reduce((sum, part) => (sum << 64n) + BigInt.asUintN(64, part), 0n)
 
 /** The bigint of any integer value of 64 bits or more. */
 export const bigOf = (value: ScVal): bigint => {
@@ -60,7 +89,12 @@ export const u256 = (value: bigint): ScVal => ({
 })
 export const i256 = (value: bigint): ScVal => ({
   type: 12,
-  i256: { hiHi: BigInt.asIntN(64, value >> 192n), hiLo: lane(value, 128n), loHi: lane(value, 64n), loLo: lane(value, 0n) }
+  i256: {
+    hiHi: BigInt.asIntN(64, value >> 192n),
+    hiLo: lane(value, 128n),
+    loHi: lane(value, 64n),
+    loLo: lane(value, 0n)
+  }
 })
 
 /** About the bytes a value takes by itself; what it refers to was counted when that was made. */
@@ -171,7 +205,13 @@ export class Values {
       case Tag.error: {
         const type = Number((bits >> 8n) & 0xff_ffffn)
         if (type > 9 || (type !== 0 && high > 9)) throw HostError.of("Value", "InvalidInput", "unknown error value")
-        return { type: 2, error: (type === 0 ? { type: 0, contractCode: high } : { type, code: high }) as Extract<ScVal, { type: 2 }>["error"] }
+        return {
+          type: 2,
+          error: (type === 0 ? { type: 0, contractCode: high } : { type, code: high }) as Extract<
+            ScVal,
+            { type: 2 }
+          >["error"]
+        }
       }
       case Tag.u32:
         return u32(high)

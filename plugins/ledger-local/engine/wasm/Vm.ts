@@ -1,6 +1,6 @@
-// One contract frame's virtual machine as the host functions see it: its values, its linear memory and its fuel. Every access
-// to memory is checked against its current size, and every host function pays fuel for the bytes or values it moves, so that
-// a module cannot make the host work for nothing.
+// One contract frame's virtual machine as the host functions see it: its values, its linear memory and its fuel. Every
+// access to memory is checked against its current size, and every host function pays fuel for the bytes or values it
+// moves, so that a module cannot make the host work for nothing.
 import type { HostContext } from "../HostContext.ts"
 import { HostError } from "../HostError.ts"
 import { readAddress, readBytes, readMap, readVec } from "../ScVal.ts"
@@ -81,7 +81,8 @@ export class Vm {
 
   #buffer(from: number, length: number): ArrayBufferLike {
     const buffer = this.#memory?.buffer ?? EMPTY
-    if (from + length > buffer.byteLength) throw HostError.of("WasmVm", "IndexBounds", "out-of-bounds linear memory access")
+    if (from + length > buffer.byteLength)
+      throw HostError.of("WasmVm", "IndexBounds", "out-of-bounds linear memory access")
     this.pay(length >> 3)
     return buffer
   }
@@ -182,7 +183,8 @@ export class Vm {
 
   text(word: bigint, type: 14 | 15): Uint8Array {
     const value = this.value(word)
-    if (value.type !== type) throw HostError.of("Value", "UnexpectedType", type === 14 ? "value is not a string" : "value is not a symbol")
+    if (value.type !== type)
+      throw HostError.of("Value", "UnexpectedType", type === 14 ? "value is not a string" : "value is not a symbol")
     return value.type === 14 ? value.str.bytes : value.type === 15 ? value.sym.bytes : new Uint8Array()
   }
 

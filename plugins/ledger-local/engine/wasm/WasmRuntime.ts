@@ -1,7 +1,7 @@
-// Contract wasm in the JavaScript engine's own WebAssembly, behind the host's interface. A module is instrumented once (fuel,
-// bounded memory) and compiled once; each call gets a fresh instance, so nothing survives it but what it stored. A hostile
-// module runs out of fuel or memory and fails like any other. A host function that is not implemented is `Unsupported`, when
-// the module is called, never a failure of the contract.
+// Contract wasm in the JavaScript engine's own WebAssembly, behind the host's interface. A module is instrumented once
+// (fuel, bounded memory) and compiled once; each call gets a fresh instance, so nothing survives it but what it stored.
+// A hostile module runs out of fuel or memory and fails like any other. A host function that is not implemented is
+// `Unsupported`, when the module is called, never a failure of the contract.
 import { HostError, Unsupported } from "../HostError.ts"
 import type { HostContext } from "../HostContext.ts"
 import type { ContractCall, ContractRuntime } from "../HostTypes.ts"
@@ -18,7 +18,13 @@ import { VOID_WORD } from "./Values.ts"
 import { CALL_FUEL, hostCallFuel, INSTANCE_FUEL } from "./hostCallFuel.ts"
 import { type HostFunctions, Vm } from "./Vm.ts"
 
-const functions: HostFunctions = { ...collectionFunctions, ...integerFunctions, ...ledgerFunctions, ...callFunctions, ...randomFunctions }
+const functions: HostFunctions = {
+  ...collectionFunctions,
+  ...integerFunctions,
+  ...ledgerFunctions,
+  ...callFunctions,
+  ...randomFunctions
+}
 const MODULES_MAX = 256
 /** The metered cost of one wasm instruction. */
 const INSTRUCTION_COST = 4
@@ -35,9 +41,14 @@ const compile = (code: Uint8Array): Compiled => {
   try {
     const prepared = prepareModule(code)
     const module = new WebAssembly.Module(prepared.bytes as Uint8Array<ArrayBuffer>)
-    return { prepared, module, imports: WebAssembly.Module.imports(module).map((entry) => [entry.module, entry.name] as const) }
+    return {
+      prepared,
+      module,
+      imports: WebAssembly.Module.imports(module).map((entry) => [entry.module, entry.name] as const)
+    }
   } catch (error) {
-    if (error instanceof Malformed || error instanceof WebAssembly.CompileError) throw refused(`module is not acceptable: ${error.message}`)
+    if (error instanceof Malformed || error instanceof WebAssembly.CompileError)
+      throw refused(`module is not acceptable: ${error.message}`)
     throw error
   }
 }
@@ -69,7 +80,8 @@ export class WasmRuntime implements ContractRuntime {
   }
 
   readonly validate: ContractRuntime["validate"] = (code, settings) => {
-    if (code.length > settings.limits.contractCodeBytesMax) throw HostError.of("Budget", "ExceededLimit", "contract code is too large")
+    if (code.length > settings.limits.contractCodeBytesMax)
+      throw HostError.of("Budget", "ExceededLimit", "contract code is too large")
     const { prepared } = compile(code)
     if (prepared.environmentProtocol > settings.protocolVersion) throw refused("contract is for a later protocol")
     return { v: 1, v1: { ext: { v: 0 }, costInputs: { ext: { v: 0 }, ...prepared.costInputs } } }
@@ -82,7 +94,8 @@ export class WasmRuntime implements ContractRuntime {
       if (call.missingIsNoop) return VOID
       throw HostError.of("WasmVm", "MissingValue", "invoking unknown export", [sym(call.fn)])
     }
-    if (arity !== call.args.length) throw HostError.of("WasmVm", "UnexpectedSize", "VM call failed: number of arguments")
+    if (arity !== call.args.length)
+      throw HostError.of("WasmVm", "UnexpectedSize", "VM call failed: number of arguments")
     return run(host, call, compiled)
   }
 }
@@ -119,7 +132,11 @@ const run = (host: HostContext, call: ContractCall, { module, imports }: Compile
   const instance = instantiate(module, object)
   const { exports } = instance
   const memory = exports["memory"]
-  vm = new Vm(host, exports[FUEL_EXPORT] as WebAssembly.Global, memory instanceof WebAssembly.Memory ? memory : undefined)
+  vm = new Vm(
+    host,
+    exports[FUEL_EXPORT] as WebAssembly.Global,
+    memory instanceof WebAssembly.Memory ? memory : undefined
+  )
   const { fuel: before, hostFuel } = host.meter
   vm.fuel = before
   try {
@@ -139,6 +156,7 @@ const run = (host: HostContext, call: ContractCall, { module, imports }: Compile
 /** A returned error value fails the call: a contract's own as it is, any other as an invalid action. */
 const resultOf = (value: ScVal): ScVal => {
   if (value.type !== 2) return value
-  if (value.error.type === 0) throw HostError.contract(value.error.contractCode, "escalating Ok(ScErrorType::Contract) frame-exit to Err")
+  if (value.error.type === 0)
+    throw HostError.contract(value.error.contractCode, "escalating Ok(ScErrorType::Contract) frame-exit to Err")
   throw HostError.of("Context", "InvalidAction", "frame-exit with an error that is no contract error")
 }

@@ -1,12 +1,35 @@
-// Host functions on the context (`x.*`), calls (`d.*`), addresses and authorization (`a.*`) and cryptography (`c.*`). A caught
-// error keeps a contract's own number and becomes `Error(Context, InvalidAction)` otherwise; internal errors and exceeded
-// limits cannot be caught.
+// Host functions on the context (`x.*`), calls (`d.*`), addresses and authorization (`a.*`) and cryptography (`c.*`). A
+// caught error keeps a contract's own number and becomes `Error(Context, InvalidAction)` otherwise; internal errors and
+// exceeded limits cannot be caught.
 import type { HostContext } from "../HostContext.ts"
 import { HostError } from "../HostError.ts"
 import { contractInstanceKey } from "../LedgerKeys.ts"
-import { address as addressVal, bytes, compareScVal, field, readMap, readVec, str, sym, symbolText, u32, u64, vec, VOID } from "../ScVal.ts"
 import {
-  addressOfStrKey, addressStrKey, accountAddress, contractAddress, latin1, muxedAddressOfStrKey, publicKey, type ScAddress, type ScVal, type SorobanAuthorizedInvocation
+  address as addressVal,
+  bytes,
+  compareScVal,
+  field,
+  readMap,
+  readVec,
+  str,
+  sym,
+  symbolText,
+  u32,
+  u64,
+  vec,
+  VOID
+} from "../ScVal.ts"
+import {
+  addressOfStrKey,
+  addressStrKey,
+  accountAddress,
+  contractAddress,
+  latin1,
+  muxedAddressOfStrKey,
+  publicKey,
+  type ScAddress,
+  type ScVal,
+  type SorobanAuthorizedInvocation
 } from "../Xdr.ts"
 import { executableVal } from "./ledgerFunctions.ts"
 import type { HostFunctions, Vm } from "./Vm.ts"
@@ -42,7 +65,11 @@ const invokerInvocation = (host: HostContext, value: ScVal): SorobanAuthorizedIn
     const context = part(content, "context")
     const [contract, fn] = [part(context, "contract"), part(context, "fn_name")]
     if (contract.type !== 18 || fn.type !== 15) throw malformedAuth()
-    const contractFn = { contractAddress: contract.address, functionName: fn.sym, args: [...readVec(part(context, "args"))] }
+    const contractFn = {
+      contractAddress: contract.address,
+      functionName: fn.sym,
+      args: [...readVec(part(context, "args"))]
+    }
     const subs = readVec(part(content, "sub_invocations"))
     return { function: { type: 0, contractFn }, subInvocations: subs.map((sub) => invokerInvocation(host, sub)) }
   }
@@ -61,7 +88,8 @@ const invokerInvocation = (host: HostContext, value: ScVal): SorobanAuthorizedIn
 }
 
 /** The second half of a signature as a number. */
-const sOf = (signature: Uint8Array): bigint => signature.subarray(32).reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
+const sOf = (signature: Uint8Array): bigint =>
+  signature.subarray(32).reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
 
 const recoverSecp256k1 = (vm: Vm, digest: bigint, signature: bigint, recoveryId: bigint): ScVal => {
   const [hash, rs, id] = [vm.sized(digest, 32), vm.sized(signature, 64), vm.u32(recoveryId)]
@@ -101,18 +129,25 @@ const verifySecp256r1 = (vm: Vm, key: bigint, digest: bigint, signature: bigint)
 }
 
 export const callFunctions: HostFunctions = {
-  "x._": (vm, text, length, values, count) => { // log_from_linear_memory
+  "x._": (vm, text, length, values, count) => {
+    // log_from_linear_memory
     const message = str(vm.readText(vm.u32(text), vm.u32(length)))
-    vm.host.log.message(vm.host.currentContract, message, vm.readValues(vm.u32(values), vm.u32(count)).map((value) => vm.measured(value)))
+    vm.host.log.message(
+      vm.host.currentContract,
+      message,
+      vm.readValues(vm.u32(values), vm.u32(count)).map((value) => vm.measured(value))
+    )
   },
   "x.0": (vm, a, b) => BigInt(Math.sign(compareScVal(vm.whole(a), vm.whole(b)))), // obj_cmp
   "x.1": (vm, topics, data) => vm.host.emit(vm.wholes(topics), vm.whole(data)), // contract_event
   "x.2": (vm) => u32(vm.host.input.settings.protocolVersion), // get_ledger_version
   "x.3": (vm) => u32(vm.host.input.ledgerSeq), // get_ledger_sequence
   "x.4": (vm) => u64(vm.host.input.closeTime), // get_ledger_timestamp
-  "x.5": (vm, error) => { // fail_with_error
+  "x.5": (vm, error) => {
+    // fail_with_error
     const value = vm.value(error)
-    if (value.type !== 2 || value.error.type !== 0) throw HostError.of("Context", "UnexpectedType", "contract attempted to fail with other than a contract error")
+    if (value.type !== 2 || value.error.type !== 0)
+      throw HostError.of("Context", "UnexpectedType", "contract attempted to fail with other than a contract error")
     throw HostError.contract(value.error.contractCode, "failing with contract error", [u32(value.error.contractCode)])
   },
   "x.6": (vm) => bytes(vm.host.input.networkId), // get_ledger_network_id
@@ -120,12 +155,16 @@ export const callFunctions: HostFunctions = {
   "x.8": (vm) => u32(vm.host.storage.maxLiveUntil), // get_max_live_until_ledger
 
   "d._": (vm, contract, fn, args) => call(vm, contract, fn, args), // call
-  "d.0": (vm, contract, fn, args) => { // try_call
+  "d.0": (vm, contract, fn, args) => {
+    // try_call
     try {
       return call(vm, contract, fn, args)
     } catch (error) {
       if (!(error instanceof HostError) || !vm.host.isRecoverable(error)) throw error
-      return { type: 2, error: error.errorType === "Contract" ? error.scError : HostError.of("Context", "InvalidAction", "").scError }
+      return {
+        type: 2,
+        error: error.errorType === "Contract" ? error.scError : HostError.of("Context", "InvalidAction", "").scError
+      }
     }
   },
 
@@ -133,57 +172,72 @@ export const callFunctions: HostFunctions = {
   "a.0": (vm, address) => requireAuth(vm, address, vm.host.frame.args), // require_auth
   "a.1": (vm, text) => readAddressText(strKeyOf(vm, text), addressOfStrKey), // strkey_to_address
   "a.2": (vm, address) => addressText(vm, vm.address(address)), // address_to_strkey
-  "a.3": (vm, entries) => { // authorize_as_curr_contract
+  "a.3": (vm, entries) => {
+    // authorize_as_curr_contract
     const { host } = vm
     const invocations = vm.wholes(entries).map((entry) => invokerInvocation(host, entry))
     host.auth.addInvokerAuth(contractAddress(host.frame.contractId), invocations)
   },
-  "a.4": (vm, word) => { // get_address_from_muxed_address
+  "a.4": (vm, word) => {
+    // get_address_from_muxed_address
     const value = vm.value(word)
-    if (value.type !== 18 || value.address.type !== 2) throw HostError.of("Value", "UnexpectedType", "not a muxed address")
+    if (value.type !== 18 || value.address.type !== 2)
+      throw HostError.of("Value", "UnexpectedType", "not a muxed address")
     return addressVal(accountAddress(publicKey(value.address.muxedAccount.ed25519)))
   },
-  "a.5": (vm, word) => { // get_id_from_muxed_address
+  "a.5": (vm, word) => {
+    // get_id_from_muxed_address
     const value = vm.value(word)
-    if (value.type !== 18 || value.address.type !== 2) throw HostError.of("Value", "UnexpectedType", "not a muxed address")
+    if (value.type !== 18 || value.address.type !== 2)
+      throw HostError.of("Value", "UnexpectedType", "not a muxed address")
     return u64(value.address.muxedAccount.id)
   },
-  "a.6": (vm, word) => { // get_address_executable
+  "a.6": (vm, word) => {
+    // get_address_executable
     const address = vm.address(word)
-    if (address.type === 0) return vm.host.storage.get({ type: 0, account: { accountId: address.accountId } }) === undefined ? VOID : vec([sym("Account")])
+    if (address.type === 0)
+      return vm.host.storage.get({ type: 0, account: { accountId: address.accountId } }) === undefined
+        ? VOID
+        : vec([sym("Account")])
     const entry = vm.host.storage.get(contractInstanceKey(address))
     const value = entry?.data.type === 6 ? entry.data.contractData.val : undefined
     return value?.type === 19 ? executableVal(value.instance.executable) : VOID
   },
   "a.7": (vm, text) => readAddressText(strKeyOf(vm, text), muxedAddressOfStrKey), // strkey_to_muxed_address
-  "a.8": (vm, word) => { // muxed_address_to_strkey
+  "a.8": (vm, word) => {
+    // muxed_address_to_strkey
     const value = vm.value(word)
     if (value.type !== 18) throw HostError.of("Value", "UnexpectedType", "not an address")
     return addressText(vm, value.address)
   },
-  "a.9": (vm) => { // get_delegated_signers_for_current_auth_check
+  "a.9": (vm) => {
+    // get_delegated_signers_for_current_auth_check
     const check = vm.host.frame.authCheck
     if (check === undefined) throw HostError.of("Auth", "InvalidAction", "no authentication is running in this frame")
     return vec(check.delegates.map(({ signature }) => addressVal(signature.address)))
   },
-  "a.a": (vm, address) => { // delegate_account_auth
+  "a.a": (vm, address) => {
+    // delegate_account_auth
     const who = vm.address(address)
     vm.nested(() => vm.host.auth.delegate(vm.host.frame.authCheck, who))
   },
 
   "c._": (vm, content) => bytes(vm.host.input.crypto.sha256(vm.bytes(content))), // compute_hash_sha256
-  "c.0": (vm, key, message, signature) => { // verify_sig_ed25519
+  "c.0": (vm, key, message, signature) => {
+    // verify_sig_ed25519
     vm.host.meter.signature()
     if (!vm.host.verifyEd25519(vm.sized(key, 32), vm.bytes(message), vm.sized(signature, 64))) {
       throw HostError.of("Crypto", "InvalidInput", "failed ED25519 verification")
     }
   },
   "c.1": (vm, content) => bytes(vm.host.input.crypto.keccak256(vm.bytes(content))), // compute_hash_keccak256
-  "c.2": (vm, digest, signature, recoveryId) => { // recover_key_ecdsa_secp256k1
+  "c.2": (vm, digest, signature, recoveryId) => {
+    // recover_key_ecdsa_secp256k1
     vm.host.meter.add(2_300_000)
     return recoverSecp256k1(vm, digest, signature, recoveryId)
   },
-  "c.3": (vm, key, digest, signature) => { // verify_sig_ecdsa_secp256r1
+  "c.3": (vm, key, digest, signature) => {
+    // verify_sig_ecdsa_secp256r1
     vm.host.meter.add(3_000_000)
     verifySecp256r1(vm, key, digest, signature)
   }

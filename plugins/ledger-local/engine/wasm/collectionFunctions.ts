@@ -1,5 +1,6 @@
-// Host functions on vectors (`v.*`), maps (`m.*`) and buffers (`b.*`). All of them are pure: each makes a new value. Positions
-// beyond the end and missing keys are the object errors of the network; the comments give the host's own names.
+// Host functions on vectors (`v.*`), maps (`m.*`) and buffers (`b.*`). All of them are pure: each makes a new value.
+// Positions beyond the end and missing keys are the object errors of the network; the comments give the host's own
+// names.
 import { HostError } from "../HostError.ts"
 import { bytes as bytesVal, checkScVal, checkSymbol, compareScVal, readVec, sym, u32, vec, VOID } from "../ScVal.ts"
 import { codec, latin1, type ScMapEntry, type ScVal, xdrText } from "../Xdr.ts"
@@ -42,7 +43,8 @@ const search = (entries: ReadonlyArray<ScMapEntry>, key: ScVal): number => {
 
 const sorted = (entries: ReadonlyArray<ScMapEntry>): ScVal => {
   for (let i = 1; i < entries.length; i++) {
-    if (compareScVal(entries[i - 1]!.key, entries[i]!.key) >= 0) throw HostError.of("Object", "InvalidInput", "map keys are not sorted")
+    if (compareScVal(entries[i - 1]!.key, entries[i]!.key) >= 0)
+      throw HostError.of("Object", "InvalidInput", "map keys are not sorted")
   }
   return mapVal(entries)
 }
@@ -71,54 +73,87 @@ const byteOf = (vm: Vm, word: bigint): number => {
 
 export const collectionFunctions: HostFunctions = {
   "v._": () => vec([]), // vec_new
-  "v.0": (vm, v, i, x) => { const items = vm.vec(v); at(items, vm.u32(i)); return vec(items.with(vm.u32(i), vm.value(x))) }, // vec_put
+  "v.0": (vm, v, i, x) => {
+    const items = vm.vec(v)
+    at(items, vm.u32(i))
+    return vec(items.with(vm.u32(i), vm.value(x)))
+  }, // vec_put
   "v.1": (vm, v, i) => at(vm.vec(v), vm.u32(i)), // vec_get
-  "v.2": (vm, v, i) => { const items = vm.vec(v); at(items, vm.u32(i)); return vec(items.toSpliced(vm.u32(i), 1)) }, // vec_del
+  "v.2": (vm, v, i) => {
+    const items = vm.vec(v)
+    at(items, vm.u32(i))
+    return vec(items.toSpliced(vm.u32(i), 1))
+  }, // vec_del
   "v.3": (vm, v) => u32Word(vm.vec(v).length), // vec_len
   "v.4": (vm, v, x) => vec([vm.value(x), ...vm.vec(v)]), // vec_push_front
-  "v.5": (vm, v) => { const items = vm.vec(v); at(items, 0); return vec(items.slice(1)) }, // vec_pop_front
+  "v.5": (vm, v) => {
+    const items = vm.vec(v)
+    at(items, 0)
+    return vec(items.slice(1))
+  }, // vec_pop_front
   "v.6": (vm, v, x) => vec([...vm.vec(v), vm.value(x)]), // vec_push_back
-  "v.7": (vm, v) => { const items = vm.vec(v); at(items, 0); return vec(items.slice(0, -1)) }, // vec_pop_back
+  "v.7": (vm, v) => {
+    const items = vm.vec(v)
+    at(items, 0)
+    return vec(items.slice(0, -1))
+  }, // vec_pop_back
   "v.8": (vm, v) => at(vm.vec(v), 0), // vec_front
-  "v.9": (vm, v) => { const items = vm.vec(v); at(items, 0); return items.at(-1)! }, // vec_back
-  "v.a": (vm, v, i, x) => { const items = vm.vec(v); return vec(items.toSpliced(within(vm.u32(i), items.length), 0, vm.value(x))) }, // vec_insert
+  "v.9": (vm, v) => {
+    const items = vm.vec(v)
+    at(items, 0)
+    return items.at(-1)!
+  }, // vec_back
+  "v.a": (vm, v, i, x) => {
+    const items = vm.vec(v)
+    return vec(items.toSpliced(within(vm.u32(i), items.length), 0, vm.value(x)))
+  }, // vec_insert
   "v.b": (vm, a, b) => vec([...vm.vec(a), ...vm.vec(b)]), // vec_append
-  "v.c": (vm, v, from, to) => { const items = vm.vec(v); return vec(items.slice(...slice(vm.u32(from), vm.u32(to), items.length))) }, // vec_slice
-  "v.d": (vm, v, x) => { // vec_first_index_of
+  "v.c": (vm, v, from, to) => {
+    const items = vm.vec(v)
+    return vec(items.slice(...slice(vm.u32(from), vm.u32(to), items.length)))
+  }, // vec_slice
+  "v.d": (vm, v, x) => {
+    // vec_first_index_of
     const wanted = vm.whole(x)
     const found = vm.wholes(v).findIndex((item) => compareScVal(item, wanted) === 0)
     return found < 0 ? VOID : u32(found)
   },
-  "v.e": (vm, v, x) => { // vec_last_index_of
+  "v.e": (vm, v, x) => {
+    // vec_last_index_of
     const wanted = vm.whole(x)
     const found = vm.wholes(v).findLastIndex((item) => compareScVal(item, wanted) === 0)
     return found < 0 ? VOID : u32(found)
   },
-  "v.f": (vm, v, x) => { // vec_binary_search: index in the low half, found above it
+  "v.f": (vm, v, x) => {
+    // vec_binary_search: index in the low half, found above it
     const items = vm.wholes(v).map((key) => ({ key, val: VOID }))
     const found = search(items, vm.whole(x))
     return { type: 5, u64: found >= 0 ? (1n << 32n) | BigInt(found) : BigInt(~found) }
   },
   "v.g": (vm, from, count) => vec(vm.readValues(vm.u32(from), vm.u32(count))), // vec_new_from_linear_memory
-  "v.h": (vm, v, to, count) => { // vec_unpack_to_linear_memory
+  "v.h": (vm, v, to, count) => {
+    // vec_unpack_to_linear_memory
     const items = readVec(vm.value(v))
     if (items.length !== vm.u32(count)) throw HostError.of("Object", "UnexpectedSize", "vector of another length")
     vm.writeValues(vm.u32(to), items)
   },
 
   "m._": () => mapVal([]), // map_new
-  "m.0": (vm, m, k, x) => { // map_put
+  "m.0": (vm, m, k, x) => {
+    // map_put
     const [entries, key, val] = [vm.keyed(m), vm.whole(k), vm.value(x)]
     const found = search(entries, key)
     return mapVal(found >= 0 ? entries.with(found, { key, val }) : entries.toSpliced(~found, 0, { key, val }))
   },
-  "m.1": (vm, m, k) => { // map_get
+  "m.1": (vm, m, k) => {
+    // map_get
     const entries = vm.keyed(m)
     const found = entries[search(entries, vm.whole(k))]
     if (found === undefined) throw HostError.of("Object", "MissingValue", "map key not found")
     return found.val
   },
-  "m.2": (vm, m, k) => { // map_del
+  "m.2": (vm, m, k) => {
+    // map_del
     const entries = vm.keyed(m)
     const found = search(entries, vm.whole(k))
     if (found < 0) throw HostError.of("Object", "MissingValue", "map key not found")
@@ -130,26 +165,34 @@ export const collectionFunctions: HostFunctions = {
   "m.6": (vm, m, i) => at(vm.map(m), vm.u32(i)).val, // map_val_by_pos
   "m.7": (vm, m) => vec(vm.map(m).map(({ key }) => key)), // map_keys
   "m.8": (vm, m) => vec(vm.map(m).map(({ val }) => val)), // map_values
-  "m.9": (vm, keys, values, count) => { // map_new_from_linear_memory
+  "m.9": (vm, keys, values, count) => {
+    // map_new_from_linear_memory
     const vals = vm.readValues(vm.u32(values), vm.u32(count))
     return sorted(vm.readTexts(vm.u32(keys), vm.u32(count)).map((key, i) => ({ key: symbolOf(key), val: vals[i]! })))
   },
-  "m.a": (vm, m, keys, to, count) => { // map_unpack_to_linear_memory
+  "m.a": (vm, m, keys, to, count) => {
+    // map_unpack_to_linear_memory
     const entries = vm.map(m)
     const names = vm.readTexts(vm.u32(keys), vm.u32(count))
     if (entries.length !== names.length) throw HostError.of("Object", "UnexpectedSize", "map of another size")
     entries.forEach(({ key }, i) => {
-      if (key.type !== 15 || latin1(key.sym.bytes) !== names[i]) throw HostError.of("Value", "InvalidInput", "map of other keys")
+      if (key.type !== 15 || latin1(key.sym.bytes) !== names[i])
+        throw HostError.of("Value", "InvalidInput", "map of other keys")
     })
-    vm.writeValues(vm.u32(to), entries.map(({ val }) => val))
+    vm.writeValues(
+      vm.u32(to),
+      entries.map(({ val }) => val)
+    )
   },
 
-  "b._": (vm, x) => { // serialize_to_bytes
+  "b._": (vm, x) => {
+    // serialize_to_bytes
     const encoded = codec.ScVal.encode(vm.whole(x))
     vm.pay(encoded.length)
     return bytesVal(encoded)
   },
-  "b.0": (vm, b) => { // deserialize_from_bytes
+  "b.0": (vm, b) => {
+    // deserialize_from_bytes
     const content = vm.bytes(b)
     vm.pay(content.length)
     let value: ScVal
@@ -162,7 +205,8 @@ export const collectionFunctions: HostFunctions = {
     return value
   },
   "b.1": (vm, b, from, to, length) => copyOut(vm, vm.bytes(b), from, to, length), // bytes_copy_to_linear_memory
-  "b.2": (vm, b, to, from, length) => { // bytes_copy_from_linear_memory
+  "b.2": (vm, b, to, from, length) => {
+    // bytes_copy_from_linear_memory
     const [content, start] = [vm.bytes(b), vm.u32(to)]
     if (start > content.length) throw outOfBounds()
     const piece = vm.read(vm.u32(from), vm.u32(length))
@@ -173,23 +217,47 @@ export const collectionFunctions: HostFunctions = {
   },
   "b.3": (vm, from, length) => bytesVal(vm.read(vm.u32(from), vm.u32(length))), // bytes_new_from_linear_memory
   "b.4": () => bytesVal(new Uint8Array()), // bytes_new
-  "b.5": (vm, b, i, x) => { const content = vm.bytes(b); at(content, vm.u32(i)); return splice(content, vm.u32(i), 1, byteOf(vm, x)) }, // bytes_put
+  "b.5": (vm, b, i, x) => {
+    const content = vm.bytes(b)
+    at(content, vm.u32(i))
+    return splice(content, vm.u32(i), 1, byteOf(vm, x))
+  }, // bytes_put
   "b.6": (vm, b, i) => u32Word(at(vm.bytes(b), vm.u32(i))), // bytes_get
-  "b.7": (vm, b, i) => { const content = vm.bytes(b); at(content, vm.u32(i)); return splice(content, vm.u32(i), 1) }, // bytes_del
+  "b.7": (vm, b, i) => {
+    const content = vm.bytes(b)
+    at(content, vm.u32(i))
+    return splice(content, vm.u32(i), 1)
+  }, // bytes_del
   "b.8": (vm, b) => u32Word(vm.bytes(b).length), // bytes_len
-  "b.9": (vm, b, x) => { const content = vm.bytes(b); return splice(content, content.length, 0, byteOf(vm, x)) }, // bytes_push
-  "b.a": (vm, b) => { const content = vm.bytes(b); at(content, 0); return splice(content, content.length - 1, 1) }, // bytes_pop
+  "b.9": (vm, b, x) => {
+    const content = vm.bytes(b)
+    return splice(content, content.length, 0, byteOf(vm, x))
+  }, // bytes_push
+  "b.a": (vm, b) => {
+    const content = vm.bytes(b)
+    at(content, 0)
+    return splice(content, content.length - 1, 1)
+  }, // bytes_pop
   "b.b": (vm, b) => u32Word(at(vm.bytes(b), 0)), // bytes_front
-  "b.c": (vm, b) => { const content = vm.bytes(b); at(content, 0); return u32Word(content.at(-1)!) }, // bytes_back
-  "b.d": (vm, b, i, x) => { const content = vm.bytes(b); return splice(content, within(vm.u32(i), content.length), 0, byteOf(vm, x)) }, // bytes_insert
-  "b.e": (vm, a, b) => { // bytes_append
+  "b.c": (vm, b) => {
+    const content = vm.bytes(b)
+    at(content, 0)
+    return u32Word(content.at(-1)!)
+  }, // bytes_back
+  "b.d": (vm, b, i, x) => {
+    const content = vm.bytes(b)
+    return splice(content, within(vm.u32(i), content.length), 0, byteOf(vm, x))
+  }, // bytes_insert
+  "b.e": (vm, a, b) => {
+    // bytes_append
     const [first, second] = [vm.bytes(a), vm.bytes(b)]
     const result = new Uint8Array(first.length + second.length)
     result.set(first)
     result.set(second, first.length)
     return bytesVal(result)
   },
-  "b.f": (vm, b, from, to) => { // bytes_slice
+  "b.f": (vm, b, from, to) => {
+    // bytes_slice
     const content = vm.bytes(b)
     return bytesVal(content.slice(...slice(vm.u32(from), vm.u32(to), content.length)))
   },
@@ -199,7 +267,8 @@ export const collectionFunctions: HostFunctions = {
   "b.j": (vm, from, length) => symbolOf(vm.readText(vm.u32(from), vm.u32(length))), // symbol_new_from_linear_memory
   "b.k": (vm, s) => u32Word(vm.text(s, 14).length), // string_len
   "b.l": (vm, s) => u32Word(vm.text(s, 15).length), // symbol_len
-  "b.m": (vm, s, from, count) => { // symbol_index_in_linear_memory
+  "b.m": (vm, s, from, count) => {
+    // symbol_index_in_linear_memory
     const found = vm.readTexts(vm.u32(from), vm.u32(count)).indexOf(latin1(vm.text(s, 15)))
     if (found < 0) throw HostError.of("Value", "InvalidInput", "symbol not found in linear memory slices")
     return u32Word(found)

@@ -1,6 +1,6 @@
-// What a host function call takes from a contract's fuel before it does anything, in wasm instructions: its share of the work
-// that the network would meter, so that a contract that calls in a loop stops as soon as one that counts in a loop. What a
-// function moves besides (bytes, values) it pays by itself. These are bounds on time, not prices.
+// What a host function call takes from a contract's fuel before it does anything, in wasm instructions: its share of
+// the work that the network would meter, so that a contract that calls in a loop stops as soon as one that counts in a
+// loop. What a function moves besides (bytes, values) it pays by itself. These are bounds on time, not prices.
 
 /** Of every call; the estimate of instructions counts it as the contract's own work. */
 export const CALL_FUEL = 50
@@ -10,18 +10,43 @@ const OTHER = 150
 
 const dear: Readonly<Record<string, number>> = {
   // Signatures: 0.1 ms natively, 1 ms where the curve is computed in JavaScript.
-  "c.0": 94_000, "c.2": 575_000, "c.3": 750_000,
-  "c._": 900, "c.1": 1_500,
+  "c.0": 94_000,
+  "c.2": 575_000,
+  "c.3": 750_000,
+  "c._": 900,
+  "c.1": 1_500,
   // Calls of other contracts; a wasm contract pays for its instance too.
-  "d._": 25_000, "d.0": 25_000,
+  "d._": 25_000,
+  "d.0": 25_000,
   // Storage looks up keys by hash and guards the footprint.
-  "l._": 2_500, "l.0": 2_500, "l.1": 2_500, "l.2": 2_500, "l.6": 2_000, "l.7": 2_000, "l.8": 2_000, "l.9": 2_000, "l.c": 2_000, "l.d": 2_000,
-  "l.f": 2_000, "l.g": 2_000,
-  "l.3": 25_000, "l.4": 25_000, "l.e": 25_000, "l.5": 100_000,
+  "l._": 2_500,
+  "l.0": 2_500,
+  "l.1": 2_500,
+  "l.2": 2_500,
+  "l.6": 2_000,
+  "l.7": 2_000,
+  "l.8": 2_000,
+  "l.9": 2_000,
+  "l.c": 2_000,
+  "l.d": 2_000,
+  "l.f": 2_000,
+  "l.g": 2_000,
+  "l.3": 25_000,
+  "l.4": 25_000,
+  "l.e": 25_000,
+  "l.5": 100_000,
   // Events and log entries stay until the transaction ends.
-  "x._": 1_000, "x.1": 1_000,
-  "p._": 500, "p.0": 500, "p.1": 500, "p.2": 500,
-  "a._": 2_000, "a.0": 2_000, "a.3": 2_000, "a.6": 1_000, "a.a": 2_000
+  "x._": 1_000,
+  "x.1": 1_000,
+  "p._": 500,
+  "p.0": 500,
+  "p.1": 500,
+  "p.2": 500,
+  "a._": 2_000,
+  "a.0": 2_000,
+  "a.3": 2_000,
+  "a.6": 1_000,
+  "a.a": 2_000
 }
 
 /** Fuel of one call of `name`, such as `c.0`, beyond `CALL_FUEL`. */

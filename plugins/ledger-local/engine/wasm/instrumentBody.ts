@@ -1,24 +1,51 @@
-// Puts a fuel charge at the start of a function and of each of its loops, so that no code runs on without paying: the charge
-// is the number of instructions up to the next charge, and running out is a trap. Instructions that work on many bytes at once
-// pay for each of them. Floating point is refused, as the network refuses it, and so is naming the global that holds the fuel,
-// which is no part of the module as it was uploaded. Everything else about the code is left to the engine's own validation.
+// Puts a fuel charge at the start of a function and of each of its loops, so that no code runs on without paying: the
+// charge is the number of instructions up to the next charge, and running out is a trap. Instructions that work on many
+// bytes at once pay for each of them. Floating point is refused, as the network refuses it, and so is naming the global
+// that holds the fuel, which is no part of the module as it was uploaded. Everything else about the code is left to the
+// engine's own validation.
 import { BinaryReader, leb, Malformed, signedLeb } from "./BinaryReader.ts"
 
 const Op = {
-  unreachable: 0x00, block: 0x02, loop: 0x03, if: 0x04, end: 0x0b, globalGet: 0x23, globalSet: 0x24, i32Const: 0x41, i32LtS: 0x48, i32Sub: 0x6b,
-  voidBlock: 0x40, i32: 0x7f, localTee: 0x22, localGet: 0x20, i32ShrU: 0x76, memoryGrow: 0x40, bulk: 0xfc
+  unreachable: 0x00,
+  block: 0x02,
+  loop: 0x03,
+  if: 0x04,
+  end: 0x0b,
+  globalGet: 0x23,
+  globalSet: 0x24,
+  i32Const: 0x41,
+  i32LtS: 0x48,
+  i32Sub: 0x6b,
+  voidBlock: 0x40,
+  i32: 0x7f,
+  localTee: 0x22,
+  localGet: 0x20,
+  i32ShrU: 0x76,
+  memoryGrow: 0x40,
+  bulk: 0xfc
 } as const
 
 /** A memory that grows costs the engine more than an instruction, also when it grows by nothing. */
 const GROW_INSTRUCTIONS = 500
 /** Bytes or entries that a bulk instruction moves for one instruction's fuel, as a power of two. */
 const BULK_SHIFT = 3
-/** `data.drop` and `elem.drop` move nothing, and `table.size` only asks; all other bulk instructions have a length on top of the stack. */
+/**
+ * `data.drop` and `elem.drop` move nothing, and `table.size` only asks; all other bulk instructions have a length on
+ * top of the stack.
+ */
 const isLengthy = (sub: number): boolean => sub !== 9 && sub !== 13 && sub !== 16
 
 const isFloat = (op: number): boolean =>
-  op === 0x2a || op === 0x2b || op === 0x38 || op === 0x39 || op === 0x43 || op === 0x44 || (op >= 0x5b && op <= 0x66) ||
-  (op >= 0x8b && op <= 0xa6) || (op >= 0xa8 && op <= 0xab) || (op >= 0xae && op <= 0xbf)
+  op === 0x2a ||
+  op === 0x2b ||
+  op === 0x38 ||
+  op === 0x39 ||
+  op === 0x43 ||
+  op === 0x44 ||
+  (op >= 0x5b && op <= 0x66) ||
+  (op >= 0x8b && op <= 0xa6) ||
+  (op >= 0xa8 && op <= 0xab) ||
+  (op >= 0xae && op <= 0xbf)
 
 /** Passes over the immediates of the instruction `op`. */
 const skipImmediates = (reader: BinaryReader, op: number, globals: number): void => {
@@ -90,8 +117,21 @@ interface Segment {
 const chargeOf = (fuelGlobal: number, amount: ReadonlyArray<number>): Array<number> => {
   const fuel = leb(fuelGlobal)
   return [
-    Op.globalGet, ...fuel, ...amount, Op.i32Sub, Op.globalSet, ...fuel,
-    Op.globalGet, ...fuel, Op.i32Const, 0, Op.i32LtS, Op.if, Op.voidBlock, Op.unreachable, Op.end
+    Op.globalGet,
+    ...fuel,
+    ...amount,
+    Op.i32Sub,
+    Op.globalSet,
+    ...fuel,
+    Op.globalGet,
+    ...fuel,
+    Op.i32Const,
+    0,
+    Op.i32LtS,
+    Op.if,
+    Op.voidBlock,
+    Op.unreachable,
+    Op.end
   ]
 }
 
@@ -100,7 +140,8 @@ const charge = (fuelGlobal: number, instructions: number): Array<number> =>
 
 /** Charges for the length on top of the stack, which stays there. */
 const chargeLength = (fuelGlobal: number, local: number): Array<number> => [
-  Op.localTee, ...leb(local),
+  Op.localTee,
+  ...leb(local),
   ...chargeOf(fuelGlobal, [Op.localGet, ...leb(local), Op.i32Const, BULK_SHIFT, Op.i32ShrU])
 ]
 
@@ -110,8 +151,8 @@ export interface InstrumentedBody {
 }
 
 /**
- * The body (locals and expression) between the reader's ends of a function with so many `parameters`, with charges against the
- * global `fuelGlobal`, the first after the module's own.
+ * The body (locals and expression) between the reader's ends of a function with so many `parameters`, with charges
+ * against the global `fuelGlobal`, the first after the module's own.
  */
 export const instrumentBody = (reader: BinaryReader, fuelGlobal: number, parameters: number): InstrumentedBody => {
   const groups = reader.u32()
@@ -156,6 +197,7 @@ export const instrumentBody = (reader: BinaryReader, fuelGlobal: number, paramet
   chunks.push(reader.bytes.subarray(from, reader.at))
   chunks[0] = Uint8Array.from(leb(groups + (needsLength ? 1 : 0)))
   if (needsLength) chunks[2] = Uint8Array.from([1, Op.i32])
-  for (const { chunk, instructions } of [...segments, ...closed]) chunks[chunk] = Uint8Array.from(charge(fuelGlobal, Math.max(1, instructions)))
+  for (const { chunk, instructions } of [...segments, ...closed])
+    chunks[chunk] = Uint8Array.from(charge(fuelGlobal, Math.max(1, instructions)))
   return { chunks, instructions: total }
 }

@@ -1,5 +1,5 @@
-// Host functions on integers (`i.*`): building and taking apart 64, 128 and 256 bit values, and 256 bit arithmetic. Overflow
-// and division by zero are `Error(Object, ArithDomain)`, or nothing for the checked forms.
+// Host functions on integers (`i.*`): building and taking apart 64, 128 and 256 bit values, and 256 bit arithmetic.
+// Overflow and division by zero are `Error(Object, ArithDomain)`, or nothing for the checked forms.
 import { HostError } from "../HostError.ts"
 import { bytes, i128, i64, u64, VOID } from "../ScVal.ts"
 import type { ScVal } from "../Xdr.ts"
@@ -12,9 +12,13 @@ const typed = (vm: Vm, word: bigint, type: ScVal["type"]): bigint => {
   return bigOf(value)
 }
 
-const lane = (type: ScVal["type"], shift: bigint): HostFunction => (vm, x) => BigInt.asIntN(64, typed(vm, x, type) >> shift)
+const lane =
+  (type: ScVal["type"], shift: bigint): HostFunction =>
+  (vm, x) =>
+    BigInt.asIntN(64, typed(vm, x, type) >> shift)
 
-const join = (...parts: ReadonlyArray<bigint>): bigint => parts.reduce((sum, part) => (sum << 64n) + BigInt.asUintN(64, part), 0n)
+const join = (...parts: ReadonlyArray<bigint>): bigint =>
+  parts.reduce((sum, part) => (sum << 64n) + BigInt.asUintN(64, part), 0n)
 
 const arithmetic = (): HostError => HostError.of("Object", "ArithDomain", "256-bit arithmetic overflow")
 
@@ -30,19 +34,23 @@ const I256: Width = { type: 12, min: -(1n << 255n), max: (1n << 255n) - 1n, make
 
 type Operation = (a: bigint, b: bigint) => bigint | undefined
 
-const binary = (width: Width, operation: Operation, checked = false): HostFunction => (vm, x, y) => {
-  const result = operation(typed(vm, x, width.type), typed(vm, y, width.type))
-  if (result !== undefined && result >= width.min && result <= width.max) return width.make(result)
-  if (checked) return VOID
-  throw arithmetic()
-}
+const binary =
+  (width: Width, operation: Operation, checked = false): HostFunction =>
+  (vm, x, y) => {
+    const result = operation(typed(vm, x, width.type), typed(vm, y, width.type))
+    if (result !== undefined && result >= width.min && result <= width.max) return width.make(result)
+    if (checked) return VOID
+    throw arithmetic()
+  }
 
-const withU32 = (width: Width, operation: Operation, checked = false): HostFunction => (vm, x, n) => {
-  const result = operation(typed(vm, x, width.type), BigInt(vm.u32(n)))
-  if (result !== undefined && result >= width.min && result <= width.max) return width.make(result)
-  if (checked) return VOID
-  throw arithmetic()
-}
+const withU32 =
+  (width: Width, operation: Operation, checked = false): HostFunction =>
+  (vm, x, n) => {
+    const result = operation(typed(vm, x, width.type), BigInt(vm.u32(n)))
+    if (result !== undefined && result >= width.min && result <= width.max) return width.make(result)
+    if (checked) return VOID
+    throw arithmetic()
+  }
 
 const add: Operation = (a, b) => a + b
 const subtract: Operation = (a, b) => a - b
@@ -60,19 +68,25 @@ const power: Operation = (base, exponent) => {
   if (exponent > 256n) return undefined
   return base ** exponent
 }
-const shiftLeft = (width: Width): Operation => (a, n) =>
-  n >= 256n ? undefined : width.type === 11 ? BigInt.asUintN(256, a << n) : BigInt.asIntN(256, a << n)
+const shiftLeft =
+  (width: Width): Operation =>
+  (a, n) =>
+    n >= 256n ? undefined : width.type === 11 ? BigInt.asUintN(256, a << n) : BigInt.asIntN(256, a << n)
 const shiftRight: Operation = (a, n) => (n >= 256n ? undefined : a >> n)
 
-const fromBytes = (width: Width): HostFunction => (vm, b) => {
-  const raw = vm.sized(b, 32).reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
-  return width.make(width.type === 11 ? raw : BigInt.asIntN(256, raw))
-}
+const fromBytes =
+  (width: Width): HostFunction =>
+  (vm, b) => {
+    const raw = vm.sized(b, 32).reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
+    return width.make(width.type === 11 ? raw : BigInt.asIntN(256, raw))
+  }
 
-const toBytes = (width: Width): HostFunction => (vm, x) => {
-  const raw = BigInt.asUintN(256, typed(vm, x, width.type))
-  return bytes(Uint8Array.from({ length: 32 }, (_, i) => Number((raw >> BigInt(8 * (31 - i))) & 255n)))
-}
+const toBytes =
+  (width: Width): HostFunction =>
+  (vm, x) => {
+    const raw = BigInt.asUintN(256, typed(vm, x, width.type))
+    return bytes(Uint8Array.from({ length: 32 }, (_, i) => Number((raw >> BigInt(8 * (31 - i))) & 255n)))
+  }
 
 export const integerFunctions: HostFunctions = {
   "i._": (_, n) => u64(BigInt.asUintN(64, n)), // obj_from_u64

@@ -1,5 +1,6 @@
-// Host functions on the ledger (`l.*`): a contract's own data with its three kinds of storage, times to live, and making or
-// replacing contracts. Instance storage is part of the instance entry and is written when the frame ends well.
+// Host functions on the ledger (`l.*`): a contract's own data with its three kinds of storage, times to live, and
+// making or replacing contracts. Instance storage is part of the instance entry and is written when the frame ends
+// well.
 import type { HostContext } from "../HostContext.ts"
 import { contractIdOf, createContract, uploadWasm } from "../createContract.ts"
 import { HostError } from "../HostError.ts"
@@ -21,7 +22,10 @@ const put = (vm: Vm, key: ScVal, val: ScVal, storage: bigint): void => {
   if (storage === INSTANCE) return vm.host.instancePut(key, val)
   const ledgerKey = keyOf(vm, key, storage)
   const contract = contractAddress(vm.host.frame.contractId)
-  vm.host.storage.put(ledgerKey, { type: 6, contractData: { ext: { v: 0 }, contract, key, durability: Number(storage) as Durability, val } })
+  vm.host.storage.put(ledgerKey, {
+    type: 6,
+    contractData: { ext: { v: 0 }, contract, key, durability: Number(storage) as Durability, val }
+  })
 }
 
 const get = (vm: Vm, key: ScVal, storage: bigint): ScVal | undefined => {
@@ -53,7 +57,12 @@ const extendBoth = (vm: Vm, contractId: Uint8Array, threshold: bigint, extendTo:
 /** What `extend_contract_instance_and_code_ttl_v2` extends. */
 const Scope = { both: 0n, instance: 1n, code: 2n } as const
 
-const extendScope = (vm: Vm, contractId: Uint8Array, scope: bigint, bounds: readonly [extendTo: number, least: number, most: number]): void => {
+const extendScope = (
+  vm: Vm,
+  contractId: Uint8Array,
+  scope: bigint,
+  bounds: readonly [extendTo: number, least: number, most: number]
+): void => {
   if (scope !== Scope.both && scope !== Scope.instance && scope !== Scope.code) {
     throw HostError.of("Value", "InvalidInput", "unknown extension scope")
   }
@@ -67,10 +76,21 @@ const extendScope = (vm: Vm, contractId: Uint8Array, scope: bigint, bounds: read
 export const executableVal = (executable: ContractExecutable): ScVal =>
   executable.type === 0 ? vec([sym("Wasm"), bytes(executable.wasmHash)]) : vec([sym("StellarAsset")])
 
-const create = (vm: Vm, deployer: bigint, wasmHash: bigint, salt: bigint, constructorArgs: ReadonlyArray<ScVal>): ScVal => {
-  const contractIdPreimage = { type: 0 as const, fromAddress: { address: vm.address(deployer), salt: vm.sized(salt, 32) } }
+const create = (
+  vm: Vm,
+  deployer: bigint,
+  wasmHash: bigint,
+  salt: bigint,
+  constructorArgs: ReadonlyArray<ScVal>
+): ScVal => {
+  const contractIdPreimage = {
+    type: 0 as const,
+    fromAddress: { address: vm.address(deployer), salt: vm.sized(salt, 32) }
+  }
   const executable = { type: 0 as const, wasmHash: vm.sized(wasmHash, 32) }
-  return vm.nested(() => createContract(vm.host, { contractIdPreimage, executable, constructorArgs: [...constructorArgs] }))
+  return vm.nested(() =>
+    createContract(vm.host, { contractIdPreimage, executable, constructorArgs: [...constructorArgs] })
+  )
 }
 
 const readAsset = (vm: Vm, word: bigint) => {
@@ -85,29 +105,37 @@ const readAsset = (vm: Vm, word: bigint) => {
 export const ledgerFunctions: HostFunctions = {
   "l._": (vm, k, v, t) => put(vm, vm.whole(k), vm.whole(v), t), // put_contract_data
   "l.0": (vm, k, t) => boolWord(get(vm, vm.whole(k), t) !== undefined), // has_contract_data
-  "l.1": (vm, k, t) => { // get_contract_data
+  "l.1": (vm, k, t) => {
+    // get_contract_data
     const key = vm.whole(k)
     const value = get(vm, key, t)
-    if (value === undefined) throw HostError.of("Storage", "MissingValue", "trying to get non-existing value for contract data key", [key])
+    if (value === undefined)
+      throw HostError.of("Storage", "MissingValue", "trying to get non-existing value for contract data key", [key])
     return value
   },
-  "l.2": (vm, k, t) => { // del_contract_data
+  "l.2": (vm, k, t) => {
+    // del_contract_data
     const key = vm.whole(k)
     if (t === INSTANCE) vm.host.instancePut(key, undefined)
     else vm.host.storage.delete(keyOf(vm, key, t))
   },
   "l.3": (vm, deployer, hash, salt) => create(vm, deployer, hash, salt, []), // create_contract
-  "l.4": (vm, asset) => { // create_asset_contract
+  "l.4": (vm, asset) => {
+    // create_asset_contract
     const fromAsset = readAsset(vm, asset)
     const contractIdPreimage = { type: 1 as const, fromAsset }
-    return vm.nested(() => createContract(vm.host, { contractIdPreimage, executable: { type: 1 }, constructorArgs: [] }))
+    return vm.nested(() =>
+      createContract(vm.host, { contractIdPreimage, executable: { type: 1 }, constructorArgs: [] })
+    )
   },
-  "l.5": (vm, word) => { // upload_wasm
+  "l.5": (vm, word) => {
+    // upload_wasm
     const code = vm.bytes(word)
     vm.payHost(code.length * COMPILE_FUEL)
     return uploadWasm(vm.host, code)
   },
-  "l.6": (vm, hash) => { // update_current_contract_wasm
+  "l.6": (vm, hash) => {
+    // update_current_contract_wasm
     const { host } = vm
     const executable: ContractExecutable = { type: 0, wasmHash: vm.sized(hash, 32) }
     host.storage.require(contractCodeKey(executable.wasmHash), "Wasm does not exist")
@@ -119,29 +147,37 @@ export const ledgerFunctions: HostFunctions = {
     const { contractData } = entry.data
     const { val } = contractData
     if (val.type !== 19) return
-    host.storage.put(instanceKey, { type: 6, contractData: { ...contractData, val: { type: 19, instance: { ...val.instance, executable } } } })
+    host.storage.put(instanceKey, {
+      type: 6,
+      contractData: { ...contractData, val: { type: 19, instance: { ...val.instance, executable } } }
+    })
   },
-  "l.7": (vm, k, t, threshold, extendTo) => { // extend_contract_data_ttl
+  "l.7": (vm, k, t, threshold, extendTo) => {
+    // extend_contract_data_ttl
     if (t === INSTANCE) return extendBoth(vm, vm.host.frame.contractId, threshold, extendTo)
     vm.host.storage.extend(keyOf(vm, vm.whole(k), t), vm.u32(threshold), vm.u32(extendTo))
   },
   "l.8": (vm, threshold, extendTo) => extendBoth(vm, vm.host.frame.contractId, threshold, extendTo), // extend_current_contract_instance_and_code_ttl
   "l.9": (vm, c, threshold, extendTo) => extendBoth(vm, vm.contract(c), threshold, extendTo), // extend_contract_instance_and_code_ttl
-  "l.a": (vm, deployer, salt) => { // get_contract_id
+  "l.a": (vm, deployer, salt) => {
+    // get_contract_id
     const { crypto, networkId } = vm.host.input
     const fromAddress = { address: vm.address(deployer), salt: vm.sized(salt, 32) }
     return addressVal(contractAddress(contractIdOf(crypto, networkId, { type: 0, fromAddress })))
   },
-  "l.b": (vm, asset) => { // get_asset_contract_id
+  "l.b": (vm, asset) => {
+    // get_asset_contract_id
     const { crypto, networkId } = vm.host.input
     return addressVal(contractAddress(contractIdOf(crypto, networkId, { type: 1, fromAsset: readAsset(vm, asset) })))
   },
   "l.c": (vm, c, threshold, extendTo) => extendInstance(vm.host, vm.contract(c), vm.u32(threshold), vm.u32(extendTo)), // extend_contract_instance_ttl
   "l.d": (vm, c, threshold, extendTo) => extendCode(vm.host, vm.contract(c), vm.u32(threshold), vm.u32(extendTo)), // extend_contract_code_ttl
   "l.e": (vm, deployer, hash, salt, args) => create(vm, deployer, hash, salt, vm.wholes(args)), // create_contract_with_constructor
-  "l.f": (vm, k, t, extendTo, least, most) => { // extend_contract_data_ttl_v2
+  "l.f": (vm, k, t, extendTo, least, most) => {
+    // extend_contract_data_ttl_v2
     vm.host.storage.extendWithin(keyOf(vm, vm.whole(k), t), vm.u32(extendTo), vm.u32(least), vm.u32(most))
   },
-  "l.g": (vm, c, scope, extendTo, least, most) => // extend_contract_instance_and_code_ttl_v2
+  "l.g": (vm, c, scope, extendTo, least, most) =>
+    // extend_contract_instance_and_code_ttl_v2
     extendScope(vm, vm.contract(c), scope, [vm.u32(extendTo), vm.u32(least), vm.u32(most)])
 }

@@ -1,6 +1,7 @@
-// Makes a contract's wasm safe to run and counts what the network prices: every function and loop pays fuel through an added
-// global, memory and tables are bounded, and a module the network would refuse (imports other than functions, a start
-// function, floating point, no environment version) is refused here too. The counts become the code entry's cost inputs.
+// Makes a contract's wasm safe to run and counts what the network prices: every function and loop pays fuel through an
+// added global, memory and tables are bounded, and a module the network would refuse (imports other than functions, a
+// start function, floating point, no environment version) is refused here too. The counts become the code entry's cost
+// inputs.
 import { BinaryReader, leb, Malformed } from "./BinaryReader.ts"
 import { instrumentBody } from "./instrumentBody.ts"
 
@@ -111,7 +112,15 @@ const environmentProtocolOf = (bytes: Uint8Array, sections: ReadonlyArray<Sectio
 export const prepareModule = (bytes: Uint8Array): PreparedModule => {
   const sections = sectionsOf(bytes)
   const costInputs: CostInputs = {
-    nInstructions: 0, nFunctions: 0, nGlobals: 0, nTableEntries: 0, nTypes: 0, nDataSegments: 0, nElemSegments: 0, nImports: 0, nExports: 0,
+    nInstructions: 0,
+    nFunctions: 0,
+    nGlobals: 0,
+    nTableEntries: 0,
+    nTypes: 0,
+    nDataSegments: 0,
+    nElemSegments: 0,
+    nImports: 0,
+    nExports: 0,
     nDataSegmentBytes: 0
   }
   const environmentProtocol = environmentProtocolOf(bytes, sections)

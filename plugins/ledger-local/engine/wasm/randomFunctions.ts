@@ -1,4 +1,5 @@
-// Host functions on random numbers (`p.*`). Each frame has its own generator, made from the transaction's when it first asks.
+// Host functions on random numbers (`p.*`). Each frame has its own generator, made from the transaction's when it first
+// asks.
 import { HostError } from "../HostError.ts"
 import type { HostContext } from "../HostContext.ts"
 import { Random, SEED_BYTES } from "../Random.ts"
@@ -14,21 +15,25 @@ const randomOf = (host: HostContext): Random => {
 }
 
 export const randomFunctions: HostFunctions = {
-  "p._": (vm, seed) => { // prng_reseed
+  "p._": (vm, seed) => {
+    // prng_reseed
     vm.host.frame.random = new Random(vm.sized(seed, SEED_BYTES))
   },
-  "p.0": (vm, length) => { // prng_bytes_new
+  "p.0": (vm, length) => {
+    // prng_bytes_new
     const count = vm.u32(length)
     if (count > BYTES_MAX) throw HostError.of("Budget", "ExceededLimit", "too many random bytes")
     vm.pay(count)
     return bytes(randomOf(vm.host).bytes(count))
   },
-  "p.1": (vm, low, high) => { // prng_u64_in_inclusive_range
+  "p.1": (vm, low, high) => {
+    // prng_u64_in_inclusive_range
     const [from, to] = [BigInt.asUintN(64, low), BigInt.asUintN(64, high)]
     if (from > to) throw HostError.of("Value", "InvalidInput", "the range is empty")
     return randomOf(vm.host).u64(from, to)
   },
-  "p.2": (vm, items) => { // prng_vec_shuffle
+  "p.2": (vm, items) => {
+    // prng_vec_shuffle
     const values = vm.vec(items)
     vm.pay(8 * values.length)
     return vec(randomOf(vm.host).shuffled(values))

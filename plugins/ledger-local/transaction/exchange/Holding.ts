@@ -1,10 +1,19 @@
-// One account's position in one asset, wherever it is kept: the native balance in the account, an issued asset in a trustline,
-// and nowhere for the issuer itself, who can sell and take any amount. Liabilities are what open offers promise; they lower
-// what may be spent and what may still be received. Writing through a holding loads its entry, as the network counts it.
+// One account's position in one asset, wherever it is kept: the native balance in the account, an issued asset in a
+// trustline, and nowhere for the issuer itself, who can sell and take any amount. Liabilities are what open offers
+// promise; they lower what may be spent and what may still be received. Writing through a holding loads its entry, as
+// the network counts it.
 import type { Asset, PublicKey } from "../../engine/Xdr.ts"
 import {
-  accountLiabilities, availableBalance, INT64_MAX, maintainsLiabilities, minimumBalance, trustLiabilities, withAccountLiabilities, withAddedBalance,
-  withAddedTrustBalance, withTrustLiabilities
+  accountLiabilities,
+  availableBalance,
+  INT64_MAX,
+  maintainsLiabilities,
+  minimumBalance,
+  trustLiabilities,
+  withAccountLiabilities,
+  withAddedBalance,
+  withAddedTrustBalance,
+  withTrustLiabilities
 } from "../Accounts.ts"
 import { isIssuer } from "../ClassicEvents.ts"
 import type { ApplyContext } from "../Context.ts"
@@ -35,7 +44,11 @@ export const holdingOf = ({ txn, ledger }: ApplyContext, id: PublicKey, asset: A
   const line = txn.peekTrustLine(id, asset)
   if (line === undefined) return NOTHING
   const { buying, selling } = trustLiabilities(line)
-  return { available: line.balance - selling, room: line.limit - line.balance - buying, maySell: maintainsLiabilities(line.flags) }
+  return {
+    available: line.balance - selling,
+    room: line.limit - line.balance - buying,
+    maySell: maintainsLiabilities(line.flags)
+  }
 }
 
 const atLeastZero = (amount: bigint): bigint => (amount < 0n ? 0n : amount)
@@ -45,7 +58,8 @@ export const sellableMax = (context: ApplyContext, id: PublicKey, asset: Asset):
   return maySell ? atLeastZero(available) : 0n
 }
 
-export const buyableMax = (context: ApplyContext, id: PublicKey, asset: Asset): bigint => atLeastZero(holdingOf(context, id, asset).room)
+export const buyableMax = (context: ApplyContext, id: PublicKey, asset: Asset): bigint =>
+  atLeastZero(holdingOf(context, id, asset).room)
 
 /** Adds to the balance; false when limits, promises or the lack of authorization forbid it. */
 export const addToBalance = ({ txn, ledger }: ApplyContext, id: PublicKey, asset: Asset, delta: bigint): boolean => {
@@ -62,12 +76,21 @@ export const addToBalance = ({ txn, ledger }: ApplyContext, id: PublicKey, asset
 }
 
 /** Adds to what offers promise; false when there is not so much to promise, or to take back. */
-export const addLiabilities = ({ txn, ledger }: ApplyContext, id: PublicKey, asset: Asset, side: "buying" | "selling", delta: bigint): boolean => {
+export const addLiabilities = (
+  { txn, ledger }: ApplyContext,
+  id: PublicKey,
+  asset: Asset,
+  side: "buying" | "selling",
+  delta: bigint
+): boolean => {
   if (asset.type === 0) {
     const account = txn.loadAccount(id)!
     const now = accountLiabilities(account)
     const amount = now[side] + delta
-    const most = side === "buying" ? INT64_MAX - account.balance : account.balance - minimumBalance(account, ledger.settings.baseReserveStroops)
+    const most =
+      side === "buying"
+        ? INT64_MAX - account.balance
+        : account.balance - minimumBalance(account, ledger.settings.baseReserveStroops)
     if (amount < 0n || (delta > 0n && amount > most)) return false
     txn.putAccount(withAccountLiabilities(account, { ...now, [side]: amount }))
     return true

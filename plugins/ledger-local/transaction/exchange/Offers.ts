@@ -1,9 +1,18 @@
-// Offers as entries: their keys and order, what they promise, and the book of a pair of assets. The best offer is the cheapest,
-// the oldest among equals; prices compare as the network compares them, as floating-point quotients. The book is read from the
-// whole state when somebody trades, which is rare here and keeps every other operation free of it.
+// Offers as entries: their keys and order, what they promise, and the book of a pair of assets. The best offer is the
+// cheapest, the oldest among equals; prices compare as the network compares them, as floating-point quotients. The book
+// is read from the whole state when somebody trades, which is rare here and keeps every other operation free of it.
 import { Unsupported } from "../../engine/HostError.ts"
 import { accountKeyString, keyOfEntry, trustLineKey, keyString } from "../../engine/LedgerKeys.ts"
-import { type Asset, codecAsset, equalBytes, latin1, type LedgerEntry, type LedgerKey, type OfferEntry, type PublicKey } from "../../engine/Xdr.ts"
+import {
+  type Asset,
+  codecAsset,
+  equalBytes,
+  latin1,
+  type LedgerEntry,
+  type LedgerKey,
+  type OfferEntry,
+  type PublicKey
+} from "../../engine/Xdr.ts"
 import { isIssuer } from "../ClassicEvents.ts"
 import type { ApplyContext } from "../Context.ts"
 import { removeSubentry } from "../Sponsorships.ts"
@@ -23,7 +32,8 @@ const assetId = (asset: Asset): string => latin1(codecAsset.encode(asset))
 
 export const sameAsset = (a: Asset, b: Asset): boolean => assetId(a) === assetId(b)
 
-export const offerOf = (entry: LedgerEntry | undefined): OfferEntry | undefined => (entry?.data.type === 2 ? entry.data.offer : undefined)
+export const offerOf = (entry: LedgerEntry | undefined): OfferEntry | undefined =>
+  entry?.data.type === 2 ? entry.data.offer : undefined
 
 const quotient = ({ price }: OfferEntry): number => price.n / price.d
 
@@ -65,7 +75,8 @@ export const refusePools = ({ txn }: ApplyContext, one: Asset, other: Asset): vo
 
 const promise = (context: ApplyContext, offer: OfferEntry, sign: 1n | -1n): void => {
   const { selling, buying } = liabilitiesOf(offer.price, offer.amount)
-  const done = addLiabilities(context, offer.sellerId, offer.buying, "buying", sign * buying) &&
+  const done =
+    addLiabilities(context, offer.sellerId, offer.buying, "buying", sign * buying) &&
     addLiabilities(context, offer.sellerId, offer.selling, "selling", sign * selling)
   if (!done) throw new Error("an offer's liabilities do not fit its owner's holdings")
 }

@@ -1,6 +1,6 @@
-// Trading one asset for another through the book: the best offers are taken one after the other until an amount is reached,
-// the book is empty, or an offer is met at which the trader wants to stop. Every offer met is really changed or erased in the
-// operation's unit of change, so a caller that does not like the outcome drops that unit.
+// Trading one asset for another through the book: the best offers are taken one after the other until an amount is
+// reached, the book is empty, or an offer is met at which the trader wants to stop. Every offer met is really changed
+// or erased in the operation's unit of change, so a caller that does not like the outcome drops that unit.
 import type { Asset, OfferEntry, PublicKey } from "../../engine/Xdr.ts"
 import { equalBytes } from "../../engine/Xdr.ts"
 import type { ApplyContext } from "../Context.ts"
@@ -25,7 +25,10 @@ export interface Trade {
   readonly isTooDear: (offer: OfferEntry) => boolean
 }
 
-/** `done`: an amount was reached; `partial`: the book or an offer ended before; `self`: the next offer is the trader's own. */
+/**
+ * `done`: an amount was reached; `partial`: the book or an offer ended before; `self`: the next offer is the trader's
+ * own.
+ */
 export type Ending = "done" | "partial" | "tooDear" | "self" | "tooMany"
 
 export interface Traded {
@@ -36,11 +39,18 @@ export interface Traded {
 }
 
 const move = (context: ApplyContext, id: PublicKey, asset: Asset, delta: bigint): void => {
-  if (delta !== 0n && !addToBalance(context, id, asset, delta)) throw new Error("an offer promised what its owner cannot keep")
+  if (delta !== 0n && !addToBalance(context, id, asset, delta))
+    throw new Error("an offer promised what its owner cannot keep")
 }
 
 /** Takes as much of one offer as the trade asks for; undefined amounts to nothing having changed hands. */
-const take = (context: ApplyContext, trade: Trade, offer: OfferEntry, sendMax: bigint, receiveMax: bigint): Exchanged & { readonly isGone: boolean } => {
+const take = (
+  context: ApplyContext,
+  trade: Trade,
+  offer: OfferEntry,
+  sendMax: bigint,
+  receiveMax: bigint
+): Exchanged & { readonly isGone: boolean } => {
   const { txn } = context
   const { sellerId, offerId, selling, buying, price } = offer
   txn.load(offerKey(sellerId, offerId))

@@ -1,6 +1,7 @@
-// The arithmetic of the exchange: how much changes hands when an offer meets somebody who takes it. Of the two, whichever is
-// worth less is used up, and rounding favours the one that stays in the book, by at most one percent unless a path payment
-// asks for more (which its own limits bound). Pure functions over `bigint` amounts of at most 63 bits.
+// The arithmetic of the exchange: how much changes hands when an offer meets somebody who takes it. Of the two,
+// whichever is worth less is used up, and rounding favours the one that stays in the book, by at most one percent
+// unless a path payment asks for more (which its own limits bound). Pure functions over `bigint` amounts of at most 63
+// bits.
 import { INT64_MAX } from "../Accounts.ts"
 
 /** What one unit sold costs: n units bought for d units sold, both 1 to 2^31 − 1. */
@@ -27,7 +28,8 @@ export interface Bounds {
   readonly takerReceivesMax: bigint
 }
 
-export const least = (first: bigint, ...rest: ReadonlyArray<bigint>): bigint => rest.reduce((a, b) => (b < a ? b : a), first)
+export const least = (first: bigint, ...rest: ReadonlyArray<bigint>): bigint =>
+  rest.reduce((a, b) => (b < a ? b : a), first)
 
 const floor = (a: bigint, b: bigint): bigint => a / b
 const ceil = (a: bigint, b: bigint): bigint => (a + b - 1n) / b
@@ -39,7 +41,11 @@ export const rawExchange = (price: Price, bounds: Bounds, rounding: Rounding): E
   const takerWorth = least(bounds.takerSendsMax * d, bounds.takerReceivesMax * n)
   if (offerWorth > takerWorth) {
     if (rounding === "strictSend") {
-      return { received: floor(takerWorth, n), sent: least(bounds.takerSendsMax, bounds.offerBuysMax), offerStays: true }
+      return {
+        received: floor(takerWorth, n),
+        sent: least(bounds.takerSendsMax, bounds.offerBuysMax),
+        offerStays: true
+      }
     }
     if (n > d || rounding === "strictReceive") {
       const received = floor(takerWorth, n)
@@ -63,7 +69,9 @@ const isFair = ({ n, d }: Price, { received, sent }: Exchanged): boolean => {
   return 100n * error <= asked
 }
 
-/** What changes hands; nothing, when rounding would take more than one percent from either side of an ordinary trade. */
+/**
+ * What changes hands; nothing, when rounding would take more than one percent from either side of an ordinary trade.
+ */
 export const exchange = (price: Price, bounds: Bounds, rounding: Rounding): Exchanged => {
   const raw = rawExchange(price, bounds, rounding)
   const none = { received: 0n, sent: 0n, offerStays: raw.offerStays }
@@ -73,18 +81,32 @@ export const exchange = (price: Price, bounds: Bounds, rounding: Rounding): Exch
 
 /** The most that an offer can really sell, given what its owner has and has room for. */
 export const adjustedAmount = (price: Price, offerSellsMax: bigint, offerBuysMax: bigint): bigint =>
-  exchange(price, { offerSellsMax, offerBuysMax, takerSendsMax: INT64_MAX, takerReceivesMax: INT64_MAX }, "normal").received
+  exchange(price, { offerSellsMax, offerBuysMax, takerSendsMax: INT64_MAX, takerReceivesMax: INT64_MAX }, "normal")
+    .received
 
 /** What an offer promises: `selling` of the one asset, room for `buying` of the other. */
 export const liabilitiesOf = (price: Price, amount: bigint): { readonly selling: bigint; readonly buying: bigint } => {
-  const bounds = { offerSellsMax: amount, offerBuysMax: INT64_MAX, takerSendsMax: INT64_MAX, takerReceivesMax: INT64_MAX }
+  const bounds = {
+    offerSellsMax: amount,
+    offerBuysMax: INT64_MAX,
+    takerSendsMax: INT64_MAX,
+    takerReceivesMax: INT64_MAX
+  }
   const { received, sent } = rawExchange(price, bounds, "normal")
   return { selling: received, buying: sent }
 }
 
 /** The same for an offer that names how much it buys. */
-export const liabilitiesOfBuying = (price: Price, buyAmount: bigint): { readonly selling: bigint; readonly buying: bigint } => {
-  const bounds = { offerSellsMax: INT64_MAX, offerBuysMax: buyAmount, takerSendsMax: INT64_MAX, takerReceivesMax: INT64_MAX }
+export const liabilitiesOfBuying = (
+  price: Price,
+  buyAmount: bigint
+): { readonly selling: bigint; readonly buying: bigint } => {
+  const bounds = {
+    offerSellsMax: INT64_MAX,
+    offerBuysMax: buyAmount,
+    takerSendsMax: INT64_MAX,
+    takerReceivesMax: INT64_MAX
+  }
   const { received, sent } = rawExchange(price, bounds, "normal")
   return { selling: received, buying: sent }
 }

@@ -1,5 +1,6 @@
-// AccountMerge: the whole balance goes to another account and the source ceases to exist. Refused while it has subentries
-// other than signers, sponsors anything, or has a sequence number that a later account of the same key could reuse.
+// AccountMerge: the whole balance goes to another account and the source ceases to exist. Refused while it has
+// subentries other than signers, sponsors anything, or has a sequence number that a later account of the same key could
+// reuse.
 import { AccountFlag, numSponsoring, withAddedBalance } from "../Accounts.ts"
 import { inner, type OperationRules } from "../Context.ts"
 import { accountOf } from "../Frame.ts"
@@ -11,13 +12,20 @@ import { accountKey } from "../../engine/LedgerKeys.ts"
 import { equalBytes } from "../../engine/Xdr.ts"
 
 const Code = {
-  malformed: -1, noAccount: -2, immutableSet: -3, hasSubEntries: -4, sequenceTooFar: -5, destinationFull: -6, isSponsor: -7
+  malformed: -1,
+  noAccount: -2,
+  immutableSet: -3,
+  hasSubEntries: -4,
+  sequenceTooFar: -5,
+  destinationFull: -6,
+  isSponsor: -7
 } as const
 const result = (code: number) => inner(OperationType.accountMerge, code)
 
 export const accountMerge: OperationRules<8> = {
   threshold: Threshold.high,
-  check: ({ destination }, { source }) => (equalBytes(accountOf(destination).ed25519, source.ed25519) ? Code.malformed : 0),
+  check: ({ destination }, { source }) =>
+    equalBytes(accountOf(destination).ed25519, source.ed25519) ? Code.malformed : 0,
   apply: ({ destination }, context) => {
     const { txn, source, ledger } = context
     const target = txn.loadAccount(accountOf(destination))

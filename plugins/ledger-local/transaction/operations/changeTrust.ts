@@ -10,7 +10,13 @@ import { trustLineKey } from "../../engine/LedgerKeys.ts"
 import type { Asset, LedgerEntry } from "../../engine/Xdr.ts"
 
 const Code = {
-  success: 0, malformed: -1, noIssuer: -2, invalidLimit: -3, lowReserve: -4, selfNotAllowed: -5, cannotDelete: -7
+  success: 0,
+  malformed: -1,
+  noIssuer: -2,
+  invalidLimit: -3,
+  lowReserve: -4,
+  selfNotAllowed: -5,
+  cannotDelete: -7
 } as const
 const result = (code: number) => inner(OperationType.changeTrust, code)
 
@@ -57,7 +63,12 @@ export const changeTrust: OperationRules<6> = {
   threshold: Threshold.medium,
   check: (body, { source }) => {
     const asset = lineAsset(body)
-    const bad = body.changeTrustOp.limit < 0n || asset === undefined || asset.type === 0 || !isAssetValid(asset) || isIssuer(source, asset)
+    const bad =
+      body.changeTrustOp.limit < 0n ||
+      asset === undefined ||
+      asset.type === 0 ||
+      !isAssetValid(asset) ||
+      isIssuer(source, asset)
     return bad ? Code.malformed : 0
   },
   apply: (body, context) => {

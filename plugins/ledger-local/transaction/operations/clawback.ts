@@ -14,7 +14,11 @@ const result = (code: number) => inner(OperationType.clawback, code)
 export const clawback: OperationRules<19> = {
   threshold: Threshold.medium,
   check: ({ clawbackOp: { asset, amount, from } }, { source }) => {
-    const bad = equalBytes(accountOf(from).ed25519, source.ed25519) || amount < 1n || asset.type === 0 || !isAssetValid(asset) ||
+    const bad =
+      equalBytes(accountOf(from).ed25519, source.ed25519) ||
+      amount < 1n ||
+      asset.type === 0 ||
+      !isAssetValid(asset) ||
       !isIssuer(source, asset)
     return bad ? Code.malformed : 0
   },

@@ -16,7 +16,9 @@ export const startingSequence = (ledgerSeq: number): bigint => BigInt(ledgerSeq)
 export const createAccount: OperationRules<0> = {
   threshold: Threshold.medium,
   check: ({ createAccountOp }, { source }) =>
-    createAccountOp.startingBalance < 0n || equalBytes(createAccountOp.destination.ed25519, source.ed25519) ? Code.malformed : 0,
+    createAccountOp.startingBalance < 0n || equalBytes(createAccountOp.destination.ed25519, source.ed25519)
+      ? Code.malformed
+      : 0,
   apply: ({ createAccountOp }, context) => {
     const { txn, source, ledger } = context
     const { destination, startingBalance } = createAccountOp
@@ -36,10 +38,18 @@ export const createAccount: OperationRules<0> = {
     if (outcome !== "ok") return reserveFailure(outcome, result(Code.lowReserve))
     const payer = txn.loadAccount(source)!
     const reserve = ledger.settings.baseReserveStroops
-    const paid = availableBalance(payer, reserve) < startingBalance ? undefined : withAddedBalance(payer, -startingBalance, reserve)
+    const paid =
+      availableBalance(payer, reserve) < startingBalance
+        ? undefined
+        : withAddedBalance(payer, -startingBalance, reserve)
     if (paid === undefined) return result(Code.underfunded)
     txn.putAccount(paid)
-    context.events.transferred({ type: 0 }, context.muxedSource, { type: 0, ed25519: destination.ed25519 }, startingBalance)
+    context.events.transferred(
+      { type: 0 },
+      context.muxedSource,
+      { type: 0, ed25519: destination.ed25519 },
+      startingBalance
+    )
     return result(Code.success)
   }
 }

@@ -1,5 +1,5 @@
-// ExtendFootprintTTL: lets the contract entries of the read-only footprint live longer, for rent. What is absent, archived
-// or lives longer already is passed over. Nothing but TTL entries changes.
+// ExtendFootprintTTL: lets the contract entries of the read-only footprint live longer, for rent. What is absent,
+// archived or lives longer already is passed over. Nothing but TTL entries changes.
 import { rentFeeStroops, type RentChange } from "../../engine/Fees.ts"
 import { hasTtl, keyString, ttlEntry, ttlHash, ttlKeyString } from "../../engine/LedgerKeys.ts"
 import { rentSizeBytes } from "../../engine/rentSize.ts"
@@ -33,7 +33,12 @@ export const extendFootprintTtl: OperationRules<25> = {
       if (!isSizeAllowed(ledger, key, entry)) return result(Code.resourceLimitExceeded)
       const size = rentSizeBytes(ledger.settings, entry)
       rents.push({
-        persistent: isPersistent(key), isCode: key.type === 7, oldSizeBytes: size, newSizeBytes: size, oldLiveUntil, newLiveUntil
+        persistent: isPersistent(key),
+        isCode: key.type === 7,
+        oldSizeBytes: size,
+        newSizeBytes: size,
+        oldLiveUntil,
+        newLiveUntil
       })
       txn.store.set(ttlId, ttlEntry(ttlHash(ledger.crypto, id), newLiveUntil, ledger.ledgerSeq))
     }

@@ -7,12 +7,16 @@ import type { LedgerEntry, LedgerKey } from "../../engine/Xdr.ts"
 import type { ApplyContext, LedgerContext } from "../Context.ts"
 import type { Restored } from "../Txn.ts"
 
-export const isPersistent = (key: LedgerKey): boolean => key.type === 7 || (key.type === 6 && key.contractData.durability === 1)
+export const isPersistent = (key: LedgerKey): boolean =>
+  key.type === 7 || (key.type === 6 && key.contractData.durability === 1)
 
 export type Life = "absent" | "live" | "expired" | "archived"
 
 /** The entry under a key with its state of life; keys without a TTL are live when present. */
-export const lifeOf = (context: ApplyContext, key: LedgerKey): { readonly life: Life; readonly entry: LedgerEntry | undefined } => {
+export const lifeOf = (
+  context: ApplyContext,
+  key: LedgerKey
+): { readonly life: Life; readonly entry: LedgerEntry | undefined } => {
   const { txn, ledger } = context
   const id = keyString(key)
   const entry = txn.store.get(id)

@@ -1,6 +1,6 @@
-// InvokeHostFunction: reads are metered and archived entries brought back before the host runs, writes and events metered
-// after it, and rent and events paid last, each with its own result code, in the network's order. What the host did is
-// kept only when all of that fits.
+// InvokeHostFunction: reads are metered and archived entries brought back before the host runs, writes and events
+// metered after it, and rent and events paid last, each with its own result code, in the network's order. What the host
+// did is kept only when all of that fits.
 import { entrySizeBytes } from "../../engine/entrySize.ts"
 import { eventsFeeStroops, rentFeeStroops } from "../../engine/Fees.ts"
 import { invokeHostFunction as invoke } from "../../engine/Host.ts"
@@ -14,13 +14,18 @@ import { OperationType } from "../Wire.ts"
 import { isSizeAllowed, lifeOf, restore } from "./footprint.ts"
 
 const Code = {
-  success: 0, malformed: -1, trapped: -2, resourceLimitExceeded: -3, entryArchived: -4, insufficientRefundableFee: -5
+  success: 0,
+  malformed: -1,
+  trapped: -2,
+  resourceLimitExceeded: -3,
+  entryArchived: -4,
+  insufficientRefundableFee: -5
 } as const
 const result = (code: number) => inner(OperationType.invokeHostFunction, code)
 
 /**
- * Instructions are estimated, not metered, to about a quarter. A call fails for want of declared instructions only when the
- * estimate is half as much again, so that what the network takes is never refused here.
+ * Instructions are estimated, not metered, to about a quarter. A call fails for want of declared instructions only when
+ * the estimate is half as much again, so that what the network takes is never refused here.
  */
 const INSTRUCTION_TOLERANCE = 1.5
 
@@ -67,18 +72,22 @@ const settle = (context: ApplyContext, host: HostSuccess): number => {
   }
   if (host.eventsBytes > ledger.settings.limits.txEventsBytesMax) return Code.resourceLimitExceeded
   const rent = rentFeeStroops(ledger.settings, host.rentChanges, ledger.ledgerSeq)
-  return refundable!.consume(rent, eventsFeeStroops(ledger.settings, host.eventsBytes)) ? 0 : Code.insufficientRefundableFee
+  return refundable!.consume(rent, eventsFeeStroops(ledger.settings, host.eventsBytes))
+    ? 0
+    : Code.insufficientRefundableFee
 }
 
 export const invokeHostFunction: OperationRules<24> = {
   threshold: Threshold.low,
   check: ({ invokeHostFunctionOp: { hostFunction } }, { ledger }) => {
-    if (hostFunction.type === 2 && hostFunction.wasm.length > ledger.settings.limits.contractCodeBytesMax) return Code.malformed
-    const preimage = hostFunction.type === 1
-      ? hostFunction.createContract.contractIdPreimage
-      : hostFunction.type === 3
-      ? hostFunction.createContractV2.contractIdPreimage
-      : undefined
+    if (hostFunction.type === 2 && hostFunction.wasm.length > ledger.settings.limits.contractCodeBytesMax)
+      return Code.malformed
+    const preimage =
+      hostFunction.type === 1
+        ? hostFunction.createContract.contractIdPreimage
+        : hostFunction.type === 3
+          ? hostFunction.createContractV2.contractIdPreimage
+          : undefined
     return preimage?.type === 1 && !isAssetValid(preimage.fromAsset) ? Code.malformed : 0
   },
   apply: ({ invokeHostFunctionOp: { hostFunction, auth } }, context) => {
@@ -102,15 +111,17 @@ export const invokeHostFunction: OperationRules<24> = {
     })
     soroban.diagnostics = host.diagnostics
     if (!host.ok) return result(host.error.is("Budget", "ExceededLimit") ? Code.resourceLimitExceeded : Code.trapped)
-    if (host.instructions > frame.soroban!.resources.instructions * INSTRUCTION_TOLERANCE) return result(Code.resourceLimitExceeded)
+    if (host.instructions > frame.soroban!.resources.instructions * INSTRUCTION_TOLERANCE)
+      return result(Code.resourceLimitExceeded)
     const unpaid = settle(context, host)
     if (unpaid !== 0) return result(unpaid)
     host.changes.commit()
     const { returnValue, events } = host
     soroban.returnValue = returnValue
     soroban.events = events
-    const success = ledger.crypto.sha256(codec.InvokeHostFunctionSuccessPreImage.encode({ returnValue, events: [...events] }))
+    const success = ledger.crypto.sha256(
+      codec.InvokeHostFunctionSuccessPreImage.encode({ returnValue, events: [...events] })
+    )
     return inner(OperationType.invokeHostFunction, Code.success, { success })
   }
 }
-

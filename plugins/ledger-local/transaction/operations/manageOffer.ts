@@ -1,6 +1,7 @@
-// The three operations on offers: sell, buy, and sell passively. An offer first takes what the book has at its price or better;
-// what is left of it joins the book with its promises counted. Changing an offer releases its promises first and gives it
-// the same number again; naming the amount zero deletes it. The reserve is taken before anything is traded.
+// The three operations on offers: sell, buy, and sell passively. An offer first takes what the book has at its price or
+// better; what is left of it joins the book with its promises counted. Changing an offer releases its promises first
+// and gives it the same number again; naming the amount zero deletes it. The reserve is taken before anything is
+// traded.
 import type { LedgerEntry, OfferEntry } from "../../engine/Xdr.ts"
 import { isAuthorized } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
@@ -15,8 +16,16 @@ import { createSubentry, removeSubentry, reserveFailure } from "../Sponsorships.
 import { type BodyOf, OpCode, type OperationResult } from "../Wire.ts"
 
 const Code = {
-  malformed: -1, sellNoTrust: -2, buyNoTrust: -3, sellNotAuthorized: -4, buyNotAuthorized: -5, lineFull: -6, underfunded: -7, crossSelf: -8,
-  notFound: -11, lowReserve: -12
+  malformed: -1,
+  sellNoTrust: -2,
+  buyNoTrust: -3,
+  sellNotAuthorized: -4,
+  buyNotAuthorized: -5,
+  lineFull: -6,
+  underfunded: -7,
+  crossSelf: -8,
+  notFound: -11,
+  lowReserve: -12
 } as const
 const OfferEffect = { created: 0, updated: 1, deleted: 2 } as const
 
@@ -44,14 +53,27 @@ const wishOf = (body: BodyOf<3> | BodyOf<4> | BodyOf<12>): Wish => {
       return { type: 4, ...body.createPassiveSellOfferOp, offerId: 0n, isBuying: false, isPassive: true }
     case 12: {
       const { buyAmount, price, ...rest } = body.manageBuyOfferOp
-      return { type: 12, ...rest, amount: buyAmount, price: { n: price.d, d: price.n }, isBuying: true, isPassive: false }
+      return {
+        type: 12,
+        ...rest,
+        amount: buyAmount,
+        price: { n: price.d, d: price.n },
+        isBuying: true,
+        isPassive: false
+      }
     }
   }
 }
 
 const isMalformed = ({ selling, buying, amount, price, offerId }: Wish): boolean =>
-  !isAssetValid(selling) || !isAssetValid(buying) || sameAsset(selling, buying) || amount < 0n || price.n <= 0 || price.d <= 0 ||
-  (offerId === 0n && amount === 0n) || offerId < 0n
+  !isAssetValid(selling) ||
+  !isAssetValid(buying) ||
+  sameAsset(selling, buying) ||
+  amount < 0n ||
+  price.n <= 0 ||
+  price.d <= 0 ||
+  (offerId === 0n && amount === 0n) ||
+  offerId < 0n
 
 /** What the trustlines forbid from the start; 0 when nothing. */
 const trustProblem = ({ txn, source }: ApplyContext, { selling, buying }: Wish): number => {
@@ -70,7 +92,14 @@ const trustProblem = ({ txn, source }: ApplyContext, { selling, buying }: Wish):
 }
 
 const offerFrom = (wish: Wish, seller: OfferEntry["sellerId"], amount: bigint, flags: number): OfferEntry => ({
-  sellerId: seller, offerId: wish.offerId, selling: wish.selling, buying: wish.buying, amount, price: wish.price, flags, ext: { v: 0 }
+  sellerId: seller,
+  offerId: wish.offerId,
+  selling: wish.selling,
+  buying: wish.buying,
+  amount,
+  price: wish.price,
+  flags,
+  ext: { v: 0 }
 })
 
 interface Slot {
@@ -92,7 +121,11 @@ const takeSlot = (context: ApplyContext, wish: Wish): Slot | OperationResult => 
     return { flags: old.flags, ext: entry.ext }
   }
   const flags = wish.isPassive ? PASSIVE_FLAG : 0
-  const placeholder: LedgerEntry = { lastModifiedLedgerSeq: txn.ledgerSeq, data: { type: 2, offer: offerFrom(wish, source, 0n, flags) }, ext: { v: 0 } }
+  const placeholder: LedgerEntry = {
+    lastModifiedLedgerSeq: txn.ledgerSeq,
+    data: { type: 2, offer: offerFrom(wish, source, 0n, flags) },
+    ext: { v: 0 }
+  }
   const outcome = createSubentry(context, txn.loadAccount(source)!, placeholder)
   if (outcome !== "ok") return reserveFailure(outcome, inner(wish.type, Code.lowReserve))
   const { ext } = txn.peek(key)!
@@ -114,7 +147,9 @@ const trade = (context: ApplyContext, wish: Wish, isPassive: boolean) => {
   if (holdingOf(context, source, selling).available < promised.selling) return inner(wish.type, Code.underfunded)
   const limits = (sent: bigint, received: bigint) => {
     const [sends, receives] = [sellableMax(context, source, selling), buyableMax(context, source, buying)]
-    return wish.isBuying ? { sends, receives: least(receives, wish.amount - received) } : { sends: least(sends, wish.amount - sent), receives }
+    return wish.isBuying
+      ? { sends, receives: least(receives, wish.amount - received) }
+      : { sends: least(sends, wish.amount - sent), receives }
   }
   const first = limits(0n, 0n)
   if (first.receives === 0n) return inner(wish.type, Code.lineFull)
@@ -124,13 +159,22 @@ const trade = (context: ApplyContext, wish: Wish, isPassive: boolean) => {
     return isPassive ? asked >= given : asked > given
   }
   const traded = convert(context, {
-    trader: source, send: selling, sendMax: first.sends, receive: buying, receiveMax: first.receives, rounding: "normal",
-    offersMax: OFFERS_MAX, isTooDear
+    trader: source,
+    send: selling,
+    sendMax: first.sends,
+    receive: buying,
+    receiveMax: first.receives,
+    rounding: "normal",
+    offersMax: OFFERS_MAX,
+    isTooDear
   })
   const failure = endings[traded.ending]
   if (failure !== undefined) return failure(wish.type)
   const { sent, received, claims } = traded
-  if (received > 0n && !(addToBalance(context, source, buying, received) && addToBalance(context, source, selling, -sent))) {
+  if (
+    received > 0n &&
+    !(addToBalance(context, source, buying, received) && addToBalance(context, source, selling, -sent))
+  ) {
     throw new Error("a trade went beyond what the trader has or has room for")
   }
   context.events.claimed(context.muxedSource, claims)
@@ -150,14 +194,22 @@ const apply = (body: BodyOf<3> | BodyOf<4> | BodyOf<12>, context: ApplyContext):
   const isPassive = (slot.flags & PASSIVE_FLAG) !== 0
   const traded = isDeletion ? { claims: [], amount: 0n } : trade(context, wish, isPassive)
   if ("code" in traded) return traded
-  const done = (offer: unknown): OperationResult => inner(wish.type, 0, { success: { offersClaimed: [...traded.claims], offer } })
+  const done = (offer: unknown): OperationResult =>
+    inner(wish.type, 0, { success: { offersClaimed: [...traded.claims], offer } })
   if (traded.amount === 0n) {
-    const reserved: LedgerEntry = { lastModifiedLedgerSeq: txn.ledgerSeq, data: { type: 2, offer: offerFrom(wish, source, 0n, 0) }, ext: slot.ext }
+    const reserved: LedgerEntry = {
+      lastModifiedLedgerSeq: txn.ledgerSeq,
+      data: { type: 2, offer: offerFrom(wish, source, 0n, 0) },
+      ext: slot.ext
+    }
     removeSubentry(context, txn.loadAccount(source)!, reserved)
     return done({ effect: OfferEffect.deleted })
   }
   const isNew = wish.offerId === 0n
-  const offer = { ...offerFrom(wish, source, traded.amount, slot.flags), offerId: isNew ? context.nextOfferId() : wish.offerId }
+  const offer = {
+    ...offerFrom(wish, source, traded.amount, slot.flags),
+    offerId: isNew ? context.nextOfferId() : wish.offerId
+  }
   putOffer(context, offer, slot.ext)
   acquire(context, offer)
   return done({ effect: isNew ? OfferEffect.created : OfferEffect.updated, offer })
@@ -172,4 +224,3 @@ const rules = {
 export const manageSellOffer: OperationRules<3> = rules
 export const createPassiveSellOffer: OperationRules<4> = rules
 export const manageBuyOffer: OperationRules<12> = rules
-

@@ -1,5 +1,5 @@
-// The operations this ledger knows, by kind. One that is not here is answered "not supported", as the network answers an
-// operation that its protocol version does not have.
+// The operations this ledger knows, by kind. One that is not here is answered "not supported", as the network answers
+// an operation that its protocol version does not have.
 import type { OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
 import type { OperationBody } from "../Wire.ts"
@@ -22,10 +22,26 @@ import { allowTrust, setTrustLineFlags } from "./trustFlags.ts"
 type AnyRules = OperationRules<OperationBody["type"]>
 
 const rules = new Map<OperationBody["type"], unknown>([
-  [0, createAccount], [1, payment], [2, pathPaymentStrictReceive], [3, manageSellOffer], [4, createPassiveSellOffer], [5, setOptions],
-  [6, changeTrust], [7, allowTrust], [8, accountMerge], [10, manageData], [11, bumpSequence], [12, manageBuyOffer], [13, pathPaymentStrictSend],
-  [16, beginSponsoring], [17, endSponsoring], [19, clawback], [21, setTrustLineFlags],
-  [24, invokeHostFunction], [25, extendFootprintTtl], [26, restoreFootprint]
+  [0, createAccount],
+  [1, payment],
+  [2, pathPaymentStrictReceive],
+  [3, manageSellOffer],
+  [4, createPassiveSellOffer],
+  [5, setOptions],
+  [6, changeTrust],
+  [7, allowTrust],
+  [8, accountMerge],
+  [10, manageData],
+  [11, bumpSequence],
+  [12, manageBuyOffer],
+  [13, pathPaymentStrictSend],
+  [16, beginSponsoring],
+  [17, endSponsoring],
+  [19, clawback],
+  [21, setTrustLineFlags],
+  [24, invokeHostFunction],
+  [25, extendFootprintTtl],
+  [26, restoreFootprint]
 ])
 
 /** The rules for an operation, or nothing when it is not supported. */

@@ -1,6 +1,7 @@
-// Payments that change the asset on the way: an exact amount arrives (strict receive, computed from the end of the path to its
-// beginning) or an exact amount is sent (strict send, the other way round). Every leg goes through the book and must reach its
-// amount in full; the sender's bound on the other side decides last. Equal neighbours on the path cost nothing.
+// Payments that change the asset on the way: an exact amount arrives (strict receive, computed from the end of the path
+// to its beginning) or an exact amount is sent (strict send, the other way round). Every leg goes through the book and
+// must reach its amount in full; the sender's bound on the other side decides last. Equal neighbours on the path cost
+// nothing.
 import type { Asset, PublicKey } from "../../engine/Xdr.ts"
 import { INT64_MAX } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
@@ -26,8 +27,20 @@ interface Leg {
 }
 
 /** One leg of the path, or why the payment fails. */
-const walk = (context: ApplyContext, type: PathOperation, leg: Leg, rounding: Rounding, claimed: number): Traded | OperationResult => {
-  const traded = convert(context, { ...leg, trader: context.source, rounding, offersMax: OFFERS_MAX - claimed, isTooDear: () => false })
+const walk = (
+  context: ApplyContext,
+  type: PathOperation,
+  leg: Leg,
+  rounding: Rounding,
+  claimed: number
+): Traded | OperationResult => {
+  const traded = convert(context, {
+    ...leg,
+    trader: context.source,
+    rounding,
+    offersMax: OFFERS_MAX - claimed,
+    isTooDear: () => false
+  })
   if (traded.ending === "self") return inner(type, Code.crossSelf)
   if (traded.ending === "tooMany") return outer(OpCode.exceededWorkLimit)
   const isExact = rounding === "strictReceive" ? traded.received === leg.receiveMax : traded.sent === leg.sendMax
@@ -35,11 +48,23 @@ const walk = (context: ApplyContext, type: PathOperation, leg: Leg, rounding: Ro
 }
 
 /** The issuer takes its own asset back even when its account is gone. */
-const hasDestination = ({ txn }: ApplyContext, to: PublicKey, send: Asset, receive: Asset, path: ReadonlyArray<Asset>): boolean =>
-  (receive.type !== 0 && path.length === 0 && sameAsset(send, receive) && isIssuer(to, receive)) || txn.peekAccount(to) !== undefined
+const hasDestination = (
+  { txn }: ApplyContext,
+  to: PublicKey,
+  send: Asset,
+  receive: Asset,
+  path: ReadonlyArray<Asset>
+): boolean =>
+  (receive.type !== 0 && path.length === 0 && sameAsset(send, receive) && isIssuer(to, receive)) ||
+  txn.peekAccount(to) !== undefined
 
 const finish = (
-  context: ApplyContext, type: PathOperation, claims: ReadonlyArray<ClaimAtom>, destination: MuxedAccount, asset: Asset, amount: bigint
+  context: ApplyContext,
+  type: PathOperation,
+  claims: ReadonlyArray<ClaimAtom>,
+  destination: MuxedAccount,
+  asset: Asset,
+  amount: bigint
 ): OperationResult => {
   context.events.claimed(context.muxedSource, claims)
   context.events.moved(asset, context.muxedSource, destination, amount)
@@ -62,7 +87,13 @@ export const pathPaymentStrictReceive: OperationRules<2> = {
     let claims: ReadonlyArray<ClaimAtom> = []
     for (const send of [...op.path.toReversed(), op.sendAsset]) {
       if (sameAsset(send, asset)) continue
-      const leg = walk(context, 2, { send, sendMax: INT64_MAX, receive: asset, receiveMax: amount }, "strictReceive", claims.length)
+      const leg = walk(
+        context,
+        2,
+        { send, sendMax: INT64_MAX, receive: asset, receiveMax: amount },
+        "strictReceive",
+        claims.length
+      )
       if ("code" in leg) return leg
       claims = [...leg.claims, ...claims]
       asset = send
@@ -87,7 +118,13 @@ export const pathPaymentStrictSend: OperationRules<13> = {
     let claims: ReadonlyArray<ClaimAtom> = []
     for (const receive of [...op.path, op.destAsset]) {
       if (sameAsset(receive, asset)) continue
-      const leg = walk(context, 13, { send: asset, sendMax: amount, receive, receiveMax: INT64_MAX }, "strictSend", claims.length)
+      const leg = walk(
+        context,
+        13,
+        { send: asset, sendMax: amount, receive, receiveMax: INT64_MAX },
+        "strictSend",
+        claims.length
+      )
       if ("code" in leg) return leg
       claims = [...claims, ...leg.claims]
       asset = receive

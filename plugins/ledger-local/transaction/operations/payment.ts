@@ -1,5 +1,5 @@
-// Payment of native or issued assets. The receiver is credited before the sender is debited, which decides the error when
-// both would fail. An issuer has no trustline to itself: what it sends is created, what it receives is gone.
+// Payment of native or issued assets. The receiver is credited before the sender is debited, which decides the error
+// when both would fail. An issuer has no trustline to itself: what it sends is created, what it receives is gone.
 import { availableBalance, isAuthorized, withAddedBalance, withAddedTrustBalance } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
 import { isIssuer } from "../ClassicEvents.ts"
@@ -10,8 +10,15 @@ import { OperationType } from "../Wire.ts"
 import { equalBytes, type Asset, type PublicKey } from "../../engine/Xdr.ts"
 
 const Code = {
-  success: 0, malformed: -1, underfunded: -2, sourceNoTrust: -3, sourceNotAuthorized: -4, noDestination: -5, noTrust: -6,
-  notAuthorized: -7, lineFull: -8
+  success: 0,
+  malformed: -1,
+  underfunded: -2,
+  sourceNoTrust: -3,
+  sourceNotAuthorized: -4,
+  noDestination: -5,
+  noTrust: -6,
+  notAuthorized: -7,
+  lineFull: -8
 } as const
 const result = (code: number) => inner(OperationType.payment, code)
 
@@ -38,7 +45,8 @@ export const debit = ({ txn, ledger }: ApplyContext, from: PublicKey, asset: Ass
   if (asset.type === 0) {
     const account = txn.loadAccount(from)!
     const reserve = ledger.settings.baseReserveStroops
-    const debited = amount > availableBalance(account, reserve) ? undefined : withAddedBalance(account, -amount, reserve)
+    const debited =
+      amount > availableBalance(account, reserve) ? undefined : withAddedBalance(account, -amount, reserve)
     if (debited === undefined) return Code.underfunded
     txn.putAccount(debited)
     return Code.success

@@ -1,5 +1,5 @@
-// RestoreFootprint: brings the archived entries of the read-write footprint back for the minimum time, for rent as if they
-// were new. What is live or was never there is passed over.
+// RestoreFootprint: brings the archived entries of the read-write footprint back for the minimum time, for rent as if
+// they were new. What is live or was never there is passed over.
 import { entrySizeBytes } from "../../engine/entrySize.ts"
 import { rentFeeStroops, type RentChange } from "../../engine/Fees.ts"
 import { rentSizeBytes } from "../../engine/rentSize.ts"

@@ -8,12 +8,22 @@ import { type BodyOf, type OperationResult, OperationType, type Signer, type Sig
 import { type AccountEntry, compareBytes, equalBytes } from "../../engine/Xdr.ts"
 
 const Code = {
-  success: 0, lowReserve: -1, tooManySigners: -2, badFlags: -3, invalidInflation: -4, cantChange: -5, unknownFlag: -6,
-  thresholdOutOfRange: -7, badSigner: -8, invalidHomeDomain: -9, authRevocableRequired: -10
+  success: 0,
+  lowReserve: -1,
+  tooManySigners: -2,
+  badFlags: -3,
+  invalidInflation: -4,
+  cantChange: -5,
+  unknownFlag: -6,
+  thresholdOutOfRange: -7,
+  badSigner: -8,
+  invalidHomeDomain: -9,
+  authRevocableRequired: -10
 } as const
 const result = (code: number): OperationResult => inner(OperationType.setOptions, code)
 
-const ALL_FLAGS = AccountFlag.authRequired | AccountFlag.authRevocable | AccountFlag.authImmutable | AccountFlag.clawbackEnabled
+const ALL_FLAGS =
+  AccountFlag.authRequired | AccountFlag.authRevocable | AccountFlag.authImmutable | AccountFlag.clawbackEnabled
 const SIGNERS_MAX = 20
 const BYTE_MAX = 255
 
@@ -31,10 +41,12 @@ const keyBytes = (key: SignerKey): Uint8Array => {
 }
 
 /** The ledger's order of signer keys: by kind, then by content. */
-export const compareSignerKeys = (a: SignerKey, b: SignerKey): number => a.type - b.type || compareBytes(keyBytes(a), keyBytes(b))
+export const compareSignerKeys = (a: SignerKey, b: SignerKey): number =>
+  a.type - b.type || compareBytes(keyBytes(a), keyBytes(b))
 
 const isSignerBad = ({ key, weight }: Signer, source: Uint8Array): boolean =>
-  (key.type === 0 && equalBytes(key.ed25519, source)) || weight > BYTE_MAX ||
+  (key.type === 0 && equalBytes(key.ed25519, source)) ||
+  weight > BYTE_MAX ||
   (key.type === 3 && key.ed25519SignedPayload.payload.length === 0)
 
 const withThreshold = (account: AccountEntry, at: number, value: number | null): AccountEntry =>
@@ -60,7 +72,11 @@ const applySigner = (context: ApplyContext, account: AccountEntry, signer: Signe
 
 export const setOptions: OperationRules<5> = {
   threshold: ({ setOptionsOp: op }: BodyOf<5>) =>
-    op.masterWeight !== null || op.lowThreshold !== null || op.medThreshold !== null || op.highThreshold !== null || op.signer !== null
+    op.masterWeight !== null ||
+    op.lowThreshold !== null ||
+    op.medThreshold !== null ||
+    op.highThreshold !== null ||
+    op.signer !== null
       ? Threshold.high
       : Threshold.medium,
   check: ({ setOptionsOp: op }, { source }) => {

@@ -1,5 +1,5 @@
-// Begin and end of a sponsorship of future reserves, within one transaction. Nobody sponsors while being sponsored, or the
-// other way round; a sponsorship still open when the operations are done fails the transaction.
+// Begin and end of a sponsorship of future reserves, within one transaction. Nobody sponsors while being sponsored, or
+// the other way round; a sponsorship still open when the operations are done fails the transaction.
 import { inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
 import { OperationType } from "../Wire.ts"
@@ -14,7 +14,8 @@ export const beginSponsoring: OperationRules<16> = {
     equalBytes(sponsoredId.ed25519, source.ed25519) ? Begin.malformed : 0,
   apply: ({ beginSponsoringFutureReservesOp: { sponsoredId } }, { sponsorships, source }) => {
     if (sponsorships.sponsorOf(sponsoredId) !== undefined) return beginResult(Begin.alreadySponsored)
-    if (sponsorships.sponsorOf(source) !== undefined || sponsorships.isSponsoring(sponsoredId)) return beginResult(Begin.recursive)
+    if (sponsorships.sponsorOf(source) !== undefined || sponsorships.isSponsoring(sponsoredId))
+      return beginResult(Begin.recursive)
     sponsorships.begin(sponsoredId, source)
     return beginResult(Begin.success)
   }

@@ -1,5 +1,5 @@
-// SetTrustLineFlags and its older form AllowTrust: an issuer grants, limits or revokes another account's use of its asset.
-// Revoking needs the issuer's AUTH_REVOCABLE flag, and takes the account's offers in the asset out of the book.
+// SetTrustLineFlags and its older form AllowTrust: an issuer grants, limits or revokes another account's use of its
+// asset. Revoking needs the issuer's AUTH_REVOCABLE flag, and takes the account's offers in the asset out of the book.
 import { AccountFlag, isAuthorized, maintainsLiabilities, TrustFlag } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
 import { isIssuer } from "../ClassicEvents.ts"
@@ -35,9 +35,15 @@ const setResult = (code: number) => inner(OperationType.setTrustLineFlags, code)
 export const setTrustLineFlags: OperationRules<21> = {
   threshold: Threshold.low,
   check: ({ setTrustLineFlagsOp: op }, { source }) => {
-    const bad = op.asset.type === 0 || !isAssetValid(op.asset) || !isIssuer(source, op.asset) ||
-      equalBytes(op.trustor.ed25519, source.ed25519) || (op.setFlags & op.clearFlags) !== 0 ||
-      (op.setFlags & ~AUTH_MASK) !== 0 || bothAuths(op.setFlags) || (op.clearFlags & ~FLAGS_MASK) !== 0
+    const bad =
+      op.asset.type === 0 ||
+      !isAssetValid(op.asset) ||
+      !isIssuer(source, op.asset) ||
+      equalBytes(op.trustor.ed25519, source.ed25519) ||
+      (op.setFlags & op.clearFlags) !== 0 ||
+      (op.setFlags & ~AUTH_MASK) !== 0 ||
+      bothAuths(op.setFlags) ||
+      (op.clearFlags & ~FLAGS_MASK) !== 0
     return bad ? Set.malformed : 0
   },
   apply: ({ setTrustLineFlagsOp: op }, context) => {
@@ -63,7 +69,10 @@ export const allowTrust: OperationRules<7> = {
   threshold: Threshold.low,
   check: (body, { source }) => {
     const { authorize, trustor } = body.allowTrustOp
-    const bad = authorize > AUTH_MASK || bothAuths(authorize) || !isAssetValid(allowedAsset(body, source)) ||
+    const bad =
+      authorize > AUTH_MASK ||
+      bothAuths(authorize) ||
+      !isAssetValid(allowedAsset(body, source)) ||
       equalBytes(trustor.ed25519, source.ed25519)
     return bad ? Allow.malformed : 0
   },
@@ -74,7 +83,8 @@ export const allowTrust: OperationRules<7> = {
     if (!revocable && authorize === 0) return allowResult(Allow.cantRevoke)
     const line = context.txn.loadTrustLine(trustor, asset)
     if (line === undefined) return allowResult(Allow.noTrustLine)
-    if (!revocable && isAuthorized(line) && authorize === TrustFlag.maintainLiabilities) return allowResult(Allow.cantRevoke)
+    if (!revocable && isAuthorized(line) && authorize === TrustFlag.maintainLiabilities)
+      return allowResult(Allow.cantRevoke)
     setFlags(context, asset, line, (line.flags & ~AUTH_MASK) | authorize)
     return allowResult(Allow.success)
   }

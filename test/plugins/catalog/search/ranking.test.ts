@@ -6,61 +6,125 @@ import { fuse } from "../../../../plugins/catalog/search/fuse.ts"
 import { decodePosition, encodePosition } from "../../../../plugins/catalog/search/rankingCursor.ts"
 import { type Signals, weigh } from "../../../../plugins/catalog/search/signals.ts"
 
-const hits = (...ids: ReadonlyArray<number>): ReadonlyArray<Hit> => ids.map((id, at) => ({ id: BigInt(id), score: 1 / (at + 1), relevance: 0.5 }))
+const hits = (...ids: ReadonlyArray<number>): ReadonlyArray<Hit> =>
+  ids.map((id, at) => ({ id: BigInt(id), score: 1 / (at + 1), relevance: 0.5 }))
 const ids = (list: ReadonlyArray<{ readonly id: bigint }>) => list.map(({ id }) => Number(id))
 
 describe("fusion", () => {
-  const branches = [{ mode: "lexical", weight: 0.2, hits: hits(1, 2) }, { mode: "semantic", weight: 0.8, hits: hits(3, 2) }] as const
+  const branches = [
+    { mode: "lexical", weight: 0.2, hits: hits(1, 2) },
+    { mode: "semantic", weight: 0.8, hits: hits(3, 2) }
+  ] as const
 
   it("adds weight / (k + rank) of each branch and tells the standings [S130]", () => {
     const fused = fuse(branches, { k: 10, relevanceMin: 0 })
     expect(ids(fused)).toEqual([2, 3, 1])
     expect(fused[0]!.score).toBeCloseTo(0.2 / 12 + 0.8 / 12, 12)
-    expect(fused[0]!.standings).toEqual({ lexical: { rank: 2, score: 0.5, relevance: 0.5 }, semantic: { rank: 2, score: 0.5, relevance: 0.5 } })
+    expect(fused[0]!.standings).toEqual({
+      lexical: { rank: 2, score: 0.5, relevance: 0.5 },
+      semantic: { rank: 2, score: 0.5, relevance: 0.5 }
+    })
   })
 
   it("leaves out what no branch finds relevant, and keeps what one does", () => {
     const weak = (id: number): Hit => ({ id: BigInt(id), score: 1, relevance: 0.01 })
-    expect(ids(fuse([{ mode: "lexical", weight: 1, hits: [weak(1), weak(2)] }, { mode: "semantic", weight: 1, hits: hits(2) }], { k: 10, relevanceMin: 0.05 }))).toEqual([2])
+    expect(
+      ids(
+        fuse(
+          [
+            { mode: "lexical", weight: 1, hits: [weak(1), weak(2)] },
+            { mode: "semantic", weight: 1, hits: hits(2) }
+          ],
+          { k: 10, relevanceMin: 0.05 }
+        )
+      )
+    ).toEqual([2])
   })
 
   it("puts the newer of equals first", () => {
-    expect(ids(fuse([{ mode: "lexical", weight: 1, hits: hits(1) }, { mode: "semantic", weight: 1, hits: hits(2) }], { k: 10, relevanceMin: 0 }))).toEqual([2, 1])
+    expect(
+      ids(
+        fuse(
+          [
+            { mode: "lexical", weight: 1, hits: hits(1) },
+            { mode: "semantic", weight: 1, hits: hits(2) }
+          ],
+          { k: 10, relevanceMin: 0 }
+        )
+      )
+    ).toEqual([2, 1])
   })
 })
 
 describe("signals", () => {
   const now = 1_000 * 86_400_000
   const weights = { popularity_weight: 0.05, freshness_weight: 0.02, origin_decay: 0.98 }
-  const list = (count: number) => Array.from({ length: count }, (_, at) => ({ id: BigInt(at + 1), score: 1 / (10 + at), standings: {} }))
+  const list = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ id: BigInt(at + 1), score: 1 / (10 + at), standings: {} }))
   const known = (of: (id: bigint) => Partial<Signals>, count = 100) =>
-    new Map(Array.from({ length: count }, (_, at) => [BigInt(at + 1), { id: BigInt(at + 1), origin: `https://s${at}`, payers: 0n, lastSeenAt: new Date(0), ...of(BigInt(at + 1)) }]))
+    new Map(
+      Array.from({ length: count }, (_, at) => [
+        BigInt(at + 1),
+        { id: BigInt(at + 1), origin: `https://s${at}`, payers: 0n, lastSeenAt: new Date(0), ...of(BigInt(at + 1)) }
+      ])
+    )
 
   it("move a resource by a bounded share, however many pay for it", () => {
-    const [first, second] = [{ id: 1n, score: 1, standings: {} }, { id: 2n, score: 0.9, standings: {} }]
-    const richest = known((id) => id === 2n ? { payers: 10n ** 12n, lastSeenAt: new Date(2 * now) } : {})
+    const [first, second] = [
+      { id: 1n, score: 1, standings: {} },
+      { id: 2n, score: 0.9, standings: {} }
+    ]
+    const richest = known((id) => (id === 2n ? { payers: 10n ** 12n, lastSeenAt: new Date(2 * now) } : {}))
     expect(ids(weigh([first, second], richest, weights, now))).toEqual([1, 2])
     expect(weigh([second], richest, weights, now)[0]!.score).toBeCloseTo(0.9 * 1.07, 12)
     // One payer, who may pay as often as it likes, is worth a tenth of all that popularity is.
-    expect(weigh([first], known(() => ({ payers: 1n })), weights, now)[0]!.signals!.popularity).toBeCloseTo(0.1, 2)
+    expect(
+      weigh(
+        [first],
+        known(() => ({ payers: 1n })),
+        weights,
+        now
+      )[0]!.signals!.popularity
+    ).toBeCloseTo(0.1, 2)
   })
 
   it("spread the hits of one origin, and keep all of them", () => {
-    const crowd = weigh(list(12), known((id) => id <= 10n ? { origin: "https://crowd" } : {}), { ...weights, origin_decay: 0.5 }, now)
+    const crowd = weigh(
+      list(12),
+      known((id) => (id <= 10n ? { origin: "https://crowd" } : {})),
+      { ...weights, origin_decay: 0.5 },
+      now
+    )
     expect(ids(crowd).slice(0, 3)).toEqual([1, 11, 12])
     expect(ids(crowd).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, at) => at + 1))
   })
 
   it("leave the order of what is far behind", () => {
-    expect(ids(weigh(list(80), known(() => ({ payers: 5n })), weights, now)).slice(60)).toEqual(Array.from({ length: 20 }, (_, at) => at + 61))
+    expect(
+      ids(
+        weigh(
+          list(80),
+          known(() => ({ payers: 5n })),
+          weights,
+          now
+        )
+      ).slice(60)
+    ).toEqual(Array.from({ length: 20 }, (_, at) => at + 61))
   })
 })
 
 describe("a cursor's list", () => {
   it("comes back as it went in, and nothing else does [S125]", () => {
-    for (const ids of [[], [0n, 1n, 127n, 128n, 300n, 2n ** 62n], Array.from({ length: 1_000 }, (_, at) => BigInt(at * 97))]) {
-      expect(decodePosition(encodePosition({ ids, shown: 40, more: true }))).toEqual(Option.some({ ids, shown: 40, more: true }))
+    for (const ids of [
+      [],
+      [0n, 1n, 127n, 128n, 300n, 2n ** 62n],
+      Array.from({ length: 1_000 }, (_, at) => BigInt(at * 97))
+    ]) {
+      expect(decodePosition(encodePosition({ ids, shown: 40, more: true }))).toEqual(
+        Option.some({ ids, shown: 40, more: true })
+      )
     }
-    for (const other of ["", "1.2.AA", "x.1.AA", "1.1", "1.1.!!", "9999999.1.AA"]) expect(decodePosition(other)).toEqual(Option.none())
+    for (const other of ["", "1.2.AA", "x.1.AA", "1.1", "1.1.!!", "9999999.1.AA"])
+      expect(decodePosition(other)).toEqual(Option.none())
   })
 })

@@ -1,14 +1,39 @@
 import { describe, expect, it } from "vitest"
 import { functionString } from "../../../../plugins/ledger-local/engine/InvocationTracker.ts"
-import { address as addressVal, bytes, i128, structMap, sym, u32, vec, VOID } from "../../../../plugins/ledger-local/engine/ScVal.ts"
+import {
+  address as addressVal,
+  bytes,
+  i128,
+  structMap,
+  sym,
+  u32,
+  vec,
+  VOID
+} from "../../../../plugins/ledger-local/engine/ScVal.ts"
 import { fromLatin1, type ScVal } from "../../../../plugins/ledger-local/engine/Xdr.ts"
 import {
-  type CallOptions, crypto, errorOf, failed, type Key, keyOf, ledgerSeq, networkId, paidWorld, payee, payer, signatureOf, sponsor, stranger, succeeded,
-  transferArgs, World
+  type CallOptions,
+  crypto,
+  errorOf,
+  failed,
+  type Key,
+  keyOf,
+  ledgerSeq,
+  networkId,
+  paidWorld,
+  payee,
+  payer,
+  signatureOf,
+  sponsor,
+  stranger,
+  succeeded,
+  transferArgs,
+  World
 } from "./World.ts"
 import type { SorobanAuthorizationEntry } from "../../../../plugins/ledger-local/engine/Xdr.ts"
 
-const pay = (options: CallOptions, world: World = paidWorld()) => world.call("transfer", transferArgs(payer, payee, 1n), options)
+const pay = (options: CallOptions, world: World = paidWorld()) =>
+  world.call("transfer", transferArgs(payer, payee, 1n), options)
 const refused = "Error(Auth, InvalidAction) failed account authentication with error"
 const signerKey = (key: Key) => ({ type: 0 as const, ed25519: key.id.ed25519 })
 const maxExpiration = ledgerSeq + 3_110_400 - 1
@@ -28,7 +53,10 @@ describe("credentials", () => {
     const world = paidWorld()
     const entry = world.sign(payer, world.invocation("transfer", transferArgs(payer, payee, 1n)), { credentials: "v1" })
     if (entry.credentials.type !== 1) throw new Error("unexpected credentials")
-    const swapped: SorobanAuthorizationEntry = { ...entry, credentials: { type: 2, addressV2: entry.credentials.address } }
+    const swapped: SorobanAuthorizationEntry = {
+      ...entry,
+      credentials: { type: 2, addressV2: entry.credentials.address }
+    }
     expect(errorOf(pay({ auth: [swapped] }, world))).toBe(refused)
   })
 
@@ -73,7 +101,9 @@ describe("authorization", () => {
     const args = transferArgs(payer, payee, 1n)
     const root = world.invocation("transfer", args)
     const bad = world.sign(stranger, world.invocation("not a symbol!", args))
-    expect(errorOf(world.call("transfer", args, { auth: [world.sign(payer, root), bad] }))).toMatch(/^Error\(Value, InvalidInput\)/)
+    expect(errorOf(world.call("transfer", args, { auth: [world.sign(payer, root), bad] }))).toMatch(
+      /^Error\(Value, InvalidInput\)/
+    )
   })
 
   it("uses an entry once", () => {
@@ -84,7 +114,10 @@ describe("authorization", () => {
   })
 
   it("compares a creation without constructor arguments as the same in both forms", () => {
-    const args = { contractIdPreimage: { type: 0 as const, fromAddress: { address: payer.address, salt: new Uint8Array(32) } }, executable: { type: 0 as const, wasmHash: new Uint8Array(32) } }
+    const args = {
+      contractIdPreimage: { type: 0 as const, fromAddress: { address: payer.address, salt: new Uint8Array(32) } },
+      executable: { type: 0 as const, wasmHash: new Uint8Array(32) }
+    }
     expect(functionString({ type: 1, createContractHostFn: args })).toBe(
       functionString({ type: 2, createContractV2HostFn: { ...args, constructorArgs: [] } })
     )
@@ -101,7 +134,9 @@ describe("expiry and nonce", () => {
 
   it("refuse an expiration beyond the life of any entry", () => {
     expect(pay({ by: payer, expiration: maxExpiration }).ok).toBe(true)
-    expect(errorOf(pay({ by: payer, expiration: maxExpiration + 1 }))).toBe("Error(Auth, InvalidInput) signature expiration is too late")
+    expect(errorOf(pay({ by: payer, expiration: maxExpiration + 1 }))).toBe(
+      "Error(Auth, InvalidInput) signature expiration is too late"
+    )
   })
 
   it("refuse a nonce a second time, also with another expiration", () => {
@@ -115,7 +150,9 @@ describe("expiry and nonce", () => {
   it("keep the nonce until the expiration, at least for the least life of a temporary entry", () => {
     const life = (expiration: number): number | undefined => {
       const { changes } = succeeded(pay({ by: payer, expiration }))
-      return [...changes.changes()].flatMap(({ after }) => (after?.data.type === 9 ? [after.data.ttl.liveUntilLedgerSeq] : []))[0]
+      return [...changes.changes()].flatMap(({ after }) =>
+        after?.data.type === 9 ? [after.data.ttl.liveUntilLedgerSeq] : []
+      )[0]
     }
     expect(life(ledgerSeq + 100)).toBe(ledgerSeq + 719)
     expect(life(ledgerSeq + 5_000)).toBe(ledgerSeq + 5_000)
@@ -170,7 +207,10 @@ describe("a classic account's signature", () => {
 
   it("does not count a master key of weight zero, nor a key twice, nor keys out of order", () => {
     const world = paidWorld()
-    world.account(payer, 100_0000000n, { thresholds: new Uint8Array([0, 0, 0, 0]), signers: [{ key: signerKey(sponsor), weight: 1 }] })
+    world.account(payer, 100_0000000n, {
+      thresholds: new Uint8Array([0, 0, 0, 0]),
+      signers: [{ key: signerKey(sponsor), weight: 1 }]
+    })
     expect(errorOf(pay({ by: payer }, world))).toBe(refused)
     expect(pay({ by: payer, signers: [sponsor] }, world).ok).toBe(true)
     expect(errorOf(pay({ by: payer, signers: [sponsor, sponsor] }, world))).toBe(refused)
@@ -202,7 +242,8 @@ describe("small-order keys and scalars", () => {
   ]
   const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n
   const fromLittle = (little: Uint8Array): bigint => little.reduceRight((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
-  const toLittle = (value: bigint): Uint8Array => Uint8Array.from({ length: 32 }, (_, i) => Number((value >> BigInt(8 * i)) & 255n))
+  const toLittle = (value: bigint): Uint8Array =>
+    Uint8Array.from({ length: 32 }, (_, i) => Number((value >> BigInt(8 * i)) & 255n))
 
   it("refuses a signer of small order, for which one signature fits messages at will", () => {
     for (const point of smallOrder) {
@@ -240,13 +281,22 @@ describe("small-order keys and scalars", () => {
 })
 
 describe("recording", () => {
-  const access = (useUpgradedAuth: boolean) => ({ mode: "record", randomNonce: () => 99n, useUpgradedAuth, allowNonRoot: false }) as const
+  const access = (useUpgradedAuth: boolean) =>
+    ({ mode: "record", randomNonce: () => 99n, useUpgradedAuth, allowNonRoot: false }) as const
 
   it("answers with the entries to sign, unsigned, of the wanted form", () => {
-    for (const [upgraded, type] of [[false, 1], [true, 2]] as const) {
+    for (const [upgraded, type] of [
+      [false, 1],
+      [true, 2]
+    ] as const) {
       const [entry] = succeeded(pay({ auth: [], access: access(upgraded) })).recordedAuth!
       expect(entry!.credentials.type).toBe(type)
-      const credentials = entry!.credentials.type === 1 ? entry!.credentials.address : entry!.credentials.type === 2 ? entry!.credentials.addressV2 : undefined
+      const credentials =
+        entry!.credentials.type === 1
+          ? entry!.credentials.address
+          : entry!.credentials.type === 2
+            ? entry!.credentials.addressV2
+            : undefined
       expect(credentials).toEqual({ address: payer.address, nonce: 99n, signatureExpirationLedger: 0, signature: VOID })
       expect(entry!.rootInvocation).toEqual(paidWorld().invocation("transfer", transferArgs(payer, payee, 1n)))
     }
@@ -277,7 +327,9 @@ describe("diagnostics", () => {
   })
 
   it("show the call, the event and the return of a success", () => {
-    const { diagnostics } = succeeded(paidWorld().call("transfer", [...transferArgs(payer, payee, 1n).slice(0, 2), i128(1n)], { by: payer }))
+    const { diagnostics } = succeeded(
+      paidWorld().call("transfer", [...transferArgs(payer, payee, 1n).slice(0, 2), i128(1n)], { by: payer })
+    )
     expect(diagnostics.map(({ event }) => event.type)).toEqual([2, 1, 2])
   })
 })

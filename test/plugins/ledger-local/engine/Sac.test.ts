@@ -1,9 +1,44 @@
 import { describe, expect, it } from "vitest"
 import { accountKey, contractDataKey, contractInstanceKey } from "../../../../plugins/ledger-local/engine/LedgerKeys.ts"
-import { address as addressVal, bool, i128, readI128, structMap, sym, symbolText, u32, vec } from "../../../../plugins/ledger-local/engine/ScVal.ts"
-import { accountOfStrKey, addressStrKey, codec, contractAddress, fromLatin1, type ScAddress, type ScVal, textOf, xdrText } from "../../../../plugins/ledger-local/engine/Xdr.ts"
 import {
-  errorOf, INT64_MAX, issuer, ledgerSeq, lineBalance, native, paidWorld, payee, payer, someContract, sponsor, stranger, succeeded, transferArgs, usd, World
+  address as addressVal,
+  bool,
+  i128,
+  readI128,
+  structMap,
+  sym,
+  symbolText,
+  u32,
+  vec
+} from "../../../../plugins/ledger-local/engine/ScVal.ts"
+import {
+  accountOfStrKey,
+  addressStrKey,
+  codec,
+  contractAddress,
+  fromLatin1,
+  type ScAddress,
+  type ScVal,
+  textOf,
+  xdrText
+} from "../../../../plugins/ledger-local/engine/Xdr.ts"
+import {
+  errorOf,
+  INT64_MAX,
+  issuer,
+  ledgerSeq,
+  lineBalance,
+  native,
+  paidWorld,
+  payee,
+  payer,
+  someContract,
+  sponsor,
+  stranger,
+  succeeded,
+  transferArgs,
+  usd,
+  World
 } from "./World.ts"
 
 const muxed = (id: bigint): ScAddress => ({ type: 2, muxedAccount: { id, ed25519: payee.id.ed25519 } })
@@ -39,9 +74,15 @@ describe("the asset contract's transfer", () => {
 
   it("shows a transfer from the issuer as a mint and one to the issuer as a burn", () => {
     const world = paidWorld()
-    expect(eventNames(succeeded(world.call("transfer", transferArgs(issuer, payee, 5n), { by: issuer })))).toEqual(["mint"])
-    expect(eventNames(succeeded(world.call("transfer", transferArgs(payer, issuer, 5n), { by: payer })))).toEqual(["burn"])
-    expect(eventNames(succeeded(world.call("transfer", transferArgs(issuer, issuer, 5n), { by: issuer })))).toEqual(["transfer"])
+    expect(eventNames(succeeded(world.call("transfer", transferArgs(issuer, payee, 5n), { by: issuer })))).toEqual([
+      "mint"
+    ])
+    expect(eventNames(succeeded(world.call("transfer", transferArgs(payer, issuer, 5n), { by: payer })))).toEqual([
+      "burn"
+    ])
+    expect(eventNames(succeeded(world.call("transfer", transferArgs(issuer, issuer, 5n), { by: issuer })))).toEqual([
+      "transfer"
+    ])
   })
 
   it("reads the instance, the payer and writes nonce and trustlines, and nothing else", () => {
@@ -63,32 +104,40 @@ describe("the asset contract's transfer", () => {
     const args = transferArgs(payer, payee, 250n)
     const { footprint } = succeeded(world.call("transfer", args, { by: payer }))
     const smaller = { readOnly: footprint.readOnly, readWrite: footprint.readWrite.slice(1) }
-    expect(errorOf(world.call("transfer", args, { by: payer, access: { mode: "enforce", footprint: smaller } }))).toMatch(
-      /^Error\(Storage, ExceededLimit\)/
-    )
+    expect(
+      errorOf(world.call("transfer", args, { by: payer, access: { mode: "enforce", footprint: smaller } }))
+    ).toMatch(/^Error\(Storage, ExceededLimit\)/)
   })
 
   it("extends the instance to seven days when fewer than six are left, though it is only read", () => {
     const world = paidWorld()
     world.sac(usd, ledgerSeq + 103_680)
     const result = succeeded(world.call("transfer", transferArgs(payer, payee, 1n), { by: payer }))
-    const ttls = [...result.changes.changes()].flatMap(({ after }) => (after?.data.type === 9 ? [after.data.ttl.liveUntilLedgerSeq] : []))
+    const ttls = [...result.changes.changes()].flatMap(({ after }) =>
+      after?.data.type === 9 ? [after.data.ttl.liveUntilLedgerSeq] : []
+    )
     expect(ttls).toContain(ledgerSeq + 120_960)
   })
 })
 
 describe("the asset contract's errors", () => {
   it("#2 refuses to burn the native asset", () => {
-    expect(errorOf(paidWorld().call("burn", [addressVal(payer.address), i128(1n)], { by: payer }, native))).toMatch(/#2\) operation invalid on native/)
+    expect(errorOf(paidWorld().call("burn", [addressVal(payer.address), i128(1n)], { by: payer }, native))).toMatch(
+      /#2\) operation invalid on native/
+    )
   })
 
   it("#2 refuses to mint to the issuer", () => {
-    expect(errorOf(paidWorld().call("mint", [addressVal(issuer.address), i128(1n)], { by: issuer }))).toMatch(/#2\) operation invalid on issuer/)
+    expect(errorOf(paidWorld().call("mint", [addressVal(issuer.address), i128(1n)], { by: issuer }))).toMatch(
+      /#2\) operation invalid on issuer/
+    )
   })
 
   it("#2 refuses to deauthorize without AUTH_REVOCABLE", () => {
     const args = [addressVal(payer.address), bool(false)]
-    expect(errorOf(paidWorld().call("set_authorized", args, { by: issuer }))).toMatch(/#2\) issuer does not have AUTH_REVOCABLE/)
+    expect(errorOf(paidWorld().call("set_authorized", args, { by: issuer }))).toMatch(
+      /#2\) issuer does not have AUTH_REVOCABLE/
+    )
   })
 
   it("#3 refuses to initialize a contract again", () => {
@@ -98,11 +147,15 @@ describe("the asset contract's errors", () => {
   })
 
   it("#6 refuses to spend from an account that is not there", () => {
-    expect(errorOf(paidWorld().call("transfer", transferArgs(stranger, payee, 1n), { source: stranger }, native))).toMatch(/#6\) account entry is missing/)
+    expect(
+      errorOf(paidWorld().call("transfer", transferArgs(stranger, payee, 1n), { source: stranger }, native))
+    ).toMatch(/#6\) account entry is missing/)
   })
 
   it("#8 refuses a negative amount before anything else", () => {
-    expect(errorOf(paidWorld().call("transfer", transferArgs(payer, payee, -1n), { auth: [] }))).toMatch(/#8\) negative amount/)
+    expect(errorOf(paidWorld().call("transfer", transferArgs(payer, payee, -1n), { auth: [] }))).toMatch(
+      /#8\) negative amount/
+    )
   })
 
   it("#9 refuses to spend more than the allowance", () => {
@@ -111,15 +164,28 @@ describe("the asset contract's errors", () => {
   })
 
   it("#9 refuses an allowance that ends before it begins, or after all entries do", () => {
-    const approve = (liveUntil: number) => [addressVal(payer.address), addressVal(sponsor.address), i128(1n), u32(liveUntil)]
-    expect(errorOf(paidWorld().call("approve", approve(ledgerSeq - 1), { by: payer }))).toMatch(/#9\) live_until must be/)
-    expect(errorOf(paidWorld().call("approve", approve(ledgerSeq + 3_110_400), { by: payer }))).toMatch(/#9\) live_until is greater/)
+    const approve = (liveUntil: number) => [
+      addressVal(payer.address),
+      addressVal(sponsor.address),
+      i128(1n),
+      u32(liveUntil)
+    ]
+    expect(errorOf(paidWorld().call("approve", approve(ledgerSeq - 1), { by: payer }))).toMatch(
+      /#9\) live_until must be/
+    )
+    expect(errorOf(paidWorld().call("approve", approve(ledgerSeq + 3_110_400), { by: payer }))).toMatch(
+      /#9\) live_until is greater/
+    )
   })
 
   it("#10 refuses to go below zero, and says the range", () => {
     const result = paidWorld().call("transfer", transferArgs(payer, payee, 1_001n), { by: payer })
     expect(errorOf(result)).toMatch(/#10\) resulting balance is not within the allowed range/)
-    expect(!result.ok && result.error.args).toEqual([{ type: 6, i64: 0n }, { type: 6, i64: -1n }, { type: 6, i64: INT64_MAX }])
+    expect(!result.ok && result.error.args).toEqual([
+      { type: 6, i64: 0n },
+      { type: 6, i64: -1n },
+      { type: 6, i64: INT64_MAX }
+    ])
   })
 
   it("#10 refuses to exceed the payee's limit", () => {
@@ -140,32 +206,46 @@ describe("the asset contract's errors", () => {
   it("#10 keeps the reserve of a native balance", () => {
     const world = paidWorld()
     world.account(payer, 3_0000000n)
-    expect(errorOf(world.call("transfer", transferArgs(payer, payee, 2_5000000n), { by: payer }, native))).toMatch(/#10\)/)
+    expect(errorOf(world.call("transfer", transferArgs(payer, payee, 2_5000000n), { by: payer }, native))).toMatch(
+      /#10\)/
+    )
   })
 
   it("#11 refuses a deauthorized payer and a deauthorized payee", () => {
     const world = paidWorld()
     world.line(payer, 1_000n, { flags: 2 })
-    expect(errorOf(world.call("transfer", transferArgs(payer, payee, 1n), { by: payer }))).toMatch(/#11\) balance is deauthorized/)
+    expect(errorOf(world.call("transfer", transferArgs(payer, payee, 1n), { by: payer }))).toMatch(
+      /#11\) balance is deauthorized/
+    )
     world.line(payer)
     world.line(payee, 0n, { flags: 0 })
     expect(errorOf(world.call("transfer", transferArgs(payer, payee, 1n), { by: payer }))).toMatch(/#11\)/)
   })
 
   it("#12 refuses an amount beyond an i64 for an account", () => {
-    expect(errorOf(paidWorld().call("mint", [addressVal(payee.address), i128(INT64_MAX + 1n)], { by: issuer }))).toMatch(/#12\) received amount/)
-    expect(errorOf(paidWorld().call("transfer", transferArgs(payer, payee, INT64_MAX + 1n), { by: payer }))).toMatch(/#12\) spent amount/)
+    expect(
+      errorOf(paidWorld().call("mint", [addressVal(payee.address), i128(INT64_MAX + 1n)], { by: issuer }))
+    ).toMatch(/#12\) received amount/)
+    expect(errorOf(paidWorld().call("transfer", transferArgs(payer, payee, INT64_MAX + 1n), { by: payer }))).toMatch(
+      /#12\) spent amount/
+    )
   })
 
   it("#13 refuses an account without a trustline", () => {
-    expect(errorOf(paidWorld().call("transfer", transferArgs(payer, sponsor, 1n), { by: payer }))).toMatch(/#13\) trustline entry is missing/)
+    expect(errorOf(paidWorld().call("transfer", transferArgs(payer, sponsor, 1n), { by: payer }))).toMatch(
+      /#13\) trustline entry is missing/
+    )
   })
 
   it("#14 refuses to open an account or a trustline that its owner cannot afford", () => {
     const world = paidWorld()
-    expect(errorOf(world.call("transfer", transferArgs(payer, stranger, 9_999_999n), { by: payer }, native))).toMatch(/#14\) transfer amount is below/)
+    expect(errorOf(world.call("transfer", transferArgs(payer, stranger, 9_999_999n), { by: payer }, native))).toMatch(
+      /#14\) transfer amount is below/
+    )
     world.account(stranger, 1_0000000n)
-    expect(errorOf(world.call("trust", [addressVal(stranger.address)], { by: stranger }))).toMatch(/#14\) account has insufficient reserve/)
+    expect(errorOf(world.call("trust", [addressVal(stranger.address)], { by: stranger }))).toMatch(
+      /#14\) account has insufficient reserve/
+    )
   })
 
   it("#15 refuses a trustline beyond a thousand subentries", () => {
@@ -177,12 +257,16 @@ describe("the asset contract's errors", () => {
   it("a contract that is not deployed is a missing instance", () => {
     const world = new World()
     world.account(sponsor)
-    expect(errorOf(world.call("decimals", []))).toBe("Error(Storage, MissingValue) trying to get non-existing value for contract instance")
+    expect(errorOf(world.call("decimals", []))).toBe(
+      "Error(Storage, MissingValue) trying to get non-existing value for contract instance"
+    )
   })
 
   it("the native asset has no administrator", () => {
     expect(errorOf(paidWorld().call("admin", [], {}, native))).toMatch(/^Error\(Storage, MissingValue\)/)
-    expect(errorOf(paidWorld().call("mint", [addressVal(payee.address), i128(1n)], {}, native))).toMatch(/^Error\(Storage, MissingValue\)/)
+    expect(errorOf(paidWorld().call("mint", [addressVal(payee.address), i128(1n)], {}, native))).toMatch(
+      /^Error\(Storage, MissingValue\)/
+    )
   })
 
   it("an unknown function, a wrong number and a wrong type of arguments are refused", () => {
@@ -214,9 +298,14 @@ describe("the asset contract's other functions", () => {
     succeeded(world.call("transfer_from", spend)).changes.commit()
     const left = succeeded(world.call("allowance", [addressVal(payer.address), addressVal(sponsor.address)]))
     expect(left.returnValue).toEqual(i128(6n))
-    const key = vec([sym("Allowance"), structMap({ from: addressVal(payer.address), spender: addressVal(sponsor.address) })])
+    const key = vec([
+      sym("Allowance"),
+      structMap({ from: addressVal(payer.address), spender: addressVal(sponsor.address) })
+    ])
     const entry = world.store.getEntry(contractDataKey(contractAddress(world.contractId()), key, 0))
-    expect(entry?.data.type === 6 && entry.data.contractData.val).toEqual(structMap({ amount: i128(6n), live_until_ledger: u32(ledgerSeq + 50) }))
+    expect(entry?.data.type === 6 && entry.data.contractData.val).toEqual(
+      structMap({ amount: i128(6n), live_until_ledger: u32(ledgerSeq + 50) })
+    )
   })
 
   it("pays a contract into an entry of its own, with the issuer's flags", () => {
@@ -245,7 +334,9 @@ describe("the asset contract's other functions", () => {
     expect(succeeded(world.call("authorized", [addressVal(payer.address)])).returnValue).toEqual(bool(false))
     const line = world.store.getEntry({ type: 1, trustLine: { accountId: payer.id, asset: usd } })
     expect(line?.data.type === 1 && line.data.trustLine.flags).toBe(2)
-    succeeded(world.call("set_authorized", [addressVal(payer.address), bool(true)], { by: issuer, nonce: 8n })).changes.commit()
+    succeeded(
+      world.call("set_authorized", [addressVal(payer.address), bool(true)], { by: issuer, nonce: 8n })
+    ).changes.commit()
     expect(succeeded(world.call("authorized", [addressVal(payer.address)])).returnValue).toEqual(bool(true))
   })
 
@@ -253,12 +344,16 @@ describe("the asset contract's other functions", () => {
     const world = paidWorld()
     succeeded(world.call("set_admin", [addressVal(stranger.address)], { by: issuer })).changes.commit()
     expect(succeeded(world.call("admin", [])).returnValue).toEqual(addressVal(stranger.address))
-    expect(errorOf(world.call("mint", [addressVal(payer.address), i128(1n)], { by: issuer }))).toMatch(/Unauthorized function call/)
+    expect(errorOf(world.call("mint", [addressVal(payer.address), i128(1n)], { by: issuer }))).toMatch(
+      /Unauthorized function call/
+    )
   })
 
   it("opens a trustline under the account's own authorization, once", () => {
     const world = paidWorld()
-    expect(errorOf(world.call("trust", [addressVal(sponsor.address)], { auth: [] }))).toMatch(/Unauthorized function call/)
+    expect(errorOf(world.call("trust", [addressVal(sponsor.address)], { auth: [] }))).toMatch(
+      /Unauthorized function call/
+    )
     succeeded(world.call("trust", [addressVal(sponsor.address)])).changes.commit()
     expect(lineBalance(world.store, sponsor)).toBe(0n)
     const account = world.store.getEntry(accountKey(sponsor.id))
@@ -294,7 +389,10 @@ describe("creating an asset's contract", () => {
   it("puts the instance at the asset's own id, and refuses a second time", () => {
     const world = new World()
     world.account(sponsor)
-    const create = { type: 1, createContract: { contractIdPreimage: { type: 1, fromAsset: usd }, executable: { type: 1 } } } as const
+    const create = {
+      type: 1,
+      createContract: { contractIdPreimage: { type: 1, fromAsset: usd }, executable: { type: 1 } }
+    } as const
     const result = succeeded(world.run(create, []))
     expect(result.returnValue).toEqual(addressVal(contractAddress(world.contractId())))
     const made = result.changes.getEntry(contractInstanceKey(contractAddress(world.contractId())))

@@ -1,8 +1,27 @@
 import { describe, expect, it } from "vitest"
 import {
-  accountKey, contractCodeKey, contractDataKey, contractInstanceKey, keyOfString, keyString, trustLineKey, ttlKey, ttlKeyString
+  accountKey,
+  contractCodeKey,
+  contractDataKey,
+  contractInstanceKey,
+  keyOfString,
+  keyString,
+  trustLineKey,
+  ttlKey,
+  ttlKeyString
 } from "../../../../plugins/ledger-local/engine/LedgerKeys.ts"
-import { compareScVal, i128, i64, str, structMap, sym, u32, u64, vec, VOID } from "../../../../plugins/ledger-local/engine/ScVal.ts"
+import {
+  compareScVal,
+  i128,
+  i64,
+  str,
+  structMap,
+  sym,
+  u32,
+  u64,
+  vec,
+  VOID
+} from "../../../../plugins/ledger-local/engine/ScVal.ts"
 import { Store } from "../../../../plugins/ledger-local/engine/Store.ts"
 import { codec, fromLatin1, latin1, type LedgerKey, xdrText } from "../../../../plugins/ledger-local/engine/Xdr.ts"
 import { crypto, paidWorld, payer, someContract, usd } from "./World.ts"
@@ -34,7 +53,9 @@ describe("key strings", () => {
 
   it("lead to the TTL entry by the hash of the key", () => {
     const key = contractInstanceKey(someContract)
-    expect(ttlKeyString(crypto, keyString(key))).toBe(keyString({ type: 9, ttl: { keyHash: crypto.sha256(codec.LedgerKey.encode(key)) } }))
+    expect(ttlKeyString(crypto, keyString(key))).toBe(
+      keyString({ type: 9, ttl: { keyHash: crypto.sha256(codec.LedgerKey.encode(key)) } })
+    )
   })
 })
 
@@ -80,10 +101,31 @@ describe("a store", () => {
 describe("the order of values", () => {
   it("goes by type, then by content, numbers as numbers and text by bytes", () => {
     const ordered = [
-      VOID, u32(1), u32(2), u64(0n), u64(1n << 63n), i64(-1n), i64(0n), i128(-(1n << 100n)), i128(-1n), i128(0n), i128(1n << 100n),
-      str(""), str("b"), sym("B"), sym("a"), sym("aa"), vec([]), vec([u32(1)]), vec([u32(1), u32(0)]), vec([u32(2)]),
-      structMap({ a: u32(1) }), structMap({ a: u32(2) }), structMap({ b: u32(0) })
+      VOID,
+      u32(1),
+      u32(2),
+      u64(0n),
+      u64(1n << 63n),
+      i64(-1n),
+      i64(0n),
+      i128(-(1n << 100n)),
+      i128(-1n),
+      i128(0n),
+      i128(1n << 100n),
+      str(""),
+      str("b"),
+      sym("B"),
+      sym("a"),
+      sym("aa"),
+      vec([]),
+      vec([u32(1)]),
+      vec([u32(1), u32(0)]),
+      vec([u32(2)]),
+      structMap({ a: u32(1) }),
+      structMap({ a: u32(2) }),
+      structMap({ b: u32(0) })
     ]
-    for (const [i, a] of ordered.entries()) for (const [j, b] of ordered.entries()) expect(Math.sign(compareScVal(a, b))).toBe(Math.sign(i - j))
+    for (const [i, a] of ordered.entries())
+      for (const [j, b] of ordered.entries()) expect(Math.sign(compareScVal(a, b))).toBe(Math.sign(i - j))
   })
 })

@@ -1,21 +1,57 @@
-// A small ledger for the engine's tests: accounts, trustlines and an asset's contract put straight into a store, and calls
-// of that contract with real signatures. Keys come from fixed seeds, so every run computes the same bytes.
+// A small ledger for the engine's tests: accounts, trustlines and an asset's contract put straight into a store, and
+// calls of that contract with real signatures. Keys come from fixed seeds, so every run computes the same bytes.
 import { invokeHostFunction } from "../../../../plugins/ledger-local/engine/Host.ts"
-import type { Access, ContractRuntime, HostFailure, HostResult, HostSuccess } from "../../../../plugins/ledger-local/engine/HostTypes.ts"
+import type {
+  Access,
+  ContractRuntime,
+  HostFailure,
+  HostResult,
+  HostSuccess
+} from "../../../../plugins/ledger-local/engine/HostTypes.ts"
 import { assetContractId } from "../../../../plugins/ledger-local/engine/createContract.ts"
 import {
-  contractDataKey, contractInstanceKey, keyOfEntry, keyString, trustLineAsset, ttlEntry, ttlHash, ttlKeyString
+  contractDataKey,
+  contractInstanceKey,
+  keyOfEntry,
+  keyString,
+  trustLineAsset,
+  ttlEntry,
+  ttlHash,
+  ttlKeyString
 } from "../../../../plugins/ledger-local/engine/LedgerKeys.ts"
 import { type NetworkSettings, testnet } from "../../../../plugins/ledger-local/engine/NetworkSettings.ts"
 import { newAccount } from "../../../../plugins/ledger-local/engine/SacBalances.ts"
 import { newSacInstance } from "../../../../plugins/ledger-local/engine/SacInstance.ts"
 import {
-  address as addressVal, bool, bytes, i128, INSTANCE_KEY, structMap, sym, u32, vec, VOID
+  address as addressVal,
+  bool,
+  bytes,
+  i128,
+  INSTANCE_KEY,
+  structMap,
+  sym,
+  u32,
+  vec,
+  VOID
 } from "../../../../plugins/ledger-local/engine/ScVal.ts"
 import { Store } from "../../../../plugins/ledger-local/engine/Store.ts"
 import {
-  accountAddress, type AccountEntry, type Asset, codec, contractAddress, fromLatin1, type HostFunction, type LedgerEntryData, type PublicKey,
-  publicKey, type ScAddress, type ScVal, type SorobanAuthorizationEntry, type SorobanAuthorizedInvocation, type TrustLineEntry, xdrText
+  accountAddress,
+  type AccountEntry,
+  type Asset,
+  codec,
+  contractAddress,
+  fromLatin1,
+  type HostFunction,
+  type LedgerEntryData,
+  type PublicKey,
+  publicKey,
+  type ScAddress,
+  type ScVal,
+  type SorobanAuthorizationEntry,
+  type SorobanAuthorizedInvocation,
+  type TrustLineEntry,
+  xdrText
 } from "../../../../plugins/ledger-local/engine/Xdr.ts"
 import { engineCrypto } from "../../../support/engineCrypto.ts"
 
@@ -83,7 +119,14 @@ export class World {
   }
 
   line(key: Key, balance = 1_000n, changes: Partial<TrustLineEntry> = {}, asset: Asset = usd): void {
-    const trustLine = { accountId: key.id, asset: trustLineAsset(asset), balance, limit: INT64_MAX, flags: 1, ext: { v: 0 as const } }
+    const trustLine = {
+      accountId: key.id,
+      asset: trustLineAsset(asset),
+      balance,
+      limit: INT64_MAX,
+      flags: 1,
+      ext: { v: 0 as const }
+    }
     this.put({ type: 1, trustLine: { ...trustLine, ...changes } })
   }
 
@@ -97,7 +140,10 @@ export class World {
   sac(asset: Asset = usd, liveUntil = ledgerSeq + 120_960): void {
     const contract = contractAddress(this.contractId(asset))
     const val = { type: 19 as const, instance: newSacInstance(asset) }
-    this.contract({ type: 6, contractData: { ext: { v: 0 }, contract, key: INSTANCE_KEY, durability: 1, val } }, liveUntil)
+    this.contract(
+      { type: 6, contractData: { ext: { v: 0 }, contract, key: INSTANCE_KEY, durability: 1, val } },
+      liveUntil
+    )
   }
 
   contractBalance(owner: ScAddress, amount: bigint, authorized = true, clawback = false, asset: Asset = usd): void {
@@ -108,7 +154,11 @@ export class World {
   }
 
   invocation(fn: string, args: ReadonlyArray<ScVal>, asset: Asset = usd): SorobanAuthorizedInvocation {
-    const contractFn = { contractAddress: contractAddress(this.contractId(asset)), functionName: xdrText(fn), args: [...args] }
+    const contractFn = {
+      contractAddress: contractAddress(this.contractId(asset)),
+      functionName: xdrText(fn),
+      args: [...args]
+    }
     return { function: { type: 0, contractFn }, subInvocations: [] }
   }
 
@@ -128,12 +178,17 @@ export class World {
     const signature = options.signature?.(payload) ?? signatureOf(payload, options.signers ?? [by])
     const credentials = { address: by.address, nonce, signatureExpirationLedger, signature }
     return {
-      credentials: options.credentials === "v1" ? { type: 1, address: credentials } : { type: 2, addressV2: credentials },
+      credentials:
+        options.credentials === "v1" ? { type: 1, address: credentials } : { type: 2, addressV2: credentials },
       rootInvocation
     }
   }
 
-  run(hostFunction: HostFunction, auth: ReadonlyArray<SorobanAuthorizationEntry>, options: Pick<CallOptions, "source" | "access"> = {}): HostResult {
+  run(
+    hostFunction: HostFunction,
+    auth: ReadonlyArray<SorobanAuthorizationEntry>,
+    options: Pick<CallOptions, "source" | "access"> = {}
+  ): HostResult {
     return invokeHostFunction({
       store: this.store,
       settings: this.settings,
@@ -152,8 +207,16 @@ export class World {
   /** Calls the asset's contract; `by` signs, and without it the source account authorizes. */
   call(fn: string, args: ReadonlyArray<ScVal>, options: CallOptions = {}, asset: Asset = usd): HostResult {
     const root = this.invocation(fn, args, asset)
-    const auth = options.auth ?? [options.by === undefined ? { credentials: { type: 0 as const }, rootInvocation: root } : this.sign(options.by, root, options)]
-    const invokeContract = { contractAddress: contractAddress(this.contractId(asset)), functionName: xdrText(fn), args: [...args] }
+    const auth = options.auth ?? [
+      options.by === undefined
+        ? { credentials: { type: 0 as const }, rootInvocation: root }
+        : this.sign(options.by, root, options)
+    ]
+    const invokeContract = {
+      contractAddress: contractAddress(this.contractId(asset)),
+      functionName: xdrText(fn),
+      args: [...args]
+    }
     return this.run({ type: 0, invokeContract }, auth, options)
   }
 }
@@ -162,8 +225,10 @@ export class World {
 export const signatureOf = (payload: Uint8Array, signers: ReadonlyArray<Key>): ScVal =>
   vec(
     [...signers]
-      .sort((a, b) => (Buffer.compare(a.id.ed25519, b.id.ed25519)))
-      .map((signer) => structMap({ public_key: bytes(signer.id.ed25519), signature: bytes(crypto.ed25519Sign(signer.seed, payload)) }))
+      .sort((a, b) => Buffer.compare(a.id.ed25519, b.id.ed25519))
+      .map((signer) =>
+        structMap({ public_key: bytes(signer.id.ed25519), signature: bytes(crypto.ed25519Sign(signer.seed, payload)) })
+      )
   )
 
 /** A world with an issuer, a payer holding 1,000, a payee, a sponsor and the asset's contract. */

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest"
-import { contractDataKey, Durability, keyString, ttlEntry, ttlHash, ttlKeyString } from "../../../../plugins/ledger-local/engine/LedgerKeys.ts"
+import {
+  contractDataKey,
+  Durability,
+  keyString,
+  ttlEntry,
+  ttlHash,
+  ttlKeyString
+} from "../../../../plugins/ledger-local/engine/LedgerKeys.ts"
 import { u32, VOID } from "../../../../plugins/ledger-local/engine/ScVal.ts"
 import { Store } from "../../../../plugins/ledger-local/engine/Store.ts"
 import type { LedgerEntry } from "../../../../plugins/ledger-local/engine/Xdr.ts"
@@ -9,7 +16,10 @@ import { crypto, someContract } from "../engine/World.ts"
 const idOf = (n: number, durability: Durability): string => keyString(contractDataKey(someContract, u32(n), durability))
 
 const write = (store: Store, n: number, liveUntil: number, durability: Durability = Durability.temporary): void => {
-  const data: LedgerEntry["data"] = { type: 6, contractData: { ext: { v: 0 }, contract: someContract, key: u32(n), durability, val: VOID } }
+  const data: LedgerEntry["data"] = {
+    type: 6,
+    contractData: { ext: { v: 0 }, contract: someContract, key: u32(n), durability, val: VOID }
+  }
   store.put({ lastModifiedLedgerSeq: 1, data, ext: { v: 0 } })
   extend(store, n, liveUntil, durability)
 }

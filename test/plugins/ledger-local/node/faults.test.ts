@@ -13,7 +13,7 @@ const request = (method: string, params: unknown = {}) => ({ jsonrpc: "2.0", id:
 
 describe("faults", () => {
   it.effect("a transaction is held back for as many ledgers as ordered", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
       yield* ledger.setFaults([{ delayLedgers: () => 2 }])
@@ -23,10 +23,11 @@ describe("faults", () => {
       expect(yield* status).toBe("NOT_FOUND")
       yield* ledger.close
       expect(yield* status).toBe("SUCCESS")
-    }).pipe(Effect.provide(ledgerLayer())))
+    }).pipe(Effect.provide(ledgerLayer()))
+  )
 
   it.effect("a send is answered TRY_AGAIN_LATER or with a result code, and nothing is queued", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const tx = yield* transaction(yield* fund("payer"), [bump])
       yield* ledger.setFaults([{ onSend: () => "TRY_AGAIN_LATER" }])
@@ -35,10 +36,11 @@ describe("faults", () => {
       expect(yield* send(tx)).toMatchObject({ status: "ERROR", code: "txInternalError" })
       yield* ledger.setFaults([])
       expect((yield* send(tx)).status).toBe("PENDING")
-    }).pipe(Effect.provide(ledgerLayer())))
+    }).pipe(Effect.provide(ledgerLayer()))
+  )
 
   it.effect("an answer can fail, be lost after the work, come late, come old or come wrong", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const tx = yield* transaction(yield* fund("payer"), [bump])
       const sending = request("sendTransaction", { transaction: tx.toEnvelope().toXdr("base64") })
@@ -62,12 +64,15 @@ describe("faults", () => {
       yield* ledger.setFaults([{ onRpc: () => ({ kind: "stale", ledgers: 1 }) }])
       yield* ledger.closeMany(2)
       expect((yield* ledger.call("getLatestLedger")).sequence).toBe(sequence + 1)
-      yield* ledger.setFaults([{ onRpc: () => ({ kind: "wrong", change: (result) => ({ ...(result as object), sequence: 5 }) }) }])
+      yield* ledger.setFaults([
+        { onRpc: () => ({ kind: "wrong", change: (result) => ({ ...(result as object), sequence: 5 }) }) }
+      ])
       expect((yield* ledger.call("getLatestLedger")).sequence).toBe(5)
-    }).pipe(Effect.provide(ledgerLayer())))
+    }).pipe(Effect.provide(ledgerLayer()))
+  )
 
   it.effect("a stale node shows the entries and transactions of its time", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
       const { hash } = yield* send(yield* transaction(payer, [bump]))
@@ -78,20 +83,48 @@ describe("faults", () => {
       yield* ledger.setFaults([])
       const now = yield* transaction(payer, [bump])
       expect(BigInt(now.sequence) - BigInt(old.sequence)).toBe(1n)
-    }).pipe(Effect.provide(ledgerLayer())))
+    }).pipe(Effect.provide(ledgerLayer()))
+  )
 
   it("are read from text, and a text that makes no sense is named", () => {
-    for (const text of ["drop=0.1", "delay=2", "delay=2:0.5", "try-again", "try-again=0.2", "send-error=txBadSeq:0.2", "rpc=*:503:0.2", "rpc-error=getHealth:-32603", "lost=sendTransaction", "silent=getTransaction:0.5", "late=*:200", "stale=3"]) {
+    for (const text of [
+      "drop=0.1",
+      "delay=2",
+      "delay=2:0.5",
+      "try-again",
+      "try-again=0.2",
+      "send-error=txBadSeq:0.2",
+      "rpc=*:503:0.2",
+      "rpc-error=getHealth:-32603",
+      "lost=sendTransaction",
+      "silent=getTransaction:0.5",
+      "late=*:200",
+      "stale=3"
+    ]) {
       expect(typeof parseFault(text), text).toBe("object")
     }
-    for (const text of ["", "rain=1", "drop=2", "drop=x", "delay=-1", "send-error=txSuccess", "send-error=nothing", "rpc=*:99", "rpc=", "late=*:x", "stale=100"]) {
+    for (const text of [
+      "",
+      "rain=1",
+      "drop=2",
+      "drop=x",
+      "delay=-1",
+      "send-error=txSuccess",
+      "send-error=nothing",
+      "rpc=*:99",
+      "rpc=",
+      "late=*:x",
+      "stale=100"
+    ]) {
       expect(typeof parseFault(text), text).toBe("string")
     }
   })
 
   it("hit the ordered share of calls, evenly", () => {
     const faults = combineFaults([parseFault("rpc=getHealth:503:0.25") as object])
-    const hits = Array.from({ length: 400 }, () => faults.onRpc("getHealth", {})).filter((fault) => fault !== undefined).length
+    const hits = Array.from({ length: 400 }, () => faults.onRpc("getHealth", {})).filter(
+      (fault) => fault !== undefined
+    ).length
     expect(hits).toBeGreaterThan(95)
     expect(hits).toBeLessThan(105)
     expect(faults.onRpc("getNetwork", {})).toBeUndefined()

@@ -16,7 +16,9 @@ const killedAfter = (folder: string, count: number) =>
   Effect.callback<ReadonlyArray<string>>((resume) => {
     const script = fileURLToPath(new URL("journalWriter.ts", import.meta.url))
     const isDeno = "Deno" in globalThis
-    const child = spawn(process.execPath, isDeno ? ["run", "-A", script, folder] : [script, folder], { stdio: ["ignore", "pipe", "inherit"] })
+    const child = spawn(process.execPath, isDeno ? ["run", "-A", script, folder] : [script, folder], {
+      stdio: ["ignore", "pipe", "inherit"]
+    })
     let told = ""
     child.stdout.on("data", (chunk: Buffer) => {
       told += chunk.toString()
@@ -26,25 +28,29 @@ const killedAfter = (folder: string, count: number) =>
   })
 
 describe("the journal", () => {
-  it.live("keeps every transaction that anybody was told of, through kill -9", () =>
-    Effect.gen(function*() {
-      const files = yield* FileSystem.FileSystem
-      const folder = yield* files.makeTempDirectoryScoped()
-      let told: ReadonlyArray<string> = []
-      for (const count of [5, 40]) {
-        const more = yield* killedAfter(folder, count)
-        expect(more.length).toBeGreaterThanOrEqual(count)
-        told = [...told, ...more]
-      }
-      yield* Effect.gen(function*() {
-        const ledger = yield* LocalLedger
-        for (const hash of told) expect((yield* ledger.call("getTransaction", { hash })).status).toBe("SUCCESS")
-        expect(ledger.ledger.latest.sequence).toBeGreaterThanOrEqual(1_000 + told.length)
-      }).pipe(open(folder))
-    }).pipe(Effect.scoped, Effect.provide(platform)), 60_000)
+  it.live(
+    "keeps every transaction that anybody was told of, through kill -9",
+    () =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        const folder = yield* files.makeTempDirectoryScoped()
+        let told: ReadonlyArray<string> = []
+        for (const count of [5, 40]) {
+          const more = yield* killedAfter(folder, count)
+          expect(more.length).toBeGreaterThanOrEqual(count)
+          told = [...told, ...more]
+        }
+        yield* Effect.gen(function* () {
+          const ledger = yield* LocalLedger
+          for (const hash of told) expect((yield* ledger.call("getTransaction", { hash })).status).toBe("SUCCESS")
+          expect(ledger.ledger.latest.sequence).toBeGreaterThanOrEqual(1_000 + told.length)
+        }).pipe(open(folder))
+      }).pipe(Effect.scoped, Effect.provide(platform)),
+    60_000
+  )
 
   it.live("forgets a line that was never finished, and goes on from the one before", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped()
       const use = Effect.flatMap(LocalLedger, (ledger) => ledger.closeMany(3)).pipe(open(folder))
@@ -53,63 +59,78 @@ describe("the journal", () => {
       yield* files.writeFileString(`${folder}/journal.jsonl`, journal.slice(0, -20))
       expect(yield* use).toBe(1_005)
       expect(yield* use).toBe(1_008)
-    }).pipe(Effect.scoped, Effect.provide(platform)))
+    }).pipe(Effect.scoped, Effect.provide(platform))
+  )
 
   it.live("reads a folder in which the process died between snapshot and journal", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped()
-      const fund = (name: string) => Effect.flatMap(LocalLedger, (ledger) => ledger.fund(keypair(name).publicKey())).pipe(open(folder))
+      const fund = (name: string) =>
+        Effect.flatMap(LocalLedger, (ledger) => ledger.fund(keypair(name).publicKey())).pipe(open(folder))
       yield* fund("early")
       const journal = yield* files.readFileString(`${folder}/journal.jsonl`)
       const snapshot = JSON.parse(yield* files.readFileString(`${folder}/snapshot.json`))
       const line = JSON.parse(journal.trim())
-      const merged = { ...snapshot, entries: [...snapshot.entries, ...line.put], ledgers: [...snapshot.ledgers, { ...line, put: undefined, gone: undefined }] }
+      const merged = {
+        ...snapshot,
+        entries: [...snapshot.entries, ...line.put],
+        ledgers: [...snapshot.ledgers, { ...line, put: undefined, gone: undefined }]
+      }
       yield* files.writeFileString(`${folder}/snapshot.json`, JSON.stringify(merged))
       expect((yield* fund("late"))!.ledger).toBe(1_002)
-      const both = Effect.all([account(keypair("early").publicKey()), account(keypair("late").publicKey())]).pipe(open(folder))
+      const both = Effect.all([account(keypair("early").publicKey()), account(keypair("late").publicKey())]).pipe(
+        open(folder)
+      )
       expect((yield* both).map((known) => known?.balance)).toEqual([10_000_0000000n, 10_000_0000000n])
-    }).pipe(Effect.scoped, Effect.provide(platform)))
+    }).pipe(Effect.scoped, Effect.provide(platform))
+  )
 
   it.live("becomes a snapshot again when it has grown", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped()
-      yield* Effect.gen(function*() {
+      yield* Effect.gen(function* () {
         const ledger = yield* LocalLedger
         yield* ledger.fund(keypair("someone").publicKey())
         yield* ledger.closeMany(60)
       }).pipe(open(folder, { retentionLedgers: 20, journalLinesMax: 50 }))
       const lines = (yield* files.readFileString(`${folder}/journal.jsonl`)).split("\n").length - 1
       expect(lines).toBe(11)
-      yield* Effect.gen(function*() {
+      yield* Effect.gen(function* () {
         const ledger = yield* LocalLedger
         const health = yield* ledger.call("getHealth")
         expect([health.oldestLedger, health.latestLedger]).toEqual([1_042, 1_061])
         expect((yield* account(keypair("someone").publicKey()))!.balance).toBe(10_000_0000000n)
       }).pipe(open(folder, { retentionLedgers: 20 }))
-    }).pipe(Effect.scoped, Effect.provide(platform)))
+    }).pipe(Effect.scoped, Effect.provide(platform))
+  )
 
   it.live("is not read as another network's", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const folder = yield* files.makeTempDirectoryScoped()
       const close = Effect.flatMap(LocalLedger, (ledger) => ledger.close)
       yield* close.pipe(open(folder))
       expect(Exit.isFailure(yield* Effect.exit(close.pipe(open(folder, { passphrase: "Another" }))))).toBe(true)
-    }).pipe(Effect.scoped, Effect.provide(platform)))
+    }).pipe(Effect.scoped, Effect.provide(platform))
+  )
 
-  it.live("opens a day's worth of ledgers quickly", () =>
-    Effect.gen(function*() {
-      const files = yield* FileSystem.FileSystem
-      const folder = yield* files.makeTempDirectoryScoped()
-      yield* Effect.gen(function*() {
-        const ledger = yield* LocalLedger
-        for (let i = 0; i < 50; i++) yield* ledger.fund(keypair(`account ${i}`).publicKey(), { usdcUnits: 1n })
-        yield* ledger.closeMany(5_000)
-      }).pipe(open(folder))
-      const started = performance.now()
-      yield* Effect.flatMap(LocalLedger, (ledger) => ledger.call("getHealth")).pipe(open(folder))
-      expect(performance.now() - started).toBeLessThan(600)
-    }).pipe(Effect.scoped, Effect.provide(platform)), 60_000)
+  it.live(
+    "opens a day's worth of ledgers quickly",
+    () =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        const folder = yield* files.makeTempDirectoryScoped()
+        yield* Effect.gen(function* () {
+          const ledger = yield* LocalLedger
+          for (let i = 0; i < 50; i++) yield* ledger.fund(keypair(`account ${i}`).publicKey(), { usdcUnits: 1n })
+          yield* ledger.closeMany(5_000)
+        }).pipe(open(folder))
+        const started = performance.now()
+        yield* Effect.flatMap(LocalLedger, (ledger) => ledger.call("getHealth")).pipe(open(folder))
+        expect(performance.now() - started).toBeLessThan(600)
+      }).pipe(Effect.scoped, Effect.provide(platform)),
+    60_000
+  )
 })

@@ -1,5 +1,5 @@
-// A process that funds one account after the other in a ledger on disk, and says each one's transaction as soon as it was
-// told. Its parent kills it. Not a test by itself.
+// A process that funds one account after the other in a ledger on disk, and says each one's transaction as soon as it
+// was told. Its parent kills it. Not a test by itself.
 import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { LocalLedger } from "../../../../plugins/ledger-local/LocalLedger.ts"
@@ -10,7 +10,7 @@ const folder = process.argv[2]!
 const layer = LocalLedger.layer({}, folder).pipe(Layer.provide([nodeCrypto, NodeFileSystem.layer, NodePath.layer]))
 
 await Effect.runPromise(
-  Effect.gen(function*() {
+  Effect.gen(function* () {
     const ledger = yield* LocalLedger
     for (let i = 0; ; i++) {
       const funded = yield* ledger.fund(keypair(`writer ${i}`).publicKey(), { usdcUnits: 1n })

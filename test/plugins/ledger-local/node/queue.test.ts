@@ -10,7 +10,7 @@ const bump = Operation.bumpSequence({ bumpTo: "0" })
 const pay = (to: Keypair) => Operation.payment({ destination: to.publicKey(), asset: Asset.native(), amount: "1" })
 const found = (hash: string) => Effect.flatMap(LocalLedger, (ledger) => ledger.call("getTransaction", { hash }))
 
-const soroban = Effect.fnUntraced(function*(source: Keypair) {
+const soroban = Effect.fnUntraced(function* (source: Keypair) {
   const ledger = yield* LocalLedger
   const call = new Contract(NATIVE_CONTRACT).call("decimals")
   const draft = yield* transaction(source, [call])
@@ -23,7 +23,7 @@ const soroban = Effect.fnUntraced(function*(source: Keypair) {
 
 describe("sendTransaction", () => {
   it.effect("is PENDING once, DUPLICATE while it waits, and txBadSeq when it has been included", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
       const tx = yield* transaction(payer, [bump])
@@ -32,10 +32,11 @@ describe("sendTransaction", () => {
       expect((yield* found((yield* send(tx)).hash)).status).toBe("NOT_FOUND")
       yield* ledger.close
       expect(yield* send(tx)).toMatchObject({ status: "ERROR", code: "txBadSeq" })
-    }).pipe(Effect.provide(ledgerLayer())))
+    }).pipe(Effect.provide(ledgerLayer()))
+  )
 
   it.effect("takes one transaction per sequence account: the next one is asked to come again", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
       const next = (yield* account(payer.publicKey()))!.seqNum + 1n
@@ -43,13 +44,17 @@ describe("sendTransaction", () => {
       const second = yield* transaction(payer, [bump], { sequence: next + 1n })
       expect((yield* send(second)).status).toBe("TRY_AGAIN_LATER")
       expect((yield* send(yield* transaction(payer, [pay(payer)], { sequence: next }))).status).toBe("TRY_AGAIN_LATER")
-      expect(yield* send(yield* transaction(payer, [bump], { sequence: next - 1n }))).toMatchObject({ status: "ERROR", code: "txBadSeq" })
+      expect(yield* send(yield* transaction(payer, [bump], { sequence: next - 1n }))).toMatchObject({
+        status: "ERROR",
+        code: "txBadSeq"
+      })
       yield* ledger.close
       expect((yield* send(second)).status).toBe("PENDING")
-    }).pipe(Effect.provide(ledgerLayer())))
+    }).pipe(Effect.provide(ledgerLayer()))
+  )
 
   it.effect("knows the inner transaction of a fee bump that waits, and replaces it for ten times its bid", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [payer, sponsor] = [yield* fund("payer"), yield* fund("sponsor")]
       const inner = yield* transaction(payer, [bump])
@@ -66,19 +71,21 @@ describe("sendTransaction", () => {
       expect((yield* found(second.hash)).status).toBe("SUCCESS")
       const byInner = yield* found(Buffer.from(inner.hash()).toString("hex"))
       expect(byInner).toMatchObject({ status: "SUCCESS", feeBump: true })
-    }).pipe(Effect.provide(ledgerLayer())))
+    }).pipe(Effect.provide(ledgerLayer()))
+  )
 
   it.effect("counts what a payer has promised already", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const [payer, other, sponsor] = [yield* fund("payer"), yield* fund("other"), yield* fund("sponsor")]
       const most = "30000000000"
       expect((yield* send(feeBump(sponsor, most, yield* transaction(payer, [bump])))).status).toBe("PENDING")
       const over = yield* send(feeBump(sponsor, most, yield* transaction(other, [bump])))
       expect(over).toMatchObject({ status: "ERROR", code: "txInsufficientBalance" })
-    }).pipe(Effect.provide(ledgerLayer())))
+    }).pipe(Effect.provide(ledgerLayer()))
+  )
 
   it.effect("lets an account be in the classic or the contract queue, as source or as payer, not in both", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [channel, sponsor] = [yield* fund("channel"), yield* fund("sponsor")]
       const contract = yield* soroban(channel)
@@ -86,10 +93,11 @@ describe("sendTransaction", () => {
       expect((yield* send(yield* transaction(sponsor, [bump]))).status).toBe("TRY_AGAIN_LATER")
       yield* ledger.close
       expect((yield* send(yield* transaction(sponsor, [bump]))).status).toBe("PENDING")
-    }).pipe(Effect.provide(ledgerLayer())))
+    }).pipe(Effect.provide(ledgerLayer()))
+  )
 
   it.effect("drops what four ledgers did not take and refuses it for ten more", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
       const tx = yield* transaction(payer, [bump])
@@ -104,12 +112,17 @@ describe("sendTransaction", () => {
       expect((yield* send(tx)).status).toBe("TRY_AGAIN_LATER")
       yield* ledger.close
       expect((yield* send(tx)).status).toBe("PENDING")
-    }).pipe(Effect.provide(ledgerLayer())))
+    }).pipe(Effect.provide(ledgerLayer()))
+  )
 
   it.effect("gives a full ledger to the best bids and charges them the least of these", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
-      const bids = [["low", "150"], ["high", "900"], ["middle", "400"]] as const
+      const bids = [
+        ["low", "150"],
+        ["high", "900"],
+        ["middle", "400"]
+      ] as const
       const hashes: Array<string> = []
       for (const [name, fee] of bids) {
         const payer = yield* fund(name)
@@ -122,18 +135,22 @@ describe("sendTransaction", () => {
       expect(inclusionFee.max).toBe("400")
       yield* ledger.close
       expect((yield* found(hashes[0]!)).status).toBe("SUCCESS")
-    }).pipe(Effect.provide(ledgerLayer({ transactionsPerLedgerMax: 2 }))))
+    }).pipe(Effect.provide(ledgerLayer({ transactionsPerLedgerMax: 2 })))
+  )
 
   it.effect("never includes what has become invalid while it waited", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const payer = yield* fund("payer")
       const { sequence } = yield* ledger.call("getLatestLedger")
-      const tx = yield* transaction(payer, [pay(keypair("payer2"))], { configure: (builder) => builder.setTimeout(0).setLedgerbounds(0, sequence + 3) })
+      const tx = yield* transaction(payer, [pay(keypair("payer2"))], {
+        configure: (builder) => builder.setTimeout(0).setLedgerbounds(0, sequence + 3)
+      })
       yield* ledger.setFaults([{ delayLedgers: () => 2 }])
       const { hash } = yield* send(tx)
       yield* ledger.closeMany(4)
       expect((yield* found(hash)).status).toBe("NOT_FOUND")
       expect((yield* account(payer.publicKey()))!.seqNum).toBe(BigInt(tx.sequence) - 1n)
-    }).pipe(Effect.provide(ledgerLayer())))
+    }).pipe(Effect.provide(ledgerLayer()))
+  )
 })

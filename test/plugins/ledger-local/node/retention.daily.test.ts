@@ -14,17 +14,41 @@ import { apply, fund, ledgerLayer, passphrase, transaction } from "../support.ts
 const shortNonces = { settings: { ...testnet, ttl: { ...testnet.ttl, minTemporaryLedgers: 5 } } }
 
 /** A payment of one unit by a signed authorization, as the exact scheme makes it. */
-const pay = Effect.fnUntraced(function*(buyer: Keypair, seller: Keypair, channel: Keypair, nonce: bigint, expirationLedger: number) {
+const pay = Effect.fnUntraced(function* (
+  buyer: Keypair,
+  seller: Keypair,
+  channel: Keypair,
+  nonce: bigint,
+  expirationLedger: number
+) {
   const ledger = yield* LocalLedger
-  const args = [new Address(buyer.publicKey()).toScVal(), new Address(seller.publicKey()).toScVal(), nativeToScVal(1n, { type: "i128" })]
+  const args = [
+    new Address(buyer.publicKey()).toScVal(),
+    new Address(seller.publicKey()).toScVal(),
+    nativeToScVal(1n, { type: "i128" })
+  ]
   const call = callOf(USDC_CONTRACT, "transfer", args)
-  const auth = signAuthorization({ payer: buyer, invocation: invocationOf(call), nonce, expirationLedger, networkPassphrase: passphrase })
-  const operation = Operation.invokeHostFunction({ func: xdr.HostFunction.hostFunctionTypeInvokeContract(call), auth: [auth] })
+  const auth = signAuthorization({
+    payer: buyer,
+    invocation: invocationOf(call),
+    nonce,
+    expirationLedger,
+    networkPassphrase: passphrase
+  })
+  const operation = Operation.invokeHostFunction({
+    func: xdr.HostFunction.hostFunctionTypeInvokeContract(call),
+    auth: [auth]
+  })
   const draft = yield* transaction(channel, [operation], { signers: [] })
-  const { error, transactionData } = yield* ledger.call("simulateTransaction", { transaction: draft.toEnvelope().toXdr("base64") })
+  const { error, transactionData } = yield* ledger.call("simulateTransaction", {
+    transaction: draft.toEnvelope().toXdr("base64")
+  })
   if (error !== undefined) return error as string
   const fee = (BigInt(new SorobanDataBuilder(transactionData).build().resourceFee) + 100n).toString()
-  const tx = yield* transaction(channel, [operation], { fee, configure: (builder) => builder.setSorobanData(transactionData).setTimeout(0) })
+  const tx = yield* transaction(channel, [operation], {
+    fee,
+    configure: (builder) => builder.setSorobanData(transactionData).setTimeout(0)
+  })
   return (yield* apply(tx)).status
 })
 
@@ -32,7 +56,7 @@ const entries = Effect.map(LocalLedger, ({ ledger }) => [...ledger.store.entries
 
 const people = Effect.all([fund("buyer", 10_0000000n), fund("seller", 0n), fund("channel")])
 
-const metaOf = Effect.fnUntraced(function*(sequence: number) {
+const metaOf = Effect.fnUntraced(function* (sequence: number) {
   const ledger = yield* LocalLedger
   const { ledgers } = yield* ledger.call("getLedgers", { startLedger: sequence, pagination: { limit: 1 } })
   return (xdr.LedgerCloseMeta.fromXdr(ledgers[0].metadataXdr, "base64") as any).v2
@@ -40,7 +64,7 @@ const metaOf = Effect.fnUntraced(function*(sequence: number) {
 
 describe("a nonce", () => {
   it.effect("is evicted with the ledger after its last one, which names it, and cannot be used again", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [buyer, seller, channel] = yield* people
       const before = yield* entries
@@ -58,10 +82,11 @@ describe("a nonce", () => {
       expect(evicted.map(({ type }) => type)).toEqual(["contractData", "ttl"])
       // Whoever kept the signed authorization finds it expired, not fresh.
       expect(yield* pay(buyer, seller, channel, 7n, expiration)).toContain("signature has expired")
-    }).pipe(Effect.provide(ledgerLayer(shortNonces))))
+    }).pipe(Effect.provide(ledgerLayer(shortNonces)))
+  )
 
   it.effect("is still there for a node that lags behind its eviction", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { ledger, closeMany } = yield* LocalLedger
       const [buyer, seller, channel] = yield* people
       yield* pay(buyer, seller, channel, 7n, ledger.latest.sequence + 4)
@@ -69,56 +94,63 @@ describe("a nonce", () => {
       yield* closeMany(10)
       expect(yield* entries).toBe(count - 2)
       expect([...ledger.storeAsOf(paidAt)!.entries()].length).toBe(count)
-    }).pipe(Effect.provide(ledgerLayer(shortNonces))))
+    }).pipe(Effect.provide(ledgerLayer(shortNonces)))
+  )
 
   it.effect("of each of two hundred payments leaves nothing behind", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [buyer, seller, channel] = yield* people
       const before = yield* entries
       let most = 0
       for (let nonce = 1n; nonce <= 200n; nonce++) {
-        expect(yield* pay(buyer, seller, channel, nonce, ledger.ledger.latest.sequence + 1 + Number(nonce % 5n))).toBe("SUCCESS")
+        expect(yield* pay(buyer, seller, channel, nonce, ledger.ledger.latest.sequence + 1 + Number(nonce % 5n))).toBe(
+          "SUCCESS"
+        )
         most = Math.max(most, yield* entries)
       }
       expect(most - before).toBeLessThanOrEqual(2 * 6)
       yield* ledger.closeMany(6)
       expect(yield* entries).toBe(before)
-    }).pipe(Effect.provide(ledgerLayer(shortNonces))))
+    }).pipe(Effect.provide(ledgerLayer(shortNonces)))
+  )
 
   const stored = (folder: string, options: LocalLedgerOptions) =>
     LocalLedger.layer({ ...shortNonces, ...options }, folder).pipe(Layer.provideMerge(nodeCrypto))
   const files = Layer.mergeAll(NodeFileSystem.layer, NodePath.layer)
 
   for (const journalLinesMax of [1_000, 3]) {
-    it.live(`is evicted from a stored ledger too, whether it expired before or after the restart (${journalLinesMax} lines in the journal)`, () =>
-      Effect.gen(function*() {
-        const folder = yield* Effect.flatMap(FileSystem.FileSystem, (system) => system.makeTempDirectoryScoped())
-        const first = yield* Effect.gen(function*() {
-          const ledger = yield* LocalLedger
-          const [buyer, seller, channel] = yield* people
-          const before = yield* entries
-          yield* pay(buyer, seller, channel, 1n, ledger.ledger.latest.sequence + 1)
-          yield* ledger.closeMany(6)
-          yield* pay(buyer, seller, channel, 2n, ledger.ledger.latest.sequence + 1)
-          return { before, now: yield* entries, ledgers: [...ledger.ledger.history.from(0)] }
-        }).pipe(Effect.provide(stored(folder, { journalLinesMax })))
-        expect(first.now).toBe(first.before + 2)
-        yield* Effect.gen(function*() {
-          const ledger = yield* LocalLedger
-          expect([...ledger.ledger.history.from(0)]).toEqual(first.ledgers)
-          expect(first.ledgers.filter(({ evicted }) => evicted.length > 0)).toHaveLength(1)
-          expect(yield* entries).toBe(first.now)
-          yield* ledger.closeMany(6)
-          expect(yield* entries).toBe(first.before)
-        }).pipe(Effect.provide(stored(folder, { journalLinesMax })))
-      }).pipe(Effect.scoped, Effect.provide(files)))
+    it.live(
+      `is evicted from a stored ledger too, whether it expired before or after the restart (${journalLinesMax} lines in the journal)`,
+      () =>
+        Effect.gen(function* () {
+          const folder = yield* Effect.flatMap(FileSystem.FileSystem, (system) => system.makeTempDirectoryScoped())
+          const first = yield* Effect.gen(function* () {
+            const ledger = yield* LocalLedger
+            const [buyer, seller, channel] = yield* people
+            const before = yield* entries
+            yield* pay(buyer, seller, channel, 1n, ledger.ledger.latest.sequence + 1)
+            yield* ledger.closeMany(6)
+            yield* pay(buyer, seller, channel, 2n, ledger.ledger.latest.sequence + 1)
+            return { before, now: yield* entries, ledgers: [...ledger.ledger.history.from(0)] }
+          }).pipe(Effect.provide(stored(folder, { journalLinesMax })))
+          expect(first.now).toBe(first.before + 2)
+          yield* Effect.gen(function* () {
+            const ledger = yield* LocalLedger
+            expect([...ledger.ledger.history.from(0)]).toEqual(first.ledgers)
+            expect(first.ledgers.filter(({ evicted }) => evicted.length > 0)).toHaveLength(1)
+            expect(yield* entries).toBe(first.now)
+            yield* ledger.closeMany(6)
+            expect(yield* entries).toBe(first.before)
+          }).pipe(Effect.provide(stored(folder, { journalLinesMax })))
+        }).pipe(Effect.scoped, Effect.provide(files))
+    )
   }
 })
 
 describe("history", () => {
   it.effect("of a day of ledgers one second apart stays as long as its retention", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       yield* fund("someone")
       yield* ledger.closeMany(86_400)
@@ -127,15 +159,17 @@ describe("history", () => {
       expect(ledger.ledger.history.transactionCount).toBe(0)
       expect((yield* ledger.call("getTransactions", { startLedger: health.oldestLedger })).transactions).toEqual([])
       expect(yield* fund("another")).toBeDefined()
-    }).pipe(Effect.provide(ledgerLayer())))
+    }).pipe(Effect.provide(ledgerLayer()))
+  )
 
   it.effect("forgets whole ledgers when there are too many transactions, and both hashes with them", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const first = yield* ledger.fund((yield* fund("first")).publicKey())
       for (let i = 0; i < 12; i++) yield* fund(`account ${i}`)
       expect(ledger.ledger.history.transactionCount).toBe(10)
       expect((yield* ledger.call("getTransaction", { hash: first!.hash })).status).toBe("NOT_FOUND")
       expect((yield* ledger.call("getHealth")).oldestLedger).toBe(1_005)
-    }).pipe(Effect.provide(ledgerLayer({ retentionTransactions: 10 }))))
+    }).pipe(Effect.provide(ledgerLayer({ retentionTransactions: 10 })))
+  )
 })

@@ -1,5 +1,5 @@
-// ExtendFootprintTTL and RestoreFootprint on the running ledger: what they do to an entry's life, what they pass over, and every
-// code by which they refuse. Two rules of envelopes that clients meet are shown beside them.
+// ExtendFootprintTTL and RestoreFootprint on the running ledger: what they do to an entry's life, what they pass over,
+// and every code by which they refuse. Two rules of envelopes that clients meet are shown beside them.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, Contract, Keypair, Operation, SorobanDataBuilder, xdr } from "@stellar/stellar-sdk"
@@ -19,8 +19,17 @@ interface Footprint {
 }
 
 /** The operation with resources by hand; its code, or the transaction's. */
-const done = Effect.fnUntraced(function*(source: Keypair, operation: xdr.Operation, { readOnly = [], readWrite = [], bytes = 4_000, resourceFee = 1_000_000 }: Footprint) {
-  const data = new SorobanDataBuilder().setReadOnly([...readOnly]).setReadWrite([...readWrite]).setResources(0, bytes, bytes).setResourceFee(resourceFee).build()
+const done = Effect.fnUntraced(function* (
+  source: Keypair,
+  operation: xdr.Operation,
+  { readOnly = [], readWrite = [], bytes = 4_000, resourceFee = 1_000_000 }: Footprint
+) {
+  const data = new SorobanDataBuilder()
+    .setReadOnly([...readOnly])
+    .setReadWrite([...readWrite])
+    .setResources(0, bytes, bytes)
+    .setResourceFee(resourceFee)
+    .build()
   const tx = yield* transaction(source, [operation], {
     fee: (resourceFee + 100).toString(),
     configure: (builder) => builder.setSorobanData(data).setTimeout(0)
@@ -29,24 +38,26 @@ const done = Effect.fnUntraced(function*(source: Keypair, operation: xdr.Operati
   return { ...applied, code: operationCode(applied.result) ?? applied.code }
 })
 
-const liveUntil = Effect.fnUntraced(function*(key: xdr.LedgerKey) {
+const liveUntil = Effect.fnUntraced(function* (key: xdr.LedgerKey) {
   const ledger = yield* LocalLedger
   const { entries } = yield* ledger.call("getLedgerEntries", { keys: [key.toXdr("base64")] })
   return entries[0]?.liveUntilLedgerSeq as number | undefined
 })
 
 /** An asset's contract, deployed by its issuer: one entry that lives for ten ledgers. */
-const deployed = Effect.gen(function*() {
+const deployed = Effect.gen(function* () {
   const ledger = yield* LocalLedger
   const owner = yield* fund("owner")
   const asset = new Asset("OLD", owner.publicKey())
   const operation = Operation.createStellarAssetContract({ asset })
   const draft = yield* transaction(owner, [operation], { signers: [] })
   const simulated = yield* ledger.call("simulateTransaction", { transaction: draft.toEnvelope().toXdr("base64") })
-  yield* apply(yield* transaction(owner, [operation], {
-    fee: (BigInt(simulated.minResourceFee) + 100n).toString(),
-    configure: (builder) => builder.setSorobanData(simulated.transactionData).setTimeout(0)
-  }))
+  yield* apply(
+    yield* transaction(owner, [operation], {
+      fee: (BigInt(simulated.minResourceFee) + 100n).toString(),
+      configure: (builder) => builder.setSorobanData(simulated.transactionData).setTimeout(0)
+    })
+  )
   const key = new Contract(asset.contractId(passphrase)).getFootprint()
   return { owner, key, until: (yield* liveUntil(key))! }
 })
@@ -60,50 +71,61 @@ const temporaryKey = (key: xdr.LedgerKey) => {
 
 describe("ExtendFootprintTTL", () => {
   it.effect("lets what is read live longer, never shorter, and changes nothing but its TTL", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const { owner, key } = yield* deployed
       const extended = yield* done(owner, extendTo(500), { readOnly: [key] })
       expect(extended.code).toBe("extendFootprintTtlSuccess")
-      expect((extended.meta!.value as any).operations[0].changes.map(({ value }: any) => value.data?.type)).toEqual(["ttl", "ttl"])
+      expect((extended.meta!.value as any).operations[0].changes.map(({ value }: any) => value.data?.type)).toEqual([
+        "ttl",
+        "ttl"
+      ])
       const until = (yield* ledger.call("getLatestLedger")).sequence + 500
       expect(yield* liveUntil(key)).toBe(until)
       expect((yield* done(owner, extendTo(20), { readOnly: [key] })).code).toBe("extendFootprintTtlSuccess")
       expect(yield* liveUntil(key)).toBe(until)
-    }).pipe(Effect.provide(layer)))
+    }).pipe(Effect.provide(layer))
+  )
 
   it.effect("passes over what is not there and what is archived", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const { owner, key, until } = yield* deployed
       yield* ledger.closeMany(LIVES + 1)
-      expect((yield* done(owner, extendTo(500), { readOnly: [key, temporaryKey(key)] })).code).toBe("extendFootprintTtlSuccess")
+      expect((yield* done(owner, extendTo(500), { readOnly: [key, temporaryKey(key)] })).code).toBe(
+        "extendFootprintTtlSuccess"
+      )
       expect(yield* liveUntil(key)).toBe(until)
-    }).pipe(Effect.provide(layer)))
+    }).pipe(Effect.provide(layer))
+  )
 
   it.effect("is malformed with something to write, with a classic entry, and beyond the life of any entry", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { owner, key } = yield* deployed
       const malformed = "extendFootprintTtlMalformed"
       expect((yield* done(owner, extendTo(500), { readWrite: [key] })).code).toBe(malformed)
       expect((yield* done(owner, extendTo(500), { readOnly: [accountKey(owner)] })).code).toBe(malformed)
       const longest = testnet.ttl.maxEntryLedgers - 1
       expect((yield* done(owner, extendTo(longest + 1), { readOnly: [key] })).code).toBe(malformed)
-      expect((yield* done(owner, extendTo(longest), { readOnly: [key], resourceFee: 100_000_000 })).code).toBe("extendFootprintTtlSuccess")
-    }).pipe(Effect.provide(layer)))
+      expect((yield* done(owner, extendTo(longest), { readOnly: [key], resourceFee: 100_000_000 })).code).toBe(
+        "extendFootprintTtlSuccess"
+      )
+    }).pipe(Effect.provide(layer))
+  )
 
   it.effect("is refused when its refundable fee does not pay the rent, and then extends nothing", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { owner, key, until } = yield* deployed
       const poor = yield* done(owner, extendTo(1_000_000), { readOnly: [key], resourceFee: 60_000 })
       expect(poor.code).toBe("extendFootprintTtlInsufficientRefundableFee")
       expect(yield* liveUntil(key)).toBe(until)
-    }).pipe(Effect.provide(layer)))
+    }).pipe(Effect.provide(layer))
+  )
 })
 
 describe("RestoreFootprint", () => {
   it.effect("brings back what is archived for the least life, and passes over what lives", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const { owner, key, until } = yield* deployed
       const restore = Operation.restoreFootprint({})
@@ -112,20 +134,22 @@ describe("RestoreFootprint", () => {
       yield* ledger.closeMany(LIVES + 1)
       expect((yield* done(owner, restore, { readWrite: [key] })).code).toBe("restoreFootprintSuccess")
       expect(yield* liveUntil(key)).toBe((yield* ledger.call("getLatestLedger")).sequence + LIVES - 1)
-    }).pipe(Effect.provide(layer)))
+    }).pipe(Effect.provide(layer))
+  )
 
   it.effect("is malformed with something to read only, and for what has no life to come back to", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const { owner, key } = yield* deployed
       const restore = Operation.restoreFootprint({})
       const malformed = "restoreFootprintMalformed"
       expect((yield* done(owner, restore, { readOnly: [key] })).code).toBe(malformed)
       expect((yield* done(owner, restore, { readWrite: [temporaryKey(key)] })).code).toBe(malformed)
       expect((yield* done(owner, restore, { readWrite: [accountKey(owner)] })).code).toBe(malformed)
-    }).pipe(Effect.provide(layer)))
+    }).pipe(Effect.provide(layer))
+  )
 
   it.effect("is refused beyond the bytes it declared and beyond the fee it offered, and then restores nothing", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const { owner, key } = yield* deployed
       yield* ledger.closeMany(LIVES + 1)
@@ -133,47 +157,67 @@ describe("RestoreFootprint", () => {
       const price = Number((yield* done(owner, restore, { readWrite: [key] })).result!.feeCharged) - 100
       const until = yield* liveUntil(key)
       yield* ledger.closeMany(LIVES + 1)
-      expect((yield* done(owner, restore, { readWrite: [key], bytes: 40 })).code).toBe("restoreFootprintResourceLimitExceeded")
-      expect((yield* done(owner, restore, { readWrite: [key], resourceFee: price - 1 })).code).toBe("restoreFootprintInsufficientRefundableFee")
+      expect((yield* done(owner, restore, { readWrite: [key], bytes: 40 })).code).toBe(
+        "restoreFootprintResourceLimitExceeded"
+      )
+      expect((yield* done(owner, restore, { readWrite: [key], resourceFee: price - 1 })).code).toBe(
+        "restoreFootprintInsufficientRefundableFee"
+      )
       expect(yield* liveUntil(key)).toBe(until)
-      expect((yield* done(owner, restore, { readWrite: [key], resourceFee: price })).code).toBe("restoreFootprintSuccess")
-    }).pipe(Effect.provide(layer)))
+      expect((yield* done(owner, restore, { readWrite: [key], resourceFee: price })).code).toBe(
+        "restoreFootprintSuccess"
+      )
+    }).pipe(Effect.provide(layer))
+  )
 })
 
 describe("an envelope", () => {
   it.effect("with a signature that nobody asked for is txBAD_AUTH_EXTRA, twice the same one included", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const [payer, sponsor] = [yield* fund("payer"), yield* fund("sponsor")]
       const pay = Operation.payment({ destination: sponsor.publicKey(), asset: Asset.native(), amount: "1" })
       const signedBy = (signers: ReadonlyArray<Keypair>) => transaction(payer, [pay], { signers })
       expect((yield* send(yield* signedBy([payer, keypair("stranger")]))).code).toBe("txBadAuthExtra")
       expect((yield* send(yield* signedBy([payer, payer]))).code).toBe("txBadAuthExtra")
-      expect((yield* send(feeBump(sponsor, "300", yield* signedBy([payer]), [sponsor, sponsor]))).code).toBe("txBadAuthExtra")
+      expect((yield* send(feeBump(sponsor, "300", yield* signedBy([payer]), [sponsor, sponsor]))).code).toBe(
+        "txBadAuthExtra"
+      )
       const inside = yield* send(feeBump(sponsor, "300", yield* signedBy([payer, sponsor])))
       expect((inside.error!.result as any).innerResultPair.result.result.type).toBe("txBadAuthExtra")
       expect((yield* send(yield* signedBy([payer]))).status).toBe("PENDING")
-    }).pipe(Effect.provide(layer)))
+    }).pipe(Effect.provide(layer))
+  )
 
-  it.effect("whose second signature became needless in the same ledger is included as txBAD_AUTH_EXTRA and pays its fee", () =>
-    Effect.gen(function*() {
-      const ledger = yield* LocalLedger
-      const [payer, other] = [yield* fund("payer"), yield* fund("other")]
-      const signer = keypair("signer")
-      const two = Operation.setOptions({ signer: { ed25519PublicKey: signer.publicKey(), weight: 1 }, lowThreshold: 2, medThreshold: 2, highThreshold: 2 })
-      yield* apply(yield* transaction(payer, [two]))
-      const one = Operation.setOptions({ lowThreshold: 1, medThreshold: 1, source: payer.publicKey() })
-      const both = yield* transaction(payer, [Operation.bumpSequence({ bumpTo: "0" })], { signers: [payer, signer] })
-      expect((yield* send(yield* transaction(other, [one], { fee: "5000", signers: [other, payer, signer] }))).status).toBe("PENDING")
-      const sent = yield* send(both)
-      expect(sent.status).toBe("PENDING")
-      yield* ledger.close
-      const included = yield* ledger.call("getTransaction", { hash: sent.hash })
-      const result = xdr.TransactionResult.fromXdr(included.resultXdr, "base64")
-      expect([included.status, result.result.type, result.feeCharged]).toEqual(["FAILED", "txBadAuthExtra", 100n])
-    }).pipe(Effect.provide(layer)))
+  it.effect(
+    "whose second signature became needless in the same ledger is included as txBAD_AUTH_EXTRA and pays its fee",
+    () =>
+      Effect.gen(function* () {
+        const ledger = yield* LocalLedger
+        const [payer, other] = [yield* fund("payer"), yield* fund("other")]
+        const signer = keypair("signer")
+        const two = Operation.setOptions({
+          signer: { ed25519PublicKey: signer.publicKey(), weight: 1 },
+          lowThreshold: 2,
+          medThreshold: 2,
+          highThreshold: 2
+        })
+        yield* apply(yield* transaction(payer, [two]))
+        const one = Operation.setOptions({ lowThreshold: 1, medThreshold: 1, source: payer.publicKey() })
+        const both = yield* transaction(payer, [Operation.bumpSequence({ bumpTo: "0" })], { signers: [payer, signer] })
+        expect(
+          (yield* send(yield* transaction(other, [one], { fee: "5000", signers: [other, payer, signer] }))).status
+        ).toBe("PENDING")
+        const sent = yield* send(both)
+        expect(sent.status).toBe("PENDING")
+        yield* ledger.close
+        const included = yield* ledger.call("getTransaction", { hash: sent.hash })
+        const result = xdr.TransactionResult.fromXdr(included.resultXdr, "base64")
+        expect([included.status, result.result.type, result.feeCharged]).toEqual(["FAILED", "txBadAuthExtra", 100n])
+      }).pipe(Effect.provide(layer))
+  )
 
   it.effect("that was bumped is found by both of its hashes, as one transaction", () =>
-    Effect.gen(function*() {
+    Effect.gen(function* () {
       const ledger = yield* LocalLedger
       const [payer, sponsor] = [yield* fund("payer"), yield* fund("sponsor")]
       const inner = yield* transaction(payer, [Operation.bumpSequence({ bumpTo: "0" })])
@@ -185,5 +229,6 @@ describe("an envelope", () => {
       expect([outer.txHash, own.txHash]).toEqual(hashes)
       expect([outer.feeBump, own.feeBump]).toEqual([true, true])
       expect([own.envelopeXdr, own.resultXdr, own.ledger]).toEqual([outer.envelopeXdr, outer.resultXdr, outer.ledger])
-    }).pipe(Effect.provide(layer)))
+    }).pipe(Effect.provide(layer))
+  )
 })

@@ -1,10 +1,15 @@
-// Host functions beyond those that payments use, each called from a module: Ethereum's hash and keys, random numbers, multiplexed
-// addresses, and times to live within bounds.
+// Host functions beyond those that payments use, each called from a module: Ethereum's hash and keys, random numbers,
+// multiplexed addresses, and times to live within bounds.
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { MuxedAccount, Account } from "@stellar/stellar-sdk"
 import { describe, expect, it } from "vitest"
 import type { HostResult } from "../../../../../plugins/ledger-local/engine/HostTypes.ts"
-import { contractDataKey, Durability, keyString, ttlKeyString } from "../../../../../plugins/ledger-local/engine/LedgerKeys.ts"
+import {
+  contractDataKey,
+  Durability,
+  keyString,
+  ttlKeyString
+} from "../../../../../plugins/ledger-local/engine/LedgerKeys.ts"
 import { testnet } from "../../../../../plugins/ledger-local/engine/NetworkSettings.ts"
 import { Random } from "../../../../../plugins/ledger-local/engine/Random.ts"
 import { bytes as bytesVal, u32 as u32Val } from "../../../../../plugins/ledger-local/engine/ScVal.ts"
@@ -22,9 +27,20 @@ const stringAt = (from: number, length: number): Array<number> => [...u32(from),
 
 type Arity = 1 | 2 | 3 | 4 | 5 | 6
 
-/** Runs `body` with b.3 as function 0, b.i as function 1 and the given ones from 2 on, over `data` at the start of its memory. */
-const runWith = (functions: ReadonlyArray<readonly [string, string, Arity]>, body: ReadonlyArray<number>, data: Iterable<number> = []): HostResult => {
-  const imports = [hostImport("b", "3", 2), hostImport("b", "i", 2), ...functions.map(([module, name, type]) => hostImport(module, name, type))]
+/**
+ * Runs `body` with b.3 as function 0, b.i as function 1 and the given ones from 2 on, over `data` at the start of its
+ * memory.
+ */
+const runWith = (
+  functions: ReadonlyArray<readonly [string, string, Arity]>,
+  body: ReadonlyArray<number>,
+  data: Iterable<number> = []
+): HostResult => {
+  const imports = [
+    hostImport("b", "3", 2),
+    hostImport("b", "i", 2),
+    ...functions.map(([module, name, type]) => hostImport(module, name, type))
+  ]
   const content = [...data]
   const after = content.length === 0 ? [] : section(11, [0, 0x41, 0, 0x0b, ...sized(content)])
   return call(contract({ locals: [1, 2, I64], imports, body, after }))
@@ -54,7 +70,12 @@ describe("Ethereum's cryptography", () => {
     const s = BigInt(`0x${Buffer.from(signature.subarray(32)).toString("hex")}`)
     const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
     const highS = Uint8Array.from([...signature.subarray(0, 32), ...hex((order - s).toString(16).padStart(64, "0"))])
-    for (const [bad, badId] of [[highS, id ^ 1], [signature, 4], [new Uint8Array(64), 0], [new Uint8Array(64).fill(255), 0]] as const) {
+    for (const [bad, badId] of [
+      [highS, id ^ 1],
+      [signature, 4],
+      [new Uint8Array(64), 0],
+      [new Uint8Array(64).fill(255), 0]
+    ] as const) {
       expect(errorOf(recover(bad, badId))).toMatch(/^Error\(Crypto, InvalidInput\)/)
     }
   })
@@ -84,7 +105,10 @@ describe("random numbers", () => {
 
   it("come from a seed that a contract sets, the same for the same", () => {
     const draw = [...bytesAt(0, 32), 0x10, 2, 0x1a, ...u32(40), 0x10, 3]
-    const functions = [["p", "_", 3], ["p", "0", 3]] as const
+    const functions = [
+      ["p", "_", 3],
+      ["p", "0", 3]
+    ] as const
     const seed = new Uint8Array(32).fill(3)
     expect(value(runWith(functions, draw, seed))).toEqual(bytesVal(new Random(seed).bytes(40)))
   })
@@ -92,7 +116,9 @@ describe("random numbers", () => {
   it("differ from frame to frame without a seed, and are refused for an empty range", () => {
     const first = value(runWith([["p", "0", 3]], [...u32(16), 0x10, 2]))
     expect(first).toEqual(bytesVal(new Random(new Uint8Array(32)).child().bytes(16)))
-    expect(errorOf(runWith([["p", "1", 2]], [...word(5n), ...word(4n), 0x10, 2]))).toMatch(/^Error\(Value, InvalidInput\)/)
+    expect(errorOf(runWith([["p", "1", 2]], [...word(5n), ...word(4n), 0x10, 2]))).toMatch(
+      /^Error\(Value, InvalidInput\)/
+    )
     expect(errorOf(runWith([["p", "0", 3]], [...u32(2_000_000), 0x10, 2]))).toMatch(/^Error\(Budget, ExceededLimit\)/)
   })
 })
@@ -101,20 +127,35 @@ describe("addresses as text", () => {
   const base = accountStrKey(payer.id)
   const muxed = new MuxedAccount(new Account(base, "0"), "18446744073709551615").accountId()
   const there = (text: string): HostResult =>
-    runWith([["a", "7", 3], ["a", "8", 3]], [...stringAt(0, text.length), 0x10, 2, 0x10, 3], new TextEncoder().encode(text))
+    runWith(
+      [
+        ["a", "7", 3],
+        ["a", "8", 3]
+      ],
+      [...stringAt(0, text.length), 0x10, 2, 0x10, 3],
+      new TextEncoder().encode(text)
+    )
 
   it("come back from accounts, contracts and multiplexed accounts", () => {
-    for (const text of [base, muxed, "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"]) expect(textOf(value(there(text)))).toBe(text)
+    for (const text of [base, muxed, "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"])
+      expect(textOf(value(there(text)))).toBe(text)
     expect(errorOf(there(`${muxed.slice(0, -1)}A`))).toMatch(/^Error\(Value, InvalidInput\)/)
     expect(errorOf(there("S"))).toMatch(/^Error\(Value, InvalidInput\)/)
   })
 })
 
 describe("times to live within bounds (CAP-78)", () => {
-  const extended = (durability: Durability, ...bounds: readonly [extendTo: number, least: number, most: number]): number => {
+  const extended = (
+    durability: Durability,
+    ...bounds: readonly [extendTo: number, least: number, most: number]
+  ): number => {
     const key = contractDataKey(someContract, u32Val(1), durability)
     const storage = new Storage(Store.empty().child(), undefined, ledgerSeq, testnet, crypto)
-    storage.put(key, { type: 6, contractData: { ext: { v: 0 }, contract: someContract, key: u32Val(1), durability, val: u32Val(2) } }, ledgerSeq + 1_000)
+    storage.put(
+      key,
+      { type: 6, contractData: { ext: { v: 0 }, contract: someContract, key: u32Val(1), durability, val: u32Val(2) } },
+      ledgerSeq + 1_000
+    )
     storage.extendWithin(key, ...bounds)
     const ttl = storage.store.get(ttlKeyString(crypto, keyString(key)))
     return ttl?.data.type === 9 ? ttl.data.ttl.liveUntilLedgerSeq - ledgerSeq : 0

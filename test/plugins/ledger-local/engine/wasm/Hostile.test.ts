@@ -1,5 +1,5 @@
-// Modules that try to hang the process, to use it up, or to get at what is not theirs. Each ends with the network's own error
-// within seconds, whatever it loops over.
+// Modules that try to hang the process, to use it up, or to get at what is not theirs. Each ends with the network's own
+// error within seconds, whatever it loops over.
 import { p256 } from "@noble/curves/nist.js"
 import { describe, expect, it } from "vitest"
 import { crypto, errorOf, keyOf, succeeded } from "../World.ts"
@@ -23,7 +23,8 @@ const run = (index: number): Array<number> => [0x10, index]
 const DROP = 0x1a
 const ALL_MEMORY = 640 * 65_536
 const fullMemory = [0, 0x80, 5]
-const dataAt = (offset: number, bytes: ReadonlyArray<number>): Array<number> => section(11, [0, ...i32(offset), 0x0b, ...sized(bytes)])
+const dataAt = (offset: number, bytes: ReadonlyArray<number>): Array<number> =>
+  section(11, [0, ...i32(offset), 0x0b, ...sized(bytes)])
 
 describe("a module that changes the rules", () => {
   it("cannot fill or read its own tank, which is no global of its own", () => {
@@ -52,7 +53,9 @@ describe("a module that changes the rules", () => {
   })
 
   it("whose segments lie outside of its memory fails when it is called, and harms nobody", () => {
-    expect(stopped(contract({ body: VOID_BODY, after: dataAt(65_530, [1, 2, 3, 4, 5, 6, 7, 8]) }))).toMatch(/^Error\(WasmVm, InvalidAction\)/)
+    expect(stopped(contract({ body: VOID_BODY, after: dataAt(65_530, [1, 2, 3, 4, 5, 6, 7, 8]) }))).toMatch(
+      /^Error\(WasmVm, InvalidAction\)/
+    )
   })
 })
 
@@ -60,9 +63,17 @@ describe("a module that moves bytes for ever", () => {
   const lengthy = [...i32(0), ...i32(0), ...i32(ALL_MEMORY)]
 
   it("pays for each byte of memory.fill and memory.copy", () => {
-    expect(stopped(contract({ body: forever(...lengthy, 0xfc, 11, 0), memory: fullMemory }))).toMatch(/^Error\(Budget, ExceededLimit\)/)
-    expect(stopped(contract({ body: forever(...lengthy, 0xfc, 10, 0, 0), memory: fullMemory }))).toMatch(/^Error\(Budget, ExceededLimit\)/)
-    const once = contract({ body: [...lengthy, 0xfc, 11, 0, ...VOID_BODY], memory: fullMemory, locals: [2, 1, I64, 1, I32] })
+    expect(stopped(contract({ body: forever(...lengthy, 0xfc, 11, 0), memory: fullMemory }))).toMatch(
+      /^Error\(Budget, ExceededLimit\)/
+    )
+    expect(stopped(contract({ body: forever(...lengthy, 0xfc, 10, 0, 0), memory: fullMemory }))).toMatch(
+      /^Error\(Budget, ExceededLimit\)/
+    )
+    const once = contract({
+      body: [...lengthy, 0xfc, 11, 0, ...VOID_BODY],
+      memory: fullMemory,
+      locals: [2, 1, I64, 1, I32]
+    })
     expect(succeeded(call(once)).returnValue).toEqual({ type: 1 })
   })
 
@@ -73,13 +84,30 @@ describe("a module that moves bytes for ever", () => {
 })
 
 /** A loop over one host function, whose arguments are made once and kept in locals. */
-const loopOver = (module: string, name: string, type: 1 | 2 | 3 | 4 | 5 | 6, args: ReadonlyArray<ReadonlyArray<number>>, data: ReadonlyArray<number> = []): Uint8Array => {
+const loopOver = (
+  module: string,
+  name: string,
+  type: 1 | 2 | 3 | 4 | 5 | 6,
+  args: ReadonlyArray<ReadonlyArray<number>>,
+  data: ReadonlyArray<number> = []
+): Uint8Array => {
   // b.3 makes bytes of memory, v._ an empty vector, b.j a symbol, x.7 the contract's own address.
-  const imports = [hostImport("b", "3", 2), hostImport("v", "_", 1), hostImport("b", "j", 2), hostImport("x", "7", 1), hostImport(module, name, type)]
+  const imports = [
+    hostImport("b", "3", 2),
+    hostImport("v", "_", 1),
+    hostImport("b", "j", 2),
+    hostImport("x", "7", 1),
+    hostImport(module, name, type)
+  ]
   const keep = args.flatMap((arg, i) => [...arg, 0x21, i])
   const use = args.flatMap((_, i) => [0x20, i])
   const locals = args.length === 0 ? [0] : [1, args.length, I64]
-  return contract({ locals, imports, body: [...keep, ...forever(...use, ...run(4), DROP)], after: data.length === 0 ? [] : dataAt(0, data) })
+  return contract({
+    locals,
+    imports,
+    body: [...keep, ...forever(...use, ...run(4), DROP)],
+    after: data.length === 0 ? [] : dataAt(0, data)
+  })
 }
 const bytesAt = (from: number, length: number): Array<number> => [...u32(from), ...u32(length), ...run(0)]
 const emptyVec = run(1)
@@ -91,7 +119,11 @@ const signer = keyOf(9)
 const ed25519 = [...signer.id.ed25519, ...crypto.ed25519Sign(signer.seed, Uint8Array.from(message)), ...message]
 const p256Seed = new Uint8Array(32).fill(7)
 const digest = new Uint8Array(32).fill(3)
-const secp256r1 = [...p256.getPublicKey(p256Seed, false), ...digest, ...p256.sign(digest, p256Seed, { prehash: false, lowS: true })]
+const secp256r1 = [
+  ...p256.getPublicKey(p256Seed, false),
+  ...digest,
+  ...p256.sign(digest, p256Seed, { prehash: false, lowS: true })
+]
 const self = [...new TextEncoder().encode("run")]
 
 describe("a module that calls the host for ever", () => {
@@ -104,7 +136,10 @@ describe("a module that calls the host for ever", () => {
     ["hashes little", loopOver("c", "_", 3, [bytesAt(0, 32)])],
     ["hashes much", loopOver("c", "_", 3, [bytesAt(0, 65_536)])],
     ["checks ed25519 signatures", loopOver("c", "0", 4, [bytesAt(0, 32), bytesAt(96, 3), bytesAt(32, 64)], ed25519)],
-    ["checks secp256r1 signatures", loopOver("c", "3", 4, [bytesAt(0, 65), bytesAt(65, 32), bytesAt(97, 64)], secp256r1)],
+    [
+      "checks secp256r1 signatures",
+      loopOver("c", "3", 4, [bytesAt(0, 65), bytesAt(65, 32), bytesAt(97, 64)], secp256r1)
+    ],
     ["looks for an entry", loopOver("l", "0", 2, [u32(1), word(1n)])],
     ["writes an entry", loopOver("l", "_", 4, [u32(1), u32(2), word(0n)])],
     ["writes an instance entry", loopOver("l", "_", 4, [u32(1), u32(2), word(2n)])],

@@ -1,6 +1,17 @@
 import { describe, expect, it } from "vitest"
 import { contractCodeKey } from "../../../../../plugins/ledger-local/engine/LedgerKeys.ts"
-import { compareScVal, i128, i64, str, structMap, sym, u32, u64, vec, VOID } from "../../../../../plugins/ledger-local/engine/ScVal.ts"
+import {
+  compareScVal,
+  i128,
+  i64,
+  str,
+  structMap,
+  sym,
+  u32,
+  u64,
+  vec,
+  VOID
+} from "../../../../../plugins/ledger-local/engine/ScVal.ts"
 import { InstructionMeter } from "../../../../../plugins/ledger-local/engine/InstructionMeter.ts"
 import { Values } from "../../../../../plugins/ledger-local/engine/wasm/Values.ts"
 import type { ScVal } from "../../../../../plugins/ledger-local/engine/Xdr.ts"
@@ -63,9 +74,8 @@ describe("a hostile module", () => {
     const locals = [2, 1, I64, 1, I32]
     // Twenty-four times v = [v, v]; a map or vector that repeats itself.
     const body = [
-      0x10, 0, 0x21, 0, 0x03, 0x40,
-      0x10, 0, 0x20, 0, 0x10, 1, 0x20, 0, 0x10, 1, 0x21, 0,
-      0x20, 1, 0x41, 1, 0x6a, 0x22, 1, 0x41, 24, 0x48, 0x0d, 0, 0x0b, 0x20, 0
+      0x10, 0, 0x21, 0, 0x03, 0x40, 0x10, 0, 0x20, 0, 0x10, 1, 0x20, 0, 0x10, 1, 0x21, 0, 0x20, 1, 0x41, 1, 0x6a, 0x22,
+      1, 0x41, 24, 0x48, 0x0d, 0, 0x0b, 0x20, 0
     ]
     const code = contract({ locals, body, imports: [hostImport("v", "_", 1), hostImport("v", "6", 2)] })
     expect(errorOf(call(code))).toMatch(/ExceededLimit/)
@@ -87,7 +97,9 @@ describe("a hostile module", () => {
   it("is refused at upload with floats, a start function, other imports, no or a later environment", () => {
     expect(refused(contract({ body: [0x43, 0, 0, 0, 0, 0x1a, ...VOID_BODY] }))).toMatch(/floating point/)
     expect(refused(contract({ body: VOID_BODY, extra: [8, 1, 0] }))).toMatch(/start functions/)
-    expect(refused(contract({ body: VOID_BODY, imports: [[...text("a"), ...text("b"), 2, 0, 1]] }))).toMatch(/only functions/)
+    expect(refused(contract({ body: VOID_BODY, imports: [[...text("a"), ...text("b"), 2, 0, 1]] }))).toMatch(
+      /only functions/
+    )
     expect(refused(contract({ body: VOID_BODY, protocol: 99 }))).toMatch(/later protocol/)
     expect(refused(contract({ body: VOID_BODY }).slice(0, -32))).toMatch(/^Error\(WasmVm/)
     expect(refused(Uint8Array.of(1, 2, 3))).toMatch(/^Error\(WasmVm/)
@@ -95,16 +107,32 @@ describe("a hostile module", () => {
 
   it("is refused for every cut and never crashes the host", () => {
     const code = contract({ body: [0x03, 0x40, 0x0c, 0, 0x0b, ...VOID_BODY] })
-    for (let length = 0; length < code.length; length++) expect(refused(code.slice(0, length))).toMatch(/^Error\(WasmVm/)
+    for (let length = 0; length < code.length; length++)
+      expect(refused(code.slice(0, length))).toMatch(/^Error\(WasmVm/)
   })
 })
 
 describe("words of values", () => {
   it("come back as the same value, small or by handle", () => {
     const values: ReadonlyArray<ScVal> = [
-      VOID, { type: 0, b: true }, u32(0xffff_ffff), { type: 4, i32: -1 }, u64(1n), u64(1n << 63n), i64(-1n), i64(-(1n << 63n)), i128(5n), i128(-(1n << 120n)),
-      sym("transfer"), sym("__check_auth"), sym("a_longer_symbol"), str("text"), vec([u32(1)]), structMap({ a: u32(1) }),
-      { type: 2, error: { type: 0, contractCode: 7 } }, { type: 2, error: { type: 9, code: 6 } }
+      VOID,
+      { type: 0, b: true },
+      u32(0xffff_ffff),
+      { type: 4, i32: -1 },
+      u64(1n),
+      u64(1n << 63n),
+      i64(-1n),
+      i64(-(1n << 63n)),
+      i128(5n),
+      i128(-(1n << 120n)),
+      sym("transfer"),
+      sym("__check_auth"),
+      sym("a_longer_symbol"),
+      str("text"),
+      vec([u32(1)]),
+      structMap({ a: u32(1) }),
+      { type: 2, error: { type: 0, contractCode: 7 } },
+      { type: 2, error: { type: 9, code: 6 } }
     ]
     const table = new Values(new InstructionMeter())
     for (const value of values) expect(compareScVal(table.value(table.word(value)), value)).toBe(0)
@@ -112,6 +140,7 @@ describe("words of values", () => {
 
   it("are refused when no value has them", () => {
     const table = new Values(new InstructionMeter())
-    for (const word of [15n, 63n, 79n, 255n, (3n << 32n) | 72n]) expect(() => table.value(word)).toThrow(/unknown object reference/)
+    for (const word of [15n, 63n, 79n, 255n, (3n << 32n) | 72n])
+      expect(() => table.value(word)).toThrow(/unknown object reference/)
   })
 })

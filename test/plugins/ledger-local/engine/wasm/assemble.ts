@@ -6,14 +6,22 @@ import { WasmRuntime } from "../../../../../plugins/ledger-local/engine/wasm/Was
 import { contractAddress, type HostFunction, xdrText } from "../../../../../plugins/ledger-local/engine/Xdr.ts"
 import { crypto, ledgerSeq, networkId, sponsor, succeeded, World } from "../World.ts"
 
-const bytesOf = (...parts: ReadonlyArray<number | ReadonlyArray<number>>): Array<number> => parts.flat() as Array<number>
+const bytesOf = (...parts: ReadonlyArray<number | ReadonlyArray<number>>): Array<number> =>
+  parts.flat() as Array<number>
 export const sized = (content: ReadonlyArray<number>): Array<number> => [...leb(content.length), ...content]
-export const leb = (value: number): Array<number> => (value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)])
-export const section = (id: number, ...items: ReadonlyArray<ReadonlyArray<number>>): Array<number> => [id, ...sized([...leb(items.length), ...items.flat()])]
+export const leb = (value: number): Array<number> =>
+  value < 128 ? [value] : [(value & 127) | 128, ...leb(value >>> 7)]
+export const section = (id: number, ...items: ReadonlyArray<ReadonlyArray<number>>): Array<number> => [
+  id,
+  ...sized([...leb(items.length), ...items.flat()])
+]
 export const text = (value: string): Array<number> => sized([...new TextEncoder().encode(value)])
 export const I64 = 0x7e
 export const I32 = 0x7f
-const environment = (protocol: number): Array<number> => [0, ...sized([...text("contractenvmetav0"), 0, 0, 0, 0, 0, 0, 0, protocol, 0, 0, 0, 0])]
+const environment = (protocol: number): Array<number> => [
+  0,
+  ...sized([...text("contractenvmetav0"), 0, 0, 0, 0, 0, 0, 0, protocol, 0, 0, 0, 0])
+]
 
 export interface Parts {
   readonly body: ReadonlyArray<number>
@@ -28,11 +36,22 @@ export interface Parts {
 }
 
 /** A contract with one function `run` without parameters; imports are made by `hostImport`. */
-export const contract = ({ body, locals = [], imports = [], extra = [], protocol = 26, memory = [0, 1], after = [] }: Parts): Uint8Array =>
+export const contract = ({
+  body,
+  locals = [],
+  imports = [],
+  extra = [],
+  protocol = 26,
+  memory = [0, 1],
+  after = []
+}: Parts): Uint8Array =>
   Uint8Array.from(
     bytesOf(
       [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
-      section(1, ...[0, 0, 2, 1, 3, 4, 5].map((parameters) => [0x60, parameters, ...Array<number>(parameters).fill(I64), 1, I64])),
+      section(
+        1,
+        ...[0, 0, 2, 1, 3, 4, 5].map((parameters) => [0x60, parameters, ...Array<number>(parameters).fill(I64), 1, I64])
+      ),
       imports.length === 0 ? [] : section(2, ...imports),
       section(3, [0]),
       section(5, memory),
@@ -46,7 +65,12 @@ export const contract = ({ body, locals = [], imports = [], extra = [], protocol
 
 export const VOID_BODY = [0x42, 2]
 /** `type`: 1 no parameter, 2 two parameters, 3 one, 4 three, 5 four, 6 five. */
-export const hostImport = (module: string, name: string, type: 1 | 2 | 3 | 4 | 5 | 6): Array<number> => [...text(module), ...text(name), 0, type]
+export const hostImport = (module: string, name: string, type: 1 | 2 | 3 | 4 | 5 | 6): Array<number> => [
+  ...text(module),
+  ...text(name),
+  0,
+  type
+]
 
 export const world = (): World => {
   const made = new World()
@@ -77,13 +101,16 @@ export const call = (code: Uint8Array): HostResult => {
   const executable = { type: 0 as const, wasmHash: crypto.sha256(code) }
   succeeded(execute(on, { type: 1, createContract: { contractIdPreimage, executable } })).changes.commit()
   const id = contractIdOf(crypto, networkId, contractIdPreimage)
-  return execute(on, { type: 0, invokeContract: { contractAddress: contractAddress(id), functionName: xdrText("run"), args: [] } })
+  return execute(on, {
+    type: 0,
+    invokeContract: { contractAddress: contractAddress(id), functionName: xdrText("run"), args: [] }
+  })
 }
 
 /** A signed LEB128 number. */
 export const signed = (value: bigint): Array<number> => {
   const out: Array<number> = []
-  for (let rest = value; ; ) {
+  for (let rest = value; ;) {
     const low = Number(rest & 127n)
     rest >>= 7n
     if ((rest === 0n && low < 64) || (rest === -1n && low >= 64)) return [...out, low]
