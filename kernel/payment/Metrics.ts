@@ -9,7 +9,7 @@ import { Callers } from "../http/Callers.ts"
 import { json } from "../http/Guard.ts"
 import { Keys } from "../http/Keys.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
-import { ChannelPool } from "../settlement/ChannelPool.ts"
+import { ChannelPool } from "../settlement/channels/ChannelPool.ts"
 import { Settlements } from "../settlement/Settlements.ts"
 
 const channelsReady = Metric.gauge("tollkeeper_channels_ready", {

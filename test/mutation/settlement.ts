@@ -21,7 +21,7 @@ const settlements = "kernel/settlement/SqlSettlements.ts"
 const machine = "kernel/settlement/Settlement.ts"
 const follower = "kernel/settlement/reconcileSettlements.ts"
 const facilitator = "kernel/payment/makeFacilitator.ts"
-const store = "kernel/settlement/ChannelStore.ts"
+const store = "kernel/settlement/channels/ChannelStore.ts"
 const schema = "migrations/kernel/0002_settlement.sql"
 
 export const mutations: ReadonlyArray<Mutation> = [

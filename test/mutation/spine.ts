@@ -18,15 +18,15 @@ const outcomes = by("settlement/outcomes.slow.test.ts", {
   TOLLKEEPER_TEST_DATABASES: "postgres"
 })
 const machineTests = by("settlement/Settlement.test.ts", {})
-const poolTests = by("settlement/ChannelPool.test.ts", {})
+const poolTests = by("settlement/channels/ChannelPool.test.ts", {})
 
 const machine = "kernel/settlement/Settlement.ts"
 const settlements = "kernel/settlement/SqlSettlements.ts"
-const store = "kernel/settlement/ChannelStore.ts"
-const pool = "kernel/settlement/ChannelPool.ts"
+const store = "kernel/settlement/channels/ChannelStore.ts"
+const pool = "kernel/settlement/channels/ChannelPool.ts"
 const budget = "kernel/budget/Budget.ts"
-const channels = "kernel/settlement/reconcileChannels.ts"
-const sponsor = "kernel/settlement/SponsorTransactions.ts"
+const channels = "kernel/settlement/channels/reconcileChannels.ts"
+const sponsor = "kernel/settlement/channels/SponsorTransactions.ts"
 const moves = "kernel/settlement/OperatorMoves.ts"
 const facilitator = "kernel/payment/makeFacilitator.ts"
 
@@ -202,12 +202,12 @@ export const mutations: ReadonlyArray<Mutation> = [
       "if (sponsor.balanceStroops < costOf(todo) + sponsorReserveStroops) {",
       "if (sponsor.balanceStroops < 0n) {"
     ),
-    ...by("settlement/channels.test.ts")
+    ...by("settlement/channels/reconcileChannels.test.ts")
   },
   {
     name: "two sponsor transactions at once",
     changes: change("migrations/kernel/0003_sponsor_transactions.sql", "create unique index", "create index"),
-    ...by("settlement/channels.test.ts")
+    ...by("settlement/channels/reconcileChannels.test.ts")
   },
   {
     name: "a sponsor transaction expired by a node that forgot",
@@ -216,7 +216,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "answer.latestLedger >= ledgerMax && answer.oldestLedger <= ledgerMax - lifeLedgers",
       "answer.latestLedger >= ledgerMax"
     ),
-    ...by("settlement/channels.test.ts")
+    ...by("settlement/channels/reconcileChannels.test.ts")
   },
   {
     name: "a channel's number corrected from an older node",
@@ -225,7 +225,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "and sequence = ${known}::int8 and sequence_ledger <= ${asOfLedger} returning 1",
       "and sequence = ${known}::int8 returning 1"
     ),
-    ...by("settlement/channels.test.ts")
+    ...by("settlement/channels/reconcileChannels.test.ts")
   },
   {
     name: "an operator who ends what is open",

@@ -3,7 +3,7 @@
 // `twin.daily.test.ts`, which plays the same histories on both.
 import { Option } from "effect"
 import { isOpen, type Attempt, type Outcome, type SettlementState } from "../../kernel/settlement/Settlement.ts"
-import type { ChannelCounts, ChannelLease } from "../../kernel/settlement/ChannelStore.ts"
+import type { ChannelCounts, ChannelLease } from "../../kernel/settlement/channels/ChannelStore.ts"
 import type {
   FindQuery,
   NewAttempt,

@@ -6,7 +6,7 @@ import { Facilitator, type SettleAnswer } from "../../kernel/payment/Facilitator
 import * as MakeFacilitator from "../../kernel/payment/makeFacilitator.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
-import { ChannelPool } from "../../kernel/settlement/ChannelPool.ts"
+import { ChannelPool } from "../../kernel/settlement/channels/ChannelPool.ts"
 import { Outcomes } from "../../kernel/settlement/Outcomes.ts"
 import { isOpen } from "../../kernel/settlement/Settlement.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"

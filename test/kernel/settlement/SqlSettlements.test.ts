@@ -2,7 +2,7 @@ import { expect, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
-import { ChannelStore } from "../../../kernel/settlement/ChannelStore.ts"
+import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
 import { type AdoptedSettlement, Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import {

@@ -2,8 +2,8 @@
 // the head of the queue asks the store.
 import { Context, Duration, Effect, Latch, Layer, Option, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
-import { Limits } from "../config/Limits.ts"
-import { LedgerClock } from "../ledger/LedgerClock.ts"
+import { Limits } from "../../config/Limits.ts"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { type ChannelCounts, type ChannelLease, ChannelStore } from "./ChannelStore.ts"
 
 /** Callers that may wait at a time; more are answered busy at once. */
@@ -22,7 +22,7 @@ export class ChannelPool extends Context.Service<
     readonly freed: Effect.Effect<void>
     readonly counts: Effect.Effect<ChannelCounts, SqlError.SqlError>
   }
->()("tollkeeper/settlement/ChannelPool") {
+>()("tollkeeper/settlement/channels/ChannelPool") {
   static readonly layer = Layer.effect(
     ChannelPool,
     Effect.gen(function* () {

@@ -2,12 +2,12 @@ import { expect, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { describe } from "vitest"
-import { Limits } from "../../../kernel/config/Limits.ts"
-import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
-import { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
-import { ChannelPool } from "../../../kernel/settlement/ChannelPool.ts"
-import { type ChannelLease, ChannelStore } from "../../../kernel/settlement/ChannelStore.ts"
-import { limitValues } from "./store.ts"
+import { Limits } from "../../../../kernel/config/Limits.ts"
+import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
+import { LedgerUnavailable } from "../../../../kernel/ledger/LedgerUnavailable.ts"
+import { ChannelPool } from "../../../../kernel/settlement/channels/ChannelPool.ts"
+import { type ChannelLease, ChannelStore } from "../../../../kernel/settlement/channels/ChannelStore.ts"
+import { limitValues } from "../store.ts"
 
 const leaseOf = (number: number): ChannelLease => ({
   address: `channel-${number}`,

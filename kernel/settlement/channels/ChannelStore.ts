@@ -3,9 +3,9 @@
 // records a settlement and ends with its outcome.
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Limits } from "../config/Limits.ts"
-import { Network } from "../config/Network.ts"
-import { Signer } from "../signer/Signer.ts"
+import { Limits } from "../../config/Limits.ts"
+import { Network } from "../../config/Network.ts"
+import { Signer } from "../../signer/Signer.ts"
 
 export interface ChannelLease {
   readonly address: string
@@ -42,7 +42,7 @@ export class ChannelStore extends Context.Service<
     readonly correct: (address: string, known: bigint, sequence: bigint, asOfLedger: number) => Sql<boolean>
     readonly counts: Sql<ChannelCounts>
   }
->()("tollkeeper/settlement/ChannelStore") {
+>()("tollkeeper/settlement/channels/ChannelStore") {
   static readonly layer = Layer.effect(
     ChannelStore,
     Effect.gen(function* () {

@@ -5,12 +5,12 @@
 import { Context, Data, Effect, Layer, Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Network } from "../config/Network.ts"
-import { inTransaction } from "../database/Database.ts"
-import { decodeEnvelope, type SponsorOperation, sponsorTransaction } from "../ledger/Envelope.ts"
-import { LedgerRpc } from "../ledger/LedgerRpc.ts"
-import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
-import { Signer, type SignerRefused } from "../signer/Signer.ts"
+import { Network } from "../../config/Network.ts"
+import { inTransaction } from "../../database/Database.ts"
+import { decodeEnvelope, type SponsorOperation, sponsorTransaction } from "../../ledger/Envelope.ts"
+import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
+import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
+import { Signer, type SignerRefused } from "../../signer/Signer.ts"
 
 /** Ledgers a sponsor transaction may wait for its inclusion. */
 const lifeLedgers = 30
@@ -44,7 +44,7 @@ export class SponsorTransactions extends Context.Service<
      */
     readonly submit: (purpose: string, operations: ReadonlyArray<SponsorOperation>) => Effect.Effect<void, Fault>
   }
->()("tollkeeper/settlement/SponsorTransactions") {
+>()("tollkeeper/settlement/channels/SponsorTransactions") {
   static readonly layer = Layer.effect(
     SponsorTransactions,
     Effect.gen(function* () {

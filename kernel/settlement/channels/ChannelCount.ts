@@ -3,8 +3,8 @@
 // whose keys this process has.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { Network } from "../config/Network.ts"
-import { Signer } from "../signer/Signer.ts"
+import { Network } from "../../config/Network.ts"
+import { Signer } from "../../signer/Signer.ts"
 
 export class ChannelCount extends Context.Service<
   ChannelCount,
@@ -14,7 +14,7 @@ export class ChannelCount extends Context.Service<
     /** Reads the number. */
     readonly read: Effect.Effect<number, SqlError.SqlError>
   }
->()("tollkeeper/settlement/ChannelCount") {
+>()("tollkeeper/settlement/channels/ChannelCount") {
   static readonly layer = Layer.effect(
     ChannelCount,
     Effect.gen(function* () {
