@@ -1,6 +1,6 @@
 // Guards of the edge taken out, one at a time: who may call, what a body may be, what an RPC is believed, what the
 // signer signs, what an extension may do. Each must be missed by the tests of its own file.
-import type { Mutation } from "./run.ts"
+import type { Mutation } from "./Mutation.ts"
 
 const vitest = (...files: ReadonlyArray<string>) => [
   "node_modules/vitest/vitest.mjs",

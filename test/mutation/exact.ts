@@ -1,6 +1,6 @@
 // Every check of an exact payment taken out, one at a time: those of its structure, terms and authorization, and those
 // of its simulation. Each must be missed by the tests of the scheme, whatever the checks beside it still refuse.
-import type { Mutation } from "./run.ts"
+import type { Mutation } from "./Mutation.ts"
 import { checks } from "../../plugins/x402-exact/checks.ts"
 
 const vitest = (...files: ReadonlyArray<string>) => [

@@ -1,7 +1,7 @@
-// `npm run mutation -- NAME`: puts each defect of `NAME.ts` into a copy of the tree, by exact replacement, and runs the
-// command that must catch it. A defect that is not caught, or whose text is not found exactly once, fails the run.
-// First the command runs on the unchanged copy, where it must pass. Words after the name select defects that contain
-// them.
+// `npm run mutation -- NAME…`: puts each defect of the lists into a copy of the tree and runs the command that must
+// catch it; no name means every list. A defect that is not caught, or whose place is not found, fails the run. First
+// each command runs on the unchanged copy, where it must pass. Words that name no list select defects whose names
+// contain them. Two copies are worked on at a time, and a PostgreSQL server is started once for all.
 import { spawn } from "node:child_process"
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -9,19 +9,14 @@ import { join } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { stripVTControlCharacters } from "node:util"
-
-export interface Mutation {
-  readonly name: string
-  /** Each replacement is made once; the text must stand in the file exactly once. */
-  readonly changes: ReadonlyArray<{ readonly file: string; readonly from: string; readonly to: string }>
-  /** Arguments of node, from the copy's root; caught when it exits with another status than 0. */
-  readonly catcher: ReadonlyArray<string>
-  readonly environment?: Readonly<Record<string, string>>
-}
+import { startPostgres, type TestPostgres } from "../support/postgres.ts"
+import { listNames, type Mutation, readList, withChange } from "./Mutation.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 /** A catcher that runs longer than this has caught nothing. */
 const timeoutMillis = 300_000
+/** Copies that are worked on at the same time; a catcher may itself use two cores. */
+const copiesMax = 2
 
 const copyTree = async (): Promise<string> => {
   const copy = await mkdtemp(join(tmpdir(), "tollkeeper-mutation-"))
@@ -38,11 +33,13 @@ interface Outcome {
   readonly tail: string
 }
 
-const runNode = (
-  copy: string,
-  args: ReadonlyArray<string>,
-  environment: Readonly<Record<string, string>> = {}
-): Promise<Outcome> =>
+type Environment = Readonly<Record<string, string>>
+
+/** The catcher's arguments: vitest stops at the first test that fails. */
+const argsOf = ({ catcher }: Mutation): ReadonlyArray<string> =>
+  catcher[0]?.includes("vitest") === true ? [...catcher, "--bail=1"] : catcher
+
+const runNode = (copy: string, args: ReadonlyArray<string>, environment: Environment): Promise<Outcome> =>
   new Promise((resolve) => {
     const child = spawn(process.execPath, args, {
       cwd: copy,
@@ -73,65 +70,117 @@ const reasonOf = (tail: string): string => {
   return (lines.find((line) => /broke: |AssertionError|^→|SQL .*twin|Error: /.test(line)) ?? "").slice(0, 160)
 }
 
-const [name, ...words] = process.argv.slice(2)
-if (name === undefined || !/^[a-z0-9-]+$/.test(name)) {
-  console.log("usage: npm run mutation -- NAME [WORD…], where test/mutation/NAME.ts exists")
-  process.exitCode = 2
-} else {
-  const { mutations } = (await import(new URL(`${name}.ts`, import.meta.url).href)) as {
-    readonly mutations: ReadonlyArray<Mutation>
+const say = (what: string, how: string) => console.log(`${what.padEnd(58)} ${how}`)
+
+/** Does each piece of work in one of the copies; a copy does one at a time. */
+const inCopies = async <A>(
+  copies: ReadonlyArray<string>,
+  all: ReadonlyArray<A>,
+  work: (one: A, copy: string) => Promise<void>
+): Promise<void> => {
+  const rest = [...all]
+  const worker = async (copy: string) => {
+    for (let one = rest.shift(); one !== undefined; one = rest.shift()) await work(one, copy)
   }
-  const chosen = mutations.filter((mutation) => words.every((word) => mutation.name.includes(word)))
-  const copy = await copyTree()
+  await Promise.all(copies.map(worker))
+}
+
+/** Makes the defect in the copy; gives back what undoes it, or undefined when a place is not there. */
+const place = async (mutation: Mutation, copy: string): Promise<(() => Promise<void>) | undefined> => {
+  const before = new Map<string, string>()
+  const after = new Map<string, string>()
+  for (const change of mutation.changes) {
+    if (!before.has(change.file)) before.set(change.file, await readFile(join(copy, change.file), "utf8"))
+    const changed = withChange(change, after.get(change.file) ?? before.get(change.file)!)
+    if (changed === undefined) return undefined
+    after.set(change.file, changed)
+  }
+  for (const [file, text] of after) await writeFile(join(copy, file), text)
+  return async () => {
+    for (const [file, text] of before) await writeFile(join(copy, file), text)
+  }
+}
+
+/** Runs one list; the number of defects that were caught and missed. */
+const runList = async (
+  mutations: ReadonlyArray<Mutation>,
+  copies: ReadonlyArray<string>,
+  environment: Environment
+): Promise<{ readonly caught: number; readonly missed: number }> => {
   let [caught, missed] = [0, 0]
-  const say = (mutation: string, what: string) => console.log(`${mutation.padEnd(58)} ${what}`)
+  const run = (mutation: Mutation, copy: string) =>
+    runNode(copy, argsOf(mutation), { ...environment, ...mutation.environment })
   /** Catchers that fail on the unchanged copy: what they fail on says nothing. */
   const broken = new Set<string>()
-  try {
-    for (const catcher of new Map(chosen.map((mutation) => [mutation.catcher.join(" "), mutation])).values()) {
-      const { status, tail } = await runNode(copy, catcher.catcher, catcher.environment)
-      say(
-        `unchanged: ${catcher.catcher.slice(-3).join(" ")}`.slice(0, 57),
-        status === 0 ? "passes" : `FAILS without any defect\n${tail}`
-      )
-      if (status !== 0) broken.add(catcher.catcher.join(" "))
+  const keyOf = ({ catcher }: Mutation) => catcher.join(" ")
+  const catchers = [...new Map(mutations.map((mutation) => [keyOf(mutation), mutation])).values()]
+  await inCopies(copies, catchers, async (mutation, copy) => {
+    const { status, tail } = await run(mutation, copy)
+    const isSound = status === 0
+    say(
+      `unchanged: ${mutation.catcher.slice(-3).join(" ")}`.slice(0, 57),
+      isSound ? "passes" : `FAILS without any defect\n${tail}`
+    )
+    if (!isSound) broken.add(keyOf(mutation))
+  })
+  await inCopies(copies, mutations, async (mutation, copy) => {
+    const miss = (why: string) => {
+      missed += 1
+      say(mutation.name, `MISSED  ${why}`)
     }
-    for (const mutation of chosen) {
-      if (broken.has(mutation.catcher.join(" "))) {
-        missed += 1
-        say(mutation.name, "MISSED  its command fails without it")
-        continue
-      }
-      const before = new Map<string, string>()
-      let isPlaced = true
-      for (const { file, from, to } of mutation.changes) {
-        const text = await readFile(join(copy, file), "utf8")
-        if (!before.has(file)) before.set(file, text)
-        isPlaced &&= text.split(from).length === 2
-        await writeFile(
-          join(copy, file),
-          text.replace(from, () => to)
-        )
-      }
-      const { status, tail } = isPlaced
-        ? await runNode(copy, mutation.catcher, mutation.environment)
-        : { status: "timeout" as const, tail: "" }
-      const isCaught = isPlaced && status !== 0 && status !== "timeout"
-      if (isCaught) caught += 1
-      else missed += 1
-      say(
-        mutation.name,
-        isCaught
-          ? `caught  ${reasonOf(tail)}`
-          : isPlaced
-            ? `MISSED  ${status}`
-            : "MISSED  its text is not in the file exactly once"
-      )
-      for (const [file, text] of before) await writeFile(join(copy, file), text)
+    if (broken.has(keyOf(mutation))) return miss("its command fails without it")
+    const undo = await place(mutation, copy)
+    if (undo === undefined) return miss("its text is not in the file exactly once")
+    const { status, tail } = await run(mutation, copy)
+    await undo()
+    if (status === 0 || status === "timeout") return miss(String(status))
+    caught += 1
+    say(mutation.name, `caught  ${reasonOf(tail)}`)
+  })
+  return { caught, missed }
+}
+
+const needsPostgres = ({ environment }: Mutation): boolean =>
+  environment?.["TOLLKEEPER_TEST_DATABASES"]?.includes("postgres") === true
+
+const main = async (names: ReadonlyArray<string>, words: ReadonlyArray<string>): Promise<void> => {
+  const started = performance.now()
+  const lists = await Promise.all(
+    names.map(async (name) => ({
+      name,
+      mutations: (await readList(name)).filter((mutation) => words.every((word) => mutation.name.includes(word)))
+    }))
+  )
+  const all = lists.flatMap(({ mutations }) => mutations)
+  let postgres: TestPostgres | undefined
+  const copies: Array<string> = []
+  let [caught, missed] = [0, 0]
+  const sums: Array<string> = []
+  try {
+    if (all.some(needsPostgres)) postgres = await startPostgres()
+    const environment: Environment = postgres === undefined ? {} : { TOLLKEEPER_TEST_DATABASE_URL: postgres.url }
+    for (let count = Math.min(copiesMax, all.length); count > 0; count--) copies.push(await copyTree())
+    for (const { mutations, name } of lists.filter(({ mutations }) => mutations.length > 0)) {
+      const sum = await runList(mutations, copies, environment)
+      caught += sum.caught
+      missed += sum.missed
+      sums.push(`${name}: ${sum.caught} caught, ${sum.missed} missed`)
+      console.log(sums.at(-1))
     }
   } finally {
-    await rm(copy, { recursive: true, force: true })
+    for (const copy of copies) await rm(copy, { recursive: true, force: true })
+    await postgres?.stop()
   }
-  console.log(`${caught} caught, ${missed} missed`)
-  process.exitCode = missed === 0 ? 0 : 1
+  console.log(`\n${sums.join("\n")}`)
+  const minutes = (performance.now() - started) / 60_000
+  console.log(`${caught} caught, ${missed} missed in ${minutes.toFixed(1)} minutes`)
+  process.exitCode = missed === 0 && caught > 0 ? 0 : 1
 }
+
+const given = process.argv.slice(2)
+const known = given.filter((word) => listNames.includes(word))
+const names = known.length === 0 ? listNames : known
+await main(
+  names,
+  given.filter((word) => !names.includes(word))
+)

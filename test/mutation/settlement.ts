@@ -1,6 +1,6 @@
 // Defects of the money path that payment systems have had, each of which a test must catch. `test/simulation/README.md`
 // shows the table.
-import type { Mutation } from "./run.ts"
+import type { Mutation } from "./Mutation.ts"
 
 /** On the unchanged tree everything must have been come past: a simulation in which nothing happens catches nothing. */
 const simulation = ["test/simulation/run.ts", "--runs", "4000", "--least", "10", "--until-broken"]

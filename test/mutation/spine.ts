@@ -1,6 +1,6 @@
 // Guards of settlement, channels, budgets and operators' moves that unit and process tests hold, each taken out once.
 // `npm run mutation -- spine`.
-import type { Mutation } from "./run.ts"
+import type { Mutation } from "./Mutation.ts"
 
 const vitest = (file: string) => [
   "node_modules/vitest/vitest.mjs",
@@ -169,7 +169,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a lease lost to an interrupt",
-    changes: change(pool, "Effect.onInterrupt(() => taken === undefined ? Effect.void : release(taken)),", ""),
+    changes: change(pool, "Effect.onInterrupt(() => (taken === undefined ? Effect.void : release(taken))),", ""),
     ...poolTests
   },
   {

@@ -1,0 +1,49 @@
+// A defect that somebody could write, as a change of the sources, and the command that must catch it. A change is
+// looked up without regard to white space, so that the formatter may break a line where it likes; apart from that the
+// text must stand in the file exactly once, which `lists.test.ts` holds for every change of every list.
+import { readdirSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+
+export interface Change {
+  readonly file: string
+  /** What must stand in the file exactly once, white space apart. */
+  readonly from: string
+  readonly to: string
+}
+
+export interface Mutation {
+  readonly name: string
+  readonly changes: ReadonlyArray<Change>
+  /** Arguments of node, from the copy's root; caught when it exits with another status than 0. */
+  readonly catcher: ReadonlyArray<string>
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+/** The positions of every character that is no white space. */
+const blackPositions = (text: string): ReadonlyArray<number> =>
+  Array.from({ length: text.length }, (_, index) => index).filter((index) => !/\s/.test(text[index]!))
+
+const withoutSpace = (text: string): string => text.replace(/\s+/g, "")
+
+/** How often the change's text stands in the file's. */
+export const occurrencesOf = ({ from }: Change, text: string): number =>
+  withoutSpace(text).split(withoutSpace(from)).length - 1
+
+/** The file's text with the change made; undefined unless its place is there exactly once. */
+export const withChange = (change: Change, text: string): string | undefined => {
+  if (occurrencesOf(change, text) !== 1) return undefined
+  const wanted = withoutSpace(change.from)
+  const at = withoutSpace(text).indexOf(wanted)
+  const positions = blackPositions(text)
+  const end = positions[at + wanted.length - 1]! + 1
+  return text.slice(0, positions[at]) + change.to.trimStart() + text.slice(end)
+}
+
+/** The names of all lists: every source beside this one that is neither the runner nor a test. */
+export const listNames: ReadonlyArray<string> = readdirSync(fileURLToPath(new URL(".", import.meta.url)))
+  .filter((file) => /^[a-z0-9-]+\.ts$/.test(file) && file !== "run.ts")
+  .map((file) => file.replace(/\.ts$/, ""))
+
+export const readList = async (name: string): Promise<ReadonlyArray<Mutation>> =>
+  ((await import(new URL(`${name}.ts`, import.meta.url).href)) as { readonly mutations: ReadonlyArray<Mutation> })
+    .mutations

@@ -1,0 +1,54 @@
+// The lists stay alive: whoever moves or rewrites code that a list names hears of it at once, not when the list is run.
+import { existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { describe, expect, it } from "vitest"
+import { listNames, occurrencesOf, readList, withChange } from "./Mutation.ts"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const texts = new Map<string, string>()
+const textOf = (file: string): string => {
+  const text = texts.get(file) ?? readFileSync(join(root, file), "utf8")
+  texts.set(file, text)
+  return text
+}
+
+describe.each(listNames)("the list %s", (name) => {
+  it("names places that are there exactly once, and changes each of them", async () => {
+    const faults: Array<string> = []
+    for (const mutation of await readList(name)) {
+      const changed = new Map<string, string>()
+      for (const change of mutation.changes) {
+        const before = changed.get(change.file) ?? textOf(change.file)
+        const after = withChange(change, before)
+        if (after === undefined)
+          faults.push(`${mutation.name}: ${occurrencesOf(change, before)} × in ${change.file}: ${change.from}`)
+        else if (after === before) faults.push(`${mutation.name}: changes nothing in ${change.file}`)
+        changed.set(change.file, after ?? before)
+      }
+    }
+    expect(faults).toEqual([])
+  })
+
+  it("gives every defect a name of its own and a catcher that is there", async () => {
+    const mutations = await readList(name)
+    const names = mutations.map((mutation) => mutation.name)
+    expect(names.filter((one, index) => names.indexOf(one) !== index)).toEqual([])
+    const files = mutations.flatMap(({ catcher }) => catcher.filter((word) => /^(test|plugins)\/.*\.ts$/.test(word)))
+    expect([...new Set(files)].filter((file) => !existsSync(join(root, file)))).toEqual([])
+  })
+})
+
+describe("a change", () => {
+  const change = { file: "x.ts", from: "if (a)\n  return b", to: "if (c) return b" }
+
+  it("is found whatever the white space, and leaves the rest as it is", () => {
+    expect(withChange(change, "let a = 1\nif (a) return b\nlet c")).toBe("let a = 1\nif (c) return b\nlet c")
+    expect(withChange(change, "if (\n  a\n) return b")).toBe("if (c) return b")
+  })
+
+  it("is not made where its place is missing or there twice", () => {
+    expect(withChange(change, "if (d) return b")).toBeUndefined()
+    expect(withChange(change, "if (a) return b; if (a) return b")).toBeUndefined()
+  })
+})
