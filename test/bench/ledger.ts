@@ -1,10 +1,14 @@
 // How many enforcing simulations of one exact payment the embedded ledger answers per second on one core: decode the
 // envelope, run the host with the signed authorization, and encode the answer that an RPC would give. The bar is 1,500
 // per second.
-import { eventsFeeStroops, nonRefundableFeeStroops, rentFeeStroops } from "../../plugins/ledger-local/engine/Fees.ts"
-import { invokeHostFunction } from "../../plugins/ledger-local/engine/Host.ts"
-import { testnet } from "../../plugins/ledger-local/engine/NetworkSettings.ts"
-import { codec, publicKey, type TransactionEnvelope } from "../../plugins/ledger-local/engine/Xdr.ts"
+import {
+  eventsFeeStroops,
+  nonRefundableFeeStroops,
+  rentFeeStroops
+} from "../../plugins/ledger-local/engine/state/Fees.ts"
+import { invokeHostFunction } from "../../plugins/ledger-local/engine/host/Host.ts"
+import { testnet } from "../../plugins/ledger-local/engine/state/NetworkSettings.ts"
+import { codec, publicKey, type TransactionEnvelope } from "../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import {
   crypto,
   ledgerSeq,

@@ -2,11 +2,15 @@
 // before a change is put in when it is not known yet, and every real change is applied, so that one wrong transaction
 // of ours never spoils the next. Network settings follow the upgrades in the stream.
 import { xdr } from "@stellar/stellar-sdk/base"
-import { keyOfEntry, keyString } from "../../plugins/ledger-local/engine/LedgerKeys.ts"
-import { type NetworkSettings, testnet, withConfigSettings } from "../../plugins/ledger-local/engine/NetworkSettings.ts"
-import { Store } from "../../plugins/ledger-local/engine/Store.ts"
+import { keyOfEntry, keyString } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
+import {
+  type NetworkSettings,
+  testnet,
+  withConfigSettings
+} from "../../plugins/ledger-local/engine/state/NetworkSettings.ts"
+import { Store } from "../../plugins/ledger-local/engine/state/Store.ts"
 import type { Ledger } from "./streams.ts"
-import type { ConfigSettingEntry, LedgerEntry, LedgerKey } from "../../plugins/ledger-local/engine/Xdr.ts"
+import type { ConfigSettingEntry, LedgerEntry, LedgerKey } from "../../plugins/ledger-local/engine/xdr/Xdr.ts"
 
 export type EntryChange = xdr.LedgerEntryChangeWire
 

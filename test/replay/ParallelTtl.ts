@@ -1,10 +1,10 @@
 // Times to live in the parallel phase. The network lets no transaction of a stage see that another one extended an
 // entry that both only read; such extensions meet at the end of the stage, the longest winning. A transaction that may
 // write the entry sees them at once. This keeps them back while a stream is replayed.
-import { hasTtl, keyString, type KeyString, ttlKeyString } from "../../plugins/ledger-local/engine/LedgerKeys.ts"
-import type { EngineCrypto } from "../../plugins/ledger-local/engine/HostTypes.ts"
-import type { Store } from "../../plugins/ledger-local/engine/Store.ts"
-import type { LedgerEntry, LedgerFootprint, LedgerKey } from "../../plugins/ledger-local/engine/Xdr.ts"
+import { hasTtl, keyString, type KeyString, ttlKeyString } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
+import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypto.ts"
+import type { Store } from "../../plugins/ledger-local/engine/state/Store.ts"
+import type { LedgerEntry, LedgerFootprint, LedgerKey } from "../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import type { EntryChange } from "./LedgerState.ts"
 
 const liveUntil = (entry: LedgerEntry | undefined): number =>

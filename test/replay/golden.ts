@@ -2,11 +2,11 @@
 // did. `node test/replay/golden.ts` records them anew; the test compares. They guard what the replay has proved, where
 // the streams are not at hand.
 import { writeFileSync } from "node:fs"
-import { eventsFeeStroops, rentFeeStroops } from "../../plugins/ledger-local/engine/Fees.ts"
-import type { HostResult } from "../../plugins/ledger-local/engine/HostTypes.ts"
-import { testnet } from "../../plugins/ledger-local/engine/NetworkSettings.ts"
-import { address as addressVal, bool, i128, u32 } from "../../plugins/ledger-local/engine/ScVal.ts"
-import { codec } from "../../plugins/ledger-local/engine/Xdr.ts"
+import { eventsFeeStroops, rentFeeStroops } from "../../plugins/ledger-local/engine/state/Fees.ts"
+import type { HostResult } from "../../plugins/ledger-local/engine/host/HostResult.ts"
+import { testnet } from "../../plugins/ledger-local/engine/state/NetworkSettings.ts"
+import { address as addressVal, bool, i128, u32 } from "../../plugins/ledger-local/engine/xdr/ScVal.ts"
+import { codec } from "../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import {
   issuer,
   ledgerSeq,

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { WasmRuntime } from "../../plugins/ledger-local/engine/wasm/WasmRuntime.ts"
-import { fromLatin1 } from "../../plugins/ledger-local/engine/Xdr.ts"
+import { fromLatin1 } from "../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import { engineCrypto } from "../support/engineCrypto.ts"
 import { goldenPath, recordGolden } from "./golden.ts"
 import { Report } from "./Report.ts"

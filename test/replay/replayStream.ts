@@ -1,10 +1,11 @@
 // Replays one stream through the embedded ledger's whole way of applying a transaction: fee, preparation, operations,
 // refund. Each phase of each transaction runs on the real state before it, and what it changes is compared with what
 // the real node wrote, and so is the whole result: codes, success hash (return value and events) and the fee charged.
-import { Unsupported } from "../../plugins/ledger-local/engine/HostError.ts"
-import type { ContractRuntime, EngineCrypto } from "../../plugins/ledger-local/engine/HostTypes.ts"
-import { keyOfEntry, keyString } from "../../plugins/ledger-local/engine/LedgerKeys.ts"
-import { codec, equalBytes, latin1, type LedgerFootprint } from "../../plugins/ledger-local/engine/Xdr.ts"
+import { Unsupported } from "../../plugins/ledger-local/engine/host/HostError.ts"
+import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypto.ts"
+import type { ContractRuntime } from "../../plugins/ledger-local/engine/host/HostTypes.ts"
+import { keyOfEntry, keyString } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
+import { codec, equalBytes, latin1, type LedgerFootprint } from "../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import {
   type Applying,
   chargeFee,

@@ -1,10 +1,10 @@
 // Which temporary entries end when, so that closing a ledger can evict what expired without looking through the state.
 // Every payment leaves a nonce behind; without this a ledger under load would grow for as long as it runs. Persistent
 // entries are never evicted here: an expired one is archived where it lies, until somebody restores it.
-import { Durability, keyOfEntry, keyString, type KeyString, ttlKeyString } from "../engine/LedgerKeys.ts"
-import type { EngineCrypto } from "../engine/HostTypes.ts"
-import type { Change, Store } from "../engine/Store.ts"
-import type { LedgerEntry } from "../engine/Xdr.ts"
+import { Durability, keyOfEntry, keyString, type KeyString, ttlKeyString } from "../engine/state/LedgerKeys.ts"
+import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { Change, Store } from "../engine/state/Store.ts"
+import type { LedgerEntry } from "../engine/xdr/Xdr.ts"
 
 interface Temporary {
   readonly data: KeyString

@@ -1,8 +1,8 @@
 // Ledger headers of the embedded ledger: a true chain of hashes over what this ledger knows. What it has no use for
 // (the bucket list, consensus values) is zero, so a header decodes everywhere and proves order and content, nothing
 // more. Headers are made when asked for; the history keeps only what they are made of.
-import type { EngineCrypto } from "../engine/HostTypes.ts"
-import type { NetworkSettings } from "../engine/NetworkSettings.ts"
+import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import type { LedgerHeader } from "../transaction/Wire.ts"
 import { codecs } from "../transaction/Wire.ts"
 import type { LedgerRecord } from "./History.ts"

@@ -1,7 +1,7 @@
 // The closed ledgers and their transactions, as far back as they are kept. A transaction is found by its own hash and,
 // when it was bumped, by the hash of the bump too. Whole ledgers are forgotten, oldest first, so the oldest ledger
 // named is one whose transactions are all still here.
-import type { KeyString } from "../engine/LedgerKeys.ts"
+import type { KeyString } from "../engine/state/LedgerKeys.ts"
 
 export interface TransactionRecord {
   /** Hex of the envelope's hash. */

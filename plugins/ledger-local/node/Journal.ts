@@ -4,10 +4,10 @@
 // written beside the old one and takes its place in one rename; lines that the snapshot covers already are passed over
 // when reading.
 import { Effect, FileSystem, Path } from "effect"
-import { Store } from "../engine/Store.ts"
-import { fromLatin1, latin1, codec } from "../engine/Xdr.ts"
+import { Store } from "../engine/state/Store.ts"
+import { fromLatin1, latin1, codec } from "../engine/xdr/Xdr.ts"
 import { ZERO_HASH } from "./Header.ts"
-import type { KeyString } from "../engine/LedgerKeys.ts"
+import type { KeyString } from "../engine/state/LedgerKeys.ts"
 import type { ClosedLedger, Ledger, LedgerState } from "./Ledger.ts"
 import type { LedgerRecord, TransactionRecord } from "./History.ts"
 import { fromBase64, toBase64 } from "./text.ts"

@@ -2,11 +2,12 @@
 // for. A close is computed on an overlay (`prepareClose`) and takes effect only with `publish`, so that the owner can
 // write it to disk in between; what arrives meanwhile is judged against the old ledger, as on a network. Close times
 // never go back.
-import type { ContractRuntime, EngineCrypto } from "../engine/HostTypes.ts"
-import type { NetworkSettings } from "../engine/NetworkSettings.ts"
-import type { Store } from "../engine/Store.ts"
-import { type DiagnosticEvent, type LedgerEntry, type TransactionEnvelope, codec } from "../engine/Xdr.ts"
-import type { KeyString } from "../engine/LedgerKeys.ts"
+import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { ContractRuntime } from "../engine/host/HostTypes.ts"
+import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
+import type { Store } from "../engine/state/Store.ts"
+import { type DiagnosticEvent, type LedgerEntry, type TransactionEnvelope, codec } from "../engine/xdr/Xdr.ts"
+import type { KeyString } from "../engine/state/LedgerKeys.ts"
 import { availableBalance } from "../transaction/Accounts.ts"
 import { type Applying, chargeFee, prepare, refund, runOrInternalError } from "../transaction/applyTransaction.ts"
 import type { LedgerContext } from "../transaction/Context.ts"

@@ -2,7 +2,7 @@
 // may replace it for ten times its inclusion fee, and what has waited for four ledgers is dropped and its envelope
 // refused for ten. An account that merely pays for somebody counts as busy for the other kind of transaction (classic
 // or contract), as on the network. Nothing here looks at time.
-import { latin1, type PublicKey } from "../engine/Xdr.ts"
+import { latin1, type PublicKey } from "../engine/xdr/Xdr.ts"
 import type { Frame } from "../transaction/Frame.ts"
 
 /** Ledgers a transaction may wait before it is dropped. */

@@ -2,8 +2,8 @@
 // they hold nothing anywhere but here. The USDC issuer is the test network's own account, whose key is not ours; on
 // this ledger it has a second signer, the local USDC administrator.
 import { StrKey } from "@stellar/stellar-sdk/base"
-import type { EngineCrypto } from "../engine/HostTypes.ts"
-import { accountOfStrKey, type Asset, type PublicKey, publicKey } from "../engine/Xdr.ts"
+import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import { accountOfStrKey, type Asset, type PublicKey, publicKey } from "../engine/xdr/Xdr.ts"
 
 export interface LocalAccount {
   readonly name: string

@@ -1,9 +1,9 @@
 // The friendbot: 10 000 XLM for an account, by a real transaction that it signs itself, and on request a USDC trustline
 // with an amount of USDC, by an edit of the state in the same ledger (a trustline needs its owner's signature, which a
 // friendbot does not have). Each request is a ledger of its own and does not wait for the next one.
-import type { Store } from "../engine/Store.ts"
-import { accountKey, keyString, trustLineKey } from "../engine/LedgerKeys.ts"
-import { type PublicKey, publicKey, type Transaction } from "../engine/Xdr.ts"
+import type { Store } from "../engine/state/Store.ts"
+import { accountKey, keyString, trustLineKey } from "../engine/state/LedgerKeys.ts"
+import { type PublicKey, publicKey, type Transaction } from "../engine/xdr/Xdr.ts"
 import { INT64_MAX, TrustFlag } from "../transaction/Accounts.ts"
 import { transactionHash } from "../transaction/Frame.ts"
 import { readAccount } from "../transaction/validate.ts"

@@ -1,11 +1,11 @@
 // How the ledger begins: at ledger 1 000 with the network's root, a friendbot, and two assets that have their
 // contracts, native XLM and the test network's USDC. Starting high, everything that is signed here names ledgers that
 // are long past on the real test network, so no signature made here can be used there.
-import type { EngineCrypto } from "../engine/HostTypes.ts"
-import { invokeHostFunction } from "../engine/Host.ts"
-import type { NetworkSettings } from "../engine/NetworkSettings.ts"
-import { Store } from "../engine/Store.ts"
-import { type AccountEntry, type Asset, type PublicKey, xdrText } from "../engine/Xdr.ts"
+import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import { invokeHostFunction } from "../engine/host/Host.ts"
+import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
+import { Store } from "../engine/state/Store.ts"
+import { type AccountEntry, type Asset, type PublicKey, xdrText } from "../engine/xdr/Xdr.ts"
 import type { Signer } from "../transaction/Wire.ts"
 import { friendbotAccount, rootAccount, usdc, usdcAdminAccount, usdcIssuerId } from "./accounts.ts"
 import { seal, TOTAL_STROOPS, ZERO_HASH } from "./Header.ts"

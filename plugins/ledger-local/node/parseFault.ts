@@ -12,7 +12,7 @@
 //   stale=3[:0.5]               answers of a node that is three ledgers behind
 //
 // Chance is decided by the transaction's or the call's number, spread evenly, so a run can be repeated.
-import { latin1 } from "../engine/Xdr.ts"
+import { latin1 } from "../engine/xdr/Xdr.ts"
 import type { TxErrorCode } from "../transaction/Wire.ts"
 import { TxCode } from "../transaction/Wire.ts"
 import type { Faults, RpcFault } from "./Faults.ts"

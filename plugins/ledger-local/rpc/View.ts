@@ -1,6 +1,6 @@
 // What a method sees of the ledger: usually the present, for the sake of a fault also the past. Methods read from here
 // and never from the ledger's own notion of the latest state.
-import type { Store } from "../engine/Store.ts"
+import type { Store } from "../engine/state/Store.ts"
 import type { LedgerRecord } from "../node/History.ts"
 import type { Ledger } from "../node/Ledger.ts"
 import { RpcCode, RpcError } from "./RpcError.ts"

@@ -1,5 +1,5 @@
 // A transaction envelope from a request: base64, bounded, without trailing bytes.
-import { codec, type TransactionEnvelope } from "../engine/Xdr.ts"
+import { codec, type TransactionEnvelope } from "../engine/xdr/Xdr.ts"
 import { fromBase64 } from "../node/text.ts"
 
 /** Decoded size of an envelope at most. */

@@ -2,7 +2,7 @@
 // and five topic patterns of up to four segments; `*` stands for any one segment, a trailing `**` for any number more.
 // Fee events stand before and after all transactions of their ledger.
 import { StrKey } from "@stellar/stellar-sdk/base"
-import { codec, type ContractEvent } from "../engine/Xdr.ts"
+import { codec, type ContractEvent } from "../engine/xdr/Xdr.ts"
 import type { LedgerRecord } from "../node/History.ts"
 import { fromBase64, toBase64 } from "../node/text.ts"
 import { codecs, type TransactionMeta } from "../transaction/Wire.ts"

@@ -1,7 +1,7 @@
 // getLedgerEntries: up to 200 keys at once; what does not exist is left out of the answer, the order of the rest is
 // kept. Contract entries come with the last ledger they live in, archived ones too.
-import { hasTtl, keyString, ttlKeyString } from "../engine/LedgerKeys.ts"
-import { codec, type LedgerKey } from "../engine/Xdr.ts"
+import { hasTtl, keyString, ttlKeyString } from "../engine/state/LedgerKeys.ts"
+import { codec, type LedgerKey } from "../engine/xdr/Xdr.ts"
 import { fromBase64, toBase64 } from "../node/text.ts"
 import { codecs } from "../transaction/Wire.ts"
 import { checkFormat, list, type Params } from "./params.ts"

@@ -1,5 +1,5 @@
 // getLedgers: closed ledgers in order, with header and full meta.
-import type { NetworkSettings } from "../engine/NetworkSettings.ts"
+import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import type { LedgerRecord } from "../node/History.ts"
 import { toBase64, toHex } from "../node/text.ts"
 import { codecs } from "../transaction/Wire.ts"

@@ -1,6 +1,6 @@
 // getTransaction and getTransactions: what happened, by either hash or by range. Only what the history still holds is
 // found; the range in every answer says how far back that is.
-import { codec } from "../engine/Xdr.ts"
+import { codec } from "../engine/xdr/Xdr.ts"
 import type { TransactionRecord } from "../node/History.ts"
 import { toBase64 } from "../node/text.ts"
 import { codecs } from "../transaction/Wire.ts"

@@ -1,8 +1,8 @@
 // The text in which the RPC tells a failed simulation: the error, then the event log with the newest event first. Codes
 // and main messages are the network's own; how deep the log goes is this engine's.
 import { StrKey } from "@stellar/stellar-sdk/base"
-import { errorCodes, errorTypes, type HostError } from "../engine/HostError.ts"
-import { addressStrKey, type DiagnosticEvent, type ScVal, textOf } from "../engine/Xdr.ts"
+import { errorCodes, errorTypes, type HostError } from "../engine/host/HostError.ts"
+import { addressStrKey, type DiagnosticEvent, type ScVal, textOf } from "../engine/xdr/Xdr.ts"
 import { toHex } from "../node/text.ts"
 
 const utf8 = new TextDecoder()

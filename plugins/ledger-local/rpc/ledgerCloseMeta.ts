@@ -1,8 +1,8 @@
 // A closed ledger in the form in which a node streams it: header, transaction set, results and meta. Built when asked
 // for, from what the history keeps.
-import { codec } from "../engine/Xdr.ts"
-import { keyOfString } from "../engine/LedgerKeys.ts"
-import type { NetworkSettings } from "../engine/NetworkSettings.ts"
+import { codec } from "../engine/xdr/Xdr.ts"
+import { keyOfString } from "../engine/state/LedgerKeys.ts"
+import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import { changesOf } from "../node/changesBytes.ts"
 import { headerOf } from "../node/Header.ts"
 import type { LedgerRecord, TransactionRecord } from "../node/History.ts"

@@ -1,6 +1,6 @@
 // sendTransaction: hands an envelope to the queue and says what became of it. An answer never means that the
 // transaction happened; only getTransaction says that.
-import { codec } from "../engine/Xdr.ts"
+import { codec } from "../engine/xdr/Xdr.ts"
 import { toBase64 } from "../node/text.ts"
 import { codecs } from "../transaction/Wire.ts"
 import { decodeEnvelope } from "./decodeEnvelope.ts"

@@ -2,14 +2,15 @@
 // Neither source, sequence number, signatures of the envelope, fees nor bounds matter. The call always succeeds; what
 // went wrong is a text in `error`. Authorization is enforced when entries are given and recorded when not, unless
 // `authMode` says.
-import { entrySizeBytes } from "../engine/entrySize.ts"
-import { Unsupported } from "../engine/HostError.ts"
-import { invokeHostFunction } from "../engine/Host.ts"
-import type { Access, HostSuccess } from "../engine/HostTypes.ts"
-import { hasTtl, keyString, ttlKeyString } from "../engine/LedgerKeys.ts"
-import type { RentChange } from "../engine/Fees.ts"
-import { rentSizeBytes } from "../engine/rentSize.ts"
-import { codec, type LedgerFootprint, type LedgerKey, type Transaction } from "../engine/Xdr.ts"
+import { entrySizeBytes } from "../engine/state/entrySize.ts"
+import { Unsupported } from "../engine/host/HostError.ts"
+import { invokeHostFunction } from "../engine/host/Host.ts"
+import type { Access } from "../engine/host/HostTypes.ts"
+import type { HostSuccess } from "../engine/host/HostResult.ts"
+import { hasTtl, keyString, ttlKeyString } from "../engine/state/LedgerKeys.ts"
+import type { RentChange } from "../engine/state/Fees.ts"
+import { rentSizeBytes } from "../engine/state/rentSize.ts"
+import { codec, type LedgerFootprint, type LedgerKey, type Transaction } from "../engine/xdr/Xdr.ts"
 import { toBase64 } from "../node/text.ts"
 import { accountOf } from "../transaction/Frame.ts"
 import { isPersistent } from "../transaction/operations/footprint.ts"

@@ -1,14 +1,14 @@
 // What a simulation recommends: the metered resources with the RPC's own padding, the size of the largest envelope that
 // may become of the transaction (twenty signatures, muxed sources, all preconditions), and the fee for both.
-import type { NetworkSettings } from "../engine/NetworkSettings.ts"
-import { eventsFeeStroops, nonRefundableFeeStroops, rentFeeStroops, type RentChange } from "../engine/Fees.ts"
+import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
+import { eventsFeeStroops, nonRefundableFeeStroops, rentFeeStroops, type RentChange } from "../engine/state/Fees.ts"
 import {
   codec,
   type LedgerFootprint,
   type SorobanResources,
   type SorobanTransactionData,
   type Transaction
-} from "../engine/Xdr.ts"
+} from "../engine/xdr/Xdr.ts"
 import type { MuxedAccount, Operation, OperationBody, SignerKey } from "../transaction/Wire.ts"
 
 const SIGNATURES_MAX = 20

@@ -1,7 +1,7 @@
 // The arithmetic of accounts and trustlines: reserves, liabilities, available balances, and the chain of extensions
 // that an entry grows when it is first touched by sequence ages or sponsorship. Pure functions over immutable entries;
 // amounts are `bigint` stroops or atomic units, bounded to the ledger's signed 64 bits.
-import type { AccountEntry, PublicKey, TrustLineEntry } from "../engine/Xdr.ts"
+import type { AccountEntry, PublicKey, TrustLineEntry } from "../engine/xdr/Xdr.ts"
 import type { AccountExtV2 } from "./Wire.ts"
 
 export const INT64_MAX = (1n << 63n) - 1n

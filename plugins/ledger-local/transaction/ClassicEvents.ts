@@ -2,8 +2,8 @@
 // uses, so one reader follows both. A transfer from the issuer is a mint, to the issuer a burn; the receiver's muxed id
 // or the transaction's memo travels in the data. With events switched off, nothing is collected.
 import { assetContractId } from "./assetContractId.ts"
-import type { EngineCrypto } from "../engine/HostTypes.ts"
-import * as scv from "../engine/ScVal.ts"
+import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import * as scv from "../engine/xdr/ScVal.ts"
 import {
   accountAddress,
   accountStrKey,
@@ -13,7 +13,7 @@ import {
   latin1,
   type PublicKey,
   type ScVal
-} from "../engine/Xdr.ts"
+} from "../engine/xdr/Xdr.ts"
 import { accountOf } from "./Frame.ts"
 import type { ClaimAtom, Memo, MuxedAccount, TransactionEvent } from "./Wire.ts"
 

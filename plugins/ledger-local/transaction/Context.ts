@@ -1,10 +1,11 @@
 // What an operation sees while it is checked and applied, and how its outcome is said. Operations are plain functions
 // from a body and a context to a result; everything that they may change goes through the context's `Txn`, so a failed
 // operation is undone by dropping it.
-import type { EngineCrypto, ContractRuntime } from "../engine/HostTypes.ts"
-import type { KeyString } from "../engine/LedgerKeys.ts"
-import type { NetworkSettings } from "../engine/NetworkSettings.ts"
-import type { PublicKey, ScVal, ContractEvent, DiagnosticEvent } from "../engine/Xdr.ts"
+import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import type { ContractRuntime } from "../engine/host/HostTypes.ts"
+import type { KeyString } from "../engine/state/LedgerKeys.ts"
+import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
+import type { PublicKey, ScVal, ContractEvent, DiagnosticEvent } from "../engine/xdr/Xdr.ts"
 import type { ClassicEvents } from "./ClassicEvents.ts"
 import type { Frame } from "./Frame.ts"
 import type { RefundableFee } from "./RefundableFee.ts"

@@ -2,7 +2,7 @@
 // terms that validation, the queue and the ledger share. A frame is immutable and cheap to keep; it never judges the
 // envelope, except that an envelope whose fee fields make no sense has no frame (`undefined`), which is refused as
 // malformed.
-import type { EngineCrypto } from "../engine/HostTypes.ts"
+import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import {
   codec,
   latin1,
@@ -11,7 +11,7 @@ import {
   type SorobanTransactionData,
   type Transaction,
   type TransactionEnvelope
-} from "../engine/Xdr.ts"
+} from "../engine/xdr/Xdr.ts"
 import { type DecoratedSignature, type MuxedAccount, type Operation, OperationType } from "./Wire.ts"
 
 /** Above this a declared resource fee is malformed: 2^50 stroops. */

@@ -2,8 +2,8 @@
 // once in one weighing, and a weighing stops as soon as its weight is reached. A signature that served nowhere makes
 // the whole transaction invalid (BAD_AUTH_EXTRA). Verification is strict ed25519 through the engine's crypto port.
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
-import type { EngineCrypto } from "../engine/HostTypes.ts"
-import { type AccountEntry, equalBytes, type PublicKey } from "../engine/Xdr.ts"
+import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import { type AccountEntry, equalBytes, type PublicKey } from "../engine/xdr/Xdr.ts"
 import type { DecoratedSignature, Signer, SignerKey } from "./Wire.ts"
 
 const WEIGHT_MAX = 255

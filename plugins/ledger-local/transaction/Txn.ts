@@ -1,8 +1,8 @@
 // A unit of change on the ledger's entries, as the network counts changes: an entry that was loaded for writing belongs
 // to the unit, and appears in the meta with its ledger number moved, even when nothing in it changed. Entries that were
 // only peeked at do not. Nothing reaches the outer store before `commit`.
-import { accountKey, keyOfEntry, keyString, type KeyString, trustLineKey } from "../engine/LedgerKeys.ts"
-import type { Store } from "../engine/Store.ts"
+import { accountKey, keyOfEntry, keyString, type KeyString, trustLineKey } from "../engine/state/LedgerKeys.ts"
+import type { Store } from "../engine/state/Store.ts"
 import {
   type AccountEntry,
   codec,
@@ -12,7 +12,7 @@ import {
   type PublicKey,
   type TrustLineAsset,
   type TrustLineEntry
-} from "../engine/Xdr.ts"
+} from "../engine/xdr/Xdr.ts"
 import type { LedgerEntryChange } from "./Wire.ts"
 
 export class Txn {

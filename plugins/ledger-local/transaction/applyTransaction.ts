@@ -2,9 +2,9 @@
 // prepared (judged again, sequence number consumed, one-time signers removed) and run, and when all have run what was
 // not used goes back. `applyTransaction` does the phases for one transaction. Nothing fails here: whatever happens is
 // in the result. Only `Unsupported` is thrown on, when asked to, by what the engine does not implement.
-import type { Store } from "../engine/Store.ts"
-import { Unsupported } from "../engine/HostError.ts"
-import { type DiagnosticEvent, equalBytes, type PublicKey } from "../engine/Xdr.ts"
+import type { Store } from "../engine/state/Store.ts"
+import { Unsupported } from "../engine/host/HostError.ts"
+import { type DiagnosticEvent, equalBytes, type PublicKey } from "../engine/xdr/Xdr.ts"
 import { withAddedBalance, withSequence } from "./Accounts.ts"
 import { ClassicEvents, feeEvent } from "./ClassicEvents.ts"
 import { type ApplyContext, type LedgerContext, outer, type SorobanOutcome, succeeded, untouched } from "./Context.ts"
@@ -12,7 +12,8 @@ import { accountOf, type Frame, operationSource } from "./Frame.ts"
 import { rulesOf } from "./operations/operationRules.ts"
 import { RefundableFee } from "./RefundableFee.ts"
 import { SignatureChecker } from "./Signatures.ts"
-import { Sponsorships, withoutSigner } from "./Sponsorships.ts"
+import { withoutSigner } from "./reserves.ts"
+import { Sponsorships } from "./Sponsorships.ts"
 import { type Restored, Txn } from "./Txn.ts"
 import { commonValid, declaredNonRefundable, operationAuthProblem, operationProblem, resultOf } from "./validate.ts"
 import {

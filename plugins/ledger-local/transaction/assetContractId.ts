@@ -1,7 +1,7 @@
 // The address of an asset's contract, which follows from the network and the asset alone. Answers are remembered
 // (bounded), since every payment event asks for one.
-import type { EngineCrypto } from "../engine/HostTypes.ts"
-import { type Asset, codec, latin1 } from "../engine/Xdr.ts"
+import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import { type Asset, codec, latin1 } from "../engine/xdr/Xdr.ts"
 import { codecs } from "./Wire.ts"
 
 const known = new Map<string, Uint8Array>()

@@ -1,5 +1,5 @@
 // When an asset or a text is well formed, by the network's rules.
-import type { Asset } from "../engine/Xdr.ts"
+import type { Asset } from "../engine/xdr/Xdr.ts"
 
 const isLetterOrDigit = (byte: number): boolean =>
   (byte >= 48 && byte <= 57) || (byte >= 65 && byte <= 90) || (byte >= 97 && byte <= 122)

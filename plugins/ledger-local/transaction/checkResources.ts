@@ -1,11 +1,11 @@
 // What a contract transaction may declare: instructions, bytes, entries and keys within the network's limits, keys that
 // a contract can use at all, and archived entries named in order. The answer is the diagnostic that the network would
 // show, or nothing when all is well.
-import { hasTtl, isDiskKey, keyString } from "../engine/LedgerKeys.ts"
-import type { HostErrorCode, HostErrorType } from "../engine/HostError.ts"
-import { errorCodes, errorTypes } from "../engine/HostError.ts"
-import * as scv from "../engine/ScVal.ts"
-import { type Asset, codec, type DiagnosticEvent, type LedgerKey, type ScVal } from "../engine/Xdr.ts"
+import { hasTtl, isDiskKey, keyString } from "../engine/state/LedgerKeys.ts"
+import type { HostErrorCode, HostErrorType } from "../engine/host/HostError.ts"
+import { errorCodes, errorTypes } from "../engine/host/HostError.ts"
+import * as scv from "../engine/xdr/ScVal.ts"
+import { type Asset, codec, type DiagnosticEvent, type LedgerKey, type ScVal } from "../engine/xdr/Xdr.ts"
 import { isAssetValid } from "./assetRules.ts"
 import { isIssuer } from "./ClassicEvents.ts"
 import type { LedgerContext } from "./Context.ts"

@@ -1,10 +1,10 @@
 // Whether a transaction may enter the queue or be applied, judged in the network's own order so that the first failing
 // rule gives the same result code. `commonValid` is used for both; when applying, the fee has been charged already, the
 // time is the ledger's own, and a failure still tells whether the sequence number was consumed.
-import { minimumInclusionFeeStroops, nonRefundableFeeStroops } from "../engine/Fees.ts"
-import type { Store } from "../engine/Store.ts"
-import { accountKey, keyString } from "../engine/LedgerKeys.ts"
-import { type AccountEntry, type DiagnosticEvent, equalBytes, type PublicKey } from "../engine/Xdr.ts"
+import { minimumInclusionFeeStroops, nonRefundableFeeStroops } from "../engine/state/Fees.ts"
+import type { Store } from "../engine/state/Store.ts"
+import { accountKey, keyString } from "../engine/state/LedgerKeys.ts"
+import { type AccountEntry, type DiagnosticEvent, equalBytes, type PublicKey } from "../engine/xdr/Xdr.ts"
 import { availableBalance, sequenceAge } from "./Accounts.ts"
 import { diagnosticError, duplicateProblem, resourceProblem } from "./checkResources.ts"
 import { type CheckContext, inner, type LedgerContext, outer, untouched } from "./Context.ts"

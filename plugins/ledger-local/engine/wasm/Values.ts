@@ -1,10 +1,10 @@
 // The contract's view of values: 64-bit words whose low byte is a tag. Small values fit in the word, others are handles
 // into a table of the running frame, so that a contract can only name what it was given or made. A word with an unknown
 // tag or a handle out of range is refused as the host does.
-import { HostError } from "../HostError.ts"
-import type { InstructionMeter } from "../InstructionMeter.ts"
-import { bool, i128, i64, sym, u32, u64, VOID } from "../ScVal.ts"
-import { latin1, type ScVal } from "../Xdr.ts"
+import { HostError } from "../host/HostError.ts"
+import type { InstructionMeter } from "../host/InstructionMeter.ts"
+import { bool, i128, i64, sym, u32, u64, VOID } from "../xdr/ScVal.ts"
+import { latin1, type ScVal } from "../xdr/Xdr.ts"
 
 const SYMBOL_CHARACTERS = "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const SMALL_SYMBOL_MAX = 9

@@ -1,10 +1,10 @@
 // One contract frame's virtual machine as the host functions see it: its values, its linear memory and its fuel. Every
 // access to memory is checked against its current size, and every host function pays fuel for the bytes or values it
 // moves, so that a module cannot make the host work for nothing.
-import type { HostContext } from "../HostContext.ts"
-import { HostError } from "../HostError.ts"
-import { readAddress, readBytes, readMap, readVec } from "../ScVal.ts"
-import { latin1, type ScAddress, type ScMapEntry, type ScVal } from "../Xdr.ts"
+import type { ContractHost } from "../host/HostTypes.ts"
+import { HostError } from "../host/HostError.ts"
+import { readAddress, readBytes, readMap, readVec } from "../xdr/ScVal.ts"
+import { latin1, type ScAddress, type ScMapEntry, type ScVal } from "../xdr/Xdr.ts"
 import { deepSize } from "./deepSize.ts"
 import { Tag, Values } from "./Values.ts"
 
@@ -15,12 +15,12 @@ const VALUE_LEVELS_MAX = 100
 const EMPTY = new ArrayBuffer(0)
 
 export class Vm {
-  readonly host: HostContext
+  readonly host: ContractHost
   readonly values: Values
   readonly #fuel: WebAssembly.Global
   readonly #memory: WebAssembly.Memory | undefined
 
-  constructor(host: HostContext, fuel: WebAssembly.Global, memory: WebAssembly.Memory | undefined) {
+  constructor(host: ContractHost, fuel: WebAssembly.Global, memory: WebAssembly.Memory | undefined) {
     this.host = host
     this.values = new Values(host.meter)
     this.#fuel = fuel

@@ -2,11 +2,11 @@
 // (fuel, bounded memory) and compiled once; each call gets a fresh instance, so nothing survives it but what it stored.
 // A hostile module runs out of fuel or memory and fails like any other. A host function that is not implemented is
 // `Unsupported`, when the module is called, never a failure of the contract.
-import { HostError, Unsupported } from "../HostError.ts"
-import type { HostContext } from "../HostContext.ts"
-import type { ContractCall, ContractRuntime } from "../HostTypes.ts"
-import { latin1, type ScVal } from "../Xdr.ts"
-import { sym, VOID } from "../ScVal.ts"
+import { HostError, Unsupported } from "../host/HostError.ts"
+import type { ContractHost } from "../host/HostTypes.ts"
+import type { ContractCall, ContractRuntime } from "../host/HostTypes.ts"
+import { latin1, type ScVal } from "../xdr/Xdr.ts"
+import { sym, VOID } from "../xdr/ScVal.ts"
 import { Malformed } from "./BinaryReader.ts"
 import { callFunctions } from "./callFunctions.ts"
 import { collectionFunctions } from "./collectionFunctions.ts"
@@ -111,7 +111,7 @@ const instantiate = (module: WebAssembly.Module, imports: WebAssembly.Imports): 
   }
 }
 
-const run = (host: HostContext, call: ContractCall, { module, imports }: Compiled): ScVal => {
+const run = (host: ContractHost, call: ContractCall, { module, imports }: Compiled): ScVal => {
   host.meter.payFuel(INSTANCE_FUEL)
   let vm: Vm | undefined
   const object: Record<string, Record<string, (...args: Array<bigint>) => bigint>> = {}

@@ -1,9 +1,9 @@
 // Host functions on the context (`x.*`), calls (`d.*`), addresses and authorization (`a.*`) and cryptography (`c.*`). A
 // caught error keeps a contract's own number and becomes `Error(Context, InvalidAction)` otherwise; internal errors and
 // exceeded limits cannot be caught.
-import type { HostContext } from "../HostContext.ts"
-import { HostError } from "../HostError.ts"
-import { contractInstanceKey } from "../LedgerKeys.ts"
+import type { ContractHost } from "../host/HostTypes.ts"
+import { HostError } from "../host/HostError.ts"
+import { contractInstanceKey } from "../state/LedgerKeys.ts"
 import {
   address as addressVal,
   bytes,
@@ -18,7 +18,7 @@ import {
   u64,
   vec,
   VOID
-} from "../ScVal.ts"
+} from "../xdr/ScVal.ts"
 import {
   addressOfStrKey,
   addressStrKey,
@@ -30,7 +30,7 @@ import {
   type ScAddress,
   type ScVal,
   type SorobanAuthorizedInvocation
-} from "../Xdr.ts"
+} from "../xdr/Xdr.ts"
 import { executableVal } from "./ledgerFunctions.ts"
 import type { HostFunctions, Vm } from "./Vm.ts"
 
@@ -58,7 +58,7 @@ const part = (value: ScVal | undefined, name: string): ScVal => {
 }
 
 /** What a contract hands to `authorize_as_curr_contract`: the same tree as in an authorization entry, as values. */
-const invokerInvocation = (host: HostContext, value: ScVal): SorobanAuthorizedInvocation => {
+const invokerInvocation = (host: ContractHost, value: ScVal): SorobanAuthorizedInvocation => {
   const [kind, content] = readVec(value)
   const name = symbolText(kind)
   if (name === "Contract") {

@@ -1,9 +1,9 @@
 // Host functions on vectors (`v.*`), maps (`m.*`) and buffers (`b.*`). All of them are pure: each makes a new value.
 // Positions beyond the end and missing keys are the object errors of the network; the comments give the host's own
 // names.
-import { HostError } from "../HostError.ts"
-import { bytes as bytesVal, checkScVal, checkSymbol, compareScVal, readVec, sym, u32, vec, VOID } from "../ScVal.ts"
-import { codec, latin1, type ScMapEntry, type ScVal, xdrText } from "../Xdr.ts"
+import { HostError } from "../host/HostError.ts"
+import { bytes as bytesVal, checkScVal, checkSymbol, compareScVal, readVec, sym, u32, vec, VOID } from "../xdr/ScVal.ts"
+import { codec, latin1, type ScMapEntry, type ScVal, xdrText } from "../xdr/Xdr.ts"
 import { xdr } from "@stellar/stellar-sdk/base"
 import { boolWord, u32Word } from "./Values.ts"
 import type { HostFunctions, Vm } from "./Vm.ts"

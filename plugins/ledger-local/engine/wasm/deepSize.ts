@@ -1,7 +1,7 @@
 // About how large and how deep a value is when written out. A contract can build, from a handful of vectors that repeat
 // each other, a value whose XDR would fill the machine; its measure is therefore taken from its parts when it is made,
 // never by walking it.
-import type { ScVal } from "../Xdr.ts"
+import type { ScVal } from "../xdr/Xdr.ts"
 
 export interface DeepSize {
   /** Bytes of the value's XDR, roughly. */

@@ -1,8 +1,8 @@
 // Host functions on integers (`i.*`): building and taking apart 64, 128 and 256 bit values, and 256 bit arithmetic.
 // Overflow and division by zero are `Error(Object, ArithDomain)`, or nothing for the checked forms.
-import { HostError } from "../HostError.ts"
-import { bytes, i128, i64, u64, VOID } from "../ScVal.ts"
-import type { ScVal } from "../Xdr.ts"
+import { HostError } from "../host/HostError.ts"
+import { bytes, i128, i64, u64, VOID } from "../xdr/ScVal.ts"
+import type { ScVal } from "../xdr/Xdr.ts"
 import { bigOf, i256, u128, u256 } from "./Values.ts"
 import type { HostFunction, HostFunctions, Vm } from "./Vm.ts"
 

@@ -1,12 +1,12 @@
 // Host functions on the ledger (`l.*`): a contract's own data with its three kinds of storage, times to live, and
 // making or replacing contracts. Instance storage is part of the instance entry and is written when the frame ends
 // well.
-import type { HostContext } from "../HostContext.ts"
-import { contractIdOf, createContract, uploadWasm } from "../createContract.ts"
-import { HostError } from "../HostError.ts"
-import { contractCodeKey, contractDataKey, contractInstanceKey, type Durability } from "../LedgerKeys.ts"
-import { address as addressVal, bytes, sym, vec } from "../ScVal.ts"
-import { codecAsset, contractAddress, type ContractExecutable, type LedgerKey, type ScVal } from "../Xdr.ts"
+import type { ContractHost } from "../host/HostTypes.ts"
+import { contractIdOf, createContract, uploadWasm } from "../host/createContract.ts"
+import { HostError } from "../host/HostError.ts"
+import { contractCodeKey, contractDataKey, contractInstanceKey, type Durability } from "../state/LedgerKeys.ts"
+import { address as addressVal, bytes, sym, vec } from "../xdr/ScVal.ts"
+import { codecAsset, contractAddress, type ContractExecutable, type LedgerKey, type ScVal } from "../xdr/Xdr.ts"
 import { COMPILE_FUEL } from "./hostCallFuel.ts"
 import { boolWord } from "./Values.ts"
 import type { HostFunctions, Vm } from "./Vm.ts"
@@ -34,17 +34,17 @@ const get = (vm: Vm, key: ScVal, storage: bigint): ScVal | undefined => {
   return entry?.data.type === 6 ? entry.data.contractData.val : undefined
 }
 
-const executableOf = (host: HostContext, contractId: Uint8Array): ContractExecutable => {
+const executableOf = (host: ContractHost, contractId: Uint8Array): ContractExecutable => {
   const entry = host.storage.require(contractInstanceKey(contractAddress(contractId)), "contract instance is missing")
   const value = entry.data.type === 6 ? entry.data.contractData.val : undefined
   if (value?.type !== 19) throw HostError.of("Storage", "InternalError", "contract instance is malformed")
   return value.instance.executable
 }
 
-const extendInstance = (host: HostContext, contractId: Uint8Array, threshold: number, extendTo: number): void =>
+const extendInstance = (host: ContractHost, contractId: Uint8Array, threshold: number, extendTo: number): void =>
   host.storage.extend(contractInstanceKey(contractAddress(contractId)), threshold, extendTo)
 
-const extendCode = (host: HostContext, contractId: Uint8Array, threshold: number, extendTo: number): void => {
+const extendCode = (host: ContractHost, contractId: Uint8Array, threshold: number, extendTo: number): void => {
   const executable = executableOf(host, contractId)
   if (executable.type === 0) host.storage.extend(contractCodeKey(executable.wasmHash), threshold, extendTo)
 }

@@ -1,15 +1,15 @@
 // Host functions on random numbers (`p.*`). Each frame has its own generator, made from the transaction's when it first
 // asks.
-import { HostError } from "../HostError.ts"
-import type { HostContext } from "../HostContext.ts"
-import { Random, SEED_BYTES } from "../Random.ts"
-import { bytes, vec } from "../ScVal.ts"
+import { HostError } from "../host/HostError.ts"
+import type { ContractHost } from "../host/HostTypes.ts"
+import { Random, SEED_BYTES } from "../host/Random.ts"
+import { bytes, vec } from "../xdr/ScVal.ts"
 import type { HostFunctions } from "./Vm.ts"
 
 /** A contract's bytes object of this length is as large as one may be. */
 const BYTES_MAX = 1_048_576
 
-const randomOf = (host: HostContext): Random => {
+const randomOf = (host: ContractHost): Random => {
   host.random ??= new Random(host.input.randomSeed ?? new Uint8Array(SEED_BYTES))
   return (host.frame.random ??= host.random.child())
 }

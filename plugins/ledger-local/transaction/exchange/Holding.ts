@@ -2,7 +2,7 @@
 // trustline, and nowhere for the issuer itself, who can sell and take any amount. Liabilities are what open offers
 // promise; they lower what may be spent and what may still be received. Writing through a holding loads its entry, as
 // the network counts it.
-import type { Asset, PublicKey } from "../../engine/Xdr.ts"
+import type { Asset, PublicKey } from "../../engine/xdr/Xdr.ts"
 import {
   accountLiabilities,
   availableBalance,

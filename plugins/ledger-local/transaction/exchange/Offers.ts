@@ -1,8 +1,8 @@
 // Offers as entries: their keys and order, what they promise, and the book of a pair of assets. The best offer is the
 // cheapest, the oldest among equals; prices compare as the network compares them, as floating-point quotients. The book
 // is read from the whole state when somebody trades, which is rare here and keeps every other operation free of it.
-import { Unsupported } from "../../engine/HostError.ts"
-import { accountKeyString, keyOfEntry, trustLineKey, keyString } from "../../engine/LedgerKeys.ts"
+import { Unsupported } from "../../engine/host/HostError.ts"
+import { accountKeyString, keyOfEntry, trustLineKey, keyString } from "../../engine/state/LedgerKeys.ts"
 import {
   type Asset,
   codecAsset,
@@ -12,10 +12,10 @@ import {
   type LedgerKey,
   type OfferEntry,
   type PublicKey
-} from "../../engine/Xdr.ts"
+} from "../../engine/xdr/Xdr.ts"
 import { isIssuer } from "../ClassicEvents.ts"
 import type { ApplyContext } from "../Context.ts"
-import { removeSubentry } from "../Sponsorships.ts"
+import { removeSubentry } from "../reserves.ts"
 import { liabilitiesOf } from "./exchangeAmounts.ts"
 import { addLiabilities } from "./Holding.ts"
 

@@ -5,11 +5,11 @@ import { AccountFlag, numSponsoring, withAddedBalance } from "../Accounts.ts"
 import { inner, type OperationRules } from "../Context.ts"
 import { accountOf } from "../Frame.ts"
 import { Threshold } from "../Signatures.ts"
-import { removeAccount, withoutSigner } from "../Sponsorships.ts"
+import { removeAccount, withoutSigner } from "../reserves.ts"
 import { OperationType } from "../Wire.ts"
 import { startingSequence } from "./createAccount.ts"
-import { accountKey } from "../../engine/LedgerKeys.ts"
-import { equalBytes } from "../../engine/Xdr.ts"
+import { accountKey } from "../../engine/state/LedgerKeys.ts"
+import { equalBytes } from "../../engine/xdr/Xdr.ts"
 
 const Code = {
   malformed: -1,

@@ -4,10 +4,10 @@ import { isAssetValid } from "../assetRules.ts"
 import { isIssuer, issuerOf } from "../ClassicEvents.ts"
 import { type ApplyContext, inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
-import { createSubentry, removeSubentry, reserveFailure } from "../Sponsorships.ts"
+import { createSubentry, removeSubentry, reserveFailure } from "../reserves.ts"
 import { type BodyOf, OperationType } from "../Wire.ts"
-import { trustLineKey } from "../../engine/LedgerKeys.ts"
-import type { Asset, LedgerEntry } from "../../engine/Xdr.ts"
+import { trustLineKey } from "../../engine/state/LedgerKeys.ts"
+import type { Asset, LedgerEntry } from "../../engine/xdr/Xdr.ts"
 
 const Code = {
   success: 0,

@@ -6,7 +6,7 @@ import { inner, type OperationRules } from "../Context.ts"
 import { accountOf } from "../Frame.ts"
 import { Threshold } from "../Signatures.ts"
 import { OperationType } from "../Wire.ts"
-import { equalBytes } from "../../engine/Xdr.ts"
+import { equalBytes } from "../../engine/xdr/Xdr.ts"
 
 const Code = { success: 0, malformed: -1, notEnabled: -2, noTrust: -3, underfunded: -4 } as const
 const result = (code: number) => inner(OperationType.clawback, code)

@@ -1,10 +1,10 @@
 // CreateAccount: the new account starts with the sender's amount and a sequence number above any of an earlier life.
 // Sponsored, it may start with nothing.
 import { availableBalance, withAddedBalance } from "../Accounts.ts"
-import { equalBytes, xdrText } from "../../engine/Xdr.ts"
+import { equalBytes, xdrText } from "../../engine/xdr/Xdr.ts"
 import { inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
-import { createAccount as create, reserveFailure } from "../Sponsorships.ts"
+import { createAccount as create, reserveFailure } from "../reserves.ts"
 import { OperationType } from "../Wire.ts"
 
 const Code = { success: 0, malformed: -1, underfunded: -2, lowReserve: -3, alreadyExists: -4 } as const

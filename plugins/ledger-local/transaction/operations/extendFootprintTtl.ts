@@ -1,8 +1,8 @@
 // ExtendFootprintTTL: lets the contract entries of the read-only footprint live longer, for rent. What is absent,
 // archived or lives longer already is passed over. Nothing but TTL entries changes.
-import { rentFeeStroops, type RentChange } from "../../engine/Fees.ts"
-import { hasTtl, keyString, ttlEntry, ttlHash, ttlKeyString } from "../../engine/LedgerKeys.ts"
-import { rentSizeBytes } from "../../engine/rentSize.ts"
+import { rentFeeStroops, type RentChange } from "../../engine/state/Fees.ts"
+import { hasTtl, keyString, ttlEntry, ttlHash, ttlKeyString } from "../../engine/state/LedgerKeys.ts"
+import { rentSizeBytes } from "../../engine/state/rentSize.ts"
 import { inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
 import { OperationType } from "../Wire.ts"

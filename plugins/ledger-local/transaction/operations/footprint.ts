@@ -1,9 +1,9 @@
 // What the three contract operations share: which keys have a life that can end, whether it has ended, what sizes are
 // allowed, and how an entry comes back from the archive. An entry whose TTL entry has passed (or is gone, for one that
 // was evicted) is archived when persistent and does not exist when temporary.
-import { entrySizeBytes } from "../../engine/entrySize.ts"
-import { hasTtl, keyString, type KeyString, ttlEntry, ttlHash, ttlKeyString } from "../../engine/LedgerKeys.ts"
-import type { LedgerEntry, LedgerKey } from "../../engine/Xdr.ts"
+import { entrySizeBytes } from "../../engine/state/entrySize.ts"
+import { hasTtl, keyString, type KeyString, ttlEntry, ttlHash, ttlKeyString } from "../../engine/state/LedgerKeys.ts"
+import type { LedgerEntry, LedgerKey } from "../../engine/xdr/Xdr.ts"
 import type { ApplyContext, LedgerContext } from "../Context.ts"
 import type { Restored } from "../Txn.ts"
 

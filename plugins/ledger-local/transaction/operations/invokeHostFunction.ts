@@ -1,12 +1,12 @@
 // InvokeHostFunction: reads are metered and archived entries brought back before the host runs, writes and events
 // metered after it, and rent and events paid last, each with its own result code, in the network's order. What the host
 // did is kept only when all of that fits.
-import { entrySizeBytes } from "../../engine/entrySize.ts"
-import { eventsFeeStroops, rentFeeStroops } from "../../engine/Fees.ts"
-import { invokeHostFunction as invoke } from "../../engine/Host.ts"
-import type { HostSuccess } from "../../engine/HostTypes.ts"
-import { hasTtl, keyOfEntry } from "../../engine/LedgerKeys.ts"
-import { codec, type LedgerKey } from "../../engine/Xdr.ts"
+import { entrySizeBytes } from "../../engine/state/entrySize.ts"
+import { eventsFeeStroops, rentFeeStroops } from "../../engine/state/Fees.ts"
+import { invokeHostFunction as invoke } from "../../engine/host/Host.ts"
+import type { HostSuccess } from "../../engine/host/HostResult.ts"
+import { hasTtl, keyOfEntry } from "../../engine/state/LedgerKeys.ts"
+import { codec, type LedgerKey } from "../../engine/xdr/Xdr.ts"
 import { isAssetValid } from "../assetRules.ts"
 import { type ApplyContext, inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"

@@ -2,9 +2,9 @@
 import { isTextValid } from "../assetRules.ts"
 import { inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
-import { createSubentry, removeSubentry, reserveFailure } from "../Sponsorships.ts"
+import { createSubentry, removeSubentry, reserveFailure } from "../reserves.ts"
 import { OperationType } from "../Wire.ts"
-import type { LedgerKey } from "../../engine/Xdr.ts"
+import type { LedgerKey } from "../../engine/xdr/Xdr.ts"
 
 const Code = { success: 0, nameNotFound: -2, lowReserve: -3, invalidName: -4 } as const
 const result = (code: number) => inner(OperationType.manageData, code)

@@ -2,7 +2,7 @@
 // better; what is left of it joins the book with its promises counted. Changing an offer releases its promises first
 // and gives it the same number again; naming the amount zero deletes it. The reserve is taken before anything is
 // traded.
-import type { LedgerEntry, OfferEntry } from "../../engine/Xdr.ts"
+import type { LedgerEntry, OfferEntry } from "../../engine/xdr/Xdr.ts"
 import { isAuthorized } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
 import { isIssuer } from "../ClassicEvents.ts"
@@ -12,7 +12,7 @@ import { adjustedAmount, least, liabilitiesOf, liabilitiesOfBuying, type Price }
 import { addToBalance, buyableMax, holdingOf, sellableMax } from "../exchange/Holding.ts"
 import { acquire, offerKey, offerOf, PASSIVE_FLAG, putOffer, release, sameAsset } from "../exchange/Offers.ts"
 import { Threshold } from "../Signatures.ts"
-import { createSubentry, removeSubentry, reserveFailure } from "../Sponsorships.ts"
+import { createSubentry, removeSubentry, reserveFailure } from "../reserves.ts"
 import { type BodyOf, OpCode, type OperationResult } from "../Wire.ts"
 
 const Code = {

@@ -2,7 +2,7 @@
 // to its beginning) or an exact amount is sent (strict send, the other way round). Every leg goes through the book and
 // must reach its amount in full; the sender's bound on the other side decides last. Equal neighbours on the path cost
 // nothing.
-import type { Asset, PublicKey } from "../../engine/Xdr.ts"
+import type { Asset, PublicKey } from "../../engine/xdr/Xdr.ts"
 import { INT64_MAX } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
 import { isIssuer } from "../ClassicEvents.ts"

@@ -7,7 +7,7 @@ import { type ApplyContext, inner, type OperationRules } from "../Context.ts"
 import { accountOf } from "../Frame.ts"
 import { Threshold } from "../Signatures.ts"
 import { OperationType } from "../Wire.ts"
-import { equalBytes, type Asset, type PublicKey } from "../../engine/Xdr.ts"
+import { equalBytes, type Asset, type PublicKey } from "../../engine/xdr/Xdr.ts"
 
 const Code = {
   success: 0,

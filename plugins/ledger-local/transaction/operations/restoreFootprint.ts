@@ -1,8 +1,8 @@
 // RestoreFootprint: brings the archived entries of the read-write footprint back for the minimum time, for rent as if
 // they were new. What is live or was never there is passed over.
-import { entrySizeBytes } from "../../engine/entrySize.ts"
-import { rentFeeStroops, type RentChange } from "../../engine/Fees.ts"
-import { rentSizeBytes } from "../../engine/rentSize.ts"
+import { entrySizeBytes } from "../../engine/state/entrySize.ts"
+import { rentFeeStroops, type RentChange } from "../../engine/state/Fees.ts"
+import { rentSizeBytes } from "../../engine/state/rentSize.ts"
 import { inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
 import { OperationType } from "../Wire.ts"

@@ -3,9 +3,9 @@ import { AccountFlag } from "../Accounts.ts"
 import { isTextValid } from "../assetRules.ts"
 import { type ApplyContext, inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
-import { createSigner, reserveFailure, withoutSigner } from "../Sponsorships.ts"
+import { createSigner, reserveFailure, withoutSigner } from "../reserves.ts"
 import { type BodyOf, type OperationResult, OperationType, type Signer, type SignerKey } from "../Wire.ts"
-import { type AccountEntry, compareBytes, equalBytes } from "../../engine/Xdr.ts"
+import { type AccountEntry, compareBytes, equalBytes } from "../../engine/xdr/Xdr.ts"
 
 const Code = {
   success: 0,

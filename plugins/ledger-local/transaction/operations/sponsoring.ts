@@ -3,7 +3,7 @@
 import { inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
 import { OperationType } from "../Wire.ts"
-import { equalBytes } from "../../engine/Xdr.ts"
+import { equalBytes } from "../../engine/xdr/Xdr.ts"
 
 const Begin = { success: 0, malformed: -1, alreadySponsored: -2, recursive: -3 } as const
 const beginResult = (code: number) => inner(OperationType.beginSponsoring, code)

@@ -7,7 +7,7 @@ import { type ApplyContext, inner, type OperationRules } from "../Context.ts"
 import { eraseOffer, offersAbout, release } from "../exchange/Offers.ts"
 import { Threshold } from "../Signatures.ts"
 import { type BodyOf, OperationType } from "../Wire.ts"
-import { equalBytes, type Asset, type PublicKey, type TrustLineEntry } from "../../engine/Xdr.ts"
+import { equalBytes, type Asset, type PublicKey, type TrustLineEntry } from "../../engine/xdr/Xdr.ts"
 
 const AUTH_MASK = TrustFlag.authorized | TrustFlag.maintainLiabilities
 const FLAGS_MASK = AUTH_MASK | TrustFlag.clawbackEnabled

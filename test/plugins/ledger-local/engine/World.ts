@@ -1,14 +1,9 @@
 // A small ledger for the engine's tests: accounts, trustlines and an asset's contract put straight into a store, and
 // calls of that contract with real signatures. Keys come from fixed seeds, so every run computes the same bytes.
-import { invokeHostFunction } from "../../../../plugins/ledger-local/engine/Host.ts"
-import type {
-  Access,
-  ContractRuntime,
-  HostFailure,
-  HostResult,
-  HostSuccess
-} from "../../../../plugins/ledger-local/engine/HostTypes.ts"
-import { assetContractId } from "../../../../plugins/ledger-local/engine/createContract.ts"
+import { invokeHostFunction } from "../../../../plugins/ledger-local/engine/host/Host.ts"
+import type { Access, ContractRuntime } from "../../../../plugins/ledger-local/engine/host/HostTypes.ts"
+import type { HostFailure, HostResult, HostSuccess } from "../../../../plugins/ledger-local/engine/host/HostResult.ts"
+import { assetContractId } from "../../../../plugins/ledger-local/engine/host/createContract.ts"
 import {
   contractDataKey,
   contractInstanceKey,
@@ -18,10 +13,10 @@ import {
   ttlEntry,
   ttlHash,
   ttlKeyString
-} from "../../../../plugins/ledger-local/engine/LedgerKeys.ts"
-import { type NetworkSettings, testnet } from "../../../../plugins/ledger-local/engine/NetworkSettings.ts"
-import { newAccount } from "../../../../plugins/ledger-local/engine/SacBalances.ts"
-import { newSacInstance } from "../../../../plugins/ledger-local/engine/SacInstance.ts"
+} from "../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
+import { type NetworkSettings, testnet } from "../../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
+import { newAccount } from "../../../../plugins/ledger-local/engine/sac/SacBalances.ts"
+import { newSacInstance } from "../../../../plugins/ledger-local/engine/sac/SacInstance.ts"
 import {
   address as addressVal,
   bool,
@@ -33,8 +28,8 @@ import {
   u32,
   vec,
   VOID
-} from "../../../../plugins/ledger-local/engine/ScVal.ts"
-import { Store } from "../../../../plugins/ledger-local/engine/Store.ts"
+} from "../../../../plugins/ledger-local/engine/xdr/ScVal.ts"
+import { Store } from "../../../../plugins/ledger-local/engine/state/Store.ts"
 import {
   accountAddress,
   type AccountEntry,
@@ -52,7 +47,7 @@ import {
   type SorobanAuthorizedInvocation,
   type TrustLineEntry,
   xdrText
-} from "../../../../plugins/ledger-local/engine/Xdr.ts"
+} from "../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import { engineCrypto } from "../../../support/engineCrypto.ts"
 
 export const crypto = engineCrypto

@@ -6,10 +6,10 @@ import {
   ttlEntry,
   ttlHash,
   ttlKeyString
-} from "../../../../plugins/ledger-local/engine/LedgerKeys.ts"
-import { u32, VOID } from "../../../../plugins/ledger-local/engine/ScVal.ts"
-import { Store } from "../../../../plugins/ledger-local/engine/Store.ts"
-import type { LedgerEntry } from "../../../../plugins/ledger-local/engine/Xdr.ts"
+} from "../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
+import { u32, VOID } from "../../../../plugins/ledger-local/engine/xdr/ScVal.ts"
+import { Store } from "../../../../plugins/ledger-local/engine/state/Store.ts"
+import type { LedgerEntry } from "../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import { Expiry } from "../../../../plugins/ledger-local/node/Expiry.ts"
 import { crypto, someContract } from "../engine/World.ts"
 

@@ -12,7 +12,7 @@ import {
   SorobanDataBuilder,
   xdr
 } from "@stellar/stellar-sdk"
-import { testnet } from "../../../../plugins/ledger-local/engine/NetworkSettings.ts"
+import { testnet } from "../../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
 import { LocalLedger } from "../../../../plugins/ledger-local/LocalLedger.ts"
 import { USDC_CONTRACT } from "../../../../plugins/ledger-local/node/accounts.ts"
 import { apply, fund, ledgerLayer, passphrase, transaction } from "../support.ts"

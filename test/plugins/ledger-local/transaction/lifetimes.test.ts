@@ -3,7 +3,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, Contract, Keypair, Operation, SorobanDataBuilder, xdr } from "@stellar/stellar-sdk"
-import { testnet } from "../../../../plugins/ledger-local/engine/NetworkSettings.ts"
+import { testnet } from "../../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
 import { LocalLedger } from "../../../../plugins/ledger-local/LocalLedger.ts"
 import { apply, feeBump, fund, keypair, ledgerLayer, operationCode, passphrase, send, transaction } from "../support.ts"
 

@@ -3,20 +3,20 @@
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { MuxedAccount, Account } from "@stellar/stellar-sdk"
 import { describe, expect, it } from "vitest"
-import type { HostResult } from "../../../../../plugins/ledger-local/engine/HostTypes.ts"
+import type { HostResult } from "../../../../../plugins/ledger-local/engine/host/HostResult.ts"
 import {
   contractDataKey,
   Durability,
   keyString,
   ttlKeyString
-} from "../../../../../plugins/ledger-local/engine/LedgerKeys.ts"
-import { testnet } from "../../../../../plugins/ledger-local/engine/NetworkSettings.ts"
-import { Random } from "../../../../../plugins/ledger-local/engine/Random.ts"
-import { bytes as bytesVal, u32 as u32Val } from "../../../../../plugins/ledger-local/engine/ScVal.ts"
-import { Storage } from "../../../../../plugins/ledger-local/engine/Storage.ts"
-import { Store } from "../../../../../plugins/ledger-local/engine/Store.ts"
-import type { ScVal } from "../../../../../plugins/ledger-local/engine/Xdr.ts"
-import { accountStrKey } from "../../../../../plugins/ledger-local/engine/Xdr.ts"
+} from "../../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
+import { testnet } from "../../../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
+import { Random } from "../../../../../plugins/ledger-local/engine/host/Random.ts"
+import { bytes as bytesVal, u32 as u32Val } from "../../../../../plugins/ledger-local/engine/xdr/ScVal.ts"
+import { Storage } from "../../../../../plugins/ledger-local/engine/host/Storage.ts"
+import { Store } from "../../../../../plugins/ledger-local/engine/state/Store.ts"
+import type { ScVal } from "../../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
+import { accountStrKey } from "../../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import { crypto, errorOf, ledgerSeq, payer, someContract, succeeded } from "../World.ts"
 import { call, contract, hostImport, I64, section, signed, sized } from "./assemble.ts"
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { contractCodeKey } from "../../../../../plugins/ledger-local/engine/LedgerKeys.ts"
+import { contractCodeKey } from "../../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import {
   compareScVal,
   i128,
@@ -11,10 +11,10 @@ import {
   u64,
   vec,
   VOID
-} from "../../../../../plugins/ledger-local/engine/ScVal.ts"
-import { InstructionMeter } from "../../../../../plugins/ledger-local/engine/InstructionMeter.ts"
+} from "../../../../../plugins/ledger-local/engine/xdr/ScVal.ts"
+import { InstructionMeter } from "../../../../../plugins/ledger-local/engine/host/InstructionMeter.ts"
 import { Values } from "../../../../../plugins/ledger-local/engine/wasm/Values.ts"
-import type { ScVal } from "../../../../../plugins/ledger-local/engine/Xdr.ts"
+import type { ScVal } from "../../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import { crypto, errorOf, ledgerSeq, succeeded } from "../World.ts"
 import { call, contract, execute, hostImport, I32, I64, signed, text, VOID_BODY, world } from "./assemble.ts"
 

@@ -1,9 +1,9 @@
 // Contract modules as bytes, small enough to be written by hand, and the way of one through upload, creation and call.
-import { contractIdOf } from "../../../../../plugins/ledger-local/engine/createContract.ts"
-import { invokeHostFunction } from "../../../../../plugins/ledger-local/engine/Host.ts"
-import type { HostResult } from "../../../../../plugins/ledger-local/engine/HostTypes.ts"
+import { contractIdOf } from "../../../../../plugins/ledger-local/engine/host/createContract.ts"
+import { invokeHostFunction } from "../../../../../plugins/ledger-local/engine/host/Host.ts"
+import type { HostResult } from "../../../../../plugins/ledger-local/engine/host/HostResult.ts"
 import { WasmRuntime } from "../../../../../plugins/ledger-local/engine/wasm/WasmRuntime.ts"
-import { contractAddress, type HostFunction, xdrText } from "../../../../../plugins/ledger-local/engine/Xdr.ts"
+import { contractAddress, type HostFunction, xdrText } from "../../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import { crypto, ledgerSeq, networkId, sponsor, succeeded, World } from "../World.ts"
 
 const bytesOf = (...parts: ReadonlyArray<number | ReadonlyArray<number>>): Array<number> =>

@@ -1,0 +1,58 @@
+// An authorization entry as it is given: its credentials, and the checks of its form that fail a whole call before
+// anything of it runs, whether or not the entry would ever be used.
+import { HostError } from "../host/HostError.ts"
+import { checkScVal, checkSymbol } from "../xdr/ScVal.ts"
+import {
+  codec,
+  compareBytes,
+  type SorobanAddressCredentials,
+  type SorobanAuthorizationEntry,
+  type SorobanAuthorizedInvocation,
+  type SorobanDelegateSignature
+} from "../xdr/Xdr.ts"
+
+const checkInvocation = (invocation: SorobanAuthorizedInvocation): void => {
+  const fn = invocation.function
+  if (fn.type === 0) {
+    checkSymbol(fn.contractFn.functionName.bytes)
+    if (fn.contractFn.contractAddress.type > 2) throw HostError.of("Value", "InvalidInput", "unexpected address type")
+    for (const arg of fn.contractFn.args) checkScVal(arg)
+  }
+  for (const sub of invocation.subInvocations) checkInvocation(sub)
+}
+
+const checkDelegates = (delegates: ReadonlyArray<SorobanDelegateSignature>): void => {
+  let previous: Uint8Array | undefined
+  for (const delegate of delegates) {
+    const encoded = codec.ScAddress.encode(delegate.address)
+    if (previous !== undefined && compareBytes(previous, encoded) >= 0) {
+      throw HostError.of("Auth", "InvalidInput", "delegates are not sorted by address")
+    }
+    previous = encoded
+    checkScVal(delegate.signature)
+    checkDelegates(delegate.nestedDelegates)
+  }
+}
+
+/** The address credentials of any form, or undefined when the source account stands for itself. */
+export const credentialsOf = (entry: SorobanAuthorizationEntry): SorobanAddressCredentials | undefined => {
+  const credentials = entry.credentials
+  switch (credentials.type) {
+    case 0:
+      return undefined
+    case 1:
+      return credentials.address
+    case 2:
+      return credentials.addressV2
+    case 3:
+      return credentials.addressWithDelegates.addressCredentials
+  }
+}
+
+/** Refuses malformed values, symbols and delegates that are not strictly ascending by address. */
+export const checkEntry = (entry: SorobanAuthorizationEntry): void => {
+  checkInvocation(entry.rootInvocation)
+  const credentials = credentialsOf(entry)
+  if (credentials !== undefined) checkScVal(credentials.signature)
+  if (entry.credentials.type === 3) checkDelegates(entry.credentials.addressWithDelegates.delegates)
+}

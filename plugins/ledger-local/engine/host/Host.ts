@@ -1,0 +1,161 @@
+// The host function call from outside: runs one host function over a store and answers with a value. It is
+// deterministic and synchronous, and writes nothing: on success the changes are an overlay the caller commits, on
+// failure there are none. Read-write entries count as changed even when they are not, because the network stamps them
+// with the ledger.
+import { createContract, uploadWasm } from "./createContract.ts"
+import { entrySizeBytes } from "../state/entrySize.ts"
+import type { RentChange } from "../state/Fees.ts"
+import { HostContext } from "./HostContext.ts"
+import { HostError } from "./HostError.ts"
+import type { HostInput } from "./HostTypes.ts"
+import type { HostResult, HostSuccess } from "./HostResult.ts"
+import { hasTtl, isDiskKey, keyString, type KeyString } from "../state/LedgerKeys.ts"
+import { rentSizeBytes } from "../state/rentSize.ts"
+import { Storage } from "./Storage.ts"
+import type { Store } from "../state/Store.ts"
+import { codec, type LedgerFootprint, type LedgerKey, type ScVal, textOf } from "../xdr/Xdr.ts"
+
+type Keyed = readonly [KeyString, LedgerKey]
+
+const run = (host: HostContext): ScVal => {
+  const fn = host.input.hostFunction
+  switch (fn.type) {
+    case 0: {
+      const { contractAddress: address, functionName, args } = fn.invokeContract
+      if (address.type !== 1) throw HostError.of("Value", "UnexpectedType", "only contracts can be invoked")
+      return host.invoke(address.contractId, textOf(functionName), args)
+    }
+    case 1:
+      return createContract(host, { ...fn.createContract, constructorArgs: [] })
+    case 2:
+      return uploadWasm(host, fn.wasm)
+    case 3:
+      return createContract(host, fn.createContractV2)
+  }
+}
+
+const byKeyString = ([a]: Keyed, [b]: Keyed): number => (a < b ? -1 : a > b ? 1 : 0)
+
+interface Keys {
+  readonly readOnly: ReadonlyArray<Keyed>
+  readonly readWrite: ReadonlyArray<Keyed>
+  readonly footprint: LedgerFootprint
+}
+
+const keysOf = (input: HostInput, storage: Storage): Keys => {
+  if (input.access.mode === "enforce") {
+    const { footprint } = input.access
+    const keyed = (keys: ReadonlyArray<LedgerKey>): Array<Keyed> => keys.map((key) => [keyString(key), key])
+    return { readOnly: keyed(footprint.readOnly), readWrite: keyed(footprint.readWrite), footprint }
+  }
+  const readOnly: Array<Keyed> = []
+  const readWrite: Array<Keyed> = []
+  for (const [id, key, write] of storage.recorded()) (write ? readWrite : readOnly).push([id, key])
+  readOnly.sort(byKeyString)
+  readWrite.sort(byKeyString)
+  const footprint = { readOnly: readOnly.map(([, key]) => key), readWrite: readWrite.map(([, key]) => key) }
+  return { readOnly, readWrite, footprint }
+}
+
+const stamp = (changes: Store, readWrite: ReadonlyArray<Keyed>, ledgerSeq: number): void => {
+  for (const [id] of readWrite) {
+    if (changes.touched(id)) continue
+    const entry = changes.get(id)
+    if (entry !== undefined) changes.set(id, { ...entry, lastModifiedLedgerSeq: ledgerSeq })
+  }
+}
+
+/** The rent changes of the footprint's contract entries between `before` and `after`. */
+export const rentChangesOf = (
+  input: HostInput,
+  storage: Storage,
+  before: Store,
+  after: Store,
+  keys: Iterable<Keyed>
+): Array<RentChange> => {
+  const changes: Array<RentChange> = []
+  for (const [id, key] of keys) {
+    if (!hasTtl(key)) continue
+    const ttlId = storage.ttlId(id)
+    if (!after.touched(id) && !after.touched(ttlId)) continue
+    const entry = after.get(id)
+    if (entry === undefined) continue
+    const isPersistent = key.type !== 6 || key.contractData.durability === 1
+    const wasRestored = storage.restored.has(id) || input.restored?.has(id) === true
+    const oldEntry = wasRestored ? undefined : before.get(id)
+    const oldTtl = before.get(ttlId)
+    const oldLive = oldTtl?.data.type === 9 ? oldTtl.data.ttl.liveUntilLedgerSeq : 0
+    // An expired temporary entry is as good as absent: what replaces it is new.
+    const isNew = oldEntry === undefined || (!isPersistent && oldLive < input.ledgerSeq)
+    const newTtl = after.get(ttlId)
+    const newLiveUntil = newTtl?.data.type === 9 ? newTtl.data.ttl.liveUntilLedgerSeq : 0
+    const change: RentChange = {
+      persistent: isPersistent,
+      isCode: key.type === 7,
+      oldSizeBytes: isNew ? 0 : rentSizeBytes(input.settings, oldEntry),
+      newSizeBytes: rentSizeBytes(input.settings, entry),
+      oldLiveUntil: isNew ? 0 : oldLive,
+      newLiveUntil
+    }
+    if (change.oldLiveUntil < newLiveUntil || change.newSizeBytes > change.oldSizeBytes) changes.push(change)
+  }
+  return changes
+}
+
+const succeed = (
+  input: HostInput,
+  storage: Storage,
+  host: HostContext,
+  changes: Store,
+  returnValue: ScVal
+): HostSuccess => {
+  const recordedAuth = input.access.mode === "record" ? host.auth.recordedEntries() : undefined
+  const { readOnly, readWrite, footprint } = keysOf(input, storage)
+  const all = [...readOnly, ...readWrite]
+  stamp(changes, readWrite, input.ledgerSeq)
+  let diskReadBytes = 0
+  for (const [id, key] of all) {
+    const entry = isDiskKey(key) || storage.restored.has(id) ? input.store.get(id) : undefined
+    if (entry !== undefined) diskReadBytes += entrySizeBytes(entry)
+  }
+  let writeBytes = 0
+  for (const [id] of readWrite) {
+    const entry = changes.get(id)
+    if (entry !== undefined) writeBytes += entrySizeBytes(entry)
+  }
+  const events = host.log.emitted
+  let eventsBytes = codec.ScVal.encode(returnValue).length
+  for (const event of events) eventsBytes += codec.ContractEvent.encode(event).length
+  const restoredIndices = readWrite.flatMap(([id], i) => (storage.restored.has(id) ? [i] : []))
+  return {
+    ok: true,
+    returnValue,
+    events,
+    diagnostics: host.log.all,
+    changes,
+    rentChanges: rentChangesOf(input, storage, input.store, changes, all),
+    footprint,
+    restoredIndices,
+    ...(recordedAuth === undefined ? {} : { recordedAuth }),
+    instructions: host.meter.total,
+    diskReadBytes,
+    writeBytes,
+    eventsBytes
+  }
+}
+
+/** Runs a host function. Throws only `Unsupported`, for what this engine does not implement. */
+export const invokeHostFunction = (input: HostInput): HostResult => {
+  const changes = input.store.child()
+  const footprint = input.access.mode === "enforce" ? input.access.footprint : undefined
+  const storage = new Storage(changes, footprint, input.ledgerSeq, input.settings, input.crypto)
+  let host: HostContext | undefined
+  try {
+    host = new HostContext(input, storage)
+    return succeed(input, storage, host, changes, run(host))
+  } catch (error) {
+    if (!(error instanceof HostError)) throw error
+    host?.logError(error)
+    return { ok: false, error, diagnostics: host?.log.all ?? [], instructions: host?.meter.total ?? 0 }
+  }
+}

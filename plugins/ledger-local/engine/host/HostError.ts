@@ -1,0 +1,99 @@
+// The error of the contract host: a type, a code, and the message and arguments that the network puts into its
+// diagnostic events. It is thrown inside the engine, caught at the edge of a host function call and handed out as a
+// value; it never leaves `invokeHostFunction` as an exception. `Unsupported` marks what this engine does not implement:
+// it is never reported as a failure of the transaction itself, so that an unknown outcome is not taken for a refusal.
+import type { ScError, ScVal } from "../xdr/Xdr.ts"
+
+/** `SCErrorType`, in wire order. */
+export const errorTypes = [
+  "Contract",
+  "WasmVm",
+  "Context",
+  "Storage",
+  "Object",
+  "Crypto",
+  "Events",
+  "Budget",
+  "Value",
+  "Auth"
+] as const
+export type HostErrorType = (typeof errorTypes)[number]
+
+/** `SCErrorCode`, in wire order. */
+export const errorCodes = [
+  "ArithDomain",
+  "IndexBounds",
+  "InvalidInput",
+  "MissingValue",
+  "ExistingValue",
+  "ExceededLimit",
+  "InvalidAction",
+  "InternalError",
+  "UnexpectedType",
+  "UnexpectedSize"
+] as const
+export type HostErrorCode = (typeof errorCodes)[number]
+
+/** What an error's data shows besides its message: contract values, in the order of the network's text. */
+export type ErrorArguments = ReadonlyArray<ScVal>
+
+export class HostError extends Error {
+  readonly errorType: HostErrorType
+  /** A contract's own number when the type is Contract, otherwise one of `errorCodes`. */
+  readonly code: HostErrorCode | number
+  readonly args: ErrorArguments
+
+  private constructor(errorType: HostErrorType, code: HostErrorCode | number, message: string, args: ErrorArguments) {
+    super(message)
+    this.errorType = errorType
+    this.code = code
+    this.args = args
+  }
+
+  static of(
+    errorType: Exclude<HostErrorType, "Contract">,
+    code: HostErrorCode,
+    message: string,
+    args: ErrorArguments = []
+  ): HostError {
+    return new HostError(errorType, code, message, args)
+  }
+
+  /** A contract error, such as those of the Stellar Asset Contract. */
+  static contract(code: number, message: string, args: ErrorArguments = []): HostError {
+    return new HostError("Contract", code, message, args)
+  }
+
+  /** From the wire form; codes outside the known range become InternalError. */
+  static fromScError(error: ScError, message: string, args: ErrorArguments = []): HostError {
+    if (error.type === 0) return HostError.contract(error.contractCode, message, args)
+    return new HostError(errorTypes[error.type] ?? "Context", errorCodes[error.code] ?? "InternalError", message, args)
+  }
+
+  /** The wire form, as in an error value or an error event's topic. */
+  get scError(): ScError {
+    if (this.errorType === "Contract") return { type: 0, contractCode: typeof this.code === "number" ? this.code : 0 }
+    return { type: errorTypes.indexOf(this.errorType), code: errorCodes.indexOf(this.code as HostErrorCode) } as ScError
+  }
+
+  /** As the RPC writes it: `Error(Contract, #10)`, `Error(Auth, InvalidAction)`. */
+  get label(): string {
+    return `Error(${this.errorType}, ${typeof this.code === "number" ? `#${this.code}` : this.code})`
+  }
+
+  is(errorType: HostErrorType, code: HostErrorCode | number): boolean {
+    return this.errorType === errorType && this.code === code
+  }
+}
+
+/**
+ * Something this engine does not implement (a host function, a contract executable). Carries the name of what is
+ * missing.
+ */
+export class Unsupported extends Error {
+  readonly what: string
+  constructor(what: string) {
+    super(`the embedded ledger does not support ${what}`)
+    this.what = what
+  }
+}

@@ -1,0 +1,43 @@
+// What comes out of a host function call, a value in every case: success with the overlay that holds the changes, or
+// the host's error with its diagnostic events and no changes. Nothing is written to the given store; the caller commits the
+// child it gets back.
+import type { RentChange } from "../state/Fees.ts"
+import type { Store } from "../state/Store.ts"
+import type { ContractEvent, DiagnosticEvent, LedgerFootprint, ScVal, SorobanAuthorizationEntry } from "../xdr/Xdr.ts"
+import type { HostError } from "./HostError.ts"
+
+export interface HostSuccess {
+  readonly ok: true
+  readonly returnValue: ScVal
+  /** Contract events in order, as in the meta and the success hash. */
+  readonly events: ReadonlyArray<ContractEvent>
+  /** Events with diagnostics between them, in order, as the RPC shows them. */
+  readonly diagnostics: ReadonlyArray<DiagnosticEvent>
+  /** An overlay on the input's store with every changed entry, TTL entries included. */
+  readonly changes: Store
+  /** What the rent is charged for, in footprint order. */
+  readonly rentChanges: ReadonlyArray<RentChange>
+  /** Every key read or written, sorted by XDR: given when enforcing, found when recording. */
+  readonly footprint: LedgerFootprint
+  /** Positions in `footprint.readWrite` of archived entries that were restored on the way; only when recording. */
+  readonly restoredIndices: ReadonlyArray<number>
+  /** The authorization entries to sign; only when recording. */
+  readonly recordedAuth?: ReadonlyArray<SorobanAuthorizationEntry>
+  /** Calibrated estimate of the instructions used, unpadded. */
+  readonly instructions: number
+  /** Bytes of classic entries read, by the footprint. */
+  readonly diskReadBytes: number
+  /** Bytes of entries written, by the footprint. */
+  readonly writeBytes: number
+  /** Bytes of events and return value, the basis of the refundable events fee. */
+  readonly eventsBytes: number
+}
+
+export interface HostFailure {
+  readonly ok: false
+  readonly error: HostError
+  readonly diagnostics: ReadonlyArray<DiagnosticEvent>
+  readonly instructions: number
+}
+
+export type HostResult = HostSuccess | HostFailure

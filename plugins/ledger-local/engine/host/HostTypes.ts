@@ -1,0 +1,172 @@
+// What goes into a host function call, and the running host as authorization, the asset contract and contract wasm see
+// it. They know the host by `ContractHost` only, so that none of them is imported by what it imports.
+import type { EngineCrypto } from "../EngineCrypto.ts"
+import type { NetworkSettings } from "../state/NetworkSettings.ts"
+import type { Store } from "../state/Store.ts"
+import type {
+  ContractCodeEntry,
+  ContractInstance,
+  HostFunction,
+  LedgerEntry,
+  LedgerFootprint,
+  LedgerKey,
+  PublicKey,
+  ScAddress,
+  ScMapEntry,
+  ScVal,
+  SorobanAuthorizationEntry,
+  SorobanAuthorizedFunction,
+  SorobanAuthorizedInvocation,
+  SorobanDelegateSignature
+} from "../xdr/Xdr.ts"
+import type { EventLog } from "./EventLog.ts"
+import type { HostError } from "./HostError.ts"
+import type { InstructionMeter } from "./InstructionMeter.ts"
+import type { Random } from "./Random.ts"
+import type { Storage } from "./Storage.ts"
+
+/**
+ * How the host meets the footprint and the authorization.
+ * - `enforce`: both given and enforced; how a transaction is applied.
+ * - `enforce-recording-footprint`: authorization enforced, footprint found out; an RPC simulation with signed entries.
+ * - `record`: both found out; an RPC simulation without entries. Each nonce comes from `randomNonce` (0 to 2^63 − 1).
+ */
+export type Access =
+  | { readonly mode: "enforce"; readonly footprint: LedgerFootprint }
+  | { readonly mode: "enforce-recording-footprint" }
+  | {
+      readonly mode: "record"
+      readonly randomNonce: () => bigint
+      /** Recorded entries use ADDRESS_V2 credentials instead of ADDRESS. */
+      readonly useUpgradedAuth: boolean
+      /** Authorization for calls below the root is refused unless this is set. */
+      readonly allowNonRoot: boolean
+    }
+
+export interface HostInput {
+  readonly store: Store
+  readonly settings: NetworkSettings
+  /** The ledger being applied; for a simulation, the latest closed one. */
+  readonly ledgerSeq: number
+  /** Its close time, seconds since 1970. */
+  readonly closeTime: bigint
+  /** SHA-256 of the network passphrase. */
+  readonly networkId: Uint8Array
+  /** Source of the operation. */
+  readonly source: PublicKey
+  readonly hostFunction: HostFunction
+  readonly auth: ReadonlyArray<SorobanAuthorizationEntry>
+  readonly access: Access
+  readonly crypto: EngineCrypto
+  /** Runs contract wasm; without it a wasm contract is `Unsupported`. */
+  readonly contracts?: ContractRuntime
+  /** Archived entries that the transaction has just restored into `store`; their rent is that of new entries. */
+  readonly restored?: ReadonlySet<string>
+  /** Seed of the contracts' random numbers, 32 bytes: the hash of the transaction and the operation's index. */
+  readonly randomSeed?: Uint8Array
+}
+
+/** One delegate of the running authentication, usable once. */
+export interface Delegate {
+  readonly signature: SorobanDelegateSignature
+  used: boolean
+}
+
+/** The authentication running in a frame: what its `__check_auth` was given, for delegation. */
+export interface AuthCheck {
+  readonly payload: Uint8Array
+  readonly invocation: SorobanAuthorizedInvocation
+  readonly delegates: Array<Delegate>
+}
+
+/** One contract call in progress. */
+export interface Frame {
+  readonly contractId: Uint8Array
+  readonly fn: string
+  readonly args: ReadonlyArray<ScVal>
+  readonly instance: ContractInstance
+  readonly instanceKey: LedgerKey
+  /** Instance storage as this frame sees it, sorted by key. */
+  instanceStorage: ReadonlyArray<ScMapEntry>
+  instanceChanged: boolean
+  /** Present in a `__check_auth` called by the host. */
+  readonly authCheck: AuthCheck | undefined
+  /** The frame's random numbers, once it has asked for one. */
+  random?: Random
+}
+
+export interface CallOptions {
+  /** The host itself may call reserved functions (`__check_auth`, `__constructor`). */
+  readonly reserved?: boolean
+  /** `__check_auth` may re-enter the contract that is directly calling. */
+  readonly allowSelfReentry?: boolean
+  readonly authCheck?: AuthCheck
+  /** A missing function is not an error (a contract without constructor). */
+  readonly missingIsNoop?: boolean
+}
+
+/** What account authentication needs of the host. */
+export interface AccountAuthHost {
+  readonly verify: (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean
+  readonly require: (key: LedgerKey, message: string) => LedgerEntry
+  readonly countSignature: () => void
+}
+
+/** What contracts ask of authorization. */
+export interface Authorization {
+  /** Requires `address` to have authorized the current frame's call with `args`. */
+  readonly require: (address: ScAddress, args: ReadonlyArray<ScVal>) => void
+  /** What the current contract authorizes for the contracts that its next call reaches. */
+  readonly addInvokerAuth: (contract: ScAddress, invocations: ReadonlyArray<SorobanAuthorizedInvocation>) => void
+  /** Authenticates a delegate of the running `__check_auth` with the same payload and context (CAP-71). */
+  readonly delegate: (running: AuthCheck | undefined, address: ScAddress) => void
+  /** A contract creation is a frame of its own for authorization. */
+  readonly pushCreate: (fn: SorobanAuthorizedFunction) => void
+  readonly pop: () => void
+}
+
+/** The running host: its storage, authorization, events and the frame on top. */
+export interface ContractHost {
+  readonly input: HostInput
+  readonly storage: Storage
+  readonly auth: Authorization
+  readonly accountAuth: AccountAuthHost
+  readonly log: EventLog
+  readonly meter: InstructionMeter
+  /** The contract call in progress. Throws outside of one. */
+  readonly frame: Frame
+  readonly currentContract: Uint8Array | null
+  /** The transaction's random numbers, from which each frame's are seeded. */
+  random: Random | undefined
+  readonly verifyEd25519: (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean
+  readonly countAddressAuth: () => void
+  readonly isRecoverable: (error: HostError) => boolean
+  readonly logError: (error: HostError) => void
+  readonly emit: (topics: ReadonlyArray<ScVal>, data: ScVal) => void
+  /** Calls a contract by id. Throws the callee's error after taking back what it did. */
+  readonly call: (contractId: Uint8Array, fn: string, args: ReadonlyArray<ScVal>, options?: CallOptions) => ScVal
+  readonly callCheckAuth: (contractId: Uint8Array, args: ReadonlyArray<ScVal>, authCheck: AuthCheck) => void
+  readonly instanceGet: (key: ScVal) => ScVal | undefined
+  readonly instancePut: (key: ScVal, val: ScVal | undefined) => void
+}
+
+/** What a contract runtime is asked to do: call `fn` of the wasm `code` in the frame on top of `host`. */
+export interface ContractCall {
+  readonly contractId: Uint8Array
+  readonly wasmHash: Uint8Array
+  readonly code: Uint8Array
+  readonly fn: string
+  readonly args: ReadonlyArray<ScVal>
+  /** A module without the function returns void instead of failing (constructors). */
+  readonly missingIsNoop: boolean
+}
+
+/** The seam for contract wasm. */
+export interface ContractRuntime {
+  readonly call: (host: ContractHost, call: ContractCall) => ScVal
+  /**
+   * Refuses code the network would refuse at upload, by throwing a HostError; otherwise its cost inputs, as the code
+   * entry keeps them.
+   */
+  readonly validate: (code: Uint8Array, settings: NetworkSettings) => ContractCodeEntry["ext"]
+}

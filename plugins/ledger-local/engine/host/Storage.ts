@@ -1,0 +1,194 @@
+// The host's view of the ledger: an overlay per frame, guarded by the footprint. When the footprint is enforced an
+// access outside of it is `Error(Storage, ExceededLimit)`; when it is recorded every access is noted instead. Entries
+// whose time to live has passed read as absent (temporary) or are restored on the way (persistent, recording only; a
+// transaction that is applied restores archived entries before the host runs). Reads and writes follow the network's
+// own order.
+import { HostError } from "./HostError.ts"
+import { Durability, hasTtl, keyString, type KeyString, ttlEntry, ttlHash } from "../state/LedgerKeys.ts"
+import type { EngineCrypto } from "../EngineCrypto.ts"
+import type { NetworkSettings } from "../state/NetworkSettings.ts"
+import type { Store } from "../state/Store.ts"
+import { latin1, type LedgerEntry, type LedgerFootprint, type LedgerKey } from "../xdr/Xdr.ts"
+
+interface Touched {
+  readonly key: LedgerKey
+  write: boolean
+}
+
+const durabilityOf = (key: LedgerKey): Durability =>
+  key.type === 6 ? (key.contractData.durability as Durability) : Durability.persistent
+
+export class Storage {
+  /** The innermost overlay; the frames push and pop it. */
+  store: Store
+  readonly #allowed: Map<KeyString, boolean> | undefined
+  readonly #touched = new Map<KeyString, Touched>()
+  /** Persistent entries that had expired and were restored by reading them. Only when recording. */
+  readonly restored = new Set<KeyString>()
+  readonly #ledgerSeq: number
+  readonly #settings: NetworkSettings
+  readonly #crypto: EngineCrypto
+
+  constructor(
+    store: Store,
+    footprint: LedgerFootprint | undefined,
+    ledgerSeq: number,
+    settings: NetworkSettings,
+    crypto: EngineCrypto
+  ) {
+    this.store = store
+    this.#ledgerSeq = ledgerSeq
+    this.#settings = settings
+    this.#crypto = crypto
+    if (footprint !== undefined) {
+      this.#allowed = new Map()
+      for (const key of footprint.readOnly) this.#allowed.set(keyString(key), false)
+      for (const key of footprint.readWrite) this.#allowed.set(keyString(key), true)
+    }
+  }
+
+  /** Every key touched so far with its key string; only when recording. */
+  recorded(): ReadonlyArray<readonly [KeyString, LedgerKey, boolean]> {
+    return [...this.#touched].map(([id, { key, write }]) => [id, key, write] as const)
+  }
+
+  #access(id: KeyString, key: LedgerKey, write: boolean): void {
+    if (this.#allowed === undefined) {
+      const known = this.#touched.get(id)
+      if (known === undefined) this.#touched.set(id, { key, write })
+      else if (write) known.write = true
+      return
+    }
+    const writable = this.#allowed.get(id)
+    if (writable === undefined || (write && !writable)) {
+      throw HostError.of(
+        "Storage",
+        "ExceededLimit",
+        writable === undefined ? "trying to access outside of the footprint" : "trying to write a read-only entry"
+      )
+    }
+  }
+
+  /** The last ledger an entry lives in, or undefined when it has no TTL entry. */
+  liveUntil(id: KeyString): number | undefined {
+    const entry = this.store.get(this.ttlId(id))
+    return entry?.data.type === 9 ? entry.data.ttl.liveUntilLedgerSeq : undefined
+  }
+
+  ttlId(id: KeyString): KeyString {
+    return `\0\0\0\x09${latin1(ttlHash(this.#crypto, id))}`
+  }
+
+  /** The entry, or undefined when it is absent or, being temporary, has expired. */
+  get(key: LedgerKey): LedgerEntry | undefined {
+    const id = keyString(key)
+    this.#access(id, key, false)
+    return this.#live(id, key)
+  }
+
+  #live(id: KeyString, key: LedgerKey): LedgerEntry | undefined {
+    const entry = this.store.get(id)
+    if (entry === undefined || !hasTtl(key)) return entry
+    const liveUntil = this.liveUntil(id)
+    if (liveUntil !== undefined && liveUntil >= this.#ledgerSeq) return entry
+    if (durabilityOf(key) === Durability.temporary) return undefined
+    if (this.#allowed !== undefined) throw HostError.of("Storage", "InternalError", "accessing an archived entry")
+    this.#access(id, key, true)
+    this.restored.add(id)
+    this.#setLiveUntil(id, this.minLiveUntil(Durability.persistent))
+    return entry
+  }
+
+  /** The entry; absent is `Error(Storage, MissingValue)` with `message`. */
+  require(key: LedgerKey, message: string): LedgerEntry {
+    const entry = this.get(key)
+    if (entry === undefined) throw HostError.of("Storage", "MissingValue", message)
+    return entry
+  }
+
+  /** Writes an entry. A new one with a TTL lives until `liveUntil`, or the minimum for its durability. */
+  put(key: LedgerKey, data: LedgerEntry["data"], liveUntil?: number): void {
+    const id = keyString(key)
+    const before = hasTtl(key) ? this.#peek(id, key) : this.store.get(id)
+    this.#access(id, key, true)
+    this.store.set(id, { lastModifiedLedgerSeq: this.#ledgerSeq, data, ext: before?.ext ?? { v: 0 } })
+    if (!hasTtl(key)) return
+    if (liveUntil !== undefined) this.#setLiveUntil(id, liveUntil)
+    else if (before === undefined) this.#setLiveUntil(id, this.minLiveUntil(durabilityOf(key)))
+  }
+
+  #peek(id: KeyString, key: LedgerKey): LedgerEntry | undefined {
+    this.#access(id, key, false)
+    return this.#live(id, key)
+  }
+
+  delete(key: LedgerKey): void {
+    const id = keyString(key)
+    this.#access(id, key, true)
+    this.store.delete(id)
+    if (hasTtl(key)) this.store.delete(this.ttlId(id))
+  }
+
+  #setLiveUntil(id: KeyString, liveUntil: number): void {
+    const hash = ttlHash(this.#crypto, id)
+    this.store.set(`\0\0\0\x09${latin1(hash)}`, ttlEntry(hash, liveUntil, this.#ledgerSeq))
+  }
+
+  /** The least live-until of a new entry. */
+  minLiveUntil(durability: Durability): number {
+    const { ttl } = this.#settings
+    return (
+      this.#ledgerSeq + (durability === Durability.persistent ? ttl.minPersistentLedgers : ttl.minTemporaryLedgers) - 1
+    )
+  }
+
+  /** The greatest live-until of any entry. */
+  get maxLiveUntil(): number {
+    return this.#ledgerSeq + this.#settings.ttl.maxEntryLedgers - 1
+  }
+
+  /**
+   * Lets the entry live for `extendTo` more ledgers when it has at most `threshold` left. A read-only access. Past the
+   * maximum, a persistent entry is extended to the maximum and a temporary one refused.
+   */
+  extend(key: LedgerKey, threshold: number, extendTo: number): void {
+    if (threshold > extendTo) throw HostError.of("Storage", "InvalidInput", "threshold must be <= extend_to")
+    const id = keyString(key)
+    this.#access(id, key, false)
+    if (this.#live(id, key) === undefined)
+      throw HostError.of("Storage", "MissingValue", "trying to extend a missing entry")
+    const liveUntil = this.liveUntil(id)
+    if (liveUntil === undefined) throw HostError.of("Storage", "InternalError", "trying to extend an entry without TTL")
+    let wanted = this.#ledgerSeq + extendTo
+    if (wanted > this.maxLiveUntil) {
+      if (durabilityOf(key) === Durability.temporary) {
+        throw HostError.of("Storage", "InvalidAction", "trying to extend past max live_until ledger")
+      }
+      wanted = this.maxLiveUntil
+    }
+    if (wanted > liveUntil && liveUntil - this.#ledgerSeq <= threshold) this.#setLiveUntil(id, wanted)
+  }
+
+  /**
+   * Lets the entry live for up to `extendTo` more ledgers, by `least` to `most` ledgers at once: by fewer it is left
+   * alone, and more are not given. A read-only access (CAP-78).
+   */
+  extendWithin(key: LedgerKey, extendTo: number, least: number, most: number): void {
+    if (least > extendTo || most < least)
+      throw HostError.of("Storage", "InvalidInput", "the bounds of the extension do not fit")
+    const id = keyString(key)
+    this.#access(id, key, false)
+    if (this.#live(id, key) === undefined)
+      throw HostError.of("Storage", "MissingValue", "trying to extend a missing entry")
+    const liveUntil = this.liveUntil(id)
+    if (liveUntil === undefined) throw HostError.of("Storage", "InternalError", "trying to extend an entry without TTL")
+    const missing = this.#ledgerSeq + extendTo - liveUntil
+    if (missing <= 0 || missing < least) return
+    const wanted = liveUntil + Math.min(missing, most)
+    if (wanted > this.maxLiveUntil && durabilityOf(key) === Durability.temporary) {
+      throw HostError.of("Storage", "InvalidAction", "trying to extend past max live_until ledger")
+    }
+    const given = Math.min(wanted, this.maxLiveUntil)
+    if (given > liveUntil) this.#setLiveUntil(id, given)
+  }
+}

@@ -1,0 +1,94 @@
+// Creating contracts: the contract of an asset, a contract from uploaded wasm, and the upload itself. A contract's id
+// is the hash of the network and of what it is made from, so the same asset has one contract per network. A deployer's
+// address must authorize the creation; an asset's contract needs nobody's leave.
+import type { ContractHost } from "./HostTypes.ts"
+import { HostError, Unsupported } from "./HostError.ts"
+import { contractCodeKey, contractInstanceKey } from "../state/LedgerKeys.ts"
+import { address as addressVal, bytes, checkScVal, INSTANCE_KEY } from "../xdr/ScVal.ts"
+import { type Asset, codec, codecAsset, contractAddress, type ContractIdPreimage, type ScVal } from "../xdr/Xdr.ts"
+import type { xdr } from "@stellar/stellar-sdk/base"
+import type { EngineCrypto } from "../EngineCrypto.ts"
+
+export type CreateContractArgs = xdr.CreateContractArgsV2Wire
+
+/** The contract id that a preimage leads to on a network. */
+export const contractIdOf = (
+  crypto: Pick<EngineCrypto, "sha256">,
+  networkId: Uint8Array,
+  contractIdPreimage: ContractIdPreimage
+): Uint8Array => crypto.sha256(codec.HashIdPreimage.encode({ type: 8, contractId: { networkId, contractIdPreimage } }))
+
+/** The id of an asset's contract. */
+export const assetContractId = (
+  crypto: Pick<EngineCrypto, "sha256">,
+  networkId: Uint8Array,
+  asset: Asset
+): Uint8Array => contractIdOf(crypto, networkId, { type: 1, fromAsset: asset })
+
+const checkPair = ({ contractIdPreimage, executable }: CreateContractArgs): void => {
+  if ((contractIdPreimage.type === 1) !== (executable.type === 1)) {
+    throw HostError.of("Value", "InvalidInput", "the contract's preimage and executable do not match")
+  }
+}
+
+const store = (host: ContractHost, args: CreateContractArgs): Uint8Array => {
+  const { crypto, networkId } = host.input
+  const contractId = contractIdOf(crypto, networkId, args.contractIdPreimage)
+  const contract = contractAddress(contractId)
+  const key = contractInstanceKey(contract)
+  if (host.storage.get(key) !== undefined) {
+    throw HostError.of("Storage", "ExistingValue", "contract already exists", [bytes(contractId)])
+  }
+  if (args.executable.type === 2) throw new Unsupported("external contract executables")
+  if (args.executable.type === 0) host.storage.require(contractCodeKey(args.executable.wasmHash), "Wasm does not exist")
+  host.storage.put(key, {
+    type: 6,
+    contractData: {
+      ext: { v: 0 },
+      contract,
+      key: INSTANCE_KEY,
+      durability: 1,
+      val: { type: 19, instance: { executable: args.executable, storage: null } }
+    }
+  })
+  return contractId
+}
+
+/** Creates a contract and runs its initialization; the value is its address. */
+export const createContract = (host: ContractHost, args: CreateContractArgs): ScVal => {
+  checkPair(args)
+  for (const arg of args.constructorArgs) checkScVal(arg)
+  const { contractIdPreimage } = args
+  let contractId: Uint8Array
+  if (contractIdPreimage.type === 0) {
+    host.auth.pushCreate({ type: 2, createContractV2HostFn: args })
+    try {
+      host.auth.require(contractIdPreimage.fromAddress.address, [])
+      contractId = store(host, args)
+      // What the constructor requires is authorized below the creation, so the creation's frame is still open.
+      host.call(contractId, "__constructor", args.constructorArgs, {
+        reserved: true,
+        missingIsNoop: args.constructorArgs.length === 0
+      })
+    } finally {
+      host.auth.pop()
+    }
+  } else {
+    contractId = store(host, args)
+    host.call(contractId, "init_asset", [bytes(codecAsset.encode(contractIdPreimage.fromAsset))], { reserved: true })
+  }
+  return addressVal(contractAddress(contractId))
+}
+
+/** Uploads wasm; the value is its hash. Uploading what is there already changes nothing. */
+export const uploadWasm = (host: ContractHost, code: Uint8Array): ScVal => {
+  host.meter.upload(code.length)
+  const { contracts, crypto, settings } = host.input
+  if (contracts === undefined) throw new Unsupported("contract wasm")
+  const hash = crypto.sha256(code)
+  const key = contractCodeKey(hash)
+  const ext = contracts.validate(code, settings)
+  const known = host.storage.get(key)
+  if (known === undefined) host.storage.put(key, { type: 7, contractCode: { ext, hash, code } })
+  return bytes(hash)
+}

@@ -1,0 +1,255 @@
+// Every network setting that the engine computes with, as data: protocol version, fees, times to live, limits, reserve.
+// Money is `bigint` stroops, ledgers and sizes are numbers. `testnet` is what the test network runs at protocol 27;
+// `withConfigSettings` reads the network's own configuration entries over a profile, which is how a replay follows
+// upgrades.
+import type { KeyString } from "./LedgerKeys.ts"
+import { type ConfigSettingEntry, latin1 } from "../xdr/Xdr.ts"
+
+export interface FeeRates {
+  /** Per 10,000 instructions or part. */
+  readonly instructionsPer10kStroops: bigint
+  readonly diskReadEntryStroops: bigint
+  readonly writeEntryStroops: bigint
+  readonly diskRead1KbStroops: bigint
+  readonly write1KbStroops: bigint
+  readonly historical1KbStroops: bigint
+  readonly events1KbStroops: bigint
+  readonly bandwidth1KbStroops: bigint
+  /** Rent of 1 KB at an empty state, below the target size; may be negative (the rate has a floor). */
+  readonly rent1KbLowStroops: bigint
+  /** Rent of 1 KB at the target size of the state. */
+  readonly rent1KbHighStroops: bigint
+  readonly stateTargetSizeBytes: bigint
+  readonly rentGrowthFactor: bigint
+  /** Average size of the live contract state, from which the rent rate follows. */
+  readonly stateSizeBytes: bigint
+  readonly persistentRentDenominator: bigint
+  readonly temporaryRentDenominator: bigint
+}
+
+export interface TtlSettings {
+  readonly minTemporaryLedgers: number
+  readonly minPersistentLedgers: number
+  /** An entry lives at most this many ledgers, the current one counted. */
+  readonly maxEntryLedgers: number
+}
+
+export interface Limits {
+  readonly txInstructionsMax: number
+  readonly txMemoryBytesMax: number
+  readonly txDiskReadEntriesMax: number
+  readonly txDiskReadBytesMax: number
+  readonly txWriteEntriesMax: number
+  readonly txWriteBytesMax: number
+  readonly txFootprintEntriesMax: number
+  readonly txSizeBytesMax: number
+  readonly txEventsBytesMax: number
+  readonly contractCodeBytesMax: number
+  readonly dataKeyBytesMax: number
+  readonly dataEntryBytesMax: number
+}
+
+/** Memory of a parsed contract module: a base, and a rate per counted item in 128ths of a byte. */
+export interface ModuleMemory {
+  readonly baseBytes: bigint
+  readonly instruction128: bigint
+  readonly function128: bigint
+  readonly global128: bigint
+  readonly tableEntry128: bigint
+  readonly type128: bigint
+  readonly dataSegment128: bigint
+  readonly elemSegment128: bigint
+  readonly import128: bigint
+  readonly export128: bigint
+  readonly dataSegmentByte128: bigint
+}
+
+export interface NetworkSettings {
+  readonly protocolVersion: number
+  readonly baseFeeStroops: bigint
+  readonly baseReserveStroops: bigint
+  readonly fees: FeeRates
+  readonly ttl: TtlSettings
+  readonly limits: Limits
+  readonly moduleMemory: ModuleMemory
+  /** Keys, in the store's form, whose entries nobody may trade with; empty on every network today. */
+  readonly frozenKeys: ReadonlySet<KeyString>
+}
+
+/** The test network at protocol 27 (fees of SLP-4 and SLP-5), with the rent rate at its floor. */
+export const testnet: NetworkSettings = {
+  protocolVersion: 27,
+  baseFeeStroops: 100n,
+  baseReserveStroops: 5_000_000n,
+  fees: {
+    instructionsPer10kStroops: 7n,
+    diskReadEntryStroops: 1_563n,
+    writeEntryStroops: 2_500n,
+    diskRead1KbStroops: 447n,
+    write1KbStroops: 875n,
+    historical1KbStroops: 4_059n,
+    events1KbStroops: 5_000n,
+    bandwidth1KbStroops: 406n,
+    rent1KbLowStroops: -17_000n,
+    rent1KbHighStroops: 10_000n,
+    stateTargetSizeBytes: 4_000_000_000n,
+    rentGrowthFactor: 5_000n,
+    stateSizeBytes: 1_000_000_000n,
+    persistentRentDenominator: 1_215n,
+    temporaryRentDenominator: 2_430n
+  },
+  ttl: { minTemporaryLedgers: 720, minPersistentLedgers: 120_960, maxEntryLedgers: 3_110_400 },
+  limits: {
+    txInstructionsMax: 400_000_000,
+    txMemoryBytesMax: 41_943_040,
+    txDiskReadEntriesMax: 200,
+    txDiskReadBytesMax: 200_000,
+    txWriteEntriesMax: 200,
+    txWriteBytesMax: 132_096,
+    txFootprintEntriesMax: 400,
+    txSizeBytesMax: 132_096,
+    txEventsBytesMax: 16_384,
+    contractCodeBytesMax: 131_072,
+    dataKeyBytesMax: 250,
+    dataEntryBytesMax: 65_536
+  },
+  moduleMemory: {
+    baseBytes: 17_564n,
+    instruction128: 6_457n,
+    function128: 47_464n,
+    global128: 13_420n,
+    tableEntry128: 6_285n,
+    type128: 64_670n,
+    dataSegment128: 29_074n,
+    elemSegment128: 48_095n,
+    import128: 103_229n,
+    export128: 36_394n,
+    dataSegmentByte128: 257n
+  },
+  frozenKeys: new Set()
+}
+
+/** Position of the module parsing costs (instructions first) in the network's list of cost parameters. */
+const PARSE_INSTRUCTIONS = 23
+
+const withConfigSetting = (settings: NetworkSettings, entry: ConfigSettingEntry): NetworkSettings => {
+  const { fees, limits } = settings
+  switch (entry.configSettingID) {
+    case 0:
+      return { ...settings, limits: { ...limits, contractCodeBytesMax: entry.contractMaxSizeBytes } }
+    case 1: {
+      const value = entry.contractCompute
+      return {
+        ...settings,
+        fees: { ...fees, instructionsPer10kStroops: value.feeRatePerInstructionsIncrement },
+        limits: { ...limits, txInstructionsMax: Number(value.txMaxInstructions), txMemoryBytesMax: value.txMemoryLimit }
+      }
+    }
+    case 2: {
+      const value = entry.contractLedgerCost
+      return {
+        ...settings,
+        fees: {
+          ...fees,
+          diskReadEntryStroops: value.feeDiskReadLedgerEntry,
+          writeEntryStroops: value.feeWriteLedgerEntry,
+          diskRead1KbStroops: value.feeDiskRead1Kb,
+          rent1KbLowStroops: value.rentFee1KbSorobanStateSizeLow,
+          rent1KbHighStroops: value.rentFee1KbSorobanStateSizeHigh,
+          stateTargetSizeBytes: value.sorobanStateTargetSizeBytes,
+          rentGrowthFactor: BigInt(value.sorobanStateRentFeeGrowthFactor)
+        },
+        limits: {
+          ...limits,
+          txDiskReadEntriesMax: value.txMaxDiskReadEntries,
+          txDiskReadBytesMax: value.txMaxDiskReadBytes,
+          txWriteEntriesMax: value.txMaxWriteLedgerEntries,
+          txWriteBytesMax: value.txMaxWriteBytes
+        }
+      }
+    }
+    case 3:
+      return { ...settings, fees: { ...fees, historical1KbStroops: entry.contractHistoricalData.feeHistorical1Kb } }
+    case 4:
+      return {
+        ...settings,
+        fees: { ...fees, events1KbStroops: entry.contractEvents.feeContractEvents1Kb },
+        limits: { ...limits, txEventsBytesMax: entry.contractEvents.txMaxContractEventsSizeBytes }
+      }
+    case 5:
+      return {
+        ...settings,
+        fees: { ...fees, bandwidth1KbStroops: entry.contractBandwidth.feeTxSize1Kb },
+        limits: { ...limits, txSizeBytesMax: entry.contractBandwidth.txMaxSizeBytes }
+      }
+    case 7: {
+      const [base, ...rest] = entry.contractCostParamsMemBytes.slice(PARSE_INSTRUCTIONS, PARSE_INSTRUCTIONS + 10)
+      if (base === undefined || rest.length < 9) return settings
+      const rate = (i: number): bigint => rest[i]!.linearTerm
+      return {
+        ...settings,
+        moduleMemory: {
+          baseBytes: base.constTerm,
+          instruction128: base.linearTerm,
+          function128: rate(0),
+          global128: rate(1),
+          tableEntry128: rate(2),
+          type128: rate(3),
+          dataSegment128: rate(4),
+          elemSegment128: rate(5),
+          import128: rate(6),
+          export128: rate(7),
+          dataSegmentByte128: rate(8)
+        }
+      }
+    }
+    case 8:
+      return { ...settings, limits: { ...limits, dataKeyBytesMax: entry.contractDataKeySizeBytes } }
+    case 9:
+      return { ...settings, limits: { ...limits, dataEntryBytesMax: entry.contractDataEntrySizeBytes } }
+    case 10: {
+      const value = entry.stateArchivalSettings
+      return {
+        ...settings,
+        fees: {
+          ...fees,
+          persistentRentDenominator: value.persistentRentRateDenominator,
+          temporaryRentDenominator: value.tempRentRateDenominator
+        },
+        ttl: {
+          minTemporaryLedgers: value.minTemporaryTtl,
+          minPersistentLedgers: value.minPersistentTtl,
+          maxEntryLedgers: value.maxEntryTtl
+        }
+      }
+    }
+    case 12: {
+      const window = entry.liveSorobanStateSizeWindow
+      if (window.length === 0) return settings
+      return {
+        ...settings,
+        fees: { ...fees, stateSizeBytes: window.reduce((sum, size) => sum + size, 0n) / BigInt(window.length) }
+      }
+    }
+    case 15:
+      return {
+        ...settings,
+        fees: { ...fees, write1KbStroops: entry.contractLedgerCostExt.feeWrite1Kb },
+        limits: { ...limits, txFootprintEntriesMax: entry.contractLedgerCostExt.txMaxFootprintEntries }
+      }
+    case 17:
+      return { ...settings, frozenKeys: new Set(entry.frozenLedgerKeys.keys.map(latin1)) }
+    default:
+      return settings
+  }
+}
+
+/** The settings with the network's own configuration entries read over them, in the order given. */
+export const withConfigSettings = (
+  settings: NetworkSettings,
+  entries: Iterable<ConfigSettingEntry>
+): NetworkSettings => {
+  let result = settings
+  for (const entry of entries) result = withConfigSetting(result, entry)
+  return result
+}

@@ -1,0 +1,131 @@
+// The ledger's entries as a stack of overlays. A child sees its parent and keeps its own changes; committing writes
+// them down, dropping the child rolls them back, so a failed host function, operation or transaction leaves no trace.
+// Entries are immutable values: change one by setting a changed copy. The root has no parent and can be exported and
+// imported.
+import { keyOfEntry, type KeyString, keyString } from "./LedgerKeys.ts"
+import { codec, type LedgerEntry, type LedgerKey } from "../xdr/Xdr.ts"
+
+/**
+ * One changed key: its entry in the parent and its entry here. Neither side present means it came and went inside the
+ * overlay.
+ */
+export interface Change {
+  readonly key: KeyString
+  readonly before: LedgerEntry | undefined
+  readonly after: LedgerEntry | undefined
+}
+
+export class Store {
+  readonly parent: Store | undefined
+  #own = new Map<KeyString, LedgerEntry | undefined>()
+
+  private constructor(parent: Store | undefined) {
+    this.parent = parent
+  }
+
+  static empty(): Store {
+    return new Store(undefined)
+  }
+
+  /** A root store of exported entries. Throws on bytes that are not ledger entries. */
+  static import(entries: Iterable<Uint8Array>): Store {
+    const store = Store.empty()
+    for (const bytes of entries) store.put(codec.LedgerEntry.decode(bytes))
+    return store
+  }
+
+  /** Each live entry as XDR, in insertion order; on a child, the merged view. */
+  *export(): Generator<Uint8Array> {
+    for (const entry of this.entries()) yield codec.LedgerEntry.encode(entry)
+  }
+
+  get(key: KeyString): LedgerEntry | undefined {
+    let store: Store | undefined = this
+    while (store !== undefined) {
+      const own: LedgerEntry | undefined = store.#own.get(key)
+      if (own !== undefined || store.#own.has(key)) return own
+      store = store.parent
+    }
+    return undefined
+  }
+
+  has(key: KeyString): boolean {
+    return this.get(key) !== undefined
+  }
+
+  set(key: KeyString, entry: LedgerEntry): void {
+    this.#own.set(key, entry)
+  }
+
+  /** Sets an entry under its own key. */
+  put(entry: LedgerEntry): void {
+    this.#own.set(keyString(keyOfEntry(entry)), entry)
+  }
+
+  /** Removes an entry; removing what is absent is no change seen from outside. */
+  delete(key: KeyString): void {
+    if (this.parent === undefined) this.#own.delete(key)
+    else this.#own.set(key, undefined)
+  }
+
+  getEntry(key: LedgerKey): LedgerEntry | undefined {
+    return this.get(keyString(key))
+  }
+
+  /** An overlay on this store. Nothing reaches the parent before `commit`. */
+  child(): Store {
+    return new Store(this)
+  }
+
+  /** Writes this overlay's changes into its parent and empties it. A root has nowhere to commit to. */
+  commit(): void {
+    const parent = this.parent
+    if (parent === undefined) throw new Error("a root store cannot be committed")
+    for (const [key, entry] of this.#own) {
+      if (entry === undefined) parent.delete(key)
+      else parent.set(key, entry)
+    }
+    this.#own.clear()
+  }
+
+  /** True when this overlay itself wrote the key. */
+  touched(key: KeyString): boolean {
+    return this.#own.has(key)
+  }
+
+  get size(): number {
+    return this.#own.size
+  }
+
+  /** This overlay's changes in the order of first writing. */
+  *changes(): Generator<Change> {
+    for (const [key, after] of this.#own) yield { key, before: this.parent?.get(key), after }
+  }
+
+  /** The live entries whose keys begin with `prefix`; reads every key there is. */
+  *entriesUnder(prefix: KeyString): Generator<LedgerEntry> {
+    const seen = new Set<KeyString>()
+    let store: Store | undefined = this
+    while (store !== undefined) {
+      for (const [key, entry] of store.#own) {
+        if (!key.startsWith(prefix) || seen.has(key)) continue
+        seen.add(key)
+        if (entry !== undefined) yield entry
+      }
+      store = store.parent
+    }
+  }
+
+  /** Every live entry of the merged view, oldest layer first. */
+  *entries(): Generator<LedgerEntry> {
+    const merged = new Map<KeyString, LedgerEntry | undefined>()
+    const layers: Array<Store> = []
+    let store: Store | undefined = this
+    while (store !== undefined) {
+      layers.push(store)
+      store = store.parent
+    }
+    for (const layer of layers.reverse()) for (const [key, entry] of layer.#own) merged.set(key, entry)
+    for (const entry of merged.values()) if (entry !== undefined) yield entry
+  }
+}

@@ -1,0 +1,14 @@
+// The size of a ledger entry's XDR, which rent, read and write limits are measured in. Entries are immutable, so each
+// one is encoded once and its size remembered for as long as the entry itself lives.
+import { codec, type LedgerEntry } from "../xdr/Xdr.ts"
+
+const sizes = new WeakMap<LedgerEntry, number>()
+
+/** Bytes of the entry's XDR. */
+export const entrySizeBytes = (entry: LedgerEntry): number => {
+  const known = sizes.get(entry)
+  if (known !== undefined) return known
+  const size = codec.LedgerEntry.encode(entry).length
+  sizes.set(entry, size)
+  return size
+}

@@ -1,0 +1,31 @@
+// The size by which an entry pays rent: its XDR, and for contract code the memory of the parsed module as well,
+// estimated by the network's own memory cost parameters from the counts the code entry carries.
+import { entrySizeBytes } from "./entrySize.ts"
+import type { NetworkSettings } from "./NetworkSettings.ts"
+import type { LedgerEntry } from "../xdr/Xdr.ts"
+
+/** Bytes of rent for an entry. */
+export const rentSizeBytes = (settings: NetworkSettings, entry: LedgerEntry): number => {
+  const size = entrySizeBytes(entry)
+  if (entry.data.type !== 7 || entry.data.contractCode.ext.v !== 1) return size
+  const inputs = entry.data.contractCode.ext.v1.costInputs
+  const costs = settings.moduleMemory
+  // Linear terms are per unit in 128ths of a byte.
+  const linear = (perUnit128: bigint, units: number): bigint => (perUnit128 * BigInt(units)) >> 7n
+  return (
+    size +
+    Number(
+      costs.baseBytes +
+        linear(costs.instruction128, inputs.nInstructions) +
+        linear(costs.function128, inputs.nFunctions) +
+        linear(costs.global128, inputs.nGlobals) +
+        linear(costs.tableEntry128, inputs.nTableEntries) +
+        linear(costs.type128, inputs.nTypes) +
+        linear(costs.dataSegment128, inputs.nDataSegments) +
+        linear(costs.elemSegment128, inputs.nElemSegments) +
+        linear(costs.import128, inputs.nImports) +
+        linear(costs.export128, inputs.nExports) +
+        linear(costs.dataSegmentByte128, inputs.nDataSegmentBytes)
+    )
+  )
+}

@@ -1,0 +1,233 @@
+// Constructors and readers of contract values in wire form. Readers refuse a value of the wrong type with the host's
+// own error (`Error(Value, UnexpectedType)`), so a wrong argument fails here exactly as it does on the network.
+// Integers of 64 and 128 bits are `bigint`s; symbols, which are short ASCII, are cached by their text.
+import type { xdr } from "@stellar/stellar-sdk/base"
+import { HostError } from "../host/HostError.ts"
+import { codec, compareBytes, latin1, type ScAddress, type ScMapEntry, type ScVal, textOf, xdrText } from "./Xdr.ts"
+
+/** The discriminants of `SCValType`. */
+export const ScvType = {
+  bool: 0,
+  void: 1,
+  error: 2,
+  u32: 3,
+  i32: 4,
+  u64: 5,
+  i64: 6,
+  timepoint: 7,
+  duration: 8,
+  u128: 9,
+  i128: 10,
+  u256: 11,
+  i256: 12,
+  bytes: 13,
+  string: 14,
+  symbol: 15,
+  vec: 16,
+  map: 17,
+  address: 18,
+  instance: 19,
+  instanceKey: 20,
+  nonceKey: 21,
+  executableTag: 22
+} as const
+
+export const VOID: ScVal = { type: 1 }
+/** The contract data key under which a contract's instance lives. */
+export const INSTANCE_KEY: ScVal = { type: 20 }
+
+const symbols = new Map<string, Extract<ScVal, { type: 15 }>>()
+const SYMBOLS_MAX = 1024
+
+/** A symbol value; the same object for the same short text. */
+export const sym = (text: string): Extract<ScVal, { type: 15 }> => {
+  const known = symbols.get(text)
+  if (known !== undefined) return known
+  const made = { type: 15, sym: xdrText(text) } as const
+  if (symbols.size < SYMBOLS_MAX) symbols.set(text, made)
+  return made
+}
+
+export const bool = (b: boolean): ScVal => ({ type: 0, b })
+export const u32 = (value: number): ScVal => ({ type: 3, u32: value })
+export const u64 = (value: bigint): ScVal => ({ type: 5, u64: value })
+export const i64 = (value: bigint): ScVal => ({ type: 6, i64: value })
+export const bytes = (value: Uint8Array): ScVal => ({ type: 13, bytes: value })
+export const str = (text: string): ScVal => ({ type: 14, str: xdrText(text) })
+export const vec = (items: ReadonlyArray<ScVal>): Extract<ScVal, { type: 16 }> => ({ type: 16, vec: items as ScVal[] })
+export const address = (value: ScAddress): ScVal => ({ type: 18, address: value })
+export const i128 = (value: bigint): ScVal => ({
+  type: 10,
+  i128: { hi: BigInt.asIntN(64, value >> 64n), lo: BigInt.asUintN(64, value) }
+})
+
+/** A map of symbol keys, which must be given in ascending order (as the host keeps them). */
+export const structMap = (fields: Readonly<Record<string, ScVal>>): Extract<ScVal, { type: 17 }> => ({
+  type: 17,
+  map: Object.entries(fields).map(([key, val]): ScMapEntry => ({ key: sym(key), val }))
+})
+
+const wrongType = (wanted: string): HostError => HostError.of("Value", "UnexpectedType", `value is not ${wanted}`)
+
+export const readI128 = (value: ScVal): bigint => {
+  if (value.type !== 10) throw wrongType("an i128")
+  return (value.i128.hi << 64n) + value.i128.lo
+}
+
+export const readU32 = (value: ScVal): number => {
+  if (value.type !== 3) throw wrongType("a u32")
+  return value.u32
+}
+
+export const readBool = (value: ScVal): boolean => {
+  if (value.type !== 0) throw wrongType("a bool")
+  return value.b
+}
+
+export const readVec = (value: ScVal): ReadonlyArray<ScVal> => {
+  if (value.type !== 16 || value.vec === null) throw wrongType("a vector")
+  return value.vec
+}
+
+export const readMap = (value: ScVal): ReadonlyArray<ScMapEntry> => {
+  if (value.type !== 17 || value.map === null) throw wrongType("a map")
+  return value.map
+}
+
+export const readBytes = (value: ScVal): Uint8Array => {
+  if (value.type !== 13) throw wrongType("bytes")
+  return value.bytes
+}
+
+/** An account's or a contract's address; muxed and other addresses are refused. */
+export const readAddress = (value: ScVal): ScAddress => {
+  if (value.type !== 18 || value.address.type > 1) throw wrongType("an address")
+  return value.address
+}
+
+/** The text of a symbol, or undefined when the value is something else. */
+export const symbolText = (value: ScVal | undefined): string | undefined =>
+  value?.type === 15 ? textOf(value.sym) : undefined
+
+/** The field of a struct map by its symbol, or undefined. */
+export const field = (map: ReadonlyArray<ScMapEntry>, name: string): ScVal | undefined =>
+  map.find((entry) => symbolText(entry.key) === name)?.val
+
+/** A cheap unique string of a value: its XDR, one character per byte. */
+export const scvString = (value: ScVal): string => latin1(codec.ScVal.encode(value))
+
+export type XdrString = xdr.XdrString
+
+const compareNumbers = (a: number | bigint, b: number | bigint): number => (a < b ? -1 : a > b ? 1 : 0)
+
+const compareLists = <T>(a: ReadonlyArray<T>, b: ReadonlyArray<T>, compare: (x: T, y: T) => number): number => {
+  const length = Math.min(a.length, b.length)
+  for (let i = 0; i < length; i++) {
+    const order = compare(a[i]!, b[i]!)
+    if (order !== 0) return order
+  }
+  return a.length - b.length
+}
+
+const wide = (parts: { readonly [part: string]: bigint }, order: ReadonlyArray<string>): bigint =>
+  order.reduce((sum, part, i) => (i === 0 ? parts[part]! : (sum << 64n) + parts[part]!), 0n)
+
+const HALVES = ["hi", "lo"]
+const QUARTERS = ["hiHi", "hiLo", "loHi", "loLo"]
+
+/** The host's total order of values, by which maps are sorted: by type, then by content. Negative, 0 or positive. */
+export const compareScVal = (a: ScVal, b: ScVal): number => {
+  if (a.type !== b.type) return a.type - b.type
+  switch (a.type) {
+    case 0:
+      return compareNumbers(Number(a.b), Number((b as typeof a).b))
+    case 2: {
+      const [x, y] = [a.error, (b as typeof a).error]
+      if (x.type !== y.type) return x.type - y.type
+      return (x.type === 0 ? x.contractCode : x.code) - (y.type === 0 ? y.contractCode : y.code)
+    }
+    case 3:
+      return compareNumbers(a.u32, (b as typeof a).u32)
+    case 4:
+      return compareNumbers(a.i32, (b as typeof a).i32)
+    case 5:
+      return compareNumbers(a.u64, (b as typeof a).u64)
+    case 6:
+      return compareNumbers(a.i64, (b as typeof a).i64)
+    case 7:
+      return compareNumbers(a.timepoint, (b as typeof a).timepoint)
+    case 8:
+      return compareNumbers(a.duration, (b as typeof a).duration)
+    case 9:
+      return compareNumbers(wide({ ...a.u128 }, HALVES), wide({ ...(b as typeof a).u128 }, HALVES))
+    case 10:
+      return compareNumbers(wide({ ...a.i128 }, HALVES), wide({ ...(b as typeof a).i128 }, HALVES))
+    case 11:
+      return compareNumbers(wide({ ...a.u256 }, QUARTERS), wide({ ...(b as typeof a).u256 }, QUARTERS))
+    case 12:
+      return compareNumbers(wide({ ...a.i256 }, QUARTERS), wide({ ...(b as typeof a).i256 }, QUARTERS))
+    case 13:
+      return compareBytes(a.bytes, (b as typeof a).bytes)
+    case 14:
+      return compareBytes(a.str.bytes, (b as typeof a).str.bytes)
+    case 15:
+      return compareBytes(a.sym.bytes, (b as typeof a).sym.bytes)
+    case 16:
+      return compareLists(a.vec ?? [], (b as typeof a).vec ?? [], compareScVal)
+    case 17:
+      return compareLists(
+        a.map ?? [],
+        (b as typeof a).map ?? [],
+        (x, y) => compareScVal(x.key, y.key) || compareScVal(x.val, y.val)
+      )
+    default: {
+      const [x, y] = [scvString(a), scvString(b)]
+      return x < y ? -1 : x > y ? 1 : 0
+    }
+  }
+}
+
+const isSymbolByte = (byte: number): boolean =>
+  (byte >= 97 && byte <= 122) || (byte >= 65 && byte <= 90) || (byte >= 48 && byte <= 57) || byte === 95
+
+/**
+ * Refuses what the host cannot take as a value: bad symbols, unsorted maps, absent vectors, values reserved for ledger
+ * keys.
+ */
+export const checkScVal = (value: ScVal): void => {
+  switch (value.type) {
+    case 15:
+      checkSymbol(value.sym.bytes)
+      return
+    case 16:
+      if (value.vec === null) throw HostError.of("Value", "InvalidInput", "absent vector")
+      for (const item of value.vec) checkScVal(item)
+      return
+    case 17: {
+      if (value.map === null) throw HostError.of("Value", "InvalidInput", "absent map")
+      let previous: ScVal | undefined
+      for (const entry of value.map) {
+        checkScVal(entry.key)
+        checkScVal(entry.val)
+        if (previous !== undefined && compareScVal(previous, entry.key) >= 0) {
+          throw HostError.of("Object", "InvalidInput", "map keys are not sorted")
+        }
+        previous = entry.key
+      }
+      return
+    }
+    case 18:
+      if (value.address.type > 2) throw HostError.of("Value", "UnexpectedType", "unexpected address type")
+      return
+    case 19:
+    case 20:
+    case 21:
+    case 22:
+      throw HostError.of("Value", "InvalidInput", "value is reserved for ledger keys")
+  }
+}
+
+/** Refuses a symbol that is too long or has other characters than letters, digits and underscores. */
+export const checkSymbol = (text: Uint8Array): void => {
+  if (text.length > 32 || !text.every(isSymbolByte)) throw HostError.of("Value", "InvalidInput", "bad symbol")
+}
