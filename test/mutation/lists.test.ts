@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
+import { parseSource } from "../architecture/sources.ts"
 import { listNames, occurrencesOf, readList, withChange } from "./Mutation.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -13,8 +14,18 @@ const textOf = (file: string): string => {
   return text
 }
 
+/** A source that cannot be read is caught by anything, and says nothing about the defect. */
+const syntaxFault = (name: string, file: string, text: string): ReadonlyArray<string> => {
+  try {
+    parseSource(file, text)
+    return []
+  } catch (error) {
+    return [`${name}: ${String(error)}`]
+  }
+}
+
 describe.each(listNames)("the list %s", (name) => {
-  it("names places that are there exactly once, and changes each of them", async () => {
+  it("names places that are there exactly once, and each change leaves sources that can be read", async () => {
     const faults: Array<string> = []
     for (const mutation of await readList(name)) {
       const changed = new Map<string, string>()
@@ -26,6 +37,8 @@ describe.each(listNames)("the list %s", (name) => {
         else if (after === before) faults.push(`${mutation.name}: changes nothing in ${change.file}`)
         changed.set(change.file, after ?? before)
       }
+      for (const [file, text] of changed)
+        if (file.endsWith(".ts")) faults.push(...syntaxFault(mutation.name, file, text))
     }
     expect(faults).toEqual([])
   })

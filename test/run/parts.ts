@@ -15,12 +15,20 @@ const types: Part = {
   minutesMax: 1
 }
 
+const format: Part = {
+  name: "format",
+  command: "test/tools/node_modules/.bin/oxfmt",
+  args: ["--check", "."],
+  figures: "status",
+  minutesMax: 0.5
+}
+
 const lint: Part = {
   name: "lint",
   command: "test/tools/node_modules/.bin/oxlint",
   args: ["--quiet", "--deny-warnings", "."],
   figures: "status",
-  minutesMax: 1
+  minutesMax: 0.5
 }
 
 /**
@@ -133,7 +141,7 @@ const chaos: Part = {
 
 /** The parts of a plan; `deno` is the program to use as Deno. */
 export const partsOf = (plan: PlanName, deno: string): ReadonlyArray<Part> => {
-  if (plan === "ok") return [types, lint, effects, fast]
-  if (plan === "daily") return [types, lint, effects, onNode, onDeno(deno)]
+  if (plan === "ok") return [types, format, lint, effects, fast]
+  if (plan === "daily") return [types, format, lint, effects, onNode, onDeno(deno)]
   return [slow, conformance, conformanceOnDeno(deno), replay, simulation, mutation, chaos]
 }
