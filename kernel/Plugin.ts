@@ -7,6 +7,7 @@ import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
 import type { AnyContract, Contract, ServicesOf } from "./Contract.ts"
 import type { DatabaseSource } from "./database/DatabaseSource.ts"
 import type { MigrationsFolder } from "./database/Migrations.ts"
+import type { Greeting } from "./Greeting.ts"
 import type { ListenAt } from "./http/ListenAt.ts"
 import type { Crypto } from "./platform/Crypto.ts"
 import type { FolderLock } from "./platform/FolderLock.ts"
@@ -59,6 +60,7 @@ export type Ambient =
   | Outbound
   | Stdio
   | ListenAt
+  | Greeting
   | PluginStates
   | DatabaseSource
   | MigrationsFolder

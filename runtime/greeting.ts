@@ -1,40 +1,38 @@
-// What `start` prints when everything answers: what runs where, and what to try next.
-import { Console, type Context, Effect } from "effect"
-import type { Profile } from "./profile.ts"
+// What `start` prints when everything answers: what runs where, and what to try next, in the words that the plugins have
+// added. Where a plugin has decided how the process is reached, stdout may belong to a protocol: then people read stderr.
+import { Console, Effect } from "effect"
+import { Greeting, type GreetingLine } from "../kernel/Greeting.ts"
+import { ListenAt } from "../kernel/http/ListenAt.ts"
 
 export interface GreetingOptions {
   /** None when the process listens nowhere. */
   readonly address: { readonly host: string; readonly port: number } | undefined
-  readonly profile: Profile
-  readonly services: Context.Context<never>
+  /** Name of the profile. */
+  readonly profile: string
   readonly stateFolder: string
 }
 
-const portOf = (profile: Profile, section: string, key: string, otherwise: number): number => {
-  const table = profile.tree[section]
-  const value = typeof table === "object" && table !== null ? (table as Record<string, unknown>)[key] : undefined
-  return typeof value === "number" ? value : otherwise
-}
+const labelWidth = 14
 
-export const greeting = ({ address, profile, stateFolder }: GreetingOptions): Effect.Effect<void> => {
-  if (profile.plugins.includes("mcp-tools")) {
-    const where = address === undefined ? "stdin and stdout" : `http://${address.host}:${address.port}/mcp`
-    return Console.error(`Tollkeeper's agent tools are ready (profile ${profile.name}) at ${where}`)
-  }
-  if (address === undefined) return Effect.void
-  const shown = address.host === "0.0.0.0" ? "127.0.0.1" : address.host
-  const lines = [
+const textOf = ({ label, where }: GreetingLine): ReadonlyArray<string> =>
+  where.map((address, index) => `  ${(index === 0 ? label : "").padEnd(labelWidth)}${address}`)
+
+export const greeting = Effect.fnUntraced(function* ({ address, profile, stateFolder }: GreetingOptions) {
+  const { hints, lines, title } = yield* (yield* Greeting).told
+  const chosen = yield* (yield* ListenAt).chosen
+  const host = address?.host === "0.0.0.0" ? "127.0.0.1" : address?.host
+  const at: ReadonlyArray<GreetingLine> =
+    address === undefined
+      ? chosen === "nowhere"
+        ? [{ label: "reached", where: ["over stdin and stdout"] }]
+        : []
+      : [{ label: title === undefined ? "facilitator" : "listens", where: [`http://${host}:${address.port}`] }]
+  const text = [
     "",
-    `Tollkeeper is ready (profile ${profile.name}; state in ${stateFolder})`,
-    `  facilitator   http://${shown}:${address.port}`
-  ]
-  if (profile.plugins.includes("ledger-local")) {
-    const http = portOf(profile, "local_ledger", "port", 8_000)
-    lines.push(
-      `  ledger        http://127.0.0.1:${http}  (RPC, /friendbot?addr=G…&usdc=100)`,
-      `                https://127.0.0.1:${portOf(profile, "local_ledger", "https_port", 8_443)}`
-    )
-  }
-  if (profile.plugins.includes("x402-exact")) lines.push("", "Try it, in another terminal:  npm run pay")
-  return Console.log([...lines, ""].join("\n"))
-}
+    `${title ?? "Tollkeeper is ready"} (profile ${profile}; state in ${stateFolder})`,
+    ...[...at, ...lines].flatMap(textOf),
+    ...hints.flatMap((hint) => ["", hint]),
+    ""
+  ].join("\n")
+  yield* chosen === undefined ? Console.log(text) : Console.error(text)
+})

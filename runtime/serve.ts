@@ -10,6 +10,7 @@ import { serverSection } from "../kernel/config/Server.ts"
 import { decodeSection } from "../kernel/config/Settings.ts"
 import { DatabaseSource } from "../kernel/database/DatabaseSource.ts"
 import { MigrationsFolder } from "../kernel/database/Migrations.ts"
+import { Greeting } from "../kernel/Greeting.ts"
 import { guard } from "../kernel/http/Guard.ts"
 import { Keys } from "../kernel/http/Keys.ts"
 import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
@@ -42,7 +43,7 @@ export interface ServeOptions {
   readonly onReady: (
     address: { readonly host: string; readonly port: number } | undefined,
     services: Context.Context<never>
-  ) => Effect.Effect<void>
+  ) => Effect.Effect<void, never, Greeting | ListenAt>
 }
 
 /** Requests that have begun get this long to end when the process is asked to stop; longer than `/settle` may take. */
@@ -139,6 +140,7 @@ export const serve = Effect.fn("serve")(function* (options: ServeOptions) {
     NodeStdio.layer,
     FolderLock.layer,
     ListenAt.layer,
+    Greeting.layer,
     PluginStates.layer,
     router,
     NodeHttpServer.layerHttpServices,

@@ -2,6 +2,7 @@
 // folder. It provides the ledger to others in the process; the facilitator uses it over HTTP like any other.
 import { Effect, Layer } from "effect"
 import { settingsContract } from "../../kernel/config/Settings.ts"
+import { Greeting } from "../../kernel/Greeting.ts"
 import { Host } from "../../kernel/platform/Host.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
@@ -22,12 +23,22 @@ export const ledgerLayer = (config: ConfigValues, folder: string) =>
     folder
   )
 
+/** What is told when the process is ready. The HTTPS listener opens a moment later, at the port that is configured. */
+const greet = Effect.fnUntraced(function* (url: string, config: ConfigValues) {
+  const greeting = yield* Greeting
+  const secured = config.httpsPort === undefined ? [] : [`https://${config.host}:${config.httpsPort}`]
+  yield* greeting.add({ label: "ledger", where: [`${url}  (RPC, /friendbot?addr=G…&usdc=100)`, ...secured] })
+  yield* greeting.hint("Try it, in another terminal:  npm run pay")
+})
+
 const layer = Layer.unwrap(
   Effect.gen(function* () {
     const config = yield* Config
     const { stateFolder } = yield* Host
     const folder = yield* ledgerFolder(stateFolder)
-    return Layer.effectDiscard(serve(config, folder)).pipe(Layer.provideMerge(ledgerLayer(config, folder)))
+    return Layer.effectDiscard(Effect.flatMap(serve(config, folder), (serving) => greet(serving.url, config))).pipe(
+      Layer.provideMerge(ledgerLayer(config, folder))
+    )
   })
 ).pipe(Layer.provide(Config.layer))
 

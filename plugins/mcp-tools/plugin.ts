@@ -7,6 +7,7 @@ import { Server } from "../../kernel/config/Server.ts"
 import { settingsContract, SettingsRefused } from "../../kernel/config/Settings.ts"
 import { WireWords } from "../../kernel/config/WireWords.ts"
 import { readNetwork, spellNetwork } from "../../kernel/Dialect.ts"
+import { Greeting } from "../../kernel/Greeting.ts"
 import { Callers } from "../../kernel/http/Callers.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { ListenAt } from "../../kernel/http/ListenAt.ts"
@@ -59,6 +60,7 @@ const layer = Layer.effectDiscard(
       return endpoint !== undefined && URL.canParse(endpoint) ? new URL(endpoint) : undefined
     }
     const reading = [searchTool(discovery, wrap), getTool(discovery, wrap)]
+    yield* (yield* Greeting).title("Tollkeeper's agent tools are ready")
     const hasSigner = config.signer.mode !== "none"
     // A caller nobody knows is never handed the operator's money.
     if (hasSigner && config.transport === "http" && !keys.keyed()) {

@@ -60,7 +60,7 @@ const pluginFault = (path: string, target: string): string | undefined => {
 const runtimeFault = (path: string, target: string): string | undefined => {
   if (target.startsWith("kernel/") || target.startsWith("runtime/")) return undefined
   // The ledger by itself is a program of its own, so its command starts more than a plugin.
-  if (path === "runtime/ledgerCommand.ts" && target === "plugins/ledger-local/standalone.ts") return undefined
+  if (path === "runtime/commands/ledger.ts" && target === "plugins/ledger-local/standalone.ts") return undefined
   return /^plugins\/[a-z0-9-]+\/plugin\.ts$/.test(target)
     ? undefined
     : "the runtime imports of a plugin its plugin.ts only"
@@ -100,6 +100,20 @@ const manifest = JSON.parse(readText("package.json")) as Record<
   "dependencies" | "devDependencies",
   Record<string, string>
 >
+
+/** The program's own files, which run whatever plugins there are. `App.ts` lists them; a command may be about one. */
+const programs = ["runtime/cli.ts", "runtime/greeting.ts", "runtime/serve.ts"]
+
+describe("the program", () => {
+  it("names no plugin but in its list", () => {
+    const ids = new Set(sourcesIn("plugins").map(({ path }) => path.split("/")[1] ?? ""))
+    expect(ids.size).toBeGreaterThan(5)
+    const named = sources
+      .filter(({ path }) => programs.includes(path))
+      .flatMap(({ path, text }) => [...ids].filter((id) => text.includes(`"${id}"`)).map((id) => `${path}: ${id}`))
+    expect(named).toEqual([])
+  })
+})
 
 describe("imports", () => {
   it("go downwards in the kernel, from plugins to the kernel, and to a platform from the runtime only [S336, S338]", () => {

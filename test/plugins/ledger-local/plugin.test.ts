@@ -3,6 +3,7 @@ import { NodeFileSystem, NodePath } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer, Option } from "effect"
 import * as https from "node:https"
+import { Greeting } from "../../../kernel/Greeting.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
@@ -59,7 +60,7 @@ describe("the embedded ledger as a plugin", () => {
           () => Option.none()
         )
         const host = Layer.succeed(Host, { name: "test", stateFolder: folder })
-        yield* Layer.build(plugin.layer.pipe(Layer.provide([settings, host])))
+        yield* Layer.build(plugin.layer.pipe(Layer.provide([settings, host, Greeting.layer])))
         const url = `http://127.0.0.1:${port}`
         expect((yield* call(url, "getHealth")).result.status).toBe("healthy")
         expect((yield* call(`${url}/rpc`, "getNetwork")).result.friendbotUrl).toBe(`${url}/friendbot`)

@@ -1,11 +1,11 @@
 // `tollkeeper ledger`: the embedded ledger by itself, for somebody who only wants a Stellar RPC in their tests.
 import { Console, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import { Supervisor } from "../kernel/Supervisor.ts"
-import { standalone } from "../plugins/ledger-local/standalone.ts"
-import { lockFolder } from "./platform/folderLock.ts"
-import * as NodeCrypto from "./platform/nodeCrypto.ts"
-import * as NodeListeners from "./platform/nodeListeners.ts"
+import { Supervisor } from "../../kernel/Supervisor.ts"
+import { standalone } from "../../plugins/ledger-local/standalone.ts"
+import { lockFolder } from "../platform/folderLock.ts"
+import * as NodeCrypto from "../platform/nodeCrypto.ts"
+import * as NodeListeners from "../platform/nodeListeners.ts"
 
 /** Milliseconds between two ledgers, as the setting `local_ledger.close_interval_ms` has them. */
 const [CLOSE_MIN, CLOSE_MAX] = [50, 60_000]
@@ -18,7 +18,7 @@ const readClose = (text: string): number | "manual" | undefined => {
   return millis >= CLOSE_MIN && millis <= CLOSE_MAX ? millis : undefined
 }
 
-export const ledgerCommand = Command.make(
+export const ledger = Command.make(
   "ledger",
   {
     port: Flag.Int("port").pipe(Flag.withDescription("TCP port; 0 picks a free one"), Flag.withDefault(8_000)),
@@ -58,7 +58,7 @@ export const ledgerCommand = Command.make(
         } as const)
       }
       if (Option.isSome(flags.state)) yield* lockFolder(flags.state.value)
-      const ledger = yield* standalone({
+      const running = yield* standalone({
         port: flags.port,
         close,
         faults: flags.fault,
@@ -68,15 +68,15 @@ export const ledgerCommand = Command.make(
       })
       yield* Console.log(
         [
-          `A Stellar ledger is at http://127.0.0.1:${ledger.port}  (RPC, /friendbot?addr=G…&usdc=100, /ledgers)`,
-          ...(ledger.https === undefined
+          `A Stellar ledger is at http://127.0.0.1:${running.port}  (RPC, /friendbot?addr=G…&usdc=100, /ledgers)`,
+          ...(running.https === undefined
             ? []
             : [
-                `  over HTTPS  https://127.0.0.1:${ledger.https.port}  (clients trust ${ledger.https.certificateFile})`
+                `  over HTTPS  https://127.0.0.1:${running.https.port}  (clients trust ${running.https.certificateFile})`
               ]),
-          `  passphrase  ${ledger.passphrase}`,
-          `  USDC        ${ledger.usdcContract}`,
-          ...ledger.accounts.map(({ address, name, secret }) => `  ${name.padEnd(10)}  ${address}  ${secret}`)
+          `  passphrase  ${running.passphrase}`,
+          `  USDC        ${running.usdcContract}`,
+          ...running.accounts.map(({ address, name, secret }) => `  ${name.padEnd(10)}  ${address}  ${secret}`)
         ].join("\n")
       )
       return yield* Effect.never

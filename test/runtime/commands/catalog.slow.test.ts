@@ -4,10 +4,10 @@ import { Effect, FileSystem, Layer, Option } from "effect"
 import { execFile } from "node:child_process"
 import process from "node:process"
 import { promisify } from "node:util"
-import { root } from "../architecture/sources.ts"
-import { databaseAt } from "../../runtime/serve.ts"
-import { startFacilitator } from "../support/facilitator.ts"
-import { declaring, verified } from "../plugins/catalog/support.ts"
+import { root } from "../../architecture/sources.ts"
+import { databaseAt } from "../../../runtime/serve.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
+import { declaring, verified } from "../../plugins/catalog/support.ts"
 
 const run = promisify(execFile)
 

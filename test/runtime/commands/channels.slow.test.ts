@@ -8,9 +8,9 @@ import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { describe } from "vitest"
-import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
-import { databaseKinds, sourceLayer } from "../support/databases.ts"
-import { startFacilitator } from "../support/facilitator.ts"
+import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
+import { databaseKinds, sourceLayer } from "../../support/databases.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
 
 const cli = fileURLToPath(new URL("../../runtime/cli.ts", import.meta.url))
 
@@ -72,7 +72,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("tollkeeper channels", () =
 
         expect(yield* channels("resize", "8")).toEqual({
           code: 0,
-          text: expect.stringContaining("8 channels are wanted")
+          text: expect.stringContaining("8 channels are required")
         })
         yield* until(states, (text) => text === "8 ready")
         yield* until(Effect.all([signersOf(first), signersOf(second)]), ([a, b]) => a === 9 && b === 9)

@@ -1,81 +1,31 @@
-// `tollkeeper settlements`: what an operator sees of settlements without an end, and the moves that end them by hand.
-// It works on the database alone: on a server beside the running replicas, on the embedded one only while no
-// facilitator runs on its folder.
-import { NodeServices } from "@effect/platform-node"
+// `tollkeeper settlements`: what an operator sees of settlements without an end, and the moves that end them by hand. It
+// works on the database alone.
 import { Console, Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { hostname } from "node:os"
-import process from "node:process"
-import { fileURLToPath } from "node:url"
-import { Budget } from "../kernel/budget/Budget.ts"
-import { Limits } from "../kernel/config/Limits.ts"
-import { Server } from "../kernel/config/Server.ts"
-import { Settings } from "../kernel/config/Settings.ts"
-import { Database } from "../kernel/database/Database.ts"
-import * as Migrations from "../kernel/database/Migrations.ts"
-import { Facts } from "../kernel/Facts.ts"
-import { Host } from "../kernel/platform/Host.ts"
-import { OperatorMoves } from "../kernel/settlement/OperatorMoves.ts"
-import type { SettlementRecord } from "../kernel/settlement/Settlements.ts"
-import * as SqlSettlements from "../kernel/settlement/SqlSettlements.ts"
-import { Supervisor } from "../kernel/Supervisor.ts"
-import * as NodeCrypto from "./platform/nodeCrypto.ts"
-import { loadProfile } from "./profile.ts"
-import { databaseAt } from "./serve.ts"
+import { Budget } from "../../kernel/budget/Budget.ts"
+import { Limits } from "../../kernel/config/Limits.ts"
+import { Server } from "../../kernel/config/Server.ts"
+import { OperatorMoves } from "../../kernel/settlement/OperatorMoves.ts"
+import type { SettlementRecord } from "../../kernel/settlement/Settlements.ts"
+import * as SqlSettlements from "../../kernel/settlement/SqlSettlements.ts"
+import { kernelTables, type Place, placeFlags } from "./place.ts"
 
-const flags = {
-  profile: Flag.String("profile").pipe(
-    Flag.withDescription("A shipped profile (local, hosted, self-hosted) or the path of a YAML file"),
-    Flag.withDefault("local")
-  ),
-  state: Flag.String("state").pipe(
-    Flag.withDescription("Folder of this process's state"),
-    Flag.withDefault(".tollkeeper")
-  ),
-  set: Flag.String("set").pipe(
-    Flag.withDescription("Override one setting: path=value, the value being YAML"),
-    Flag.atLeast(0)
-  )
-}
 const settlement = Argument.String("settlement").pipe(
   Argument.withDescription("Its id, or the hash of any of its transactions")
 )
 const note = Flag.String("note").pipe(Flag.withDescription("Why, for whoever reads it later"))
 
-interface Place {
-  readonly profile: string
-  readonly state: string
-  readonly set: ReadonlyArray<string>
-}
-
 const movesAt = (place: Place) =>
-  Layer.unwrap(
-    Effect.map(loadProfile(place.profile, place.set, process.env), (profile) =>
-      OperatorMoves.layer.pipe(
-        Layer.provideMerge(SqlSettlements.layer),
-        Layer.provideMerge(Layer.mergeAll(Budget.layer, Facts.layer)),
-        Layer.provide(Layer.effectDiscard(Migrations.run("kernel"))),
-        Layer.provideMerge(Database.layer),
-        Layer.provideMerge(
-          Layer.mergeAll(
-            Supervisor.layer,
-            Layer.merge(Limits.layer, Server.layer).pipe(Layer.provideMerge(Settings.layer(profile))),
-            NodeCrypto.layer,
-            Layer.succeed(Host, { name: hostname(), stateFolder: place.state }),
-            databaseAt(profile.secret("DATABASE_URL"), place.state),
-            Layer.succeed(Migrations.MigrationsFolder, {
-              path: fileURLToPath(new URL("../migrations/", import.meta.url))
-            })
-          )
-        ),
-        Layer.provide(NodeServices.layer)
-      )
-    )
+  OperatorMoves.layer.pipe(
+    Layer.provideMerge(SqlSettlements.layer),
+    Layer.provideMerge(Budget.layer),
+    Layer.provideMerge(Layer.merge(Limits.layer, Server.layer)),
+    Layer.provideMerge(kernelTables(place))
   )
 
 /** Runs something with the operator's moves over the place's database. */
 const withMoves = <A, E>(place: Place, use: (moves: OperatorMoves["Service"]) => Effect.Effect<A, E>) =>
-  Effect.scoped(Effect.provide(Effect.flatMap(OperatorMoves, use), movesAt(place)))
+  Effect.provide(Effect.flatMap(OperatorMoves, use), movesAt(place))
 
 const toJson = (record: SettlementRecord): string =>
   JSON.stringify(
@@ -113,7 +63,7 @@ const found = Effect.fnUntraced(function* (moves: OperatorMoves["Service"], idOr
 const list = Command.make(
   "list",
   {
-    ...flags,
+    ...placeFlags(),
     which: Flag.Literals("which", ["open", "unresolved", "all"]).pipe(
       Flag.withDescription("Which of those without an end"),
       Flag.withDefault("all" as const)
@@ -129,11 +79,11 @@ const list = Command.make(
     )
 ).pipe(Command.withDescription("List settlements that are open or unresolved"))
 
-const show = Command.make("show", { ...flags, settlement }, (flags) =>
+const show = Command.make("show", { ...placeFlags(), settlement }, (flags) =>
   withMoves(flags, (moves) => Effect.flatMap(found(moves, flags.settlement), (record) => Console.log(toJson(record))))
 ).pipe(Command.withDescription("Print a settlement as it is stored"))
 
-const giveUp = Command.make("give-up", { ...flags, settlement, note }, (flags) =>
+const giveUp = Command.make("give-up", { ...placeFlags(), settlement, note }, (flags) =>
   withMoves(flags, (moves) =>
     Effect.gen(function* () {
       const { id } = yield* found(moves, flags.settlement)
@@ -145,7 +95,7 @@ const giveUp = Command.make("give-up", { ...flags, settlement, note }, (flags) =
 const resolve = Command.make(
   "resolve",
   {
-    ...flags,
+    ...placeFlags(),
     settlement,
     note,
     as: Flag.Literals("as", ["settled", "failed", "expired"]).pipe(Flag.withDescription("How it ended")),
@@ -170,7 +120,7 @@ const resolve = Command.make(
     )
 ).pipe(Command.withDescription("End an unresolved settlement as it was found to have ended"))
 
-export const settlementsCommand = Command.make("settlements").pipe(
+export const settlements = Command.make("settlements").pipe(
   Command.withDescription("Settlements without an end, for operators"),
   Command.withSubcommands([list, show, giveUp, resolve])
 )

@@ -1,0 +1,40 @@
+// What a process says when it is ready: where its parts answer, and what to try first. A plugin adds its line while its
+// Layer is built, so that whoever prints the greeting need not know which plugins there are. Lines are for people and
+// never parsed; they hold addresses and sentences of the house's own, no secret and no stranger's text.
+import { Context, Effect, Layer } from "effect"
+
+export interface GreetingLine {
+  /** A word for what answers there: `ledger`. */
+  readonly label: string
+  /** Addresses, each told on a line of its own. */
+  readonly where: ReadonlyArray<string>
+}
+
+export class Greeting extends Context.Service<
+  Greeting,
+  {
+    readonly add: (line: GreetingLine) => Effect.Effect<void>
+    /** A sentence on what to try first; told after the lines. */
+    readonly hint: (sentence: string) => Effect.Effect<void>
+    /** The first words, in place of the usual ones, for a process with a purpose of its own. */
+    readonly title: (words: string) => Effect.Effect<void>
+    /** All that was added, in order. */
+    readonly told: Effect.Effect<{
+      readonly title: string | undefined
+      readonly lines: ReadonlyArray<GreetingLine>
+      readonly hints: ReadonlyArray<string>
+    }>
+  }
+>()("tollkeeper/Greeting") {
+  static readonly layer = Layer.sync(Greeting, () => {
+    const lines: Array<GreetingLine> = []
+    const hints: Array<string> = []
+    let title: string | undefined
+    return Greeting.of({
+      add: (line) => Effect.sync(() => void lines.push(line)),
+      hint: (sentence) => Effect.sync(() => void hints.push(sentence)),
+      title: (words) => Effect.sync(() => void (title = words)),
+      told: Effect.sync(() => ({ title, lines: [...lines], hints: [...hints] }))
+    })
+  })
+}

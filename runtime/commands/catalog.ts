@@ -1,0 +1,56 @@
+// `tollkeeper catalog`: an operator's moves, and why a URL is or is not listed, over the database alone.
+import { Console, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { Facts } from "../../kernel/Facts.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { administration } from "../../plugins/catalog/plugin.ts"
+import { databaseOf, placeFlags } from "./place.ts"
+
+const flags = {
+  ...placeFlags(),
+  url: Argument.String("url").pipe(Argument.withDescription("URL of the resource")),
+  tool: Flag.String("tool").pipe(Flag.withDescription("Name of the tool, for an MCP resource"), Flag.optional)
+}
+
+const move = (name: "remove" | "quarantine" | "restore", description: string) =>
+  Command.make(
+    name,
+    {
+      ...flags,
+      note: Flag.String("note").pipe(Flag.withDescription("For other operators; never public"), Flag.withDefault(""))
+    },
+    Effect.fn(function* ({ note, tool, url, ...place }) {
+      const request = Option.match(tool, {
+        onNone: () => ({ type: "http" as const, toolName: "" }),
+        onSome: (toolName) => ({ type: "mcp" as const, toolName })
+      })
+      const moved = yield* Effect.gen(function* () {
+        const asked = { ...request, url, move: name, note, by: "cli" }
+        return yield* administration.moveResource(asked, yield* Facts, yield* Crypto)
+      }).pipe(Effect.provide(databaseOf(place)))
+      if (Option.isNone(moved))
+        return yield* Effect.fail({ _tag: "NotListed", message: `there is no listing of ${url}` } as const)
+      yield* Console.log(`${moved.value.resource}: ${moved.value.from} → ${moved.value.to}`)
+    })
+  ).pipe(Command.withDescription(description))
+
+const observations = Command.make(
+  "observations",
+  flags,
+  Effect.fn(function* ({ tool: _, url, ...place }) {
+    const explained = yield* Effect.gen(function* () {
+      return yield* administration.explainListing({ url, limit: 50, offset: 0 }, yield* Crypto)
+    }).pipe(Effect.provide(databaseOf(place)))
+    yield* Console.log(JSON.stringify(explained, null, 2))
+  })
+).pipe(Command.withDescription("Why a URL is or is not listed: observations, decisions and where its listings stand"))
+
+export const catalog = Command.make("catalog").pipe(
+  Command.withDescription("The catalog: moves of an operator, and what was observed of a URL"),
+  Command.withSubcommands([
+    observations,
+    move("remove", "Take a listing out until it is restored"),
+    move("quarantine", "Hide a listing until it is restored"),
+    move("restore", "Show a listing again")
+  ])
+)

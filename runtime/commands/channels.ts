@@ -1,0 +1,69 @@
+// `tollkeeper channels`: the channel accounts as they stand, and how many there shall be. It works on the database
+// alone; running replicas follow within seconds.
+import { Console, Effect, Layer } from "effect"
+import { Argument, Command } from "effect/cli"
+import { SqlClient } from "effect/sql"
+import { Network } from "../../kernel/config/Network.ts"
+import { channelMoves } from "../../kernel/settlement/channels/ChannelCount.ts"
+import { kernelTables, type Place, placeFlags } from "./place.ts"
+
+/** Runs something with the channels of the place's network. */
+const withChannels = <A, E>(
+  place: Place,
+  use: (parts: {
+    readonly moves: ReturnType<typeof channelMoves>
+    readonly network: Network["Service"]
+  }) => Effect.Effect<A, E>
+) =>
+  Effect.gen(function* () {
+    const network = yield* Network
+    return yield* use({ network, moves: channelMoves(yield* SqlClient.SqlClient, network.id) })
+  }).pipe(Effect.provide(Network.layer.pipe(Layer.provideMerge(kernelTables(place)))))
+
+const list = Command.make("list", placeFlags(), (place) =>
+  withChannels(place, ({ moves, network }) =>
+    Effect.gen(function* () {
+      const channels = yield* moves.list
+      for (const { address, leased, number, sequence, settlement, state } of channels) {
+        const use = settlement === null ? (leased ? "leased" : "idle") : `held by ${settlement}`
+        yield* Console.log(
+          [String(number).padStart(4), address, state.padEnd(8), `sequence ${sequence ?? "unknown"}`, use].join("  ")
+        )
+      }
+      const ready = channels.filter(({ state }) => state === "ready").length
+      const wanted = yield* moves.wanted
+      yield* Console.log(
+        `${ready} of ${channels.length} ready; wanted: ${wanted ?? `${network.channelCount}, as configured`}`
+      )
+    })
+  )
+).pipe(Command.withDescription("List the channels: address, state, sequence number and who uses them"))
+
+const resize = Command.make(
+  "resize",
+  {
+    ...placeFlags(),
+    count: Argument.Int("count").pipe(Argument.withDescription("How many channels there shall be"))
+  },
+  ({ count, ...place }) =>
+    withChannels(place, ({ moves, network }) =>
+      Effect.gen(function* () {
+        if (count < 1 || count > network.channelCountMax) {
+          return yield* Effect.fail({
+            _tag: "ResizeRefused",
+            message: `from 1 to ${network.channelCountMax} channels (networks.${network.id}.channel_count_max)`
+          } as const)
+        }
+        yield* moves.resize(count)
+        yield* Console.log(
+          `${count} channels are required; the facilitators create what is missing, ` +
+            "and merge the others back once nothing holds them"
+        )
+      })
+    )
+).pipe(Command.withDescription("Grow or shrink the channels of all replicas, without a restart"))
+
+export const channels = Command.make("channels").pipe(
+  Command.withDescription("The channel accounts, for operators"),
+  Command.withSubcommands([list, resize])
+)

@@ -1,0 +1,74 @@
+// Where a command works: the profile it names, the settings it overrides and the folder of its state. The flags are the
+// same for every command, and so are the Layers over them. A command that only reads or moves rows works on the
+// database alone: on a server beside the running replicas, on the embedded one only while no facilitator holds its
+// folder.
+import { NodeServices } from "@effect/platform-node"
+import { Effect, Layer } from "effect"
+import { Flag } from "effect/cli"
+import { hostname } from "node:os"
+import { resolve } from "node:path"
+import process from "node:process"
+import { fileURLToPath } from "node:url"
+import { Settings } from "../../kernel/config/Settings.ts"
+import { Database } from "../../kernel/database/Database.ts"
+import * as Migrations from "../../kernel/database/Migrations.ts"
+import { Facts } from "../../kernel/Facts.ts"
+import { Host } from "../../kernel/platform/Host.ts"
+import { Supervisor } from "../../kernel/Supervisor.ts"
+import * as FolderLock from "../platform/folderLock.ts"
+import * as NodeCrypto from "../platform/nodeCrypto.ts"
+import { loadProfile, type Profile } from "../profile.ts"
+import { databaseAt } from "../serve.ts"
+
+export interface Place {
+  readonly profile: string
+  readonly state: string
+  readonly set: ReadonlyArray<string>
+}
+
+/** The flag `--state`. */
+export const stateFlag = Flag.String("state").pipe(
+  Flag.withDescription("Folder of this process's state"),
+  Flag.withDefault(".tollkeeper")
+)
+
+/** The flags of a place, for a program whose shipped profile is `shipped`. */
+export const placeFlags = (shipped: "local" | "tools" = "local") => ({
+  profile: Flag.String("profile").pipe(
+    Flag.withDescription("A shipped profile (local, hosted, self-hosted, tools) or the path of a YAML file"),
+    Flag.withDefault(shipped)
+  ),
+  state: stateFlag,
+  set: Flag.String("set").pipe(
+    Flag.withDescription("Override one setting: path=value, the value being YAML"),
+    Flag.atLeast(0)
+  )
+})
+
+/** The profile of a place, secrets from this process's environment. */
+export const profileAt = (place: Pick<Place, "profile" | "set">, overrides: ReadonlyArray<string> = []) =>
+  loadProfile(place.profile, [...overrides, ...place.set], process.env)
+
+/** Settings, the platform's ports and where the data is. Nothing is opened. */
+const ground = (place: Place, profile: Profile) =>
+  Layer.mergeAll(
+    Settings.layer(profile),
+    Supervisor.layer,
+    NodeCrypto.layer,
+    FolderLock.layer,
+    databaseAt(profile.secret("DATABASE_URL"), place.state),
+    Layer.succeed(Host, { name: hostname(), stateFolder: resolve(place.state) }),
+    Layer.succeed(Migrations.MigrationsFolder, { path: fileURLToPath(new URL("../../migrations/", import.meta.url)) })
+  ).pipe(Layer.provideMerge(NodeServices.layer))
+
+/** What a command stands on that opens the database itself, or none. */
+export const groundAt = (place: Place) =>
+  Layer.unwrap(Effect.map(profileAt(place), (profile) => ground(place, profile)))
+
+/** The database and its journal, the tables as they are: nothing is migrated. */
+export const databaseOf = (place: Place) =>
+  Facts.layer.pipe(Layer.provideMerge(Database.layer), Layer.provideMerge(groundAt(place)))
+
+/** The database with the kernel's tables as this version has them. */
+export const kernelTables = (place: Place) =>
+  Layer.effectDiscard(Migrations.run("kernel")).pipe(Layer.provideMerge(databaseOf(place)))

@@ -1,0 +1,45 @@
+// `tollkeeper tools-budget`: what agents' payments hold, and an operator's word on those that the ledger no longer
+// decides. It works on the store alone: on PostgreSQL beside the running tool servers, on a file only while none runs
+// on its folder.
+import { Console, Effect } from "effect"
+import { Argument, Command } from "effect/cli"
+import { administration } from "../../plugins/mcp-tools/plugin.ts"
+import { groundAt, placeFlags } from "./place.ts"
+
+const list = Command.make("list", placeFlags("tools"), (place) =>
+  Effect.gen(function* () {
+    const holds = yield* administration.listHolds
+    for (const { agent, amount, asset, authorization, createdAtMillis, id, state } of holds) {
+      const until = authorization === undefined ? "nothing signed" : `until ledger ${authorization.expirationLedger}`
+      yield* Console.log(
+        [id, state.padEnd(8), new Date(createdAtMillis).toISOString(), agent, `${amount} of ${asset}`, until].join("  ")
+      )
+    }
+    yield* Console.log(`${holds.length} held`)
+  }).pipe(Effect.provide(groundAt(place)))
+).pipe(Command.withDescription("List the payments whose outcome is open"))
+
+const resolve = Command.make(
+  "resolve",
+  {
+    ...placeFlags("tools"),
+    id: Argument.String("id").pipe(Argument.withDescription("The payment identifier")),
+    outcome: Argument.Literals("outcome", ["spent", "released"]).pipe(
+      Argument.withDescription("What became of it, as you know it from the ledger")
+    )
+  },
+  ({ id, outcome, ...place }) =>
+    Effect.gen(function* () {
+      if (!(yield* administration.resolveHold(id, outcome)))
+        return yield* Effect.fail({
+          _tag: "ResolveRefused",
+          message: `${id} is not held, or nothing of it was signed`
+        } as const)
+      yield* Console.log(`${id} is ${outcome}`)
+    }).pipe(Effect.provide(groundAt(place)))
+).pipe(Command.withDescription("Decide a payment that the ledger no longer decides"))
+
+export const toolsBudget = Command.make("tools-budget").pipe(
+  Command.withDescription("What agents' payments hold, for operators"),
+  Command.withSubcommands([list, resolve])
+)

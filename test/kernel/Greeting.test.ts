@@ -1,0 +1,46 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestConsole } from "effect/testing"
+import { Greeting } from "../../kernel/Greeting.ts"
+import { ListenAt } from "../../kernel/http/ListenAt.ts"
+import { greeting } from "../../runtime/greeting.ts"
+
+const told = (address: { readonly host: string; readonly port: number } | undefined) =>
+  Effect.gen(function* () {
+    yield* greeting({ address, profile: "local", stateFolder: ".state" })
+    return { out: (yield* TestConsole.logLines).join("\n"), err: (yield* TestConsole.errorLines).join("\n") }
+  })
+
+describe("the greeting", () => {
+  it.effect("tells the facilitator's address, then what plugins added, then what to try", () =>
+    Effect.gen(function* () {
+      const { add, hint } = yield* Greeting
+      yield* add({ label: "ledger", where: ["http://127.0.0.1:8000", "https://127.0.0.1:8443"] })
+      yield* hint("Try it.")
+      const { err, out } = yield* told({ host: "0.0.0.0", port: 4022 })
+      expect(err).toBe("")
+      expect(out.split("\n")).toEqual([
+        "",
+        "Tollkeeper is ready (profile local; state in .state)",
+        "  facilitator   http://127.0.0.1:4022",
+        "  ledger        http://127.0.0.1:8000",
+        "                https://127.0.0.1:8443",
+        "",
+        "Try it.",
+        ""
+      ])
+    }).pipe(Effect.provide([Greeting.layer, ListenAt.layer]))
+  )
+
+  it.effect("goes to stderr where a plugin has decided how the process is reached", () =>
+    Effect.gen(function* () {
+      yield* (yield* ListenAt).choose("nowhere")
+      yield* (yield* Greeting).title("Agent tools are ready")
+      const { err, out } = yield* told(undefined)
+      expect(out).toBe("")
+      expect(err).toContain(
+        "Agent tools are ready (profile local; state in .state)\n  reached       over stdin and stdout"
+      )
+    }).pipe(Effect.provide([Greeting.layer, ListenAt.layer]))
+  )
+})
