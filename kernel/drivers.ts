@@ -22,7 +22,6 @@ import * as OpenApi from "./http/OpenApi.ts"
 import { spine } from "./payment/description.ts"
 import { Extensions } from "./payment/Extension.ts"
 import { Facilitator } from "./payment/Facilitator.ts"
-import * as MakeFacilitator from "./payment/makeFacilitator.ts"
 import * as PaymentRoutes from "./payment/Routes.ts"
 import { Schemes } from "./payment/Scheme.ts"
 import { define } from "./Plugin.ts"
@@ -190,9 +189,6 @@ export const drivers = (source: SettingsSource) =>
         Metrics.routes,
         OpenApi.routes,
         OpenApi.describe(spine)
-      ).pipe(
-        Layer.provideMerge(MakeFacilitator.layer),
-        Layer.provideMerge(Layer.mergeAll(Schemes.layer, Extensions.layer))
-      )
+      ).pipe(Layer.provideMerge(Facilitator.layer), Layer.provideMerge(Layer.mergeAll(Schemes.layer, Extensions.layer)))
     })
   ] as const

@@ -8,7 +8,7 @@ import { type Dialect, neutralExtension, readNetwork, spellNetwork, spellWord } 
 import type { Principal } from "../http/Principal.ts"
 import type { Crypto } from "../platform/Crypto.ts"
 import { canonicalJson } from "./canonicalJson.ts"
-import type { SettleAnswer, VerifyAnswer } from "./Facilitator.ts"
+import type { SettleAnswer, VerifyAnswer } from "./Answer.ts"
 import type { Payment, Terms } from "./Payment.ts"
 import { isRefusal, type Refusal, refusal } from "./Refusal.ts"
 

@@ -1,10 +1,8 @@
-// What a settle request is told, from what is stored of its payment. Pure: the rules of "one payment releases one
-// resource" in one place (decisions 2).
+// What a settle request is told, in one place: refusals of the spine, and the word for a settlement that has ended.
+// Pure. What is stored of a payment, and who may hear it, is judged in `settle/known.ts` (decisions 2).
 import { Option } from "effect"
 import type { SettlementRecord } from "../settlement/Settlements.ts"
-import { isOpen } from "../settlement/Settlement.ts"
-import type { SettleAnswer } from "./Facilitator.ts"
-import type { Payment } from "./Payment.ts"
+import type { SettleAnswer } from "./Answer.ts"
 import { type Refusal, refusal } from "./Refusal.ts"
 
 export const refuse = (refused: Refusal, transaction: Option.Option<string> = Option.none()): SettleAnswer => ({
@@ -74,31 +72,4 @@ export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleA
     default:
       return { _tag: "Pending", payer, transaction: innerHash }
   }
-}
-
-export type Known =
-  | { readonly _tag: "New" }
-  | { readonly _tag: "Answer"; readonly answer: SettleAnswer }
-  | { readonly _tag: "Open"; readonly record: SettlementRecord }
-  /** Settled, and nobody was told yet: one caller may claim it; the others hear `otherwise`. */
-  | { readonly _tag: "Undelivered"; readonly record: SettlementRecord; readonly otherwise: SettleAnswer }
-
-/** What the stored records mean for a payment. */
-export const known = (payment: Payment, records: ReadonlyArray<SettlementRecord>): Known => {
-  if (records.some(({ fingerprint }) => fingerprint !== payment.fingerprint))
-    return { _tag: "Answer", answer: refuse(conflict) }
-  const [record] = records
-  if (record === undefined) return { _tag: "New" }
-  if (isOpen(record.state)) return { _tag: "Open", record }
-  if (record.state === "settled" && !record.delivered) {
-    return {
-      _tag: "Undelivered",
-      record,
-      otherwise: { _tag: "Pending", payer: record.payer, transaction: record.innerHash }
-    }
-  }
-  // The identifier it was recorded with, and no other.
-  const mayReadAgain =
-    Option.isSome(record.identifier) && Option.getOrUndefined(payment.identifier) === record.identifier.value
-  return { _tag: "Answer", answer: answerFinal(record, mayReadAgain) }
 }

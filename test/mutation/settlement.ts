@@ -20,7 +20,9 @@ const facts = { catcher: vitest("test/kernel/Facts.test.ts"), environment: { TOL
 const settlements = "kernel/settlement/SqlSettlements.ts"
 const machine = "kernel/settlement/Settlement.ts"
 const follower = "kernel/settlement/reconcileSettlements.ts"
-const facilitator = "kernel/payment/makeFacilitator.ts"
+const recording = "kernel/payment/settle/recordSettlement.ts"
+const waiting = "kernel/payment/settle/waitForOutcome.ts"
+const knowing = "kernel/payment/settle/known.ts"
 const store = "kernel/settlement/channels/ChannelStore.ts"
 const schema = "migrations/kernel/0002_settlement.sql"
 
@@ -29,14 +31,14 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "submit before record",
     changes: [
       {
-        file: facilitator,
-        from: "      const recorded = yield* settlements.record({",
-        to: "      yield* (yield* LedgerRpc).send(signed.envelope, signed.outerHash)\n      const recorded = yield* settlements.record({"
+        file: recording,
+        from: "  const recorded = yield* settlements\n",
+        to: "  yield* (yield* LedgerRpc).send(attempt.envelope, attempt.outerHash)\n  const recorded = yield* settlements\n"
       },
       {
-        file: facilitator,
+        file: recording,
         from: "import { LedgerClock } from",
-        to: 'import { LedgerRpc } from "../ledger/LedgerRpc.ts"\nimport { LedgerClock } from'
+        to: 'import { LedgerRpc } from "../../ledger/LedgerRpc.ts"\nimport { LedgerClock } from'
       }
     ],
     catcher: simulation
@@ -100,9 +102,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "timeout means failed",
     changes: [
       {
-        file: facilitator,
-        from: "      if (Option.isNone(record)) return pending",
-        to: '      if (Option.isNone(record)) return refuse(refusal("settle_ledger_transaction_failed", "it took too long"))'
+        file: waiting,
+        from: "if (Option.isNone(record)) return pending",
+        to: 'if (Option.isNone(record)) return { _tag: "Failed", refusal: { _tag: "Refusal", reason: "settle_ledger_transaction_failed", message: "it took too long", payer: Option.none() }, transaction: Option.none() } as SettleAnswer'
       }
     ],
     catcher: simulation
@@ -221,7 +223,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "success is given to two concurrent callers",
     changes: [
       {
-        file: facilitator,
+        file: waiting,
         from: "return (yield* settlements.claimDelivery(id)) ? answerFinal(record.value, true) : pending",
         to: "return answerFinal(record.value, true)"
       }
@@ -232,7 +234,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "success is given to a late twin",
     changes: [
       {
-        file: facilitator,
+        file: knowing,
         from: 'return late && answer._tag === "Settled"',
         to: 'return answer._tag === "Pending" && answer._tag === "Settled"'
       }

@@ -28,7 +28,8 @@ const budget = "kernel/budget/Budget.ts"
 const channels = "kernel/settlement/channels/reconcileChannels.ts"
 const sponsor = "kernel/settlement/channels/SponsorTransactions.ts"
 const moves = "kernel/settlement/OperatorMoves.ts"
-const facilitator = "kernel/payment/makeFacilitator.ts"
+const settling = "kernel/payment/settle/settlePayment.ts"
+const work = "kernel/payment/settle/Work.ts"
 
 const change = (file: string, from: string, to: string) => [{ file, from, to }]
 
@@ -244,8 +245,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "a lost record called spent elsewhere",
     changes: change(
-      facilitator,
-      "if (!(yield* adoptSpent(payment, scheme, checked.payer))) return",
+      settling,
+      "if (!(yield* (yield* Adoption).adopt(payment, scheme, checked.payer))) return",
       "if (checked.authorizationSpent === true) return"
     ),
     ...outcomes
@@ -261,11 +262,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a channel not released when the budget refuses",
-    changes: change(
-      facilitator,
-      '          case "BudgetExceeded":\n            yield* channels.release(lease.value)\n',
-      '          case "BudgetExceeded":\n'
-    ),
+    changes: change(work, 'case "BudgetExceeded":\n', 'case "BudgetExceeded":\n      channel.value.keep()\n'),
     ...outcomes
   }
 ]

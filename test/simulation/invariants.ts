@@ -1,6 +1,6 @@
 // What must hold when a run is over, whatever happened in it. Each is looked at from the ledger's log, the store's rows
 // and the answers that callers were given, three accounts of the same payments that were written independently.
-import type { SettleAnswer } from "../../kernel/payment/Facilitator.ts"
+import type { SettleAnswer } from "../../kernel/payment/Answer.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { isOpen } from "../../kernel/settlement/Settlement.ts"
 import { authorizationOf } from "./simulatedScheme.ts"

@@ -2,8 +2,8 @@
 // of the real settlement code; then everything heals, and when all is quiet the invariants are looked at.
 import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
-import { Facilitator, type SettleAnswer } from "../../kernel/payment/Facilitator.ts"
-import * as MakeFacilitator from "../../kernel/payment/makeFacilitator.ts"
+import type { SettleAnswer } from "../../kernel/payment/Answer.ts"
+import { Facilitator } from "../../kernel/payment/Facilitator.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { ChannelPool } from "../../kernel/settlement/channels/ChannelPool.ts"
@@ -33,7 +33,7 @@ const calmMillis = 600_000
 
 /** The product's own layers over a replica's ports. */
 const replicaLayer = (world: World, replica: Replica) =>
-  MakeFacilitator.layer.pipe(
+  Facilitator.layer.pipe(
     Layer.provideMerge(
       Layer.effectDiscard(
         Effect.gen(function* () {

@@ -1,0 +1,28 @@
+// What verify and settle say, as values. They are made in `answers.ts`, spelled in `Wire.ts`, and never fail on a
+// payment's account.
+import type { Option } from "effect"
+import type { Refusal } from "./Refusal.ts"
+
+export type VerifyAnswer = { readonly _tag: "Valid"; readonly payer: string } | Refusal
+
+export type SettleAnswer =
+  | {
+      readonly _tag: "Settled"
+      readonly payer: string
+      /** Inner transaction hash, 64 hex. */
+      readonly transaction: string
+      /** What moved, atomic units. */
+      readonly amount: bigint
+    }
+  | {
+      /** The outcome is not known yet: `settle_ledger_transaction_status_unknown`. Never presented as failure. */
+      readonly _tag: "Pending"
+      readonly payer: string
+      readonly transaction: string
+    }
+  | {
+      /** A refusal; with a hash when a transaction exists (failed, expired, spent, already settled). */
+      readonly _tag: "Failed"
+      readonly refusal: Refusal
+      readonly transaction: Option.Option<string>
+    }

@@ -1,0 +1,21 @@
+// A ledger or a database that cannot be asked, as a payment's answer. Nothing was decided then: verify says that the
+// ledger is not available, settle says busy, and the caller may try the same payment again (decisions 1).
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
+import { type Refusal, refusal } from "./Refusal.ts"
+
+export type Fault = LedgerUnavailable | SqlError.SqlError
+
+export const logFault = (fault: Fault): Effect.Effect<void> =>
+  fault._tag === "LedgerUnavailable"
+    ? Effect.logWarning("the ledger could not be asked").pipe(
+        Effect.annotateLogs({ operation: fault.operation, why: fault.message })
+      )
+    : Effect.logError("the database failed a payment's request", fault)
+
+/** What verify says of a fault. */
+export const unavailable = (fault: Fault): Refusal =>
+  fault._tag === "LedgerUnavailable"
+    ? refusal("ledger_unavailable", "the ledger cannot be asked at the moment; nothing was decided")
+    : refusal("internal_error", "the payment could not be processed")

@@ -1,0 +1,57 @@
+// A payment that the ledger calls spent and that we have no record of: the settlement code is asked whether a
+// transaction of ours did it, in the terms of the payment's scheme. A scheme that cannot tell adopts nothing.
+import { Context, Effect, Layer, Option } from "effect"
+import type { SqlError } from "effect/sql"
+import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
+import { Crypto } from "../../platform/Crypto.ts"
+import { makeAdopter } from "../../settlement/adopt.ts"
+import type { Payment } from "../Payment.ts"
+import type { Scheme } from "../Scheme.ts"
+import { newId } from "./newId.ts"
+
+export class Adoption extends Context.Service<
+  Adoption,
+  {
+    /** True when the payment was ours and is stored again. */
+    readonly adopt: (
+      payment: Payment,
+      scheme: Scheme,
+      payer: Option.Option<string>
+    ) => Effect.Effect<boolean, LedgerUnavailable | SqlError.SqlError>
+  }
+>()("tollkeeper/payment/Adoption") {
+  static readonly layer = Layer.effect(
+    Adoption,
+    Effect.gen(function* () {
+      const adoptSpent = yield* makeAdopter
+      const crypto = yield* Crypto
+      const adopt = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, payer: Option.Option<string>) {
+        const { adoption } = scheme
+        const { amount, asset, network, payTo } = payment.requirements
+        const key = scheme.authorizationKey(payment)
+        if (adoption === undefined || Option.isNone(key) || Option.isNone(payer) || Option.isNone(amount)) return false
+        const promise = { payer: payer.value, payTo, asset, amount: amount.value }
+        return yield* adoptSpent({
+          settlement: {
+            ...promise,
+            id: newId(crypto),
+            network,
+            scheme: scheme.scheme,
+            authorizationKey: key.value,
+            fingerprint: payment.fingerprint,
+            principal: payment.principal,
+            identifier: payment.identifier,
+            resourceUrl: payment.resourceUrl
+          },
+          usedIn: adoption.usedIn(key.value),
+          keysIn: adoption.keysIn,
+          moved: (executed) => {
+            const checked = scheme.checkExecuted(promise, executed)
+            return checked._tag === "Moved" ? checked.amount : undefined
+          }
+        })
+      })
+      return Adoption.of({ adopt })
+    })
+  )
+}

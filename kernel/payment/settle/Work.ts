@@ -1,0 +1,104 @@
+// Lease, record, submit, in a fiber that the process owns: a request only waits, so a client that hangs up changes
+// nothing. The fiber reports as soon as it is decided whether a settlement exists, and goes on by itself. Work in flight
+// ends with the process's Scope.
+import { Context, Deferred, Effect, FiberSet, Layer, Option } from "effect"
+import { Limits } from "../../config/Limits.ts"
+import { Network } from "../../config/Network.ts"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
+import { Crypto } from "../../platform/Crypto.ts"
+import { ChannelPool } from "../../settlement/channels/ChannelPool.ts"
+import { reached } from "../../settlement/CrashPoints.ts"
+import { Settlements } from "../../settlement/Settlements.ts"
+import { submitAttempt } from "../../settlement/submitAttempt.ts"
+import { Signer } from "../../signer/Signer.ts"
+import type { SettleAnswer } from "../Answer.ts"
+import { busy, overBudget, refuse } from "../answers.ts"
+import { logFault } from "../faults.ts"
+import { isRefusal, refusal } from "../Refusal.ts"
+import { borrowChannel } from "./borrowChannel.ts"
+import { recordSettlement, type Settling } from "./recordSettlement.ts"
+import { SettlementFollower } from "./SettlementFollower.ts"
+
+/** What the work reports. */
+export type Started =
+  | { readonly _tag: "Recorded"; readonly id: string; readonly innerHash: string }
+  | { readonly _tag: "Answer"; readonly answer: SettleAnswer }
+  /** Somebody else recorded it first: look again. */
+  | { readonly _tag: "Known" }
+
+type Tell = (started: Started) => Effect.Effect<unknown>
+
+/** Nothing was recorded: what to say, with the channel given back. */
+const answered = (answer: SettleAnswer) => ({ _tag: "Answer", answer }) as const
+
+/** Lease to record. The channel is given back unless the record holds it. */
+const lease = Effect.fnUntraced(function* (settling: Settling) {
+  const { payer } = settling.verified
+  const channel = yield* borrowChannel
+  if (Option.isNone(channel)) return answered(busy(payer))
+  const built = yield* recordSettlement(settling, channel.value.lease)
+  if (isRefusal(built)) return answered(refuse(built))
+  const { attempt, id, recorded } = built
+  switch (recorded._tag) {
+    case "Recorded":
+      channel.value.keep()
+      return { _tag: "Recorded", id, attempt } as const
+    case "Known":
+      return { _tag: "Known" } as const
+    case "BudgetExceeded":
+      return answered(refuse(overBudget(Option.some(payer))))
+    case "FenceLost":
+    case "TooManyOpen":
+      return answered(busy(payer))
+  }
+}, Effect.scoped)
+
+/** Lease to submit. */
+const work = Effect.fnUntraced(function* (settling: Settling, tell: Tell) {
+  const leased = yield* lease(settling)
+  if (leased._tag !== "Recorded") return yield* tell(leased)
+  const { attempt, id } = leased
+  yield* reached("afterRecord")
+  yield* tell({ _tag: "Recorded", id, innerHash: attempt.innerHash })
+  yield* submitAttempt(id, attempt)
+  yield* reached("afterSubmit")
+  return yield* (yield* SettlementFollower).wake
+})
+
+export class Work extends Context.Service<
+  Work,
+  {
+    /** Starts the work; what it reports can be waited for. */
+    readonly start: (settling: Settling) => Effect.Effect<Deferred.Deferred<Started>>
+  }
+>()("tollkeeper/payment/Work") {
+  static readonly layer = Layer.effect(
+    Work,
+    Effect.gen(function* () {
+      const services = yield* Effect.context<
+        ChannelPool | Crypto | LedgerClock | LedgerRpc | Limits | Network | SettlementFollower | Settlements | Signer
+      >()
+      const running = yield* FiberSet.make<void, never>()
+      const start = Effect.fnUntraced(function* (settling: Settling) {
+        const report = yield* Deferred.make<Started>()
+        const tell: Tell = (started) => Deferred.succeed(report, started)
+        const run = work(settling, tell).pipe(
+          Effect.catch((fault) => Effect.andThen(logFault(fault), tell(answered(busy())))),
+          Effect.catchCause((cause) =>
+            Effect.andThen(
+              Effect.logError("settling a payment died", cause),
+              tell(answered(refuse(refusal("internal_error", "the payment could not be processed"))))
+            )
+          ),
+          Effect.asVoid,
+          Effect.withSpan("payment.settle", { attributes: { scheme: settling.scheme.scheme } }),
+          Effect.provideContext(services)
+        )
+        yield* FiberSet.run(running, run)
+        return report
+      })
+      return Work.of({ start })
+    })
+  )
+}

@@ -1,0 +1,96 @@
+// What is known of a payment already, and what that lets its caller hear: the rules of "one payment releases one
+// resource" in one place (decisions 2). One read; nothing is written but the claim of a success that nobody was told.
+import { Effect, Option } from "effect"
+import { Outcomes } from "../../settlement/Outcomes.ts"
+import { isOpen } from "../../settlement/Settlement.ts"
+import { type FindQuery, type SettlementRecord, Settlements } from "../../settlement/Settlements.ts"
+import type { SettleAnswer } from "../Answer.ts"
+import { answerFinal, conflict, refuse } from "../answers.ts"
+import type { Payment } from "../Payment.ts"
+import type { Scheme } from "../Scheme.ts"
+import { waitForOutcome } from "./waitForOutcome.ts"
+
+export type Known =
+  | { readonly _tag: "New" }
+  | { readonly _tag: "Answer"; readonly answer: SettleAnswer }
+  | { readonly _tag: "Open"; readonly record: SettlementRecord }
+  /** Settled, and nobody was told yet: one caller may claim it; the others hear `otherwise`. */
+  | { readonly _tag: "Undelivered"; readonly record: SettlementRecord; readonly otherwise: SettleAnswer }
+
+/** What the stored records mean for a payment. Pure. */
+export const known = (payment: Payment, records: ReadonlyArray<SettlementRecord>): Known => {
+  if (records.some(({ fingerprint }) => fingerprint !== payment.fingerprint))
+    return { _tag: "Answer", answer: refuse(conflict) }
+  const [record] = records
+  if (record === undefined) return { _tag: "New" }
+  if (isOpen(record.state)) return { _tag: "Open", record }
+  if (record.state === "settled" && !record.delivered) {
+    return {
+      _tag: "Undelivered",
+      record,
+      otherwise: { _tag: "Pending", payer: record.payer, transaction: record.innerHash }
+    }
+  }
+  // The identifier it was recorded with, and no other.
+  const mayReadAgain =
+    Option.isSome(record.identifier) && Option.getOrUndefined(payment.identifier) === record.identifier.value
+  return { _tag: "Answer", answer: answerFinal(record, mayReadAgain) }
+}
+
+export const findQuery = (payment: Payment, scheme: Scheme): FindQuery => ({
+  network: payment.requirements.network,
+  scheme: scheme.scheme,
+  authorizationKey: scheme.authorizationKey(payment),
+  principal: payment.principal.id,
+  payTo: payment.requirements.payTo,
+  identifier: payment.identifier
+})
+
+const find = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
+  const settlements = yield* Settlements
+  const records = yield* settlements.find(findQuery(payment, scheme)).pipe(Effect.withSpan("payment.find"))
+  return known(payment, records)
+})
+
+/**
+ * The answer to a payment that is known; undefined for a new one. `late`: the payment was new when this request came,
+ * so whoever recorded it since is a concurrent twin, and is given the success.
+ */
+export const answerKnown = Effect.fnUntraced(function* (
+  payment: Payment,
+  scheme: Scheme,
+  startedAt: number,
+  late: boolean
+) {
+  const settlements = yield* Settlements
+  const outcomes = yield* Outcomes
+  const found = yield* find(payment, scheme)
+  switch (found._tag) {
+    case "New":
+      return undefined
+    case "Answer": {
+      const { answer } = found
+      return late && answer._tag === "Settled"
+        ? ({ _tag: "Pending", payer: answer.payer, transaction: answer.transaction } as SettleAnswer)
+        : answer
+    }
+    case "Undelivered":
+      return (yield* settlements.claimDelivery(found.record.id)) ? answerFinal(found.record, true) : found.otherwise
+    case "Open": {
+      const { id, innerHash, payer } = found.record
+      if (outcomes.isAwaited(id)) return { _tag: "Pending", payer, transaction: innerHash } as SettleAnswer
+      return yield* waitForOutcome(found.record, startedAt)
+    }
+  }
+})
+
+/** The answer to a request whose twin is being settled in this process right now: pending once it is recorded. */
+export const answerTwin = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
+  const found = yield* find(payment, scheme)
+  if (found._tag === "New") return undefined
+  // One that ended while this request looked was given to its twin; the success is for later.
+  if (found._tag === "Answer" && found.answer._tag === "Settled")
+    return { ...found.answer, _tag: "Pending" } as SettleAnswer
+  if (found._tag === "Answer") return found.answer
+  return { _tag: "Pending", payer: found.record.payer, transaction: found.record.innerHash } as SettleAnswer
+})

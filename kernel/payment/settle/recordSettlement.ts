@@ -1,0 +1,104 @@
+// Prepare, sign, record: a verified payment becomes a settlement on a leased channel. The signed envelope is stored in
+// one transaction with everything else before anybody could send it; until then there is nothing to undo.
+import { Duration, Effect } from "effect"
+import { Limits } from "../../config/Limits.ts"
+import { Network } from "../../config/Network.ts"
+import { settlementTransaction } from "../../ledger/Envelope.ts"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { Crypto } from "../../platform/Crypto.ts"
+import type { ChannelLease } from "../../settlement/channels/ChannelStore.ts"
+import { reached } from "../../settlement/CrashPoints.ts"
+import { firstBid } from "../../settlement/rebid.ts"
+import { Settlements } from "../../settlement/Settlements.ts"
+import { Signer } from "../../signer/Signer.ts"
+import type { Payment } from "../Payment.ts"
+import { isRefusal } from "../Refusal.ts"
+import type { Prepared, Scheme, Verified } from "../Scheme.ts"
+import { newId } from "./newId.ts"
+
+/** What the steps of one settlement share. */
+export interface Settling {
+  readonly payment: Payment
+  readonly scheme: Scheme
+  readonly verified: Verified
+  /** When the request came, Unix milliseconds. */
+  readonly startedAt: number
+}
+
+/** Time for the net behind the ledger bound: far beyond any close interval. */
+const timeNetSecondsPerLedger = 60
+
+/** The envelope on the channel, signed, with a first bid. */
+const sign = Effect.fnUntraced(function* (
+  { scheme, startedAt, verified }: Settling,
+  prepared: Prepared,
+  lease: ChannelLease,
+  ledger: number
+) {
+  const signer = yield* Signer
+  const clock = yield* LedgerClock
+  const ceilings = (yield* Network).feeCeilings(scheme.scheme)
+  const ledgersLeft = verified.authorizationExpiresLedger - ledger
+  const transaction = settlementTransaction({
+    channel: lease.address,
+    sequence: lease.sequence,
+    operationXdr: prepared.operationXdr,
+    sorobanDataXdr: prepared.sorobanDataXdr,
+    bounds: {
+      ledgerMax: verified.authorizationExpiresLedger + 1,
+      timeMax: BigInt(Math.ceil(startedAt / 1_000) + (ledgersLeft + 2) * timeNetSecondsPerLedger)
+    }
+  })
+  const inclusionStroops = firstBid((yield* clock.fees).p90, ceilings.inclusionStroopsMax)
+  const signed = yield* signer
+    .signSettlement({
+      transaction,
+      channel: lease.address,
+      inclusionStroops,
+      resourceStroopsMax: ceilings.resourceStroopsMax,
+      inclusionStroopsMax: ceilings.inclusionStroopsMax
+    })
+    .pipe(Effect.orDie, Effect.withSpan("signer.sign"))
+  return { kind: "payment" as const, inclusionStroops, recordedLedger: ledger, ...signed }
+})
+
+/** A refusal when the payment has become too old meanwhile; else what recording it answered, and what to send. */
+export const recordSettlement = Effect.fnUntraced(function* (settling: Settling, lease: ChannelLease) {
+  const { payment, scheme, startedAt, verified } = settling
+  yield* reached("afterLease")
+  const settlements = yield* Settlements
+  const limits = yield* Limits
+  const { sequence } = yield* (yield* LedgerClock).now
+  const prepared = yield* scheme.prepare(payment, verified).pipe(Effect.withSpan("payment.prepare"))
+  if (isRefusal(prepared)) return prepared
+  const attempt = yield* sign(settling, prepared, lease, sequence)
+  const id = newId(yield* Crypto)
+  yield* reached("beforeRecord")
+  const recorded = yield* settlements
+    .record({
+      id,
+      network: payment.requirements.network,
+      scheme: scheme.scheme,
+      authorizationKey: verified.authorizationKey,
+      authorizationExpiresLedger: verified.authorizationExpiresLedger,
+      fingerprint: payment.fingerprint,
+      principal: payment.principal,
+      identifier: payment.identifier,
+      payer: verified.payer,
+      payTo: verified.payTo,
+      asset: verified.asset,
+      amountMax: verified.amountMax,
+      amount: verified.amount,
+      resourceUrl: payment.resourceUrl,
+      innerHash: attempt.innerHash,
+      sponsor: (yield* Signer).sponsor,
+      channel: lease,
+      resourceFeeStroops: verified.resourceFeeStroops,
+      recordedLedger: sequence,
+      deadlineAt: startedAt + Duration.toMillis(limits.settleTimeout),
+      budgetStroops: verified.resourceFeeStroops + (yield* Network).feeCeilings(scheme.scheme).inclusionStroopsMax,
+      attempt
+    })
+    .pipe(Effect.withSpan("settlement.record"))
+  return { recorded, id, attempt: { ...attempt, number: 1 } }
+})

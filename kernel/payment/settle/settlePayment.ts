@@ -1,0 +1,44 @@
+// The walk of one settle: what is known of the payment, the scheme's judgement, adoption of what the ledger calls spent,
+// the work, and the wait for its outcome. Each step stands in a file of its own beside this one.
+import { Deferred, Effect, Option } from "effect"
+import { Budget } from "../../budget/Budget.ts"
+import { Network } from "../../config/Network.ts"
+import { busy, overBudget, refuse, spentElsewhere } from "../answers.ts"
+import type { Payment } from "../Payment.ts"
+import { isRefusal } from "../Refusal.ts"
+import type { Scheme } from "../Scheme.ts"
+import { Adoption } from "./Adoption.ts"
+import { judge } from "./judge.ts"
+import { answerKnown } from "./known.ts"
+import { timeLeft, waitForOutcome } from "./waitForOutcome.ts"
+import { type Started, Work } from "./Work.ts"
+
+export const settlePayment = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, startedAt: number) {
+  const already = yield* answerKnown(payment, scheme, startedAt, false)
+  if (already !== undefined) return already
+  const ceilings = (yield* Network).feeCeilings(scheme.scheme)
+  if (!(yield* (yield* Budget).fits(payment.principal, ceilings.inclusionStroopsMax)))
+    return refuse(overBudget(Option.none()))
+  const checked = yield* judge(payment, scheme)
+  if (isRefusal(checked)) {
+    // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.
+    const twin = yield* answerKnown(payment, scheme, startedAt, true)
+    if (twin !== undefined || checked.authorizationSpent !== true) return twin ?? refuse(checked)
+    if (!(yield* (yield* Adoption).adopt(payment, scheme, checked.payer))) return refuse(spentElsewhere(checked))
+    return (yield* answerKnown(payment, scheme, startedAt, false)) ?? busy()
+  }
+  const report = yield* (yield* Work).start({ payment, scheme, verified: checked, startedAt })
+  // The work goes on by itself; a request that hears nothing of it in time tries again and finds what came of it.
+  const started = Option.getOrElse(
+    yield* Effect.timeoutOption(Deferred.await(report), yield* timeLeft(startedAt)),
+    (): Started => ({ _tag: "Answer", answer: busy(checked.payer) })
+  )
+  switch (started._tag) {
+    case "Recorded":
+      return yield* waitForOutcome({ ...started, payer: checked.payer }, startedAt)
+    case "Answer":
+      return started.answer
+    case "Known":
+      return (yield* answerKnown(payment, scheme, startedAt, true)) ?? busy(checked.payer)
+  }
+})

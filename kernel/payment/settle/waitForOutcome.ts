@@ -1,0 +1,29 @@
+// Waits for the end of a recorded settlement, as long as the request has time left, and claims its success for this
+// caller. Not known in time is pending, with the hash: never a failure.
+import { Clock, Duration, Effect, Option } from "effect"
+import { Limits } from "../../config/Limits.ts"
+import { Outcomes } from "../../settlement/Outcomes.ts"
+import { Settlements } from "../../settlement/Settlements.ts"
+import type { SettleAnswer } from "../Answer.ts"
+import { answerFinal } from "../answers.ts"
+
+/** What is left of the time a settle request may take, in milliseconds. */
+export const timeLeft = Effect.fnUntraced(function* (startedAt: number) {
+  const limits = yield* Limits
+  const elapsed = (yield* Clock.currentTimeMillis) - startedAt
+  return Math.max(0, Duration.toMillis(limits.settleTimeout) - elapsed)
+})
+
+export const waitForOutcome = Effect.fnUntraced(function* (
+  settlement: { readonly id: string; readonly innerHash: string; readonly payer: string },
+  startedAt: number
+) {
+  const outcomes = yield* Outcomes
+  const settlements = yield* Settlements
+  const { id, innerHash, payer } = settlement
+  const record = yield* outcomes.await(id, Duration.millis(yield* timeLeft(startedAt)))
+  const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
+  if (Option.isNone(record)) return pending
+  if (record.value.state !== "settled") return answerFinal(record.value, true)
+  return (yield* settlements.claimDelivery(id)) ? answerFinal(record.value, true) : pending
+})
