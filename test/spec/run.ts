@@ -1,20 +1,17 @@
 // `npm run spec`: how many of the specification's requirements the tests show, section by section. `npm run spec --
 // --missing` names those that none shows, `-- --where` the tests for each. The last line is the figure.
-import { existsSync, readFileSync } from "node:fs"
-import { join } from "node:path"
-import { root, sourcesIn } from "../architecture/sources.ts"
+import { readText, sourcesIn } from "../architecture/sources.ts"
 import { citationsOf } from "./citations.ts"
 import { requirements, sections } from "./sections.ts"
 
 const wants = (flag: string) => process.argv.includes(flag)
 
-const words = ((): ReadonlyMap<number, string> => {
-  const file = join(root, "..", "shared", "spec", "checklist.md")
-  if (!existsSync(file)) return new Map()
-  return new Map(
-    [...readFileSync(file, "utf8").matchAll(/^(\d+)\. (.*)$/gm)].map(([, number, text]) => [Number(number), text ?? ""])
-  )
-})()
+const words: ReadonlyMap<number, string> = new Map(
+  [...readText("test/spec/requirements.md").matchAll(/^- \*\*S(\d+)\*\* (.*)$/gm)].map(([, number, text]) => [
+    Number(number),
+    text ?? ""
+  ])
+)
 
 const shown = Map.groupBy(
   sourcesIn("test")

@@ -1,5 +1,4 @@
-// The sections of the specification's acceptance checklist, by their numbers alone. `npm run spec` counts with them,
-// and prints the words as well where the checklist itself lies beside the project.
+// The sections of the specification's requirements, by their numbers alone; `requirements.md` has the words.
 
 export interface Section {
   readonly title: string

@@ -1,0 +1,59 @@
+// A number in a comment leads to something that a reader can open: `S84` to a line of `requirements.md`, `decisions 3`
+// to a record in `kernel/decisions/`.
+import { describe, expect, it } from "vitest"
+import { readText, textFiles } from "../architecture/sources.ts"
+import { requirements, sections } from "./sections.ts"
+
+const lines = readText("test/spec/requirements.md").split("\n")
+const numbered = lines.flatMap((line) => /^- \*\*S(\d+)\*\* \S/.exec(line)?.[1] ?? []).map(Number)
+
+const records = new Set(
+  textFiles.flatMap((path) => /^kernel\/decisions\/(\d+)-[a-z0-9-]+\.md$/.exec(path)?.[1] ?? []).map(Number)
+)
+
+/** Where our own text cites: sources, statements and documents; names of tests are counted by `npm run spec`. */
+const citing = textFiles.filter(
+  (path) =>
+    /\.(ts|mjs|sql|md|ya?ml)$/.test(path) && !path.startsWith("test/spec/") && !path.startsWith("test/official/")
+)
+
+/** The numbers after a word, with lists and ranges: `decisions 2 and 3`, `S12, S14–S16`. */
+const numbersAfter = (text: string, pattern: RegExp): ReadonlyArray<number> =>
+  [...text.matchAll(pattern)].flatMap(([found]) => [...found.matchAll(/\d+/g)].map(Number))
+
+const decisionsIn = (text: string) => numbersAfter(text, /\bdecisions? \d+(?:\.\d+)?(?:(?:, | and |–)\d+)*/g)
+const requirementsIn = (text: string) => numbersAfter(text, /(?<![\w#-])S\d{1,3}(?![\w.-])/g)
+
+describe("the requirements", () => {
+  it("have one line each, in order", () => {
+    expect(numbered).toEqual(Array.from({ length: requirements }, (_, index) => index + 1))
+  })
+
+  it("stand below the titles of their sections", () => {
+    const titles = lines.flatMap((line) => /^## (.+)$/.exec(line)?.[1] ?? [])
+    expect(titles.length).toBe(sections.length)
+  })
+})
+
+describe("citations in our text", () => {
+  it("are read as they are written", () => {
+    expect(decisionsIn("as decided (decisions 2 and 3), not decision 14")).toEqual([2, 3, 14])
+    expect(requirementsIn("one answer (S84, S85–S86), not an ES2022 or S3-bucket")).toEqual([84, 85, 86])
+  })
+
+  it("of decisions lead to a record", () => {
+    const cited = citing.flatMap((path) => decisionsIn(readText(path)).map((number) => ({ path, number })))
+    expect(cited.length).toBeGreaterThan(10)
+    expect(cited.filter(({ number }) => !records.has(number))).toEqual([])
+  })
+
+  it("of requirements lead to a line", () => {
+    const cited = citing.flatMap((path) => requirementsIn(readText(path)).map((number) => ({ path, number })))
+    expect(cited.length).toBeGreaterThan(100)
+    expect(cited.filter(({ number }) => !numbered.includes(number))).toEqual([])
+  })
+
+  it("name no paper that is not here", () => {
+    expect(citing.filter((path) => /\b(decisions|house|seed|checklist)\.md\b/.test(readText(path)))).toEqual([])
+  })
+})
