@@ -68,7 +68,7 @@ const publicKeyOf = (address: string): xdr.PublicKeyWire => ({
 export interface Bounds {
   /** Last ledger in which the transaction may be included. */
   readonly ledgerMax: number
-  /** Unix seconds; a net behind the ledger bound. */
+  /** Unix seconds, reckoned from a ledger's close, never from a machine's clock; a net behind the ledger bound. 0: none. */
   readonly timeMax: bigint
 }
 

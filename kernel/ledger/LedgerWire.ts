@@ -16,7 +16,8 @@ export const GetNetwork = Schema.Struct({ passphrase: Schema.String, protocolVer
 export const GetLatestLedger = Schema.Struct({
   sequence: Count,
   protocolVersion: Count,
-  closeTime: Schema.optionalKey(Schema.Union([Schema.String, Schema.Number]))
+  closeTime: Schema.optionalKey(Schema.Union([Schema.String, Schema.Number])),
+  headerXdr: OptionalText
 })
 
 export const GetLedgerEntries = Schema.Struct({

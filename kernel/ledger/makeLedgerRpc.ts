@@ -139,6 +139,12 @@ const readAccount = (data: xdr.LedgerEntryDataWire): LedgerAccount | undefined =
   }
 }
 
+/** When the ledger closed, as the answer says, or as its header does where an older node says nothing beside it. */
+const closeTimeOf = ({ closeTime, headerXdr }: typeof Wire.GetLatestLedger.Type): number | undefined => {
+  const seconds = Number(closeTime ?? decodeWith(xdr.LedgerHeader.schema, headerXdr)?.scpValue.closeTime ?? 0)
+  return Number.isSafeInteger(seconds) && seconds > 0 ? seconds : undefined
+}
+
 const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   const crypto = yield* Crypto
   const networkId = networkIdOf(crypto, options.passphrase)
@@ -296,11 +302,13 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   const toStroops = (text: string): bigint => (/^[0-9]{1,15}$/.test(text) ? BigInt(text) : 0n)
 
   return LedgerRpc.of({
-    latestLedger: Effect.map(ask("getLatestLedger", undefined, Wire.GetLatestLedger), (answer) => ({
-      sequence: answer.sequence,
-      closedAtSeconds: Number(answer.closeTime ?? 0),
-      protocolVersion: answer.protocolVersion
-    })),
+    latestLedger: Effect.gen(function* () {
+      const answer = yield* ask("getLatestLedger", undefined, Wire.GetLatestLedger)
+      const closedAtSeconds = closeTimeOf(answer)
+      // Without it nothing could be bounded in time.
+      if (closedAtSeconds === undefined) return yield* contradiction("getLatestLedger", "a ledger without a close time")
+      return { sequence: answer.sequence, closedAtSeconds, protocolVersion: answer.protocolVersion }
+    }),
     feeStats: Effect.map(ask("getFeeStats", undefined, Wire.GetFeeStats), ({ sorobanInclusionFee: fee }) => ({
       p50: toStroops(fee.p50),
       p90: toStroops(fee.p90),

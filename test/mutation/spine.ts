@@ -29,6 +29,7 @@ const channels = "kernel/settlement/channels/reconcileChannels.ts"
 const sponsor = "kernel/settlement/channels/SponsorTransactions.ts"
 const moves = "kernel/settlement/OperatorMoves.ts"
 const settling = "kernel/payment/settle/settlePayment.ts"
+const recording = "kernel/payment/settle/recordSettlement.ts"
 const work = "kernel/payment/settle/Work.ts"
 
 const change = (file: string, from: string, to: string) => [{ file, from, to }]
@@ -264,5 +265,17 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a channel not released when the budget refuses",
     changes: change(work, 'case "BudgetExceeded":\n', 'case "BudgetExceeded":\n      channel.value.keep()\n'),
     ...outcomes
+  },
+  {
+    name: "the envelope is bounded by the machine's clock",
+    changes: [
+      { file: recording, from: "{ scheme, verified }: Settling", to: "{ scheme, startedAt, verified }: Settling" },
+      {
+        file: recording,
+        from: "timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds)",
+        to: "timeMax: BigInt(Math.ceil(startedAt / 1_000) + timeNetSeconds)"
+      }
+    ],
+    ...by("ledger/machineClock.daily.test.ts", {})
   }
 ]

@@ -4,7 +4,7 @@ import { Duration, Effect } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"
 import { settlementTransaction } from "../../ledger/Envelope.ts"
-import { LedgerClock } from "../../ledger/LedgerClock.ts"
+import { LedgerClock, type LedgerTime } from "../../ledger/LedgerClock.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import type { ChannelLease } from "../../settlement/channels/ChannelStore.ts"
 import { reached } from "../../settlement/CrashPoints.ts"
@@ -25,20 +25,19 @@ export interface Settling {
   readonly startedAt: number
 }
 
-/** Time for the net behind the ledger bound: far beyond any close interval. */
-const timeNetSecondsPerLedger = 60
+/** The net behind the ledger bound, in the ledger's own time: a network that halts for hours still finds it valid. */
+const timeNetSeconds = 86_400
 
 /** The envelope on the channel, signed, with a first bid. */
 const sign = Effect.fnUntraced(function* (
-  { scheme, startedAt, verified }: Settling,
+  { scheme, verified }: Settling,
   prepared: Prepared,
   lease: ChannelLease,
-  ledger: number
+  ledger: LedgerTime
 ) {
   const signer = yield* Signer
   const clock = yield* LedgerClock
   const ceilings = (yield* Network).feeCeilings(scheme.scheme)
-  const ledgersLeft = verified.authorizationExpiresLedger - ledger
   const transaction = settlementTransaction({
     channel: lease.address,
     sequence: lease.sequence,
@@ -46,7 +45,7 @@ const sign = Effect.fnUntraced(function* (
     sorobanDataXdr: prepared.sorobanDataXdr,
     bounds: {
       ledgerMax: verified.authorizationExpiresLedger + 1,
-      timeMax: BigInt(Math.ceil(startedAt / 1_000) + (ledgersLeft + 2) * timeNetSecondsPerLedger)
+      timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds)
     }
   })
   const inclusionStroops = firstBid((yield* clock.fees).p90, ceilings.inclusionStroopsMax)
@@ -59,7 +58,7 @@ const sign = Effect.fnUntraced(function* (
       inclusionStroopsMax: ceilings.inclusionStroopsMax
     })
     .pipe(Effect.orDie, Effect.withSpan("signer.sign"))
-  return { kind: "payment" as const, inclusionStroops, recordedLedger: ledger, ...signed }
+  return { kind: "payment" as const, inclusionStroops, recordedLedger: ledger.sequence, ...signed }
 })
 
 /** A refusal when the payment has become too old meanwhile; else what recording it answered, and what to send. */
@@ -68,10 +67,10 @@ export const recordSettlement = Effect.fnUntraced(function* (settling: Settling,
   yield* reached("afterLease")
   const settlements = yield* Settlements
   const limits = yield* Limits
-  const { sequence } = yield* (yield* LedgerClock).now
+  const ledger = yield* (yield* LedgerClock).now
   const prepared = yield* scheme.prepare(payment, verified).pipe(Effect.withSpan("payment.prepare"))
   if (isRefusal(prepared)) return prepared
-  const attempt = yield* sign(settling, prepared, lease, sequence)
+  const attempt = yield* sign(settling, prepared, lease, ledger)
   const id = newId(yield* Crypto)
   yield* reached("beforeRecord")
   const recorded = yield* settlements
@@ -94,7 +93,7 @@ export const recordSettlement = Effect.fnUntraced(function* (settling: Settling,
       sponsor: (yield* Signer).sponsor,
       channel: lease,
       resourceFeeStroops: verified.resourceFeeStroops,
-      recordedLedger: sequence,
+      recordedLedger: ledger.sequence,
       deadlineAt: startedAt + Duration.toMillis(limits.settleTimeout),
       budgetStroops: verified.resourceFeeStroops + (yield* Network).feeCeilings(scheme.scheme).inclusionStroopsMax,
       attempt

@@ -2,7 +2,7 @@
 // signature is checked whoever gave it, and the ledger is asked whether the transfer would go through. The envelope's
 // source is the all-zero account that every facilitator replaces; nobody signs it.
 import { xdr } from "@stellar/stellar-sdk/base"
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import type { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { Authorization } from "../budget/Reservation.ts"
@@ -59,7 +59,7 @@ export const makeBuildPayment = ({ crypto, passphrase, payer, rpc }: BuildOption
   ): Effect.fn.Return<Built, ToolFault> {
     const address = yield* payer.address
     if (address === transfer.payTo) return yield* refusedBySigner("the recipient is the payer")
-    const { sequence } = yield* Effect.mapError(rpc.latestLedger, () => ledgerAway)
+    const { closedAtSeconds, sequence } = yield* Effect.mapError(rpc.latestLedger, () => ledgerAway)
     const authorization: Authorization = {
       payer: address,
       nonce: new DataView(Uint8Array.from(crypto.randomBytes(8)).buffer).getBigInt64(0),
@@ -88,7 +88,8 @@ export const makeBuildPayment = ({ crypto, passphrase, payer, rpc }: BuildOption
         })
       )
     })
-    const timeMax = BigInt(Math.floor((yield* Clock.currentTimeMillis) / 1_000)) + envelopeSeconds
+    // By the ledger's time: this machine's clock may be wrong.
+    const timeMax = BigInt(closedAtSeconds) + envelopeSeconds
     const simulated = yield* Effect.mapError(rpc.simulate(envelopeOf(operation, timeMax)), () => ledgerAway)
     if (simulated._tag !== "Simulated") {
       return yield* fault("PAYMENT_REJECTED", "the ledger would refuse this payment", {

@@ -1,0 +1,47 @@
+// A facilitator on a machine whose clock is wrong, beside a ledger whose clock is right: what is bounded in time is
+// bounded by the ledger's time, so a payment settles all the same.
+import { expect, it } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { Base64 } from "effect/encoding"
+import { describe } from "vitest"
+import { readEnvelope } from "../../../kernel/ledger/Envelope.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
+
+/** The machine's time is off; what elapses is not. */
+const skewed = (millis: number, clock: Clock.Clock): Clock.Clock =>
+  Object.assign(Object.create(clock), {
+    currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + millis,
+    currentTimeMillis: Effect.map(clock.currentTimeMillis, (now) => now + millis)
+  })
+
+describe.each([
+  ["half an hour slow", -1_800_000],
+  ["26 hours slow", -26 * 3_600_000],
+  ["an hour fast", 3_600_000]
+] as const)("with a clock %s", (_name, millis) => {
+  it.live(
+    "settles, and bounds the envelope by a day of the ledger's time",
+    () =>
+      Effect.gen(function* () {
+        const right = yield* startFacilitator({ channels: 1 })
+        const clock = yield* Effect.clockWith(Effect.succeed)
+        const wrong = yield* startFacilitator({ ledgerUrl: right.ledgerUrl, channels: 1 }).pipe(
+          Effect.provideService(Clock.Clock, skewed(millis, clock))
+        )
+        const payer = yield* wrong.account()
+        const seller = (yield* wrong.account(0n)).publicKey()
+        const payment = yield* wrong.payment({ payer, payTo: seller, amount: 10_000n })
+        const before = Number((yield* Effect.promise(() => right.rpc("getLatestLedger"))).closeTime)
+        expect((yield* wrong.settle(payment.body)).json).toMatchObject({ success: true })
+        const after = Number((yield* Effect.promise(() => right.rpc("getLatestLedger"))).closeTime)
+        const [row] = yield* wrong.sql<{ envelope: Uint8Array }>`select envelope from kernel_attempts`
+        const envelope = readEnvelope(Base64.encode(row!.envelope))
+        if (envelope._tag === "Failure" || envelope.success.type !== 5) throw new Error("no fee bump")
+        const { cond } = envelope.success.feeBump.tx.innerTx.v1.tx
+        const timeMax = cond.type === 2 ? Number(cond.v2.timeBounds?.maxTime) : 0
+        expect(timeMax).toBeGreaterThanOrEqual(before - 60 + 86_400)
+        expect(timeMax).toBeLessThanOrEqual(after + 86_400)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+})
