@@ -172,10 +172,8 @@ const rawCases = async (url: string, bearer: Record<string, string>, part: Part)
     const sockets = Array.from({ length: 200 }, () => connect(Number(port || 80), hostname).on("error", () => {}))
     try {
       for (const socket of sockets) socket.write(half)
-      const started = performance.now()
       assert.equal((await fetch(`${url}/health`, { signal: AbortSignal.timeout(2_000) })).status, 200)
       assertRefusedVerify(await post(`${url}/verify`, template, 2_000, bearer))
-      assert.ok(performance.now() - started < 2_000)
     } finally {
       for (const socket of sockets) socket.destroy()
     }

@@ -53,13 +53,11 @@ describe("parseJson", () => {
     })
   )
 
-  it.effect("refuses depth before anything is parsed, and is quick about it", () =>
+  it.effect("refuses depth before anything is parsed, at the first bracket too many", () =>
     Effect.gen(function* () {
       expect(yield* faultOf(nested(33))).toContain("deeper than 32")
       expect(yield* faultOf('{"a":'.repeat(33) + "1" + "}".repeat(33))).toContain("deeper than 32")
-      const startedAt = performance.now()
-      expect(yield* faultOf("[".repeat(262_144))).toContain("deeper than 32")
-      expect(performance.now() - startedAt).toBeLessThan(100)
+      expect(yield* faultOf("[".repeat(262_144))).toBe("nested deeper than 32 levels at character 32")
     })
   )
 

@@ -77,21 +77,31 @@ describe("readEnvelope", () => {
   })
 
   it("refuses a large text before it is decoded", () => {
-    const startedAt = performance.now()
-    expect(reasonOf("A".repeat(10_000_000))).toBe("too large")
-    expect(reasonOf("A".repeat(Math.ceil(envelopeBytesMax / 3) * 4 + 4))).toBe("too large")
-    expect(performance.now() - startedAt).toBeLessThan(50)
+    // A text of which only the length can be read: whoever looks at a character fails.
+    const ofLength = (length: number) =>
+      new Proxy(
+        {},
+        {
+          get: (_, key) => {
+            if (key === "length") return length
+            throw new Error("the text was read")
+          }
+        }
+      ) as string
+    expect(reasonOf(ofLength(10_000_000))).toBe("too large")
+    expect(reasonOf(ofLength(Math.ceil(envelopeBytesMax / 3) * 4 + 4))).toBe("too large")
   })
 
-  it("refuses lengths that promise more than there is, at once", async () => {
+  it("refuses lengths that promise more than there is, whatever field it stands in", async () => {
     const bytes = bytesOf(await honest())
-    const startedAt = performance.now()
+    const told = new Set<string>()
     for (let at = 0; at + 4 <= bytes.length; at += 4) {
       const lying = bytes.slice()
       lying.set([0x7f, 0xff, 0xff, 0xff], at)
-      reasonOf(textOf(lying))
+      told.add(reasonOf(textOf(lying)))
     }
-    expect(performance.now() - startedAt).toBeLessThan(5_000)
+    // Where a plain number stood it is another envelope; where a length stood, none.
+    expect([...told].sort()).toEqual(["not a transaction envelope", "ok"])
   })
 
   it("takes values as deep as the network does, and refuses deeper ones without falling over", async () => {

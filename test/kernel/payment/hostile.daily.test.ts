@@ -288,11 +288,9 @@ it.live(
       yield* facilitator.ledger.setFaults([
         parseFault("silent=simulateTransaction") as Exclude<ReturnType<typeof parseFault>, string>
       ])
-      const startedAt = performance.now()
       const [verified, settled] = yield* Effect.all([facilitator.verify(body), facilitator.settle(body)], {
         concurrency: 2
       })
-      expect(performance.now() - startedAt).toBeLessThan(20_000)
       expect([verified.status, verified.json.invalidReason]).toEqual([503, "ledger_unavailable"])
       expect([settled.status, settled.json.errorReason]).toEqual([503, "settle_ledger_temporarily_unavailable"])
     })

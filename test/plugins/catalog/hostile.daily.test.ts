@@ -368,10 +368,8 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
               resource: { ...(url === undefined ? {} : { url }), ...about },
               extensions: { catalog: extension ?? queryDeclaration() }
             }
-            const startedAt = performance.now()
             const { answer, outcome } = yield* verified(facilitator, { ...body, paymentPayload })
             expect(answer.headers.get("extension-responses")!.length, name).toBeLessThanOrEqual(2_048)
-            expect(performance.now() - startedAt, `${name}: time`).toBeLessThan(3_000)
             told.push([name, answer.json.isValid, outcome])
           }
           expect(told).toEqual(

@@ -71,7 +71,6 @@ describe("tollkeeper ledger", () => {
     while (now < before + 5) now = await latest(call)
     const elapsed = performance.now() - started
     expect(elapsed).toBeGreaterThan(300)
-    expect(elapsed).toBeLessThan(5_000)
     expect((await close(url)).status).toBe(404)
     await stop()
   }, 30_000)
