@@ -37,8 +37,8 @@ export const mutations: ReadonlyArray<Mutation> = [
       },
       {
         file: recording,
-        from: "import { LedgerClock } from",
-        to: 'import { LedgerRpc } from "../../ledger/LedgerRpc.ts"\nimport { LedgerClock } from'
+        from: "import { LedgerClock, type LedgerTime } from",
+        to: 'import { LedgerRpc } from "../../ledger/LedgerRpc.ts"\nimport { LedgerClock, type LedgerTime } from'
       }
     ],
     catcher: simulation
