@@ -1,0 +1,70 @@
+// Builds the settlement contract from its source: AssemblyScript compiled without a runtime, restricted to the opcodes
+// that the network runs, with the sections the network reads appended. The same source gives the same bytes on every
+// machine; a test builds it again and compares them with the wasm that stands beside the source.
+import { createHash } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { main } from "assemblyscript/asc"
+import { customSections } from "./sections.ts"
+
+export const contractFolder = fileURLToPath(new URL("../../plugins/x402-upto/contract/", import.meta.url))
+
+/** Nothing but the first version of WebAssembly and no library of the language: the contract is its own code only. */
+const options = [
+  "--runtime",
+  "stub",
+  "--noAssert",
+  "-Oz",
+  "--converge",
+  "--initialMemory",
+  "1",
+  "--maximumMemory",
+  "1",
+  ...["bulk-memory", "sign-extension", "nontrapping-f2i", "mutable-globals"].flatMap((feature) => [
+    "--disable",
+    feature
+  ])
+]
+
+/** The contract as it is put on a ledger. */
+export const buildContract = async (
+  source: string = readFileSync(`${contractFolder}settle.as`, "utf8")
+): Promise<Uint8Array> => {
+  let module: Uint8Array | undefined
+  let messages = ""
+  const { error } = await main(["settle.ts", "--outFile", "settle.wasm", ...options], {
+    readFile: (name) => (name === "settle.ts" ? source : null),
+    writeFile: (_name, contents) => {
+      module = contents as Uint8Array
+    },
+    listFiles: () => [],
+    stderr: {
+      write: (text: string) => {
+        messages += text
+      }
+    }
+  })
+  if (error !== null || module === undefined) throw new Error(`the contract does not build: ${messages}`)
+  return Uint8Array.from([...module, ...customSections()])
+}
+
+export const sha256Hex = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
+
+/** The module as a source of the program, which carries it to ledgers that do not have it yet. */
+export const wasmSource = (wasm: Uint8Array): string => {
+  const lines =
+    Buffer.from(wasm)
+      .toString("base64")
+      .match(/.{1,100}/g) ?? []
+  return `// The settlement contract as it is put on a ledger, built from settle.as by \`npm run contract\`; not to be edited. The
+// same bytes stand in settle.wasm. Its code has not been audited.
+
+/** sha256 of the module: the name of its code on every ledger. */
+export const wasmHash = "${sha256Hex(wasm)}"
+
+/** The module in base64. */
+export const wasmBase64 = [
+${lines.map((line) => `  "${line}"`).join(",\n")}
+].join("")
+`
+}
