@@ -1,13 +1,16 @@
 // The journal of facts: past tense, versioned, append-only, written inside the transaction that made them true, so that
-// a fact exists exactly when its cause does. A consumer keeps a cursor in the database and is called with batches in
-// order, its cursor moving in the same transaction as whatever it writes; it is called again after a crash and must be
-// idempotent only for effects outside that transaction. The cursor cannot overtake an open transaction: order is
-// (transaction id, row id), and rows of transactions that might still be open are not read yet.
+// a fact exists exactly when its cause does. Its order is its own: a fact has no position until its transaction has
+// committed, and then gets the next one; so positions never depend on a cluster's transaction ids and survive a dump
+// that is restored elsewhere, and a transaction that commits late is read late, never skipped. A consumer keeps a
+// cursor, the last position it has read, and is called with batches in order, its cursor moving in the same transaction
+// as whatever it writes; it is called again after a crash and must be idempotent only for effects outside that
+// transaction.
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { reconciler, type Reconciler } from "./Actor.ts"
 import { contract } from "./Contract.ts"
 import { inTransaction } from "./database/Database.ts"
-import { reconciler, type Reconciler } from "./Actor.ts"
+import { watchConsumers, watchEvery } from "./FactsWatch.ts"
 import { Supervisor } from "./Supervisor.ts"
 
 export interface Fact {
@@ -20,12 +23,18 @@ export interface Fact {
   /** What it is about: the id of a settlement, a resource, a channel. */
   readonly subject: string
   readonly data: unknown
+  /** Its place in the journal, from 1. */
+  readonly position: bigint
+  /** Whose settlement it is about; null for anything else. */
+  readonly principal: string | null
 }
 
 export interface NewFact {
   readonly type: string
   readonly version: number
   readonly subject: string
+  /** Who may follow it: the principal of the settlement it is about. */
+  readonly principal?: string
   /** JSON; amounts as decimal strings. */
   readonly data: Readonly<Record<string, unknown>>
 }
@@ -44,15 +53,48 @@ export interface ConsumerSpec<E, R> {
   readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, E, R>
 }
 
+/** Facts that are given their positions in one transaction. */
+const placedMax = 5_000
+
+/**
+ * Gives every committed fact its position: the next ones, above every fact's and every cursor's, whatever of them was
+ * restored. The lock makes positions become visible in their order, and the statement after it sees whatever was placed
+ * before: no reader ever passes a position that is still to come. Facts of one subject keep their order, since a later
+ * one has the higher id.
+ */
+const placeFacts = Effect.fn("Facts.place")(function* (sql: SqlClient.SqlClient) {
+  while (true) {
+    const unplaced = yield* sql`select 1 from kernel_facts where position is null limit 1`
+    if (unplaced.length === 0) return
+    const placed = yield* inTransaction(
+      Effect.andThen(
+        sql`select pg_advisory_xact_lock(724402404)`,
+        sql<{ count: number }>`with placed as (
+            update kernel_facts f set position = n.position
+            from (
+              select w.id, t.top + row_number() over (order by w.id) as position
+              from (select id from kernel_facts where position is null order by id limit ${placedMax}) w,
+                (select greatest(coalesce((select max(position) from kernel_facts), 0),
+                  coalesce((select max(position) from kernel_fact_cursors), 0)) as top) t
+            ) n
+            where f.id = n.id and f.position is null returning 1)
+          select count(*)::int as count from placed`
+      )
+    ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+    if (placed[0]!.count < placedMax) return
+  }
+})
+
+/** The columns a fact is read from, as SQL. */
+export const factColumns = "id, at, type, version, subject, data, position, principal"
+
 const readBatch = (sql: SqlClient.SqlClient, consumer: string, batchMax: number) =>
   Effect.gen(function* () {
     yield* sql`insert into kernel_fact_cursors (consumer) values (${consumer}) on conflict do nothing`
-    const [cursor] = yield* sql<{ xid: string; id: bigint }>`
-      select xid::text as xid, id from kernel_fact_cursors where consumer = ${consumer} for update`
-    return yield* sql<Fact & { readonly xid: string }>`
-      select id, xid::text as xid, at, type, version, subject, data from kernel_facts
-      where (xid, id) > (${cursor!.xid}::xid8, ${cursor!.id}) and xid < pg_snapshot_xmin(pg_current_snapshot())
-      order by kernel_facts.xid, kernel_facts.id limit ${batchMax}`
+    const [cursor] = yield* sql<{ position: bigint }>`
+      select position from kernel_fact_cursors where consumer = ${consumer} for update`
+    return yield* sql<Fact>`select ${sql.literal(factColumns)} from kernel_facts
+      where position > ${cursor!.position} order by position limit ${batchMax}`
   })
 
 export class Facts extends Context.Service<
@@ -83,9 +125,11 @@ export class Facts extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const supervisor = yield* Supervisor
-      const consumers = new Set<Reconciler>()
+      const consumers = new Map<string, Reconciler>()
 
-      const wakeAll = Effect.suspend(() => Effect.forEach(consumers, (consumer) => consumer.wake, { discard: true }))
+      const wakeAll = Effect.suspend(() =>
+        Effect.forEach(consumers.values(), (consumer) => consumer.wake, { discard: true })
+      )
 
       const publish = Effect.fn("Facts.publish")(function* (fact: NewFact) {
         const transaction = yield* Effect.serviceOption(sql.transactionService)
@@ -94,6 +138,7 @@ export class Facts extends Context.Service<
           type: fact.type,
           version: fact.version,
           subject: fact.subject,
+          principal: fact.principal ?? null,
           data: JSON.stringify(fact.data)
         })}`
         yield* sql.afterCommit(wakeAll)
@@ -107,41 +152,50 @@ export class Facts extends Context.Service<
             const last = facts.at(-1)
             if (last === undefined) return 0
             yield* spec.handle(facts)
-            yield* sql`update kernel_fact_cursors set xid = ${last.xid}::xid8, id = ${last.id}, updated_at = clock_timestamp()
-            where consumer = ${spec.consumer}`
+            yield* sql`update kernel_fact_cursors set position = ${last.position}, updated_at = clock_timestamp()
+              where consumer = ${spec.consumer}`
             return facts.length
           })
         ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
         const turn = Effect.gen(function* () {
+          yield* placeFacts(sql)
           while ((yield* step) === batchMax) yield* Effect.yieldNow
         })
         const started = yield* reconciler({ id: `facts-${spec.consumer}`, every: "5 seconds", turn }).pipe(
           Effect.provideService(Supervisor, supervisor)
         )
         yield* Effect.acquireRelease(
-          Effect.sync(() => consumers.add(started)),
-          () => Effect.sync(() => consumers.delete(started))
+          Effect.sync(() => consumers.set(spec.consumer, started)),
+          () => Effect.sync(() => consumers.delete(spec.consumer))
         )
         return started
       })
 
-      /**
-       * A transaction below the mark had ended when the mark was taken; what any other publishes may have been
-       * invisible then.
-       */
+      /** The mark is a position. One beyond the journal's end is of a journal that was restored since. */
       const publishedSince = Effect.fn("Facts.publishedSince")(function* (type: string, mark: string | undefined) {
-        const [row] = yield* sql<{
-          published: boolean
-          mark: string
-        }>`select pg_snapshot_xmin(pg_current_snapshot())::text as mark,
-          exists (select 1 from kernel_facts where xid >= coalesce(${mark ?? null}::xid8, pg_snapshot_xmin(pg_current_snapshot())) and type = ${type}) as published`
-        return { published: mark === undefined || row!.published, mark: row!.mark }
+        yield* placeFacts(sql)
+        const [row] = yield* sql<{ published: boolean; mark: string }>`select
+          (select coalesce(max(position), 0) from kernel_facts)::text as mark,
+          exists (select 1 from kernel_facts where position > ${mark ?? null}::bigint and type = ${type}) as published`
+        const { mark: end, published } = row!
+        return { published: mark === undefined || published || BigInt(end) < BigInt(mark), mark: end }
       })
 
       const rewind = Effect.fn("Facts.rewind")(function* (consumer: string) {
-        yield* sql`update kernel_fact_cursors set xid = '0', id = 0, updated_at = clock_timestamp() where consumer = ${consumer}`
+        yield* sql`update kernel_fact_cursors set position = 0, updated_at = clock_timestamp()
+          where consumer = ${consumer}`
         yield* sql.afterCommit(wakeAll)
       })
+
+      const watch = watchConsumers(sql)
+      yield* reconciler({
+        id: "facts-watch",
+        every: watchEvery,
+        turn: Effect.andThen(
+          placeFacts(sql),
+          Effect.suspend(() => watch([...consumers.keys()]))
+        )
+      }).pipe(Effect.provideService(Supervisor, supervisor))
 
       return Facts.of({ publish, consume, rewind, publishedSince })
     })

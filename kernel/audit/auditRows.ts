@@ -91,7 +91,7 @@ export const readClaims = Effect.fn("audit.readClaims")(function* () {
         >`select day::text as day, sum(reserved_stroops)::int8 as reserved, sum(committed_stroops)::int8 as committed
         from kernel_sponsor_budget_total group by day`,
         facts:
-          yield* sql<FactClaim>`select subject, array_agg(type order by xid, id) as types from kernel_facts where type like 'settlement.%' group by subject`
+          yield* sql<FactClaim>`select subject, array_agg(type order by position, id) as types from kernel_facts where type like 'settlement.%' group by subject`
       }
       return claims
     })

@@ -1,8 +1,9 @@
 // Vectors for a database without pgvector: stored as bytes, and scanned in a quantized copy that each process keeps in
 // memory. The copy follows the table by transaction ids: rows written by a transaction that was open at the last look
-// are read again, so none is missed. A process loads a generation while it is built and before it answers from it; a
-// look at the table belongs to the plugin and not to the search that wanted it, so that one which gives up leaves the
-// others what was read.
+// are read again, so none is missed. The ids are of one cluster: in a database that was restored into another, rows of
+// before bear ids that are still to come there and are read once, and a copy of before is made anew. A process loads a
+// generation while it is built and before it answers from it; a look at the table belongs to the plugin and not to the
+// search that asked for it, so that one which gives up leaves the others what was read.
 import { Clock, Deferred, Effect, type Scope } from "effect"
 import { Base64 } from "effect/encoding"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -35,13 +36,18 @@ export const makeScanIndex = (sql: SqlClient.SqlClient, scope: Scope.Scope): Vec
 
   const look = Effect.fnUntraced(function* (place: Place) {
     const known = copies.get(place.generation)
-    const copy: Copy = known ?? { vectors: new QuantizedVectors(place.dimension), xid: "0", lookedAt: 0 }
     const now = yield* Clock.currentTimeMillis
-    const [snapshot] = yield* sql<{ xid: string }>`select pg_snapshot_xmin(pg_current_snapshot())::text as xid`
+    const [snapshot] = yield* sql<{ xid: string; next: string }>`select
+      pg_snapshot_xmin(pg_current_snapshot())::text as xid, pg_snapshot_xmax(pg_current_snapshot())::text as next`
+    const isOfThisCluster = known !== undefined && BigInt(known.xid) <= BigInt(snapshot!.next)
+    const copy: Copy = isOfThisCluster
+      ? known
+      : { vectors: new QuantizedVectors(place.dimension), xid: "0", lookedAt: 0 }
     let after = -1n
     while (true) {
       const rows = yield* sql<{ id: bigint; embedding: Uint8Array }>`select id, embedding from ${sql(tableOf(place))}
-        where xid >= ${copy.xid}::xid8 and id > ${after} order by id limit ${pageMax}`
+        where xid >= ${copy.xid}::xid8 and (${copy.xid} = '0' or xid < pg_snapshot_xmax(pg_current_snapshot()))
+          and id > ${after} order by id limit ${pageMax}`
       copy.vectors.put(rows.map(({ embedding, id }) => ({ id, vector: vectorOf(embedding) })))
       if (rows.length < pageMax) break
       after = rows.at(-1)!.id

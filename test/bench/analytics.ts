@@ -95,7 +95,7 @@ const program = Effect.gen(function* () {
     const [row] = yield* sql<{
       done: boolean
       shown: bigint
-    }>`select not exists (select 1 from kernel_facts f where (f.xid, f.id) > (select c.xid, c.id from kernel_fact_cursors c where c.consumer = 'analytics')) as done,
+    }>`select not exists (select 1 from kernel_facts f where coalesce(f.position > (select c.position from kernel_fact_cursors c where c.consumer = 'analytics'), true)) as done,
       (select coalesce(sum(transactions), 0)::bigint from analytics_totals where width = 'day') as shown`
     if (row!.done && row!.shown === BigInt(settlements)) break
     yield* Effect.sleep("2 seconds")

@@ -1,7 +1,8 @@
 import { expect, layer } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Ref } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Logger, Metric, Ref } from "effect"
 import { SqlClient } from "effect/sql"
 import { Facts } from "../../kernel/Facts.ts"
+import { watchConsumers } from "../../kernel/FactsWatch.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
 import { describeDatabases } from "../support/databases.ts"
 
@@ -99,35 +100,153 @@ describeDatabases("the journal of facts", (database, kind) => {
     )
 
     it.effect(
-      "a consumer reads by the number of the transaction, also where it gains a digit",
+      "new facts are read whatever was restored: a cursor beyond the journal's end, facts of another order",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
-          const { consume } = yield* Facts
+          const { consume, publish, publishedSince } = yield* Facts
           yield* sql`delete from kernel_facts`
-          for (const xid of ["99", "100", "101"]) {
-            yield* sql`insert into kernel_facts (xid, type, version, subject, data) values (${xid}::xid8, 'test.happened', 1, ${xid}, '{}')`
-          }
-          const seen = yield* Ref.make<ReadonlyArray<string>>([])
-          const last = yield* Deferred.make<void>()
-          yield* consume({
-            consumer: "counting",
-            batchMax: 1,
-            handle: ([one]) =>
-              Effect.andThen(
-                Ref.update(seen, (all) => [...all, one!.subject]),
-                one!.subject === "101" ? Deferred.succeed(last, undefined) : Effect.void
-              )
-          })
-          yield* Deferred.await(last)
-          expect(yield* Ref.get(seen)).toEqual(["99", "100", "101"])
+          yield* sql`insert into kernel_fact_cursors (consumer, position) values ('restored', 24233)`
+          const { mark } = yield* publishedSince("test.happened", undefined)
+          yield* sql.withTransaction(publish(fact("new")))
+          const read = yield* Deferred.make<string>()
+          yield* consume({ consumer: "restored", handle: ([one]) => Deferred.succeed(read, one!.subject) })
+          expect(yield* Deferred.await(read)).toBe("new")
+          const positions = yield* sql`select position from kernel_facts`
+          expect(positions).toEqual([{ position: 24234n }])
+          // A mark of before, in a process that lives on.
+          yield* sql`delete from kernel_facts`
+          yield* sql`update kernel_fact_cursors set position = 0`
+          yield* sql.withTransaction(publish(fact("lower")))
+          const told = yield* publishedSince("test.happened", "24234")
+          expect(told).toEqual({ published: true, mark: "1" })
+          expect(mark).not.toBe(told.mark)
         }).pipe(Effect.scoped, Effect.timeout("20 seconds")),
       { timeout: 30_000 }
     )
 
+    it.effect("a consumer that stands still while facts wait is warned of once, and measured until it moves", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { publish, publishedSince } = yield* Facts
+        const warnings: Array<unknown> = []
+        const logger = Logger.make(({ logLevel, message }) => {
+          if (logLevel !== "Info" && logLevel !== "Debug") warnings.push(message)
+        })
+        const stalled = Effect.map(Metric.snapshot, (all) =>
+          all
+            .filter(({ attributes, id }) => id === "tollkeeper_facts_stalled" && attributes?.["consumer"] === "still")
+            .map(({ state }) => (state as { readonly value: number }).value)
+        )
+        const watch = watchConsumers(sql)
+        const look = Effect.gen(function* () {
+          yield* publishedSince("test.happened", undefined)
+          yield* watch(["still"])
+          return yield* stalled
+        }).pipe(Effect.provide(Logger.layer([logger])))
+        const end = sql<{ end: bigint }>`select coalesce(max(position), 0) as "end" from kernel_facts`
+        yield* sql`insert into kernel_fact_cursors (consumer, position) values ('still', ${(yield* end)[0]!.end})`
+        expect(yield* look).toEqual([0])
+        // Nothing was written: standing still is no fault.
+        expect(yield* look).toEqual([0])
+        yield* sql.withTransaction(publish(fact("waits")))
+        expect(yield* look).toEqual([0])
+        expect(yield* look).toEqual([1])
+        expect(yield* look).toEqual([1])
+        expect(warnings).toHaveLength(1)
+        yield* sql`update kernel_fact_cursors set position = ${(yield* end)[0]!.end} where consumer = 'still'`
+        expect(yield* look).toEqual([0])
+        expect(warnings).toHaveLength(1)
+      })
+    )
+
     if (kind === "postgres") {
       it.effect(
-        "the cursor does not overtake a transaction that is still open",
+        "who gives positions waits for whoever is giving them, and what has one keeps it",
+        () =>
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const { publish, publishedSince } = yield* Facts
+            yield* sql`delete from kernel_facts`
+            yield* sql`delete from kernel_fact_cursors`
+            const gate = () => Effect.all([Deferred.make<void>(), Deferred.make<void>()])
+            const held = ([reached, left]: readonly [Deferred.Deferred<void>, Deferred.Deferred<void>]) =>
+              Effect.andThen(Deferred.succeed(reached, undefined), Deferred.await(left))
+            const place = publishedSince("test.happened", undefined)
+            const [writing, placing] = [yield* gate(), yield* gate()]
+            const late = yield* Effect.forkChild(
+              sql.withTransaction(Effect.andThen(publish(fact("late")), held(writing)))
+            )
+            yield* Deferred.await(writing[0])
+            yield* sql.withTransaction(publish(fact("quick")))
+            const slow = yield* Effect.forkChild(sql.withTransaction(Effect.andThen(place, held(placing))))
+            yield* Deferred.await(placing[0])
+            yield* Deferred.succeed(writing[1], undefined)
+            yield* Fiber.join(late)
+            const second = yield* Effect.forkChild(place)
+            const isBlocked = sql`select 1 from pg_stat_activity
+              where datname = current_database() and wait_event_type = 'Lock'`
+            while ((yield* isBlocked).length === 0) yield* Effect.sleep("5 millis")
+            yield* Deferred.succeed(placing[1], undefined)
+            yield* Fiber.join(slow)
+            yield* Fiber.join(second)
+            expect(yield* sql`select subject, position from kernel_facts order by position`).toEqual([
+              { subject: "quick", position: 1n },
+              { subject: "late", position: 2n }
+            ])
+          }).pipe(Effect.timeout("20 seconds")),
+        { timeout: 30_000 }
+      )
+
+      it.effect(
+        "two replicas that read at the same time give every fact one place, and read all in one order",
+        () =>
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            yield* sql`delete from kernel_facts`
+            yield* sql`delete from kernel_fact_cursors`
+            const count = 400
+            const readers = ["a", "b", "c", "d"]
+            const seen = new Map(readers.map((reader) => [reader, [] as Array<string>]))
+            const replica = (readers: ReadonlyArray<string>) =>
+              Effect.gen(function* () {
+                const { consume, publish } = yield* Facts
+                const done = yield* Deferred.make<void>()
+                for (const consumer of readers) {
+                  yield* consume({
+                    consumer,
+                    batchMax: 7,
+                    handle: (batch) =>
+                      sql.afterCommit(
+                        Effect.suspend(() => {
+                          seen.get(consumer)!.push(...batch.map(({ position, subject }) => `${position} ${subject}`))
+                          return readers.every((reader) => seen.get(reader)!.length >= count)
+                            ? Effect.asVoid(Deferred.succeed(done, undefined))
+                            : Effect.void
+                        })
+                      )
+                  })
+                }
+                return { publish, done }
+              })
+            const layers = yield* Effect.forEach([readers.slice(0, 2), readers.slice(2)], (names) =>
+              Effect.provide(replica(names), Facts.layer.pipe(Layer.provide(Supervisor.layer)), { local: true })
+            )
+            yield* Effect.forEach(
+              Array.from({ length: count }, (_, at) => at),
+              (at) => sql.withTransaction(layers[at % 2]!.publish(fact(String(at)))),
+              { concurrency: 8, discard: true }
+            )
+            for (const { done } of layers) yield* Deferred.await(done)
+            const [first] = [...seen.values()]
+            expect(new Set(first).size).toBe(count)
+            for (const reader of readers) expect(seen.get(reader)).toEqual(first)
+          }).pipe(Effect.scoped, Effect.timeout("40 seconds")),
+        { timeout: 60_000 }
+      )
+
+      it.effect(
+        "a fact that commits late is read late and never skipped, and holds nobody up",
         () =>
           Effect.gen(function* () {
             const sql = yield* SqlClient.SqlClient
@@ -147,21 +266,22 @@ describeDatabases("the journal of facts", (database, kind) => {
             )
             yield* Deferred.await(written)
             yield* sql.withTransaction(publish(fact("late, quick")))
+            const one = yield* Deferred.make<void>()
             const consumer = yield* consume({
               consumer: "careful",
               handle: (batch) =>
                 Effect.flatMap(
                   Ref.updateAndGet(seen, (s) => [...s, ...batch.map((f) => f.subject)]),
-                  (all) => (all.length === 2 ? Deferred.succeed(both, undefined) : Effect.void)
+                  (all) => Deferred.succeed(all.length === 1 ? one : both, undefined)
                 )
             })
-            yield* Effect.sleep("300 millis")
-            expect(yield* Ref.get(seen)).toEqual([])
+            yield* Deferred.await(one)
+            expect(yield* Ref.get(seen)).toEqual(["late, quick"])
             yield* Deferred.succeed(release, undefined)
             yield* Fiber.join(slow)
             yield* consumer.wake
             yield* Deferred.await(both)
-            expect((yield* Ref.get(seen)).toSorted()).toEqual(["early, slow", "late, quick"])
+            expect(yield* Ref.get(seen)).toEqual(["late, quick", "early, slow"])
           }).pipe(Effect.scoped, Effect.timeout("20 seconds")),
         { timeout: 30_000 }
       )

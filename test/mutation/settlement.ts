@@ -243,7 +243,25 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "the fact cursor overtakes a late commit",
-    changes: [{ file: "kernel/Facts.ts", from: " and xid < pg_snapshot_xmin(pg_current_snapshot())", to: "" }],
+    changes: [
+      { file: "kernel/Facts.ts", from: "t.top + row_number() over (order by w.id) as position", to: "w.id as position" }
+    ],
+    ...facts
+  },
+  {
+    name: "two replicas give positions at once",
+    changes: [{ file: "kernel/Facts.ts", from: "select pg_advisory_xact_lock(724402404)", to: "select 724402404" }],
+    ...facts
+  },
+  {
+    name: "new facts sort below a restored cursor",
+    changes: [
+      {
+        file: "kernel/Facts.ts",
+        from: "coalesce((select max(position) from kernel_fact_cursors), 0)",
+        to: "0"
+      }
+    ],
     ...facts
   }
 ]

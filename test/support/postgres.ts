@@ -135,6 +135,27 @@ const startFrom = async (binaries: string): Promise<TestPostgres> => {
   }
 }
 
+/** Folder of the binaries, which must hold these programs as well. */
+const binariesWith = (...programs: ReadonlyArray<string>): string => {
+  const found = [systemBinaries(), packageBinaries()].find(
+    (folder) => folder !== undefined && programs.every((program) => existsSync(join(folder, program)))
+  )
+  if (found === undefined)
+    throw new Error(`no PostgreSQL ≥ 15 with ${programs.join(", ")}: install one, or leave \`postgres\` out`)
+  return found
+}
+
+/** A fresh cluster of its own, with the client programs that dump and restore. */
+export const startCluster = (): Promise<TestPostgres> => startFrom(binariesWith("pg_dump", "pg_restore"))
+
+/** Dumps a database as `pg_dump` does, and restores it into an empty one of another cluster. */
+export const moveDatabase = (fromUrl: string, toUrl: string): void => {
+  const binaries = binariesWith("pg_dump", "pg_restore")
+  const options = { env: { ...process.env, LC_ALL: "C" }, maxBuffer: 1 << 30 }
+  const dump = execFileSync(join(binaries, "pg_dump"), ["--format=custom", fromUrl], options)
+  execFileSync(join(binaries, "pg_restore"), ["--exit-on-error", "--dbname", toUrl], { ...options, input: dump })
+}
+
 /** Starts or finds the server; throws when there is none to be had. */
 export const startPostgres = async (): Promise<TestPostgres> => {
   const given = process.env["TOLLKEEPER_TEST_DATABASE_URL"]

@@ -36,8 +36,7 @@ const tellHistory = Effect.fnUntraced(function* (world: World, seed: number, siz
     yield* world.tell(facts.slice(from, to), 1 + random.below(60))
     yield* world.follow(1 + random.below(80))
     // Facts that are read again change nothing.
-    if (random.next() < 0.5)
-      yield* world.sql`update kernel_fact_cursors set xid = '0', id = 0 where consumer = 'analytics'`
+    if (random.next() < 0.5) yield* world.sql`update kernel_fact_cursors set position = 0 where consumer = 'analytics'`
     from = to
   }
   yield* world.follow(50)

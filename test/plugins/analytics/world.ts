@@ -74,7 +74,7 @@ export const makeWorld = Effect.gen(function* () {
           // Nothing is left only of a cursor that there is.
           const [left] = yield* sql<{
             left: bigint
-          }>`select (select count(*) from kernel_facts f where (f.xid, f.id) > (c.xid, c.id)) as left from kernel_fact_cursors c where consumer = 'analytics'`
+          }>`select (select count(*) from kernel_facts f where coalesce(f.position > c.position, true)) as left from kernel_fact_cursors c where consumer = 'analytics'`
           if (left?.left === 0n) break
           yield* Effect.sleep("10 millis")
         }

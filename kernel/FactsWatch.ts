@@ -1,0 +1,54 @@
+// Watches that consumers of facts move: a consumer whose cursor stood still between two looks although facts waited
+// for it at the first is warned of once, until it moves again, and measured. Whatever the reason is (a handler that
+// fails, a cursor that stands wrong), it would otherwise be silence.
+import { Effect, Metric } from "effect"
+import type { SqlClient } from "effect/sql"
+
+/** Between two looks. */
+export const watchEvery = "30 seconds"
+
+const waiting = Metric.gauge("tollkeeper_facts_waiting", {
+  description: "Facts that a consumer has not read yet, by consumer."
+})
+const stalled = Metric.gauge("tollkeeper_facts_stalled", {
+  description: "1 for a consumer that has not moved between two looks while facts waited for it, else 0."
+})
+
+interface Cursor {
+  readonly consumer: string
+  readonly position: bigint
+  /** Of the last fact there is. */
+  readonly end: bigint
+}
+
+/** One look at these consumers' cursors, compared with the look before. */
+export const watchConsumers = (sql: SqlClient.SqlClient) => {
+  let before = new Map<string, Cursor>()
+  const warned = new Set<string>()
+
+  const judge = Effect.fnUntraced(function* ({ consumer, end, position }: Cursor) {
+    const last = before.get(consumer)
+    const isStalled = last !== undefined && last.position === position && last.end > position
+    yield* Metric.update(Metric.withAttributes(waiting, { consumer }), Number(end - position))
+    yield* Metric.update(Metric.withAttributes(stalled, { consumer }), isStalled ? 1 : 0)
+    if (isStalled === warned.has(consumer)) return
+    if (isStalled) {
+      warned.add(consumer)
+      yield* Effect.logWarning("a consumer of facts does not move although facts wait for it").pipe(
+        Effect.annotateLogs({ consumer, position: String(position), waiting: String(end - position) })
+      )
+    } else {
+      warned.delete(consumer)
+      yield* Effect.logInfo("a consumer of facts moves again").pipe(Effect.annotateLogs({ consumer }))
+    }
+  })
+
+  return Effect.fn("Facts.watch")(function* (consumers: ReadonlyArray<string>) {
+    if (consumers.length === 0) return
+    const cursors = yield* sql<Cursor>`select consumer, position,
+        greatest(position, (select coalesce(max(position), 0) from kernel_facts)) as "end"
+      from kernel_fact_cursors where consumer in ${sql.in(consumers)}`
+    for (const cursor of cursors) yield* judge(cursor)
+    before = new Map(cursors.map((cursor) => [cursor.consumer, cursor]))
+  })
+}
