@@ -27,6 +27,7 @@ import { Schemes } from "./payment/Scheme.ts"
 import { define } from "./Plugin.ts"
 import { ChannelCount } from "./settlement/channels/ChannelCount.ts"
 import { ChannelPool } from "./settlement/channels/ChannelPool.ts"
+import { ChannelRows } from "./settlement/channels/ChannelRows.ts"
 import { ChannelStore } from "./settlement/channels/ChannelStore.ts"
 import { startChannels } from "./settlement/channels/reconcileChannels.ts"
 import { Leases } from "./settlement/Leases.ts"
@@ -162,7 +163,14 @@ export const drivers = (source: SettingsSource) =>
       ],
       layer: Layer.effectDiscard(startChannels()).pipe(
         Layer.provideMerge(
-          Layer.mergeAll(Outcomes.layer, ChannelCount.layer, ChannelPool.layer, Leases.layer, SponsorTransactions.layer)
+          Layer.mergeAll(
+            Outcomes.layer,
+            ChannelCount.layer,
+            ChannelPool.layer,
+            ChannelRows.layer,
+            Leases.layer,
+            SponsorTransactions.layer
+          )
         ),
         Layer.provideMerge(Layer.merge(SqlSettlements.layer, ChannelStore.layer))
       )

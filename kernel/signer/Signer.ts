@@ -49,7 +49,9 @@ export class Signer extends Context.Service<
     readonly sponsor: string
     /** All channels there may be, by number: those in use are the first of them. */
     readonly channels: ReadonlyArray<string>
-    /** True for sponsor and channels: addresses that must appear nowhere in a payment. */
+    /** Channels of before, no longer lent: they may be cancelled on and merged back. */
+    readonly formerChannels: ReadonlyArray<string>
+    /** True for sponsor and channels, former ones too: addresses that must appear nowhere in a payment. */
     readonly isOurs: (address: string) => boolean
     /** Signs a settlement as its channel and wraps it in the sponsor's fee bump. */
     readonly signSettlement: (request: SettlementToSign) => Effect.Effect<SignedEnvelope, SignerRefused>
@@ -72,7 +74,8 @@ export class Signer extends Context.Service<
       const crypto = yield* Crypto
       const network = yield* Network
       const networkId = networkIdOf(crypto, network.passphrase)
-      const ours = new Set([vault.sponsor, ...vault.channels])
+      const allChannels = new Set([...vault.channels, ...vault.formerChannels])
+      const ours = new Set([vault.sponsor, ...allChannels])
       const ourKeys = [...ours].map((address) => StrKey.decodeEd25519PublicKey(address))
       const refuse = (message: string) => Effect.fail(new SignerRefused({ message }))
 
@@ -108,7 +111,7 @@ export class Signer extends Context.Service<
         readonly inclusionStroops: bigint
       }) {
         const { channel, inclusionStroops, transaction } = request
-        if (!vault.channels.includes(channel) || sourceOf(transaction) !== channel)
+        if (!allChannels.has(channel) || sourceOf(transaction) !== channel)
           return yield* refuse("a no-op on an account that is no channel")
         const [operation] = transaction.operations
         const harmless =
@@ -139,6 +142,7 @@ export class Signer extends Context.Service<
       return Signer.of({
         sponsor: vault.sponsor,
         channels: vault.channels,
+        formerChannels: vault.formerChannels,
         isOurs: (address) => ours.has(address),
         signSettlement,
         signCancel,
@@ -215,7 +219,7 @@ const sponsorFault = (
     case 8: {
       const from = operation.sourceAccount == null ? "" : muxedText(operation.sourceAccount)
       merged.push(from)
-      return isChannel(from) && muxedText(body.destination) === vault.sponsor
+      return (isChannel(from) || vault.formerChannels.includes(from)) && muxedText(body.destination) === vault.sponsor
         ? undefined
         : "a merge that is not of a channel into the sponsor"
     }

@@ -1,7 +1,8 @@
 // Where the secrets of sponsor and channels are, and the only place that uses them. A secret is Redacted from the
 // moment it is read, never leaves this file, and is never returned, logged or stored elsewhere. Channel keys derive
 // from the sponsor's seed by HMAC unless the operator gives them, so that every replica with the same sponsor agrees on
-// the channels with nothing to share.
+// the channels with nothing to share. Where the operator gives them, those derived before are still signed for: what
+// they hold is taken back.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
 import { Network } from "../config/Network.ts"
@@ -19,6 +20,8 @@ export class Vault extends Context.Service<
     readonly sponsor: string
     /** The addresses of all channels there may be, by number, from 0: those in use are the first of them. */
     readonly channels: ReadonlyArray<string>
+    /** Channels that were derived before the operator gave others: never lent, merged back into the sponsor. */
+    readonly formerChannels: ReadonlyArray<string>
     /** Signs 32 bytes as an account of ours; None for any other address. */
     readonly sign: (address: string, hash: Uint8Array) => Signed | undefined
   }
@@ -38,10 +41,11 @@ export class Vault extends Context.Service<
                   new VaultRefused({ message: "the sponsor's secret is not set; see networks.<id>.sponsor_secret_env" })
                 )
         })
+        const derived = deriveChannels(crypto, sponsorSeed, network.channelCountMax)
         const channelSeeds = yield* Option.match(network.channelSecrets, {
           onSome: (secrets) =>
             Effect.forEach(splitSecrets(secrets), (secret, i) => seedOf(secret, `channel secret ${i + 1}`)),
-          onNone: () => Effect.succeed(deriveChannels(crypto, sponsorSeed, network.channelCountMax))
+          onNone: () => Effect.succeed(derived)
         })
         const seeds = new Map<string, Redacted.Redacted<Uint8Array>>()
         const addressOf = (seed: Redacted.Redacted<Uint8Array>): string => {
@@ -54,9 +58,11 @@ export class Vault extends Context.Service<
         if (new Set([sponsor, ...channels]).size !== channels.length + 1) {
           return yield* new VaultRefused({ message: "sponsor and channels must all be different accounts" })
         }
+        const formerChannels = derived.map(addressOf).filter((address) => !channels.includes(address))
         return Vault.of({
           sponsor,
           channels,
+          formerChannels,
           sign: (address, hash) => {
             const seed = seeds.get(address)
             if (seed === undefined) return undefined

@@ -4,7 +4,7 @@ import { Console, Effect, Layer } from "effect"
 import { Argument, Command } from "effect/cli"
 import { SqlClient } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
-import { channelMoves } from "../../kernel/settlement/channels/ChannelCount.ts"
+import { type ChannelListed, channelMoves } from "../../kernel/settlement/channels/ChannelCount.ts"
 import { kernelTables, type Place, placeFlags } from "./place.ts"
 
 /** Runs something with the channels of the place's network. */
@@ -20,17 +20,20 @@ const withChannels = <A, E>(
     return yield* use({ network, moves: channelMoves(yield* SqlClient.SqlClient, network.id) })
   }).pipe(Effect.provide(Network.layer.pipe(Layer.provideMerge(kernelTables(place)))))
 
+/** Channels that no running facilitator has keys for stay in the table, and are told apart. */
+const lineOf = ({ address, claimed, leased, number, sequence, settlement, state }: ChannelListed): string => {
+  const use = settlement === null ? (leased ? "leased" : "idle") : `held by ${settlement}`
+  const whose = claimed || state === "retired" ? [] : ["no running facilitator uses it"]
+  const parts = [String(number).padStart(4), address, state.padEnd(8), `sequence ${sequence ?? "unknown"}`, use]
+  return [...parts, ...whose].join("  ")
+}
+
 const list = Command.make("list", placeFlags(), (place) =>
   withChannels(place, ({ moves, network }) =>
     Effect.gen(function* () {
       const channels = yield* moves.list
-      for (const { address, leased, number, sequence, settlement, state } of channels) {
-        const use = settlement === null ? (leased ? "leased" : "idle") : `held by ${settlement}`
-        yield* Console.log(
-          [String(number).padStart(4), address, state.padEnd(8), `sequence ${sequence ?? "unknown"}`, use].join("  ")
-        )
-      }
-      const ready = channels.filter(({ state }) => state === "ready").length
+      for (const channel of channels) yield* Console.log(lineOf(channel))
+      const ready = channels.filter(({ claimed, state }) => claimed && state === "ready").length
       const wanted = yield* moves.wanted
       yield* Console.log(
         `${ready} of ${channels.length} ready; wanted: ${wanted ?? `${network.channelCount}, as configured`}`

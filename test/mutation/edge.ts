@@ -229,7 +229,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["the sponsor pays an asset", " && body.paymentOp.asset.type === 0", ""],
     [
       "a channel merges into anybody",
-      "isChannel(from) && muxedText(body.destination) === vault.sponsor",
+      "(isChannel(from) || vault.formerChannels.includes(from)) && muxedText(body.destination) === vault.sponsor",
       "isChannel(from)"
     ]
   ])

@@ -18,12 +18,14 @@ const outcomes = by("settlement/outcomes.slow.test.ts", {
   TOLLKEEPER_TEST_DATABASES: "postgres"
 })
 const machineTests = by("settlement/Settlement.test.ts", {})
+const replicas = by("settlement/channels/replicas.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
 const poolTests = by("settlement/channels/ChannelPool.test.ts", {})
 
 const machine = "kernel/settlement/Settlement.ts"
 const settlements = "kernel/settlement/SqlSettlements.ts"
 const store = "kernel/settlement/channels/ChannelStore.ts"
 const pool = "kernel/settlement/channels/ChannelPool.ts"
+const rows = "kernel/settlement/channels/ChannelRows.ts"
 const budget = "kernel/budget/Budget.ts"
 const channels = "kernel/settlement/channels/reconcileChannels.ts"
 const sponsor = "kernel/settlement/channels/SponsorTransactions.ts"
@@ -175,6 +177,38 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...poolTests
   },
   {
+    name: "a channel without its key lent",
+    changes: change(
+      store,
+      "where network = ${network.id} and address = any(${signer.channels}) and state = 'ready' and sequence is not null\n              and settlement is null",
+      "where network = ${network.id} and sponsor = ${signer.sponsor} and state = 'ready' and sequence is not null\n              and settlement is null"
+    ),
+    ...replicas
+  },
+  {
+    name: "a channel retired that another replica wants",
+    changes: change(rows, "and (wanted_by = ${settingsId} or wanted_until < clock_timestamp())", ""),
+    ...replicas
+  },
+  {
+    name: "former channels kept for ever",
+    changes: change(
+      "kernel/signer/Vault.ts",
+      "derived.map(addressOf).filter((address) => !channels.includes(address))",
+      "derived.map(addressOf).slice(derived.length)"
+    ),
+    ...replicas
+  },
+  {
+    name: "a chore decided before another's transaction",
+    changes: change(
+      sponsor,
+      "where ${after ?? null}::text is not distinct from (",
+      "where true or ${after ?? null}::text = ("
+    ),
+    ...by("settlement/channels/reconcileChannels.test.ts")
+  },
+  {
     name: "no bound for a principal",
     changes: change(
       budget,
@@ -201,8 +235,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a sponsor that pays for failing attempts",
     changes: change(
       channels,
-      "if (sponsor.balanceStroops < costOf(todo) + sponsorReserveStroops) {",
-      "if (sponsor.balanceStroops < 0n) {"
+      "if (sponsorAccount.balanceStroops < costOf(chores) + sponsorReserveStroops) {",
+      "if (sponsorAccount.balanceStroops < 0n) {"
     ),
     ...by("settlement/channels/reconcileChannels.test.ts")
   },

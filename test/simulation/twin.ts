@@ -87,7 +87,7 @@ export const sqlLayer = (kind: DatabaseKind) =>
         source(kind),
         Layer.succeed(Limits, limits),
         Layer.succeed(Network, { id: "ledger:testnet" } as never),
-        Layer.succeed(Signer, { sponsor: "sponsor" } as never),
+        Layer.succeed(Signer, { sponsor: "sponsor", channels } as never),
         Layer.succeed(Server, { instance: "twin" } as never),
         Layer.succeed(Host, { name: "twin", stateFolder: "" }),
         Settings.layerTest({}, () => Option.none())

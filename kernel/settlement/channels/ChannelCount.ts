@@ -43,6 +43,8 @@ const countWanted = (sql: SqlClient.SqlClient, network: string) =>
   )
 
 export interface ChannelListed {
+  readonly sponsor: string
+  /** Its place in the list of keys it comes from. */
   readonly number: number
   readonly address: string
   readonly state: "wanted" | "ready" | "retiring" | "merging" | "retired"
@@ -51,12 +53,15 @@ export interface ChannelListed {
   /** The open settlement that holds it. */
   readonly settlement: string | null
   readonly leased: boolean
+  /** A facilitator whose settings want it has run within the last minutes. */
+  readonly claimed: boolean
 }
 
 /** What an operator does with channels: see them, and say how many there shall be. Works on the database alone. */
 export const channelMoves = (sql: SqlClient.SqlClient, network: string) => ({
-  list: sql<ChannelListed>`select number, address, state, sequence, settlement::text as settlement,
-    coalesce(leased_until > clock_timestamp(), false) as leased from kernel_channels where network = ${network} order by sponsor, number`,
+  list: sql<ChannelListed>`select sponsor, number, address, state, sequence, settlement::text as settlement,
+    coalesce(leased_until > clock_timestamp(), false) as leased, wanted_until > clock_timestamp() as claimed
+    from kernel_channels where network = ${network} order by sponsor, number, address`,
   wanted: countWanted(sql, network),
   /** From 1 to 1,000. The replicas follow within their next turns. */
   resize: (count: number) =>

@@ -1,6 +1,7 @@
 // Where channels are lent. A lease is a row's fence raised and a deadline set; whoever leases it later raises the fence
 // again, and an older holder's record then finds nothing to hold. A lease becomes a hold in the transaction that
-// records a settlement and ends with its outcome.
+// records a settlement and ends with its outcome. Only channels whose keys this process has are lent and counted:
+// replicas of other settings share the table.
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Limits } from "../../config/Limits.ts"
@@ -56,7 +57,8 @@ export class ChannelStore extends Context.Service<
           set fence = fence + 1, leased_until = clock_timestamp() + make_interval(secs => ${Duration.toMillis(limits.channelLease) / 1_000}::float8)
           where address = (
             select address from kernel_channels
-            where network = ${network.id} and sponsor = ${signer.sponsor} and state = 'ready' and sequence is not null and settlement is null
+            where network = ${network.id} and address = any(${signer.channels}) and state = 'ready' and sequence is not null
+              and settlement is null
               and (leased_until is null or leased_until < clock_timestamp())
             order by used_at limit 1 for update skip locked)
           returning address, fence, sequence + 1 as sequence`
@@ -81,7 +83,8 @@ export class ChannelStore extends Context.Service<
         counts: Effect.map(
           sql<{ ready: number; free: number }>`select count(*)::int as ready,
             (count(*) filter (where settlement is null and (leased_until is null or leased_until < clock_timestamp())))::int as free
-            from kernel_channels where network = ${network.id} and sponsor = ${signer.sponsor} and state = 'ready' and sequence is not null`,
+            from kernel_channels where network = ${network.id} and address = any(${signer.channels}) and state = 'ready'
+              and sequence is not null`,
           ([row]) => row ?? { ready: 0, free: 0 }
         )
       })

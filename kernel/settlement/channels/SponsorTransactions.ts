@@ -38,11 +38,17 @@ export class SponsorTransactions extends Context.Service<
   {
     /** Follows the open one, if any: true when none is open any more. Sends it again while it may still land. */
     readonly settleOpen: Effect.Effect<boolean, Fault>
+    /** The newest one: its hash, and the newest ledger that any of them is known to have landed in, else 0. */
+    readonly last: Effect.Effect<{ readonly hash: string | undefined; readonly ledger: number }, SqlError.SqlError>
     /**
-     * Records and sends a transaction; does nothing while another is open, soon after one failed, or when a channel to
-     * merge is not idle.
+     * Records and sends a transaction; does nothing while another is open, soon after one failed, when a channel to
+     * merge is not idle, or when `after` is not the newest one any more: whoever decided has not seen what it did.
      */
-    readonly submit: (purpose: string, operations: ReadonlyArray<SponsorOperation>) => Effect.Effect<void, Fault>
+    readonly submit: (
+      purpose: string,
+      operations: ReadonlyArray<SponsorOperation>,
+      after: string | undefined
+    ) => Effect.Effect<void, Fault>
   }
 >()("tollkeeper/settlement/channels/SponsorTransactions") {
   static readonly layer = Layer.effect(
@@ -96,6 +102,14 @@ export class SponsorTransactions extends Context.Service<
         return false
       }).pipe(Effect.withSpan("SponsorTransactions.settleOpen"))
 
+      const last = Effect.map(
+        sql<{ hash: string; ledger: bigint | null }>`select hash, (select max(ledger) from kernel_sponsor_transactions
+            where network = ${network.id} and sponsor = ${signer.sponsor}) as ledger
+          from kernel_sponsor_transactions where network = ${network.id} and sponsor = ${signer.sponsor}
+          order by recorded_at desc limit 1`,
+        ([row]) => ({ hash: row?.hash, ledger: Number(row?.ledger ?? 0n) })
+      )
+
       /** What to offer for an operation; None while the last failure is fresh. */
       const bid = Effect.gen(function* () {
         const last = yield* sql<{
@@ -123,7 +137,8 @@ export class SponsorTransactions extends Context.Service<
 
       const submit = Effect.fn("SponsorTransactions.submit")(function* (
         purpose: string,
-        operations: ReadonlyArray<SponsorOperation>
+        operations: ReadonlyArray<SponsorOperation>,
+        after: string | undefined
       ) {
         const { accounts, latestLedger } = yield* rpc.accounts([signer.sponsor])
         const account = Option.fromUndefinedOr(accounts.get(signer.sponsor))
@@ -138,14 +153,12 @@ export class SponsorTransactions extends Context.Service<
           operations
         })
         const { envelope, hash } = yield* signer.signSponsor(transaction)
-        const record = sql`insert into kernel_sponsor_transactions ${sql.insert({
-          hash,
-          network: network.id,
-          sponsor: signer.sponsor,
-          purpose,
-          envelope: Result.getOrThrow(Base64.decode(envelope)),
-          ledger_max: ledgerMax
-        })} on conflict do nothing returning 1`
+        const bytes = Result.getOrThrow(Base64.decode(envelope))
+        const record = sql`insert into kernel_sponsor_transactions (hash, network, sponsor, purpose, envelope, ledger_max)
+          select ${hash}, ${network.id}, ${signer.sponsor}, ${purpose}, ${bytes}::bytea, ${ledgerMax}::int8
+          where ${after ?? null}::text is not distinct from (select hash from kernel_sponsor_transactions
+            where network = ${network.id} and sponsor = ${signer.sponsor} order by recorded_at desc limit 1)
+          on conflict do nothing returning 1`
         // Another replica may have one open, and this one would use the same number.
         yield* inTransaction(
           Effect.gen(function* () {
@@ -159,7 +172,7 @@ export class SponsorTransactions extends Context.Service<
         )
       })
 
-      return SponsorTransactions.of({ settleOpen, submit })
+      return SponsorTransactions.of({ settleOpen, last, submit })
     })
   )
 }

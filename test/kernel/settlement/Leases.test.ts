@@ -88,12 +88,12 @@ for (const kind of databaseKinds) {
         })
       )
 
-      it.effect("are not given for channels without a known number, of another sponsor, or retired", () =>
+      it.effect("are not given for channels without a known number, whose keys are elsewhere, or retired", () =>
         Effect.gen(function* () {
           yield* emptyStore(4)
           const sql = yield* SqlClient.SqlClient
           yield* sql`update kernel_channels set sequence = null where number = 0`
-          yield* sql`update kernel_channels set sponsor = 'another' where number = 1`
+          yield* sql`update kernel_channels set address = 'elsewhere' where number = 1`
           yield* sql`update kernel_channels set state = 'retired' where number = 2`
           const store = yield* ChannelStore
           expect([addressOf(yield* store.take), addressOf(yield* store.take)]).toEqual([channelName(3), undefined])

@@ -45,7 +45,10 @@ export const storeLayer = (kind: DatabaseKind, limits: Partial<LimitValues> = {}
         Layer.succeed(Network, { id: "ledger:testnet" } as never),
         Layer.succeed(Server, { instance: undefined } as never),
         Layer.succeed(Host, { name: "this-machine", stateFolder: "" }),
-        Layer.succeed(Signer, { sponsor: "sponsor" } as never)
+        Layer.succeed(Signer, {
+          sponsor: "sponsor",
+          channels: Array.from({ length: 100 }, (_, i) => channelName(i))
+        } as never)
       )
     )
   )

@@ -14,6 +14,7 @@ import { type LedgerAccount, LedgerRpc, type TransactionAnswer } from "../../../
 import { Host } from "../../../../kernel/platform/Host.ts"
 import { ChannelCount, channelMoves } from "../../../../kernel/settlement/channels/ChannelCount.ts"
 import { ChannelPool } from "../../../../kernel/settlement/channels/ChannelPool.ts"
+import { ChannelRows } from "../../../../kernel/settlement/channels/ChannelRows.ts"
 import { ChannelStore } from "../../../../kernel/settlement/channels/ChannelStore.ts"
 import { Leases } from "../../../../kernel/settlement/Leases.ts"
 import { startChannels } from "../../../../kernel/settlement/channels/reconcileChannels.ts"
@@ -95,7 +96,9 @@ const layerOf = (kind: DatabaseKind, ledger: Ledger, channelCount: number, secre
     Supervisor.layer
   )
   return ChannelPool.layer.pipe(
-    Layer.provideMerge(Layer.mergeAll(ChannelCount.layer, Leases.layer, SponsorTransactions.layer, ChannelStore.layer)),
+    Layer.provideMerge(
+      Layer.mergeAll(ChannelCount.layer, ChannelRows.layer, Leases.layer, SponsorTransactions.layer, ChannelStore.layer)
+    ),
     Layer.provideMerge(Signer.layer.pipe(Layer.provide(Vault.layer))),
     Layer.provideMerge(Layer.mergeAll(databaseLayer(kind), ports))
   )
@@ -150,7 +153,10 @@ for (const kind of databaseKinds) {
             ledger.put(sponsor, 10n ** 10n, 41n)
             const fund = [{ _tag: "Fund", account, amountStroops: 1n } as const]
             yield* Effect.all(
-              [transactions.submit("channels", fund), transactions.submit("channels", [...fund, ...fund])],
+              [
+                transactions.submit("channels", fund, undefined),
+                transactions.submit("channels", [...fund, ...fund], undefined)
+              ],
               { concurrency: 2 }
             )
             expect(ledger.sent).toHaveLength(1)
@@ -178,7 +184,11 @@ for (const kind of databaseKinds) {
               SqlClient.SqlClient,
               (sql) => sql`update kernel_sponsor_transactions set recorded_at = recorded_at - interval '2 minutes'`
             )
-            yield* transactions.submit("channels", fund)
+            // Who looked before that transaction decides nothing after it.
+            yield* transactions.submit("channels", fund, undefined)
+            expect(yield* journal).toHaveLength(1)
+            expect(yield* transactions.last).toEqual({ hash: open!.hash, ledger: 1_002 })
+            yield* transactions.submit("channels", fund, open!.hash)
             expect(yield* journal).toHaveLength(2)
           })
         ),
@@ -197,7 +207,9 @@ for (const kind of databaseKinds) {
               sponsor
             } = yield* Signer
             ledger.put(sponsor, 10n ** 10n, 41n)
-            const submit = transactions.submit("channels", [{ _tag: "Fund", account, amountStroops: 1n }])
+            const submit = Effect.flatMap(transactions.last, ({ hash }) =>
+              transactions.submit("channels", [{ _tag: "Fund", account, amountStroops: 1n }], hash)
+            )
             const feeOf = Effect.fnUntraced(function* (envelope: string) {
               const decoded = yield* Effect.orDie(decodeEnvelope(envelope))
               return decoded.type === 2 ? Number(decoded.v1.tx.fee) : 0
@@ -230,7 +242,9 @@ for (const kind of databaseKinds) {
               channels: [account = ""],
               sponsor
             } = yield* Signer
-            const submit = transactions.submit("channels", [{ _tag: "Fund", account, amountStroops: 1n }])
+            const submit = Effect.flatMap(transactions.last, ({ hash }) =>
+              transactions.submit("channels", [{ _tag: "Fund", account, amountStroops: 1n }], hash)
+            )
             ledger.put(sponsor, 10n ** 10n, 41n)
             yield* submit
             ledger.state.latest = 1_029

@@ -1,0 +1,47 @@
+// What the sponsor has to do for its channels, from what stands in the table and on the ledger. Pure.
+import type { SponsorOperation } from "../../ledger/Envelope.ts"
+import type { LedgerAccount } from "../../ledger/LedgerRpc.ts"
+import type { ChannelRow } from "./ChannelRows.ts"
+
+/** Operations a transaction may hold. */
+const operationsMax = 100
+/** Of them merges, each signed by its account too: a transaction has twenty signatures at most. */
+const mergesMax = 19
+
+export interface Survey {
+  /** Channels to lend. */
+  readonly kept: ReadonlyArray<ChannelRow>
+  /** Channels to be merged back, and those whose merge is open. */
+  readonly leaving: ReadonlyArray<ChannelRow>
+  /** Their accounts on the ledger, by address, as of a ledger. */
+  readonly accounts: ReadonlyMap<string, LedgerAccount>
+  readonly asOf: number
+}
+
+/** Create what is missing, top up what is low; when nothing is, take back what is wanted no more. */
+export const choresOf = (
+  { accounts, asOf, kept, leaving }: Survey,
+  sponsor: string,
+  balanceStroopsMin: bigint
+): ReadonlyArray<SponsorOperation> => {
+  const upkeep = kept.flatMap(({ address }): ReadonlyArray<SponsorOperation> => {
+    const account = accounts.get(address)
+    if (account === undefined) return [{ _tag: "Create", account: address, balanceStroops: balanceStroopsMin }]
+    return account.balanceStroops < balanceStroopsMin / 2n
+      ? [{ _tag: "Fund", account: address, amountStroops: balanceStroopsMin - account.balanceStroops }]
+      : []
+  })
+  if (upkeep.length > 0) return upkeep.slice(0, operationsMax)
+  // Before the bound of what it was last used for, a transaction of the channel could still land.
+  const idle = leaving.filter(
+    (row) => !row.held && !row.leased && accounts.has(row.address) && asOf >= Number(row.sequence_ledger)
+  )
+  return idle.slice(0, mergesMax).map(({ address }) => ({ _tag: "Merge", account: address, into: sponsor }))
+}
+
+/** What the chores give away. Merging gives back. */
+export const costOf = (chores: ReadonlyArray<SponsorOperation>): bigint =>
+  chores.reduce(
+    (sum, one) => sum + (one._tag === "Create" ? one.balanceStroops : one._tag === "Fund" ? one.amountStroops : 0n),
+    0n
+  )

@@ -1,0 +1,147 @@
+// Replicas whose settings and keys differ, over one database and one ledger: each lends what it can sign for, none takes
+// away what another wants, and what nobody wants any more comes back to the sponsor.
+import { expect, it } from "@effect/vitest"
+import { Keypair, xdr } from "@stellar/stellar-sdk"
+import { Context, Effect, Layer, Schedule } from "effect"
+import { describe } from "vitest"
+import { DatabaseSource } from "../../../../kernel/database/DatabaseSource.ts"
+import { databaseKinds, type DatabaseKind, sourceLayer } from "../../../support/databases.ts"
+import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../../../support/facilitator.ts"
+
+const testnet = "networks.ledger:testnet"
+
+/** A database that several facilitators use, one after another or at the same time. */
+const sharedDatabase = Effect.fnUntraced(function* (kind: DatabaseKind) {
+  const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
+  return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
+})
+
+const until = <A, E, R>(effect: Effect.Effect<A, E, R>, isDone: (value: A) => boolean) =>
+  Effect.repeat(effect, { schedule: Schedule.spaced("50 millis"), until: isDone }).pipe(Effect.timeout("60 seconds"))
+
+/** As many different payments at once, and what each was told. */
+const settleMany = Effect.fnUntraced(function* (world: Facilitator, at: Facilitator, count: number) {
+  const payTo = (yield* world.account(0n)).publicKey()
+  return yield* Effect.forEach(
+    Array.from({ length: count }),
+    Effect.fnUntraced(function* () {
+      const { body } = yield* world.payment({
+        payer: yield* world.account(),
+        payTo,
+        amount: 10n,
+        maxTimeoutSeconds: 300
+      })
+      const { json, status } = yield* at.settle(body)
+      return json.success === true ? "success" : `${status} ${json.errorReason}`
+    }),
+    { concurrency: "unbounded" }
+  )
+})
+
+const states = (facilitator: Facilitator) =>
+  Effect.map(
+    facilitator.sql<{ state: string; count: number }>`select state, count(*)::int as count from kernel_channels
+      group by state order by state`,
+    (rows) => rows.map(({ count, state }) => `${count} ${state}`).join(", ")
+  )
+
+const readyOf = (facilitator: Facilitator) =>
+  Effect.map(facilitator.ask("/metrics"), ({ text }) => Number(/^tollkeeper_channels_ready ([0-9]+)/m.exec(text)?.[1]))
+
+const signersOf = (facilitator: Facilitator) =>
+  Effect.map(facilitator.ask("/supported"), ({ json }) => json.signers["stellar:*"] as ReadonlyArray<string>)
+
+/** Nobody has said for a long time that it wants these channels. */
+const lapse = (facilitator: Facilitator, addresses: ReadonlyArray<string>) =>
+  facilitator.sql`update kernel_channels set wanted_until = clock_timestamp() - interval '1 second'
+    where address = any(${addresses})`
+
+/** A number is to be read again, so the next turn looks at all channels. */
+const survey = (facilitator: Facilitator, address: string) =>
+  facilitator.sql`update kernel_channels set sequence = null where address = ${address}`
+
+const accountKey = (address: string) =>
+  xdr.LedgerKey.account(
+    new xdr.LedgerKeyAccount({
+      accountId: xdr.PublicKey.publicKeyTypeEd25519(Keypair.fromPublicKey(address).rawPublicKey())
+    })
+  ).toXdr("base64")
+
+const exists = (world: Facilitator, address: string) =>
+  Effect.promise(() => world.rpc("getLedgerEntries", { keys: [accountKey(address)] }).then((a) => a.entries.length))
+
+describe.each(databaseKinds)("replicas of different settings on %s", (kind) => {
+  it.live(
+    "with fewer keys lend only what they can sign for, and leave the others' channels alone [S92, S340]",
+    () =>
+      Effect.gen(function* () {
+        const shared: FacilitatorOptions = {
+          database: yield* sharedDatabase(kind),
+          environment: { SPONSOR_SECRET: Keypair.random().secret() }
+        }
+        const large = yield* startFacilitator({ ...shared, channels: 6, set: [`${testnet}.channel_count_max=6`] })
+        const small = yield* startFacilitator({
+          ...shared,
+          channels: 2,
+          ledgerUrl: large.ledgerUrl,
+          set: [`${testnet}.channel_count_max=2`]
+        })
+        const answers = yield* Effect.all([settleMany(large, small, 8), settleMany(large, large, 8)], {
+          concurrency: 2
+        })
+        expect(answers.flat()).toEqual(Array.from({ length: 16 }, () => "success"))
+        expect([yield* readyOf(large), yield* readyOf(small)]).toEqual([6, 2])
+        expect([(yield* signersOf(large)).length, (yield* signersOf(small)).length]).toEqual([7, 3])
+        expect(yield* states(large)).toBe("6 ready")
+        expect(yield* large.sql`select 1 from kernel_sponsor_transactions where purpose <> 'channels'`).toEqual([])
+      }).pipe(Effect.scoped),
+    120_000
+  )
+
+  it.live(
+    "move from derived to given channels and back: the numbers meet, payments go on, and the old ones are merged [S340]",
+    () =>
+      Effect.gen(function* () {
+        const given = [1, 2, 3].map(() => Keypair.random())
+        const world = yield* startFacilitator({ channels: 1 })
+        const shared: FacilitatorOptions = {
+          database: yield* sharedDatabase(kind),
+          ledgerUrl: world.ledgerUrl,
+          channels: 3,
+          environment: {
+            SPONSOR_SECRET: Keypair.random().secret(),
+            CHANNELS: given.map((pair) => pair.secret()).join()
+          }
+        }
+        const derived = yield* startFacilitator(shared)
+        const before = (yield* signersOf(derived)).slice(1)
+        expect(yield* settleMany(world, derived, 4)).toEqual(Array.from({ length: 4 }, () => "success"))
+        yield* derived.stop
+
+        const configured = yield* startFacilitator({ ...shared, set: [`${testnet}.channel_secrets_env=CHANNELS`] })
+        expect((yield* signersOf(configured)).slice(1)).toEqual(given.map((pair) => pair.publicKey()))
+        expect(yield* settleMany(world, configured, 8)).toEqual(Array.from({ length: 8 }, () => "success"))
+        expect(yield* readyOf(configured)).toBe(3)
+        // For a while a replica of the former settings might still run.
+        expect(yield* states(configured)).toBe("6 ready")
+        yield* lapse(configured, before)
+        yield* survey(configured, given[0]!.publicKey())
+        yield* until(states(configured), (text) => text === "3 ready, 3 retired")
+        expect(yield* Effect.forEach(before, (address) => exists(world, address))).toEqual([0, 0, 0])
+        yield* configured.stop
+
+        const again = yield* startFacilitator(shared)
+        expect((yield* signersOf(again)).slice(1)).toEqual(before)
+        expect(yield* settleMany(world, again, 4)).toEqual(Array.from({ length: 4 }, () => "success"))
+        // What is nobody's is lent no more, and stays: its keys are not here.
+        yield* lapse(
+          again,
+          given.map((pair) => pair.publicKey())
+        )
+        yield* survey(again, before[0]!)
+        yield* until(states(again), (text) => text === "3 ready, 3 retiring")
+        expect(yield* exists(world, given[0]!.publicKey())).toBe(1)
+      }).pipe(Effect.scoped),
+    180_000
+  )
+})
