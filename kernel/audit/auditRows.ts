@@ -3,6 +3,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../database/Database.ts"
+import { settlementTypes } from "../settlement/facts.ts"
 
 export interface SettlementClaim {
   readonly id: string
@@ -90,8 +91,8 @@ export const readClaims = Effect.fn("audit.readClaims")(function* () {
           Claims["totals"][number]
         >`select day::text as day, sum(reserved_stroops)::int8 as reserved, sum(committed_stroops)::int8 as committed
         from kernel_sponsor_budget_total group by day`,
-        facts:
-          yield* sql<FactClaim>`select subject, array_agg(type order by position, id) as types from kernel_facts where type like 'settlement.%' group by subject`
+        facts: yield* sql<FactClaim>`select subject, array_agg(type order by position, id) as types
+            from kernel_facts where starts_with(type, ${settlementTypes}) group by subject`
       }
       return claims
     })

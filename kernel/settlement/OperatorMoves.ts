@@ -8,8 +8,9 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Budget } from "../budget/Budget.ts"
 import { inTransaction } from "../database/Database.ts"
 import { Facts } from "../Facts.ts"
+import { endedFact } from "./facts.ts"
 import { type SettlementRow, recordColumns, toRecord } from "./SettlementRows.ts"
-import type { FinalState } from "./Settlement.ts"
+import type { FinalState, Outcome } from "./Settlement.ts"
 import { type SettlementRecord, Settlements } from "./Settlements.ts"
 
 /** A move that the settlement's state does not allow, or words that make no sense together. */
@@ -29,11 +30,11 @@ export interface Finding {
 const noteMax = 500
 const listMax = 1_000
 
-const reasons: Readonly<Record<FinalState, string | null>> = {
-  settled: null,
+const reasons = {
+  settled: undefined,
   failed: "settle_ledger_transaction_failed",
   expired: "settle_ledger_transaction_expired"
-}
+} as const satisfies Record<FinalState, Outcome["reason"]>
 
 type Move = Effect.Effect<SettlementRecord, MoveRefused | SqlError.SqlError>
 
@@ -133,7 +134,7 @@ export class OperatorMoves extends Context.Service<
             }>`
             update kernel_settlements as s set state = ${state}, resolved_at = clock_timestamp(), ledger = ${ledger ?? null}::int8,
               moved = case when ${state === "settled"} then amount else null end, fee_charged_stroops = ${feeChargedStroops}::int8,
-              reason = ${reasons[state]}, reason_message = ${note}
+              reason = ${reasons[state] ?? null}, reason_message = ${note}
             from (select id, fee_charged_stroops from kernel_settlements where id::text = ${id} for update) as old
             where s.id = old.id and s.state = 'unresolved'
             returning s.budget_day::text as day, s.principal, s.budget_keyed as keyed, s.budget_shard as shard,
@@ -141,19 +142,19 @@ export class OperatorMoves extends Context.Service<
             if (row === undefined)
               return yield* refuse("only an unresolved settlement can be resolved by hand; give an open one up first")
             yield* budget.commit({ ...row, stroops: 0n }, feeChargedStroops - row.before)
-            yield* facts.publish({
-              type: `settlement.${state}`,
-              version: 1,
-              subject: id,
-              data: {
-                transaction: row.inner_hash,
-                moved: row.moved,
-                feeChargedStroops: feeChargedStroops.toString(),
-                ledger: ledger ?? null,
-                reason: reasons[state],
-                by: "operator"
-              }
-            })
+            yield* facts.publish(
+              endedFact(
+                { id, principal: row.principal, innerHash: row.inner_hash },
+                {
+                  state,
+                  moved: row.moved === null ? undefined : BigInt(row.moved),
+                  feeChargedStroops,
+                  ledger,
+                  reason: reasons[state]
+                },
+                "operator"
+              )
+            )
           })
         )
         return yield* moved(id)

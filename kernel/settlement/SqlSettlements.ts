@@ -9,6 +9,7 @@ import { Server } from "../config/Server.ts"
 import { inTransaction, isUniqueViolation } from "../database/Database.ts"
 import { Facts } from "../Facts.ts"
 import { Host } from "../platform/Host.ts"
+import { endedFact, recordedFact } from "./facts.ts"
 import type { Outcome } from "./Settlement.ts"
 import {
   type AdoptedSettlement,
@@ -32,60 +33,6 @@ class Undo extends Error {
 const bytesOf = (envelope: string): Uint8Array => Result.getOrThrow(Base64.decode(envelope))
 
 const spreadOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16)
-
-/** What is told of a birth, and by which replica. */
-const recordedFact = (
-  settlement: Pick<
-    NewSettlement,
-    | "id"
-    | "network"
-    | "scheme"
-    | "asset"
-    | "payer"
-    | "payTo"
-    | "amountMax"
-    | "amount"
-    | "innerHash"
-    | "resourceUrl"
-    | "principal"
-  >,
-  facilitator: string
-) => ({
-  type: "settlement.recorded",
-  version: 1,
-  subject: settlement.id,
-  data: {
-    network: settlement.network,
-    scheme: settlement.scheme,
-    asset: settlement.asset,
-    payer: settlement.payer,
-    payTo: settlement.payTo,
-    amountMax: settlement.amountMax.toString(),
-    amount: settlement.amount.toString(),
-    facilitator,
-    transaction: settlement.innerHash,
-    resourceUrl: Option.getOrNull(settlement.resourceUrl),
-    principal: settlement.principal.id
-  }
-})
-
-/** What is told of an end. */
-const endedFact = (
-  id: string,
-  innerHash: string,
-  outcome: Pick<Outcome, "state" | "moved" | "feeChargedStroops" | "ledger" | "reason">
-) => ({
-  type: `settlement.${outcome.state}`,
-  version: 1,
-  subject: id,
-  data: {
-    transaction: innerHash,
-    moved: outcome.moved?.toString() ?? null,
-    feeChargedStroops: outcome.feeChargedStroops.toString(),
-    ledger: outcome.ledger ?? null,
-    reason: outcome.reason ?? null
-  }
-})
 
 export const layer = Layer.effect(
   Settlements,
@@ -251,7 +198,7 @@ export const layer = Layer.effect(
             sequence_ledger = greatest(sequence_ledger, ${outcome.channel.ledger}::int8)
             where address = ${row.channel} and settlement = ${id}`
           }
-          yield* facts.publish(endedFact(id, row.inner_hash, outcome))
+          yield* facts.publish(endedFact({ id, principal: row.principal, innerHash: row.inner_hash }, outcome))
           return true
         })
       )
@@ -304,7 +251,10 @@ export const layer = Layer.effect(
           where address = ${settlement.channel} and settlement is null and sequence < ${settlement.channelSequence}::int8`
           yield* facts.publish(recordedFact({ ...settlement, amountMax: settlement.amount }, facilitator))
           yield* facts.publish(
-            endedFact(settlement.id, settlement.innerHash, { ...settlement, state: "settled", reason: undefined })
+            endedFact(
+              { ...settlement, principal: settlement.principal.id },
+              { ...settlement, state: "settled", reason: undefined }
+            )
           )
           return true
         })

@@ -2,10 +2,12 @@
 // discovery as SQL, signed cursors, public bodies in a wanted order, and the place where a branch of search is
 // registered. The catalog itself ranks nothing; `/discovery/search` is its route, and whoever registers a branch
 // answers it.
-import { Context, type Effect, type Option, type Scope } from "effect"
+import { Context, type Effect, Option, Schema, type Scope } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import { contract } from "../../kernel/Contract.ts"
 import type { NeutralNetwork } from "../../kernel/Dialect.ts"
+import type { Fact } from "../../kernel/Facts.ts"
+import { TransactionHash } from "../../kernel/settlement/facts.ts"
 import type { SearchValues } from "./search/searchSection.ts"
 
 export type ResourceType = "http" | "mcp"
@@ -17,19 +19,36 @@ export type ResourceState = "active" | "stale" | "quarantined" | "removed"
  */
 export const changedFact = "catalog.changed"
 
+const resourceId = /^[1-9][0-9]{0,17}$/
+
+/** The resources that a batch of facts says have changed, each once. */
+export const changedResources = (facts: ReadonlyArray<Fact>): ReadonlyArray<bigint> => [
+  ...new Set(
+    facts.flatMap(({ subject, type }) => (type === changedFact && resourceId.test(subject) ? [BigInt(subject)] : []))
+  )
+]
+
 /**
- * Published when settled payments were counted for resources, after their settlements' own facts: `data` is a
- * `SoldData`. A payment may be told twice, and always of the same resource.
+ * Published when settled payments were counted for resources, after their settlements' own facts. A payment may be told
+ * twice, and always of the same resource.
  */
 export const soldFact = "catalog.sold"
 
-export interface SoldData {
-  readonly sales: ReadonlyArray<{
-    readonly transaction: string
-    readonly resourceId: string
-    readonly origin: string | null
-  }>
-}
+export const Sold = Schema.Struct({
+  sales: Schema.Array(
+    Schema.Struct({
+      transaction: TransactionHash,
+      resourceId: Schema.String.check(Schema.isPattern(resourceId)),
+      origin: Schema.NullOr(Schema.String)
+    })
+  )
+})
+export type Sold = typeof Sold.Type
+
+const sold = Schema.decodeUnknownOption(Sold)
+
+/** The data of a `soldFact`; None when it cannot be read. */
+export const readSold = ({ data, version }: Fact): Option.Option<Sold> => (version === 1 ? sold(data) : Option.none())
 
 /** One way to pay for a resource. */
 export interface PaymentOption {

@@ -6,7 +6,7 @@ import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Facts } from "../../kernel/Facts.ts"
 import { reconciler } from "../../kernel/Actor.ts"
-import { Catalog, changedFact } from "../catalog/contract.ts"
+import { Catalog, changedResources } from "../catalog/contract.ts"
 import { LexicalStore } from "./LexicalStore.ts"
 
 const batchMax = 500
@@ -59,7 +59,7 @@ export const startIndexing = Effect.gen(function* () {
     consumer: "search-lexical",
     batchMax,
     handle: Effect.fnUntraced(function* (batch) {
-      const ids = [...new Set(batch.filter(({ type }) => type === changedFact).map(({ subject }) => BigInt(subject)))]
+      const ids = changedResources(batch)
       if (ids.length === 0) return
       yield* store.write(yield* catalog.documents(ids))
       // Earlier, the turn would not see what this transaction has written, and the next one comes in half a minute.

@@ -8,7 +8,7 @@ import { SqlClient } from "effect/sql"
 import { type Reconciler, reconciler } from "../../kernel/Actor.ts"
 import { inTransaction } from "../../kernel/database/Database.ts"
 import { Facts } from "../../kernel/Facts.ts"
-import { Catalog, changedFact } from "../catalog/contract.ts"
+import { Catalog, changedResources } from "../catalog/contract.ts"
 import type { Embedder } from "./Embedder.ts"
 import { embeddingText } from "./embeddingText.ts"
 import { type Generation, Generations, type Job, type Meaning } from "./Generations.ts"
@@ -173,7 +173,7 @@ export const startFilling = Effect.fnUntraced(function* (options: FillOptions) {
     consumer: "search-semantic",
     batchMax: 500,
     handle: Effect.fnUntraced(function* (batch) {
-      const ids = [...new Set(batch.filter(({ type }) => type === changedFact).map(({ subject }) => BigInt(subject)))]
+      const ids = changedResources(batch)
       if (ids.length === 0) return
       for (const { id } of yield* generations.live) yield* generations.enqueue(id, ids)
       yield* sql.afterCommit(wakeWorker)

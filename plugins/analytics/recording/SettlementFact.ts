@@ -44,8 +44,8 @@ export const begin = ({ at, data, id }: Extract<Told, { _tag: "Recorded" }>, wai
   asset: data.asset,
   payer: data.payer,
   payTo: data.payTo,
-  amountMax: BigInt(data.amountMax),
-  amountMeant: BigInt(data.amount ?? data.amountMax),
+  amountMax: data.amountMax,
+  amountMeant: data.amount ?? data.amountMax,
   amount: undefined,
   feeStroops: 0n,
   transactionHash: data.transaction,
@@ -62,11 +62,11 @@ export const isFinal = ({ status }: SettlementFact): boolean => status === "succ
 
 export const end = (known: SettlementFact, { data, state }: Extract<Told, { _tag: "Ended" }>): SettlementFact => {
   if (isFinal(known)) return known
-  const told = { ...known, feeStroops: BigInt(data.feeChargedStroops), errorReason: data.reason }
+  const told = { ...known, feeStroops: data.feeChargedStroops, errorReason: data.reason }
   switch (state) {
     case "settled":
       // Beyond a node's memory the amount is no longer told; what was signed is what moved then.
-      return { ...told, status: "success", amount: data.moved === null ? known.amountMeant : BigInt(data.moved) }
+      return { ...told, status: "success", amount: data.moved ?? known.amountMeant }
     case "failed":
     case "expired":
       return { ...told, status: "failed", amount: 0n }

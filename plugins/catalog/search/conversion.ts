@@ -3,6 +3,7 @@
 // the first and the last of equal ones; settled ones from the journal.
 import { Clock, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
+import { endedType, recordedType } from "../../../kernel/settlement/facts.ts"
 
 const attributionHours = 24
 const millisPerHour = 3_600_000
@@ -39,9 +40,9 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
       from catalog_impressions i, unnest(i.resource_ids) with ordinality as s (resource_id, place) where i.at >= ${since}
     ), paid as (
       select r.id as resource_id, ended.at from kernel_facts ended
-      join kernel_facts begun on begun.subject = ended.subject and begun.type = 'settlement.recorded'
+      join kernel_facts begun on begun.subject = ended.subject and begun.type = ${recordedType}
       join catalog_resources r on r.resource = split_part(split_part(begun.data->>'resourceUrl', '?', 1), '#', 1)
-      where ended.type = 'settlement.settled' and ended.at >= ${since}
+      where ended.type = ${endedType("settled")} and ended.at >= ${since}
     ), verified as (
       select o.resource_id, unnest(array[o.first_at, o.last_at]) as at from catalog_observations o where o.resource_id is not null and o.last_at >= ${since}
       union all select * from paid

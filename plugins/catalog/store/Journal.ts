@@ -9,7 +9,7 @@ import { inTransaction } from "../../../kernel/database/Database.ts"
 import type { Facts } from "../../../kernel/Facts.ts"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { type SoldData, soldFact } from "../contract.ts"
+import { type Sold as SoldData, soldFact } from "../contract.ts"
 import { moveState } from "./Resources.ts"
 import type { Recorded } from "./recordDeclaration.ts"
 
