@@ -28,6 +28,12 @@ export interface Endpoints {
     params: unknown,
     answer: Schema.Codec<A, any>
   ) => Effect.Effect<A, LedgerUnavailable>
+  /** The same, with the place of the endpoint that answered. */
+  readonly askWhich: <A>(
+    method: string,
+    params: unknown,
+    answer: Schema.Codec<A, any>
+  ) => Effect.Effect<{ readonly answer: A; readonly endpoint: number }, LedgerUnavailable>
   /** Asks the preferred endpoint once. */
   readonly once: <A>(
     method: string,
@@ -41,6 +47,8 @@ export interface Endpoints {
     params: unknown,
     answer: Schema.Codec<A, any>
   ) => Effect.Effect<A, LedgerUnavailable>
+  /** Has these, by their places, asked after the others until it is said anew. */
+  readonly setUnfit: (endpoints: ReadonlySet<number>) => void
 }
 
 export interface EndpointOptions {
@@ -86,7 +94,8 @@ const reasonOf = (error: unknown): string =>
 export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptions) {
   const client = yield* HttpClient.HttpClient
   const nextId = yield* Ref.make(0)
-  const badUntil = new Map<string, number>()
+  const badUntil = new Map<string, bigint>()
+  let unfit: ReadonlySet<number> = new Set()
   /** Endpoints that have named the wanted network. */
   const admitted = new Set<string>()
   const decodeEnvelope = Schema.decodeUnknownEffect(JsonRpcAnswer)
@@ -130,30 +139,38 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
       Effect.timeout(options.timeout),
       Effect.withSpan(`ledger.${method}`, { kind: "client", attributes: { "rpc.method": method } }),
       Effect.tapError(() =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          Effect.sync(() => badUntil.set(url, now + Duration.toMillis(penalty)))
+        Effect.flatMap(Clock.monotonicTimeNanos, (now) =>
+          Effect.sync(() => badUntil.set(url, now + BigInt(Duration.toMillis(penalty)) * 1_000_000n))
         )
       ),
       Effect.tap(() => Effect.sync(() => badUntil.delete(url))),
       Effect.mapError((error) => new LedgerUnavailable({ operation: method, message: reasonOf(error) }))
     )
 
-  /** Configured order, those that failed lately last. */
-  const ordered = Effect.map(Clock.currentTimeMillis, (now) => {
-    const bad = (url: string) => (badUntil.get(url) ?? 0) > now
-    return [...options.urls.filter((url) => !bad(url)), ...options.urls.filter(bad)]
+  /** Configured order; those whose word is not the ledger's after the others, those that failed lately last. */
+  const ordered = Effect.map(Clock.monotonicTimeNanos, (now) => {
+    const rank = (url: string, place: number) => ((badUntil.get(url) ?? 0n) > now ? 2 : unfit.has(place) ? 1 : 0)
+    return options.urls
+      .map((url, place) => ({ url, place, rank: rank(url, place) }))
+      .sort((a, b) => a.rank - b.rank || a.place - b.place)
   })
+
+  const askWhich: Endpoints["askWhich"] = (method, params, answer) => {
+    const at = ({ place, url }: { readonly url: string; readonly place: number }) =>
+      Effect.map(call(url, method, params, answer), (said) => ({ answer: said, endpoint: place }))
+    return Effect.flatMap(ordered, ([first, ...others]) =>
+      others.reduce((asked, other) => Effect.catch(asked, () => at(other)), at(first!))
+    )
+  }
 
   const endpoints: Endpoints = {
     at: call,
-    once: (method, params, answer) => Effect.flatMap(ordered, ([url]) => call(url!, method, params, answer)),
-    ask: (method, params, answer) =>
-      Effect.flatMap(ordered, ([first, ...others]) =>
-        others.reduce(
-          (asked, url) => Effect.catch(asked, () => call(url, method, params, answer)),
-          call(first!, method, params, answer)
-        )
-      )
+    once: (method, params, answer) => Effect.flatMap(ordered, ([first]) => call(first!.url, method, params, answer)),
+    ask: (method, params, answer) => Effect.map(askWhich(method, params, answer), ({ answer }) => answer),
+    askWhich,
+    setUnfit: (endpoints) => {
+      unfit = endpoints
+    }
   }
   return endpoints
 })

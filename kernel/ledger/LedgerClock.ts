@@ -1,16 +1,20 @@
-// The ledger's time, kept by one follower: the newest ledger seen, how long a ledger takes, what inclusion costs.
-// Reading it asks nobody. A reading carries its age; who depends on it refuses when it is too old rather than guesses.
-// The follower polls at a fraction of the measured close interval, within bounds, and wakes whoever waits for a new
-// ledger.
+// The ledger's time, kept by one follower: the newest ledger that is believed, how long a ledger takes, what inclusion
+// costs. Reading it asks nobody. A reading carries its age, counted since the ledger last advanced and by time that
+// elapses, not by this machine's clock; who depends on it refuses when it is too old rather than guesses. No endpoint is
+// believed alone for long (`believe.ts`), and one that is behind, ahead or silent is asked last. The follower polls at a
+// fraction of the measured close interval, within bounds, and wakes whoever waits for a new ledger.
 import { Clock, Context, Duration, Effect, Latch, Layer, type Scope } from "effect"
 import { reconciler } from "../Actor.ts"
 import { contract } from "../Contract.ts"
 import type { Supervisor } from "../Supervisor.ts"
+import { beginBelief, type Belief, believe, relationOf, unfitEndpoints } from "./believe.ts"
+import { makeClockSkew, skewSecondsMax } from "./ClockSkew.ts"
 import { type FeeStats, type LatestLedger, LedgerRpc } from "./LedgerRpc.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
+import { type Look, looksMax, paceOf } from "./paceOf.ts"
 
 export interface LedgerTime {
-  /** Newest ledger seen by any endpoint. Never goes back. */
+  /** Newest ledger believed. It goes back only when the network did, or when a belief was wrong. */
   readonly sequence: number
   /** Unix seconds of its close. */
   readonly closedAtSeconds: number
@@ -18,47 +22,137 @@ export interface LedgerTime {
   readonly secondsPerLedger: number
 }
 
-/** A reading older than this is not relied upon. */
-export const ageMax = Duration.seconds(30)
-/**
- * Until it is measured, the shortest close time that an official client computes with: nobody honest is refused for it.
- */
-const secondsPerLedgerAssumed = 1
-/** Looks over which the interval is averaged, and how many of the shortest and of the longest are left out. */
-const looksMax = 20
-const looksMin = 3
-const outliersShare = 0.2
+/** What is known of the ledger's time, however old: for operators. */
+export interface LedgerStanding {
+  readonly time: LedgerTime | undefined
+  /** Seconds since the ledger last advanced. */
+  readonly ageSeconds: number
+  readonly isFresh: boolean
+  /** How far this machine's clock is off, seconds, positive when ahead; absent before a new ledger was seen. */
+  readonly skewSeconds: number | undefined
+  readonly isSkewed: boolean
+}
+
+/** A ledger that has not advanced for so long, or for three of its intervals, is not relied upon. */
+const ageMax = Duration.seconds(30)
+const ageLedgersMax = 3
 const pollMin = 200
 const pollMax = 1_000
 const feeStatsEvery = Duration.seconds(5)
+/** Every endpoint's own word is asked for this often, and sooner while no new ledger comes. */
+const surveyMillis = 10_000
+const surveyStillMillis = 2_000
 
-/** One look that saw news: ledgers since the look before, and the milliseconds between. */
-interface Look {
-  readonly ledgers: number
-  readonly millis: number
-}
+/** Time that elapses, milliseconds: a clock that is set does not move it. */
+const elapsing = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1_000_000n))
 
-/**
- * Seconds per ledger of some looks. Those with the shortest and the longest interval a ledger are left out: a burst (a
- * friendbot that closes at once) and a gap (an endpoint that was away) say nothing about the ledger's pace.
- */
-export const paceOf = (looks: ReadonlyArray<Look>): number => {
-  if (looks.length < looksMin) return secondsPerLedgerAssumed
-  const ordered = looks.toSorted((a, b) => a.millis / a.ledgers - b.millis / b.ledgers)
-  const outliers = Math.max(1, Math.floor(looks.length * outliersShare))
-  const kept = ordered.slice(outliers, looks.length - outliers)
-  const seconds =
-    kept.reduce((sum, { millis }) => sum + millis, 0) / kept.reduce((sum, { ledgers }) => sum + ledgers, 0) / 1_000
-  return Math.min(60, Math.max(0.1, seconds))
-}
+/** What is believed, and how it came to be. */
+const makeFollower = Effect.gen(function* () {
+  const rpc = yield* LedgerRpc
+  const skew = makeClockSkew()
+  let belief: Belief | undefined
+  let looks: ReadonlyArray<Look> = []
+  let surveyedAt = -Infinity
+  let wasSkewed = false
+
+  const pace = () => paceOf(looks)
+
+  /** Each endpoint's own word when the first answer says something new or odd, when nothing moves, and now and then. */
+  const secondLook = Effect.fnUntraced(function* (first: LatestLedger, at: number) {
+    const relation = belief === undefined ? "first" : relationOf(belief, first, at, pace())
+    const isExpected = relation === "same" || relation === "next"
+    const still = belief !== undefined && relation === "same" && at - belief.advancedAt > 2_500 * pace()
+    const every = still ? surveyStillMillis : surveyMillis
+    if (isExpected && at - surveyedAt < every) return []
+    surveyedAt = at
+    return yield* rpc.latestLedgers
+  })
+
+  const warnOfSkew = Effect.suspend(() => {
+    if (skew.isWrong() === wasSkewed) return Effect.void
+    wasSkewed = skew.isWrong()
+    const seconds = Math.round(skew.seconds() ?? 0)
+    return wasSkewed
+      ? Effect.logWarning(
+          `this machine's clock and the ledger's differ by more than ${skewSecondsMax} s; set the clock, or look at the endpoints`
+        ).pipe(Effect.annotateLogs({ seconds }))
+      : Effect.logInfo("this machine's clock agrees with the ledger's again").pipe(Effect.annotateLogs({ seconds }))
+  })
+
+  /** Looks once; true when what is believed has changed. Fails when no endpoint answers. */
+  const look = Effect.gen(function* () {
+    const first = yield* rpc.latestLedger
+    const second = yield* secondLook(first, yield* elapsing)
+    const machineMillis = yield* Clock.currentTimeMillis
+    const looked = { first, second, at: yield* elapsing, pace: pace(), machineSeconds: machineMillis / 1_000 }
+    const before = belief
+    if (before === undefined) {
+      belief = beginBelief(looked)
+      return belief !== undefined
+    }
+    const believed = believe(before, looked)
+    belief = believed.belief
+    if (second.length > 0) yield* rpc.setUnfit(unfitEndpoints(belief, second, looked.at, looked.pace))
+    if (believed.change === "none") return false
+    if (believed.change === "advanced") {
+      const ledgers = belief.newest.sequence - before.newest.sequence
+      looks = [...looks, { ledgers, millis: looked.at - before.advancedAt }].slice(-looksMax)
+      skew.note(machineMillis, belief.newest.closedAtSeconds)
+    } else {
+      looks = []
+      skew.forget()
+      yield* Effect.logWarning("the ledger goes on elsewhere than where it was last seen").pipe(
+        Effect.annotateLogs({ from: before.newest.sequence, to: belief.newest.sequence })
+      )
+    }
+    yield* warnOfSkew
+    return true
+  }).pipe(Effect.withSpan("LedgerClock.look"))
+
+  const standing = Effect.map(elapsing, (at): LedgerStanding => {
+    const ageMillis = belief === undefined ? Infinity : at - belief.advancedAt
+    return {
+      time:
+        belief === undefined
+          ? undefined
+          : {
+              sequence: belief.newest.sequence,
+              closedAtSeconds: belief.newest.closedAtSeconds,
+              secondsPerLedger: pace()
+            },
+      ageSeconds: ageMillis / 1_000,
+      isFresh: ageMillis <= Math.max(Duration.toMillis(ageMax), ageLedgersMax * pace() * 1_000),
+      skewSeconds: skew.seconds(),
+      isSkewed: skew.isWrong()
+    }
+  })
+
+  return { look, standing, pace }
+})
+
+/** What inclusion costs, as the node's statistics say; kept while none come. */
+const makeFees = Effect.gen(function* () {
+  const rpc = yield* LedgerRpc
+  let fees: FeeStats = { p50: 100n, p90: 100n, p99: 100n }
+  let readAt = -Infinity
+  const read = Effect.gen(function* () {
+    const at = yield* elapsing
+    if (at - readAt < Duration.toMillis(feeStatsEvery)) return
+    readAt = at
+    fees = yield* rpc.feeStats
+  }).pipe(Effect.catch((error) => Effect.logDebug("fee stats not read", error)))
+  return { read, known: Effect.sync(() => fees) }
+})
 
 export class LedgerClock extends Context.Service<
   LedgerClock,
   {
-    /** The newest reading; fails when there is none or it is older than 30 s. */
+    /** The newest reading; fails when there is none or the ledger has not advanced for 30 s. */
     readonly now: Effect.Effect<LedgerTime, LedgerUnavailable>
     /** A reading taken now, by a call of its own; for a judgement that the newest reading may be too old for. */
     readonly fresh: Effect.Effect<LedgerTime, LedgerUnavailable>
+    /** What is known, however old. */
+    readonly standing: Effect.Effect<LedgerStanding>
     /** Recent inclusion fees; the network's minimum while none are known. */
     readonly fees: Effect.Effect<FeeStats>
     /** Resolves with the next new ledger. */
@@ -70,54 +164,37 @@ export class LedgerClock extends Context.Service<
   static readonly layer: Layer.Layer<LedgerClock, never, LedgerRpc | Supervisor> = Layer.effect(
     LedgerClock,
     Effect.gen(function* () {
-      const rpc = yield* LedgerRpc
-      let newest: LatestLedger | undefined
-      let newestAt = 0
-      const looks: Array<Look> = []
-      let readAt: number | undefined
-      let fees: FeeStats = { p50: 100n, p90: 100n, p99: 100n }
-      let feesAt = -Infinity
+      const follower = yield* makeFollower
+      const fees = yield* makeFees
       const newLedger = yield* Latch.make()
       const subscribers = new Set<Effect.Effect<void>>()
 
-      const readFees = Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        if (now - feesAt < Duration.toMillis(feeStatsEvery)) return
-        feesAt = now
-        fees = yield* rpc.feeStats
-      }).pipe(Effect.catch((error) => Effect.logDebug("fee stats not read", error)))
-
       const look = Effect.gen(function* () {
-        const latest = yield* rpc.latestLedger
-        readAt = yield* Clock.currentTimeMillis
-        if (newest !== undefined && latest.sequence <= newest.sequence) return
-        if (newest !== undefined) {
-          looks.push({ ledgers: latest.sequence - newest.sequence, millis: readAt - newestAt })
-          if (looks.length > looksMax) looks.shift()
-        }
-        newest = latest
-        newestAt = readAt
+        if (!(yield* follower.look)) return
         yield* newLedger.release
         yield* Effect.forEach(subscribers, (subscriber) => subscriber, { discard: true })
       })
-      const turn = Effect.andThen(look, readFees)
 
       /** Four looks a ledger, within bounds: a new ledger is noticed within a quarter of its interval. */
-      const every = Effect.sync(() => Duration.millis(Math.min(pollMax, Math.max(pollMin, paceOf(looks) * 250))))
-      yield* reconciler({ id: "ledger-clock", every, turn })
+      const every = Effect.sync(() => Duration.millis(Math.min(pollMax, Math.max(pollMin, follower.pace() * 250))))
+      yield* reconciler({ id: "ledger-clock", every, turn: Effect.andThen(look, fees.read) })
 
-      const now = Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        if (newest === undefined || readAt === undefined || now - readAt > Duration.toMillis(ageMax)) {
-          return yield* new LedgerUnavailable({ operation: "getLatestLedger", message: "no recent ledger is known" })
-        }
-        return { sequence: newest.sequence, closedAtSeconds: newest.closedAtSeconds, secondsPerLedger: paceOf(looks) }
-      })
+      const now = Effect.flatMap(follower.standing, ({ isFresh, time }) =>
+        time !== undefined && isFresh
+          ? Effect.succeed(time)
+          : Effect.fail(
+              new LedgerUnavailable({
+                operation: "getLatestLedger",
+                message: time === undefined ? "no ledger is known yet" : "the ledger does not advance"
+              })
+            )
+      )
 
       return LedgerClock.of({
         now,
         fresh: Effect.andThen(look, now),
-        fees: Effect.sync(() => fees),
+        standing: follower.standing,
+        fees: fees.known,
         nextLedger: newLedger.await,
         subscribe: (onLedger) =>
           Effect.asVoid(

@@ -12,6 +12,8 @@ export interface LatestLedger {
   /** Unix seconds. */
   readonly closedAtSeconds: number
   readonly protocolVersion: number
+  /** Which endpoint said so, by its place in the settings, from 0. */
+  readonly endpoint: number
 }
 
 /** What a node said of a submission. No answer ends a settlement (decisions 3). */
@@ -90,6 +92,10 @@ export class LedgerRpc extends Context.Service<
   LedgerRpc,
   {
     readonly latestLedger: Effect.Effect<LatestLedger, LedgerUnavailable>
+    /** Every endpoint's own word, asked for at once; those that do not answer are left out. */
+    readonly latestLedgers: Effect.Effect<ReadonlyArray<LatestLedger>>
+    /** Names the endpoints whose word is not the ledger's at present: they are asked last, until the next such word. */
+    readonly setUnfit: (endpoints: ReadonlySet<number>) => Effect.Effect<void>
     readonly feeStats: Effect.Effect<FeeStats, LedgerUnavailable>
     /** `envelope` is base64 XDR. Auth entries in it are enforced; without any, they are recorded. */
     readonly simulate: (envelope: string) => Effect.Effect<SimulationAnswer, LedgerUnavailable>

@@ -3,7 +3,7 @@
 // result code and the fee charged come from the result itself. An answer that contradicts itself is
 // `LedgerUnavailable`, never a verdict.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
-import { type Duration, Effect, Layer, Option, Result } from "effect"
+import { Duration, Effect, Layer, Option, Result } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Base64 } from "effect/encoding"
 import { Crypto } from "../platform/Crypto.ts"
@@ -24,6 +24,9 @@ export interface LedgerRpcOptions {
 
 /** Longest excerpt of the host's own words that is kept. */
 const detailCharactersMax = 300
+
+/** How long several endpoints are waited for when each is asked for its newest ledger. */
+const surveyTimeout = Duration.seconds(2)
 
 /** Transactions on one page of a scan, and pages of one scan: two full ledgers' worth. */
 const scanPageMax = 100
@@ -148,8 +151,21 @@ const closeTimeOf = ({ closeTime, headerXdr }: typeof Wire.GetLatestLedger.Type)
 const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   const crypto = yield* Crypto
   const networkId = networkIdOf(crypto, options.passphrase)
-  const { ask, once } = yield* makeEndpoints(options)
+  const { ask, askWhich, at, once, setUnfit } = yield* makeEndpoints(options)
   const contradiction = (operation: string, message: string) => new LedgerUnavailable({ operation, message })
+
+  const readLatest = Effect.fnUntraced(function* ({
+    answer,
+    endpoint
+  }: {
+    readonly answer: typeof Wire.GetLatestLedger.Type
+    readonly endpoint: number
+  }) {
+    const closedAtSeconds = closeTimeOf(answer)
+    // Without it nothing could be bounded in time.
+    if (closedAtSeconds === undefined) return yield* contradiction("getLatestLedger", "a ledger without a close time")
+    return { sequence: answer.sequence, closedAtSeconds, protocolVersion: answer.protocolVersion, endpoint }
+  })
 
   const simulate = Effect.fnUntraced(function* (
     envelope: string
@@ -302,13 +318,22 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   const toStroops = (text: string): bigint => (/^[0-9]{1,15}$/.test(text) ? BigInt(text) : 0n)
 
   return LedgerRpc.of({
-    latestLedger: Effect.gen(function* () {
-      const answer = yield* ask("getLatestLedger", undefined, Wire.GetLatestLedger)
-      const closedAtSeconds = closeTimeOf(answer)
-      // Without it nothing could be bounded in time.
-      if (closedAtSeconds === undefined) return yield* contradiction("getLatestLedger", "a ledger without a close time")
-      return { sequence: answer.sequence, closedAtSeconds, protocolVersion: answer.protocolVersion }
-    }),
+    latestLedger: Effect.flatMap(askWhich("getLatestLedger", undefined, Wire.GetLatestLedger), readLatest),
+    latestLedgers: Effect.map(
+      Effect.forEach(
+        options.urls,
+        (url, endpoint) =>
+          at(url, "getLatestLedger", undefined, Wire.GetLatestLedger).pipe(
+            Effect.flatMap((answer) => readLatest({ answer, endpoint })),
+            // One that is slow to speak must not keep the word of the others waiting.
+            Effect.timeout(options.urls.length > 1 ? Duration.min(surveyTimeout, options.timeout) : options.timeout),
+            Effect.option
+          ),
+        { concurrency: "unbounded" }
+      ),
+      (answers) => answers.flatMap((answer) => Option.toArray(answer))
+    ),
+    setUnfit: (endpoints) => Effect.sync(() => setUnfit(endpoints)),
     feeStats: Effect.map(ask("getFeeStats", undefined, Wire.GetFeeStats), ({ sorobanInclusionFee: fee }) => ({
       p50: toStroops(fee.p50),
       p90: toStroops(fee.p90),

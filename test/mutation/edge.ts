@@ -145,21 +145,18 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["any network is asked", "if (passphrase !== options.passphrase) return", 'if (passphrase === "") return'],
     ["a call of any duration", "      Effect.timeout(options.timeout),\n", ""],
     ["an answer to another call", "if (envelope.id !== id) return", "if (envelope.id === undefined) return"],
-    [
-      "one endpoint alone is asked",
-      "(asked, url) => Effect.catch(asked, () => call(url, method, params, answer))",
-      "(asked) => asked"
-    ],
+    ["one endpoint alone is asked", "(asked, other) => Effect.catch(asked, () => at(other))", "(asked) => asked"],
     [
       "a failed endpoint stays the first",
-      "Effect.sync(() => badUntil.set(url, now + Duration.toMillis(penalty)))",
+      "Effect.sync(() => badUntil.set(url, now + BigInt(Duration.toMillis(penalty)) * 1_000_000n))",
       "Effect.sync(() => void now)"
     ],
     [
       "a submission goes everywhere",
-      "once: (method, params, answer) => Effect.flatMap(ordered, ([url]) => call(url!, method, params, answer))",
+      "once: (method, params, answer) => Effect.flatMap(ordered, ([first]) => call(first!.url, method, params, answer))",
       "once: (method, params, answer) => endpoints.ask(method, params, answer)"
-    ]
+    ],
+    ["an endpoint that is behind keeps its turn", "unfit.has(place) ? 1 : 0", "unfit.has(place) ? 0 : 0"]
   ]),
   ...guards("kernel/ledger/makeLedgerRpc.ts", "test/kernel/ledger/makeLedgerRpc.test.ts", [
     ["another transaction's end", "|| hashes === undefined || !isWanted(hashes))", "|| hashes === undefined)"],
@@ -177,8 +174,43 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ]),
   ...guards("kernel/ledger/LedgerClock.ts", "test/kernel/ledger/LedgerClock.test.ts", [
-    ["the ledger goes back", "if (newest !== undefined && latest.sequence <= newest.sequence) return", ""],
-    ["a reading of any age", "now - readAt > Duration.toMillis(ageMax)", "now < readAt"]
+    ["a ledger of any age", "isFresh: ageMillis <=", "isFresh: ageMillis >= 0 || ageMillis <="],
+    [
+      "a ledger's age by the machine's clock",
+      "const elapsing = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1_000_000n))",
+      "const elapsing = Clock.currentTimeMillis"
+    ],
+    ["endpoints that differ are asked alike", "yield* rpc.setUnfit(", "void ("],
+    ["nobody hears of a clock that is wrong", "    yield* warnOfSkew\n", ""]
+  ]),
+  ...guards("kernel/ledger/believe.ts", "test/kernel/ledger/LedgerClock.test.ts", [
+    ["any ledger ahead is the next", 'return ledgers <= reachOf(belief, at, pace) ? "next" : "ahead"', 'return "next"'],
+    ["a jump on one answer's word", "at !== index && areNear(one, other)", "areNear(one, other)"],
+    ["no jump at all", "if (ahead !== undefined) return", "if (ahead === null) return"],
+    ["a first ledger on one answer's word", "!isAlone || line.answers > 1", "line.answers > 0"],
+    [
+      "the ledger never goes back",
+      "if (movingBelow(belief, below, isStill)) return",
+      "if (isStill && !isStill) return"
+    ],
+    ["a ledger below that stands still", "below.sequence > belief.below.sequence &&", ""],
+    [
+      "one behind takes the ledger back",
+      "(isStill || below.closedAtSeconds > belief.newest.closedAtSeconds)",
+      "(isStill || below.closedAtSeconds > 0)"
+    ],
+    [
+      "a reset only after a standstill",
+      "(isStill || below.closedAtSeconds > belief.newest.closedAtSeconds)",
+      "isStill"
+    ],
+    ["a lower line only by its close times", "(isStill || below.closedAtSeconds >", "(below.closedAtSeconds >"],
+    ["the higher of two endpoints is right", "continues(low, high, pace) &&", ""],
+    ["who came first stays", "if (rival !== undefined && belief.rival", "if (rival === null && belief.rival"]
+  ]),
+  ...guards("kernel/ledger/ClockSkew.ts", "test/kernel/ledger/LedgerClock.test.ts", [
+    ["one late ledger is a clock that is wrong", "Math.min(...samples)", "Math.max(...samples)"],
+    ["only a clock that is ahead is wrong", "Math.abs(seconds() ?? 0)", "(seconds() ?? 0)"]
   ]),
   ...guards("kernel/signer/Signer.ts", "test/kernel/signer/Signer.test.ts", [
     [

@@ -291,14 +291,19 @@ export class World {
 
   rpc(replica: Replica): LedgerRpc["Service"] {
     const { ledger, random } = this
+    const latestLedger = Effect.suspend(() =>
+      this.#asked(replica, "getLatestLedger", (node) => ({
+        sequence: this.#latest(node),
+        closedAtSeconds: Math.floor(ledger.closedAtMillis / 1_000) - node.lag * 5,
+        protocolVersion: 26,
+        endpoint: 0
+      }))
+    )
     return LedgerRpc.of({
-      latestLedger: Effect.suspend(() =>
-        this.#asked(replica, "getLatestLedger", (node) => ({
-          sequence: this.#latest(node),
-          closedAtSeconds: Math.floor(ledger.closedAtMillis / 1_000) - node.lag * 5,
-          protocolVersion: 26
-        }))
-      ),
+      latestLedger,
+      // One address, and any of the nodes behind it.
+      latestLedgers: Effect.map(Effect.option(latestLedger), Option.toArray),
+      setUnfit: () => Effect.void,
       feeStats: Effect.succeed({ p50: 100n, p90: 100n, p99: 1_000n }),
       // The envelope of a simulated question is the authorization it is about.
       simulate: (authorization) =>

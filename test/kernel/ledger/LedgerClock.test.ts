@@ -1,10 +1,11 @@
 // The ledger's time: its pace, measured by looks that saw news, and the follower that keeps it while nodes are silent,
 // lag or lie behind; who waits for a ledger and who is told.
-import { expect, it } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
+import { describe, expect, it } from "@effect/vitest"
+import { Clock, Effect, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
-import { LedgerClock, paceOf } from "../../../kernel/ledger/LedgerClock.ts"
+import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
 import { type LatestLedger, LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
+import { paceOf } from "../../../kernel/ledger/paceOf.ts"
 import { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
 
@@ -41,39 +42,56 @@ it("stays within 0.1 and 60 seconds", () => {
 /** A node whose answer a test sets: a ledger's sequence, or silence. */
 interface Node {
   sequence: number | undefined
+  /** Unix seconds; default five seconds a ledger. */
+  closedAt?: number
+  /** Answers that are given first, once each. */
+  once?: Array<number>
   fees: bigint | undefined
   asked: number
 }
 
 const silent = (operation: string) => Effect.fail(new LedgerUnavailable({ operation, message: "silent" }))
 
-const following = <A, E>(
-  node: Node,
-  use: (clock: LedgerClock["Service"]) => Effect.Effect<A, E, import("effect").Scope.Scope>
-) => {
-  const rpc = Layer.succeed(LedgerRpc, {
-    latestLedger: Effect.suspend(() => {
+const rpcOver = (nodes: ReadonlyArray<Node>): LedgerRpc["Service"] => {
+  let unfit: ReadonlySet<number> = new Set()
+  const ask = (endpoint: number): Effect.Effect<LatestLedger, LedgerUnavailable> =>
+    Effect.suspend(() => {
+      const node = nodes[endpoint]!
       node.asked += 1
-      return node.sequence === undefined
+      const sequence = node.once?.shift() ?? node.sequence
+      return sequence === undefined
         ? silent("getLatestLedger")
-        : Effect.succeed<LatestLedger>({
-            sequence: node.sequence,
-            closedAtSeconds: node.sequence * 5,
-            protocolVersion: 23
-          })
+        : Effect.succeed({ sequence, closedAtSeconds: node.closedAt ?? sequence * 5, protocolVersion: 23, endpoint })
+    })
+  return {
+    latestLedger: Effect.suspend(() => {
+      const [first, ...others] = [...nodes.keys()].sort((a, b) => Number(unfit.has(a)) - Number(unfit.has(b)))
+      return others.reduce((asked, other) => Effect.catch(asked, () => ask(other)), ask(first!))
     }),
-    feeStats: Effect.suspend(() =>
-      node.fees === undefined
-        ? silent("getFeeStats")
-        : Effect.succeed({ p50: node.fees, p90: node.fees, p99: node.fees })
-    )
-  } as unknown as LedgerRpc["Service"])
-  return Effect.scoped(Effect.flatMap(LedgerClock, use)).pipe(
+    latestLedgers: Effect.map(
+      Effect.forEach([...nodes.keys()], (endpoint) => Effect.option(ask(endpoint))),
+      (answers) => answers.flatMap((answer) => (answer._tag === "Some" ? [answer.value] : []))
+    ),
+    setUnfit: (endpoints: ReadonlySet<number>) => Effect.sync(() => void (unfit = endpoints)),
+    feeStats: Effect.suspend(() => {
+      const { fees } = nodes[0]!
+      return fees === undefined ? silent("getFeeStats") : Effect.succeed({ p50: fees, p90: fees, p99: fees })
+    })
+  } as unknown as LedgerRpc["Service"]
+}
+
+const following = <A, E>(
+  nodes: Node | ReadonlyArray<Node>,
+  use: (clock: LedgerClock["Service"]) => Effect.Effect<A, E, import("effect").Scope.Scope>
+) =>
+  Effect.scoped(Effect.flatMap(LedgerClock, use)).pipe(
     Effect.provide(
-      LedgerClock.layer.pipe(Layer.provide(rpc), Layer.provide(Supervisor.layer)) as Layer.Layer<LedgerClock>
+      LedgerClock.layer.pipe(
+        Layer.provide(Layer.succeed(LedgerRpc, rpcOver("asked" in nodes ? [nodes] : nodes))),
+        Layer.provide(Supervisor.layer)
+      ) as Layer.Layer<LedgerClock>
     )
   )
-}
 
 const nodeAt = (sequence: number | undefined): Node => ({ sequence, fees: undefined, asked: 0 })
 
@@ -95,7 +113,7 @@ it.effect("knows the newest ledger, never an older one, and asks nobody when it 
   )
 })
 
-it.effect("says nothing rather than something older than 30 seconds, and heals by itself", () => {
+it.effect("says nothing while the ledger does not advance for 30 seconds, and heals by itself", () => {
   const node = nodeAt(undefined)
   return following(node, (clock) =>
     Effect.gen(function* () {
@@ -104,9 +122,9 @@ it.effect("says nothing rather than something older than 30 seconds, and heals b
       yield* TestClock.adjust("2 seconds")
       expect((yield* clock.now).sequence).toBe(100)
       node.sequence = undefined
-      yield* TestClock.adjust("29 seconds")
+      yield* TestClock.adjust("27 seconds")
       expect((yield* clock.now).sequence).toBe(100)
-      yield* TestClock.adjust("3 seconds")
+      yield* TestClock.adjust("6 seconds")
       expect((yield* Effect.flip(clock.now))._tag).toBe("LedgerUnavailable")
       node.sequence = 107
       yield* TestClock.adjust("2 seconds")
@@ -165,6 +183,311 @@ it.effect("knows what inclusion costs, and keeps the last figures while none com
       node.fees = undefined
       yield* TestClock.adjust("20 seconds")
       expect((yield* clock.fees).p90).toBe(5_000n)
+    })
+  )
+})
+
+/** Lets ledgers close, one after another, on the nodes given. */
+const close = Effect.fnUntraced(function* (ledgers: number, nodes: ReadonlyArray<Node>, seconds = 5) {
+  for (let i = 0; i < ledgers; i++) {
+    for (const node of nodes) {
+      if (node.sequence !== undefined) node.sequence += 1
+      if (node.closedAt !== undefined) node.closedAt += seconds
+    }
+    yield* TestClock.adjust(`${seconds} seconds`)
+  }
+})
+
+const sequenceOf = (clock: LedgerClock["Service"]) =>
+  Effect.match(clock.now, { onFailure: () => undefined, onSuccess: ({ sequence }) => sequence })
+
+describe("what is believed of one endpoint", () => {
+  it.effect("not an answer a million ledgers ahead, however often one comes", () => {
+    const node = nodeAt(100)
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(3, [node])
+        for (let i = 0; i < 20; i++) {
+          node.once = [1_000_103 + i]
+          yield* TestClock.adjust("1 second")
+          expect((yield* clock.now).sequence).toBe(node.sequence)
+          if (i % 5 === 4) yield* close(1, [node])
+        }
+      })
+    )
+  })
+
+  it.effect("not an answer a million ledgers ahead that is the last one for a while", () => {
+    const node = nodeAt(100)
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(3, [node])
+        node.once = [1_000_103]
+        node.sequence = undefined
+        yield* TestClock.adjust("5 seconds")
+        expect((yield* clock.now).sequence).toBe(103)
+      })
+    )
+  })
+
+  it.effect("not a first answer that nothing follows, or that the second contradicts", () => {
+    const node: Node = { ...nodeAt(undefined), once: [1_000_100] }
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* TestClock.adjust("2 seconds")
+        expect(yield* sequenceOf(clock)).toBeUndefined()
+        node.once = [1_000_101]
+        node.sequence = 100
+        yield* TestClock.adjust("2 seconds")
+        expect((yield* clock.now).sequence).toBe(100)
+      })
+    )
+  })
+
+  it.effect("a ledger far ahead as soon as it is said twice", () => {
+    const node = nodeAt(100)
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(2, [node])
+        node.sequence = 5_000
+        expect((yield* clock.fresh).sequence).toBe(5_000)
+      })
+    )
+  })
+
+  it.effect("the truth again after a lie that was told twice, by its close times within two ledgers", () => {
+    const node: Node = { ...nodeAt(100), closedAt: 1_000 }
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(2, [node])
+        node.once = [1_000_102, 1_000_102]
+        yield* TestClock.adjust("1 second")
+        expect((yield* clock.now).sequence).toBe(1_000_102)
+        yield* close(3, [node])
+        expect((yield* clock.now).sequence).toBe(105)
+      })
+    )
+  })
+
+  it.effect("the truth again within ten seconds when the lie had a close time of its own", () => {
+    const node = nodeAt(100)
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(2, [node])
+        node.once = [1_000_102, 1_000_102]
+        yield* TestClock.adjust("1 second")
+        expect((yield* clock.now).sequence).toBe(1_000_102)
+        yield* close(4, [node])
+        expect((yield* clock.now).sequence).toBe(106)
+      })
+    )
+  })
+
+  it.effect("a network that was reset, as soon as its ledgers move: it closes later with a lower number", () => {
+    const node: Node = { ...nodeAt(1_500_000), closedAt: 7_500_000 }
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(2, [node])
+        node.sequence = 1_000
+        yield* close(2, [node], 1)
+        expect((yield* clock.now).sequence).toBe(1_002)
+        yield* close(1, [node], 1)
+        expect((yield* clock.now).sequence).toBe(1_003)
+      })
+    )
+  })
+
+  it.effect("not one behind, be it still or catching up, while the ledger goes on elsewhere behind one address", () => {
+    const node = nodeAt(100)
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(2, [node])
+        for (let i = 0; i < 10; i++) {
+          node.once = [50 + i, 50 + i, 51 + i]
+          yield* close(1, [node])
+          expect((yield* clock.now).sequence).toBe(node.sequence)
+        }
+      })
+    )
+  })
+
+  it.effect("not one behind that is all there is for a while, as long as it may be that", () => {
+    const node = nodeAt(100)
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(4, [node])
+        node.sequence = 50
+        yield* close(3, [node], 1)
+        expect((yield* clock.now).sequence).toBe(104)
+        yield* TestClock.adjust("20 seconds")
+        expect((yield* clock.now).sequence).toBe(104)
+        yield* close(1, [node], 1)
+        expect((yield* clock.now).sequence).toBe(54)
+      })
+    )
+  })
+
+  it.effect("nothing, when it stands still: its ledger is not fresh because it is still told", () => {
+    const node = nodeAt(100)
+    return following(node, (clock) =>
+      Effect.gen(function* () {
+        yield* close(4, [node])
+        yield* TestClock.adjust("20 seconds")
+        expect(yield* sequenceOf(clock)).toBe(104)
+        yield* TestClock.adjust("20 seconds")
+        expect(yield* sequenceOf(clock)).toBeUndefined()
+        expect((yield* clock.standing).ageSeconds).toBeGreaterThan(30)
+        yield* close(1, [node])
+        expect(yield* sequenceOf(clock)).toBe(105)
+      })
+    )
+  })
+})
+
+describe("what is believed of several endpoints", () => {
+  it.effect("one that stands still loses its turn, and gets it back when it has caught up", () => {
+    const [still, good] = [nodeAt(100), nodeAt(100)]
+    return following([still, good], (clock) =>
+      Effect.gen(function* () {
+        yield* close(4, [still, good])
+        yield* close(12, [good])
+        expect((yield* clock.now).sequence).toBe(good.sequence)
+        const { asked } = still
+        yield* close(6, [good])
+        // The good one is asked at each look, the other only when all are.
+        expect(still.asked - asked).toBeLessThanOrEqual(5)
+        still.sequence = good.sequence
+        yield* close(3, [still, good])
+        const before = good.asked
+        yield* close(6, [still, good])
+        expect(good.asked - before).toBeLessThanOrEqual(5)
+      })
+    )
+  })
+
+  it.effect(
+    "one a million ledgers ahead is not believed against the other, whichever is first and from the start",
+    () =>
+      Effect.gen(function* () {
+        for (const place of [0, 1]) {
+          const [wrong, good] = [nodeAt(1_000_100), nodeAt(100)]
+          // Both say the same of the time: only the number is wrong.
+          Object.assign(wrong, { closedAt: 500 })
+          Object.assign(good, { closedAt: 500 })
+          yield* following(place === 0 ? [wrong, good] : [good, wrong], (clock) =>
+            Effect.gen(function* () {
+              yield* TestClock.adjust("1 second")
+              expect(yield* sequenceOf(clock)).toBe(100)
+              yield* close(12, [wrong, good])
+              expect(yield* sequenceOf(clock)).toBe(good.sequence)
+            })
+          )
+        }
+      })
+  )
+
+  it.effect("one that jumps ahead is not believed while the other stands on the ledger", () => {
+    const [wrong, good] = [nodeAt(100), nodeAt(100)]
+    return following([wrong, good], (clock) =>
+      Effect.gen(function* () {
+        yield* close(3, [wrong, good])
+        wrong.sequence! += 1_000_000
+        yield* close(12, [wrong, good])
+        expect(yield* sequenceOf(clock)).toBe(good.sequence)
+      })
+    )
+  })
+
+  it.effect("one that was behind when it was all there was gives way to the other within two surveys", () => {
+    const [behind, good]: [Node, Node] = [nodeAt(60), nodeAt(undefined)]
+    return following([behind, good], (clock) =>
+      Effect.gen(function* () {
+        yield* close(4, [behind])
+        expect(yield* sequenceOf(clock)).toBe(64)
+        good.sequence = 104
+        yield* close(5, [behind, good])
+        expect(yield* sequenceOf(clock)).toBe(109)
+      })
+    )
+  })
+
+  it.effect("one behind is not asked first, and is followed when it is all there is", () => {
+    const [behind, good] = [nodeAt(60), nodeAt(100)]
+    return following([behind, good], (clock) =>
+      Effect.gen(function* () {
+        yield* close(6, [behind, good])
+        expect(yield* sequenceOf(clock)).toBe(good.sequence)
+        good.sequence = undefined
+        yield* close(5, [behind])
+        expect(yield* sequenceOf(clock)).toBe(behind.sequence)
+      })
+    )
+  })
+})
+
+describe("this machine's clock", () => {
+  /** This machine is right when a ledger that has just closed is as old as what it takes to hear of it. */
+  const start = Effect.map(TestClock.setTime(1_700_000_000_000), () => ({
+    ...nodeAt(100),
+    closedAt: 1_700_000_000
+  }))
+
+  const warnings = Effect.sync(() => {
+    const said: Array<string> = []
+    const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
+      if (String(message).includes("clock")) said.push(`${logLevel}`)
+    })
+    return { said, layer: Logger.layer([logger]) }
+  })
+
+  it.effect("is measured by the least of ten new ledgers, and warned of once beyond five seconds", () =>
+    Effect.gen(function* () {
+      const node = yield* start
+      const { layer, said } = yield* warnings
+      yield* following(node, (clock) =>
+        Effect.gen(function* () {
+          yield* TestClock.adjust("1 second")
+          expect((yield* clock.standing).skewSeconds).toBeUndefined()
+          yield* close(12, [node])
+          expect((yield* clock.standing).skewSeconds).toBeLessThan(2)
+          expect(yield* clock.standing).toMatchObject({ isSkewed: false })
+          // One late ledger, and then a machine that is half an hour slow: its ledgers close in the future.
+          node.closedAt -= 20
+          yield* close(1, [node])
+          expect(yield* clock.standing).toMatchObject({ isSkewed: false })
+          node.closedAt += 1_820
+          yield* close(12, [node])
+          expect(yield* clock.standing).toMatchObject({ isSkewed: true })
+          expect((yield* clock.standing).skewSeconds).toBeLessThan(-1_790)
+          expect(said).toEqual(["Warn"])
+          node.closedAt -= 1_800
+          yield* close(12, [node])
+          expect(yield* clock.standing).toMatchObject({ isSkewed: false })
+          expect(said).toEqual(["Warn", "Info"])
+        })
+      ).pipe(Effect.provide(layer))
+    })
+  )
+
+  it.effect("does not keep an old ledger fresh by being set back", () =>
+    Effect.gen(function* () {
+      const node = yield* start
+      const live = yield* Effect.clockWith(Effect.succeed)
+      let offMillis = 0
+      const settable = Object.assign(Object.create(live), {
+        currentTimeMillisUnsafe: () => live.currentTimeMillisUnsafe() + offMillis,
+        currentTimeMillis: Effect.sync(() => live.currentTimeMillisUnsafe() + offMillis)
+      }) as Clock.Clock
+      yield* following(node, (clock) =>
+        Effect.gen(function* () {
+          yield* close(2, [node])
+          offMillis = -26 * 3_600_000
+          yield* TestClock.adjust("20 seconds")
+          expect(yield* sequenceOf(clock)).toBe(102)
+          yield* TestClock.adjust("20 seconds")
+          expect(yield* sequenceOf(clock)).toBeUndefined()
+        })
+      ).pipe(Effect.provideService(Clock.Clock, settable))
     })
   )
 })

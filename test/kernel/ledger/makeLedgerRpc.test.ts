@@ -94,6 +94,30 @@ describe("which endpoint is asked", () => {
     })
   )
 
+  live("asks those last whose word is not the ledger's, and each for its own word when all are asked", () =>
+    Effect.gen(function* () {
+      const servers = [
+        yield* startScriptedRpc({ getLatestLedger: latest(1) }),
+        yield* startScriptedRpc({ getLatestLedger: "hangup" }),
+        yield* startScriptedRpc({ getLatestLedger: latest(3), sendTransaction: "hangup" })
+      ]
+      yield* over(servers, (rpc) =>
+        Effect.gen(function* () {
+          expect((yield* rpc.latestLedgers).map(({ endpoint, sequence }) => [endpoint, sequence])).toEqual([
+            [0, 1],
+            [2, 3]
+          ])
+          yield* rpc.setUnfit(new Set([0]))
+          expect(yield* rpc.latestLedger).toMatchObject({ endpoint: 2, sequence: 3 })
+          yield* rpc.send("AAAA", "00")
+          yield* rpc.setUnfit(new Set())
+          expect(yield* rpc.latestLedger).toMatchObject({ endpoint: 0, sequence: 1 })
+        })
+      )
+      expect(servers.map(({ asked }) => asked.includes("sendTransaction"))).toEqual([false, false, true])
+    })
+  )
+
   live("says what it was doing and nothing of what it sent or heard when all fail", () =>
     Effect.gen(function* () {
       const server = yield* startScriptedRpc({ simulateTransaction: { raw: "the-envelope-again", status: 500 } })

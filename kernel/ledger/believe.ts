@@ -1,0 +1,199 @@
+// What is believed of what endpoints say the newest ledger is. Pure. A ledger that continues the believed line is
+// taken at once. One far ahead is taken when a second answer agrees and no other endpoint still stands on the believed
+// line; one below it, only when it moves while the believed line does not, or closed later although its number is
+// lower: then the network has begun anew. Where endpoints contradict each other for long, the larger number of them is
+// right, and of two the one that the other could have become. So one wrong answer changes nothing, and no wrong belief
+// lasts.
+import type { LatestLedger } from "./LedgerRpc.ts"
+
+export interface Belief {
+  readonly newest: LatestLedger
+  /** When the believed ledger last changed, monotonic milliseconds. */
+  readonly advancedAt: number
+  /** The lower ledger that the last look heard of, since then. */
+  readonly below: LatestLedger | undefined
+  /** A better line than the believed one as it was first heard of. */
+  readonly rival: LatestLedger | undefined
+}
+
+export interface Looked {
+  readonly first: LatestLedger
+  /** Every endpoint's own word, asked for after the first answer; empty when nobody needed to be asked again. */
+  readonly second: ReadonlyArray<LatestLedger>
+  /** Monotonic milliseconds. */
+  readonly at: number
+  /** What a ledger takes, seconds. */
+  readonly pace: number
+  /** This machine's clock, Unix seconds: only to doubt one of two endpoints that lives in the future. */
+  readonly machineSeconds: number
+}
+
+export type Believed = {
+  readonly belief: Belief
+  /** `advanced`: by ledgers that were to be expected; `moved`: elsewhere. */
+  readonly change: "none" | "advanced" | "moved"
+}
+
+/** Ledgers that may close unseen between two looks, beside three times what the pace says. */
+const burstMax = 12
+/** A believed line that has not moved for so long gives way to a lower one that does: milliseconds, or ledgers. */
+const stillMillis = 10_000
+const stillLedgers = 3
+/** Seconds that a close time may lie in this machine's future, whose own clock may be wrong. */
+const futureSecondsMax = 3_600
+
+/** How far ahead a ledger may be to be the believed line's own continuation. */
+export const reachOf = (belief: Belief, at: number, pace: number): number =>
+  burstMax + Math.ceil((3 * Math.max(0, at - belief.advancedAt)) / (pace * 1_000))
+
+/** Whether the line stands still, by its own pace. */
+export const standsStill = (belief: Belief, at: number, pace: number): boolean =>
+  at - belief.advancedAt > Math.max(stillMillis, stillLedgers * pace * 1_000)
+
+export const relationOf = (
+  belief: Belief,
+  answer: LatestLedger,
+  at: number,
+  pace: number
+): "same" | "next" | "ahead" | "below" => {
+  const ledgers = answer.sequence - belief.newest.sequence
+  if (ledgers === 0) return "same"
+  if (ledgers < 0) return "below"
+  return ledgers <= reachOf(belief, at, pace) ? "next" : "ahead"
+}
+
+const newestOf = (answers: ReadonlyArray<LatestLedger>): LatestLedger | undefined =>
+  answers.reduce<LatestLedger | undefined>(
+    (newest, one) => (newest === undefined || one.sequence > newest.sequence ? one : newest),
+    undefined
+  )
+
+const areNear = (a: LatestLedger, b: LatestLedger): boolean => Math.abs(a.sequence - b.sequence) <= burstMax
+
+/** What several answers agree upon. */
+interface Line {
+  readonly newest: LatestLedger
+  readonly answers: number
+  readonly endpoints: number
+}
+
+const linesOf = (answers: ReadonlyArray<LatestLedger>): ReadonlyArray<Line> =>
+  answers.map((one) => {
+    const line = answers.filter((other) => areNear(one, other))
+    return {
+      newest: newestOf(line)!,
+      answers: line.length,
+      endpoints: new Set(line.map(({ endpoint }) => endpoint)).size
+    }
+  })
+
+/** Whether the higher of two lines is what the lower one becomes: as many ledgers later as its close is seconds later. */
+const continues = (low: LatestLedger, high: LatestLedger, pace: number): boolean =>
+  high.closedAtSeconds > low.closedAtSeconds &&
+  high.sequence - low.sequence <= burstMax + (3 * (high.closedAtSeconds - low.closedAtSeconds)) / pace
+
+/** Whether line `a` is to be preferred to line `b`. */
+const isBetter = (a: Line, b: Line, { machineSeconds, pace }: Looked): boolean => {
+  if (a.endpoints !== b.endpoints) return a.endpoints > b.endpoints
+  const isHigher = a.newest.sequence > b.newest.sequence
+  const [low, high] = isHigher ? [b.newest, a.newest] : [a.newest, b.newest]
+  const isFuture = (one: LatestLedger) => one.closedAtSeconds > machineSeconds + futureSecondsMax
+  return isHigher === (continues(low, high, pace) && (isFuture(low) || !isFuture(high)))
+}
+
+const bestOf = (lines: ReadonlyArray<Line>, looked: Looked): Line | undefined =>
+  lines.reduce<Line | undefined>(
+    (best, line) => (best === undefined || isBetter(line, best, looked) ? line : best),
+    undefined
+  )
+
+/** The belief that begins with a ledger. */
+const beginAt = (newest: LatestLedger, at: number): Belief => ({
+  newest,
+  advancedAt: at,
+  below: undefined,
+  rival: undefined
+})
+
+/** The first belief: a line that two answers tell of, or the best of what several endpoints say. */
+export const beginBelief = (looked: Looked): Belief | undefined => {
+  const answers = [looked.first, ...looked.second]
+  const isAlone = new Set(answers.map(({ endpoint }) => endpoint)).size === 1
+  const best = bestOf(
+    linesOf(answers).filter((line) => !isAlone || line.answers > 1),
+    looked
+  )
+  return best === undefined ? undefined : beginAt(best.newest, looked.at)
+}
+
+/** A better line than the one that is believed and still told. */
+const rivalOf = (belief: Belief, looked: Looked): LatestLedger | undefined => {
+  const { at, pace, second } = looked
+  const isOwn = ({ newest }: Line) => ["same", "next"].includes(relationOf(belief, newest, at, pace))
+  const lines = linesOf(second)
+  const own = bestOf(lines.filter(isOwn), looked)
+  const other = bestOf(
+    lines.filter((line) => !isOwn(line)),
+    looked
+  )
+  return own !== undefined && other !== undefined && isBetter(other, own, looked) ? other.newest : undefined
+}
+
+/** A ledger far ahead that two answers agree upon, unless another endpoint has just seen the believed one. */
+const confirmedAhead = (belief: Belief, { at, first, pace, second }: Looked): LatestLedger | undefined => {
+  const relations = second.map((one) => ({ one, relation: relationOf(belief, one, at, pace) }))
+  const ahead = relations.flatMap(({ one, relation }) => (relation === "ahead" ? [one] : []))
+  const isHeld = relations.some(({ relation }) => relation === "same") && !standsStill(belief, at, pace)
+  if (isHeld) return undefined
+  const heard = relationOf(belief, first, at, pace) === "ahead" ? [first, ...ahead] : ahead
+  return newestOf(heard.filter((one, index) => heard.some((other, at) => at !== index && areNear(one, other))))
+}
+
+/** A line below that has moved since the last look: when the believed one does not, or closed earlier. */
+const movingBelow = (belief: Belief, below: LatestLedger, isStill: boolean): boolean =>
+  belief.below !== undefined &&
+  below.sequence > belief.below.sequence &&
+  (isStill || below.closedAtSeconds > belief.newest.closedAtSeconds)
+
+/** What is believed after a look. */
+export const believe = (belief: Belief, looked: Looked): Believed => {
+  const { at, first, pace, second } = looked
+  const answers = [first, ...second]
+  const by = (relation: ReturnType<typeof relationOf>) =>
+    newestOf(answers.filter((one) => relationOf(belief, one, at, pace) === relation))
+  const rival = second.length === 0 ? belief.rival : rivalOf(belief, looked)
+  if (rival !== undefined && belief.rival !== undefined && rival.sequence > belief.rival.sequence)
+    return { belief: beginAt(rival, at), change: "moved" }
+  const kept = rival === undefined ? undefined : (belief.rival ?? rival)
+  const keep = (changed: Partial<Belief>): Belief => ({ ...belief, rival: kept, ...changed })
+  const next = by("next")
+  if (next !== undefined)
+    return { belief: keep({ newest: next, advancedAt: at, below: undefined }), change: "advanced" }
+  const ahead = confirmedAhead(belief, looked)
+  if (ahead !== undefined) return { belief: beginAt(ahead, at), change: "moved" }
+  const isStill = standsStill(belief, at, pace)
+  if (by("same") !== undefined && !isStill) return { belief: keep({ below: undefined }), change: "none" }
+  const below = by("below")
+  if (below === undefined) return { belief: keep({}), change: "none" }
+  if (movingBelow(belief, below, isStill)) return { belief: beginAt(below, at), change: "moved" }
+  return { belief: keep({ below }), change: "none" }
+}
+
+/** Ledgers an endpoint may be behind the newest one: two close looks may fall on two sides of a close. */
+const lagMax = 2
+
+/** The endpoints whose word is not the believed ledger's, or who said nothing. */
+export const unfitEndpoints = (
+  belief: Belief,
+  second: ReadonlyArray<LatestLedger>,
+  at: number,
+  pace: number
+): ReadonlySet<number> =>
+  new Set(
+    second.flatMap((one) => {
+      const isFit =
+        one.sequence >= belief.newest.sequence - lagMax &&
+        one.sequence <= belief.newest.sequence + reachOf(belief, at, pace)
+      return isFit ? [] : [one.endpoint]
+    })
+  )
