@@ -23,6 +23,7 @@ import { Supervisor } from "../kernel/Supervisor.ts"
 import { makeCatalogue } from "./App.ts"
 import * as FolderLock from "./platform/folderLock.ts"
 import * as NodeCrypto from "./platform/nodeCrypto.ts"
+import * as NodeDeadline from "./platform/nodeDeadline.ts"
 import * as NodeListeners from "./platform/nodeListeners.ts"
 import * as NodeOutbound from "./platform/nodeOutbound.ts"
 import * as NodeStdio from "./platform/nodeStdio.ts"
@@ -135,6 +136,7 @@ export const serve = Effect.fn("serve")(function* (options: ServeOptions) {
   const migrations = yield* Effect.orDie(path.fromFileUrl(new URL("../migrations/", import.meta.url)))
   const platform = Layer.mergeAll(
     NodeCrypto.layer,
+    NodeDeadline.layer,
     NodeListeners.layer,
     NodeOutbound.layer,
     NodeStdio.layer,

@@ -4,6 +4,8 @@
 // step.
 import { Clock, Context, Effect, type FileSystem, Layer, type Path, Semaphore } from "effect"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { Deadline } from "../../kernel/platform/Deadline.ts"
+import { Unsupported } from "./engine/host/HostError.ts"
 import { type NetworkSettings, testnet } from "./engine/state/NetworkSettings.ts"
 import { WasmRuntime } from "./engine/wasm/WasmRuntime.ts"
 import { combineFaults, type Faults, noFaults, type RpcFault } from "./node/Faults.ts"
@@ -31,6 +33,8 @@ export interface LocalLedgerOptions {
   readonly retentionTransactions?: number
   /** Default 1 000. */
   readonly transactionsPerLedgerMax?: number
+  /** Wall time that the contracts of one call may take, default 2 000. */
+  readonly contractMillisMax?: number
   readonly genesisSequence?: number
   /** Ledgers in the journal before it is folded into a snapshot; default 20 000. */
   readonly journalLinesMax?: number
@@ -84,8 +88,14 @@ interface Storage {
 
 const second = 1_000
 
+/** What the contract transactions of a ledger may declare together: as on the test network, in two clusters. */
+const INSTRUCTIONS_PER_LEDGER_MAX = 1_200_000_000
+/** Contracts of one call that take longer are stopped; the fuel they are allowed takes a fraction of it. */
+const CONTRACT_MILLIS_MAX = 2_000
+
 const make = Effect.fnUntraced(function* (options: LocalLedgerOptions, storage: Storage) {
   const crypto = yield* Crypto
+  const runWithin = yield* Deadline
   const passphrase = options.passphrase ?? TESTNET_PASSPHRASE
   const networkId = crypto.sha256(new TextEncoder().encode(passphrase))
   const settings = options.settings ?? testnet
@@ -113,19 +123,28 @@ const make = Effect.fnUntraced(function* (options: LocalLedgerOptions, storage: 
         transactionsMax: options.retentionTransactions ?? 20_000
       },
       transactionsPerLedgerMax: options.transactionsPerLedgerMax ?? 1_000,
+      instructionsPerLedgerMax: INSTRUCTIONS_PER_LEDGER_MAX,
       closeIntervalSeconds: close === "manual" ? 0 : Math.ceil(close / second),
-      contracts: new WasmRuntime()
+      contracts: new WasmRuntime({ millis: options.contractMillisMax ?? CONTRACT_MILLIS_MAX, runWithin })
     },
     state
   )
   ledger.faults = combineFaults(options.faults ?? [])
   if (journal !== undefined && stored === undefined) yield* journal.begin(ledger)
 
+  const tellDefects = Effect.suspend(() =>
+    Effect.forEach(ledger.takeDefects(), ({ during, error }) =>
+      error instanceof Unsupported
+        ? Effect.logWarning(`the embedded ledger met what it does not execute: ${error.message}`)
+        : Effect.logError(`the embedded ledger met a defect of its own while ${during}`, error)
+    )
+  )
   const closing = yield* Semaphore.make(1)
   /** Computes, records, publishes: nobody sees a ledger that is not on disk. */
   const closeWith = (prepare: (now: bigint) => ClosedLedger): Effect.Effect<ClosedLedger> =>
     Effect.gen(function* () {
       const closed = prepare(yield* now)
+      yield* tellDefects
       if (journal !== undefined) yield* journal.append(closed)
       ledger.publish(closed)
       if (journal !== undefined) yield* journal.compact(ledger)
@@ -138,7 +157,9 @@ const make = Effect.fnUntraced(function* (options: LocalLedgerOptions, storage: 
     const time = yield* now
     try {
       const view = viewOf(ledger, { passphrase, friendbotUrl }, time, behind)
-      return { jsonrpc: "2.0" as const, id, result: callMethod(view, method, params) }
+      const result = callMethod(view, method, params)
+      yield* tellDefects
+      return { jsonrpc: "2.0" as const, id, result }
     } catch (error) {
       if (error instanceof RpcError) return errorResponse(id, error.code, error.message)
       yield* Effect.logError(`the embedded ledger failed in ${method}`, error)

@@ -65,7 +65,12 @@ export const serve = Effect.fnUntraced(function* (config: ConfigValues, folder: 
     yield* supervisor.start({
       id: "close-ledgers",
       restart: "permanent",
-      run: Effect.forever(Effect.delay(ledger.close, close))
+      // A ledger that cannot be closed now is tried again at the next interval.
+      run: Effect.forever(
+        Effect.catchDefect(Effect.delay(ledger.close, close), (defect) =>
+          Effect.logError("the embedded ledger could not close a ledger", defect)
+        )
+      )
     })
   }
   const serving: Serving = { url, port, secured: Deferred.await(secured) }

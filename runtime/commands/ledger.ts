@@ -5,6 +5,7 @@ import { Supervisor } from "../../kernel/Supervisor.ts"
 import { standalone } from "../../plugins/ledger-local/standalone.ts"
 import { lockFolder } from "../platform/folderLock.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
+import * as NodeDeadline from "../platform/nodeDeadline.ts"
 import * as NodeListeners from "../platform/nodeListeners.ts"
 
 /** Milliseconds between two ledgers, as the setting `local_ledger.close_interval_ms` has them. */
@@ -82,6 +83,10 @@ export const ledger = Command.make(
       return yield* Effect.never
     },
     Effect.scoped,
-    (effect) => Effect.provide(effect, Layer.mergeAll(NodeCrypto.layer, NodeListeners.layer, Supervisor.layer))
+    (effect) =>
+      Effect.provide(
+        effect,
+        Layer.mergeAll(NodeCrypto.layer, NodeDeadline.layer, NodeListeners.layer, Supervisor.layer)
+      )
   )
 ).pipe(Command.withDescription("Run the embedded ledger by itself"))

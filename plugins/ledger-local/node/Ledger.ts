@@ -30,6 +30,8 @@ export interface LedgerOptions {
   readonly retention: Retention
   /** Transactions in one ledger at most; the lowest bids wait. */
   readonly transactionsPerLedgerMax: number
+  /** Instructions that the contract transactions of one ledger may declare together. */
+  readonly instructionsPerLedgerMax: number
   /** Expected seconds between two ledgers, for the time bounds of what is queued; 0 when closed by hand. */
   readonly closeIntervalSeconds: number
   readonly contracts?: ContractRuntime
@@ -65,6 +67,25 @@ export interface ClosedLedger {
   readonly isAside: boolean
 }
 
+/** Something that the ledger's own code did not expect, and what it was doing. */
+export interface Defect {
+  readonly during: string
+  readonly error: unknown
+}
+
+/** A transaction that the ledger cannot even charge or refund; it is thrown out, and the ledger closed without it. */
+class Offender extends Error {
+  readonly frame: Frame
+
+  constructor(frame: Frame, cause: unknown) {
+    super("a transaction cannot be applied", { cause })
+    this.frame = frame
+  }
+}
+
+/** Defects that wait to be told. */
+const DEFECTS_MAX = 100
+
 /** Ledgers whose state can still be looked at, for answers of a node that lags. */
 const PAST_LEDGERS = 64
 
@@ -77,6 +98,7 @@ export class Ledger {
   readonly #past: Array<ClosedLedger> = []
   readonly #heldUntil = new Map<string, number>()
   readonly #expiry: Expiry
+  #defects: Array<Defect> = []
 
   constructor(options: LedgerOptions, state: LedgerState) {
     this.options = options
@@ -88,6 +110,18 @@ export class Ledger {
 
   get latest(): LedgerRecord {
     return this.history.latest
+  }
+
+  /** Keeps a defect for the owner to tell. */
+  report(during: string, error: unknown): void {
+    if (this.#defects.length < DEFECTS_MAX) this.#defects.push({ during, error })
+  }
+
+  /** What was reported since the last time. */
+  takeDefects(): ReadonlyArray<Defect> {
+    const taken = this.#defects
+    this.#defects = []
+    return taken
   }
 
   /** The ledger that transactions are judged for (the next one) or applied in. */
@@ -155,12 +189,8 @@ export class Ledger {
     const { closeTime, sequence } = this.latest
     const drift = now > closeTime ? now - closeTime : 0n
     const ledger = this.context(sequence + 1, closeTime)
-    const { error, diagnostics } = validate(
-      frame,
-      ledger,
-      this.store,
-      drift + 2n * BigInt(this.options.closeIntervalSeconds)
-    )
+    const tolerated = drift + 2n * BigInt(this.options.closeIntervalSeconds)
+    const { error, diagnostics } = this.#validate(frame, ledger, tolerated)
     if (error !== undefined) return { status: "ERROR", hash, error, diagnostics }
     const payer = readAccount(this.store, frame.feeSource)!
     if (availableBalance(payer, ledger.settings.baseReserveStroops) - frame.fullFeeStroops < payerBusyStroops) {
@@ -173,6 +203,16 @@ export class Ledger {
     return { status: "PENDING", hash }
   }
 
+  /** Judges; a defect on the way is an internal error of the transaction. */
+  #validate(frame: Frame, ledger: LedgerContext, closeTimeTolerance: bigint): ReturnType<typeof validate> {
+    try {
+      return validate(frame, ledger, this.store, closeTimeTolerance)
+    } catch (error) {
+      this.report("judging a transaction", error)
+      return { error: errorResult(TxCode.internalError), diagnostics: [] }
+    }
+  }
+
   #looseHash(envelope: TransactionEnvelope): string {
     const { crypto, networkId } = this.options
     if (envelope.type === 0) return toHex(crypto.sha256(codecs.TransactionEnvelope.encode(envelope)))
@@ -183,12 +223,26 @@ export class Ledger {
     return toHex(crypto.sha256(codec.TransactionSignaturePayload.encode({ networkId, taggedTransaction })))
   }
 
-  /** Computes the next ledger from what waits. Nothing changes before `publish`. */
+  /**
+   * Computes the next ledger from what waits. Nothing changes before `publish`, but that a transaction with which no
+   * ledger can be computed is thrown out of the queue.
+   */
   prepareClose(now: bigint): ClosedLedger {
     const closeTime = now > this.latest.closeTime ? now : this.latest.closeTime
     const ledger = this.context(this.latest.sequence + 1, closeTime)
     const { frames, baseFee } = this.#select(ledger)
-    return this.#close(ledger, frames, baseFee, false, () => undefined)
+    let rest = frames
+    for (;;) {
+      try {
+        return this.#close(this.context(ledger.ledgerSeq, closeTime), rest, baseFee, false, () => undefined)
+      } catch (error) {
+        if (rest.length === 0) throw error
+        this.report("closing a ledger", error)
+        const out = error instanceof Offender ? [error.frame] : rest
+        for (const frame of out) this.queue.ban(frame)
+        rest = rest.filter((frame) => !out.includes(frame))
+      }
+    }
   }
 
   /** A ledger with one transaction of the house and edits to the state beside it; the queue stays as it is. */
@@ -204,19 +258,27 @@ export class Ledger {
 
   /**
    * What goes into the next ledger: valid now, not held back, the best bids first; what became invalid is dropped. When
-   * there is no room for all, everybody pays what the least of the included bid, otherwise the base fee.
+   * there is no room for all, in number or in instructions, everybody pays what the least of the included bid, otherwise the base fee.
    */
   #select(ledger: LedgerContext): { readonly frames: ReadonlyArray<Frame>; readonly baseFee: bigint } {
     const selected: Array<Frame> = []
     let isFull = false
+    let instructions = 0
     for (const frame of this.queue.candidates()) {
       if ((this.#heldUntil.get(frame.fullHash) ?? 0) >= ledger.ledgerSeq || this.faults.drops(frame)) continue
       if (selected.length >= this.options.transactionsPerLedgerMax) {
         isFull = true
         break
       }
-      if (validate(frame, ledger, this.store, 0n).error === undefined) selected.push(frame)
-      else this.queue.ban(frame)
+      const more = frame.soroban?.resources.instructions ?? 0
+      if (instructions + more > this.options.instructionsPerLedgerMax) {
+        isFull = true
+        continue
+      }
+      if (this.#validate(frame, ledger, 0n).error === undefined) {
+        selected.push(frame)
+        instructions += more
+      } else this.queue.ban(frame)
     }
     const frames = [...selected.filter(({ isSoroban }) => !isSoroban), ...selected.filter(({ isSoroban }) => isSoroban)]
     const last = selected.at(-1)
@@ -233,17 +295,20 @@ export class Ledger {
     edit: (store: Store, ledgerSeq: number) => void
   ): ClosedLedger {
     const store = this.store.child()
-    const applying = frames.map((frame) => chargeFee(frame, ledger, store, baseFee))
+    const applying = frames.map((frame) => orOffender(frame, () => chargeFee(frame, ledger, store, baseFee)))
     const runAll = (some: ReadonlyArray<Applying>): void => {
-      for (const one of some) prepare(one, ledger, store)
-      for (const one of some) runOrInternalError(one, ledger, store)
+      for (const one of some) orOffender(one.frame, () => prepare(one, ledger, store))
+      for (const one of some) {
+        const thrown = runOrInternalError(one, ledger, store)
+        if (thrown !== undefined) this.report("running a transaction", thrown)
+      }
     }
     for (const one of applying) if (!one.frame.isSoroban) runAll([one])
     runAll(applying.filter(({ frame }) => frame.isSoroban))
     let feePool = this.latest.feePoolStroops
     const transactions = applying.map((one, i): TransactionRecord => {
       const { frame } = one
-      const applied = refund(one, ledger, store)
+      const applied = orOffender(frame, () => refund(one, ledger, store))
       feePool += applied.result.feeCharged
       return {
         hash: toHex(frame.hash),
@@ -292,6 +357,14 @@ export class Ledger {
     if (closed.isAside) return
     this.queue.ledgerClosed(closed.frames)
     for (const [hash, until] of this.#heldUntil) if (until < closed.record.sequence) this.#heldUntil.delete(hash)
+  }
+}
+
+const orOffender = <A>(frame: Frame, phase: () => A): A => {
+  try {
+    return phase()
+  } catch (error) {
+    throw new Offender(frame, error)
   }
 }
 

@@ -3,16 +3,28 @@ import { headerBytes } from "../node/Header.ts"
 import { toBase64, toHex } from "../node/text.ts"
 import { codecs } from "../transaction/Wire.ts"
 import { ledgerCloseMeta } from "./ledgerCloseMeta.ts"
+import { RpcCode, RpcError } from "./RpcError.ts"
 import { rangeFields, type View } from "./View.ts"
 
 /** The version this RPC answers as; its answers follow that release's shapes. */
 export const RPC_VERSION = "28.0.0"
 
-export const getHealth = (view: View) => ({
-  status: "healthy",
-  ...rangeFields(view),
-  ledgerRetentionWindow: view.ledger.options.retention.ledgersMax
-})
+/** Seconds without a new ledger after which a node calls itself unhealthy, and at least so many intervals. */
+const LATENCY_MAX_SECONDS = 30n
+const LATENCY_MAX_INTERVALS = 4n
+
+/** A ledger that is closed by hand is never late. */
+export const getHealth = (view: View) => {
+  const interval = BigInt(view.ledger.options.closeIntervalSeconds)
+  const latency = view.now - view.latest.closeTime
+  const most =
+    LATENCY_MAX_INTERVALS * interval > LATENCY_MAX_SECONDS ? LATENCY_MAX_INTERVALS * interval : LATENCY_MAX_SECONDS
+  if (interval > 0n && latency > most) {
+    const message = `latency (${latency}s) since last known ledger closed is too high (>${most}s)`
+    throw new RpcError(RpcCode.internal, message)
+  }
+  return { status: "healthy", ...rangeFields(view), ledgerRetentionWindow: view.ledger.options.retention.ledgersMax }
+}
 
 export const getNetwork = ({ ledger, network }: View) => ({
   ...(network.friendbotUrl === undefined ? {} : { friendbotUrl: network.friendbotUrl }),

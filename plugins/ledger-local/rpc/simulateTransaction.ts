@@ -218,6 +218,7 @@ export const simulateTransaction = (view: View, params: Params): object => {
     return { ...encodeData(data), latestLedger: view.latest.sequence }
   } catch (error) {
     if (error instanceof Unsupported) return failed(view, error.message)
-    throw error
+    view.ledger.report("simulating a transaction", error)
+    return failed(view, "HostError: Error(Context, InternalError)")
   }
 }

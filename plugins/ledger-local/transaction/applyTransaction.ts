@@ -1,9 +1,8 @@
 // A transaction's way through a ledger, in the network's phases: the fee is charged for all first, then each is
 // prepared (judged again, sequence number consumed, one-time signers removed) and run, and when all have run what was
 // not used goes back. `applyTransaction` does the phases for one transaction. Nothing fails here: whatever happens is
-// in the result. Only `Unsupported` is thrown on, when asked to, by what the engine does not implement.
+// in the result. What the engine does not implement is thrown as `Unsupported`, and only `runOrInternalError` catches.
 import type { Store } from "../engine/state/Store.ts"
-import { Unsupported } from "../engine/host/HostError.ts"
 import { type DiagnosticEvent, equalBytes, type PublicKey } from "../engine/xdr/Xdr.ts"
 import { withAddedBalance, withSequence } from "./Accounts.ts"
 import { ClassicEvents, feeEvent } from "./ClassicEvents.ts"
@@ -262,16 +261,17 @@ export const refund = (applying: Applying, ledger: LedgerContext, store: Store):
 }
 
 /**
- * What the engine does not implement becomes an internal error of the transaction: its fee is spent, nothing else
- * happens.
+ * Whatever is thrown while a transaction runs, what the engine does not implement or a defect of the engine, becomes an
+ * internal error of that transaction: its fee is spent, nothing else happens. What was thrown is the result.
  */
-export const runOrInternalError = (applying: Applying, ledger: LedgerContext, store: Store): void => {
+export const runOrInternalError = (applying: Applying, ledger: LedgerContext, store: Store): unknown => {
   try {
-    run(applying, ledger, store)
+    return run(applying, ledger, store)
   } catch (error) {
-    if (!(error instanceof Unsupported)) throw error
     failWith(applying, TxCode.internalError)
     applying.operations = []
+    applying.outcome = { returnValue: null, events: [], diagnostics: [] }
+    return error
   }
 }
 

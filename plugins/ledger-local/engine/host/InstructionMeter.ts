@@ -8,7 +8,7 @@ import { HostError } from "./HostError.ts"
 /** Account authentication of one address entry with its nonce, without the signature check itself. */
 const ADDRESS_AUTH = 126_364
 const SIGNATURE = 400_000
-const WASM_CALL = 370_000
+const WASM_CALL = 250_000
 /** Checking and parsing a contract's code, and what each of its bytes adds. */
 const UPLOAD = 1_055_000
 const UPLOAD_BYTE = 826
@@ -27,32 +27,30 @@ const SAC: Readonly<Record<string, number>> = {
 }
 const SAC_READ = 110_000
 
-/**
- * Wasm instructions one host function may run: what the network allows a transaction, at four metered instructions
- * each.
- */
+/** Fuel of one host function call: what the network allows a transaction, at four metered instructions each. */
 const FUEL = 100_000_000
+/** The metered cost of one unit of fuel. */
+const FUEL_INSTRUCTIONS = 4
+/** What the host does for the contracts of one call, in units of a few nanoseconds. */
+const WORK = 100_000_000
 const MEMORY_BYTES = 41_943_040
 /** Linear memory of all contracts that are running at the same time. */
 const LINEAR_BYTES_MAX = 268_435_456
 
 export class InstructionMeter {
   #total = 0
-  /** Wasm instructions left to all contracts of this call. */
+  /** Fuel left to all contracts of this call. */
   fuel = FUEL
+  #work = WORK
   /** Bytes of values that contracts of this call may still make: the network's memory limit of a transaction. */
   memoryBytes = MEMORY_BYTES
 
   #linearBytes = 0
 
-  /** Fuel that was taken for work of the host, which the estimate prices by its own constants. */
-  hostFuel = 0
-
-  /** Takes fuel for work of the host outside of a running contract. */
-  payFuel(instructions: number): void {
-    if (this.fuel < instructions) throw HostError.of("Budget", "ExceededLimit", "instruction limit exceeded")
-    this.fuel -= instructions
-    this.hostFuel += instructions
+  /** Takes from what the host may still do for contracts; it has no price, and only ends what would take too long. */
+  payWork(units: number): void {
+    this.#work -= units
+    if (this.#work < 0) throw HostError.of("Budget", "ExceededLimit", "instruction limit exceeded")
   }
 
   /** Counts linear memory of contracts that are running, one within the other. */
@@ -63,7 +61,7 @@ export class InstructionMeter {
   }
 
   get total(): number {
-    return this.#total
+    return this.#total + (FUEL - this.fuel) * FUEL_INSTRUCTIONS
   }
 
   add(instructions: number): void {

@@ -1,7 +1,15 @@
 // Reads the binary form of WebAssembly: bytes, LEB128 integers, names and sections. Everything is bounded by the
 // module's own length, and anything that does not fit is a `Malformed`, which callers turn into the host's refusal of
 // the module.
-export class Malformed extends Error {}
+export class Malformed extends Error {
+  /** The host's code for it. */
+  readonly code: "InvalidAction" | "InvalidInput"
+
+  constructor(message: string, code: "InvalidAction" | "InvalidInput" = "InvalidAction") {
+    super(message)
+    this.code = code
+  }
+}
 
 export class BinaryReader {
   readonly bytes: Uint8Array

@@ -1,6 +1,6 @@
 // One contract frame's virtual machine as the host functions see it: its values, its linear memory and its fuel. Every
-// access to memory is checked against its current size, and every host function pays fuel for the bytes or values it
-// moves, so that a module cannot make the host work for nothing.
+// access to memory is checked against its current size, and every host function pays for the bytes or values it moves,
+// so that a module cannot make the host work for nothing.
 import type { ContractHost } from "../host/HostTypes.ts"
 import { HostError } from "../host/HostError.ts"
 import { readAddress, readBytes, readMap, readVec } from "../xdr/ScVal.ts"
@@ -35,14 +35,9 @@ export class Vm {
     this.#fuel.value = value
   }
 
-  /** Takes fuel for work the host does; running out is the budget's error. */
-  pay(instructions: number): void {
-    const left = this.fuel - instructions
-    if (left < 0) {
-      this.fuel = -1
-      throw HostError.of("Budget", "ExceededLimit", "instruction limit exceeded")
-    }
-    this.fuel = left
+  /** Takes from what the host may still do for the contracts of this call; see `hostCallWork.ts`. */
+  payWork(units: number): void {
+    this.host.meter.payWork(units)
   }
 
   /** Bytes of the linear memory that are counted among those of all running contracts. */
@@ -62,12 +57,6 @@ export class Vm {
     this.#held = 0
   }
 
-  /** Takes fuel that is only there to end what would take too long; it has no price. */
-  payHost(instructions: number): void {
-    this.host.meter.hostFuel += instructions
-    this.pay(instructions)
-  }
-
   /** Runs something that may run other contracts, which use the same fuel. */
   nested<A>(run: () => A): A {
     this.#hold()
@@ -83,7 +72,7 @@ export class Vm {
     const buffer = this.#memory?.buffer ?? EMPTY
     if (from + length > buffer.byteLength)
       throw HostError.of("WasmVm", "IndexBounds", "out-of-bounds linear memory access")
-    this.pay(length >> 3)
+    this.payWork(length >> 3)
     return buffer
   }
 
@@ -139,7 +128,7 @@ export class Vm {
     const { bytes, levels } = deepSize(value)
     if (levels >= VALUE_LEVELS_MAX) throw HostError.of("Context", "ExceededLimit", "value is nested too deeply")
     if (bytes > VALUE_BYTES_MAX) throw HostError.of("Budget", "ExceededLimit", "value is too large")
-    this.pay(bytes >> 3)
+    this.payWork(bytes >> 3)
     return value
   }
 
@@ -152,13 +141,13 @@ export class Vm {
 
   vec(word: bigint): ReadonlyArray<ScVal> {
     const items = readVec(this.value(word))
-    this.pay(items.length)
+    this.payWork(items.length)
     return items
   }
 
   map(word: bigint): ReadonlyArray<ScMapEntry> {
     const entries = readMap(this.value(word))
-    this.pay(entries.length * 2)
+    this.payWork(entries.length * 2)
     return entries
   }
 
@@ -171,7 +160,7 @@ export class Vm {
 
   bytes(word: bigint): Uint8Array {
     const bytes = readBytes(this.value(word))
-    this.pay(bytes.length >> 3)
+    this.payWork(bytes.length >> 3)
     return bytes
   }
 

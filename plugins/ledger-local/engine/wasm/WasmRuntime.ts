@@ -1,7 +1,8 @@
 // Contract wasm in the JavaScript engine's own WebAssembly, behind the host's interface. A module is instrumented once
 // (fuel, bounded memory) and compiled once; each call gets a fresh instance, so nothing survives it but what it stored.
-// A hostile module runs out of fuel or memory and fails like any other. A host function that is not implemented is
-// `Unsupported`, when the module is called, never a failure of the contract.
+// A hostile module runs out of fuel, memory or time and fails like any other. A host function that is not implemented
+// is `Unsupported`, when the module is called, never a failure of the contract.
+import { DeadlinePassed, type RunWithin } from "../../../../kernel/platform/Deadline.ts"
 import { HostError, Unsupported } from "../host/HostError.ts"
 import type { ContractHost } from "../host/HostTypes.ts"
 import type { ContractCall, ContractRuntime } from "../host/HostTypes.ts"
@@ -15,7 +16,9 @@ import { ledgerFunctions } from "./ledgerFunctions.ts"
 import { FUEL_EXPORT, type PreparedModule, prepareModule } from "./prepareModule.ts"
 import { randomFunctions } from "./randomFunctions.ts"
 import { VOID_WORD } from "./Values.ts"
-import { CALL_FUEL, hostCallFuel, INSTANCE_FUEL } from "./hostCallFuel.ts"
+import { checkProtocol } from "./hostImports.ts"
+import { hostCallWork, INSTANCE_WORK } from "./hostCallWork.ts"
+import { ValueType } from "./opcodes.ts"
 import { type HostFunctions, Vm } from "./Vm.ts"
 
 const functions: HostFunctions = {
@@ -26,31 +29,31 @@ const functions: HostFunctions = {
   ...randomFunctions
 }
 const MODULES_MAX = 256
-/** The metered cost of one wasm instruction. */
-const INSTRUCTION_COST = 4
 
 interface Compiled {
   readonly prepared: PreparedModule
   readonly module: WebAssembly.Module
-  readonly imports: ReadonlyArray<readonly [module: string, name: string]>
 }
 
-const refused = (message: string): HostError => HostError.of("WasmVm", "InvalidAction", message)
+const refused = (message: string, code: "InvalidAction" | "InvalidInput" = "InvalidAction"): HostError =>
+  HostError.of("WasmVm", code, message)
 
 const compile = (code: Uint8Array): Compiled => {
   try {
     const prepared = prepareModule(code)
-    const module = new WebAssembly.Module(prepared.bytes as Uint8Array<ArrayBuffer>)
-    return {
-      prepared,
-      module,
-      imports: WebAssembly.Module.imports(module).map((entry) => [entry.module, entry.name] as const)
-    }
+    return { prepared, module: new WebAssembly.Module(prepared.bytes as Uint8Array<ArrayBuffer>) }
   } catch (error) {
-    if (error instanceof Malformed || error instanceof WebAssembly.CompileError)
-      throw refused(`module is not acceptable: ${error.message}`)
+    if (error instanceof Malformed) throw refused(`module is not acceptable: ${error.message}`, error.code)
+    if (error instanceof WebAssembly.CompileError) throw refused(`module is not acceptable: ${error.message}`)
     throw error
   }
+}
+
+/** Refuses a module of another protocol than the ledger's or an earlier one. */
+const checkEnvironment = ({ environmentProtocol, prerelease, imports }: PreparedModule, protocol: number): void => {
+  if (environmentProtocol > protocol) throw refused("contract protocol number is newer than host", "InvalidInput")
+  if (prerelease !== 0) throw refused("contract pre-release number does not match host", "InvalidInput")
+  checkProtocol(imports, Math.min(environmentProtocol, protocol))
 }
 
 const trapOf = (error: unknown, vm: Vm): unknown => {
@@ -60,14 +63,44 @@ const trapOf = (error: unknown, vm: Vm): unknown => {
   if (!(error instanceof WebAssembly.RuntimeError)) return error
   const { message } = error
   if (message.includes("out of bounds")) return HostError.of("WasmVm", "IndexBounds", "VM call trapped: out of bounds")
+  if (message.includes("null function"))
+    return HostError.of("WasmVm", "MissingValue", "VM call trapped: IndirectCallToNull")
+  if (message.includes("signature mismatch"))
+    return HostError.of("WasmVm", "UnexpectedType", "VM call trapped: BadSignature")
   if (message.includes("divide") || message.includes("remainder") || message.includes("unrepresentable")) {
     return HostError.of("WasmVm", "ArithDomain", "VM call trapped: arithmetic")
   }
   return HostError.of("WasmVm", "InvalidAction", "VM call trapped: UnreachableCodeReached")
 }
 
+/** How long contracts may run for one host function call, and what stops them. */
+export interface TimeLimit {
+  readonly millis: number
+  readonly runWithin: RunWithin
+}
+
 export class WasmRuntime implements ContractRuntime {
   readonly #modules = new Map<string, Compiled>()
+  readonly #limit: TimeLimit | undefined
+  #isLimited = false
+
+  constructor(limit?: TimeLimit) {
+    this.#limit = limit
+  }
+
+  /** Within the time limit, which holds for everything that runs within. */
+  #limited<A>(work: () => A): A {
+    if (this.#limit === undefined || this.#isLimited) return work()
+    this.#isLimited = true
+    try {
+      return this.#limit.runWithin(this.#limit.millis, work)
+    } catch (error) {
+      if (error instanceof DeadlinePassed) throw HostError.of("Budget", "ExceededLimit", "time limit exceeded")
+      throw error
+    } finally {
+      this.#isLimited = false
+    }
+  }
 
   #compiled(call: ContractCall): Compiled {
     const id = latin1(call.wasmHash)
@@ -82,22 +115,49 @@ export class WasmRuntime implements ContractRuntime {
   readonly validate: ContractRuntime["validate"] = (code, settings) => {
     if (code.length > settings.limits.contractCodeBytesMax)
       throw HostError.of("Budget", "ExceededLimit", "contract code is too large")
-    const { prepared } = compile(code)
-    if (prepared.environmentProtocol > settings.protocolVersion) throw refused("contract is for a later protocol")
-    return { v: 1, v1: { ext: { v: 0 }, costInputs: { ext: { v: 0 }, ...prepared.costInputs } } }
+    const { costInputs } = this.#limited(() => checkedCode(code, settings.protocolVersion))
+    return { v: 1, v1: { ext: { v: 0 }, costInputs: { ext: { v: 0 }, ...costInputs } } }
   }
 
-  readonly call: ContractRuntime["call"] = (host, call) => {
+  readonly call: ContractRuntime["call"] = (host, call) => this.#limited(() => this.#call(host, call))
+
+  #call(host: ContractHost, call: ContractCall): ScVal {
     const compiled = this.#compiled(call)
-    const arity = compiled.prepared.arity.get(call.fn)
-    if (arity === undefined) {
+    checkEnvironment(compiled.prepared, host.input.settings.protocolVersion)
+    const type = compiled.prepared.exports.get(call.fn)
+    if (type === undefined) {
       if (call.missingIsNoop) return VOID
       throw HostError.of("WasmVm", "MissingValue", "invoking unknown export", [sym(call.fn)])
     }
-    if (arity !== call.args.length)
+    const { parameters, results } = type
+    if (parameters.length !== call.args.length || results.length !== 1)
       throw HostError.of("WasmVm", "UnexpectedSize", "VM call failed: number of arguments")
+    if (![...parameters, ...results].every((each) => each === ValueType.i64))
+      throw HostError.of("WasmVm", "UnexpectedType", "VM call failed: type of arguments")
     return run(host, call, compiled)
   }
+}
+
+/** The network links and instantiates new code once, to see that it can be. */
+const checkedCode = (code: Uint8Array, protocol: number): PreparedModule => {
+  const { prepared, module } = compile(code)
+  checkEnvironment(prepared, protocol)
+  const imports = importObject(prepared, () => unreachable)
+  instantiate(module, imports)
+  return prepared
+}
+
+type Word = (...args: Array<bigint>) => bigint
+
+const unreachable: Word = () => {
+  throw new Error("no contract runs while its code is checked")
+}
+
+/** The functions a module imports, each as `make` gives it. */
+const importObject = ({ imports }: PreparedModule, make: (id: string) => Word): WebAssembly.Imports => {
+  const object: Record<string, Record<string, Word>> = {}
+  for (const { module, name } of imports) (object[module] ??= {})[name] = make(`${module}.${name}`)
+  return object
 }
 
 /** An instance, or the network's error when a data or element segment lies outside of what it should fill. */
@@ -111,45 +171,33 @@ const instantiate = (module: WebAssembly.Module, imports: WebAssembly.Imports): 
   }
 }
 
-const run = (host: ContractHost, call: ContractCall, { module, imports }: Compiled): ScVal => {
-  host.meter.payFuel(INSTANCE_FUEL)
+const run = (host: ContractHost, call: ContractCall, { module, prepared }: Compiled): ScVal => {
+  host.meter.payWork(INSTANCE_WORK)
   let vm: Vm | undefined
-  const object: Record<string, Record<string, (...args: Array<bigint>) => bigint>> = {}
-  for (const [from, name] of imports) {
-    const id = `${from}.${name}`
+  const imports = importObject(prepared, (id) => {
     const fn = functions[id]
     if (fn === undefined) throw new Unsupported(`host function ${id}`)
-    const fuel = hostCallFuel(id)
-    const target = (object[from] ??= {})
-    target[name] = (...args) => {
+    const work = hostCallWork(id)
+    return (...args) => {
       const running = vm!
-      running.pay(CALL_FUEL)
-      running.payHost(fuel)
+      running.payWork(work)
       const result = fn(running, ...args)
       return result === undefined ? VOID_WORD : typeof result === "bigint" ? result : running.values.word(result)
     }
-  }
-  const instance = instantiate(module, object)
-  const { exports } = instance
+  })
+  const { exports } = instantiate(module, imports)
   const memory = exports["memory"]
-  vm = new Vm(
-    host,
-    exports[FUEL_EXPORT] as WebAssembly.Global,
-    memory instanceof WebAssembly.Memory ? memory : undefined
-  )
-  const { fuel: before, hostFuel } = host.meter
-  vm.fuel = before
+  const fuel = exports[FUEL_EXPORT] as WebAssembly.Global
+  vm = new Vm(host, fuel, memory instanceof WebAssembly.Memory ? memory : undefined)
+  vm.fuel = host.meter.fuel
   try {
-    const fn = exports[call.fn] as (...args: ReadonlyArray<bigint>) => unknown
-    const word = fn(...call.args.map((arg) => vm.values.word(arg)))
-    if (typeof word !== "bigint") throw HostError.of("WasmVm", "UnexpectedSize", "VM call failed: no result")
-    return resultOf(vm.whole(word))
+    const fn = exports[call.fn] as (...args: ReadonlyArray<bigint>) => bigint
+    return resultOf(vm.whole(fn(...call.args.map((arg) => vm.values.word(arg)))))
   } catch (error) {
     throw trapOf(error, vm)
   } finally {
     vm.release()
     host.meter.fuel = Math.max(0, vm.fuel)
-    host.meter.add((before - host.meter.fuel - (host.meter.hostFuel - hostFuel)) * INSTRUCTION_COST)
   }
 }
 

@@ -98,18 +98,18 @@ const recoverSecp256k1 = (vm: Vm, digest: bigint, signature: bigint, recoveryId:
   return bytes(key)
 }
 
-/** Fuel for an address read from its text or written as one, which takes microseconds. */
-const ADDRESS_TEXT_FUEL = 1_000
+/** Work for an address read from its text or written as one, which takes microseconds. */
+const ADDRESS_TEXT_WORK = 1_000
 
 /** The text of an address given as bytes or as a string. */
 const strKeyOf = (vm: Vm, word: bigint): string => {
-  vm.payHost(ADDRESS_TEXT_FUEL)
+  vm.payWork(ADDRESS_TEXT_WORK)
   const value = vm.value(word)
   return value.type === 13 ? latin1(value.bytes) : latin1(vm.text(word, 14))
 }
 
 const addressText = (vm: Vm, address: ScAddress): ScVal => {
-  vm.payHost(ADDRESS_TEXT_FUEL)
+  vm.payWork(ADDRESS_TEXT_WORK)
   return str(addressStrKey(address))
 }
 

@@ -188,13 +188,13 @@ export const collectionFunctions: HostFunctions = {
   "b._": (vm, x) => {
     // serialize_to_bytes
     const encoded = codec.ScVal.encode(vm.whole(x))
-    vm.pay(encoded.length)
+    vm.payWork(encoded.length)
     return bytesVal(encoded)
   },
   "b.0": (vm, b) => {
     // deserialize_from_bytes
     const content = vm.bytes(b)
-    vm.pay(content.length)
+    vm.payWork(content.length)
     let value: ScVal
     try {
       value = codec.ScVal.decode(content)

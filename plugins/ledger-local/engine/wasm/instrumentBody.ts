@@ -1,149 +1,180 @@
-// Puts a fuel charge at the start of a function and of each of its loops, so that no code runs on without paying: the
-// charge is the number of instructions up to the next charge, and running out is a trap. Instructions that work on many
-// bytes at once pay for each of them. Floating point is refused, as the network refuses it, and so is naming the global
-// that holds the fuel, which is no part of the module as it was uploaded. Everything else about the code is left to the
-// engine's own validation.
+// Puts fuel charges into a function, so that no code runs on without paying and every run costs what the network's
+// interpreter takes for it: where code begins to run that may run alone (a function, a loop, either side of an `if`),
+// all that it holds up to the next such place is paid at once, and running out is a trap. What moves many bytes pays
+// for its length besides. Only instructions on the list of `opcodes.ts` pass; naming the globals that hold the fuel,
+// which are no part of the module as it was uploaded, is refused with them. Types are left to the engine's own
+// validation, which sees the result.
 import { BinaryReader, leb, Malformed, signedLeb } from "./BinaryReader.ts"
+import { Bulk, NO_RESULT, Op, readInstruction, ValueType } from "./opcodes.ts"
 
-const Op = {
-  unreachable: 0x00,
-  block: 0x02,
-  loop: 0x03,
-  if: 0x04,
-  end: 0x0b,
-  globalGet: 0x23,
-  globalSet: 0x24,
-  i32Const: 0x41,
-  i32LtS: 0x48,
-  i32Sub: 0x6b,
-  voidBlock: 0x40,
-  i32: 0x7f,
-  localTee: 0x22,
-  localGet: 0x20,
-  i32ShrU: 0x76,
-  memoryGrow: 0x40,
-  bulk: 0xfc
-} as const
+/** Values that one unit of fuel moves when a function is entered. */
+const LOCALS_PER_FUEL = 8
+const BLOCK = 1
+/** Bytes that a bulk instruction moves for one unit of fuel, as a power of two, and entries of a table. */
+const BYTES_SHIFT = 6
+const ENTRIES_SHIFT = 3
+/** Fuel for each page that `memory.grow` asks for, as a power of two, and how many pages there can be. */
+const PAGE_SHIFT = 10
+const PAGES_MAX = 65_536
 
-/** A memory that grows costs the engine more than an instruction, also when it grows by nothing. */
-const GROW_INSTRUCTIONS = 500
-/** Bytes or entries that a bulk instruction moves for one instruction's fuel, as a power of two. */
-const BULK_SHIFT = 3
-/**
- * `data.drop` and `elem.drop` move nothing, and `table.size` only asks; all other bulk instructions have a length on
- * top of the stack.
- */
-const isLengthy = (sub: number): boolean => sub !== 9 && sub !== 13 && sub !== 16
-
-const isFloat = (op: number): boolean =>
-  op === 0x2a ||
-  op === 0x2b ||
-  op === 0x38 ||
-  op === 0x39 ||
-  op === 0x43 ||
-  op === 0x44 ||
-  (op >= 0x5b && op <= 0x66) ||
-  (op >= 0x8b && op <= 0xa6) ||
-  (op >= 0xa8 && op <= 0xab) ||
-  (op >= 0xae && op <= 0xbf)
-
-/** Passes over the immediates of the instruction `op`. */
-const skipImmediates = (reader: BinaryReader, op: number, globals: number): void => {
-  if (isFloat(op)) throw new Malformed("floating point is not allowed")
-  if (op >= 0x28 && op <= 0x3e) {
-    reader.u32()
-    reader.u32()
-    return
-  }
-  switch (op) {
-    case Op.block:
-    case Op.loop:
-    case Op.if:
-    case 0x41:
-    case 0x42:
-      return reader.skipLeb()
-    case 0x0c:
-    case 0x0d:
-    case 0x10:
-    case 0x20:
-    case 0x21:
-    case 0x22:
-    case 0x25:
-    case 0x26:
-    case 0xd2:
-      reader.u32()
-      return
-    case Op.globalGet:
-    case Op.globalSet:
-      if (reader.u32() >= globals) throw new Malformed("unknown global")
-      return
-    case 0x0e: {
-      const count = reader.u32()
-      for (let i = 0; i <= count; i++) reader.u32()
-      return
-    }
-    case 0x11:
-      reader.u32()
-      reader.u32()
-      return
-    case 0x1c:
-      reader.skip(reader.u32())
-      return
-    case 0x3f:
-    case 0x40:
-    case 0xd0:
-      return reader.skip(1)
-    case 0xfc: {
-      const sub = reader.u32()
-      if (sub < 8) throw new Malformed("floating point is not allowed")
-      if (sub === 8 || sub === 10 || sub === 12 || sub === 14) reader.u32()
-      if (sub <= 17) reader.u32()
-      else throw new Malformed("unknown instruction")
-      return
-    }
-    case 0xfd:
-    case 0xfe:
-      throw new Malformed("vector and atomic instructions are not allowed")
-  }
+/** The globals added behind the module's own. */
+export interface Tank {
+  /** Fuel that is left. */
+  readonly fuel: number
+  /** How often the memory may still be asked to grow; that costs the engine more than the network takes for it. */
+  readonly grows: number
 }
 
-interface Segment {
-  /** Position in the output where its charge goes. */
-  readonly chunk: number
-  instructions: number
+/** Takes what `amount` leaves on the stack from a global; below zero is a trap, after `last`. */
+const take = (global: number, amount: ReadonlyArray<number>, last: ReadonlyArray<number> = []): Array<number> => {
+  const index = leb(global)
+  const left = [Op.globalGet, ...index]
+  const isBelow = [...left, Op.i32Const, 0, Op.i32LtS]
+  const trap = [Op.if, NO_RESULT, ...last, Op.unreachable, Op.end]
+  return [...left, ...amount, Op.i32Sub, Op.globalSet, ...index, ...isBelow, ...trap]
 }
 
-/** Takes from the fuel what `amount` leaves on the stack. */
-const chargeOf = (fuelGlobal: number, amount: ReadonlyArray<number>): Array<number> => {
-  const fuel = leb(fuelGlobal)
+const MINUS_ONE = [Op.i32Const, 0x7f]
+const constant = (value: number): Array<number> => [Op.i32Const, ...signedLeb(value)]
+
+/** Charges for a length on top of the stack, which stays there. */
+const takeLength = ({ fuel }: Tank, local: number, shift: number): Array<number> => {
+  const length = leb(local)
+  return [Op.localTee, ...length, ...take(fuel, [Op.localGet, ...length, ...constant(shift), Op.i32ShrU])]
+}
+
+/** The same for pages; more than there can be cost nothing, because nothing happens. */
+const takePages = ({ fuel, grows }: Tank, local: number): Array<number> => {
+  const pages = [Op.localGet, ...leb(local)]
+  const price = [...pages, ...constant(PAGE_SHIFT), Op.i32Shl]
+  const isTooMany = [...pages, ...constant(PAGES_MAX), Op.i32GtU]
   return [
-    Op.globalGet,
-    ...fuel,
-    ...amount,
-    Op.i32Sub,
-    Op.globalSet,
-    ...fuel,
-    Op.globalGet,
-    ...fuel,
-    Op.i32Const,
-    0,
-    Op.i32LtS,
-    Op.if,
-    Op.voidBlock,
-    Op.unreachable,
-    Op.end
+    Op.localTee,
+    ...leb(local),
+    ...take(fuel, [...constant(0), ...price, ...isTooMany, Op.select]),
+    // Whoever asks too often has no fuel left.
+    ...take(grows, constant(1), [...MINUS_ONE, Op.globalSet, ...leb(fuel)])
   ]
 }
 
-const charge = (fuelGlobal: number, instructions: number): Array<number> =>
-  chargeOf(fuelGlobal, [Op.i32Const, ...signedLeb(instructions)])
+/** What an instruction pays by the number on top of the stack. */
+const lengthCharge = (tank: Tank, local: number, op: number, sub: number): ReadonlyArray<number> | undefined => {
+  if (op === Op.memoryGrow) return takePages(tank, local)
+  if (op !== Op.bulk || sub === Bulk.dataDrop || sub === Bulk.elemDrop) return undefined
+  return takeLength(tank, local, sub === Bulk.tableInit || sub === Bulk.tableCopy ? ENTRIES_SHIFT : BYTES_SHIFT)
+}
 
-/** Charges for the length on top of the stack, which stays there. */
-const chargeLength = (fuelGlobal: number, local: number): Array<number> => [
-  Op.localTee,
-  ...leb(local),
-  ...chargeOf(fuelGlobal, [Op.localGet, ...leb(local), Op.i32Const, BULK_SHIFT, Op.i32ShrU])
-]
+/** Code that is paid for together. */
+interface Stretch {
+  /** Position in the output where its charge goes. */
+  readonly chunk: number
+  fuel: number
+}
+
+interface Block {
+  /** What code in this block is charged to. */
+  stretch: Stretch
+  /** False when the block itself can never be reached; then nothing in it costs anything. */
+  readonly isReachable: boolean
+}
+
+/** Follows blocks, and which code can be reached, the way the network's interpreter does when it counts fuel. */
+class Charges {
+  readonly all: Array<Stretch> = []
+  readonly #blocks: Array<Block> = []
+  #isReachable = true
+
+  constructor(first: Stretch) {
+    this.all.push(first)
+    this.#blocks.push({ stretch: first, isReachable: true })
+  }
+
+  get isOpen(): boolean {
+    return this.#blocks.length > 0
+  }
+
+  get #top(): Block {
+    const block = this.#blocks.at(-1)
+    if (block === undefined) throw new Malformed("code behind the end of a function")
+    return block
+  }
+
+  #pay(fuel: number): void {
+    if (this.#isReachable) this.#top.stretch.fuel += fuel
+  }
+
+  #open(stretch: Stretch): void {
+    const isReachable = this.#isReachable
+    this.#blocks.push({ stretch, isReachable })
+  }
+
+  #stretch(chunk: number): Stretch {
+    const stretch = { chunk, fuel: BLOCK }
+    this.all.push(stretch)
+    return stretch
+  }
+
+  /** `chunk` is where a charge for what follows would stand; `depth` the block that a `br_if` leaves. */
+  follow(op: number, fuel: number, chunk: number, depth: number): void {
+    switch (op) {
+      case Op.block:
+        return this.#open(this.#top.stretch)
+      case Op.loop:
+        return this.#open(this.#stretch(chunk))
+      case Op.if:
+        this.#pay(fuel)
+        return this.#open(this.#stretch(chunk))
+      case Op.else:
+        return this.#else(chunk)
+      case Op.end:
+        return this.#end()
+      case Op.brIf:
+        // Leaving the function by a condition is free.
+        return this.#pay(depth === this.#blocks.length - 1 ? 0 : fuel)
+      default:
+        this.#pay(fuel)
+        if (op === Op.br || op === Op.brTable || op === Op.return || op === Op.unreachable) this.#isReachable = false
+    }
+  }
+
+  #else(chunk: number): void {
+    const { isReachable } = this.#top
+    this.#blocks.pop()
+    if (isReachable && this.#isReachable) this.#top.stretch.fuel += 1
+    this.#blocks.push({ stretch: this.#stretch(chunk), isReachable })
+    this.#isReachable = isReachable
+  }
+
+  #end(): void {
+    if (this.#blocks.length === 1) this.#pay(1)
+    else this.#isReachable = this.#top.isReachable
+    this.#blocks.pop()
+  }
+}
+
+const startsStretch = (op: number): boolean => op === Op.loop || op === Op.if || op === Op.else
+
+interface Locals {
+  readonly groups: number
+  readonly locals: number
+  readonly bytes: Uint8Array
+}
+
+/** The declarations of local variables. */
+const readLocals = (reader: BinaryReader): Locals => {
+  const groups = reader.u32()
+  const from = reader.at
+  let locals = 0
+  for (let i = 0; i < groups; i++) {
+    locals += reader.u32()
+    const type = reader.byte()
+    if (type !== ValueType.i32 && type !== ValueType.i64) throw new Malformed("local variables are integers")
+  }
+  return { groups, locals, bytes: reader.bytes.subarray(from, reader.at) }
+}
+
+/** The number behind an instruction, without moving on. */
+const peek = (reader: BinaryReader): number => new BinaryReader(reader.bytes, reader.at, reader.end).u32()
 
 export interface InstrumentedBody {
   readonly chunks: ReadonlyArray<Uint8Array>
@@ -151,53 +182,40 @@ export interface InstrumentedBody {
 }
 
 /**
- * The body (locals and expression) between the reader's ends of a function with so many `parameters`, with charges
- * against the global `fuelGlobal`, the first after the module's own.
+ * The body (locals and expression) between the reader's ends of a function with so many `parameters`, with its charges
+ * against the globals of the `tank`, which stand right behind the module's own.
  */
-export const instrumentBody = (reader: BinaryReader, fuelGlobal: number, parameters: number): InstrumentedBody => {
-  const groups = reader.u32()
-  const groupsFrom = reader.at
-  let locals = 0
-  for (let i = 0; i < groups; i++) {
-    locals += reader.u32()
-    const type = reader.byte()
-    if (type === 0x7d || type === 0x7c || type === 0x7b) throw new Malformed("floating point is not allowed")
-  }
+export const instrumentBody = (reader: BinaryReader, tank: Tank, parameters: number): InstrumentedBody => {
+  const { groups, locals, bytes: declared } = readLocals(reader)
   const lengthLocal = parameters + locals
-  const declared = reader.bytes.subarray(groupsFrom, reader.at)
+  // The number of groups, the groups, one more when a length must be kept, the function's own charge, the code.
   const chunks: Array<Uint8Array> = [new Uint8Array(), declared, new Uint8Array(), new Uint8Array()]
+  const charges = new Charges({ chunk: 3, fuel: BLOCK + Math.floor(lengthLocal / LOCALS_PER_FUEL) })
   let needsLength = false
-  const segments: Array<Segment> = [{ chunk: 3, instructions: 0 }]
-  const closed: Array<Segment> = []
-  const blocks: Array<boolean> = []
   let from = reader.at
-  let total = 0
+  let instructions = 0
+  const cut = (to: number, added: ReadonlyArray<number>): void => {
+    chunks.push(reader.bytes.subarray(from, to), Uint8Array.from(added))
+    from = to
+  }
   while (!reader.done) {
     const at = reader.at
     const op = reader.byte()
-    const isBulk = op === Op.bulk && isLengthy(reader.bytes[reader.at] ?? 0)
-    skipImmediates(reader, op, fuelGlobal)
-    total++
-    segments.at(-1)!.instructions += op === Op.memoryGrow ? GROW_INSTRUCTIONS : 1
-    if (isBulk) {
+    const operand = op === Op.brIf || op === Op.bulk ? peek(reader) : 0
+    const fuel = readInstruction(reader, op, tank.fuel)
+    instructions++
+    const charge = lengthCharge(tank, lengthLocal, op, operand)
+    if (charge !== undefined) {
       needsLength = true
-      chunks.push(reader.bytes.subarray(from, at), Uint8Array.from(chargeLength(fuelGlobal, lengthLocal)))
-      from = at
+      cut(at, charge)
     }
-    if (op === Op.loop) {
-      chunks.push(reader.bytes.subarray(from, reader.at), new Uint8Array())
-      from = reader.at
-      segments.push({ chunk: chunks.length - 1, instructions: 0 })
-      blocks.push(true)
-    } else if (op === Op.block || op === Op.if) blocks.push(false)
-    else if (op === Op.end && blocks.length > 0) {
-      if (blocks.pop() === true) closed.push(segments.pop()!)
-    }
+    if (startsStretch(op)) cut(reader.at, [])
+    charges.follow(op, fuel, chunks.length - 1, operand)
   }
+  if (charges.isOpen) throw new Malformed("a function has no end")
   chunks.push(reader.bytes.subarray(from, reader.at))
   chunks[0] = Uint8Array.from(leb(groups + (needsLength ? 1 : 0)))
-  if (needsLength) chunks[2] = Uint8Array.from([1, Op.i32])
-  for (const { chunk, instructions } of [...segments, ...closed])
-    chunks[chunk] = Uint8Array.from(charge(fuelGlobal, Math.max(1, instructions)))
-  return { chunks, instructions: total }
+  if (needsLength) chunks[2] = Uint8Array.from([1, ValueType.i32])
+  for (const { chunk, fuel } of charges.all) chunks[chunk] = Uint8Array.from(take(tank.fuel, constant(fuel)))
+  return { chunks, instructions }
 }

@@ -7,7 +7,7 @@ import { HostError } from "../host/HostError.ts"
 import { contractCodeKey, contractDataKey, contractInstanceKey, type Durability } from "../state/LedgerKeys.ts"
 import { address as addressVal, bytes, sym, vec } from "../xdr/ScVal.ts"
 import { codecAsset, contractAddress, type ContractExecutable, type LedgerKey, type ScVal } from "../xdr/Xdr.ts"
-import { COMPILE_FUEL } from "./hostCallFuel.ts"
+import { COMPILE_WORK } from "./hostCallWork.ts"
 import { boolWord } from "./Values.ts"
 import type { HostFunctions, Vm } from "./Vm.ts"
 
@@ -131,7 +131,7 @@ export const ledgerFunctions: HostFunctions = {
   "l.5": (vm, word) => {
     // upload_wasm
     const code = vm.bytes(word)
-    vm.payHost(code.length * COMPILE_FUEL)
+    vm.payWork(code.length * COMPILE_WORK)
     return uploadWasm(vm.host, code)
   },
   "l.6": (vm, hash) => {

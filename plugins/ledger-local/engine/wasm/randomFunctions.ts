@@ -23,7 +23,7 @@ export const randomFunctions: HostFunctions = {
     // prng_bytes_new
     const count = vm.u32(length)
     if (count > BYTES_MAX) throw HostError.of("Budget", "ExceededLimit", "too many random bytes")
-    vm.pay(count)
+    vm.payWork(count)
     return bytes(randomOf(vm.host).bytes(count))
   },
   "p.1": (vm, low, high) => {
@@ -35,7 +35,7 @@ export const randomFunctions: HostFunctions = {
   "p.2": (vm, items) => {
     // prng_vec_shuffle
     const values = vm.vec(items)
-    vm.pay(8 * values.length)
+    vm.payWork(8 * values.length)
     return vec(randomOf(vm.host).shuffled(values))
   }
 }

@@ -52,10 +52,95 @@ describe("a module that changes the rules", () => {
     expect(succeeded(call(withTable([0x70, 0, 0xe8, 7]))).returnValue).toEqual({ type: 1 })
   })
 
-  it("whose segments lie outside of its memory fails when it is called, and harms nobody", () => {
-    expect(stopped(contract({ body: VOID_BODY, after: dataAt(65_530, [1, 2, 3, 4, 5, 6, 7, 8]) }))).toMatch(
+  it("whose segments lie outside of its memory is refused at upload, when it is instantiated once", () => {
+    expect(refused(contract({ body: VOID_BODY, after: dataAt(65_530, [1, 2, 3, 4, 5, 6, 7, 8]) }))).toMatch(
       /^Error\(WasmVm, InvalidAction\)/
     )
+  })
+})
+
+describe("a module of instructions that the network does not take", () => {
+  const bodies: ReadonlyArray<readonly [string, ReadonlyArray<number>]> = [
+    ["return_call", [0x12, 0]],
+    ["return_call_indirect", [0x13, 0, 0]],
+    ["call_ref", [0x14, 0]],
+    ["return_call_ref", [0x15, 0]],
+    ["try", [0x06, 0x40, 0x0b]],
+    ["throw", [0x08, 0]],
+    ["rethrow", [0x09, 0]],
+    ["throw_ref", [0x0a]],
+    ["delegate", [0x18, 0]],
+    ["try_table", [0x1f, 0x40, 0, 0x0b]],
+    ["select with a type", [0x1c, 1, 0x7e]],
+    ["table.get", [0x25, 0]],
+    ["table.set", [0x26, 0]],
+    ["ref.null", [0xd0, 0x70]],
+    ["ref.is_null", [0xd1]],
+    ["ref.func", [0xd2, 0]],
+    ["br_on_null", [0xd5, 0]],
+    ["table.grow", [0xfc, 15, 0]],
+    ["i32.trunc_sat", [0xfc, 0]],
+    ["garbage collection", [0xfb, 0]],
+    ["vectors", [0xfd, 0]],
+    ["atomics", [0xfe, 0]],
+    ["a memory with a number", [0x41, 0, 0x28, 0x42, 1, 0, 0x1a]],
+    ["a block of two results", [0x02, 0, 0x0b, 0x1a]],
+    ["a second table", [0x41, 0, 0x11, 0, 1]]
+  ]
+
+  it.each(bodies)("such as %s is refused at upload", (_, body) => {
+    expect(refused(contract({ body: [...body, ...VOID_BODY] }))).toMatch(/^Error\(WasmVm, InvalidAction\)/)
+  })
+
+  it("is refused for each of the 256 first bytes that is not on the list", () => {
+    const first = (op: number): Uint8Array => contract({ body: [op, 0x40, 0x0b, ...VOID_BODY] })
+    const error = (op: number): string => {
+      const result = execute(world(), { type: 2, wasm: first(op) })
+      return result.ok ? "" : result.error.message
+    }
+    const passed = Array.from({ length: 256 }, (_, op) => op).filter((op) => !/is not allowed/.test(error(op)))
+    const listed = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i)
+    expect(passed).toEqual([
+      ...listed(0x00, 0x05),
+      ...listed(0x0b, 0x11),
+      ...[0x1a, 0x1b],
+      ...listed(0x20, 0x24),
+      ...[0x28, 0x29],
+      ...listed(0x2c, 0x37),
+      ...listed(0x3a, 0x42),
+      ...listed(0x45, 0x5a),
+      ...listed(0x67, 0x8a),
+      ...[0xa7, 0xac, 0xad],
+      ...listed(0xc0, 0xc4)
+    ])
+  })
+
+  it("hides no loop behind an instruction whose operand looks like one", () => {
+    // `return_call 3` ends with a byte that would be read as a loop's, and the loop after it would pay nothing.
+    const hidden = [0x12, 0x03, 0x0b, 0x03, 0x40, 0x0c, 0, 0x0b]
+    expect(refused(contract({ body: [0x02, 0x40, ...hidden, ...VOID_BODY] }))).toMatch(/0x12 is not allowed/)
+  })
+})
+
+describe("a module whose imports are not the network's", () => {
+  const of = (module: string, name: string, type: 1 | 2 | 3 | 4 | 5 | 6): string =>
+    refused(contract({ body: VOID_BODY, imports: [hostImport(module, name, type)] }))
+
+  it("is refused when it names a function that does not exist", () => {
+    expect(of("p", "9", 1)).toMatch(/^Error\(WasmVm, InvalidAction\) .*unknown function/)
+    expect(of("__proto__", "x", 1)).toMatch(/unknown function/)
+    expect(of("x", "constructor", 1)).toMatch(/unknown function/)
+  })
+
+  it("is refused when it gives a function other parameters", () => {
+    expect(of("x", "3", 2)).toMatch(/^Error\(WasmVm, InvalidAction\) .*another signature/)
+    expect(of("x", "0", 1)).toMatch(/another signature/)
+  })
+
+  it("is refused when a function came with a later protocol than its own", () => {
+    expect(of("m", "b", 4)).toMatch(/^Error\(WasmVm, InvalidAction\) .*not yet supported/)
+    const old = contract({ body: VOID_BODY, imports: [hostImport("b", "n", 3)], protocol: 22 })
+    expect(refused(old)).toMatch(/not yet supported/)
   })
 })
 

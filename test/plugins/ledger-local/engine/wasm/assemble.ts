@@ -55,8 +55,8 @@ export const contract = ({
       imports.length === 0 ? [] : section(2, ...imports),
       section(3, [0]),
       section(5, memory),
-      section(7, [...text("run"), 0, imports.length], [...text("memory"), 2, 0]),
       [...extra],
+      section(7, [...text("run"), 0, imports.length], [...text("memory"), 2, 0]),
       section(10, sized([...(locals.length === 0 ? [0] : locals), ...body, 0x0b])),
       [...after],
       environment(protocol)

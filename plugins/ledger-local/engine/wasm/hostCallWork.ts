@@ -1,12 +1,9 @@
-// What a host function call takes from a contract's fuel before it does anything, in wasm instructions: its share of
-// the work that the network would meter, so that a contract that calls in a loop stops as soon as one that counts in a
-// loop. What a function moves besides (bytes, values) it pays by itself. These are bounds on time, not prices.
-
-/** Of every call; the estimate of instructions counts it as the contract's own work. */
-export const CALL_FUEL = 50
+// What the host does for a contract, in units of a few nanoseconds: each host function takes its share before it does
+// anything, so that a contract that makes the host work in a loop stops as soon as one that counts in a loop. What a
+// function moves besides (bytes, values) it pays by itself. These are bounds on time, not prices.
 
 /** What most functions take: some arithmetic, and an allocation. */
-const OTHER = 150
+const OTHER = 200
 
 const dear: Readonly<Record<string, number>> = {
   // Signatures: 0.1 ms natively, 1 ms where the curve is computed in JavaScript.
@@ -49,10 +46,10 @@ const dear: Readonly<Record<string, number>> = {
   "a.a": 2_000
 }
 
-/** Fuel of one call of `name`, such as `c.0`, beyond `CALL_FUEL`. */
-export const hostCallFuel = (name: string): number => dear[name] ?? OTHER
+/** Units of one call of `name`, such as `c.0`. */
+export const hostCallWork = (name: string): number => dear[name] ?? OTHER
 
-/** Fuel of a contract's own instance. */
-export const INSTANCE_FUEL = 50_000
-/** Fuel per byte of code that is validated and compiled. */
-export const COMPILE_FUEL = 16
+/** Units of a contract's own instance. */
+export const INSTANCE_WORK = 50_000
+/** Units per byte of code that is validated and compiled. */
+export const COMPILE_WORK = 16

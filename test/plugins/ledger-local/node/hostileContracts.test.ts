@@ -1,0 +1,286 @@
+// What a stranger's contract, or a defect of the ledger's own, can do to the ledger: nothing. It closes at the next
+// turn, the transaction has ended, and everybody else's goes through. Modules go in as transactions with resources made
+// up by hand, past the simulation that would have refused them.
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { Address, Asset, type Keypair, Operation, SorobanDataBuilder, xdr } from "@stellar/stellar-sdk"
+import { contractIdOf } from "../../../../plugins/ledger-local/engine/host/createContract.ts"
+import { contractCodeKey, contractInstanceKey } from "../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
+import {
+  addressOfStrKey,
+  codec,
+  contractAddress,
+  type LedgerKey
+} from "../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
+import { LocalLedger, type LocalLedgerOptions } from "../../../../plugins/ledger-local/LocalLedger.ts"
+import { Deadline, DeadlinePassed, type RunWithin } from "../../../../kernel/platform/Deadline.ts"
+import { layer as nodeDeadline } from "../../../../runtime/platform/nodeDeadline.ts"
+import { engineCrypto } from "../../../support/engineCrypto.ts"
+import { contract, hostImport, I64, VOID_BODY } from "../engine/wasm/assemble.ts"
+import { account, fund, ledgerLayer, operationCode, send, transaction } from "../support.ts"
+
+const layerOf = (options: LocalLedgerOptions = {}) => ledgerLayer(options).pipe(Layer.provideMerge(nodeDeadline))
+
+const SALT = Buffer.alloc(32, 9)
+
+const contractId = (source: Keypair): Effect.Effect<Uint8Array, never, LocalLedger> =>
+  Effect.map(LocalLedger, ({ ledger }) =>
+    contractIdOf(engineCrypto, ledger.options.networkId, {
+      type: 0,
+      fromAddress: { address: addressOfStrKey(source.publicKey()), salt: SALT }
+    })
+  )
+
+const data = (readOnly: ReadonlyArray<xdr.LedgerKey>, readWrite: ReadonlyArray<xdr.LedgerKey>, instructions: number) =>
+  new SorobanDataBuilder()
+    .setReadOnly([...readOnly])
+    .setReadWrite([...readWrite])
+    .setResources(instructions, 10_000, 130_000)
+    .setResourceFee(900_000_000n)
+    .build()
+
+/** The source's authorization of its contract's creation, as a simulation names it. */
+const creation = Effect.fnUntraced(function* (source: Keypair, wasmHash: Uint8Array) {
+  const ledger = yield* LocalLedger
+  const operation = Operation.createCustomContract({ address: new Address(source.publicKey()), wasmHash, salt: SALT })
+  const tx = yield* transaction(source, [operation])
+  const { results } = yield* ledger.call("simulateTransaction", { transaction: tx.toEnvelope().toXdr("base64") })
+  return results[0].auth.map((entry: string) => xdr.SorobanAuthorizationEntry.fromXdr(entry, "base64"))
+})
+
+/** Sends an upload, a creation or a call of the source's one contract, with resources made up by hand. */
+const submit = Effect.fnUntraced(function* (
+  source: Keypair,
+  wasm: Uint8Array,
+  step: "upload" | "create" | "call",
+  instructions = 300_000_000
+) {
+  const hash = engineCrypto.sha256(wasm)
+  const id = yield* contractId(source)
+  const address = Address.contract(Buffer.from(id))
+  const key = (wire: LedgerKey): xdr.LedgerKey => xdr.LedgerKey.fromXdr(Buffer.from(codec.LedgerKey.encode(wire)))
+  const [code, instance] = [key(contractCodeKey(hash)), key(contractInstanceKey(contractAddress(id)))]
+  const creator = new Address(source.publicKey())
+  const operation =
+    step === "upload"
+      ? Operation.uploadContractWasm({ wasm })
+      : step === "create"
+        ? Operation.createCustomContract({
+            address: creator,
+            wasmHash: hash,
+            salt: SALT,
+            auth: yield* creation(source, hash)
+          })
+        : Operation.invokeContractFunction({ contract: address.toString(), function: "run", args: [] })
+  const sorobanData =
+    step === "upload"
+      ? data([], [code], instructions)
+      : step === "create"
+        ? data([code], [instance], instructions)
+        : data([code, instance], [], instructions)
+  const tx = yield* transaction(source, [operation], {
+    fee: "900001000",
+    configure: (builder) => builder.setSorobanData(sorobanData).setTimeout(0)
+  })
+  return yield* send(tx)
+})
+
+const outcome = Effect.fnUntraced(function* (hash: string) {
+  const ledger = yield* LocalLedger
+  const raw = yield* ledger.call("getTransaction", { hash })
+  const result = raw.resultXdr === undefined ? undefined : xdr.TransactionResult.fromXdr(raw.resultXdr, "base64")
+  return { status: raw.status as string, code: result?.result.type as string | undefined, inner: operationCode(result) }
+})
+
+/** A module's whole way; what the last step that did not succeed ended with. */
+const live = Effect.fnUntraced(function* (name: string, wasm: Uint8Array) {
+  const ledger = yield* LocalLedger
+  const source = yield* fund(name)
+  for (const step of ["upload", "create", "call"] as const) {
+    const sent = yield* submit(source, wasm, step)
+    expect(sent.status).toBe("PENDING")
+    yield* ledger.close
+    const end = yield* outcome(sent.hash)
+    if (end.status !== "SUCCESS" || step === "call") return { step, ...end }
+  }
+  throw new Error("there is always an end")
+})
+
+/** A payment of somebody else goes through in the next ledger, and the node calls itself healthy. */
+const othersAreServed = Effect.gen(function* () {
+  const ledger = yield* LocalLedger
+  const payer = yield* fund("somebody else")
+  const payee = yield* fund("and their shop")
+  const before = (yield* account(payee.publicKey()))!.balance
+  const payment = Operation.payment({ destination: payee.publicKey(), asset: Asset.native(), amount: "1" })
+  const sent = yield* send(yield* transaction(payer, [payment]))
+  expect(sent.status).toBe("PENDING")
+  const sequence = ledger.ledger.latest.sequence
+  expect(yield* ledger.close).toBe(sequence + 1)
+  expect((yield* outcome(sent.hash)).status).toBe("SUCCESS")
+  expect((yield* account(payee.publicKey()))!.balance - before).toBe(10_000_000n)
+  expect((yield* ledger.call("getHealth")).status).toBe("healthy")
+})
+
+/** `run` calls itself at the end of a loop that pays nothing, if 0x12 is not known. */
+const hanging = contract({
+  body: [0x02, 0x40, 0x12, 0x03, 0x0b, 0x03, 0x40, 0x0c, 0, 0x0b, ...VOID_BODY],
+  locals: [1, 1, I64]
+})
+/** Imports the ledger's sequence as a function with a parameter, which the host then does not get as a word. */
+const mistyped = contract({ body: [0x42, 0, 0x10, 0], imports: [hostImport("x", "3", 3)] })
+const endless = contract({ body: [0x03, 0x40, 0x0c, 0, 0x0b, ...VOID_BODY] })
+
+/** A platform whose time is over when the test says so, before the work has begun. */
+const clock = { isOver: false }
+const stopping: RunWithin = (millis, work) => {
+  if (clock.isOver) throw new DeadlinePassed(millis)
+  return work()
+}
+
+describe("a contract that would stop the ledger", () => {
+  it.effect("fails at upload when it hides a loop behind an instruction the network does not take", () =>
+    Effect.gen(function* () {
+      const end = yield* live("mallory", hanging)
+      expect(end).toMatchObject({ step: "upload", code: "txFailed", inner: "invokeHostFunctionTrapped" })
+      yield* othersAreServed
+    }).pipe(Effect.provide(layerOf()))
+  )
+
+  it.effect("fails at upload when it imports a host function with other parameters", () =>
+    Effect.gen(function* () {
+      const end = yield* live("mallory", mistyped)
+      expect(end).toMatchObject({ step: "upload", code: "txFailed", inner: "invokeHostFunctionTrapped" })
+      yield* othersAreServed
+    }).pipe(Effect.provide(layerOf()))
+  )
+
+  it.effect("runs out of what it may use, and everybody else is served", () =>
+    Effect.gen(function* () {
+      const end = yield* live("mallory", endless)
+      expect(end).toMatchObject({ step: "call", code: "txFailed", inner: "invokeHostFunctionResourceLimitExceeded" })
+      yield* othersAreServed
+    }).pipe(Effect.provide(layerOf()))
+  )
+
+  it.effect("fails like any other when the platform stops it, and everybody else is served", () =>
+    Effect.gen(function* () {
+      const ledger = yield* LocalLedger
+      const source = yield* fund("mallory")
+      for (const step of ["upload", "create"] as const) {
+        yield* submit(source, endless, step)
+        yield* ledger.close
+      }
+      clock.isOver = true
+      const sent = yield* submit(source, endless, "call")
+      yield* ledger.close
+      clock.isOver = false
+      const end = yield* outcome(sent.hash)
+      expect(end).toMatchObject({ code: "txFailed", inner: "invokeHostFunctionResourceLimitExceeded" })
+      const { meta } = ledger.ledger.latest.transactions.at(-1)!
+      expect(Buffer.from(meta).toString("latin1")).toContain("time limit exceeded")
+      yield* othersAreServed
+    }).pipe(Effect.provide(ledgerLayer().pipe(Layer.provideMerge(Layer.succeed(Deadline, stopping)))))
+  )
+
+  it.effect("takes no more of a ledger than the instructions of one, the others wait for the next", () =>
+    Effect.gen(function* () {
+      const ledger = yield* LocalLedger
+      const sources: Array<Keypair> = []
+      for (let i = 0; i < 5; i++) sources.push(yield* fund(`mallory ${i}`))
+      const wasm = contract({ body: VOID_BODY })
+      for (const source of sources) expect((yield* submit(source, wasm, "upload")).status).toBe("PENDING")
+      yield* ledger.close
+      expect(ledger.ledger.latest.transactions.length).toBe(4)
+      yield* ledger.close
+      expect(ledger.ledger.latest.transactions.length).toBe(1)
+    }).pipe(Effect.provide(layerOf()))
+  )
+})
+
+describe("a defect of the ledger's own", () => {
+  it.effect("ends the transaction that met it, with its fee spent", () =>
+    Effect.gen(function* () {
+      const ledger = yield* LocalLedger
+      const source = yield* fund("unlucky")
+      const wasm = contract({ body: VOID_BODY })
+      for (const step of ["upload", "create"] as const) {
+        yield* submit(source, wasm, step)
+        yield* ledger.close
+      }
+      const before = (yield* account(source.publicKey()))!
+      Object.assign(ledger.ledger.options.contracts!, {
+        call: () => {
+          throw new TypeError("Cannot convert a BigInt value to a number")
+        }
+      })
+      const sent = yield* submit(source, wasm, "call")
+      yield* ledger.close
+      expect(yield* outcome(sent.hash)).toMatchObject({ status: "FAILED", code: "txInternalError" })
+      const after = (yield* account(source.publicKey()))!
+      expect(after.seqNum).toBe(before.seqNum + 1n)
+      expect(after.balance).toBeLessThan(before.balance)
+      yield* othersAreServed
+    }).pipe(Effect.provide(layerOf()))
+  )
+
+  it.effect("in charging or refunding throws the transaction out of the queue, and the ledger closes without it", () =>
+    Effect.gen(function* () {
+      const ledger = yield* LocalLedger
+      const [unlucky, other] = [yield* fund("unlucky"), yield* fund("other")]
+      const payment = Operation.payment({ destination: other.publicKey(), asset: Asset.native(), amount: "1" })
+      const first = yield* send(yield* transaction(unlucky, [payment]))
+      const second = yield* send(yield* transaction(other, [payment]))
+      const [frame] = ledger.ledger.queue.candidates()
+      Object.defineProperty(frame, "innerInclusionFeeStroops", {
+        get: () => {
+          throw new Error("a defect")
+        }
+      })
+      yield* ledger.close
+      expect((yield* outcome(first.hash)).status).toBe("NOT_FOUND")
+      expect((yield* outcome(second.hash)).status).toBe("SUCCESS")
+      expect(ledger.ledger.queue.size).toBe(0)
+      expect((yield* send(yield* transaction(unlucky, [payment]))).status).toBe("TRY_AGAIN_LATER")
+    }).pipe(Effect.provide(layerOf()))
+  )
+
+  it.effect("in a simulation is an answer, not an internal error of the node", () =>
+    Effect.gen(function* () {
+      const ledger = yield* LocalLedger
+      const source = yield* fund("curious")
+      const tx = yield* transaction(source, [Operation.uploadContractWasm({ wasm: contract({ body: VOID_BODY }) })])
+      Object.assign(ledger.ledger.options.contracts!, {
+        validate: () => {
+          throw new TypeError("a defect")
+        }
+      })
+      const answer = yield* ledger.call("simulateTransaction", { transaction: tx.toEnvelope().toXdr("base64") })
+      expect(answer.error).toBe("HostError: Error(Context, InternalError)")
+    }).pipe(Effect.provide(layerOf()))
+  )
+})
+
+describe("getHealth", () => {
+  it.effect("says when no ledger has closed for too long, by the clock alone", () =>
+    Effect.gen(function* () {
+      const ledger = yield* LocalLedger
+      const late = { ...ledger.ledger.latest, closeTime: ledger.ledger.latest.closeTime - 31n }
+      ledger.ledger.history.add({ ...late, sequence: late.sequence + 1 })
+      const answer = yield* ledger.rpc({ jsonrpc: "2.0", id: 1, method: "getHealth" })
+      expect(answer.error).toEqual({
+        code: -32_603,
+        message: "latency (31s) since last known ledger closed is too high (>30s)"
+      })
+    }).pipe(Effect.provide(layerOf({ close: 1_000 })))
+  )
+
+  it.effect("of a ledger that is closed by hand never is too late", () =>
+    Effect.gen(function* () {
+      const ledger = yield* LocalLedger
+      const late = { ...ledger.ledger.latest, closeTime: ledger.ledger.latest.closeTime - 1_000n }
+      ledger.ledger.history.add({ ...late, sequence: late.sequence + 1 })
+      expect((yield* ledger.call("getHealth")).status).toBe("healthy")
+    }).pipe(Effect.provide(layerOf()))
+  )
+})
