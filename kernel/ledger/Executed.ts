@@ -1,5 +1,6 @@
 // What an included transaction shows of itself, read from the ledger's answer. Amounts are atomic units, fees stroops.
 // `transfers` is None when the meta could not be decoded: the status alone is then what is known.
+import type { xdr } from "@stellar/stellar-sdk/base"
 import type { Option } from "effect"
 
 /** A token movement as a contract event tells it. `mint` and `burn` events are transfers from or to the issuer. */
@@ -23,4 +24,6 @@ export interface ExecutedTransaction {
   readonly feeChargedStroops: bigint
   readonly succeeded: boolean
   readonly transfers: Option.Option<ReadonlyArray<TransferEvent>>
+  /** Every contract event in order, for a scheme that has events of its own; absent when the meta could not be decoded. */
+  readonly contractEvents?: ReadonlyArray<xdr.ContractEventWire>
 }

@@ -94,14 +94,19 @@ const codeOf = (result: xdr.TransactionResultWire | undefined): string => {
 }
 
 /** The contract events of a transaction's operations; None when its meta is of a kind we cannot read. */
-const transfersOf = (meta: xdr.TransactionMetaWire | undefined): ExecutedTransaction["transfers"] => {
-  if (meta === undefined) return Option.none()
-  const events =
-    meta.v === 4
-      ? meta.v4.operations.flatMap((operation) => operation.events)
-      : meta.v === 3
-        ? (meta.v3.sorobanMeta?.events ?? [])
-        : undefined
+const eventsOf = (meta: xdr.TransactionMetaWire | undefined): ReadonlyArray<xdr.ContractEventWire> | undefined => {
+  switch (meta?.v) {
+    case 4:
+      return meta.v4.operations.flatMap((operation) => operation.events)
+    case 3:
+      return meta.v3.sorobanMeta?.events ?? []
+    default:
+      return undefined
+  }
+}
+
+/** The token movements among them; None when there are none to read, or one cannot be read. */
+const transfersOf = (events: ReadonlyArray<xdr.ContractEventWire> | undefined): ExecutedTransaction["transfers"] => {
   if (events === undefined) return Option.none()
   const read = events.map(readEvent)
   if (read.some(({ _tag }) => _tag === "Unreadable")) return Option.none()
@@ -234,13 +239,15 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
     if (result === undefined || succeeded !== (answer.status === "SUCCESS") || answer.ledger === undefined) {
       return "status and result contradict each other"
     }
+    const events = eventsOf(decodeWith(xdr.TransactionMeta.schema, answer.resultMetaXdr))
     const executed: ExecutedTransaction = {
       ledger: answer.ledger,
       closedAtSeconds: Number(answer.createdAt ?? 0),
       ...hashes,
       feeChargedStroops: result.feeCharged,
       succeeded,
-      transfers: transfersOf(decodeWith(xdr.TransactionMeta.schema, answer.resultMetaXdr))
+      transfers: transfersOf(events),
+      ...(events === undefined ? {} : { contractEvents: events })
     }
     return { executed, envelope }
   }

@@ -9,6 +9,12 @@ import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import type { Payment } from "./Payment.ts"
 import type { Refusal, RefusalRow } from "./Refusal.ts"
 
+/**
+ * What a payment is judged for. `verify`: before the seller's work, by what the payer signed at most; `settle`: after it,
+ * by what is to be moved. For a scheme of fixed amounts both are the same.
+ */
+export type Stage = "verify" | "settle"
+
 /** A payment that passed every check of its scheme, with what settling it will need. */
 export interface Verified {
   readonly _tag: "Verified"
@@ -63,8 +69,11 @@ export interface Scheme {
    * payload cannot be read (verify will then refuse it). No RPC, no cost beyond decoding.
    */
   readonly authorizationKey: (payment: Payment) => Option.Option<string>
-  /** Every check of the scheme. Fails only when the ledger cannot be asked. */
-  readonly verify: (payment: Payment) => Effect.Effect<Verified | Refusal, LedgerUnavailable>
+  /**
+   * Every check of the scheme, the relation of the accepted amount to the required one included: the spine compares all
+   * other terms. Fails only when the ledger cannot be asked.
+   */
+  readonly verify: (payment: Payment, stage: Stage) => Effect.Effect<Verified | Refusal, LedgerUnavailable>
   /**
    * Rebuilds the operation for submission from the verified state. No RPC. Refuses what has become too old since
    * verify: the wait for a channel lies between.

@@ -1,6 +1,6 @@
 // What can be judged from the envelope and the settings alone, as a list of named checks that come before any scheme:
 // the network is served, the scheme exists, the buyer accepted what the seller asks, the asset is listed, the timeout
-// is within bounds.
+// is within bounds. How the accepted amount and the required one relate is the scheme's to say.
 import type { NetworkValues } from "../config/Network.ts"
 import type { Payment } from "./Payment.ts"
 import { type Refusal, refusal, type SpineReason } from "./Refusal.ts"
@@ -39,10 +39,9 @@ export const checks: ReadonlyArray<Check> = [
   {
     name: "the buyer accepted these terms",
     reason: "requirements_mismatch",
-    message: "accepted and requirements differ in asset, amount, payTo or maxTimeoutSeconds",
+    message: "accepted and requirements differ in asset, payTo or maxTimeoutSeconds",
     fails: ({ accepted, requirements }) =>
       accepted.asset !== requirements.asset ||
-      accepted.amountText !== requirements.amountText ||
       accepted.payTo !== requirements.payTo ||
       accepted.maxTimeoutSeconds !== requirements.maxTimeoutSeconds
   },

@@ -16,6 +16,6 @@ export const verifyPayment = Effect.fnUntraced(function* (payment: Payment, sche
     const records = yield* settlements.find({ ...findQuery(payment, scheme), authorizationKey: Option.none() })
     if (records.some(({ fingerprint }) => fingerprint !== payment.fingerprint)) return conflict
   }
-  const checked = yield* judge(payment, scheme)
+  const checked = yield* judge(payment, scheme, "verify")
   return isRefusal(checked) ? checked : ({ _tag: "Valid", payer: checked.payer } as VerifyAnswer)
 })

@@ -2,9 +2,10 @@
 // contract call on one of our channels, without a source, a memo or our own accounts anywhere in it, bounded by a
 // ledger, within the fee ceilings; a fee bump is the sponsor's around exactly that; the sponsor's own transactions only
 // create, fund or merge our channels. A refusal here is a bug or an attack, so it is a defect that names what was wrong
-// and nothing of the content.
+// and nothing of the content. A call that a scheme has named may hold the sponsor at one argument; its authorization of
+// that call is signed here too (`ownAuthorization.ts`).
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { Hex } from "effect/encoding"
 import { contract } from "../Contract.ts"
 import { Network } from "../config/Network.ts"
@@ -15,12 +16,19 @@ import {
   feeBump,
   feeBumpHash,
   networkIdOf,
-  sameBytes,
   type Transaction,
   transactionHash,
   withSignatures
 } from "../ledger/Envelope.ts"
 import { Crypto } from "../platform/Crypto.ts"
+import {
+  authorizationFault,
+  authorizationHash,
+  ownInvocation,
+  settlementNamingFault,
+  type SponsoredCall,
+  withOwnAuthorization
+} from "./ownAuthorization.ts"
 import { Vault } from "./Vault.ts"
 
 /** The signer was asked for something the house does not build. */
@@ -43,6 +51,12 @@ export interface SettlementToSign {
   readonly inclusionStroopsMax: bigint
 }
 
+export interface AuthorizationToSign {
+  /** XDR of one contract call without a source, with everybody else's authorizations. */
+  readonly operationXdr: Uint8Array
+  readonly expiresLedger: number
+}
+
 export class Signer extends Context.Service<
   Signer,
   {
@@ -53,6 +67,13 @@ export class Signer extends Context.Service<
     readonly formerChannels: ReadonlyArray<string>
     /** True for sponsor and channels, former ones too: addresses that must appear nowhere in a payment. */
     readonly isOurs: (address: string) => boolean
+    /** Lets the sponsor stand in one call, for as long as the Scope lives. Without it, it authorizes nothing. */
+    readonly allowAuthorization: (call: SponsoredCall) => Effect.Effect<void, never, Scope.Scope>
+    /**
+     * Authorizes an operation's call as the sponsor, until and with a ledger: XDR of the operation with that
+     * authorization after those it has. The nonce is new each time.
+     */
+    readonly signAuthorization: (request: AuthorizationToSign) => Effect.Effect<Uint8Array, SignerRefused>
     /** Signs a settlement as its channel and wraps it in the sponsor's fee bump. */
     readonly signSettlement: (request: SettlementToSign) => Effect.Effect<SignedEnvelope, SignerRefused>
     /** Signs the no-op that cancels a settlement. */
@@ -96,13 +117,35 @@ export class Signer extends Context.Service<
       const signSettlement = Effect.fn("Signer.signSettlement")(function* (request: SettlementToSign) {
         const { channel, inclusionStroops, transaction } = request
         if (!vault.channels.includes(channel)) return yield* refuse("a settlement on an account that is no channel")
-        const fault = settlementFault(transaction, channel, ourKeys)
+        const fault =
+          settlementFault(transaction, channel) ??
+          settlementNamingFault(transaction.operations[0]!, vault.sponsor, ourKeys, crypto, networkId)
         if (fault !== undefined) return yield* refuse(fault)
         const resourceStroops = transaction.ext.v === 1 ? transaction.ext.sorobanData.resourceFee : 0n
         if (resourceStroops < 0n || resourceStroops > request.resourceStroopsMax)
           return yield* refuse("a resource fee above its ceiling")
         if (inclusionStroops > request.inclusionStroopsMax) return yield* refuse("an inclusion bid above its ceiling")
         return yield* wrap(transaction, channel, resourceStroops + inclusionStroops)
+      })
+
+      const allowed = new Set<SponsoredCall>()
+      const allowAuthorization = (call: SponsoredCall) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => allowed.add(call)),
+            () => Effect.sync(() => allowed.delete(call))
+          )
+        )
+
+      const signAuthorization = Effect.fn("Signer.signAuthorization")(function* (request: AuthorizationToSign) {
+        const { expiresLedger } = request
+        const operation = xdr.Operation.schema.decode(request.operationXdr)
+        const fault = authorizationFault(operation, [...allowed], vault.sponsor, ourKeys)
+        if (fault !== undefined) return yield* refuse(fault)
+        const nonce = new DataView(crypto.randomBytes(8).slice().buffer).getBigInt64(0)
+        const hash = authorizationHash(crypto, networkId, nonce, expiresLedger, ownInvocation(operation))
+        const signed = yield* signAs(vault.sponsor, hash)
+        return xdr.Operation.schema.encode(withOwnAuthorization(operation, { ...signed, nonce, expiresLedger }))
       })
 
       const signCancel = Effect.fn("Signer.signCancel")(function* (request: {
@@ -144,6 +187,8 @@ export class Signer extends Context.Service<
         channels: vault.channels,
         formerChannels: vault.formerChannels,
         isOurs: (address) => ours.has(address),
+        allowAuthorization,
+        signAuthorization,
         signSettlement,
         signCancel,
         signSponsor
@@ -158,11 +203,7 @@ const muxedText = (account: xdr.MuxedAccountWire): string =>
 const sourceOf = (transaction: Transaction): string => muxedText(transaction.sourceAccount)
 
 /** What is wrong with a settlement's transaction, if anything. */
-const settlementFault = (
-  transaction: Transaction,
-  channel: string,
-  ourKeys: ReadonlyArray<Uint8Array>
-): string | undefined => {
+const settlementFault = (transaction: Transaction, channel: string): string | undefined => {
   if (sourceOf(transaction) !== channel) return "a settlement whose source is not its channel"
   const condition = conditionFault(transaction)
   if (condition !== undefined) return condition
@@ -172,9 +213,7 @@ const settlementFault = (
   if (operation.sourceAccount != null) return "a settlement whose operation has a source"
   if (operation.body.type !== 24) return "a settlement that is no host function"
   if (operation.body.invokeHostFunctionOp.hostFunction.type !== 0) return "a settlement that is no contract call"
-  if (transaction.ext.v !== 1) return "a settlement without resource data"
-  const bytes = xdr.Operation.schema.encode(operation)
-  return ourKeys.some((key) => contains(bytes, key)) ? "a settlement that names an account of ours" : undefined
+  return transaction.ext.v === 1 ? undefined : "a settlement without resource data"
 }
 
 /** What every transaction on a channel has: an end in ledgers, and no condition or text beside it. */
@@ -184,14 +223,6 @@ const conditionFault = ({ cond, memo }: Transaction): string | undefined => {
   const { extraSigners, minSeqAge, minSeqLedgerGap, minSeqNum } = cond.v2
   const plain = extraSigners.length === 0 && minSeqNum == null && BigInt(minSeqAge) === 0n && minSeqLedgerGap === 0
   return plain ? undefined : "a channel's transaction with further conditions"
-}
-
-/** Whether `bytes` hold the 32 bytes of `key` anywhere: coarse on purpose, no structure can hide it. */
-const contains = (bytes: Uint8Array, key: Uint8Array): boolean => {
-  for (let at = bytes.indexOf(key[0]!); at >= 0 && at + 32 <= bytes.length; at = bytes.indexOf(key[0]!, at + 1)) {
-    if (sameBytes(bytes.subarray(at, at + 32), key)) return true
-  }
-  return false
 }
 
 const sponsorFault = (

@@ -91,6 +91,8 @@ const makeScheme = Effect.gen(function* () {
 
   const verify = Effect.fn("x402-exact.verify")(function* (payment: Payment) {
     const terms = payment.requirements
+    if (payment.accepted.amountText !== terms.amountText)
+      return refusal("requirements_mismatch", "the accepted amount is not the required one")
     const decoded = payloadOf(payment)
     if (Result.isFailure(decoded)) return refusal("invalid_exact_ledger_payload_malformed", decoded.failure.reason)
     const payload = decoded.success

@@ -242,8 +242,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     [
       "an account of ours in the call",
-      "return ourKeys.some((key) => contains(bytes, key)) ?",
-      "return ourKeys.some((key) => key.length === 0 && contains(bytes, key)) ?"
+      "keys.some((key) => contains(bytes, key))",
+      "keys.some((key) => key.length === 0 && contains(bytes, key))"
     ],
     [
       "any resource fee",

@@ -3,12 +3,12 @@ import { Effect } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import type { Payment } from "../Payment.ts"
-import type { Scheme } from "../Scheme.ts"
+import type { Scheme, Stage } from "../Scheme.ts"
 
 /** However many endpoints are asked in vain, nobody waits for a judgement longer than for a settlement. */
-export const judge = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
+export const judge = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, stage: Stage) {
   const limits = yield* Limits
-  return yield* scheme.verify(payment).pipe(
+  return yield* scheme.verify(payment, stage).pipe(
     Effect.timeoutOrElse({
       duration: limits.settleTimeout,
       orElse: () =>

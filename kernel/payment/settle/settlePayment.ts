@@ -19,7 +19,7 @@ export const settlePayment = Effect.fnUntraced(function* (payment: Payment, sche
   const ceilings = (yield* Network).feeCeilings(scheme.scheme)
   if (!(yield* (yield* Budget).fits(payment.principal, ceilings.inclusionStroopsMax)))
     return refuse(overBudget(Option.none()))
-  const checked = yield* judge(payment, scheme)
+  const checked = yield* judge(payment, scheme, "settle")
   if (isRefusal(checked)) {
     // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.
     const twin = yield* answerKnown(payment, scheme, startedAt, true)

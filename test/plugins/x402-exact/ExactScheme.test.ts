@@ -101,7 +101,7 @@ describe("exact", () => {
           }
         }
         const keys = [scheme.authorizationKey(counted), scheme.authorizationKey(counted)]
-        yield* Effect.exit(scheme.verify(counted))
+        yield* Effect.exit(scheme.verify(counted, "verify"))
         keys.push(scheme.authorizationKey(counted))
         expect(reads).toBe(1)
         expect(new Set(keys.map((key) => Option.getOrThrow(key))).size).toBe(1)
@@ -132,9 +132,22 @@ describe("exact", () => {
   it.effect("asks the ledger nothing about a payment that offline checks refuse [S74]", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
-        const refused = yield* scheme.verify(yield* paymentWith({ amount: 1n }))
+        const refused = yield* scheme.verify(yield* paymentWith({ amount: 1n }), "verify")
         expect(isRefusal(refused) && refused.reason).toBe("invalid_exact_ledger_payload_wrong_amount")
         expect([ledger.simulated, ledger.looked]).toEqual([0, 0])
+      })
+    )
+  )
+
+  it.effect("moves the amount that was accepted and no other, at either stage", () =>
+    withScheme((scheme, ledger) =>
+      Effect.gen(function* () {
+        const honest = yield* paymentWith()
+        for (const stage of ["verify", "settle"] as const) {
+          const refused = yield* scheme.verify({ ...honest, accepted: { ...honest.accepted, amountText: "9" } }, stage)
+          expect(isRefusal(refused) && refused.reason).toBe("requirements_mismatch")
+        }
+        expect(ledger.simulated).toBe(0)
       })
     )
   )
@@ -145,12 +158,14 @@ describe("exact", () => {
       withScheme((scheme, ledger) =>
         Effect.gen(function* () {
           const reasonOf = (tamper: PaymentTamper, amount?: bigint) =>
-            Effect.map(Effect.result(Effect.flatMap(paymentWith(tamper, amount), scheme.verify)), (judged) =>
-              judged._tag === "Failure"
-                ? judged.failure.operation
-                : isRefusal(judged.success)
-                  ? judged.success.reason
-                  : "ok"
+            Effect.map(
+              Effect.result(Effect.flatMap(paymentWith(tamper, amount), (payment) => scheme.verify(payment, "settle"))),
+              (judged) =>
+                judged._tag === "Failure"
+                  ? judged.failure.operation
+                  : isRefusal(judged.success)
+                    ? judged.success.reason
+                    : "ok"
             )
           expect(yield* reasonOf({ expirationLedger: 1_001 })).toBe("invalid_ledger_auth_expired")
           expect(yield* reasonOf({}, largest + 1n)).toBe("invalid_exact_ledger_payload_wrong_amount")
@@ -166,16 +181,16 @@ describe("exact", () => {
       Effect.gen(function* () {
         const far = yield* paymentWith({ expiryOffset: 20 })
         ledger.fresh = 1_000
-        const refused = yield* scheme.verify(far)
+        const refused = yield* scheme.verify(far, "verify")
         expect([isRefusal(refused) && refused.reason, ledger.looked, ledger.simulated]).toEqual([
           "invalid_exact_ledger_signature_expiration_too_far",
           1,
           0
         ])
         ledger.fresh = 1_020
-        expect((yield* Effect.flip(scheme.verify(far))).operation).toBe("simulateTransaction")
+        expect((yield* Effect.flip(scheme.verify(far, "verify"))).operation).toBe("simulateTransaction")
         ledger.fresh = undefined
-        expect((yield* Effect.flip(scheme.verify(far))).operation).toBe("getLatestLedger")
+        expect((yield* Effect.flip(scheme.verify(far, "verify"))).operation).toBe("getLatestLedger")
       })
     )
   )
@@ -183,7 +198,7 @@ describe("exact", () => {
   it.effect("simulates the client's operation and nothing else of its envelope [S77]", () =>
     withScheme((scheme, ledger) =>
       Effect.gen(function* () {
-        yield* Effect.flip(scheme.verify(yield* paymentWith({ operationSource: seller, source: seller })))
+        yield* Effect.flip(scheme.verify(yield* paymentWith({ operationSource: seller, source: seller }), "verify"))
         const envelope = xdr.TransactionEnvelope.schema.decode(
           Uint8Array.from(atob(ledger.envelopes[0]!), (c) => c.charCodeAt(0))
         )

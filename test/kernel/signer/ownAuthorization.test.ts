@@ -1,0 +1,243 @@
+// The sponsor's own authorization: given for exactly one call that a scheme has named, and recognized again in a
+// settlement by its signature alone. Every departure is refused, whoever asks.
+import { describe, expect, it } from "@effect/vitest"
+import { NodeServices } from "@effect/platform-node"
+import { Address, Keypair, nativeToScVal, Networks } from "@stellar/stellar-sdk"
+import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { Network } from "../../../kernel/config/Network.ts"
+import { settlementTransaction } from "../../../kernel/ledger/Envelope.ts"
+import { Host } from "../../../kernel/platform/Host.ts"
+import { Signer } from "../../../kernel/signer/Signer.ts"
+import { Vault } from "../../../kernel/signer/Vault.ts"
+import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
+import { callOf, invocationOf, signAuthorization } from "../../support/authorization.ts"
+
+const sponsor = Keypair.random()
+const channelPair = Keypair.random()
+const channel = channelPair.publicKey()
+const payer = Keypair.random()
+const contract = StrKey.encodeContract(new Uint8Array(32).fill(3))
+const otherContract = StrKey.encodeContract(new Uint8Array(32).fill(4))
+
+const network = Network.layerTest({
+  id: "ledger:testnet",
+  passphrase: Networks.TESTNET,
+  rpcUrls: ["http://127.0.0.1:1"],
+  friendbotUrl: Option.none(),
+  sponsorSecret: Option.some(Redacted.make(sponsor.secret())),
+  channelSecrets: Option.some(Redacted.make(channelPair.secret())),
+  channelCount: 1,
+  channelCountMax: 1,
+  channelBalanceStroopsMin: 0n,
+  developmentAutoFund: false,
+  timeoutSecondsMax: 300,
+  uptoContract: Option.none(),
+  assets: new Map(),
+  feeCeilings: () => ({ resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n })
+} as Network["Service"])
+const vault = Vault.layer.pipe(
+  Layer.provide([
+    network,
+    cryptoLayer,
+    Layer.succeed(Host, { name: "test", stateFolder: "/nowhere" }),
+    NodeServices.layer
+  ])
+)
+const signers = Signer.layer.pipe(Layer.provide([vault, network, cryptoLayer]))
+
+interface Shape {
+  readonly contract?: string
+  readonly functionName?: string
+  /** Arguments; the sponsor stands at the second. */
+  readonly args?: ReadonlyArray<xdr.ScVal>
+  readonly operationSource?: string
+  readonly subInvocations?: ReadonlyArray<xdr.SorobanAuthorizedInvocation>
+  readonly signedArgs?: ReadonlyArray<xdr.ScVal>
+}
+
+const address = (value: string) => new Address(value).toScVal()
+const honestArgs = [address(payer.publicKey()), address(sponsor.publicKey()), nativeToScVal(5n, { type: "i128" })]
+
+const operationOf = (shape: Shape = {}): xdr.OperationWire => {
+  const args = shape.args ?? honestArgs
+  const entry = signAuthorization({
+    payer,
+    invocation: invocationOf(
+      callOf(shape.contract ?? contract, shape.functionName ?? "settle", shape.signedArgs ?? args.slice(0, 2)),
+      shape.subInvocations ?? []
+    ),
+    nonce: 1n,
+    expirationLedger: 2_000,
+    networkPassphrase: Networks.TESTNET
+  })
+  const call = callOf(shape.contract ?? contract, shape.functionName ?? "settle", args)
+  return new xdr.Operation({
+    sourceAccount:
+      shape.operationSource === undefined
+        ? null
+        : xdr.MuxedAccount.keyTypeEd25519(Keypair.fromPublicKey(shape.operationSource).rawPublicKey()),
+    body: xdr.OperationBody.invokeHostFunction(
+      new xdr.InvokeHostFunctionOp({
+        hostFunction: xdr.HostFunction.hostFunctionTypeInvokeContract(call),
+        auth: [entry]
+      })
+    )
+  }).toXdrObject()
+}
+
+const encode = (operation: xdr.OperationWire) => xdr.Operation.schema.encode(operation)
+const rule = { contract, functionName: "settle", position: 1 }
+const authorize = (shape: Shape = {}) =>
+  Effect.flatMap(Signer, (signer) =>
+    signer.signAuthorization({ operationXdr: encode(operationOf(shape)), expiresLedger: 2_000 })
+  )
+
+const sorobanDataXdr = xdr.SorobanTransactionData.schema.encode({
+  ext: { v: 0 },
+  resources: { footprint: { readOnly: [], readWrite: [] }, instructions: 1, diskReadBytes: 1, writeBytes: 1 },
+  resourceFee: 40_000n
+} as never)
+const settle = (operationXdr: Uint8Array) =>
+  Effect.flatMap(Signer, (signer) =>
+    signer.signSettlement({
+      transaction: settlementTransaction({
+        channel,
+        sequence: 7n,
+        bounds: { ledgerMax: 5_000, timeMax: 1_800_000_000n },
+        operationXdr,
+        sorobanDataXdr
+      }),
+      channel,
+      inclusionStroops: 200n,
+      resourceStroopsMax: 200_000n,
+      inclusionStroopsMax: 10_000n
+    })
+  )
+
+const entriesOf = (operationXdr: Uint8Array) => {
+  const { body } = xdr.Operation.schema.decode(operationXdr)
+  return body.type === 24 ? body.invokeHostFunctionOp.auth : []
+}
+
+/** The operation with a change to its last authorization, the sponsor's. */
+const withOwn = (operationXdr: Uint8Array, change: (entry: any) => any): Uint8Array => {
+  const operation: any = xdr.Operation.schema.decode(operationXdr)
+  const { auth } = operation.body.invokeHostFunctionOp
+  const changed = [...auth.slice(0, -1), ...[change(auth.at(-1))].flat()]
+  return encode({
+    ...operation,
+    body: { ...operation.body, invokeHostFunctionOp: { ...operation.body.invokeHostFunctionOp, auth: changed } }
+  })
+}
+
+describe("the sponsor's own authorization", () => {
+  it.effect("is the whole call, signed for the network, until the ledger asked for, with a nonce of its own", () =>
+    Effect.gen(function* () {
+      yield* (yield* Signer).allowAuthorization(rule)
+      const [first, second] = [yield* authorize(), yield* authorize()]
+      const [others, own] = entriesOf(first)
+      expect(others).toEqual(entriesOf(encode(operationOf()))[0])
+      const credentials = (own as any).credentials.address
+      expect(credentials.signatureExpirationLedger).toBe(2_000)
+      expect(credentials.nonce).not.toBe((entriesOf(second)[1] as any).credentials.address.nonce)
+      const expected = signAuthorization({
+        payer: sponsor,
+        invocation: invocationOf(callOf(contract, "settle", honestArgs)),
+        nonce: BigInt(credentials.nonce),
+        expirationLedger: 2_000,
+        networkPassphrase: Networks.TESTNET
+      })
+      expect(xdr.SorobanAuthorizationEntry.schema.encode(own!)).toEqual(expected.toXdr())
+    }).pipe(Effect.scoped, Effect.provide(signers))
+  )
+
+  it.effect("is given for nothing before a scheme has named a call, and for nothing after the scheme has gone", () =>
+    Effect.gen(function* () {
+      expect((yield* Effect.flip(authorize())).message).toMatch(/no scheme has named/)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* (yield* Signer).allowAuthorization(rule)
+          yield* authorize()
+        })
+      )
+      expect((yield* Effect.flip(authorize())).message).toMatch(/no scheme has named/)
+    }).pipe(Effect.provide(signers))
+  )
+
+  const sub = (args: ReadonlyArray<xdr.ScVal>) => [invocationOf(callOf(otherContract, "approve", args))]
+  const departures: ReadonlyArray<readonly [string, Shape]> = [
+    ["of another contract", { contract: otherContract }],
+    ["of another function", { functionName: "transfer" }],
+    ["without the sponsor", { args: [honestArgs[0]!, address(payer.publicKey()), honestArgs[2]!] }],
+    ["with the sponsor at another argument", { args: [honestArgs[1]!, honestArgs[0]!, honestArgs[2]!] }],
+    ["with the sponsor at two arguments", { args: [honestArgs[1]!, honestArgs[1]!, honestArgs[2]!] }],
+    ["with a channel at another argument", { args: [address(channel), honestArgs[1]!, honestArgs[2]!] }],
+    ["with the sponsor deep in another argument", { args: [...honestArgs, xdr.ScVal.scvVec([honestArgs[1]!])] }],
+    ["with a source", { operationSource: payer.publicKey() }],
+    ["below which the payer authorizes something of the sponsor's", { subInvocations: sub([honestArgs[1]!]) }],
+    ["that the payer signed with the sponsor elsewhere", { signedArgs: [honestArgs[1]!, honestArgs[1]!] }]
+  ]
+  for (const [name, shape] of departures) {
+    it.effect(`is not given for a call ${name}`, () =>
+      Effect.gen(function* () {
+        yield* (yield* Signer).allowAuthorization(rule)
+        expect((yield* Effect.flip(authorize(shape)))._tag).toBe("SignerRefused")
+      }).pipe(Effect.scoped, Effect.provide(signers))
+    )
+  }
+})
+
+describe("a settlement with the sponsor's authorization", () => {
+  const authorized = Effect.gen(function* () {
+    yield* (yield* Signer).allowAuthorization(rule)
+    return yield* authorize()
+  })
+
+  it.effect("is signed, and signed again when no scheme names its call any more", () =>
+    Effect.gen(function* () {
+      const operationXdr = yield* Effect.scoped(authorized)
+      yield* settle(operationXdr)
+      yield* settle(operationXdr)
+    }).pipe(Effect.provide(signers))
+  )
+
+  const changes: ReadonlyArray<readonly [string, (entry: any) => any]> = [
+    ["without the authorization", () => []],
+    ["with it twice", (entry) => [entry, entry]],
+    ["signed by nobody", (entry) => changedCredentials(entry, { signature: { type: 1 } })],
+    ["signed with another end", (entry) => changedCredentials(entry, { signatureExpirationLedger: 2_001 })],
+    ["signed with another nonce", (entry) => changedCredentials(entry, { nonce: 9n })],
+    ["with a call below it", (entry) => withRoot(entry, { subInvocations: [entry.rootInvocation] })],
+    [
+      "for another amount",
+      (entry) =>
+        withRoot(entry, {
+          function: {
+            type: 0,
+            contractFn: {
+              ...entry.rootInvocation.function.contractFn,
+              args: [...entry.rootInvocation.function.contractFn.args.slice(0, 2), { type: 3, u32: 6 }]
+            }
+          }
+        })
+    ],
+    ["as the transaction's source", (entry) => ({ ...entry, credentials: { type: 0 } })]
+  ]
+  const changedCredentials = (entry: any, change: object) => ({
+    ...entry,
+    credentials: { ...entry.credentials, address: { ...entry.credentials.address, ...change } }
+  })
+  const withRoot = (entry: any, change: object) => ({
+    ...entry,
+    rootInvocation: { ...entry.rootInvocation, ...change }
+  })
+  for (const [name, change] of changes) {
+    it.effect(`is not signed ${name}`, () =>
+      Effect.gen(function* () {
+        const refused = yield* Effect.flip(settle(withOwn(yield* authorized, change)))
+        expect(refused.message).toBe("a settlement that names an account of ours")
+      }).pipe(Effect.scoped, Effect.provide(signers))
+    )
+  }
+})
