@@ -49,6 +49,8 @@ export interface ConsumerSpec<E, R> {
   readonly consumer: string
   /** Facts at most in one batch. Default 200. */
   readonly batchMax?: number
+  /** Where a consumer without a cursor begins: with all there is, the default, or with what comes. */
+  readonly from?: "beginning" | "end"
   /** Runs inside the transaction that moves the cursor. A failure rolls both back; the next turn tries again. */
   readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, E, R>
 }
@@ -90,7 +92,6 @@ export const factColumns = "id, at, type, version, subject, data, position, prin
 
 const readBatch = (sql: SqlClient.SqlClient, consumer: string, batchMax: number) =>
   Effect.gen(function* () {
-    yield* sql`insert into kernel_fact_cursors (consumer) values (${consumer}) on conflict do nothing`
     const [cursor] = yield* sql<{ position: bigint }>`
       select position from kernel_fact_cursors where consumer = ${consumer} for update`
     return yield* sql<Fact>`select ${sql.literal(factColumns)} from kernel_facts
@@ -104,6 +105,10 @@ export class Facts extends Context.Service<
     readonly publish: (fact: NewFact) => Effect.Effect<void, SqlError.SqlError>
     /** Starts a consumer as a supervised reconciler; it is woken by facts published in this process. */
     readonly consume: <E, R>(spec: ConsumerSpec<E, R>) => Effect.Effect<Reconciler, never, R | Scope.Scope>
+    /** Runs after each commit in this process that published something; it must not wait. For as long as the Scope lives. */
+    readonly onPublished: (wake: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
+    /** Position of the last fact that has committed by now; 0 when there is none. */
+    readonly end: Effect.Effect<bigint, SqlError.SqlError>
     /**
      * In the caller's transaction: the consumer reads the journal again from its beginning. Waits for a batch that is
      * being read.
@@ -126,10 +131,15 @@ export class Facts extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const supervisor = yield* Supervisor
       const consumers = new Map<string, Reconciler>()
-
-      const wakeAll = Effect.suspend(() =>
-        Effect.forEach(consumers.values(), (consumer) => consumer.wake, { discard: true })
-      )
+      const wakes = new Set<Effect.Effect<void>>()
+      const wakeAll = Effect.suspend(() => Effect.forEach(wakes, (wake) => wake, { discard: true }))
+      const onPublished = (wake: Effect.Effect<void>) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => wakes.add(wake)),
+            () => Effect.sync(() => wakes.delete(wake))
+          )
+        )
 
       const publish = Effect.fn("Facts.publish")(function* (fact: NewFact) {
         const transaction = yield* Effect.serviceOption(sql.transactionService)
@@ -157,13 +167,18 @@ export class Facts extends Context.Service<
             return facts.length
           })
         ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+        const begin = sql`insert into kernel_fact_cursors (consumer, position)
+          values (${spec.consumer}, (select case when ${spec.from ?? "beginning"} = 'end' then coalesce(max(position), 0)
+            else 0 end from kernel_facts)) on conflict do nothing`
         const turn = Effect.gen(function* () {
           yield* placeFacts(sql)
+          yield* begin
           while ((yield* step) === batchMax) yield* Effect.yieldNow
         })
         const started = yield* reconciler({ id: `facts-${spec.consumer}`, every: "5 seconds", turn }).pipe(
           Effect.provideService(Supervisor, supervisor)
         )
+        yield* onPublished(started.wake)
         yield* Effect.acquireRelease(
           Effect.sync(() => consumers.set(spec.consumer, started)),
           () => Effect.sync(() => consumers.delete(spec.consumer))
@@ -187,6 +202,14 @@ export class Facts extends Context.Service<
         yield* sql.afterCommit(wakeAll)
       })
 
+      const end = Effect.andThen(
+        placeFacts(sql),
+        Effect.map(
+          sql<{ end: bigint }>`select coalesce(max(position), 0) as "end" from kernel_facts`,
+          ([row]) => row!.end
+        )
+      )
+
       const watch = watchConsumers(sql)
       yield* reconciler({
         id: "facts-watch",
@@ -197,7 +220,7 @@ export class Facts extends Context.Service<
         )
       }).pipe(Effect.provideService(Supervisor, supervisor))
 
-      return Facts.of({ publish, consume, rewind, publishedSince })
+      return Facts.of({ publish, consume, onPublished, end, rewind, publishedSince })
     })
   )
 }

@@ -3,6 +3,7 @@
 // the owner of the kernel's migrations.
 import { Effect, Layer } from "effect"
 import { Budget } from "./budget/Budget.ts"
+import { Events } from "./config/Events.ts"
 import { Limits } from "./config/Limits.ts"
 import { Network } from "./config/Network.ts"
 import { Server } from "./config/Server.ts"
@@ -20,6 +21,7 @@ import * as LedgerRpc from "./ledger/makeLedgerRpc.ts"
 import * as Metrics from "./payment/Metrics.ts"
 import * as OpenApi from "./http/OpenApi.ts"
 import { spine } from "./payment/description.ts"
+import * as EventRoutes from "./payment/EventRoutes.ts"
 import { Extensions } from "./payment/Extension.ts"
 import { Facilitator } from "./payment/Facilitator.ts"
 import * as PaymentRoutes from "./payment/Routes.ts"
@@ -32,6 +34,7 @@ import { ChannelStore } from "./settlement/channels/ChannelStore.ts"
 import { startChannels } from "./settlement/channels/reconcileChannels.ts"
 import { Leases } from "./settlement/Leases.ts"
 import { Outcomes } from "./settlement/Outcomes.ts"
+import { SettlementEvents } from "./settlement/SettlementEvents.ts"
 import { Settlements } from "./settlement/Settlements.ts"
 import { SponsorTransactions } from "./settlement/channels/SponsorTransactions.ts"
 import * as SqlSettlements from "./settlement/SqlSettlements.ts"
@@ -40,10 +43,11 @@ import { Signer, signerContract } from "./signer/Signer.ts"
 import { Vault } from "./signer/Vault.ts"
 import { Supervisor, supervisorContract } from "./Supervisor.ts"
 
-export const configContract = contract<"config", Server | Limits | WireWords>(
+export const configContract = contract<"config", Server | Limits | Events | WireWords>(
   "config",
   Server as any,
   Limits as any,
+  Events as any,
   WireWords as any
 )
 export const networkContract = contract("network", Network)
@@ -55,10 +59,11 @@ export const httpContract = contract<"http", Keys | Callers | OpenApi.OpenApi>(
 )
 export const settlementContract = contract<
   "settlement",
-  Settlements | ChannelCount | ChannelPool | Outcomes | Leases | SponsorTransactions
+  Settlements | SettlementEvents | ChannelCount | ChannelPool | Outcomes | Leases | SponsorTransactions
 >(
   "settlement",
   Settlements as any,
+  SettlementEvents as any,
   ChannelCount as any,
   ChannelPool as any,
   Outcomes as any,
@@ -91,7 +96,7 @@ export const drivers = (source: SettingsSource) =>
       id: "config",
       summary: "Server, limits and words of the wire.",
       needs: [settingsContract],
-      layer: Layer.mergeAll(Server.layer, Limits.layer, WireWords.layer)
+      layer: Layer.mergeAll(Server.layer, Limits.layer, Events.layer, WireWords.layer)
     }),
     define({
       ...driver,
@@ -169,7 +174,8 @@ export const drivers = (source: SettingsSource) =>
             ChannelPool.layer,
             ChannelRows.layer,
             Leases.layer,
-            SponsorTransactions.layer
+            SponsorTransactions.layer,
+            SettlementEvents.layer
           )
         ),
         Layer.provideMerge(Layer.merge(SqlSettlements.layer, ChannelStore.layer))
@@ -193,6 +199,7 @@ export const drivers = (source: SettingsSource) =>
       ],
       layer: Layer.mergeAll(
         PaymentRoutes.layer,
+        EventRoutes.layer,
         healthRoutes,
         Metrics.routes,
         OpenApi.routes,

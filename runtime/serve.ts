@@ -94,6 +94,7 @@ const listen = Effect.fnUntraced(function* (
     Effect.provideContext(listener)
   )
   // What was acquired last is released first: streams end before the listener waits for them.
+  yield* Effect.addFinalizer(() => Effect.flatMap(ListenAt, ({ close }) => close))
   if (chosen !== undefined) yield* Effect.addFinalizer(() => chosen.closing)
   return { host, port: "port" in http.address ? http.address.port : port }
 })

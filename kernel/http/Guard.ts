@@ -46,6 +46,7 @@ const known = new Set([
   "/settle",
   "/supported",
   "/settlements",
+  "/settlements/events",
   "/health",
   "/health/live",
   "/health/ready",

@@ -123,6 +123,40 @@ export const spine: Described = {
         ]
       }
     ),
+    "/settlements/events": {
+      get: {
+        operationId: "settlementEvents",
+        summary: "The calling principal's settlements as server-sent events, from a cursor on.",
+        security: secured,
+        parameters: [
+          {
+            name: "Last-Event-ID",
+            in: "header",
+            description: "The id of the last event that was read; without one, the stream begins 15 minutes back.",
+            schema: { type: "string", pattern: "^[0-9]{1,19}$" }
+          },
+          {
+            name: "after",
+            in: "query",
+            description: "The same, for clients that cannot set the header.",
+            schema: { type: "string", pattern: "^[0-9]{1,19}$" }
+          }
+        ],
+        responses: {
+          "200": {
+            description:
+              "Events named settlement.recorded, settlement.settled, settlement.failed, settlement.expired and settlement.unresolved; their data is a Settlement as JSON, as it is when it is sent.",
+            content: { "text/event-stream": { schema: { type: "string" } } }
+          },
+          ...faults({
+            "400": "The cursor is not the id of an event.",
+            "401": "A bearer key is required.",
+            "429": "As many streams are open as this facilitator allows.",
+            "503": "The database cannot be asked; nothing is known."
+          })
+        }
+      }
+    },
     "/health": get("health", "Alias of /health/live.", status),
     "/health/live": get("live", "The process lives.", status),
     "/health/ready": {

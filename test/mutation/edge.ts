@@ -31,6 +31,16 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["broken UTF-8", "fatal: true", "fatal: false"]
   ]),
+  ...guards("kernel/settlement/SettlementEvents.ts", "test/kernel/payment/events.daily.test.ts", [
+    ["a stream tells everybody's settlements", "sql`principal = ${principal}`", "sql`principal <> ''`"],
+    ["nobody who waits is woken", 'principals === "all" || principals.has(principal)', "false"]
+  ]),
+  ...guards("kernel/payment/EventRoutes.ts", "test/kernel/payment/events.daily.test.ts", [
+    ["any number of streams of one principal", "(open.get(principal) ?? 0) < limits.streamsPerPrincipalMax", "true"],
+    ["any number of streams", "total() < limits.streamsMax", "true"],
+    ["a cursor of a restored journal is silence", "cursor > (yield* events.end) ? 0n : cursor", "cursor"],
+    ["a stream outlives the process's will", "Stream.interruptWhen(closing)", "(stream) => stream"]
+  ]),
   ...guards("kernel/http/readBody.ts", "test/kernel/http/readBody.test.ts", [
     ["a body of any length", "if (bytes > bytesMax) return Effect.fail(tooLarge)", ""],
     ["a compressed body", 'if (encoding !== undefined && encoding !== "identity")', 'if (encoding === "never")'],

@@ -1,0 +1,46 @@
+// The limits of those who follow their settlements over a stream that stays open.
+import { Context, Effect, Layer } from "effect"
+import { integer, section } from "./Setting.ts"
+import { Settings } from "./Settings.ts"
+
+const events = section("events", "Streams at /settlements/events.", {
+  streams_per_key_max: integer({ default: 4, min: 1, max: 1_000, doc: "Streams of one principal that may be open." }),
+  streams_max: integer({ default: 256, min: 1, max: 10_000, doc: "Streams of all principals that may be open." }),
+  heartbeat_ms: integer({
+    default: 15_000,
+    min: 100,
+    max: 300_000,
+    unit: "ms",
+    doc: "A quiet stream carries a comment this often, so that nothing between closes it."
+  }),
+  remembered_minutes: integer({
+    default: 15,
+    min: 0,
+    max: 43_200,
+    unit: "minutes",
+    doc: "A stream without a cursor begins this far back."
+  })
+})
+
+export class Events extends Context.Service<
+  Events,
+  {
+    readonly streamsPerPrincipalMax: number
+    readonly streamsMax: number
+    readonly heartbeatMillis: number
+    readonly rememberedMillis: number
+  }
+>()("tollkeeper/config/Events") {
+  static readonly layer = Layer.effect(
+    Events,
+    Effect.gen(function* () {
+      const values = yield* (yield* Settings).section(events)
+      return Events.of({
+        streamsPerPrincipalMax: values.streams_per_key_max,
+        streamsMax: values.streams_max,
+        heartbeatMillis: values.heartbeat_ms,
+        rememberedMillis: values.remembered_minutes * 60_000
+      })
+    })
+  )
+}

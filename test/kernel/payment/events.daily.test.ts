@@ -1,0 +1,132 @@
+// Payments that were left pending, followed to their end over server-sent events.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { describe } from "vitest"
+import { databaseKinds } from "../../support/databases.ts"
+import { openEvents, type ServerEvent } from "../../support/eventStream.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+
+const keys = { shop: "shop-secret-0123456789", other: "other-secret-0123456789" }
+const environment = { FACILITATOR_API_KEYS: `shop:${keys.shop},other:${keys.other}` }
+const bearer = (key: keyof typeof keys) => ({ authorization: `Bearer ${keys[key]}` })
+const plugins = "plugins=[ledger-local,x402-exact]"
+
+const types = (events: ReadonlyArray<ServerEvent>) => events.map(({ event }) => event)
+
+const start = (set: ReadonlyArray<string> = [], database: "pglite" | "postgres" = "pglite") =>
+  startFacilitator({
+    database,
+    environment,
+    channels: 4,
+    closeMillis: 500,
+    set: [plugins, "limits.settle_timeout_ms=2000", ...set]
+  })
+
+const seller = Effect.fnUntraced(function* (facilitator: Facilitator) {
+  const payer = yield* facilitator.account()
+  const payTo = (yield* facilitator.account()).publicKey()
+  return (key: keyof typeof keys) =>
+    Effect.flatMap(facilitator.payment({ payer, payTo, amount: 10_000n, maxTimeoutSeconds: 300 }), ({ body }) =>
+      facilitator.settle(body, bearer(key))
+    )
+})
+
+describe.each(databaseKinds)("a stream of settlements on %s", (database) => {
+  it.live(
+    "tells a seller that was left pending how it ended, its own settlements only, and goes on from a cursor",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start([], database)
+        const settle = yield* seller(facilitator)
+        const url = `${facilitator.url}/settlements/events`
+        const other = yield* openEvents(url, bearer("other"))
+        yield* facilitator.ledger.setFaults([{ drops: () => true }])
+        const pending = yield* settle("shop")
+        expect(pending.json.success).toBe(false)
+        const hash = pending.json.transaction
+        expect(hash).toMatch(/^[0-9a-f]{64}$/)
+
+        // Who connects a little later has missed nothing.
+        const first = yield* openEvents(url, bearer("shop"))
+        expect(first.status).toBe(200)
+        expect(first.headers.get("content-type")).toContain("text/event-stream")
+        expect(first.headers.get("cache-control")).toContain("no-cache")
+        const [recorded] = yield* first.until(({ length }) => length === 1)
+        expect(recorded).toMatchObject({ event: "settlement.recorded", data: { transaction: hash, status: "unknown" } })
+        yield* first.close
+
+        // It ends while nobody listens.
+        yield* facilitator.ledger.setFaults([])
+        const asked = facilitator.ask(`/settlements?hash=${hash}`, { headers: bearer("shop") })
+        while ((yield* asked).json.items[0].status !== "success") yield* Effect.sleep("50 millis")
+        const second = yield* openEvents(url, { ...bearer("shop"), "last-event-id": recorded!.id })
+        const [settled] = yield* second.until(({ length }) => length >= 1)
+        expect(settled).toMatchObject({ event: "settlement.settled", data: (yield* asked).json.items[0] })
+
+        // And while somebody does.
+        expect((yield* settle("shop")).json.success).toBe(true)
+        yield* second.until(({ length }) => length === 3)
+        expect(types(second.events)).toEqual(["settlement.settled", "settlement.recorded", "settlement.settled"])
+        expect(BigInt(second.events[2]!.id)).toBeGreaterThan(BigInt(second.events[1]!.id))
+        const after = yield* openEvents(`${url}?after=${second.events[1]!.id}`, bearer("shop"))
+        expect(types(yield* after.until(({ length }) => length === 1))).toEqual(["settlement.settled"])
+        // One of a journal that was since restored.
+        const ahead = yield* openEvents(url, { ...bearer("shop"), "last-event-id": "999999999999" })
+        yield* ahead.until(({ length }) => length === 4)
+
+        expect((yield* settle("other")).json.success).toBe(true)
+        yield* other.until(({ length }) => length === 2)
+        expect(new Set(other.events.map(({ data }) => data.transaction)).has(hash)).toBe(false)
+        expect(second.events).toHaveLength(3)
+      }).pipe(Effect.scoped),
+    90_000
+  )
+})
+
+describe("streams of settlements", () => {
+  it.live(
+    "are refused without a key, with a strange cursor and beyond their number, and make room when they end",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start(["events.streams_per_key_max=2", "events.streams_max=3"])
+        const url = `${facilitator.url}/settlements/events`
+        const refused = yield* openEvents(url)
+        expect([refused.status, refused.body]).toEqual([401, { error: "unauthorized" }])
+        for (const cursor of ["-1", "x", "9".repeat(19), "1".repeat(30)]) {
+          const { body, status } = yield* openEvents(url, { ...bearer("shop"), "last-event-id": cursor })
+          expect([status, body.error]).toEqual([400, "invalid_cursor"])
+        }
+        const open = (key: keyof typeof keys) => openEvents(url, bearer(key))
+        const follows = Effect.fnUntraced(function* (key: keyof typeof keys) {
+          const stream = yield* open(key)
+          while (stream.comments.length === 0) yield* Effect.sleep("5 millis")
+          return stream
+        })
+        const [first] = [yield* follows("shop"), yield* follows("shop")]
+        const third = yield* open("shop")
+        expect([third.status, third.body.error]).toEqual([429, "too_many_streams"])
+        expect(third.headers.get("retry-after")).toBe("5")
+        yield* follows("other")
+        expect((yield* open("other")).status).toBe(429)
+        yield* first.close
+        while ((yield* open("shop")).status !== 200) yield* Effect.sleep("10 millis")
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
+  it.live(
+    "carry comments while they are quiet, and end when the process stops",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start(["events.heartbeat_ms=100"])
+        const stream = yield* openEvents(`${facilitator.url}/settlements/events`, bearer("shop"))
+        while (stream.comments.length < 4) yield* Effect.sleep("20 millis")
+        expect(stream.comments.slice(0, 4)).toEqual(["follows", "heartbeat", "heartbeat", "heartbeat"])
+        expect(stream.hasEnded()).toBe(false)
+        // Bounded by the test: a listener that waited for the stream would take its 28 seconds.
+        yield* facilitator.stop.pipe(Effect.timeout("15 seconds"))
+        yield* stream.ended
+      }).pipe(Effect.scoped),
+    60_000
+  )
+})
