@@ -76,6 +76,8 @@ const compareChanges = (
 /** One transaction while its ledger is replayed. */
 interface Item {
   readonly placed: Placed | undefined
+  /** Its place in the order in which transactions were applied, from 0. */
+  readonly place: number
   readonly frame: Frame | undefined
   readonly processing: Ledger["processing"][number]
   readonly differences: Array<string>
@@ -198,16 +200,25 @@ class LedgerReplay {
       settings: state.settings,
       ledgerSeq: ledger.header.ledgerSeq,
       closeTime: ledger.header.scpValue.closeTime,
+      transactionSetHash: ledger.header.scpValue.txSetHash,
       classicEvents: state.classicEvents,
       offerIds: state.offerIds,
       sorobanMetaFees: false
     }
     this.#ttl = new ParallelTtl(state.store, options.crypto)
     const known = new Map(ledger.envelopes.map((placed) => [hashOf(options, placed), placed]))
-    this.items = ledger.processing.map((processing) => {
+    this.items = ledger.processing.map((processing, place) => {
       const placed = known.get(latin1(processing.result.transactionHash))
       const frame = placed === undefined ? undefined : frameOf(options.crypto, options.networkId, placed.envelope)
-      const item: Item = { placed, frame, processing, differences: [], applying: undefined, unsupported: undefined }
+      const item: Item = {
+        placed,
+        place,
+        frame,
+        processing,
+        differences: [],
+        applying: undefined,
+        unsupported: undefined
+      }
       item.unsupported = whyUnsupported(item, state.settings.protocolVersion)
       return item
     })
@@ -233,7 +244,7 @@ class LedgerReplay {
     const real = item.processing.feeProcessing
     this.#state.seed(real)
     this.#phase(item, (store) => {
-      item.applying = chargeFee(item.frame!, this.#context, store, item.placed!.baseFee)
+      item.applying = chargeFee(item.frame!, item.place, this.#context, store, item.placed!.baseFee)
       item.differences.push(...compareChanges("fee", real, item.applying.feeChanges))
     })
     this.#follow(real)

@@ -30,8 +30,9 @@ export interface LedgerRecord {
   readonly closeTime: bigint
   readonly hash: Uint8Array
   readonly previousHash: Uint8Array
-  /** Zero when there are no transactions; so is `resultHash`. */
+  /** SHA-256 of the set of transactions as XDR; see `transactionSet.ts`. */
   readonly transactionSetHash: Uint8Array
+  /** SHA-256 of their results as XDR. */
   readonly resultHash: Uint8Array
   readonly feePoolStroops: bigint
   /** The last number given to an offer. */

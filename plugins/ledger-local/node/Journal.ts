@@ -4,6 +4,8 @@
 // written beside the old one and takes its place in one rename; lines that the snapshot covers already are passed over
 // when reading.
 import { Effect, FileSystem, Path } from "effect"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import { Store } from "../engine/state/Store.ts"
 import { fromLatin1, latin1, codec } from "../engine/xdr/Xdr.ts"
 import { ZERO_HASH } from "./Header.ts"
@@ -11,6 +13,7 @@ import type { KeyString } from "../engine/state/LedgerKeys.ts"
 import type { ClosedLedger, Ledger, LedgerState } from "./Ledger.ts"
 import type { LedgerRecord, TransactionRecord } from "./History.ts"
 import { fromBase64, toBase64 } from "./text.ts"
+import { emptyHashes } from "./transactionSet.ts"
 
 const VERSION = 1
 /** Journal lines after which a snapshot is due. */
@@ -44,6 +47,8 @@ interface LedgerLine {
     readonly transactions: ReadonlyArray<TransactionLine>
   }
   readonly evicted?: ReadonlyArray<string>
+  /** Of a ledger without transactions: it has the hashes of an empty set. Absent in the lines of earlier versions. */
+  readonly empty?: 1
 }
 
 interface JournalLine extends LedgerLine {
@@ -89,7 +94,7 @@ const ledgerLine = (record: LedgerRecord): LedgerLine => ({
   time: record.closeTime.toString(),
   hash: toBase64(record.hash),
   ...(record.transactions.length === 0
-    ? {}
+    ? { empty: 1 as const }
     : {
         with: {
           set: toBase64(record.transactionSetHash),
@@ -104,6 +109,7 @@ const ledgerLine = (record: LedgerRecord): LedgerLine => ({
 
 /** A ledger from its line; what an empty ledger does not say follows from the one before. */
 const readLedger = (
+  crypto: EngineCrypto,
   line: LedgerLine,
   before: Pick<LedgerRecord, "hash" | "feePoolStroops" | "lastOfferId">
 ): LedgerRecord => {
@@ -114,8 +120,12 @@ const readLedger = (
     closeTime,
     hash: bytes(line.hash),
     previousHash: before.hash,
-    transactionSetHash: set === undefined ? ZERO_HASH : bytes(set),
-    resultHash: results === undefined ? ZERO_HASH : bytes(results),
+    transactionSetHash: ZERO_HASH,
+    resultHash: ZERO_HASH,
+    ...(line.empty === undefined ? {} : emptyHashes(crypto, before.hash)),
+    ...(set === undefined || results === undefined
+      ? {}
+      : { transactionSetHash: bytes(set), resultHash: bytes(results) }),
     feePoolStroops: feePool === undefined ? before.feePoolStroops : BigInt(feePool),
     evicted: (line.evicted ?? []).map(keyOfText),
     lastOfferId: lastOfferId === undefined ? before.lastOfferId : BigInt(lastOfferId),
@@ -154,7 +164,7 @@ const snapshotOf = (ledger: Ledger): Snapshot => {
   }
 }
 
-const replay = (snapshot: Snapshot, lines: ReadonlyArray<JournalLine>): LedgerState => {
+const replay = (crypto: EngineCrypto, snapshot: Snapshot, lines: ReadonlyArray<JournalLine>): LedgerState => {
   const store = Store.import(snapshot.entries.map(bytes))
   const ledgers: Array<LedgerRecord> = []
   let last: Pick<LedgerRecord, "hash" | "feePoolStroops" | "lastOfferId"> = {
@@ -163,7 +173,7 @@ const replay = (snapshot: Snapshot, lines: ReadonlyArray<JournalLine>): LedgerSt
     lastOfferId: BigInt(snapshot.lastOfferId ?? 0)
   }
   const add = (line: LedgerLine): void => {
-    const record = readLedger(line, last)
+    const record = readLedger(crypto, line, last)
     ledgers.push(record)
     last = record
   }
@@ -204,6 +214,7 @@ export const openJournal = Effect.fn("openJournal")(function* (
 ) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
+  const crypto = yield* Crypto
   yield* files.makeDirectory(folder, { recursive: true })
   const snapshotFile = path.join(folder, "snapshot.json")
   const journalFile = path.join(folder, "journal.jsonl")
@@ -236,7 +247,7 @@ export const openJournal = Effect.fn("openJournal")(function* (
       yield* files.writeFileString(journalFile, text.slice(0, text.lastIndexOf("\n") + 1))
     lines = parsed.length
     size = text.length
-    return replay(stored, parsed)
+    return replay(crypto, stored, parsed)
   })
 
   const append = Effect.fnUntraced(function* (closed: ClosedLedger) {

@@ -21,6 +21,7 @@ import { seal, ZERO_HASH } from "./Header.ts"
 import { History, type LedgerRecord, type Retention, type TransactionRecord } from "./History.ts"
 import { Queue } from "./Queue.ts"
 import { toHex } from "./text.ts"
+import { type Phase, resultSetBytes, transactionSetBytes } from "./transactionSet.ts"
 
 export interface LedgerOptions {
   readonly crypto: EngineCrypto
@@ -133,6 +134,7 @@ export class Ledger {
       settings,
       ledgerSeq,
       closeTime,
+      transactionSetHash: ZERO_HASH,
       classicEvents: true,
       sorobanMetaFees: true,
       offerIds: { last: this.latest.lastOfferId },
@@ -288,14 +290,23 @@ export class Ledger {
   }
 
   #close(
-    ledger: LedgerContext,
+    forLedger: LedgerContext,
     frames: ReadonlyArray<Frame>,
     baseFee: bigint,
     isAside: boolean,
     edit: (store: Store, ledgerSeq: number) => void
   ): ClosedLedger {
     const store = this.store.child()
-    const applying = frames.map((frame) => orOffender(frame, () => chargeFee(frame, ledger, store, baseFee)))
+    const { sha256 } = this.options.crypto
+    const phaseOf = (soroban: boolean): Phase => ({
+      envelopes: frames.filter(({ isSoroban }) => isSoroban === soroban).map(({ bytes }) => bytes),
+      baseFeeStroops: baseFee
+    })
+    const transactionSetHash = sha256(transactionSetBytes(this.latest.hash, phaseOf(false), phaseOf(true)))
+    const ledger = { ...forLedger, transactionSetHash }
+    const applying = frames.map((frame, place) =>
+      orOffender(frame, () => chargeFee(frame, place, ledger, store, baseFee))
+    )
     const runAll = (some: ReadonlyArray<Applying>): void => {
       for (const one of some) orOffender(one.frame, () => prepare(one, ledger, store))
       for (const one of some) {
@@ -329,15 +340,12 @@ export class Ledger {
     })
     edit(store, ledger.ledgerSeq)
     const evicted = this.#expiry.evict(store, ledger.ledgerSeq)
-    const sha = this.options.crypto.sha256
-    const hashAll = (parts: ReadonlyArray<Uint8Array>): Uint8Array =>
-      parts.length === 0 ? ZERO_HASH : sha(concat(parts))
     const parts = {
       sequence: ledger.ledgerSeq,
       closeTime: ledger.closeTime,
       previousHash: this.latest.hash,
-      transactionSetHash: hashAll(transactions.map(({ envelope }) => envelope)),
-      resultHash: hashAll(transactions.map(({ result }) => result)),
+      transactionSetHash,
+      resultHash: sha256(resultSetBytes(transactions.map(({ result }, i) => [frames[i]!.hash, result]))),
       feePoolStroops: feePool,
       lastOfferId: ledger.offerIds.last
     }
@@ -366,14 +374,4 @@ const orOffender = <A>(frame: Frame, phase: () => A): A => {
   } catch (error) {
     throw new Offender(frame, error)
   }
-}
-
-const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const all = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    all.set(part, at)
-    at += part.length
-  }
-  return all
 }

@@ -9,6 +9,7 @@ import { type AccountEntry, type Asset, type PublicKey, xdrText } from "../engin
 import type { Signer } from "../transaction/Wire.ts"
 import { friendbotAccount, rootAccount, usdc, usdcAdminAccount, usdcIssuerId } from "./accounts.ts"
 import { seal, TOTAL_STROOPS, ZERO_HASH } from "./Header.ts"
+import { emptyHashes } from "./transactionSet.ts"
 import type { LedgerState } from "./Ledger.ts"
 
 export const GENESIS_SEQUENCE = 1_000
@@ -88,8 +89,7 @@ export const genesis = (input: GenesisInput): LedgerState => {
     sequence,
     closeTime,
     previousHash: ZERO_HASH,
-    transactionSetHash: ZERO_HASH,
-    resultHash: ZERO_HASH,
+    ...emptyHashes(crypto, ZERO_HASH),
     feePoolStroops: 0n,
     lastOfferId: 0n
   }

@@ -23,6 +23,8 @@ export interface LedgerContext {
   readonly ledgerSeq: number
   /** Its close time, in seconds; for a check, the last closed one's. */
   readonly closeTime: bigint
+  /** Hash of the transactions that are applied together; all zero for a check. */
+  readonly transactionSetHash: Uint8Array
   /** Classic operations and fees emit the events of CAP-67. */
   readonly classicEvents: boolean
   /** Resource fees appear in the meta (extension v1). */
@@ -54,6 +56,8 @@ export interface SorobanOutcome {
 export interface ApplyContext extends CheckContext {
   readonly muxedSource: MuxedAccount
   readonly index: number
+  /** The transaction's place in the ledger, from 0. */
+  readonly place: number
   readonly txn: Txn
   readonly sponsorships: Sponsorships
   readonly nextOfferId: () => bigint

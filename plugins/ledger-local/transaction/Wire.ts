@@ -84,6 +84,7 @@ export const codecs = {
   SignerKey: xdr.SignerKey.schema,
   SorobanTransactionData: xdr.SorobanTransactionData.schema,
   LedgerHeader: xdr.LedgerHeader.schema,
+  GeneralizedTransactionSet: xdr.GeneralizedTransactionSet.schema,
   LedgerCloseMeta: xdr.LedgerCloseMeta.schema,
   LedgerEntryExt: xdr.LedgerEntryExt.schema,
   LedgerEntryData: xdr.LedgerEntryData.schema,

@@ -1,7 +1,7 @@
 // A transaction's way through a ledger, in the network's phases: the fee is charged for all first, then each is
 // prepared (judged again, sequence number consumed, one-time signers removed) and run, and when all have run what was
-// not used goes back. `applyTransaction` does the phases for one transaction. Nothing fails here: whatever happens is
-// in the result. What the engine does not implement is thrown as `Unsupported`, and only `runOrInternalError` catches.
+// not used goes back. Nothing fails here: whatever happens is in the result. What the engine does not implement is
+// thrown as `Unsupported`, and only `runOrInternalError` catches.
 import type { Store } from "../engine/state/Store.ts"
 import { type DiagnosticEvent, equalBytes, type PublicKey } from "../engine/xdr/Xdr.ts"
 import { withAddedBalance, withSequence } from "./Accounts.ts"
@@ -29,6 +29,8 @@ import {
 /** A transaction on its way; the phases fill it in. */
 export interface Applying {
   readonly frame: Frame
+  /** Its place in the ledger, from 0. */
+  readonly place: number
   readonly feeStroops: bigint
   /** What the inner transaction of a fee bump would have been charged by itself. */
   readonly innerFeeStroops: bigint
@@ -63,7 +65,13 @@ const INNER_FEE_ZERO_SINCE = 25
 export type InclusionBaseFee = bigint | undefined
 
 /** Phase 1: takes the fee, at most what the payer has. */
-export const chargeFee = (frame: Frame, ledger: LedgerContext, store: Store, baseFee: InclusionBaseFee): Applying => {
+export const chargeFee = (
+  frame: Frame,
+  place: number,
+  ledger: LedgerContext,
+  store: Store,
+  baseFee: InclusionBaseFee
+): Applying => {
   const txn = new Txn(store, ledger.ledgerSeq)
   const payer = txn.loadAccount(frame.feeSource)
   const asked =
@@ -77,6 +85,7 @@ export const chargeFee = (frame: Frame, ledger: LedgerContext, store: Store, bas
   const nonRefundableStroops = declaredNonRefundable(frame, ledger)
   return {
     frame,
+    place,
     feeStroops,
     innerFeeStroops:
       frame.resourceFeeStroops +
@@ -177,6 +186,7 @@ export const run = (applying: Applying, ledger: LedgerContext, store: Store): vo
       source: accountOf(muxedSource),
       muxedSource,
       index,
+      place: applying.place,
       txn,
       sponsorships,
       nextOfferId: () => ++lastOfferId,
@@ -273,17 +283,4 @@ export const runOrInternalError = (applying: Applying, ledger: LedgerContext, st
     applying.outcome = { returnValue: null, events: [], diagnostics: [] }
     return error
   }
-}
-
-/** All phases for one transaction, written into `store`. */
-export const applyTransaction = (
-  frame: Frame,
-  ledger: LedgerContext,
-  store: Store,
-  baseFee: InclusionBaseFee
-): Applied => {
-  const applying = chargeFee(frame, ledger, store, baseFee)
-  prepare(applying, ledger, store)
-  run(applying, ledger, store)
-  return refund(applying, ledger, store)
 }

@@ -62,7 +62,7 @@ export interface HostInput {
   readonly contracts?: ContractRuntime
   /** Archived entries that the transaction has just restored into `store`; their rent is that of new entries. */
   readonly restored?: ReadonlySet<string>
-  /** Seed of the contracts' random numbers, 32 bytes: the hash of the transaction and the operation's index. */
+  /** Seed of the contracts' random numbers, 32 bytes: of the transaction set's hash and the transaction's place. */
   readonly randomSeed?: Uint8Array
 }
 

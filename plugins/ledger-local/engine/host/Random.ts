@@ -1,11 +1,22 @@
-// Random numbers for contracts, as the network makes them: ChaCha20 from a seed of 32 bytes. A transaction has one
-// generator, each contract frame gets one of its own from it when it first asks, and may seed that anew. Nobody sees
-// another frame's numbers. The drawing of ranges and the shuffle follow the network's library to the bit, so that a
-// seed leads to the same numbers there.
+// Random numbers for contracts, as the network makes them: ChaCha20 from a seed of 32 bytes, which goes through an HMAC
+// with a public key first, because whoever gave it may have chosen it. A transaction has one generator, each contract
+// frame gets one of its own from it when it first asks, and may seed that anew. Nobody sees another frame's numbers.
+// The drawing of ranges and the shuffle follow the network's library to the bit, so that a seed leads to the same
+// numbers there.
+import type { EngineCrypto } from "../EngineCrypto.ts"
 
 const MASK64 = (1n << 64n) - 1n
 const CONSTANTS = [0x61707865, 0x3320646e, 0x79622d32, 0x6b206574] as const
 export const SEED_BYTES = 32
+/** The public network's id, which the protocol made the key of every seed's HMAC. */
+const EXTRACTOR_KEY = Uint8Array.from(
+  "7ac33997544e3175d266bd022439b22cdb16508c01163f26e5cb2a3e1045a979".match(/../g)!,
+  (byte) => parseInt(byte, 16)
+)
+/** What the network draws from a transaction's generator before any contract does, for purposes of its own. */
+const DISCARDED_BYTES = 64
+
+type Hmac = Pick<EngineCrypto, "hmacSha256">
 
 const rotate = (value: number, by: number): number => (value << by) | (value >>> (32 - by))
 
@@ -95,6 +106,18 @@ export class Random {
       out[other] = item
     }
     return out
+  }
+
+  /** A generator of a seed that somebody chose. */
+  static ofSeed(crypto: Hmac, seed: Uint8Array): Random {
+    return new Random(crypto.hmacSha256(EXTRACTOR_KEY, seed))
+  }
+
+  /** The generator of a transaction, from which its frames get theirs. */
+  static ofTransaction(crypto: Hmac, seed: Uint8Array): Random {
+    const random = Random.ofSeed(crypto, seed)
+    random.bytes(DISCARDED_BYTES)
+    return random
   }
 
   /** Another generator, seeded by this one. */

@@ -10,14 +10,14 @@ import type { HostFunctions } from "./Vm.ts"
 const BYTES_MAX = 1_048_576
 
 const randomOf = (host: ContractHost): Random => {
-  host.random ??= new Random(host.input.randomSeed ?? new Uint8Array(SEED_BYTES))
+  host.random ??= Random.ofTransaction(host.input.crypto, host.input.randomSeed ?? new Uint8Array(SEED_BYTES))
   return (host.frame.random ??= host.random.child())
 }
 
 export const randomFunctions: HostFunctions = {
   "p._": (vm, seed) => {
     // prng_reseed
-    vm.host.frame.random = new Random(vm.sized(seed, SEED_BYTES))
+    vm.host.frame.random = Random.ofSeed(vm.host.input.crypto, vm.sized(seed, SEED_BYTES))
   },
   "p.0": (vm, length) => {
     // prng_bytes_new

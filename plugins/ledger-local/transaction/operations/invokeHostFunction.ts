@@ -29,11 +29,11 @@ const result = (code: number) => inner(OperationType.invokeHostFunction, code)
  */
 const INSTRUCTION_TOLERANCE = 1.5
 
-/** The seed of the contract's random numbers: the transaction's and the operation's own. */
-export const operationSeed = ({ ledger, frame, index }: ApplyContext): Uint8Array => {
+/** The seed of the contract's random numbers: the hash of the ledger's transactions and the transaction's place. */
+export const operationSeed = ({ ledger, place }: ApplyContext): Uint8Array => {
   const seed = new Uint8Array(40)
-  seed.set(frame.innerHash)
-  seed[39] = index
+  seed.set(ledger.transactionSetHash)
+  new DataView(seed.buffer).setUint32(36, place)
   return ledger.crypto.sha256(seed)
 }
 

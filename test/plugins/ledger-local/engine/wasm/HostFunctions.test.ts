@@ -110,12 +110,12 @@ describe("random numbers", () => {
       ["p", "0", 3]
     ] as const
     const seed = new Uint8Array(32).fill(3)
-    expect(value(runWith(functions, draw, seed))).toEqual(bytesVal(new Random(seed).bytes(40)))
+    expect(value(runWith(functions, draw, seed))).toEqual(bytesVal(Random.ofSeed(crypto, seed).bytes(40)))
   })
 
   it("differ from frame to frame without a seed, and are refused for an empty range", () => {
     const first = value(runWith([["p", "0", 3]], [...u32(16), 0x10, 2]))
-    expect(first).toEqual(bytesVal(new Random(new Uint8Array(32)).child().bytes(16)))
+    expect(first).toEqual(bytesVal(Random.ofTransaction(crypto, new Uint8Array(32)).child().bytes(16)))
     expect(errorOf(runWith([["p", "1", 2]], [...word(5n), ...word(4n), 0x10, 2]))).toMatch(
       /^Error\(Value, InvalidInput\)/
     )
