@@ -27,6 +27,16 @@ export const wanted = [
   "ledgers scanned",
   "node behind",
   "node forgets",
+  "node far ahead",
+  "node stands still",
+  "network halts",
+  "surge",
+  "bid too low",
+  "never acceptable",
+  "nonce shared",
+  "no identifier",
+  "channel used by others",
+  "replica without some keys",
   "store failed before",
   "store failed after",
   "fence lost",
@@ -44,10 +54,11 @@ export const wanted = [
   "answer conflict",
   "client hung up",
   "clock jump",
+  "clock off by hours",
   "two days",
   "lease taken over"
 ] as const
-export type Wanted = (typeof wanted)[number]
+export type Wanted = (typeof wanted)[number] | "false NOT_FOUND" | "a stranger asks" | "commits lost" | "adopted"
 
 export class Coverage {
   readonly counts = new Map<string, number>()

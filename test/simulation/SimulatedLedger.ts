@@ -1,7 +1,25 @@
-// A ledger small enough to be run twenty thousand times: accounts with sequence numbers, authorizations that move money
-// once, a queue that drops, delays and forgets, closes at uneven intervals. It keeps the network's own promises and no
-// others.
+// A ledger small enough to be run twenty thousand times: accounts with sequence numbers, nonces that are spent once
+// while their entry lives, a queue that drops, delays and forgets, closes at uneven intervals, and room for few when
+// many bid. It keeps the network's own promises and no others. Strangers use channels and authorizations, too. What was
+// when is kept, so that a node behind can be asked.
 import type { Random } from "./random.ts"
+
+/** What a payer signed: it moves money once, by whoever submits it first. */
+export interface Authorization {
+  readonly number: number
+  readonly key: string
+  readonly scheme: string
+  readonly payer: string
+  readonly payTo: string
+  /** Of the payer; another authorization may bear the same. */
+  readonly nonce: bigint
+  readonly amountMax: bigint
+  /** What settling moves: below the maximum for the scheme that has one. */
+  readonly amount: bigint
+  readonly expiresLedger: number
+  /** No node takes an envelope that carries it. */
+  readonly isUnacceptable: boolean
+}
 
 /** What the ledger needs to know of an envelope; registered when it is signed. */
 export interface Submission {
@@ -11,10 +29,14 @@ export interface Submission {
   readonly channel: string
   readonly sequence: bigint
   readonly ledgerMax: number
+  /** Unix seconds. */
+  readonly timeMax: bigint
   readonly feeStroops: bigint
-  /** The authorization a payment carries; a cancel has none. */
-  readonly authorization: string | undefined
-  readonly authorizationExpiresLedger: number
+  readonly inclusionStroops: bigint
+  /** Base64 XDR. */
+  readonly envelope: string
+  /** What a payment carries; a cancel has none. */
+  readonly authorization: Authorization | undefined
 }
 
 export interface Included extends Submission {
@@ -22,6 +44,14 @@ export interface Included extends Submission {
   readonly closedAtSeconds: number
   readonly succeeded: boolean
   readonly feeChargedStroops: bigint
+}
+
+/** Somebody else's transaction that used an authorization. */
+export interface Foreign {
+  readonly hash: string
+  readonly authorization: Authorization
+  readonly ledger: number
+  readonly closedAtSeconds: number
 }
 
 export interface LedgerFaults {
@@ -33,76 +63,194 @@ export interface LedgerFaults {
   readonly fail: number
 }
 
+/** More ask than fit: who bids less than the floor is refused, and a ledger has room for `capacity`. */
+export interface Surge {
+  readonly floorStroops: bigint
+  readonly capacity: number
+}
+
+/** The entry of a spent nonce: temporary, and its key knows no expiry. */
+interface NonceEntry {
+  readonly ledger: number
+  readonly liveUntil: number
+  readonly by: string
+}
+
+/** A channel's account from a ledger on. */
+interface AccountState {
+  readonly ledger: number
+  readonly sequence: bigint
+}
+
+export type Submitted =
+  | { readonly _tag: "Taken" | "Duplicate" }
+  | { readonly _tag: "Refused"; readonly code: string; readonly requiredStroops?: bigint }
+
 /** Ledgers a queued transaction lives in a node's queue. */
 const queueLedgers = 4
+const firstLedger = 1_000
+
+const nonceKey = ({ nonce, payer }: { readonly nonce: bigint; readonly payer: string }): string => `${payer}:${nonce}`
 
 export class SimulatedLedger {
-  sequence = 1_000
+  sequence = firstLedger
   closedAtMillis: number
   readonly channels = new Map<string, bigint>()
-  /** Authorizations that moved money, and by which transaction; `elsewhere` for one that is not ours. */
-  readonly spent = new Map<string, string>()
+  /** What moved money, by its number: the transaction's inner hash, or a stranger's. */
+  readonly movedBy = new Map<number, string>()
   readonly included = new Map<string, Included>()
   readonly log: Array<Included> = []
+  readonly foreign: Array<Foreign> = []
   faults: LedgerFaults = { drop: 0, passOver: 0, fail: 0 }
+  surge: Surge | undefined
+  /** A network that has halted closes nothing. */
+  isHalted = false
+  readonly #history = new Map<string, Array<AccountState>>()
+  readonly #nonces = new Map<string, Array<NonceEntry>>()
+  readonly #closeTimes: Array<number> = []
   readonly #queue = new Map<string, { submission: Submission; since: number }>()
+  readonly #strangers: Array<Authorization> = []
+  readonly #usurped: Array<string> = []
   readonly #random: Random
 
   constructor(random: Random, nowMillis: number) {
     this.#random = random
     this.closedAtMillis = nowMillis
+    this.#closeTimes.push(Math.floor(nowMillis / 1_000))
   }
 
-  /** What a node's queue says; `Taken` is PENDING. */
-  submit(submission: Submission): "Taken" | "Duplicate" | "BadSeq" | "TooLate" {
-    if (this.included.has(submission.outerHash) || this.included.has(submission.innerHash)) return "Duplicate"
-    if (submission.ledgerMax <= this.sequence) return "TooLate"
-    if (submission.sequence !== this.channels.get(submission.channel)! + 1n) return "BadSeq"
-    const queued = this.#queue.get(submission.channel)
-    if (queued?.submission.outerHash === submission.outerHash) return "Duplicate"
-    if (queued !== undefined && queued.submission.feeStroops * 10n > submission.feeStroops) return "BadSeq"
+  addChannel(address: string, sequence: bigint): void {
+    this.channels.set(address, sequence)
+    this.#history.set(address, [{ ledger: 0, sequence }])
+  }
+
+  /** What a node's queue says. */
+  submit(submission: Submission): Submitted {
+    if (this.included.has(submission.outerHash) || this.included.has(submission.innerHash)) return { _tag: "Duplicate" }
+    if (submission.authorization?.isUnacceptable === true) return { _tag: "Refused", code: "txMalformed" }
+    if (submission.ledgerMax <= this.sequence || submission.timeMax * 1_000n <= BigInt(this.closedAtMillis))
+      return { _tag: "Refused", code: "txTooLate" }
+    if (submission.sequence !== this.channels.get(submission.channel)! + 1n)
+      return { _tag: "Refused", code: "txBadSeq" }
+    const floor = this.surge?.floorStroops ?? 0n
+    const resourceStroops = submission.feeStroops - submission.inclusionStroops
+    if (submission.inclusionStroops < floor)
+      return { _tag: "Refused", code: "txInsufficientFee", requiredStroops: floor + resourceStroops }
+    const queued = this.#queue.get(submission.channel)?.submission
+    if (queued?.outerHash === submission.outerHash) return { _tag: "Duplicate" }
+    if (queued !== undefined && queued.inclusionStroops * 10n > submission.inclusionStroops)
+      return { _tag: "Refused", code: "txInsufficientFee", requiredStroops: queued.inclusionStroops * 10n }
     if (!this.#random.chance(this.faults.drop))
       this.#queue.set(submission.channel, { submission, since: this.sequence })
-    return "Taken"
+    return { _tag: "Taken" }
   }
 
-  /** Somebody else uses an authorization. */
-  spendElsewhere(authorization: string): void {
-    if (!this.spent.has(authorization)) this.spent.set(authorization, "elsewhere")
+  /** Somebody else uses an authorization in the next ledger, if it is still good. */
+  spendElsewhere(authorization: Authorization): void {
+    this.#strangers.push(authorization)
+  }
+
+  /** Somebody else who has its key uses the channel in the next ledger. */
+  usurp(channel: string): void {
+    this.#usurped.push(channel)
   }
 
   close(nowMillis: number): void {
+    if (this.isHalted) return
     this.sequence += 1
     this.closedAtMillis = nowMillis
-    for (const [channel, { since, submission }] of [...this.#queue]) {
-      if (this.#random.chance(this.faults.passOver)) {
+    this.#closeTimes.push(Math.floor(nowMillis / 1_000))
+    for (const authorization of this.#strangers.splice(0)) this.#spend(authorization)
+    for (const channel of this.#usurped.splice(0)) this.#use(channel, this.channels.get(channel)! + 1n)
+    let room = this.surge?.capacity ?? Infinity
+    const byBid = ([, a]: [string, { submission: Submission }], [, b]: [string, { submission: Submission }]) =>
+      Number(b.submission.inclusionStroops - a.submission.inclusionStroops)
+    const queue = this.surge === undefined ? [...this.#queue] : [...this.#queue].sort(byBid)
+    for (const [channel, { since, submission }] of queue) {
+      if (room <= 0 || this.#random.chance(this.faults.passOver)) {
         if (this.sequence - since > queueLedgers) this.#queue.delete(channel)
         continue
       }
       this.#queue.delete(channel)
-      if (submission.sequence !== this.channels.get(channel)! + 1n || this.sequence >= submission.ledgerMax) continue
-      this.channels.set(channel, submission.sequence)
+      const isLate = this.sequence >= submission.ledgerMax || submission.timeMax * 1_000n <= BigInt(nowMillis)
+      if (submission.sequence !== this.channels.get(channel)! + 1n || isLate) continue
+      room -= 1
+      this.#use(channel, submission.sequence)
       this.#include(submission)
     }
+  }
+
+  #use(channel: string, sequence: bigint): void {
+    this.channels.set(channel, sequence)
+    this.#history.get(channel)!.push({ ledger: this.sequence, sequence })
+  }
+
+  #isSpendable(authorization: Authorization): boolean {
+    return this.sequence <= authorization.expiresLedger && this.spentAt(authorization, this.sequence) === undefined
+  }
+
+  #move(authorization: Authorization, by: string): void {
+    const entries = this.#nonces.get(nonceKey(authorization)) ?? []
+    entries.push({ ledger: this.sequence, liveUntil: authorization.expiresLedger, by })
+    this.#nonces.set(nonceKey(authorization), entries)
+    this.movedBy.set(authorization.number, by)
+  }
+
+  #spend(authorization: Authorization): void {
+    if (!this.#isSpendable(authorization)) return
+    const hash = `stranger-${this.foreign.length}`
+    this.#move(authorization, hash)
+    this.foreign.push({ hash, authorization, ledger: this.sequence, closedAtSeconds: this.closeTimeOf(this.sequence) })
   }
 
   #include(submission: Submission): void {
     const { authorization } = submission
     const isUsable =
-      authorization !== undefined &&
-      !this.spent.has(authorization) &&
-      this.sequence <= submission.authorizationExpiresLedger &&
-      !this.#random.chance(this.faults.fail)
-    if (isUsable) this.spent.set(authorization, submission.innerHash)
+      authorization !== undefined && this.#isSpendable(authorization) && !this.#random.chance(this.faults.fail)
+    if (isUsable) this.#move(authorization, submission.innerHash)
+    const most = Number(submission.feeStroops)
     const included: Included = {
       ...submission,
       ledger: this.sequence,
-      closedAtSeconds: Math.floor(this.closedAtMillis / 1_000),
+      closedAtSeconds: this.closeTimeOf(this.sequence),
       succeeded: authorization === undefined || isUsable,
-      feeChargedStroops: 100n + BigInt(this.#random.int(0, Number(submission.feeStroops) - 100))
+      feeChargedStroops: 100n + BigInt(this.#random.int(0, most - 100))
     }
     this.included.set(submission.innerHash, included)
     this.included.set(submission.outerHash, included)
     this.log.push(included)
+  }
+
+  // What was when
+
+  closeTimeOf(ledger: number): number {
+    return this.#closeTimes[Math.max(0, ledger - firstLedger)] ?? this.#closeTimes.at(-1)!
+  }
+
+  /** The account as of a ledger. */
+  accountAt(channel: string, ledger: number): AccountState | undefined {
+    return this.#history.get(channel)?.findLast((state) => state.ledger <= ledger)
+  }
+
+  /** The live entry of the nonce as of a ledger. */
+  spentAt(nonce: { readonly nonce: bigint; readonly payer: string }, ledger: number): NonceEntry | undefined {
+    return this.#nonces.get(nonceKey(nonce))?.findLast((entry) => entry.ledger <= ledger && ledger <= entry.liveUntil)
+  }
+
+  /** Who used the nonce first, ever. */
+  spentEver(nonce: { readonly nonce: bigint; readonly payer: string }): string | undefined {
+    return this.#nonces.get(nonceKey(nonce))?.[0]?.by
+  }
+
+  /** True while some later ledger could still include the envelope and move its money, whatever anybody does. */
+  canStillMove({ authorization, channel, ledgerMax, sequence, timeMax }: Submission): boolean {
+    return (
+      authorization !== undefined &&
+      this.sequence + 1 < ledgerMax &&
+      BigInt(this.closedAtMillis) < timeMax * 1_000n &&
+      this.channels.get(channel)! < sequence &&
+      this.sequence < authorization.expiresLedger &&
+      (this.spentAt(authorization, this.sequence)?.liveUntil ?? 0) < authorization.expiresLedger
+    )
   }
 }

@@ -5,6 +5,7 @@ import { Option } from "effect"
 import { isOpen, type Attempt, type Outcome, type SettlementState } from "../../kernel/settlement/Settlement.ts"
 import type { ChannelCounts, ChannelLease } from "../../kernel/settlement/channels/ChannelStore.ts"
 import type {
+  AdoptedSettlement,
   FindQuery,
   NewAttempt,
   NewSettlement,
@@ -13,7 +14,7 @@ import type {
   SettlementRecord
 } from "../../kernel/settlement/Settlements.ts"
 
-interface Row {
+export interface Row {
   readonly born: NewSettlement
   readonly day: string
   readonly recordedAt: number
@@ -24,7 +25,7 @@ interface Row {
   deliveredAt: number | undefined
 }
 
-interface Channel {
+export interface Channel {
   readonly address: string
   sequence: bigint | undefined
   sequenceLedger: number
@@ -53,13 +54,14 @@ export class TwinStore {
   readonly channels = new Map<string, Channel>()
   readonly facts: Array<Fact> = []
   readonly budgets = new Map<string, { reserved: bigint; committed: bigint; keyed: boolean }>()
+  /** Changed by a test whose budgets are to last. */
+  limits: TwinLimits
   readonly #leases = new Map<string, { holder: string; until: number }>()
-  readonly #limits: TwinLimits
   readonly #now: () => number
   #order = 0
 
   constructor(limits: TwinLimits, now: () => number) {
-    this.#limits = limits
+    this.limits = limits
     this.#now = now
   }
 
@@ -74,6 +76,26 @@ export class TwinStore {
       usedAt: this.#now(),
       usedOrder: this.#order++
     })
+  }
+
+  /** Remembers the tables as they are now; what it gives puts them back, once. */
+  snapshot(): () => void {
+    const rows = [...this.rows].map(([id, row]): [string, Row] => [id, { ...row, attempts: [...row.attempts] }])
+    const channels = [...this.channels].map(([id, channel]): [string, Channel] => [id, { ...channel }])
+    const budgets = [...this.budgets].map(([key, budget]) => [key, { ...budget }] as const)
+    const leases = [...this.#leases].map(([name, lease]) => [name, { ...lease }] as const)
+    const facts = this.facts.length
+    const refill = <K, V>(map: Map<K, V>, entries: ReadonlyArray<readonly [K, V]>) => {
+      map.clear()
+      for (const [key, value] of entries) map.set(key, value)
+    }
+    return () => {
+      refill(this.rows, rows)
+      refill(this.channels, channels)
+      refill(this.budgets, budgets)
+      refill(this.#leases, leases)
+      this.facts.length = Math.min(this.facts.length, facts)
+    }
   }
 
   // Settlements
@@ -97,22 +119,10 @@ export class TwinStore {
   }
 
   record(born: NewSettlement): RecordAnswer {
-    if (this.openCount() >= this.#limits.pendingMax) return { _tag: "TooManyOpen" }
+    if (this.openCount() >= this.limits.pendingMax) return { _tag: "TooManyOpen" }
     const day = this.#today()
     if (!this.#fits(day, born.principal, born.budgetStroops)) return { _tag: "BudgetExceeded" }
-    const clashes = [...this.rows.values()].some(
-      (row) =>
-        row.born.id === born.id ||
-        (row.born.network === born.network && row.born.innerHash === born.innerHash) ||
-        (row.born.network === born.network &&
-          row.born.scheme === born.scheme &&
-          row.born.authorizationKey === born.authorizationKey) ||
-        (Option.isSome(born.identifier) &&
-          row.born.principal.id === born.principal.id &&
-          row.born.payTo === born.payTo &&
-          Option.getOrUndefined(row.born.identifier) === born.identifier.value)
-    )
-    if (clashes) return { _tag: "Known" }
+    if (this.#clashes(born)) return { _tag: "Known" }
     const channel = this.channels.get(born.channel.address)
     if (channel === undefined || channel.fence !== born.channel.fence || channel.settlement !== undefined)
       return { _tag: "FenceLost" }
@@ -132,6 +142,22 @@ export class TwinStore {
     this.#budget(day, born.principal).reserved += born.budgetStroops
     this.facts.push({ type: "settlement.recorded", subject: born.id, transaction: born.innerHash })
     return { _tag: "Recorded" }
+  }
+
+  /** What the unique constraints refuse. */
+  #clashes(born: NewSettlement): boolean {
+    return [...this.rows.values()].some(
+      (row) =>
+        row.born.id === born.id ||
+        (row.born.network === born.network && row.born.innerHash === born.innerHash) ||
+        (row.born.network === born.network &&
+          row.born.scheme === born.scheme &&
+          row.born.authorizationKey === born.authorizationKey) ||
+        (Option.isSome(born.identifier) &&
+          row.born.principal.id === born.principal.id &&
+          row.born.payTo === born.payTo &&
+          Option.getOrUndefined(row.born.identifier) === born.identifier.value)
+    )
   }
 
   addAttempt(id: string, attempt: NewAttempt): boolean {
@@ -179,6 +205,49 @@ export class TwinStore {
     return true
   }
 
+  adopt(settlement: AdoptedSettlement): boolean {
+    const { channel: address, channelSequence, feeChargedStroops, id, ledger } = settlement
+    const born: NewSettlement = {
+      ...settlement,
+      amountMax: settlement.amount,
+      channel: { address, fence: 0n, sequence: channelSequence },
+      recordedLedger: ledger,
+      deadlineAt: settlement.closedAtSeconds * 1_000,
+      budgetStroops: feeChargedStroops,
+      attempt: { ...settlement, kind: "payment", recordedLedger: ledger }
+    }
+    if (this.#clashes(born)) return false
+    const day = this.#today()
+    this.#budget(day, settlement.principal).committed += feeChargedStroops
+    this.rows.set(id, {
+      born,
+      day,
+      recordedAt: this.#now(),
+      attempts: [attemptOf(born.attempt, 1)],
+      state: "settled",
+      outcome: {
+        state: "settled",
+        ledger,
+        closedAtSeconds: settlement.closedAtSeconds,
+        moved: settlement.moved,
+        feeChargedStroops,
+        reason: undefined,
+        message: undefined,
+        channel: undefined
+      },
+      resolvedAt: settlement.closedAtSeconds * 1_000,
+      deliveredAt: undefined
+    })
+    const channel = this.channels.get(address)
+    if (channel?.settlement === undefined && channel?.sequence !== undefined && channel.sequence < channelSequence) {
+      channel.sequence = undefined
+      channel.sequenceLedger = Math.max(channel.sequenceLedger, ledger)
+    }
+    this.facts.push({ type: "settlement.recorded", subject: id, transaction: born.innerHash })
+    this.facts.push({ type: "settlement.settled", subject: id, transaction: born.innerHash })
+    return true
+  }
+
   claimDelivery(id: string): boolean {
     const row = this.rows.get(id)
     if (row === undefined || row.state !== "settled" || row.deliveredAt !== undefined) return false
@@ -198,17 +267,21 @@ export class TwinStore {
 
   // Channels
 
-  take(): Option.Option<ChannelLease> {
+  /** Of these addresses alone, when they are given: those whose keys the caller holds. */
+  take(addresses?: ReadonlyArray<string>): Option.Option<ChannelLease> {
     const now = this.#now()
     const [channel] = [...this.channels.values()]
       .filter(
-        ({ leasedUntil, sequence, settlement }) =>
-          sequence !== undefined && settlement === undefined && (leasedUntil === undefined || leasedUntil < now)
+        ({ address, leasedUntil, sequence, settlement }) =>
+          addresses?.includes(address) !== false &&
+          sequence !== undefined &&
+          settlement === undefined &&
+          (leasedUntil === undefined || leasedUntil < now)
       )
       .sort((a, b) => a.usedAt - b.usedAt || a.usedOrder - b.usedOrder)
     if (channel === undefined) return Option.none()
     channel.fence += 1n
-    channel.leasedUntil = now + this.#limits.leaseMillis
+    channel.leasedUntil = now + this.limits.leaseMillis
     return Option.some({ address: channel.address, fence: channel.fence, sequence: channel.sequence! + 1n })
   }
 
@@ -231,9 +304,22 @@ export class TwinStore {
     channel.sequenceLedger = asOfLedger
   }
 
-  counts(): ChannelCounts {
+  correct(address: string, known: bigint, sequence: bigint, asOfLedger: number): boolean {
+    const channel = this.channels.get(address)
+    const isLeased = channel?.leasedUntil !== undefined && channel.leasedUntil >= this.#now()
+    if (channel === undefined || isLeased || channel.settlement !== undefined) return false
+    if (channel.sequence !== known || channel.sequenceLedger > asOfLedger) return false
+    channel.sequence = sequence
+    channel.sequenceLedger = asOfLedger
+    channel.fence += 1n
+    return true
+  }
+
+  counts(addresses?: ReadonlyArray<string>): ChannelCounts {
     const now = this.#now()
-    const all = [...this.channels.values()].filter(({ sequence }) => sequence !== undefined)
+    const all = [...this.channels.values()].filter(
+      ({ address, sequence }) => addresses?.includes(address) !== false && sequence !== undefined
+    )
     return {
       ready: all.length,
       free: all.filter(
@@ -257,7 +343,7 @@ export class TwinStore {
   }
 
   #fits(day: string, principal: { readonly id: string; readonly keyed: boolean }, stroops: bigint): boolean {
-    const { perPrincipalStroops, inAllStroops } = this.#limits
+    const { perPrincipalStroops, inAllStroops } = this.limits
     let all = 0n
     let anonymous = 0n
     for (const [key, { committed, keyed, reserved }] of this.budgets) {

@@ -98,8 +98,9 @@ export class VirtualTime {
         for (const task of tasks) task()
       }
       if (isDone()) return true
-      const next = this.#earliest()
-      if (next === undefined || next.at > untilMillis) return false
+      // What is due later stays for the next run.
+      if ((this.#sleepers[0]?.at ?? Infinity) > untilMillis) return false
+      const next = this.#earliest()!
       this.now = Math.max(this.now, next.at)
       next.wake()
     }

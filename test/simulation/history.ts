@@ -3,7 +3,7 @@
 // on its twin, it must give the same answers and leave the same tables.
 import { Option } from "effect"
 import type { Outcome } from "../../kernel/settlement/Settlement.ts"
-import type { NewSettlement } from "../../kernel/settlement/Settlements.ts"
+import type { AdoptedSettlement, NewSettlement } from "../../kernel/settlement/Settlements.ts"
 import { makeRandom, type Random } from "./random.ts"
 
 export type Step =
@@ -32,6 +32,14 @@ export type Step =
   | { readonly op: "open" }
   | { readonly op: "counts" }
   | { readonly op: "learn"; readonly channel: string; readonly sequence: bigint; readonly asOfLedger: number }
+  | {
+      readonly op: "correct"
+      readonly channel: string
+      readonly known: bigint
+      readonly sequence: bigint
+      readonly asOfLedger: number
+    }
+  | { readonly op: "adopt"; readonly settlement: AdoptedSettlement }
   | { readonly op: "byIds"; readonly ids: ReadonlyArray<string> }
   | { readonly op: "hold"; readonly name: string; readonly holder: number; readonly millis: number }
   | { readonly op: "fits"; readonly principal: string; readonly stroops: bigint }
@@ -104,6 +112,23 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
       }
     }
   }
+  const adopted = (): AdoptedSettlement => {
+    const { attempt, identifier, ...born } = settlement()
+    const ledger = int(1_001, 1_100)
+    return {
+      ...born,
+      identifier,
+      outerHash: attempt.outerHash,
+      envelope: attempt.envelope,
+      channel: pick(channels),
+      channelSequence: BigInt(int(90, 120)),
+      inclusionStroops: attempt.inclusionStroops,
+      ledger,
+      closedAtSeconds: 1_767_000_000 + ledger,
+      feeChargedStroops: BigInt(int(100, 50_000)),
+      moved: born.amount
+    }
+  }
   const step = (): Step => {
     const roll = random.next()
     if (roll < 0.14) return { op: "take", slot: int(0, slots - 1) }
@@ -133,7 +158,16 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
     if (roll < 0.86) return { op: "byIds", ids: [id(), id()] }
     if (roll < 0.91)
       return { op: "hold", name: pick(["settlements", "channels"]), holder: int(0, 1), millis: pick([2_000, 10_000]) }
-    if (roll < 0.93)
+    if (roll < 0.92)
+      return {
+        op: "correct",
+        channel: pick(channels),
+        known: pick([100n, 101n, 102n]),
+        sequence: BigInt(int(100, 110)),
+        asOfLedger: int(900, 1_100)
+      }
+    if (roll < 0.93) return { op: "adopt", settlement: adopted() }
+    if (roll < 0.94)
       return { op: "learn", channel: pick(channels), sequence: BigInt(int(200, 999)), asOfLedger: int(900, 1_100) }
     if (roll < 0.95) return { op: "fits", principal: pick(principals), stroops: pick([10_000n, 200_000n]) }
     return { op: "wait", millis: pick([1, 400, 3_000, 6_000, 86_400_000]) }

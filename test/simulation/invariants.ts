@@ -1,134 +1,205 @@
-// What must hold when a run is over, whatever happened in it. Each is looked at from the ledger's log, the store's rows
-// and the answers that callers were given, three accounts of the same payments that were written independently.
+// What must hold when a run is over, whatever happened in it (decisions 2 and 3). Each is looked at from the ledger's
+// log, the store's rows and the answers that callers were given, three accounts of the same payments that were written
+// independently. A store that lost what it had called committed is held to less: what it lost nobody can know.
 import type { SettleAnswer } from "../../kernel/payment/Answer.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { isOpen } from "../../kernel/settlement/Settlement.ts"
+import type { Included } from "./SimulatedLedger.ts"
 import { authorizationOf } from "./simulatedScheme.ts"
+import type { Row } from "./TwinStore.ts"
 import type { World } from "./World.ts"
 
 export interface Told {
   readonly payment: Payment
   /** When it first looked at the store; absent when it never did. */
   readonly lookedAt: number | undefined
+  readonly toldAt: number
   readonly answer: SettleAnswer
 }
 
-export const violations = (world: World, told: ReadonlyArray<Told>): ReadonlyArray<string> => {
-  const { ledger, store } = world
+type Rows = ReadonlyArray<Row>
+
+const nameOf = ({ born, state }: Row): string => `${born.authorizationKey} (${born.scheme}, ${state})`
+
+/** A row by its payment: two schemes may have one key. */
+const idOf = (scheme: string, key: string): string => `${scheme} ${key}`
+const rowId = ({ born }: Row): string => idOf(born.scheme, born.authorizationKey)
+
+/** The transaction of ours that moved an authorization's money. */
+const movedByOurs = ({ ledger }: World): ReadonlyMap<string, Included> =>
+  new Map(
+    ledger.log.flatMap((included) => {
+      const { authorization, succeeded } = included
+      return authorization === undefined || !succeeded
+        ? []
+        : [[idOf(authorization.scheme, authorization.key), included] as const]
+    })
+  )
+
+/** What is settled is what ours moved; every record ends, each by a transaction of its own. */
+const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>): ReadonlyArray<string> => {
   const found: Array<string> = []
-  const wrong = (what: string) => found.push(what)
-  const rows = [...store.rows.values()]
-  const byKey = new Map(rows.map((row) => [row.born.authorizationKey, row]))
-
-  // One authorization moves money at most once.
-  const moved = new Map<string, string>()
-  for (const { authorization, innerHash, succeeded } of ledger.log) {
-    if (!succeeded || authorization === undefined) continue
-    if (moved.has(authorization)) wrong(`${authorization} moved money twice`)
-    moved.set(authorization, innerHash)
-  }
-
+  const endedBy = new Map<string, string>()
   for (const row of rows) {
-    const { born, outcome, state } = row
-    const name = `${born.authorizationKey} (${state})`
-    const hash = moved.get(born.authorizationKey)
-    // Every record ends.
-    if (isOpen(state)) wrong(`${name} never ended`)
-    // What moved is recorded as settled with the right hash; what did not is never so recorded.
-    if (hash !== undefined && state !== "settled") wrong(`${name} moved money in ${hash} and is not settled`)
-    if (state === "settled" && hash !== born.innerHash)
-      wrong(`${name} is settled, and the ledger moved ${hash ?? "nothing"}`)
-    if (state === "unresolved") wrong(`${name} has no resolution`)
-    // The charge is the ledger's.
-    const landed = ledger.log
-      .filter(({ channel, sequence }) => channel === born.channel.address && sequence === born.channel.sequence)
-      .filter(({ innerHash }) => row.attempts.some((attempt) => attempt.innerHash === innerHash))
-    const charged = landed.reduce((sum, { feeChargedStroops }) => sum + feeChargedStroops, 0n)
-    if (outcome !== undefined && outcome.feeChargedStroops !== charged)
-      wrong(`${name} is charged ${outcome.feeChargedStroops}, the ledger took ${charged}`)
-    // Everything that landed was recorded before.
-    for (const { ledger: sequence, outerHash } of landed) {
-      const attempt = row.attempts.find((attempt) => attempt.outerHash === outerHash)
-      if (attempt === undefined) wrong(`${name}: ${outerHash} landed in ${sequence} and was never recorded`)
-    }
+    const name = nameOf(row)
+    const ours = moved.get(rowId(row))
+    if (isOpen(row.state)) found.push(`${name} never ended`)
+    if (row.state === "unresolved") found.push(`${name} has no resolution`)
+    if (ours !== undefined && row.state !== "settled")
+      found.push(`${name} moved money in ${ours.innerHash.slice(0, 8)} and is not settled`)
+    if (row.state !== "settled") continue
+    if (ours === undefined) found.push(`${name} is settled, and the ledger moved nothing for it`)
+    else if (row.outcome?.moved !== ours.authorization!.amount)
+      found.push(`${name} moved ${row.outcome?.moved}, the ledger ${ours.authorization!.amount}`)
+    if (ours === undefined) continue
+    if (endedBy.has(ours.innerHash)) found.push(`${name} and ${endedBy.get(ours.innerHash)} ended by one transaction`)
+    endedBy.set(ours.innerHash, name)
   }
-  for (const { authorization, innerHash } of ledger.log) {
-    if (authorization !== undefined && byKey.get(authorization) === undefined)
-      wrong(`${innerHash} landed without a record`)
-  }
-
-  // Every channel comes back, with the sequence number that the ledger has.
-  for (const channel of store.channels.values()) {
-    if (channel.settlement !== undefined) wrong(`${channel.address} is still held`)
-    if (channel.leasedUntil !== undefined && channel.leasedUntil > world.time.now + 5_000)
-      wrong(`${channel.address} is leased far into the future`)
-    if (channel.sequence !== ledger.channels.get(channel.address))
-      wrong(`${channel.address} has sequence ${channel.sequence}, the ledger ${ledger.channels.get(channel.address)}`)
-  }
-
-  // Budgets are the fees charged, and nothing stays reserved.
-  let committed = 0n
-  for (const [key, budget] of store.budgets) {
-    committed += budget.committed
-    if (budget.reserved !== 0n) wrong(`${key} keeps ${budget.reserved} reserved`)
-  }
-  const fees = ledger.log.reduce((sum, { feeChargedStroops }) => sum + feeChargedStroops, 0n)
-  if (committed !== fees) wrong(`budgets hold ${committed}, the ledger took ${fees}`)
-
-  // Facts tell each birth and each end once.
-  for (const row of rows) {
-    const facts = store.facts.filter(({ subject }) => subject === row.born.id).map(({ type }) => type)
-    const wanted = isOpen(row.state) ? ["settlement.recorded"] : ["settlement.recorded", `settlement.${row.state}`]
-    if (facts.join() !== wanted.join()) wrong(`${row.born.authorizationKey} has the facts ${facts.join()}`)
-  }
-
-  found.push(...contradictions(world, told, moved))
+  const known = new Set(rows.map(rowId))
+  for (const { authorization, innerHash } of world.hasLostCommits ? [] : world.ledger.log)
+    if (authorization !== undefined && !known.has(idOf(authorization.scheme, authorization.key)))
+      found.push(`${innerHash.slice(0, 8)} landed without a record`)
   return found
 }
 
-/** Answers that the final state does not bear out. */
-const contradictions = (
-  world: World,
-  told: ReadonlyArray<Told>,
-  moved: ReadonlyMap<string, string>
-): ReadonlyArray<string> => {
+/** A settlement is charged what the ledger took of it; more only where nobody can tell any more. */
+const charges = (world: World, rows: Rows): ReadonlyArray<string> => {
+  if (world.hasLostCommits) return []
   const found: Array<string> = []
-  const rows = new Map([...world.store.rows.values()].map((row) => [row.born.authorizationKey, row]))
-  const successes = new Map<string, Array<Told>>()
-  for (const one of told) {
-    const { answer, payment } = one
-    const key = authorizationOf(payment)
-    const row = rows.get(key)
-    const wrong = (what: string) => found.push(`${key} was answered ${what}`)
-    switch (answer._tag) {
-      case "Settled":
-        if (row?.state !== "settled" || moved.get(key) !== answer.transaction)
-          wrong(`settled, and is ${row?.state ?? "not recorded"}`)
-        successes.set(key, [...(successes.get(key) ?? []), one])
-        break
-      case "Pending":
-        if (row?.born.innerHash !== answer.transaction) wrong("pending with another hash")
-        break
-      case "Failed": {
-        const { reason } = answer.refusal
-        if (reason === "settle_ledger_transaction_failed" && row?.state !== "failed")
-          wrong(`failed, and is ${row?.state ?? "not recorded"}`)
-        if (reason === "settle_ledger_transaction_expired" && row?.state !== "expired")
-          wrong(`expired, and is ${row?.state ?? "not recorded"}`)
-        if (reason === "settle_ledger_already_settled" && row?.state !== "settled")
-          wrong(`already settled, and is ${row?.state ?? "not recorded"}`)
-        if (reason === "settle_ledger_authorization_spent" && world.ledger.spent.get(key) !== "elsewhere")
-          wrong("spent elsewhere, and is our own payment")
-        if (reason === "internal_error") wrong("with our own fault")
-      }
+  let recorded = 0n
+  for (const row of rows) {
+    const { attempts, born, outcome } = row
+    const name = nameOf(row)
+    const landed = world.ledger.log.filter(({ innerHash }) => attempts.some((one) => one.innerHash === innerHash))
+    const taken = landed.reduce((sum, { feeChargedStroops }) => sum + feeChargedStroops, 0n)
+    const charged = outcome?.feeChargedStroops ?? 0n
+    recorded += charged
+    const isGuess = row.state === "failed" && outcome?.ledger === undefined && charged === born.budgetStroops
+    if (outcome !== undefined && charged !== taken && !isGuess)
+      found.push(`${name} is charged ${charged}, the ledger took ${taken}`)
+    for (const { innerHash, ledger: sequence, outerHash } of landed)
+      if (!attempts.some((one) => one.outerHash === outerHash))
+        found.push(`${name}: ${innerHash.slice(0, 8)} landed in ${sequence} in an envelope that was never recorded`)
+  }
+  let committed = 0n
+  for (const [key, budget] of world.store.budgets) {
+    committed += budget.committed
+    if (budget.reserved !== 0n) found.push(`${key} keeps ${budget.reserved} reserved`)
+  }
+  if (committed !== recorded) found.push(`budgets hold ${committed}, the settlements ${recorded}`)
+  return found
+}
+
+/** Every channel comes back with the ledger's number, and no number is in two hands. */
+const channels = (world: World, rows: Rows): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  for (const { address, leasedUntil, sequence, settlement } of world.store.channels.values()) {
+    const name = address.slice(0, 6)
+    const onLedger = world.ledger.channels.get(address)
+    if (settlement !== undefined) found.push(`channel ${name} is still held`)
+    if (leasedUntil !== undefined && leasedUntil > world.time.now + 5_000)
+      found.push(`channel ${name} is leased far into the future`)
+    if (sequence !== onLedger) found.push(`channel ${name} has sequence ${sequence}, the ledger ${onLedger}`)
+  }
+  if (world.hasLostCommits) return found
+  const holders = Map.groupBy(rows, ({ born }) => `${born.channel.address.slice(0, 6)} ${born.channel.sequence}`)
+  for (const [number, all] of holders) {
+    const bornIn = ({ born }: Row) => world.bornIn.get(born.id) ?? born.recordedLedger
+    const ordered = all.toSorted((a, b) => bornIn(a) - bornIn(b))
+    for (const [index, row] of ordered.slice(1).entries()) {
+      const before = ordered[index]!
+      if (bornIn(row) < before.born.authorizationExpiresLedger)
+        found.push(`channel and number ${number} were lent to ${nameOf(before)} and to ${nameOf(row)}`)
     }
   }
-  for (const [key, all] of successes) {
+  return found
+}
+
+/** Facts tell each birth and each end once. */
+const facts = (world: World, rows: Rows): ReadonlyArray<string> =>
+  rows.flatMap((row) => {
+    const told = world.store.facts.filter(({ subject }) => subject === row.born.id).map(({ type }) => type)
+    const due = isOpen(row.state) ? ["settlement.recorded"] : ["settlement.recorded", `settlement.${row.state}`]
+    return told.join() === due.join() || world.hasLostCommits ? [] : [`${nameOf(row)} has the facts ${told.join()}`]
+  })
+
+/** What final answers claim, by their word. */
+const claimOf = (reason: string): Row["state"] | undefined =>
+  reason === "settle_ledger_transaction_failed"
+    ? "failed"
+    : reason === "settle_ledger_transaction_expired"
+      ? "expired"
+      : undefined
+
+/** Answers that the final state does not bear out. */
+const contradiction = (
+  world: World,
+  { answer, payment }: Told,
+  row: Row | undefined,
+  ours: Included | undefined
+): string | undefined => {
+  const isOwner = row?.born.principal.id === payment.principal.id
+  switch (answer._tag) {
+    case "Settled":
+      if (!isOwner) return `settled, and it is not the caller's`
+      return row?.state === "settled" && ours?.innerHash === answer.transaction
+        ? undefined
+        : `settled in ${answer.transaction.slice(0, 8)}, and is ${row?.state ?? "not recorded"}`
+    case "Pending":
+      if (row !== undefined && !isOwner) return "pending, and it is not the caller's"
+      return row?.born.innerHash === answer.transaction || world.hasLostCommits
+        ? undefined
+        : "pending with another hash"
+    case "Failed": {
+      const { reason } = answer.refusal
+      const claimed = claimOf(reason)
+      if (claimed !== undefined && row?.state !== claimed && !world.hasLostCommits)
+        return `${claimed}, and is ${row?.state ?? "not recorded"}`
+      if (claimed !== undefined && ours !== undefined) return `${claimed}, and its money moved`
+      if (reason === "settle_ledger_already_settled" && isOwner && row?.state !== "settled")
+        return `already settled, and is ${row?.state ?? "not recorded"}`
+      if (reason === "settle_ledger_authorization_spent" && ours !== undefined && (row === undefined || isOwner))
+        return "spent elsewhere, and it was our own transaction"
+      return reason === "internal_error" ? "with our own fault" : undefined
+    }
+  }
+}
+
+const answers = (
+  world: World,
+  told: ReadonlyArray<Told>,
+  rows: Rows,
+  moved: ReadonlyMap<string, Included>
+): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  const byId = new Map(rows.map((row) => [rowId(row), row]))
+  const successes = new Map<string, Array<Told>>()
+  for (const one of told) {
+    const { key, scheme } = authorizationOf(one.payment)
+    const id = idOf(scheme, key)
+    const wrong = contradiction(world, one, byId.get(id), moved.get(id))
+    if (wrong !== undefined) found.push(`${key} was answered ${wrong}`)
+    if (one.answer._tag === "Settled") successes.set(id, [...(successes.get(id) ?? []), one])
+  }
+  for (const [id, all] of world.hasLostCommits ? [] : successes) {
     const isIdentified = all[0]!.payment.identifier._tag === "Some"
-    if (!isIdentified && all.length > 1) found.push(`${key} released ${all.length} resources`)
+    if (!isIdentified && all.length > 1) found.push(`${id} released ${all.length} resources`)
     // Who looked before the settlement was born is a twin of whoever recorded it; one of them gets the success.
-    const twins = all.filter(({ lookedAt }) => lookedAt !== undefined && lookedAt <= rows.get(key)!.recordedAt)
-    if (twins.length > 1) found.push(`${key} was given to ${twins.length} callers at once`)
+    const bornAt = byId.get(id)?.recordedAt ?? 0
+    const twins = all.filter(({ lookedAt }) => lookedAt !== undefined && lookedAt <= bornAt)
+    if (twins.length > 1) found.push(`${id} was given to ${twins.length} callers at once`)
   }
   return found
+}
+
+export const violations = (world: World, told: ReadonlyArray<Told>): ReadonlyArray<string> => {
+  const rows = [...world.store.rows.values()]
+  const moved = movedByOurs(world)
+  return [
+    ...endings(world, rows, moved),
+    ...charges(world, rows),
+    ...channels(world, rows),
+    ...facts(world, rows),
+    ...answers(world, told, rows, moved)
+  ]
 }

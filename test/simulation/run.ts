@@ -6,12 +6,14 @@ import process from "node:process"
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads"
 import { parseArgs } from "node:util"
 import { Coverage, wanted } from "./Coverage.ts"
+import * as Liveness from "./liveness.ts"
 import { type Report, simulate } from "./simulate.ts"
 
 interface Batch {
   readonly runs: number
   readonly payments: number
   readonly faults: number
+  readonly liveness: Liveness.Liveness
   readonly coverage: ReadonlyArray<readonly [string, number]>
   readonly broken: ReadonlyArray<{ readonly seed: number; readonly violations: ReadonlyArray<string> }>
 }
@@ -26,6 +28,7 @@ const batchOf = (reports: ReadonlyArray<Report>): Batch => {
     runs: reports.length,
     payments: reports.reduce((sum, { payments }) => sum + payments, 0),
     faults: reports.reduce((sum, { faults }) => sum + faults, 0),
+    liveness: reports.reduce((all, { liveness }) => Liveness.sum(all, liveness), Liveness.none),
     coverage: [...coverage.counts],
     broken: reports
       .filter(({ violations }) => violations.length > 0)
@@ -47,6 +50,7 @@ const main = async () => {
   const started = performance.now()
   const coverage = new Coverage()
   const broken: Array<Batch["broken"][number]> = []
+  let liveness = Liveness.none
   let [done, payments, faults, next] = [0, 0, 0, first]
   const take = (): ReadonlyArray<number> => {
     if (values["until-broken"] && broken.length > 0) return []
@@ -72,6 +76,7 @@ const main = async () => {
               done += batch.runs
               payments += batch.payments
               faults += batch.faults
+              liveness = Liveness.sum(liveness, batch.liveness)
               coverage.add(batch.coverage)
               for (const one of batch.broken) {
                 broken.push(one)
@@ -88,10 +93,13 @@ const main = async () => {
   for (const what of wanted) console.log(`  ${what.padEnd(26)} ${String(coverage.counts.get(what) ?? 0).padStart(8)}`)
   const missing = broken.length > 0 && values["until-broken"] ? [] : coverage.missing(least)
   if (missing.length > 0) console.log(`seen fewer than ${least} times: ${missing.join(", ")}`)
+  const dull = broken.length > 0 && values["until-broken"] ? [] : Liveness.tooFew(liveness)
+  console.log(Liveness.describe(liveness))
+  for (const one of dull) console.log(one)
   console.log(
     `${done} runs from seed ${first} in ${seconds.toFixed(1)} s: ${payments} payments, ${faults} faults, ${broken.length} runs broke an invariant`
   )
-  process.exitCode = broken.length > 0 || missing.length > 0 ? 1 : 0
+  process.exitCode = broken.length > 0 || missing.length > 0 || dull.length > 0 ? 1 : 0
 }
 
 if (isMainThread) await main()

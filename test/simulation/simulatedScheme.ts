@@ -1,5 +1,6 @@
-// A payment scheme whose payload is the authorization itself: verify asks the ledger once, prepare gives an operation
-// that carries the payment's number. Everything the kernel may ask of a scheme, and nothing to decode.
+// Two payment schemes whose payload is the authorization itself, as the simulated ledger knows it: verify asks the
+// ledger once, prepare gives an operation that carries the payment's number. One moves what was signed, the other less
+// than that; both draw on the same nonces of a payer. Everything the kernel may ask of a scheme, and little to decode.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option } from "effect"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
@@ -7,9 +8,14 @@ import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
 import type { Scheme } from "../../kernel/payment/Scheme.ts"
-import { networkId } from "./World.ts"
+import { networkId, resourceFeeStroops } from "./keys.ts"
+import type { Authorization } from "./SimulatedLedger.ts"
+
+export const schemeNames = ["simulated", "simulated-upto"] as const
 
 export const asset = StrKey.encodeContract(new Uint8Array(32).fill(9))
+/** Verify and prepare refuse when fewer ledgers remain. */
+const ledgersLeftMin = 2
 
 const operation = xdr.Operation.schema.encode({
   sourceAccount: null,
@@ -32,84 +38,123 @@ const operation = xdr.Operation.schema.encode({
 const sorobanDataXdr = xdr.SorobanTransactionData.schema.encode({
   ext: { v: 0 },
   resources: { footprint: { readOnly: [], readWrite: [] }, instructions: 1, diskReadBytes: 0, writeBytes: 0 },
-  resourceFee: 40_000n
+  resourceFee: resourceFeeStroops
 } as never)
+
+const numberView = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** The operation of payment `number`: its last argument, before the empty list of authorizations, is that number. */
 const operationOf = (number: number): Uint8Array => {
   const bytes = operation.slice()
-  new DataView(bytes.buffer, bytes.byteOffset).setBigUint64(bytes.length - 12, BigInt(number))
+  numberView(bytes).setBigUint64(bytes.length - 12, BigInt(number))
   return bytes
 }
 
-/** A payment of the simulation; its authorization lives until `expiresLedger`. */
+const numberIn = (operationXdr: Uint8Array): number | undefined =>
+  operationXdr.length === operation.length
+    ? Number(numberView(operationXdr).getBigUint64(operation.length - 12))
+    : undefined
+
+/** The key of an authorization, as the schemes of the product make it. */
+export const keyOf = (payer: string, nonce: bigint, expiresLedger: number): string =>
+  `${payer}:${nonce}:${expiresLedger}`
+
+/** One caller's request to settle an authorization. `variant` is an unsigned field that somebody may change. */
 export const paymentOf = (options: {
-  readonly number: number
-  readonly expiresLedger: number
+  readonly authorization: Authorization
   readonly principal: string
   readonly identifier: string | undefined
+  readonly variant?: string
 }): Payment => {
+  const { authorization, identifier, principal, variant = "" } = options
   const terms = {
-    scheme: "simulated",
+    scheme: authorization.scheme,
     network: networkId,
     asset,
-    amount: Option.some(10n),
-    amountText: "10",
-    payTo: `seller-${options.number % 3}`,
+    amount: Option.some(authorization.amount),
+    amountText: String(authorization.amount),
+    payTo: authorization.payTo,
     maxTimeoutSeconds: 60,
     extra: {}
   } as const
   return {
     dialect: "ledger",
-    principal: { id: options.principal, keyed: options.principal.startsWith("key") },
+    principal: { id: principal, keyed: principal.startsWith("key") },
     requirements: terms,
     accepted: terms,
-    payload: { number: options.number, expiresLedger: options.expiresLedger },
+    payload: { authorization },
     resourceUrl: Option.none(),
     resource: {},
     extensions: new Map(),
-    identifier: Option.fromUndefinedOr(options.identifier),
-    fingerprint: `fingerprint-${options.number}`
+    identifier: Option.fromUndefinedOr(identifier),
+    fingerprint: `fingerprint-${authorization.number}${variant}`
   } as unknown as Payment
 }
 
-export const authorizationOf = (payment: Payment): string => `authorization-${String(payment.payload["number"])}`
+export const authorizationOf = (payment: Payment): Authorization => payment.payload["authorization"] as Authorization
 
-export const makeSimulatedScheme = Effect.gen(function* () {
+/** The schemes of a world whose authorizations are these, by number. */
+export const simulatedSchemes = Effect.fnUntraced(function* (authorizations: ReadonlyMap<number, Authorization>) {
   const rpc = yield* LedgerRpc
   const clock = yield* LedgerClock
-  const scheme: Scheme = {
-    scheme: "simulated",
+  const expired = (payer: string) => refusal("invalid_ledger_auth_expired", "expired", Option.some(payer))
+
+  const verify = Effect.fnUntraced(function* (payment: Payment) {
+    const authorization = authorizationOf(payment)
+    const { expiresLedger, key, number, payer } = authorization
+    const { sequence } = yield* clock.now
+    if (expiresLedger < sequence + ledgersLeftMin) return expired(payer)
+    const answer = yield* rpc.simulate(String(number))
+    if (answer._tag === "Refused")
+      return {
+        ...refusal("invalid_ledger_enforcing_simulation_failed", answer.code, Option.some(payer)),
+        authorizationSpent: true as const
+      }
+    return {
+      _tag: "Verified" as const,
+      payer,
+      payTo: payment.requirements.payTo,
+      asset,
+      amountMax: authorization.amountMax,
+      amount: authorization.amount,
+      authorizationKey: key,
+      authorizationExpiresLedger: expiresLedger,
+      resourceFeeStroops,
+      state: authorization
+    }
+  })
+
+  return schemeNames.map((scheme): Scheme => ({
+    scheme,
     refusals: [],
     supportedExtra: () => Option.none(),
-    authorizationKey: (payment) => Option.some(authorizationOf(payment)),
-    verify: Effect.fnUntraced(function* (payment: Payment) {
-      const expires = payment.payload["expiresLedger"] as number
-      const payer = Option.some("payer")
+    authorizationKey: (payment) => Option.some(authorizationOf(payment).key),
+    verify,
+    prepare: Effect.fnUntraced(function* (_payment, verified) {
+      const { expiresLedger, number, payer } = verified.state as Authorization
       const { sequence } = yield* clock.now
-      if (expires < sequence + 2) return refusal("invalid_ledger_auth_expired", "expired", payer)
-      const answer = yield* rpc.simulate(authorizationOf(payment))
-      if (answer._tag === "Refused")
-        return {
-          ...refusal("invalid_ledger_enforcing_simulation_failed", answer.code, payer),
-          authorizationSpent: true as const
-        }
-      return {
-        _tag: "Verified" as const,
-        payer: "payer",
-        payTo: payment.requirements.payTo,
-        asset,
-        amountMax: 10n,
-        amount: 10n,
-        authorizationKey: authorizationOf(payment),
-        authorizationExpiresLedger: expires,
-        resourceFeeStroops: 40_000n,
-        state: payment.payload["number"]
-      }
+      return expiresLedger < sequence + ledgersLeftMin
+        ? expired(payer)
+        : { operationXdr: operationOf(number), sorobanDataXdr }
     }),
-    prepare: (_payment, verified) =>
-      Effect.succeed({ operationXdr: operationOf(verified.state as number), sorobanDataXdr }),
-    checkExecuted: (promise) => ({ _tag: "Moved", amount: promise.amount })
-  }
-  return scheme
+    adoption: {
+      usedIn: Effect.fnUntraced(function* (key) {
+        const [payer = "", nonce = ""] = key.split(":")
+        const { inLedger, spent } = yield* rpc.nonceSpent(payer, BigInt(nonce))
+        return spent ? inLedger : Option.none()
+      }),
+      keysIn: (operationXdr) => {
+        const number = numberIn(operationXdr)
+        const authorization = number === undefined ? undefined : authorizations.get(number)
+        return authorization === undefined ? [] : [authorization.key]
+      }
+    },
+    checkExecuted: (promise, { transfers }) =>
+      Option.isNone(transfers) ||
+      transfers.value.some(
+        ({ amount, from, to }) => amount === promise.amount && from === promise.payer && to === promise.payTo
+      )
+        ? { _tag: "Moved", amount: promise.amount }
+        : { _tag: "NotMoved", message: "the executed transaction does not show the promised transfer" }
+  }))
 })

@@ -204,6 +204,15 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
         yield* pool.learn(step.channel, step.sequence, step.asOfLedger)
         twin.learn(step.channel, step.sequence, step.asOfLedger)
         return ["", ""]
+      case "correct": {
+        const { asOfLedger, channel, known, sequence } = step
+        return [
+          yield* pool.correct(channel, known, sequence, asOfLedger),
+          twin.correct(channel, known, sequence, asOfLedger)
+        ]
+      }
+      case "adopt":
+        return [yield* settlements.adopt(step.settlement), twin.adopt(step.settlement)]
       case "counts":
         return [yield* pool.counts, twin.counts()]
       case "byIds":

@@ -1,0 +1,82 @@
+// What goes wrong and how often, drawn for each run: one seed's storm is another's drizzle. Every figure is the
+// probability of one accident at one call.
+import type { LedgerFaults } from "./SimulatedLedger.ts"
+import type { Random } from "./random.ts"
+
+export interface Faults {
+  readonly rpcAway: number
+  readonly sendTryAgain: number
+  readonly sendError: number
+  readonly sendLost: number
+  readonly storeBefore: number
+  readonly storeAfter: number
+  readonly crash: number
+  readonly crashAtStep: number
+  readonly slow: number
+  /** A process stands still between two steps, longer than a lease lives. */
+  readonly stall: number
+}
+
+export const quiet: Faults = {
+  rpcAway: 0,
+  sendTryAgain: 0,
+  sendError: 0,
+  sendLost: 0,
+  storeBefore: 0,
+  storeAfter: 0,
+  crash: 0,
+  crashAtStep: 0,
+  slow: 0,
+  stall: 0
+}
+
+export const quietLedger: LedgerFaults = { drop: 0, passOver: 0, fail: 0 }
+
+/** What befalls a run beside the faults of single calls. */
+export const storms = {
+  /** Somebody asks with an authorization that is not his. */
+  strangers: false,
+  /** Two authorizations of one nonce. */
+  sharedNonces: true,
+  /** An index that misses transactions, or is older than the rest of its answer. */
+  hidingNodes: false,
+  /** A newest ledger that is far ahead, and one that does not move. */
+  strayNodes: true,
+  /** Clocks that are off by hours. */
+  hours: true,
+  usurpers: true,
+  lostCommits: false,
+  surges: true,
+  halts: true,
+  differentSettings: true,
+  /** A clock that jumps may not lengthen a caller's wait. */
+  boundedWaits: false
+}
+
+export interface Weather {
+  readonly faults: Faults
+  readonly ledger: LedgerFaults
+  /** So little goes wrong that accidents have to be arranged. */
+  readonly isFair: boolean
+}
+
+export const weatherOf = ({ chance, next }: Random): Weather => {
+  const isFair = next() < 0.2
+  const scaled = (most: number) => most * next() * (isFair ? 0.2 : 1)
+  return {
+    isFair,
+    faults: {
+      rpcAway: scaled(0.15),
+      sendTryAgain: scaled(0.3),
+      sendError: scaled(chance(0.2) ? 1.6 : 0.3),
+      sendLost: scaled(0.3),
+      storeBefore: scaled(0.05),
+      storeAfter: scaled(0.05),
+      crash: scaled(0.004),
+      crashAtStep: scaled(0.04),
+      slow: scaled(0.05),
+      stall: scaled(0.02)
+    },
+    ledger: { drop: scaled(0.3), passOver: scaled(0.5), fail: scaled(0.15) }
+  }
+}

@@ -1,0 +1,134 @@
+// What befalls a run beside the faults of single calls: clocks that jump, machines that die, nodes that stand still, a
+// surge, a network that halts, a store that loses its last transactions, somebody else on our channels.
+import { storms } from "./Faults.ts"
+import type { Replica } from "./Replica.ts"
+import type { World } from "./World.ts"
+
+/** A surge's floor, stroops: below, within and above what the ceiling allows. */
+const floors = [150n, 1_000n, 5_000n, 9_000n, 20_000n] as const
+
+export interface Storm {
+  readonly world: World
+  /** How long it lasts. */
+  readonly millis: number
+  readonly isFair: boolean
+  /** A replica that runs now; undefined when the one that was drawn does not. */
+  readonly someReplica: () => Replica | undefined
+  /** Accidents that a run has at least. */
+  readonly faultsMin: number
+}
+
+/** How far a machine's clock is off when it starts: mostly not, sometimes seconds, now and then hours. */
+export const skewOf = ({ coverage, random: { chance, int } }: World): number => {
+  if (storms.hours && chance(0.12)) {
+    coverage.count("clock off by hours")
+    return int(-5 * 3_600_000, 5 * 3_600_000)
+  }
+  return chance(0.3) ? int(-20_000, 20_000) : 0
+}
+
+const clockJumps = ({ millis, someReplica, world }: Storm) => {
+  const { coverage, random, time } = world
+  const { chance, int } = random
+  for (let jump = int(0, 2); jump > 0; jump--) {
+    time.after(int(1_000, millis), () => {
+      const replica = someReplica()
+      if (replica === undefined) return
+      coverage.count("clock jump")
+      replica.skewMillis += storms.hours && chance(0.2) ? int(-3_600_000, 3_600_000) : int(-60_000, 60_000)
+    })
+  }
+}
+
+const networkTrouble = ({ millis, world }: Storm) => {
+  const { coverage, ledger, nodes, random, time } = world
+  const { chance, int, pick } = random
+  if (storms.surges && chance(0.3)) {
+    const begins = int(2_000, millis - 20_000)
+    time.after(begins, () => {
+      coverage.count("surge")
+      ledger.surge = { floorStroops: pick(floors), capacity: int(1, 3) }
+    })
+    time.after(begins + int(8_000, 40_000), () => (ledger.surge = undefined))
+  }
+  if (storms.strayNodes && chance(0.2)) {
+    const node = nodes[int(1, 2)]!
+    const begins = int(2_000, millis - 10_000)
+    time.after(begins, () => (node.stillAt = node.latestLedger))
+    time.after(begins + int(5_000, 60_000), () => (node.stillAt = undefined))
+  }
+  if (storms.halts && chance(0.05)) {
+    const begins = int(5_000, millis - 10_000)
+    time.after(begins, () => {
+      coverage.count("network halts")
+      ledger.isHalted = true
+    })
+    time.after(begins + int(40_000, 300_000), () => (ledger.isHalted = false))
+  }
+}
+
+/** Somebody else who has our keys, or the same ones. */
+const usurpers = ({ millis, world }: Storm) => {
+  const { coverage, ledger, random, time } = world
+  const { chance, int, pick } = random
+  for (let uses = storms.usurpers && chance(0.2) ? int(1, 3) : 0; uses > 0; uses--) {
+    time.after(int(2_000, millis), () => {
+      coverage.count("channel used by others")
+      world.hasUsurpers = true
+      ledger.usurp(pick([...ledger.channels.keys()]))
+    })
+  }
+}
+
+/** The database comes back without what it had called committed in its last moments. */
+const lostCommits = ({ millis, world }: Storm) => {
+  const { coverage, random, store, time } = world
+  const { chance, int } = random
+  for (let losses = storms.lostCommits && chance(0.12) ? int(1, 2) : 0; losses > 0; losses--) {
+    const at = int(4_000, millis - 5_000)
+    let restore = () => {}
+    time.after(at - int(100, 2_500), () => (restore = store.snapshot()))
+    time.after(at, () => {
+      coverage.count("commits lost")
+      world.hasLostCommits = true
+      restore()
+    })
+  }
+}
+
+/** Fair weather has its accidents too. */
+const arrangedDeaths = ({ faultsMin, isFair, millis, someReplica, world }: Storm) => {
+  for (let deaths = isFair ? faultsMin : 0; deaths > 0; deaths--) {
+    world.time.after(world.random.int(5_000, millis - 5_000), () => {
+      const replica = someReplica()
+      if (replica !== undefined) world.kill(replica, "crash at a port")
+      else world.fault("crash at a port")
+    })
+  }
+}
+
+export const planAccidents = (storm: Storm): void => {
+  clockJumps(storm)
+  networkTrouble(storm)
+  usurpers(storm)
+  lostCommits(storm)
+  arrangedDeaths(storm)
+}
+
+/**
+ * Reads the accounts of idle channels at a node and corrects what somebody else changed, as `reconcileChannels` does
+ * over the SQL tables: a number is taken only from an answer that is not older than the channel's last outcome.
+ */
+export const surveyChannels = (world: World): void => {
+  const { ledger, random, store, time } = world
+  const node = random.pick(world.nodes)
+  const asOf = node.latestLedger
+  for (const { address, sequence: known, settlement } of store.channels.values()) {
+    const account = ledger.accountAt(address, asOf)
+    if (settlement !== undefined || account === undefined || account.sequence === known) continue
+    time.after(random.int(1, 200), () => {
+      if (known === undefined) store.learn(address, account.sequence, asOf)
+      else store.correct(address, known, account.sequence, asOf)
+    })
+  }
+}

@@ -1,0 +1,90 @@
+// The ports of one replica: the store and the RPC of its world, the real signer over its keys, its settings. What is
+// signed is registered, so that the simulated ledger knows an envelope without decoding it.
+import type { xdr } from "@stellar/stellar-sdk/base"
+import { Duration, Effect, Layer } from "effect"
+import { Limits } from "../../kernel/config/Limits.ts"
+import { Network } from "../../kernel/config/Network.ts"
+import type { Transaction } from "../../kernel/ledger/Envelope.ts"
+import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { Signer } from "../../kernel/signer/Signer.ts"
+import { resourceFeeStroops } from "./keys.ts"
+import type { Replica } from "./Replica.ts"
+import { simulatedRpc } from "./simulatedRpc.ts"
+import { simulatedStore } from "./simulatedStore.ts"
+import type { World } from "./World.ts"
+
+/** The longest a settle request may take. */
+export const settleTimeoutMillis = 25_000
+
+const limitValues = {
+  settleTimeout: Duration.millis(settleTimeoutMillis),
+  settlePoll: Duration.millis(500),
+  recoveryPeriod: Duration.seconds(15),
+  rpcTimeout: Duration.seconds(5),
+  channelLease: Duration.seconds(5),
+  channelWait: undefined,
+  pendingSettlementsMax: 1_000,
+  sponsoredPerPrincipalPerDayStroopsMax: 0n,
+  sponsoredPerDayStroopsMax: 0n,
+  expiryToleranceLedgers: 4,
+  verifyPerSecond: 0,
+  settlePerSecond: 0
+}
+
+/** The number that a simulated operation carries in its last argument. */
+const numberOf = (operation: xdr.OperationWire | undefined): number | undefined => {
+  const body = operation?.body
+  if (body?.type !== 24 || body.invokeHostFunctionOp.hostFunction.type !== 0) return undefined
+  const last: xdr.ScValWire | undefined = body.invokeHostFunctionOp.hostFunction.invokeContract.args.at(-1)
+  return last?.type === 5 ? Number(last.u64) : undefined
+}
+
+/** The signer of a replica. What it signs is registered, so that the ledger knows it without decoding. */
+const registering = (world: World, { keys: { signer } }: Replica): Signer["Service"] => {
+  const register = (
+    transaction: Transaction,
+    channel: string,
+    signed: { innerHash: string; outerHash: string; envelope: string },
+    inclusionStroops: bigint
+  ) => {
+    const number = numberOf(transaction.operations[0])
+    const cond = transaction.cond as any
+    world.submissions.set(signed.outerHash, {
+      ...signed,
+      kind: number === undefined ? "cancel" : "payment",
+      channel,
+      sequence: BigInt(transaction.seqNum),
+      ledgerMax: cond.v2.ledgerBounds.maxLedger,
+      timeMax: cond.v2.timeBounds.maxTime === 0n ? 1n << 60n : BigInt(cond.v2.timeBounds.maxTime),
+      feeStroops: inclusionStroops + (number === undefined ? 0n : resourceFeeStroops),
+      inclusionStroops,
+      authorization: number === undefined ? undefined : world.authorizations.get(number)!
+    })
+    return signed as never
+  }
+  return Signer.of({
+    ...signer,
+    signSettlement: (request) =>
+      Effect.map(signer.signSettlement(request), (signed) =>
+        register(request.transaction, request.channel, signed, request.inclusionStroops)
+      ),
+    signCancel: (request) =>
+      Effect.map(signer.signCancel(request), (signed) =>
+        register(request.transaction, request.channel, signed, request.inclusionStroops)
+      )
+  })
+}
+
+/** The ports of one replica. */
+export const ports = (world: World, replica: Replica) => {
+  const { crypto, network } = replica.keys
+  return Layer.mergeAll(
+    simulatedStore(world, replica),
+    Layer.succeed(LedgerRpc, simulatedRpc(world, replica)),
+    Layer.succeed(Signer, registering(world, replica)),
+    Layer.succeed(Network, network),
+    Layer.succeed(Limits, limitValues),
+    Layer.succeed(Crypto, Crypto.of({ ...crypto, randomBytes: (length) => world.random.bytes(length) }))
+  )
+}

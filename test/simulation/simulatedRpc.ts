@@ -1,0 +1,233 @@
+// The ledger's RPC as a replica finds it: each question goes to some node, takes time, may fail on the way, and is
+// answered by what that node knows. Submissions may be lost, refused without reason, or taken and called refused.
+import { Effect, Option, Result } from "effect"
+import { type Envelope, readEnvelope } from "../../kernel/ledger/Envelope.ts"
+import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
+import { type LedgerAccount, LedgerRpc, type ScanRequest } from "../../kernel/ledger/LedgerRpc.ts"
+import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
+import type { Wanted } from "./Coverage.ts"
+import { resourceFeeStroops } from "./keys.ts"
+import type { Foreign, Included } from "./SimulatedLedger.ts"
+import type { SimulatedNode } from "./SimulatedNode.ts"
+import { asset } from "./simulatedScheme.ts"
+import type { Replica } from "./Replica.ts"
+import type { World } from "./World.ts"
+
+type Send = ReturnType<LedgerRpc["Service"]["send"]>
+
+/** What a refusal without a reason is called. */
+const spuriousCodes = ["txInsufficientFee", "txBadSeq", "txInternalError", "txBadAuth"] as const
+
+/** Accounts of ours that are no channel have this much, stroops. */
+const sponsorBalanceStroops = 1_000_000_000n
+
+/** What the ledger shows of a transaction; its meta cannot always be read. */
+const executedOf = (included: Included): ExecutedTransaction => {
+  const { authorization, closedAtSeconds, feeChargedStroops, innerHash, ledger, outerHash, succeeded } = included
+  const isReadable = innerHash.charCodeAt(0) % 5 !== 0
+  const moved =
+    authorization === undefined || !succeeded
+      ? []
+      : [{ contract: asset, from: authorization.payer, to: authorization.payTo, amount: authorization.amount }]
+  return {
+    ledger,
+    closedAtSeconds,
+    innerHash,
+    outerHash,
+    feeChargedStroops,
+    succeeded,
+    transfers: isReadable || !succeeded ? Option.some(moved) : Option.none()
+  }
+}
+
+/** A transaction that is none of ours. */
+const strangersOf = ({ authorization, closedAtSeconds, hash, ledger }: Foreign) => ({
+  executed: {
+    ledger,
+    closedAtSeconds,
+    innerHash: hash,
+    outerHash: hash,
+    feeChargedStroops: resourceFeeStroops,
+    succeeded: true,
+    transfers: Option.some([
+      { contract: asset, from: authorization.payer, to: authorization.payTo, amount: authorization.amount }
+    ])
+  },
+  envelope: { type: 2 } as unknown as Envelope
+})
+
+export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service"] => {
+  const { ledger, random } = world
+  const someNode = (): SimulatedNode => {
+    const fit = world.isBalanced ? world.nodes : world.nodes.filter((_, number) => !replica.unfit.has(number))
+    return random.pick(fit.length === 0 ? world.nodes : fit)
+  }
+  const asked = <A>(
+    operation: string,
+    run: (node: SimulatedNode) => A | LedgerUnavailable,
+    which: () => SimulatedNode = someNode
+  ) =>
+    Effect.suspend(() => {
+      const node = which()
+      const failure = () => {
+        if (!random.chance(world.faults.rpcAway)) return undefined
+        world.fault("rpc away")
+        return new LedgerUnavailable({ operation, message: "away" })
+      }
+      const answer = () => {
+        if (node.lag > 0) world.coverage.count("node behind")
+        if (node.retention < 1_000) world.coverage.count("node forgets")
+        if (node.stillAt !== undefined) world.coverage.count("node stands still")
+        return run(node)
+      }
+      return world.call(replica, answer, { before: failure, after: failure })
+    }).pipe(
+      Effect.flatMap((answer) => (answer instanceof LedgerUnavailable ? Effect.fail(answer) : Effect.succeed(answer)))
+    ) as Effect.Effect<A, LedgerUnavailable>
+
+  const transaction = (hash: string) =>
+    asked("getTransaction", (node) => {
+      const { latestLedger, oldestLedger } = node
+      const found = ledger.included.get(hash)
+      if (found !== undefined && node.knows(found))
+        return { _tag: "Included" as const, latestLedger, executed: executedOf(found) }
+      if (found !== undefined && found.ledger <= latestLedger && found.ledger >= oldestLedger)
+        world.coverage.count("false NOT_FOUND")
+      return { _tag: "NotFound" as const, latestLedger, oldestLedger }
+    })
+
+  const scan = ({ fromLedger, toLedger, wanted }: ScanRequest) =>
+    asked("getTransactions", (node) => {
+      const { latestLedger, oldestLedger } = node
+      if (fromLedger < oldestLedger || fromLedger > latestLedger)
+        return new LedgerUnavailable({ operation: "getTransactions", message: "outside its range" })
+      world.coverage.count("ledgers scanned")
+      const scannedTo = Math.min(toLedger ?? latestLedger, latestLedger)
+      const isAsked = (hash: string, at: number) => at >= fromLedger && at <= scannedTo && wanted(hash)
+      const ours = ledger.log
+        .filter((one) => isAsked(one.outerHash, one.ledger) && node.knows(one))
+        .map((one) => ({
+          executed: executedOf(one),
+          get envelope() {
+            return Result.getOrThrow(readEnvelope(one.envelope))
+          }
+        }))
+      const others = ledger.foreign.filter((one) => isAsked(one.hash, one.ledger)).map(strangersOf)
+      return { scannedTo, oldestLedger, found: [...ours, ...others] }
+    })
+
+  const accounts = (addresses: ReadonlyArray<string>) =>
+    asked("getLedgerEntries", ({ latestLedger }) => ({
+      latestLedger,
+      accounts: new Map(
+        addresses.map((address): [string, LedgerAccount] => {
+          const state = ledger.accountAt(address, latestLedger)
+          return [
+            address,
+            {
+              address,
+              balanceStroops: sponsorBalanceStroops,
+              sequence: state?.sequence ?? 1n,
+              sequenceLedger: state === undefined || state.ledger === 0 ? Option.none() : Option.some(state.ledger)
+            }
+          ]
+        })
+      )
+    }))
+
+  const nonceSpent = (payer: string, nonce: bigint) =>
+    asked("getLedgerEntries", ({ latestLedger }) => {
+      const entry = ledger.spentAt({ payer, nonce }, latestLedger)
+      return { latestLedger, spent: entry !== undefined, inLedger: Option.fromUndefinedOr(entry?.ledger) }
+    })
+
+  const latestLedger = (which?: () => SimulatedNode) =>
+    asked(
+      "getLatestLedger",
+      (node) => {
+        const sequence = node.claimedLedger
+        if (sequence !== node.latestLedger) world.coverage.count("node far ahead")
+        const endpoint = world.isBalanced ? 0 : world.nodes.indexOf(node)
+        const closedAtSeconds = ledger.closeTimeOf(node.latestLedger)
+        return { sequence, closedAtSeconds, protocolVersion: 26, endpoint }
+      },
+      which
+    )
+
+  return LedgerRpc.of({
+    latestLedger: latestLedger(),
+    latestLedgers: Effect.suspend(() => {
+      const each = world.isBalanced ? [latestLedger()] : world.nodes.map((node) => latestLedger(() => node))
+      const answers = Effect.forEach(each, (asked) => Effect.option(asked), { concurrency: "unbounded" })
+      return Effect.map(answers, (all) => all.flatMap(Option.toArray))
+    }),
+    setUnfit: (unfit) => Effect.sync(() => void (replica.unfit = unfit)),
+    feeStats: asked("getFeeStats", () => {
+      const floor = ledger.surge?.floorStroops ?? 100n
+      return { p50: floor, p90: floor + floor / 5n, p99: 2n * floor + 800n }
+    }),
+    // What is simulated here is the number of a payment: the scheme has no envelope.
+    simulate: (number) =>
+      asked("simulateTransaction", ({ latestLedger }) => {
+        const authorization = world.authorizations.get(Number(number))!
+        return ledger.spentAt(authorization, latestLedger) !== undefined
+          ? { _tag: "Refused" as const, latestLedger, code: "Error(Auth, ExistingValue)", detail: "" }
+          : {
+              _tag: "Simulated" as const,
+              latestLedger,
+              resourceFeeStroops,
+              sorobanDataXdr: new Uint8Array(),
+              eventsXdr: [],
+              authXdr: []
+            }
+      }),
+    send: (_envelope, outerHash) => send(world, replica, outerHash),
+    transaction,
+    scan,
+    accounts,
+    nonceSpent
+  })
+}
+
+const send = (world: World, replica: Replica, outerHash: string): Send => {
+  const { coverage, random } = world
+  const seen = (answer: Effect.Success<Send>) => {
+    coverage.count(`send ${answer._tag}` as Wanted)
+    return answer
+  }
+  const refused = (code: string, requiredStroops?: bigint) =>
+    seen({ _tag: "Error", code, ...(requiredStroops === undefined ? {} : { requiredStroops }) } as never)
+  const run = (): Effect.Success<Send> => {
+    const { sendError, sendLost, sendTryAgain } = world.faults
+    const submission = world.submissions.get(outerHash)
+    if (submission === undefined) throw new Error("an envelope that nobody signed")
+    if (random.chance(sendTryAgain)) {
+      world.faultsSeen += 1
+      return seen({ _tag: "TryAgainLater" })
+    }
+    if (random.chance(sendError / 2)) {
+      world.faultsSeen += 1
+      return refused(random.pick(spuriousCodes))
+    }
+    const isLost = random.chance(sendLost)
+    if (isLost && random.chance(0.5)) {
+      world.faultsSeen += 1
+      return seen({ _tag: "Lost", message: "never arrived" })
+    }
+    const submitted = world.ledger.submit(submission)
+    if (isLost) {
+      world.fault("send taken but lost")
+      return seen({ _tag: "Lost", message: "the answer was lost" })
+    }
+    if (submitted._tag === "Taken" && random.chance(sendError / 2)) {
+      world.fault("send Error but taken")
+      return refused("txBadAuth")
+    }
+    if (submitted._tag !== "Refused") return seen({ _tag: submitted._tag === "Taken" ? "Pending" : "Duplicate" })
+    if (submitted.requiredStroops !== undefined) coverage.count("bid too low")
+    return refused(submitted.code, submitted.requiredStroops)
+  }
+  return Effect.suspend(() =>
+    world.call(replica, run, { before: (): undefined => undefined, after: (): undefined => undefined })
+  ) as Send
+}

@@ -1,0 +1,129 @@
+// The store as a replica finds it: the in-memory tables behind calls that take time and may fail before or after they
+// had their effect.
+import { Duration, Effect, Layer, Option } from "effect"
+import { SqlError } from "effect/sql"
+import { Budget } from "../../kernel/budget/Budget.ts"
+import { ChannelStore } from "../../kernel/settlement/channels/ChannelStore.ts"
+import { Leases } from "../../kernel/settlement/Leases.ts"
+import { Settlements } from "../../kernel/settlement/Settlements.ts"
+import type { Wanted } from "./Coverage.ts"
+import { Looking, type Replica } from "./Replica.ts"
+import type { World } from "./World.ts"
+
+const connectionLost = () =>
+  new SqlError.SqlError({
+    reason: new SqlError.ConnectionError({ cause: new Error("the connection is gone") } as never)
+  } as never)
+
+/** Runs something in the store, later and perhaps in vain. */
+const storing =
+  (world: World, replica: Replica) =>
+  <A>(run: () => A): Effect.Effect<A, SqlError.SqlError> => {
+    const failure = (probability: number, what: Wanted) => {
+      if (!world.random.chance(probability)) return undefined
+      world.fault(what)
+      return connectionLost()
+    }
+    return Effect.suspend(() =>
+      world.call(replica, run, {
+        before: () => failure(world.faults.storeBefore, "store failed before"),
+        after: () => failure(world.faults.storeAfter, "store failed after")
+      })
+    )
+  }
+
+type Stored = ReturnType<typeof storing>
+
+const settlementsOf = (world: World, stored: Stored) => {
+  const { coverage, store, time } = world
+  return Settlements.of({
+    find: (query) =>
+      Effect.flatMap(Looking, (look) =>
+        stored(() => {
+          look.at ??= time.now
+          return store.find(query)
+        })
+      ),
+    record: (settlement) =>
+      stored(() => {
+        const answer = store.record(settlement)
+        if (answer._tag === "Recorded") world.bornIn.set(settlement.id, world.ledger.sequence)
+        if (answer._tag === "FenceLost") coverage.count("fence lost")
+        if (answer._tag === "Known") coverage.count("recorded twice")
+        if (answer._tag === "BudgetExceeded") coverage.count("over budget")
+        if (answer._tag === "TooManyOpen") coverage.count("too many open")
+        return answer
+      }),
+    addAttempt: (id, attempt) => stored(() => store.addAttempt(id, attempt)),
+    noteSent: (id, number, status, ledger) => stored(() => store.noteSent(id, number, status, ledger)),
+    open: (limit) => stored(() => store.open(limit)),
+    resolve: (id, outcome) =>
+      stored(() => {
+        const isEnded = store.resolve(id, outcome)
+        if (isEnded) world.judgeEnd(store.rows.get(id)!, outcome)
+        return isEnded
+      }),
+    adopt: (settlement) =>
+      stored(() => {
+        const isNew = store.adopt(settlement)
+        if (isNew) coverage.count("adopted")
+        return isNew
+      }),
+    claimDelivery: (id) => stored(() => store.claimDelivery(id)),
+    openCount: stored(() => store.openCount()),
+    byIds: (ids) => (ids.length === 0 ? Effect.succeed([]) : stored(() => store.byIds(ids))),
+    lookup: () => Effect.succeed([])
+  })
+}
+
+/** Who held the leases of work last, of all replicas of a world. */
+const heldBefore = new WeakMap<World, string>()
+
+export const simulatedStore = (world: World, replica: Replica) => {
+  const { coverage, store } = world
+  const stored = storing(world, replica)
+  const holder = `${replica.name} ${world.random.int(0, 1e9)}`
+  const { channels } = replica.keys.signer
+  let isHolding = false
+  return Layer.mergeAll(
+    Layer.succeed(Settlements, settlementsOf(world, stored)),
+    Layer.succeed(
+      ChannelStore,
+      ChannelStore.of({
+        take: stored(() => {
+          const lease = store.take(channels)
+          if (Option.isNone(lease)) coverage.count("no channel free")
+          return lease
+        }),
+        release: (lease) => stored(() => store.release(lease)),
+        learn: (address, sequence, asOfLedger) => stored(() => store.learn(address, sequence, asOfLedger)),
+        correct: (address, known, sequence, asOfLedger) =>
+          stored(() => store.correct(address, known, sequence, asOfLedger)),
+        counts: stored(() => store.counts(channels))
+      })
+    ),
+    Layer.succeed(
+      Leases,
+      Leases.of({
+        hold: (name, duration) =>
+          stored(() => {
+            const isHeld = store.hold(name, holder, Duration.toMillis(duration))
+            const before = heldBefore.get(world)
+            if (isHeld && !isHolding && before !== undefined && before !== holder) coverage.count("lease taken over")
+            if (isHeld) heldBefore.set(world, holder)
+            isHolding ||= isHeld
+            return isHeld
+          })
+      })
+    ),
+    Layer.succeed(
+      Budget,
+      Budget.of({
+        fits: (principal, stroops) => stored(() => store.fits(principal, stroops)),
+        reserve: () => Effect.die("part of the store's record"),
+        charge: () => Effect.die("part of the store's adoption"),
+        commit: () => Effect.die("part of the store's resolve")
+      })
+    )
+  )
+}
