@@ -12,6 +12,8 @@ import { plugin as mcpTools } from "../plugins/mcp-tools/plugin.ts"
 import { plugin as searchLexical } from "../plugins/search-lexical/plugin.ts"
 import { plugin as searchSemantic } from "../plugins/search-semantic/plugin.ts"
 import { plugin as x402Exact } from "../plugins/x402-exact/plugin.ts"
+import { plugin as x402Upto } from "../plugins/x402-upto/plugin.ts"
+import { plugin as x402UptoLocal } from "../plugins/x402-upto-local/plugin.ts"
 
 /** Drivers and plugins over one source of settings. The embedded ledger starts before the driver that speaks to it. */
 export const makeCatalogue = (source: SettingsSource): Catalogue => {
@@ -21,8 +23,10 @@ export const makeCatalogue = (source: SettingsSource): Catalogue => {
     supervisor,
     health,
     ledgerLocal,
+    x402UptoLocal,
     ...others,
     x402Exact,
+    x402Upto,
     catalog,
     searchLexical,
     searchSemantic,

@@ -3,4 +3,6 @@
 import { contract } from "../../kernel/Contract.ts"
 import { LocalLedger } from "./LocalLedger.ts"
 
+export { LocalLedger }
+
 export const localLedgerContract = contract("ledger-local", LocalLedger)

@@ -32,15 +32,19 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
           expect(answer.status).toBe(200)
           expect(answer.headers.get("content-type")).toContain("application/json")
           const signer = answer.json.kinds[0].signer
-          expect(answer.json.kinds).toEqual(
+          const kindsOf = (scheme: string, extra: object) =>
             ["ledger:testnet", "stellar:testnet"].map((network) => ({
               x402Version: 2,
-              scheme: "exact",
+              scheme,
               network,
               signer,
-              extra: { areFeesSponsored: true }
+              extra: { areFeesSponsored: true, ...extra }
             }))
-          )
+          const uptoContract = expect.stringMatching(/^C[A-Z2-7]{55}$/)
+          expect(answer.json.kinds).toEqual([
+            ...kindsOf("exact", {}),
+            ...kindsOf("upto", { uptoContract, facilitatorAddress: signer })
+          ])
           expect(answer.json.signers["ledger:*"]).toContain(signer)
           expect(answer.json.signers["stellar:*"]).toEqual(answer.json.signers["ledger:*"])
           expect(answer.json.extensions).toContain("payment-identifier")
@@ -125,7 +129,7 @@ describe.each(databaseKinds)("payment routes on %s", (database) => {
                 copy.paymentPayload.x402Version = 1
               })
             ],
-            ["unsupported_scheme", 200, changed(both("scheme", "upto"))],
+            ["unsupported_scheme", 200, changed(both("scheme", "barter"))],
             ["unsupported_network", 200, changed(both("network", "ledger:pubnet"))],
             [
               "network_mismatch",

@@ -150,8 +150,10 @@ describe("what is supported", () => {
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ channels: 1, set: ["wire.dialects=[stellar]"] })
-        expect((yield* facilitator.ask("/supported")).json.kinds.map(({ network }: any) => network)).toEqual([
-          "stellar:testnet"
+        const { kinds } = (yield* facilitator.ask("/supported")).json
+        expect(kinds.map(({ network, scheme }: any) => `${scheme} ${network}`)).toEqual([
+          "exact stellar:testnet",
+          "upto stellar:testnet"
         ])
       }).pipe(Effect.scoped) as Effect.Effect<void>,
     60_000

@@ -1,0 +1,379 @@
+// The rules of an `upto` payment as a list of named checks, in the order in which they are made: structure, terms,
+// amounts, safety, authorization, window, signatures. They need the payload, the terms, the ledger's time and nothing
+// else; no RPC. Each gives the word and the sentence of its refusal, or nothing. What the payer signed is the ceiling;
+// what is to be settled is judged against it and never the other way round.
+import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+import { Option } from "effect"
+import type { Crypto } from "../../kernel/platform/Crypto.ts"
+import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
+import { sameBytes } from "../../kernel/ledger/Envelope.ts"
+import type { LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
+import type { Terms } from "../../kernel/payment/Payment.ts"
+import type { Fault } from "./refusals.ts"
+import {
+  addressesIn,
+  addressOf,
+  argumentCount,
+  type AuthEntry,
+  contractCallOf,
+  credentialsOf,
+  encodeValues,
+  facilitatorPosition,
+  i128Of,
+  type Invocation,
+  isVoid,
+  type SettleArgs,
+  type SettleCall,
+  u32Of,
+  type UptoPayload,
+  type Value
+} from "./UptoWire.ts"
+
+/** Whether a payment is judged before the seller's work, against its maximum, or after it, with the actual amount. */
+export type Stage = "verify" | "settle"
+
+export interface Subject {
+  readonly stage: Stage
+  /** The seller's terms: the maximum at verify, what is to be settled at settle. */
+  readonly terms: Terms
+  /** What the buyer accepted: always the maximum. */
+  readonly accepted: Terms
+  readonly payload: UptoPayload
+  /** The settlement contract of this network. */
+  readonly contract: string
+  /** Whether an authorization may name this address as the facilitator. */
+  readonly isFacilitator: (address: string) => boolean
+  readonly isOurs: (address: string) => boolean
+  readonly time: LedgerTime
+  readonly networkId: Uint8Array
+  readonly paymentMax: bigint
+  readonly expiryToleranceLedgers: number
+  readonly crypto: Crypto["Service"]
+}
+
+export interface Check {
+  readonly name: string
+  readonly find: (subject: Subject, call: SettleCall, args: SettleArgs) => Fault
+}
+
+/** Ledgers that must remain for a transaction to be built, sent and included. */
+export const ledgersLeftMin = 2
+
+/** The last ledger in which an authorization can be used: the contract's deadline or the signature's end. */
+export const lastLedgerOf = ({ args, auth }: SettleCall): number =>
+  Math.min(args.deadline ?? 0, credentialsOf(auth[0]!)?.signatureExpirationLedger ?? 0)
+
+export const expiryFault = (lastLedger: number, latestLedger: number): Fault =>
+  lastLedger < latestLedger + ledgersLeftMin
+    ? [
+        "invalid_upto_ledger_settlement_expired",
+        `the authorization ends before ledger ${latestLedger + ledgersLeftMin}`
+      ]
+    : undefined
+
+/** A client measures the ledger's pace over another window than ours; its clock may run this much faster. */
+const paceTolerance = 0.95
+
+/** The last ledger an honest authorization may name, reckoned as for every scheme of this ledger (decisions 3). */
+export const latestExpiry = ({
+  accepted,
+  expiryToleranceLedgers,
+  time
+}: Pick<Subject, "accepted" | "expiryToleranceLedgers" | "time">): number => {
+  const secondsPerLedger = Math.min(5, Math.max(1, time.secondsPerLedger * paceTolerance))
+  return time.sequence + Math.ceil(accepted.maxTimeoutSeconds / secondsPerLedger) + expiryToleranceLedgers
+}
+
+/** What a signature of an authorization entry signs. */
+const signedPayload = ({ crypto, networkId }: Subject, entry: AuthEntry): Uint8Array | undefined => {
+  const credentials = credentialsOf(entry)
+  if (credentials === undefined) return undefined
+  const { nonce, signatureExpirationLedger } = credentials
+  const common = { networkId, nonce, signatureExpirationLedger, invocation: entry.rootInvocation }
+  const preimage =
+    credentials.kind === "address"
+      ? { type: 9, sorobanAuthorization: common }
+      : { type: 10, sorobanAuthorizationWithAddress: { ...common, address: credentials.address } }
+  return crypto.sha256(xdr.HashIdPreimage.schema.encode(preimage as never))
+}
+
+/** The listed key signatures of a classic account; undefined when the signature value has any other form. */
+const keySignatures = (
+  value: Value
+): ReadonlyArray<{ readonly key: Uint8Array; readonly signature: Uint8Array }> | undefined => {
+  if (value.type !== 16 || value.vec == null) return undefined
+  const read = value.vec.flatMap((item) => {
+    if (item.type !== 17 || item.map == null) return []
+    const [key, signature] = item.map
+    return key?.val.type === 13 && signature?.val.type === 13
+      ? [{ key: key.val.bytes as Uint8Array, signature: signature.val.bytes as Uint8Array }]
+      : []
+  })
+  return read.length === value.vec.length ? read : undefined
+}
+
+const signatureHolds = (subject: Subject, entry: AuthEntry): boolean => {
+  const payload = signedPayload(subject, entry)
+  const credentials = credentialsOf(entry)
+  const signatures = credentials === undefined ? undefined : keySignatures(credentials.signature)
+  return (
+    payload !== undefined &&
+    signatures !== undefined &&
+    signatures.length > 0 &&
+    signatures.every(({ key, signature }) => verifyEd25519(subject.crypto, key, payload, signature))
+  )
+}
+
+/** Whether an invocation is `approve(payer, contract, amount, deadline)` of the token, and nothing below it. */
+const isApproval = (
+  invocation: Invocation | undefined,
+  { args, contract }: SettleCall,
+  amount: bigint | undefined
+): boolean => {
+  const call = invocation === undefined ? undefined : contractCallOf(invocation)
+  const [from, spender, value, until] = call?.args ?? []
+  return (
+    invocation?.subInvocations.length === 0 &&
+    call?.contract === args.token &&
+    call?.functionName === "approve" &&
+    call.args.length === 4 &&
+    addressOf(from) === args.payer &&
+    addressOf(spender) === contract &&
+    i128Of(value) === amount &&
+    u32Of(until) === args.deadline
+  )
+}
+
+const hasEveryArgument = ({ muxed: _, ...args }: SettleArgs): boolean =>
+  Object.values(args).every((value) => value !== undefined) && args.settlementId?.length === 32
+
+/** Where an account of the facilitator stands although it must not: anywhere but in its one argument. */
+const namesUs = (entry: AuthEntry, isOurs: (address: string) => boolean): boolean => {
+  const call = contractCallOf(entry.rootInvocation)
+  const others = (call?.args ?? []).filter((_, position) => position !== facilitatorPosition)
+  const elsewhere = [entry.credentials, entry.rootInvocation.subInvocations, others]
+  return elsewhere.some((part) => [...addressesIn(part)].some(isOurs))
+}
+
+export const checks: ReadonlyArray<Check> = [
+  {
+    name: "no source of ours",
+    find: ({ isOurs, payload }, { operation }) => {
+      const source = operation.sourceAccount
+      const sources = [payload.source, ...(source == null ? [] : addressesIn(source))]
+      return sources.some(isOurs)
+        ? ["invalid_upto_ledger_payload_unsafe_tx_or_op_source", "an account of the facilitator is a source"]
+        : undefined
+    }
+  },
+  {
+    name: "the contract is this network's settlement contract",
+    find: ({ contract }, call) =>
+      call.contract === contract
+        ? undefined
+        : ["invalid_upto_ledger_payload_wrong_contract", "the contract called is not this network's upto contract"]
+  },
+  {
+    name: "settle with nine arguments",
+    find: (_, call) =>
+      call.functionName === "settle" && call.values.length === argumentCount
+        ? undefined
+        : ["invalid_upto_ledger_payload_wrong_function_name", "the call is not settle with its nine arguments"]
+  },
+  {
+    name: "plain addresses",
+    find: ({ terms }, _, { muxed }) =>
+      muxed || terms.payTo.startsWith("M")
+        ? ["invalid_upto_ledger_payload_muxed_address", "muxed addresses are not supported"]
+        : undefined
+  },
+  {
+    name: "every argument has its type",
+    find: (_, __, args) =>
+      hasEveryArgument(args)
+        ? undefined
+        : ["invalid_upto_ledger_payload_wrong_arguments", "an argument of settle is of another type"]
+  },
+  {
+    name: "the token is the asset",
+    find: ({ terms }, _, { token }) =>
+      token === terms.asset
+        ? undefined
+        : ["invalid_upto_ledger_payload_wrong_asset", "the token of the call is not the asset"]
+  },
+  {
+    name: "the facilitator is this one",
+    find: ({ isFacilitator }, _, { facilitator }) =>
+      facilitator !== undefined && isFacilitator(facilitator)
+        ? undefined
+        : ["invalid_upto_ledger_payload_wrong_facilitator", "the authorization names another facilitator"]
+  },
+  {
+    name: "the facilitator pays nobody",
+    find: ({ isOurs }, _, { payer }) =>
+      payer !== undefined && isOurs(payer)
+        ? ["invalid_upto_ledger_payload_facilitator_is_payer", "an account of the facilitator is the payer"]
+        : undefined
+  },
+  {
+    name: "the facilitator receives nothing",
+    find: ({ isOurs, terms }, _, { payTo }) =>
+      isOurs(terms.payTo) || (payTo !== undefined && isOurs(payTo))
+        ? ["invalid_upto_ledger_payload_facilitator_is_recipient", "an account of the facilitator is the recipient"]
+        : undefined
+  },
+  {
+    name: "the recipient is payTo",
+    find: ({ terms }, _, { payTo }) =>
+      payTo === terms.payTo ? undefined : ["invalid_upto_ledger_payload_wrong_recipient", "the recipient is not payTo"]
+  },
+  {
+    name: "payer and recipient differ",
+    find: ({ terms }, _, { payer }) =>
+      payer === terms.payTo
+        ? ["invalid_upto_ledger_payload_self_payment", "payer and recipient are the same"]
+        : undefined
+  },
+  {
+    name: "the signed maximum is the accepted amount, above zero, within the asset's bound",
+    find: ({ accepted, paymentMax }, _, { actual, max = 0n }) => {
+      if (max <= 0n || Option.getOrUndefined(accepted.amount) !== max || actual !== max) {
+        return [
+          "invalid_upto_ledger_payload_invalid_max_amount",
+          "the signed maximum is not the accepted amount, or not above zero"
+        ]
+      }
+      return max > paymentMax
+        ? ["invalid_upto_ledger_payload_invalid_max_amount", "the maximum is above this asset's largest payment"]
+        : undefined
+    }
+  },
+  {
+    name: "the amount to settle is within the signed maximum",
+    find: ({ stage, terms }, _, { max = 0n }) => {
+      if (Option.isNone(terms.amount)) {
+        return /^-[0-9]+$/.test(terms.amountText)
+          ? ["invalid_upto_ledger_settlement_negative_amount", "the amount to settle is negative"]
+          : ["invalid_upto_ledger_settlement_invalid_amount", "the amount to settle is not an integer"]
+      }
+      if (terms.amount.value > max) {
+        return ["invalid_upto_ledger_settlement_exceeds_amount", "the amount to settle is above the signed maximum"]
+      }
+      return stage === "verify" && terms.amount.value !== max
+        ? ["invalid_upto_ledger_payload_invalid_max_amount", "what is verified is the maximum itself"]
+        : undefined
+    }
+  },
+  {
+    name: "authorized by entries",
+    find: (_, { auth }) =>
+      auth.length === 0 ? ["invalid_upto_ledger_payload_no_auth_entries", "there is no authorization entry"] : undefined
+  },
+  {
+    name: "address credentials only",
+    find: (_, { auth }) =>
+      auth.some((entry) => credentialsOf(entry) === undefined)
+        ? ["invalid_upto_ledger_payload_unsupported_credential_type", "credentials of this kind are not accepted"]
+        : undefined
+  },
+  {
+    name: "the facilitator stands in its argument and nowhere else",
+    find: ({ isOurs }, { auth }) =>
+      auth.some((entry) => namesUs(entry, isOurs))
+        ? [
+            "invalid_upto_ledger_payload_facilitator_in_auth",
+            "an account of the facilitator stands in an authorization"
+          ]
+        : undefined
+  },
+  {
+    name: "exactly the payer authorizes, once",
+    find: (_, { auth: [entry, ...others] }, { payer }) => {
+      const address = credentialsOf(entry!)?.address
+      if (address === undefined || [...addressesIn(address)][0] !== payer) {
+        return ["invalid_upto_ledger_payload_missing_payer_signature", "the authorization is not the payer's"]
+      }
+      return others.length > 0
+        ? ["invalid_upto_ledger_payload_unexpected_pending_signatures", "there are further authorization entries"]
+        : undefined
+    }
+  },
+  {
+    name: "the payer authorizes this very call, all but its amount",
+    find: (_, { auth: [entry], contract, values }) => {
+      const authorized = contractCallOf(entry!.rootInvocation)
+      const same =
+        authorized?.contract === contract &&
+        authorized.functionName === "settle" &&
+        sameBytes(encodeValues(authorized.args), encodeValues(values.slice(0, -1)))
+      return same
+        ? undefined
+        : ["invalid_upto_ledger_payload_missing_payer_signature", "the authorization is for another call"]
+    }
+  },
+  {
+    name: "below it the allowance and its end",
+    find: (_, call, { max }) => {
+      const [opened, closed, ...others] = call.auth[0]!.rootInvocation.subInvocations
+      return others.length === 0 && isApproval(opened, call, max) && isApproval(closed, call, 0n)
+        ? undefined
+        : [
+            "invalid_upto_ledger_payload_wrong_subinvocations",
+            "below the call stand other calls than approve(payer, contract, max) and approve(payer, contract, 0)"
+          ]
+    }
+  },
+  {
+    name: "signed",
+    find: (_, { auth: [entry] }) =>
+      isVoid(credentialsOf(entry!)!.signature)
+        ? ["invalid_upto_ledger_payload_missing_payer_signature", "the authorization is not signed"]
+        : undefined
+  },
+  {
+    name: "the window has not ended",
+    find: ({ time }, call) => expiryFault(lastLedgerOf(call), time.sequence)
+  },
+  {
+    name: "the window has begun",
+    find: ({ time }, _, { validAfter = 0 }) =>
+      validAfter > time.sequence
+        ? [
+            "invalid_upto_ledger_settlement_not_yet_valid",
+            `the authorization begins at ledger ${validAfter}, the newest is ${time.sequence}`
+          ]
+        : undefined
+  },
+  {
+    name: "not too far in the future",
+    find: (subject, { args, auth: [entry] }) => {
+      const ends = Math.max(args.deadline ?? 0, credentialsOf(entry!)?.signatureExpirationLedger ?? 0)
+      return ends > latestExpiry(subject)
+        ? [
+            "invalid_upto_ledger_expiration_too_far",
+            `the authorization ends at ledger ${ends}, beyond ledger ${latestExpiry(subject)}`
+          ]
+        : undefined
+    }
+  },
+  {
+    name: "signatures by listed keys verify",
+    // A contract account's signature is its own contract's business: the simulation judges it.
+    find: (subject, { auth: [entry] }, { payer }) =>
+      !StrKey.isValidEd25519PublicKey(payer ?? "") || signatureHolds(subject, entry!)
+        ? undefined
+        : ["invalid_upto_ledger_account_authentication", "a signature does not verify"]
+  }
+]
+
+/** The first fault, by the first check that finds one. */
+export const firstFault = (subject: Subject): Fault => {
+  const { call } = subject.payload
+  if (call === undefined)
+    return ["invalid_upto_ledger_payload_wrong_operation", "the transaction is not exactly one contract call"]
+  for (const check of checks) {
+    const fault = check.find(subject, call, call.args)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}

@@ -1,0 +1,16 @@
+// The `upto` scheme as a plugin: a signed maximum, and what was used of it. Proposed, not adopted; offered only on a
+// network with a configured settlement contract, which has not been audited.
+import { configContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
+import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
+import { define } from "../../kernel/Plugin.ts"
+import { signerContract } from "../../kernel/signer/Signer.ts"
+import { layer } from "./UptoScheme.ts"
+
+export const plugin = define({
+  id: "x402-upto",
+  summary: "Payments of what was used, up to a maximum signed by the buyer. Proposed; its contract is not audited.",
+  boot: "required",
+  needs: [configContract, networkContract, ledgerContract, signerContract, paymentContract],
+  migrations: "none",
+  layer
+})

@@ -1,0 +1,33 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer } from "effect"
+import { LocalLedger, TESTNET_PASSPHRASE } from "../../../plugins/ledger-local/LocalLedger.ts"
+import { deploy, localContractOf } from "../../../plugins/x402-upto-local/deploy.ts"
+import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
+import { loadProfile } from "../../../runtime/profile.ts"
+
+describe("the settlement contract on the embedded ledger", () => {
+  it.effect("is deployed once, under an address known before, and stands in the journal", () =>
+    Effect.gen(function* () {
+      const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+      const boot = Effect.gen(function* () {
+        const ledger = yield* LocalLedger
+        const before = ledger.ledger.latest.sequence
+        const contract = yield* deploy()
+        return { contract, closed: ledger.ledger.latest.sequence - before }
+      }).pipe(Effect.provide(LocalLedger.layer({}, folder).pipe(Layer.provide(NodeCrypto.layer))))
+      const first = yield* boot
+      assert.strictEqual(first.contract, localContractOf(TESTNET_PASSPHRASE))
+      assert.strictEqual(first.closed, 4)
+      assert.deepStrictEqual(yield* boot, { ...first, closed: 0 })
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("has the address that the local profile names", () =>
+    Effect.gen(function* () {
+      const { tree } = yield* loadProfile("local", [], {})
+      const network = (tree["networks"] as any)["ledger:testnet"]
+      assert.strictEqual(network.upto_contract, localContractOf(TESTNET_PASSPHRASE))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})

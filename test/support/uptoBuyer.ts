@@ -1,0 +1,186 @@
+// An `upto` payment for tests: one call of the settlement contract with the maximum as its amount, authorized by the
+// payer with the allowance and its end below it, in an unsigned envelope. Every step can be tampered with, so that one
+// function makes both the honest payment and the attack. It asks the ledger for its newest number and nothing else.
+import { Address, Keypair, nativeToScVal, Networks, xdr } from "@stellar/stellar-sdk"
+import {
+  addressOf,
+  callOf,
+  type CredentialVariant,
+  invocationOf,
+  type Payer,
+  signAuthorization
+} from "./authorization.ts"
+import { nullAccount, testnetUsdc } from "./buyer.ts"
+import { type RpcCall, rpcCall } from "./rpcCall.ts"
+
+/** Departures from the honest payment. What is left out stays honest. */
+export interface UptoTamper {
+  /** The call that is sent and signed. */
+  readonly payTo?: string
+  readonly token?: string
+  readonly max?: bigint
+  readonly validAfter?: number
+  readonly deadline?: number
+  readonly facilitator?: string
+  readonly contract?: string
+  readonly functionName?: string
+  /** The call's arguments, signed ones included. */
+  readonly args?: (args: ReadonlyArray<xdr.ScVal>) => ReadonlyArray<xdr.ScVal>
+  /** The amount that stands in the envelope; the honest one is the maximum. */
+  readonly sentAmount?: bigint
+  /** The authorization. */
+  readonly signedArgs?: (args: ReadonlyArray<xdr.ScVal>) => ReadonlyArray<xdr.ScVal>
+  readonly subInvocations?: (
+    honest: ReadonlyArray<xdr.SorobanAuthorizedInvocation>
+  ) => ReadonlyArray<xdr.SorobanAuthorizedInvocation>
+  readonly credentials?: CredentialVariant
+  readonly authAddress?: string
+  readonly signers?: ReadonlyArray<Keypair>
+  readonly signature?: (signature: Uint8Array) => Uint8Array
+  readonly signatureValue?: (value: xdr.ScVal) => xdr.ScVal
+  readonly signedPassphrase?: string
+  readonly expirationLedger?: number
+  readonly nonce?: bigint
+  readonly authEntries?: (
+    entries: ReadonlyArray<xdr.SorobanAuthorizationEntry>
+  ) => ReadonlyArray<xdr.SorobanAuthorizationEntry>
+  /** The envelope around it. */
+  readonly source?: string
+  readonly operations?: (operations: ReadonlyArray<xdr.Operation>) => ReadonlyArray<xdr.Operation>
+  readonly base64?: (base64: string) => string
+}
+
+export interface UptoOptions {
+  readonly rpc: string | RpcCall
+  readonly payer: Payer
+  readonly payTo: string
+  readonly contract: string
+  readonly facilitator: string
+  /** Atomic units. */
+  readonly max: bigint
+  readonly asset?: string
+  readonly maxTimeoutSeconds?: number
+  readonly settlementId?: Uint8Array
+  readonly network?: string
+  readonly extensions?: Record<string, unknown>
+  readonly resourceUrl?: string
+  readonly tamper?: UptoTamper
+}
+
+export interface UptoPayment {
+  readonly paymentPayload: any
+  /** The seller's terms, with the maximum. */
+  readonly requirements: any
+  /** The body of `/verify`. */
+  readonly verifyBody: any
+  /** The body of `/settle` with the amount that was used; any text, to be wrong with. */
+  readonly settleBody: (actual: bigint | string) => any
+  readonly nonce: bigint
+  readonly deadline: number
+}
+
+const u32 = (value: number) => xdr.ScVal.scvU32(value)
+const i128 = (value: bigint) => nativeToScVal(value, { type: "i128" })
+const address = (value: string) => new Address(value).toScVal()
+const randomNonce = (): bigint => new DataView(Keypair.random().rawPublicKey().slice().buffer).getBigInt64(0)
+
+const envelopeOf = (operations: ReadonlyArray<xdr.Operation>, source: string): string =>
+  xdr.TransactionEnvelope.envelopeTypeTx(
+    new xdr.TransactionV1Envelope({
+      tx: new xdr.Transaction({
+        sourceAccount: xdr.MuxedAccount.keyTypeEd25519(Keypair.fromPublicKey(source).rawPublicKey()),
+        fee: 100,
+        seqNum: 1n,
+        cond: xdr.Preconditions.precondNone(),
+        memo: xdr.Memo.memoNone(),
+        operations: [...operations],
+        ext: xdr.TransactionExt.v0()
+      }),
+      signatures: []
+    })
+  ).toXdr("base64")
+
+/** Builds and signs one payment. */
+export const makeUptoPayment = async (options: UptoOptions): Promise<UptoPayment> => {
+  const tamper = options.tamper ?? {}
+  const rpc = typeof options.rpc === "string" ? rpcCall(options.rpc) : options.rpc
+  const latest = (await rpc("getLatestLedger")).sequence as number
+  const maxTimeoutSeconds = options.maxTimeoutSeconds ?? 60
+  const asset = options.asset ?? testnetUsdc
+  const contract = tamper.contract ?? options.contract
+  const token = tamper.token ?? asset
+  const deadline = tamper.deadline ?? latest + Math.ceil(maxTimeoutSeconds / 5)
+  const max = tamper.max ?? options.max
+  const payer = addressOf(options.payer)
+  const honest = [
+    address(payer),
+    address(tamper.payTo ?? options.payTo),
+    address(token),
+    i128(max),
+    u32(tamper.validAfter ?? latest),
+    u32(deadline),
+    address(tamper.facilitator ?? options.facilitator),
+    xdr.ScVal.scvBytes(options.settlementId ?? Keypair.random().rawPublicKey())
+  ]
+  const signedArgs = tamper.args?.(honest) ?? honest
+  const approve = (amount: bigint) =>
+    invocationOf(callOf(token, "approve", [address(payer), address(contract), i128(amount), u32(deadline)]))
+  const functionName = tamper.functionName ?? "settle"
+  const honestSubs = [approve(max), approve(0n)]
+  const nonce = tamper.nonce ?? randomNonce()
+  const entry = signAuthorization({
+    payer: options.payer,
+    invocation: invocationOf(
+      callOf(contract, functionName, tamper.signedArgs?.(signedArgs) ?? signedArgs),
+      tamper.subInvocations?.(honestSubs) ?? honestSubs
+    ),
+    nonce,
+    expirationLedger: tamper.expirationLedger ?? deadline,
+    networkPassphrase: tamper.signedPassphrase ?? Networks.TESTNET,
+    credentials: tamper.credentials,
+    address: tamper.authAddress,
+    signers: tamper.signers,
+    signature: tamper.signature,
+    signatureValue: tamper.signatureValue
+  })
+  const call = callOf(contract, functionName, [...signedArgs, i128(tamper.sentAmount ?? max)])
+  const operation = new xdr.Operation({
+    sourceAccount: null,
+    body: xdr.OperationBody.invokeHostFunction(
+      new xdr.InvokeHostFunctionOp({
+        hostFunction: xdr.HostFunction.hostFunctionTypeInvokeContract(call),
+        auth: [...(tamper.authEntries?.([entry]) ?? [entry])]
+      })
+    )
+  })
+  const base64 = envelopeOf(tamper.operations?.([operation]) ?? [operation], tamper.source ?? nullAccount)
+  const requirements = {
+    scheme: "upto",
+    network: options.network ?? "ledger:testnet",
+    amount: String(options.max),
+    asset,
+    payTo: options.payTo,
+    maxTimeoutSeconds,
+    extra: { areFeesSponsored: true, uptoContract: options.contract, facilitatorAddress: options.facilitator }
+  }
+  const paymentPayload = {
+    x402Version: 2,
+    payload: { transaction: tamper.base64?.(base64) ?? base64 },
+    ...(options.extensions === undefined ? {} : { extensions: options.extensions }),
+    resource: { url: options.resourceUrl ?? "http://127.0.0.1/metered", description: "", mimeType: "" },
+    accepted: structuredClone(requirements)
+  }
+  const bodyWith = (amount: string) => ({
+    x402Version: 2,
+    paymentPayload,
+    paymentRequirements: { ...structuredClone(requirements), amount }
+  })
+  return {
+    paymentPayload,
+    requirements,
+    verifyBody: bodyWith(String(options.max)),
+    settleBody: (actual) => bodyWith(String(actual)),
+    nonce,
+    deadline
+  }
+}
