@@ -1,6 +1,6 @@
 // A defect that somebody could write, as a change of the sources, and the command that must catch it. A change is
 // looked up without regard to white space, so that the formatter may break a line where it likes; apart from that the
-// text must stand in the file exactly once, which `lists.test.ts` holds for every change of every list.
+// text must stand in the file exactly once, which `test/architecture/mutations.test.ts` holds for all lists.
 import { readdirSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 

@@ -222,6 +222,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["one late ledger is a clock that is wrong", "Math.min(...samples)", "Math.max(...samples)"],
     ["only a clock that is ahead is wrong", "Math.abs(seconds() ?? 0)", "(seconds() ?? 0)"]
   ]),
+  ...guards("kernel/signer/ownAuthorization.ts", "test/kernel/signer/Signer.test.ts", [
+    [
+      "an account of ours in the call",
+      "keys.some((key) => contains(bytes, key))",
+      "keys.some((key) => key.length === 0 && contains(bytes, key))"
+    ]
+  ]),
   ...guards("kernel/signer/Signer.ts", "test/kernel/signer/Signer.test.ts", [
     [
       "a settlement on any account",
@@ -249,11 +256,6 @@ export const mutations: ReadonlyArray<Mutation> = [
       "an operation with a source",
       'if (operation.sourceAccount != null) return "a settlement',
       'if (operation.sourceAccount === 0 as never) return "a settlement'
-    ],
-    [
-      "an account of ours in the call",
-      "keys.some((key) => contains(bytes, key))",
-      "keys.some((key) => key.length === 0 && contains(bytes, key))"
     ],
     [
       "any resource fee",

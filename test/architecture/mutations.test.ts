@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
-import { parseSource } from "../architecture/sources.ts"
-import { listNames, occurrencesOf, readList, withChange } from "./Mutation.ts"
+import { parseSource } from "./sources.ts"
+import { listNames, occurrencesOf, readList, withChange } from "../mutation/Mutation.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const texts = new Map<string, string>()
