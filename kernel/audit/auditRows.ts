@@ -22,6 +22,7 @@ export interface SettlementClaim {
   readonly fee_charged_stroops: bigint | null
   readonly budget_day: string
   readonly budget_stroops: bigint
+  /** Whom the budget counts. */
   readonly principal: string
 }
 
@@ -78,7 +79,8 @@ export const readClaims = Effect.fn("audit.readClaims")(function* () {
       const claims: Claims = {
         settlements:
           yield* sql<SettlementClaim>`select id::text as id, state, payer, pay_to as "payTo", asset, amount::text as amount, moved::text as moved, inner_hash, sponsor,
-        channel, channel_sequence, recorded_ledger, ledger, fee_charged_stroops, budget_day::text as budget_day, budget_stroops, principal from kernel_settlements order by recorded_at`,
+        channel, channel_sequence, recorded_ledger, ledger, fee_charged_stroops, budget_day::text as budget_day, budget_stroops,
+        budget_principal as principal from kernel_settlements order by recorded_at`,
         attempts:
           yield* sql<AttemptClaim>`select settlement::text as settlement, kind, inner_hash, outer_hash from kernel_attempts`,
         sponsorTransactions:

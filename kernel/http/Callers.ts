@@ -1,11 +1,11 @@
-// Who asks. With keys configured, a listed key or nobody; without, the source address. An IPv6 caller is named by its
+// Who asks. With keys configured, a listed key or nobody; without, one anonymous principal, counted by source address. An IPv6 caller is named by its
 // /64, since it owns all of it; `X-Forwarded-For` is believed only hop by hop from proxies that the settings trust.
 import { Context, Effect, Layer, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Server } from "../config/Server.ts"
 import { inRange, parseAddress, principalOf } from "./addresses.ts"
 import { bearerOf, Keys } from "./Keys.ts"
-import type { Principal } from "./Principal.ts"
+import { anonymous, type Principal } from "./Principal.ts"
 
 /** Headers by which a proxy, trusted or not, makes itself known. */
 const proxyHeaders = ["x-forwarded-for", "x-real-ip", "forwarded", "via"]
@@ -45,9 +45,11 @@ export class Callers extends Context.Service<
 
       return Callers.of({
         identify: (request) => {
-          if (!keys.keyed()) return Option.some({ id: principalOf(sourceOf(request)), keyed: false })
+          if (!keys.keyed())
+            return Option.some({ owner: anonymous, source: principalOf(sourceOf(request)), keyed: false })
           return Option.map(Option.flatMap(bearerOf(request.headers["authorization"]), keys.caller), (label) => ({
-            id: `key:${label}`,
+            owner: `key:${label}`,
+            source: `key:${label}`,
             keyed: true
           }))
         },

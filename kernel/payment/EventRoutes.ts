@@ -9,6 +9,7 @@ import { WireWords } from "../config/WireWords.ts"
 import { Callers } from "../http/Callers.ts"
 import { json } from "../http/Guard.ts"
 import { ListenAt } from "../http/ListenAt.ts"
+import type { Principal } from "../http/Principal.ts"
 import { type SettlementEvent, SettlementEvents } from "../settlement/SettlementEvents.ts"
 import { encodeSettlementState } from "./settlementState.ts"
 
@@ -87,12 +88,12 @@ export const layer = HttpRouter.use((router) =>
       return cursor > (yield* events.end) ? 0n : cursor
     })
 
-    const follow = (request: Request, principal: string, from: bigint) =>
+    const follow = (request: Request, { owner: principal, source }: Principal, from: bigint) =>
       Stream.unwrap(
         Effect.gen(function* () {
-          if (!(yield* rooms.enter(principal))) return Stream.empty
+          if (!(yield* rooms.enter(source))) return Stream.empty
           const told = yield* events.attend(principal)
-          const isStillListed = () => Option.exists(callers.identify(request), ({ id }) => id === principal)
+          const isStillListed = () => Option.exists(callers.identify(request), ({ owner }) => owner === principal)
           const pages = Stream.paginate(from, (position: bigint) =>
             Effect.gen(function* () {
               const page = yield* events.after({ principal }, position, pageMax)
@@ -120,16 +121,16 @@ export const layer = HttpRouter.use((router) =>
         const caller = callers.identify(request)
         if (Option.isNone(caller))
           return json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
-        const principal = caller.value.id
+        const principal = caller.value
         const cursor = cursorOf(request)
         if (Option.isNone(cursor))
           return json({ error: "invalid_cursor", message: "a cursor is the id of an event" }, { status: 400 })
-        if (!rooms.hasRoom(principal))
+        if (!rooms.hasRoom(principal.source))
           return json(
             { error: "too_many_streams", message: "as many streams are open as this facilitator allows" },
             { status: 429, headers: { "retry-after": "5" } }
           )
-        const from = yield* Effect.option(begin(principal, cursor.value))
+        const from = yield* Effect.option(begin(principal.owner, cursor.value))
         // Not knowing is not the same as there being none.
         if (Option.isNone(from))
           return json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })

@@ -58,7 +58,7 @@ export class Facilitator extends Context.Service<
           const scheme = schemes.find(payment.requirements.scheme)
           if (Option.isNone(scheme)) return refuse(noScheme)
           const startedAt = yield* Clock.currentTimeMillis
-          const flight = `${payment.requirements.network} ${payment.fingerprint}`
+          const flight = `${payment.principal.owner} ${payment.requirements.network} ${payment.fingerprint}`
           if (inFlight.has(flight)) return (yield* answerTwin(payment, scheme.value)) ?? busy()
           inFlight.add(flight)
           return yield* settlePayment(payment, scheme.value, startedAt).pipe(
@@ -73,7 +73,7 @@ export class Facilitator extends Context.Service<
         verify,
         settle,
         lookup: (principal, by) =>
-          Effect.matchEffect(settlements.lookup(principal.id, by), {
+          Effect.matchEffect(settlements.lookup(principal.owner, by), {
             onFailure: (fault) => Effect.as(logFault(fault), Option.none()),
             onSuccess: (records) => Effect.succeedSome(records)
           })

@@ -105,7 +105,7 @@ export const layer = HttpRouter.use((router) =>
           )
           return json({ ...body, error: "unauthorized" }, { status: 401, headers: unauthorizedHeaders })
         }
-        const wait = yield* takeToken(caller.value.id)
+        const wait = yield* takeToken(caller.value.source)
         if (wait > 0)
           return refuseEarly(operation, "rate_limited", "too many requests", { "retry-after": String(wait) })
         return yield* readAndRun(operation, request, caller.value)

@@ -56,6 +56,14 @@ export interface Adoption {
   readonly keysIn: (operationXdr: Uint8Array) => ReadonlyArray<string>
 }
 
+/** What a payload says of its authorization, before anything is checked. */
+export interface Authorization {
+  /** As `Verified.authorizationKey`. */
+  readonly key: string
+  /** The address that is said to have signed it. */
+  readonly payer: string
+}
+
 export interface Scheme {
   /** As on the wire: `[a-z][a-z0-9-]*`. */
   readonly scheme: string
@@ -65,10 +73,10 @@ export interface Scheme {
    */
   readonly supportedExtra: (network: NetworkId) => Option.Option<Readonly<Record<string, unknown>>>
   /**
-   * The authorization key read offline from the payload, for the lookup that precedes every check; None when the
-   * payload cannot be read (verify will then refuse it). No RPC, no cost beyond decoding.
+   * The authorization read offline from the payload, for the lookup that precedes every check; None when the payload
+   * cannot be read (verify will then refuse it). No RPC, no cost beyond decoding.
    */
-  readonly authorizationKey: (payment: Payment) => Option.Option<string>
+  readonly authorization: (payment: Payment) => Option.Option<Authorization>
   /**
    * Every check of the scheme, the relation of the accepted amount to the required one included: the spine compares all
    * other terms. Fails only when the ledger cannot be asked.

@@ -21,10 +21,28 @@ export const busy = (payer?: string): SettleAnswer =>
     )
   )
 
-export const conflict: Refusal = refusal(
-  "payment_identifier_conflict",
-  "this identifier or authorization belongs to a payment with other terms"
-)
+const stateText = (state: SettlementRecord["state"]): string => {
+  switch (state) {
+    case "settled":
+      return "is settled"
+    case "failed":
+    case "expired":
+      return "has ended without moving money"
+    default:
+      return "is still open"
+  }
+}
+
+/** The owner sends an identifier or authorization of his with other terms: what became of it is told. */
+export const conflict = (record: SettlementRecord): Refusal =>
+  refusal(
+    "payment_identifier_conflict",
+    `this identifier or authorization belongs to a payment with other terms, which ${stateText(record.state)}`,
+    Option.some(record.payer)
+  )
+
+export const answerConflict = (record: SettlementRecord): SettleAnswer =>
+  refuse(conflict(record), Option.some(record.innerHash))
 
 export const noScheme: Refusal = refusal("unsupported_scheme", "no such scheme is served here")
 
@@ -37,6 +55,33 @@ export const overBudget = (payer: Option.Option<string>): Refusal =>
     "settle_ledger_sponsor_budget_exceeded",
     "the sponsor's budget for today does not cover this transaction",
     payer
+  )
+
+/** What is told of a settlement to whoever did not settle it. */
+export const answerOthers = (record: SettlementRecord): SettleAnswer => {
+  const payer = Option.some(record.payer)
+  switch (record.state) {
+    case "settled":
+      return refuse(
+        refusal("settle_ledger_already_settled", "the authorization was settled for another caller", payer),
+        Option.some(record.innerHash)
+      )
+    case "failed":
+    case "expired":
+      return refuse(ended(record))
+    default:
+      return refuse(
+        refusal("settle_ledger_already_settled", "the authorization is being settled for another caller", payer)
+      )
+  }
+}
+
+/** Why a settlement ended without moving money. */
+const ended = (record: SettlementRecord): Refusal =>
+  refusal(
+    Option.getOrElse(record.reason, () => "settle_ledger_transaction_failed"),
+    Option.getOrElse(record.reasonMessage, () => "the transaction failed"),
+    Option.some(record.payer)
   )
 
 /** What is told of a settlement that has ended. `deliver` says whether its success may be given to this caller. */
@@ -61,14 +106,7 @@ export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleA
           )
     case "failed":
     case "expired":
-      return refuse(
-        refusal(
-          Option.getOrElse(record.reason, () => "settle_ledger_transaction_failed"),
-          Option.getOrElse(record.reasonMessage, () => "the transaction failed"),
-          Option.some(payer)
-        ),
-        Option.some(innerHash)
-      )
+      return refuse(ended(record), Option.some(innerHash))
     default:
       return { _tag: "Pending", payer, transaction: innerHash }
   }

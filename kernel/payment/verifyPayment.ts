@@ -8,13 +8,14 @@ import type { Payment } from "./Payment.ts"
 import { isRefusal } from "./Refusal.ts"
 import type { Scheme } from "./Scheme.ts"
 import { judge } from "./settle/judge.ts"
-import { findQuery } from "./settle/known.ts"
+import { conflictOf, findQuery } from "./settle/known.ts"
 
 export const verifyPayment = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
   if (Option.isSome(payment.identifier)) {
     const settlements = yield* Settlements
     const records = yield* settlements.find({ ...findQuery(payment, scheme), authorizationKey: Option.none() })
-    if (records.some(({ fingerprint }) => fingerprint !== payment.fingerprint)) return conflict
+    const other = conflictOf(payment, records)
+    if (other !== undefined) return conflict(other)
   }
   const checked = yield* judge(payment, scheme, "verify")
   return isRefusal(checked) ? checked : ({ _tag: "Valid", payer: checked.payer } as VerifyAnswer)

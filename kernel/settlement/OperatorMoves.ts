@@ -126,6 +126,7 @@ export class OperatorMoves extends Context.Service<
             const [row] = yield* sql<{
               day: string
               principal: string
+              owner: string
               keyed: boolean
               shard: number
               before: bigint
@@ -137,14 +138,14 @@ export class OperatorMoves extends Context.Service<
               reason = ${reasons[state] ?? null}, reason_message = ${note}
             from (select id, fee_charged_stroops from kernel_settlements where id::text = ${id} for update) as old
             where s.id = old.id and s.state = 'unresolved'
-            returning s.budget_day::text as day, s.principal, s.budget_keyed as keyed, s.budget_shard as shard,
+            returning s.budget_day::text as day, s.budget_principal as principal, s.principal as owner, s.budget_keyed as keyed, s.budget_shard as shard,
               coalesce(old.fee_charged_stroops, 0) as before, s.inner_hash, s.moved::text as moved`
             if (row === undefined)
               return yield* refuse("only an unresolved settlement can be resolved by hand; give an open one up first")
             yield* budget.commit({ ...row, stroops: 0n }, feeChargedStroops - row.before)
             yield* facts.publish(
               endedFact(
-                { id, principal: row.principal, innerHash: row.inner_hash },
+                { id, principal: row.owner, innerHash: row.inner_hash },
                 {
                   state,
                   moved: row.moved === null ? undefined : BigInt(row.moved),

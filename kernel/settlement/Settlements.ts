@@ -1,10 +1,11 @@
 // The repository of settlements, as a port: an SQL implementation serves the process, an in-memory twin the simulation.
 // What it promises: recording is one transaction that either stores everything (envelope, hold on the channel, budget,
-// fact) or nothing; an authorization, and an identifier, belong to one settlement for ever; only an open settlement is
+// fact) or nothing; an authorization, and an identifier of one owner, payTo and payer, belong to one settlement for ever; only an open settlement is
 // resolved, once.
 import { Context, type Effect, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import type { NetworkId } from "../config/Network.ts"
+import type { Principal } from "../http/Principal.ts"
 import type { Attempt, OpenSettlement, Outcome, SettlementState } from "./Settlement.ts"
 
 /** How a payment may be known already. */
@@ -12,8 +13,11 @@ export interface FindQuery {
   readonly network: NetworkId
   readonly scheme: string
   readonly authorizationKey: Option.Option<string>
+  /** The owner; an identifier is looked for among its payments alone, an authorization among everybody's. */
   readonly principal: string
   readonly payTo: string
+  /** Whose authorization it is, by the payload; without it no identifier is looked for. */
+  readonly payer: Option.Option<string>
   readonly identifier: Option.Option<string>
 }
 
@@ -24,6 +28,7 @@ export interface SettlementRecord {
   readonly authorizationKey: string
   readonly authorizationExpiresLedger: number
   readonly fingerprint: string
+  /** The owner: who settled it. */
   readonly principal: string
   readonly identifier: Option.Option<string>
   readonly payer: string
@@ -51,7 +56,7 @@ export interface NewSettlement {
   readonly authorizationKey: string
   readonly authorizationExpiresLedger: number
   readonly fingerprint: string
-  readonly principal: { readonly id: string; readonly keyed: boolean }
+  readonly principal: Principal
   readonly identifier: Option.Option<string>
   readonly payer: string
   readonly payTo: string
@@ -104,7 +109,7 @@ export interface AdoptedSettlement {
   readonly authorizationKey: string
   readonly authorizationExpiresLedger: number
   readonly fingerprint: string
-  readonly principal: { readonly id: string; readonly keyed: boolean }
+  readonly principal: Principal
   readonly identifier: Option.Option<string>
   readonly payer: string
   readonly payTo: string
@@ -151,8 +156,8 @@ export class Settlements extends Context.Service<
      * known after all.
      */
     readonly adopt: (settlement: AdoptedSettlement) => Sql<boolean>
-    /** True for the one caller who may be given the success of a settled payment for the first time. */
-    readonly claimDelivery: (id: string) => Sql<boolean>
+    /** True for the one request of its owner that may be given the success of a settled payment for the first time. */
+    readonly claimDelivery: (id: string, principal: string) => Sql<boolean>
     /** How many have no end yet. */
     readonly openCount: Sql<number>
     readonly byIds: (ids: ReadonlyArray<string>) => Sql<ReadonlyArray<SettlementRecord>>

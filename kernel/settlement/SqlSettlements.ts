@@ -8,6 +8,7 @@ import { Limits } from "../config/Limits.ts"
 import { Server } from "../config/Server.ts"
 import { inTransaction, isUniqueViolation } from "../database/Database.ts"
 import { Facts } from "../Facts.ts"
+import { counted } from "../http/Principal.ts"
 import { Host } from "../platform/Host.ts"
 import { endedFact, recordedFact } from "./facts.ts"
 import type { Outcome } from "./Settlement.ts"
@@ -60,13 +61,15 @@ export const layer = Layer.effect(
 
     const find = Effect.fn("Settlements.find")(function* (query: FindQuery) {
       const key = Option.getOrNull(query.authorizationKey)
-      const identifier = Option.getOrNull(query.identifier)
+      const payer = Option.getOrNull(query.payer)
+      const identifier = payer === null ? null : Option.getOrNull(query.identifier)
       if (key === null && identifier === null) return []
       const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
         where (${key}::text is not null and network = ${query.network} and scheme = ${query.scheme} and authorization_key = ${key}::text)
         union
         select ${columns} from kernel_settlements
-        where (${identifier}::text is not null and principal = ${query.principal} and pay_to = ${query.payTo} and identifier = ${identifier}::text)`
+        where (${identifier}::text is not null and principal = ${query.principal} and pay_to = ${query.payTo}
+          and payer = ${payer}::text and identifier = ${identifier}::text)`
       return rows.map(toRecord)
     })
 
@@ -78,7 +81,7 @@ export const layer = Layer.effect(
           where state in ('prepared', 'submitted')`
           if ((open?.count ?? 0) >= limits.pendingSettlementsMax) return yield* undo({ _tag: "TooManyOpen" })
           const reservation = yield* budget.reserve(
-            settlement.principal,
+            counted(settlement.principal),
             settlement.budgetStroops,
             spreadOf(settlement.id)
           )
@@ -90,7 +93,8 @@ export const layer = Layer.effect(
             authorization_key: settlement.authorizationKey,
             authorization_expires_ledger: settlement.authorizationExpiresLedger,
             fingerprint: settlement.fingerprint,
-            principal: settlement.principal.id,
+            principal: settlement.principal.owner,
+            budget_principal: settlement.principal.source,
             identifier: Option.getOrNull(settlement.identifier),
             payer: settlement.payer,
             pay_to: settlement.payTo,
@@ -175,6 +179,7 @@ export const layer = Layer.effect(
           const rows = yield* sql<{
             day: string
             principal: string
+            owner: string
             keyed: boolean
             shard: number
             stroops: bigint
@@ -186,7 +191,8 @@ export const layer = Layer.effect(
             moved = ${outcome.moved?.toString() ?? null}::numeric, fee_charged_stroops = ${outcome.feeChargedStroops}::int8,
             reason = ${outcome.reason ?? null}, reason_message = ${outcome.message ?? null}
           where id = ${id} and state in ('prepared', 'submitted')
-          returning budget_day::text as day, principal, budget_keyed as keyed, budget_shard as shard, budget_stroops as stroops,
+          returning budget_day::text as day, budget_principal as principal, principal as owner,
+            budget_keyed as keyed, budget_shard as shard, budget_stroops as stroops,
             channel, channel_sequence as sequence, inner_hash`
           const [row] = rows
           if (row === undefined) return false
@@ -198,7 +204,7 @@ export const layer = Layer.effect(
             sequence_ledger = greatest(sequence_ledger, ${outcome.channel.ledger}::int8)
             where address = ${row.channel} and settlement = ${id}`
           }
-          yield* facts.publish(endedFact({ id, principal: row.principal, innerHash: row.inner_hash }, outcome))
+          yield* facts.publish(endedFact({ id, principal: row.owner, innerHash: row.inner_hash }, outcome))
           return true
         })
       )
@@ -208,7 +214,7 @@ export const layer = Layer.effect(
       return yield* transactional(
         Effect.gen(function* () {
           const charge = yield* budget.charge(
-            settlement.principal,
+            counted(settlement.principal),
             settlement.feeChargedStroops,
             spreadOf(settlement.id)
           )
@@ -219,7 +225,8 @@ export const layer = Layer.effect(
             authorization_key: settlement.authorizationKey,
             authorization_expires_ledger: settlement.authorizationExpiresLedger,
             fingerprint: settlement.fingerprint,
-            principal: settlement.principal.id,
+            principal: settlement.principal.owner,
+            budget_principal: settlement.principal.source,
             identifier: Option.getOrNull(settlement.identifier),
             payer: settlement.payer,
             pay_to: settlement.payTo,
@@ -252,7 +259,7 @@ export const layer = Layer.effect(
           yield* facts.publish(recordedFact({ ...settlement, amountMax: settlement.amount }, facilitator))
           yield* facts.publish(
             endedFact(
-              { ...settlement, principal: settlement.principal.id },
+              { ...settlement, principal: settlement.principal.owner },
               { ...settlement, state: "settled", reason: undefined }
             )
           )
@@ -266,9 +273,9 @@ export const layer = Layer.effect(
       )
     })
 
-    const claimDelivery = Effect.fn("Settlements.claimDelivery")(function* (id: string) {
+    const claimDelivery = Effect.fn("Settlements.claimDelivery")(function* (id: string, principal: string) {
       const rows = yield* sql`update kernel_settlements set delivered_at = clock_timestamp()
-        where id = ${id} and state = 'settled' and delivered_at is null returning 1`
+        where id = ${id} and principal = ${principal} and state = 'settled' and delivered_at is null returning 1`
       return rows.length === 1
     })
 

@@ -78,7 +78,7 @@ export const recordedFact = (
   type: recordedType,
   version,
   subject: settlement.id,
-  principal: settlement.principal.id,
+  principal: settlement.principal.owner,
   data: {
     network: settlement.network,
     scheme: settlement.scheme,
@@ -90,7 +90,7 @@ export const recordedFact = (
     facilitator,
     transaction: settlement.innerHash,
     resourceUrl: Option.getOrNull(settlement.resourceUrl),
-    principal: settlement.principal.id
+    principal: settlement.principal.owner
   } satisfies typeof Recorded.Encoded
 })
 

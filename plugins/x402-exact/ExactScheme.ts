@@ -13,7 +13,7 @@ import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { addressText } from "../../kernel/ledger/TransferEvents.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
-import { type Scheme, Schemes, type Verified } from "../../kernel/payment/Scheme.ts"
+import { type Authorization, type Scheme, Schemes, type Verified } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { expiryFault, firstFault, type Subject } from "./checks.ts"
@@ -30,9 +30,12 @@ interface State {
 }
 
 /** Payer, nonce and expiry: what the ledger itself keeps an authorization apart by. */
-const authorizationKeyOf = (payload: ExactPayload): Option.Option<string> => {
+const authorizationOf = (payload: ExactPayload): Option.Option<Authorization> => {
   const [entry] = callOf(payload.tx)?.auth ?? []
-  return entry === undefined ? Option.none() : Option.fromUndefinedOr(keyOf(entry))
+  const credentials = entry === undefined ? undefined : credentialsOf(entry)
+  const payer = credentials === undefined ? undefined : addressText(credentials.address)
+  const key = entry === undefined ? undefined : keyOf(entry)
+  return key === undefined || payer === undefined ? Option.none() : Option.some({ key, payer })
 }
 
 const keyOf = (entry: AuthEntry): string | undefined => {
@@ -138,7 +141,7 @@ const makeScheme = Effect.gen(function* () {
       _tag: "Verified",
       ...promise,
       amountMax: promise.amount,
-      authorizationKey: Option.getOrThrow(authorizationKeyOf(payload)),
+      authorizationKey: Option.getOrThrow(authorizationOf(payload)).key,
       authorizationExpiresLedger: credentialsOf(call!.auth[0]!)!.signatureExpirationLedger,
       resourceFeeStroops: simulated.resourceFeeStroops,
       state
@@ -150,7 +153,7 @@ const makeScheme = Effect.gen(function* () {
     scheme,
     refusals,
     supportedExtra: () => Option.some({}),
-    authorizationKey: (payment) => Option.flatMap(Result.getSuccess(payloadOf(payment)), authorizationKeyOf),
+    authorization: (payment) => Option.flatMap(Result.getSuccess(payloadOf(payment)), authorizationOf),
     verify,
     prepare: Effect.fnUntraced(function* (_payment, verified) {
       const fault = expiryFault(verified.authorizationExpiresLedger, (yield* clock.now).sequence)

@@ -14,7 +14,7 @@ import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { addressText } from "../../kernel/ledger/TransferEvents.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
-import { type Scheme, Schemes, type Stage, type Verified } from "../../kernel/payment/Scheme.ts"
+import { type Authorization, type Scheme, Schemes, type Stage, type Verified } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { expiryFault, firstFault, lastLedgerOf, type Subject } from "./checks.ts"
@@ -49,9 +49,12 @@ const keyOf = (entry: AuthEntry): string | undefined => {
   return `${address}:${credentials.nonce}:${credentials.signatureExpirationLedger}`
 }
 
-const authorizationKeyOf = ({ call }: UptoPayload): Option.Option<string> => {
+const authorizationOf = ({ call }: UptoPayload): Option.Option<Authorization> => {
   const [entry] = call?.auth ?? []
-  return entry === undefined ? Option.none() : Option.fromUndefinedOr(keyOf(entry))
+  const credentials = entry === undefined ? undefined : credentialsOf(entry)
+  const payer = credentials === undefined ? undefined : addressText(credentials.address)
+  const key = entry === undefined ? undefined : keyOf(entry)
+  return key === undefined || payer === undefined ? Option.none() : Option.some({ key, payer })
 }
 
 /** The address and nonce that a key was made of. */
@@ -158,7 +161,7 @@ const makeScheme = Effect.fnUntraced(function* (contract: string) {
       asset: settlement.asset,
       amountMax: settlement.max,
       amount: settlement.amount,
-      authorizationKey: Option.getOrThrow(authorizationKeyOf(payload)),
+      authorizationKey: Option.getOrThrow(authorizationOf(payload)).key,
       authorizationExpiresLedger: lastLedgerOf(call),
       resourceFeeStroops: simulated.resourceFeeStroops,
       state
@@ -170,7 +173,7 @@ const makeScheme = Effect.fnUntraced(function* (contract: string) {
     scheme,
     refusals,
     supportedExtra: () => Option.some({ uptoContract: contract, facilitatorAddress: signer.sponsor }),
-    authorizationKey: (payment) => Option.flatMap(Result.getSuccess(payloadOf(payment)), authorizationKeyOf),
+    authorization: (payment) => Option.flatMap(Result.getSuccess(payloadOf(payment)), authorizationOf),
     verify,
     prepare: Effect.fnUntraced(function* (_payment, verified) {
       const fault = expiryFault(verified.authorizationExpiresLedger, (yield* clock.now).sequence)

@@ -224,7 +224,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: waiting,
-        from: "return (yield* settlements.claimDelivery(id)) ? answerFinal(record.value, true) : pending",
+        from: "return (yield* settlements.claimDelivery(id, principal.owner)) ? answerFinal(record.value, true) : pending",
         to: "return answerFinal(record.value, true)"
       }
     ],

@@ -30,6 +30,8 @@ const budget = "kernel/budget/Budget.ts"
 const channels = "kernel/settlement/channels/reconcileChannels.ts"
 const sponsor = "kernel/settlement/channels/SponsorTransactions.ts"
 const moves = "kernel/settlement/OperatorMoves.ts"
+const principals = by("payment/principals.daily.test.ts")
+const knowing = "kernel/payment/settle/known.ts"
 const settling = "kernel/payment/settle/settlePayment.ts"
 const recording = "kernel/payment/settle/recordSettlement.ts"
 const work = "kernel/payment/settle/Work.ts"
@@ -112,6 +114,66 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...by("settlement/SqlSettlements.test.ts")
   },
   {
+    name: "any identifier reads the success",
+    changes: change(
+      knowing,
+      "Option.isSome(record.identifier) && Option.getOrUndefined(payment.identifier) === record.identifier.value",
+      "Option.isSome(payment.identifier)"
+    ),
+    ...principals
+  },
+  {
+    name: "a success for any principal",
+    changes: change(
+      knowing,
+      "if (record.principal !== payment.principal.owner) return",
+      "if (record.id === '') return"
+    ),
+    ...principals
+  },
+  {
+    name: "a stranger's terms frame the owner",
+    changes: change(knowing, "principal === payment.principal.owner && fingerprint", "principal !== '' && fingerprint"),
+    ...principals
+  },
+  {
+    name: "an open payment's hash for any principal",
+    changes: change(
+      "kernel/payment/answers.ts",
+      '"the authorization is being settled for another caller", payer)\n      )',
+      '"the authorization is being settled for another caller", payer), Option.some(record.innerHash)\n      )'
+    ),
+    ...principals
+  },
+  {
+    name: "a delivery claimed by any principal",
+    changes: change(settlements, "and principal = ${principal} and state = 'settled'", "and state = 'settled'"),
+    ...by("settlement/SqlSettlements.test.ts")
+  },
+  {
+    name: "an address owns what it settled",
+    changes: change(
+      "kernel/http/Callers.ts",
+      "{ owner: anonymous, source: principalOf(sourceOf(request)), keyed: false }",
+      "{ owner: principalOf(sourceOf(request)), source: principalOf(sourceOf(request)), keyed: false }"
+    ),
+    ...principals
+  },
+  {
+    name: "keyless callers share one budget",
+    changes: change(
+      "kernel/http/Callers.ts",
+      "{ owner: anonymous, source: principalOf(sourceOf(request)), keyed: false }",
+      "{ owner: anonymous, source: anonymous, keyed: false }"
+    ),
+    ...principals
+  },
+  {
+    name: "identifiers across payers",
+    changes: change(settlements, "          and payer = ${payer}::text and identifier", "          and identifier"),
+    ...by("settlement/SqlSettlements.test.ts")
+  },
+  {
     name: "lookups across principals",
     changes: change(settlements, "where principal = ${principal} and ${where}", "where ${where}"),
     ...by("settlement/SqlSettlements.test.ts")
@@ -120,8 +182,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "an adopted payment without its charge",
     changes: change(
       settlements,
-      "budget.charge(settlement.principal, settlement.feeChargedStroops,",
-      "budget.charge(settlement.principal, 0n,"
+      "budget.charge(counted(settlement.principal), settlement.feeChargedStroops,",
+      "budget.charge(counted(settlement.principal), 0n,"
     ),
     ...by("settlement/SqlSettlements.test.ts")
   },
@@ -281,8 +343,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a lost record called spent elsewhere",
     changes: change(
       settling,
-      "if (!(yield* (yield* Adoption).adopt(payment, scheme, checked.payer))) return",
-      "if (checked.authorizationSpent === true) return"
+      "const isOurs = yield* (yield* Adoption).adopt(payment, scheme, checked.payer)",
+      "const isOurs = (yield* Adoption) === undefined"
     ),
     ...outcomes
   },

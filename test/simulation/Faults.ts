@@ -35,7 +35,7 @@ export const quietLedger: LedgerFaults = { drop: 0, passOver: 0, fail: 0 }
 /** What befalls a run beside the faults of single calls. */
 export const storms = {
   /** Somebody asks with an authorization that is not his. */
-  strangers: false,
+  strangers: true,
   /** Two authorizations of one nonce. */
   sharedNonces: true,
   /** An index that misses transactions, or is older than the rest of its answer. */

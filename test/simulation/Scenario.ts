@@ -83,7 +83,7 @@ export const planPayment = (scenario: Scenario): void => {
     const like = newAuthorization(world, { ledgers: int(2, 18), like: authorization })
     const twin = paymentOf({
       authorization: like,
-      principal: chance(0.6) ? payment.principal.id : pick(principals),
+      principal: chance(0.6) ? payment.principal.source : pick(principals),
       identifier: identifierOf(scenario, like.number, payment)
     })
     payments.push(twin)

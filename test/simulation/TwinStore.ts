@@ -2,6 +2,7 @@
 // database. Each operation is one step that nobody sees half of. That it keeps the same promises as the SQL is shown by
 // `twin.daily.test.ts`, which plays the same histories on both.
 import { Option } from "effect"
+import { counted } from "../../kernel/http/Principal.ts"
 import { isOpen, type Attempt, type Outcome, type SettlementState } from "../../kernel/settlement/Settlement.ts"
 import type { ChannelCounts, ChannelLease } from "../../kernel/settlement/channels/ChannelStore.ts"
 import type {
@@ -111,8 +112,9 @@ export class TwinStore {
             born.network === query.network &&
             born.scheme === query.scheme) ||
           (byIdentifier !== undefined &&
-            born.principal.id === query.principal &&
+            born.principal.owner === query.principal &&
             born.payTo === query.payTo &&
+            born.payer === Option.getOrUndefined(query.payer) &&
             Option.getOrUndefined(born.identifier) === byIdentifier)
       )
       .map(recordOf)
@@ -121,7 +123,7 @@ export class TwinStore {
   record(born: NewSettlement): RecordAnswer {
     if (this.openCount() >= this.limits.pendingMax) return { _tag: "TooManyOpen" }
     const day = this.#today()
-    if (!this.#fits(day, born.principal, born.budgetStroops)) return { _tag: "BudgetExceeded" }
+    if (!this.#fits(day, counted(born.principal), born.budgetStroops)) return { _tag: "BudgetExceeded" }
     if (this.#clashes(born)) return { _tag: "Known" }
     const channel = this.channels.get(born.channel.address)
     if (channel === undefined || channel.fence !== born.channel.fence || channel.settlement !== undefined)
@@ -139,7 +141,7 @@ export class TwinStore {
     channel.settlement = born.id
     channel.leasedUntil = undefined
     this.#use(channel)
-    this.#budget(day, born.principal).reserved += born.budgetStroops
+    this.#budget(day, counted(born.principal)).reserved += born.budgetStroops
     this.facts.push({ type: "settlement.recorded", subject: born.id, transaction: born.innerHash })
     return { _tag: "Recorded" }
   }
@@ -154,8 +156,9 @@ export class TwinStore {
           row.born.scheme === born.scheme &&
           row.born.authorizationKey === born.authorizationKey) ||
         (Option.isSome(born.identifier) &&
-          row.born.principal.id === born.principal.id &&
+          row.born.principal.owner === born.principal.owner &&
           row.born.payTo === born.payTo &&
+          row.born.payer === born.payer &&
           Option.getOrUndefined(row.born.identifier) === born.identifier.value)
     )
   }
@@ -189,7 +192,7 @@ export class TwinStore {
     row.state = outcome.state
     row.outcome = outcome
     row.resolvedAt = this.#now()
-    const budget = this.#budget(row.day, row.born.principal)
+    const budget = this.#budget(row.day, counted(row.born.principal))
     budget.reserved -= row.born.budgetStroops
     budget.committed += outcome.feeChargedStroops
     const channel = this.channels.get(row.born.channel.address)
@@ -218,7 +221,7 @@ export class TwinStore {
     }
     if (this.#clashes(born)) return false
     const day = this.#today()
-    this.#budget(day, settlement.principal).committed += feeChargedStroops
+    this.#budget(day, counted(settlement.principal)).committed += feeChargedStroops
     this.rows.set(id, {
       born,
       day,
@@ -248,9 +251,15 @@ export class TwinStore {
     return true
   }
 
-  claimDelivery(id: string): boolean {
+  claimDelivery(id: string, principal: string): boolean {
     const row = this.rows.get(id)
-    if (row === undefined || row.state !== "settled" || row.deliveredAt !== undefined) return false
+    if (
+      row === undefined ||
+      row.born.principal.owner !== principal ||
+      row.state !== "settled" ||
+      row.deliveredAt !== undefined
+    )
+      return false
     row.deliveredAt = this.#now()
     return true
   }
@@ -388,7 +397,7 @@ const recordOf = ({ born, deliveredAt, outcome, recordedAt, resolvedAt, state }:
   authorizationKey: born.authorizationKey,
   authorizationExpiresLedger: born.authorizationExpiresLedger,
   fingerprint: born.fingerprint,
-  principal: born.principal.id,
+  principal: born.principal.owner,
   identifier: born.identifier,
   payer: born.payer,
   payTo: born.payTo,

@@ -5,6 +5,7 @@ import { Option } from "effect"
 import type { Outcome } from "../../kernel/settlement/Settlement.ts"
 import type { AdoptedSettlement, NewSettlement } from "../../kernel/settlement/Settlements.ts"
 import { makeRandom, type Random } from "./random.ts"
+import { principalOf } from "./simulatedScheme.ts"
 
 export type Step =
   | { readonly op: "wait"; readonly millis: number }
@@ -21,12 +22,13 @@ export type Step =
       readonly ledger: number
     }
   | { readonly op: "resolve"; readonly id: string; readonly outcome: Outcome }
-  | { readonly op: "claim"; readonly id: string }
+  | { readonly op: "claim"; readonly id: string; readonly principal: string }
   | {
       readonly op: "find"
       readonly key: string
       readonly identifier: string
       readonly principal: string
+      readonly payer: string
       readonly payTo: string
     }
   | { readonly op: "open" }
@@ -88,9 +90,9 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
       authorizationKey: `authorization-${chance(0.85) ? number : int(1, 12)}`,
       authorizationExpiresLedger: int(1_005, 1_050),
       fingerprint: `fingerprint-${number}`,
-      principal: { id: principal, keyed: principal.startsWith("key") },
+      principal: principalOf(principal),
       identifier: chance(0.5) ? Option.some(`identifier-${int(1, 6)}`) : Option.none(),
-      payer: "payer",
+      payer: `payer-${births % 2}`,
       payTo: `seller-${int(1, 2)}`,
       asset: "asset",
       amountMax: 10n,
@@ -144,13 +146,14 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
         ledger: int(1_000, 1_050)
       }
     if (roll < 0.64) return { op: "resolve", id: id(), outcome: outcomeOf(random) }
-    if (roll < 0.7) return { op: "claim", id: id() }
+    if (roll < 0.7) return { op: "claim", id: id(), principal: pick(["key:a", "key:b", "anonymous"]) }
     if (roll < 0.76)
       return {
         op: "find",
         key: `authorization-${int(1, 12)}`,
         identifier: `identifier-${int(1, 6)}`,
-        principal: pick(principals),
+        principal: pick(["key:a", "key:b", "anonymous"]),
+        payer: `payer-${int(0, 1)}`,
         payTo: `seller-${int(1, 2)}`
       }
     if (roll < 0.8) return { op: "open" }

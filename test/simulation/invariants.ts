@@ -138,7 +138,7 @@ const contradiction = (
   row: Row | undefined,
   ours: Included | undefined
 ): string | undefined => {
-  const isOwner = row?.born.principal.id === payment.principal.id
+  const isOwner = row?.born.principal.owner === payment.principal.owner
   switch (answer._tag) {
     case "Settled":
       if (!isOwner) return `settled, and it is not the caller's`

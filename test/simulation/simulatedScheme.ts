@@ -3,6 +3,7 @@
 // than that; both draw on the same nonces of a payer. Everything the kernel may ask of a scheme, and little to decode.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option } from "effect"
+import { anonymous, type Principal } from "../../kernel/http/Principal.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
@@ -59,6 +60,12 @@ const numberIn = (operationXdr: Uint8Array): number | undefined =>
 export const keyOf = (payer: string, nonce: bigint, expiresLedger: number): string =>
   `${payer}:${nonce}:${expiresLedger}`
 
+/** `key:…` is a keyed caller, `ip:…` a keyless one. */
+export const principalOf = (source: string): Principal => {
+  const keyed = source.startsWith("key")
+  return { owner: keyed ? source : anonymous, source, keyed }
+}
+
 /** One caller's request to settle an authorization. `variant` is an unsigned field that somebody may change. */
 export const paymentOf = (options: {
   readonly authorization: Authorization
@@ -79,7 +86,7 @@ export const paymentOf = (options: {
   } as const
   return {
     dialect: "ledger",
-    principal: { id: principal, keyed: principal.startsWith("key") },
+    principal: principalOf(principal),
     requirements: terms,
     accepted: terms,
     payload: { authorization },
@@ -128,7 +135,10 @@ export const simulatedSchemes = Effect.fnUntraced(function* (authorizations: Rea
     scheme,
     refusals: [],
     supportedExtra: () => Option.none(),
-    authorizationKey: (payment) => Option.some(authorizationOf(payment).key),
+    authorization: (payment) => {
+      const { key, payer } = authorizationOf(payment)
+      return Option.some({ key, payer })
+    },
     verify,
     prepare: Effect.fnUntraced(function* (_payment, verified) {
       const { expiresLedger, number, payer } = verified.state as Authorization

@@ -69,7 +69,7 @@ const settlementsOf = (world: World, stored: Stored) => {
         if (isNew) coverage.count("adopted")
         return isNew
       }),
-    claimDelivery: (id) => stored(() => store.claimDelivery(id)),
+    claimDelivery: (id, principal) => stored(() => store.claimDelivery(id, principal)),
     openCount: stored(() => store.openCount()),
     byIds: (ids) => (ids.length === 0 ? Effect.succeed([]) : stored(() => store.byIds(ids))),
     lookup: () => Effect.succeed([])

@@ -186,13 +186,14 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
       case "resolve":
         return [yield* settlements.resolve(step.id, step.outcome), twin.resolve(step.id, step.outcome)]
       case "claim":
-        return [yield* settlements.claimDelivery(step.id), twin.claimDelivery(step.id)]
+        return [yield* settlements.claimDelivery(step.id, step.principal), twin.claimDelivery(step.id, step.principal)]
       case "find": {
         const query = {
           network: "ledger:testnet",
           scheme: "simulated",
           authorizationKey: Option.some(step.key),
           principal: step.principal,
+          payer: Option.some(step.payer),
           payTo: step.payTo,
           identifier: Option.some(step.identifier)
         } as const

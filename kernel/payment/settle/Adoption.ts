@@ -28,7 +28,7 @@ export class Adoption extends Context.Service<
       const adopt = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, payer: Option.Option<string>) {
         const { adoption } = scheme
         const { amount, asset, network, payTo } = payment.requirements
-        const key = scheme.authorizationKey(payment)
+        const key = Option.map(scheme.authorization(payment), ({ key }) => key)
         if (adoption === undefined || Option.isNone(key) || Option.isNone(payer) || Option.isNone(amount)) return false
         const promise = { payer: payer.value, payTo, asset, amount: amount.value }
         return yield* adoptSpent({

@@ -1,11 +1,17 @@
-// What is known of a payment already, and what that lets its caller hear: the rules of "one payment releases one
-// resource" in one place (decisions 2). One read; nothing is written but the claim of a success that nobody was told.
+// What is known of a payment already, and what that lets its caller hear: one payment releases one resource, to the
+// principal that settled it (decisions 2). One read; nothing is written but the claim of a success nobody was told of.
+//
+// A settlement belongs to whoever settled it first, whatever unsigned field it was settled with. Its owner hears its
+// state; under other terms a conflict, which tells state and hash. Anybody else who sends the same authorization,
+// under the same terms or others, hears that it is used: never a success, never a conflict, and the hash once it is
+// settled, so that a seller whose buyer was settled for by a stranger can find the money on the ledger. A payment that
+// ended without moving money is told to all as what it is. All keyless callers are one owner.
 import { Effect, Option } from "effect"
 import { Outcomes } from "../../settlement/Outcomes.ts"
 import { isOpen } from "../../settlement/Settlement.ts"
 import { type FindQuery, type SettlementRecord, Settlements } from "../../settlement/Settlements.ts"
 import type { SettleAnswer } from "../Answer.ts"
-import { answerFinal, conflict, refuse } from "../answers.ts"
+import { answerConflict, answerFinal, answerOthers } from "../answers.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme } from "../Scheme.ts"
 import { waitForOutcome } from "./waitForOutcome.ts"
@@ -17,12 +23,19 @@ export type Known =
   /** Settled, and nobody was told yet: one caller may claim it; the others hear `otherwise`. */
   | { readonly _tag: "Undelivered"; readonly record: SettlementRecord; readonly otherwise: SettleAnswer }
 
+/** A record of the payment's own principal under other terms than the payment's. */
+export const conflictOf = (payment: Payment, records: ReadonlyArray<SettlementRecord>): SettlementRecord | undefined =>
+  records.find(
+    ({ fingerprint, principal }) => principal === payment.principal.owner && fingerprint !== payment.fingerprint
+  )
+
 /** What the stored records mean for a payment. Pure. */
 export const known = (payment: Payment, records: ReadonlyArray<SettlementRecord>): Known => {
-  if (records.some(({ fingerprint }) => fingerprint !== payment.fingerprint))
-    return { _tag: "Answer", answer: refuse(conflict) }
+  const conflict = conflictOf(payment, records)
+  if (conflict !== undefined) return { _tag: "Answer", answer: answerConflict(conflict) }
   const [record] = records
   if (record === undefined) return { _tag: "New" }
+  if (record.principal !== payment.principal.owner) return { _tag: "Answer", answer: answerOthers(record) }
   if (isOpen(record.state)) return { _tag: "Open", record }
   if (record.state === "settled" && !record.delivered) {
     return {
@@ -37,14 +50,18 @@ export const known = (payment: Payment, records: ReadonlyArray<SettlementRecord>
   return { _tag: "Answer", answer: answerFinal(record, mayReadAgain) }
 }
 
-export const findQuery = (payment: Payment, scheme: Scheme): FindQuery => ({
-  network: payment.requirements.network,
-  scheme: scheme.scheme,
-  authorizationKey: scheme.authorizationKey(payment),
-  principal: payment.principal.id,
-  payTo: payment.requirements.payTo,
-  identifier: payment.identifier
-})
+export const findQuery = (payment: Payment, scheme: Scheme): FindQuery => {
+  const authorization = scheme.authorization(payment)
+  return {
+    network: payment.requirements.network,
+    scheme: scheme.scheme,
+    authorizationKey: Option.map(authorization, ({ key }) => key),
+    principal: payment.principal.owner,
+    payTo: payment.requirements.payTo,
+    payer: Option.map(authorization, ({ payer }) => payer),
+    identifier: payment.identifier
+  }
+}
 
 const find = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
   const settlements = yield* Settlements
@@ -74,12 +91,15 @@ export const answerKnown = Effect.fnUntraced(function* (
         ? ({ _tag: "Pending", payer: answer.payer, transaction: answer.transaction } as SettleAnswer)
         : answer
     }
-    case "Undelivered":
-      return (yield* settlements.claimDelivery(found.record.id)) ? answerFinal(found.record, true) : found.otherwise
+    case "Undelivered": {
+      const { otherwise, record } = found
+      const claimed = yield* settlements.claimDelivery(record.id, payment.principal.owner)
+      return claimed ? answerFinal(record, true) : otherwise
+    }
     case "Open": {
       const { id, innerHash, payer } = found.record
       if (outcomes.isAwaited(id)) return { _tag: "Pending", payer, transaction: innerHash } as SettleAnswer
-      return yield* waitForOutcome(found.record, startedAt)
+      return yield* waitForOutcome(found.record, payment.principal, startedAt)
     }
   }
 })

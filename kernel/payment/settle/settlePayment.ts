@@ -3,6 +3,7 @@
 import { Deferred, Effect, Option } from "effect"
 import { Budget } from "../../budget/Budget.ts"
 import { Network } from "../../config/Network.ts"
+import { counted } from "../../http/Principal.ts"
 import { busy, overBudget, refuse, spentElsewhere } from "../answers.ts"
 import type { Payment } from "../Payment.ts"
 import { isRefusal } from "../Refusal.ts"
@@ -17,15 +18,17 @@ export const settlePayment = Effect.fnUntraced(function* (payment: Payment, sche
   const already = yield* answerKnown(payment, scheme, startedAt, false)
   if (already !== undefined) return already
   const ceilings = (yield* Network).feeCeilings(scheme.scheme)
-  if (!(yield* (yield* Budget).fits(payment.principal, ceilings.inclusionStroopsMax)))
+  if (!(yield* (yield* Budget).fits(counted(payment.principal), ceilings.inclusionStroopsMax)))
     return refuse(overBudget(Option.none()))
   const checked = yield* judge(payment, scheme, "settle")
   if (isRefusal(checked)) {
     // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.
     const twin = yield* answerKnown(payment, scheme, startedAt, true)
     if (twin !== undefined || checked.authorizationSpent !== true) return twin ?? refuse(checked)
-    if (!(yield* (yield* Adoption).adopt(payment, scheme, checked.payer))) return refuse(spentElsewhere(checked))
-    return (yield* answerKnown(payment, scheme, startedAt, false)) ?? busy()
+    const isOurs = yield* (yield* Adoption).adopt(payment, scheme, checked.payer)
+    // Another request may have adopted it, or recorded it, while this one looked.
+    const found = yield* answerKnown(payment, scheme, startedAt, false)
+    return found ?? (isOurs ? busy() : refuse(spentElsewhere(checked)))
   }
   const report = yield* (yield* Work).start({ payment, scheme, verified: checked, startedAt })
   // The work goes on by itself; a request that hears nothing of it in time tries again and finds what came of it.
@@ -35,7 +38,7 @@ export const settlePayment = Effect.fnUntraced(function* (payment: Payment, sche
   )
   switch (started._tag) {
     case "Recorded":
-      return yield* waitForOutcome({ ...started, payer: checked.payer }, startedAt)
+      return yield* waitForOutcome({ ...started, payer: checked.payer }, payment.principal, startedAt)
     case "Answer":
       return started.answer
     case "Known":

@@ -1,7 +1,8 @@
 // Waits for the end of a recorded settlement, as long as the request has time left, and claims its success for this
-// caller. Not known in time is pending, with the hash: never a failure.
+// caller, its owner. Not known in time is pending, with the hash: never a failure.
 import { Clock, Duration, Effect, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
+import type { Principal } from "../../http/Principal.ts"
 import { Outcomes } from "../../settlement/Outcomes.ts"
 import { Settlements } from "../../settlement/Settlements.ts"
 import type { SettleAnswer } from "../Answer.ts"
@@ -16,6 +17,7 @@ export const timeLeft = Effect.fnUntraced(function* (startedAt: number) {
 
 export const waitForOutcome = Effect.fnUntraced(function* (
   settlement: { readonly id: string; readonly innerHash: string; readonly payer: string },
+  principal: Principal,
   startedAt: number
 ) {
   const outcomes = yield* Outcomes
@@ -25,5 +27,5 @@ export const waitForOutcome = Effect.fnUntraced(function* (
   const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
   if (Option.isNone(record)) return pending
   if (record.value.state !== "settled") return answerFinal(record.value, true)
-  return (yield* settlements.claimDelivery(id)) ? answerFinal(record.value, true) : pending
+  return (yield* settlements.claimDelivery(id, principal.owner)) ? answerFinal(record.value, true) : pending
 })

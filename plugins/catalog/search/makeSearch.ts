@@ -56,7 +56,9 @@ export const makeSearch = ({
   const sessionOf = (request: HttpServerRequest.HttpServerRequest): string =>
     Hex.encode(
       crypto.sha256(
-        new TextEncoder().encode(Option.match(callers.identify(request), { onNone: () => "", onSome: ({ id }) => id }))
+        new TextEncoder().encode(
+          Option.match(callers.identify(request), { onNone: () => "", onSome: ({ source }) => source })
+        )
       )
     ).slice(0, 16)
 

@@ -49,12 +49,12 @@ export const makeAdmit = (http: HttpValues, callers: Callers["Service"], boundHo
         refusal(401, "unauthorized", "a bearer key is wanted", { "www-authenticate": "Bearer" })
       )
     }
-    const waitSeconds = yield* rate(caller.value.id)
+    const waitSeconds = yield* rate(caller.value.source)
     if (waitSeconds > 0)
       return yield* Effect.fail(
         refusal(429, "too_many_requests", "too many requests", { "retry-after": String(waitSeconds) })
       )
-    return caller.value.id
+    return caller.value.source
   })
 }
 

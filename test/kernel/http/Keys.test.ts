@@ -106,7 +106,7 @@ describe("keys", () => {
 describe("callers", () => {
   const idOf = (request: HttpServerRequest.HttpServerRequest) =>
     Effect.map(Callers, (callers) =>
-      Option.match(callers.identify(request), { onNone: () => "nobody", onSome: ({ id }) => id })
+      Option.match(callers.identify(request), { onNone: () => "nobody", onSome: ({ source }) => source })
     )
 
   it.effect("are a listed key or nobody, once keys are configured", () =>

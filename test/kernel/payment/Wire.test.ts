@@ -11,7 +11,7 @@ import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
 
 const words = { dialects: ["ledger", "stellar"], stellarPendingReason: "settlement_pending" } as const
-const principal = { id: "key:alice", keyed: true }
+const principal = { owner: "key:alice", source: "key:alice", keyed: true }
 
 const terms = (network = "ledger:testnet") => ({
   scheme: "exact",

@@ -12,6 +12,7 @@ import {
   endLeases,
   hashOf,
   idOf,
+  keyedPrincipal,
   newSettlement,
   outcomeOf,
   storeLayer
@@ -138,20 +139,25 @@ for (const kind of databaseKinds) {
               const identifier = Option.some("the-same-identifier")
               expect(yield* record(1, { identifier })).toEqual({ _tag: "Recorded" })
               expect(yield* record(2, { identifier })).toEqual({ _tag: "Known" })
-              expect(yield* record(3, { identifier, principal: { id: "key:b", keyed: true } })).toEqual({
+              expect(yield* record(3, { identifier, principal: keyedPrincipal("key:b") })).toEqual({
                 _tag: "Recorded"
               })
               expect(yield* record(4, { identifier, payTo: "another seller" })).toEqual({ _tag: "Recorded" })
+              expect(yield* record(5, { identifier, payer: "another payer" })).toEqual({ _tag: "Recorded" })
               const query = {
                 network: "ledger:testnet",
                 scheme: "exact",
                 authorizationKey: Option.none(),
                 principal: "key:a",
                 payTo: "seller",
+                payer: Option.some("payer"),
                 identifier
               } as const
               expect((yield* settlements.find(query)).map(({ id }) => id)).toEqual([idOf(1)])
               expect(yield* settlements.find({ ...query, principal: "key:c" })).toEqual([])
+              const anothers = yield* settlements.find({ ...query, payer: Option.some("another payer") })
+              expect(anothers.map(({ id }) => id)).toEqual([idOf(5)])
+              expect(yield* settlements.find({ ...query, payer: Option.none() })).toEqual([])
               const both = yield* settlements.find({ ...query, authorizationKey: Option.some("authorization-3") })
               expect(both.map(({ id }) => id).sort()).toEqual([idOf(1), idOf(3)])
             }),
@@ -263,15 +269,20 @@ for (const kind of databaseKinds) {
           Effect.gen(function* () {
             const settlements = yield* Settlements
             yield* settlements.record(newSettlement(1, yield* lease))
-            expect(yield* settlements.claimDelivery(idOf(1))).toBe(false)
+            expect(yield* settlements.claimDelivery(idOf(1), "key:a")).toBe(false)
             yield* settlements.resolve(idOf(1), outcomeOf("settled"))
-            const claims = yield* Effect.forEach(Array.from({ length: 10 }), () => settlements.claimDelivery(idOf(1)), {
-              concurrency: "unbounded"
-            })
+            expect(yield* settlements.claimDelivery(idOf(1), "key:b")).toBe(false)
+            const claims = yield* Effect.forEach(
+              Array.from({ length: 10 }),
+              () => settlements.claimDelivery(idOf(1), "key:a"),
+              {
+                concurrency: "unbounded"
+              }
+            )
             expect(claims.filter(Boolean)).toHaveLength(1)
             yield* settlements.record(newSettlement(2, yield* lease))
             yield* settlements.resolve(idOf(2), outcomeOf("failed"))
-            expect(yield* settlements.claimDelivery(idOf(2))).toBe(false)
+            expect(yield* settlements.claimDelivery(idOf(2), "key:a")).toBe(false)
           })
         )
       )

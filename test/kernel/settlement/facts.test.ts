@@ -29,7 +29,7 @@ const born = recordedFact(
     amount: 0n,
     innerHash: hash,
     resourceUrl: Option.none(),
-    principal: { id: "key:shop", keyed: true }
+    principal: { owner: "key:shop", source: "key:shop", keyed: true }
   },
   "one"
 )

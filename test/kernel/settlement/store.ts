@@ -6,6 +6,7 @@ import { Limits, type LimitValues } from "../../../kernel/config/Limits.ts"
 import { Network } from "../../../kernel/config/Network.ts"
 import { Server } from "../../../kernel/config/Server.ts"
 import { Facts } from "../../../kernel/Facts.ts"
+import type { Principal } from "../../../kernel/http/Principal.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
 import { Leases } from "../../../kernel/settlement/Leases.ts"
@@ -76,6 +77,9 @@ export const endLeases = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 export const idOf = (number: number): string => `00000000-0000-4000-a000-${String(number).padStart(12, "0")}`
 export const hashOf = (text: string): string => text.padEnd(64, "0")
 
+/** A caller with a key. */
+export const keyedPrincipal = (owner: string): Principal => ({ owner, source: owner, keyed: true })
+
 /** The settlement with a number, on a lease. */
 export const newSettlement = (
   number: number,
@@ -88,7 +92,7 @@ export const newSettlement = (
   authorizationKey: `authorization-${number}`,
   authorizationExpiresLedger: 1_012,
   fingerprint: `fingerprint-${number}`,
-  principal: { id: "key:a", keyed: true },
+  principal: keyedPrincipal("key:a"),
   identifier: Option.some(`identifier-${number}`),
   payer: "payer",
   payTo: "seller",

@@ -80,7 +80,11 @@ const paymentWith = (tamper: PaymentTamper = {}, amount = 10_000n) =>
     const { body } = yield* Effect.promise(() =>
       makePayment({ latestLedger: 1_000, payer, payTo: seller, amount, tamper })
     )
-    const decoded = decodePayment(body, { principal: { id: "ip:test", keyed: false }, words, crypto: yield* Crypto })
+    const decoded = decodePayment(body, {
+      principal: { owner: "anonymous", source: "ip:test", keyed: false },
+      words,
+      crypto: yield* Crypto
+    })
     if ("_tag" in decoded) throw new Error(decoded.refusal.message)
     return decoded
   })
@@ -100,14 +104,14 @@ describe("exact", () => {
             }
           }
         }
-        const keys = [scheme.authorizationKey(counted), scheme.authorizationKey(counted)]
+        const keys = [scheme.authorization(counted), scheme.authorization(counted)]
         yield* Effect.exit(scheme.verify(counted, "verify"))
-        keys.push(scheme.authorizationKey(counted))
+        keys.push(scheme.authorization(counted))
         expect(reads).toBe(1)
-        expect(new Set(keys.map((key) => Option.getOrThrow(key))).size).toBe(1)
-        expect(scheme.authorizationKey(yield* paymentWith())).not.toEqual(keys[0])
-        expect(scheme.authorizationKey({ ...honest, payload: { transaction: "AAAA" } })).toEqual(Option.none())
-        expect(scheme.authorizationKey({ ...honest, payload: {} })).toEqual(Option.none())
+        expect(new Set(keys.map((key) => Option.getOrThrow(key).key)).size).toBe(1)
+        expect(scheme.authorization(yield* paymentWith())).not.toEqual(keys[0])
+        expect(scheme.authorization({ ...honest, payload: { transaction: "AAAA" } })).toEqual(Option.none())
+        expect(scheme.authorization({ ...honest, payload: {} })).toEqual(Option.none())
       })
     )
   )
@@ -116,8 +120,9 @@ describe("exact", () => {
     withScheme((scheme) =>
       Effect.gen(function* () {
         const keyOf = (tamper: PaymentTamper) =>
-          Effect.map(paymentWith({ nonce: 5n, ...tamper }), (payment) =>
-            Option.getOrThrow(scheme.authorizationKey(payment))
+          Effect.map(
+            paymentWith({ nonce: 5n, ...tamper }),
+            (payment) => Option.getOrThrow(scheme.authorization(payment)).key
           )
         const key = yield* keyOf({})
         expect(yield* keyOf({ source: seller })).toBe(key)
