@@ -74,7 +74,8 @@ export const compare = (claims: Claims, view: LedgerView): AuditReport => {
     else judgeEnd(settlement, distinct, wrong)
   }
 
-  // One payment of a payer to a recipient is one transfer: what our transactions moved is what is settled.
+  // One payment of a payer to a recipient is one transfer: what our transactions moved is what is settled. Of a signed
+  // maximum nothing may have been used, and then nothing has moved.
   for (const { innerHash, source, transfers } of view.entries) {
     const attempt = attemptOf.get(innerHash)
     // The sponsor's own transactions fund channels: there our accounts are all there is.
@@ -83,7 +84,7 @@ export const compare = (claims: Claims, view: LedgerView): AuditReport => {
     for (const { from, to } of transfers) {
       if (from === source || to === source) wrong("never party", innerHash, "an account of ours paid or was paid")
     }
-    if (settlement?.state === "settled" && transfers.length !== 1)
+    if (settlement?.state === "settled" && transfers.length !== (settlement.moved === "0" ? 0 : 1))
       wrong("one movement", settlement.id, `${transfers.length} movements in ${innerHash}`)
   }
 
@@ -124,7 +125,7 @@ const judgeEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntry
   ) {
     wrong("accounts", id, "sponsor, channel or sequence number are not those recorded")
   }
-  if (state !== "settled") return
+  if (state !== "settled" || settlement.moved === "0") return
   const moved = entry.transfers.some(
     ({ amount, contract, from, to }) =>
       contract === settlement.asset &&

@@ -1,0 +1,52 @@
+import { assert, describe, it } from "@effect/vitest"
+import { NodeServices } from "@effect/platform-node"
+import { Duration, Effect, Layer } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { SqlClient } from "effect/sql"
+import { readClaims } from "../../../kernel/audit/auditRows.ts"
+import { compare } from "../../../kernel/audit/compare.ts"
+import { readLedger } from "../../../kernel/audit/readLedger.ts"
+import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
+import { databaseKinds } from "../../support/databases.ts"
+import { max, startUpto } from "./world.ts"
+
+describe.each(databaseKinds)("the auditor on %s", (database) => {
+  it.live(
+    "agrees with the ledger on a part, a whole and nothing of a maximum, and with exact payments among them",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startUpto({ database })
+        const { payTo, payer } = yield* facilitator.parties()
+        for (const actual of [250n, max, 0n]) {
+          const payment = yield* facilitator.upto({ payer, payTo })
+          assert.strictEqual((yield* facilitator.settle(payment.settleBody(actual))).json.success, true)
+        }
+        const { body } = yield* facilitator.payment({ payer, payTo, amount: 10n })
+        assert.strictEqual((yield* facilitator.settle(body)).json.success, true)
+        const { claims, view } = yield* Effect.gen(function* () {
+          const claims = yield* readClaims()
+          const view = yield* readLedger({
+            url: facilitator.ledgerUrl,
+            passphrase: "Test SDF Network ; September 2015",
+            timeout: Duration.seconds(5),
+            sinceLedger: 0,
+            accounts: new Set([facilitator.sponsor, ...claims.channels.map(({ address }) => address)])
+          })
+          return { claims, view }
+        }).pipe(
+          Effect.provideService(SqlClient.SqlClient, facilitator.sql),
+          Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, FetchHttpClient.layer))
+        )
+        assert.deepStrictEqual(compare(claims, view).mismatches, [])
+        assert.strictEqual(compare(claims, view).settlements, 4)
+        const claiming = (moved: string, change: string) => ({
+          ...claims,
+          settlements: claims.settlements.map((one) => (one.moved === moved ? { ...one, moved: change } : one))
+        })
+        const rulesOf = (changed: typeof claims) => compare(changed, view).mismatches.map(({ rule }) => rule)
+        assert.include(rulesOf(claiming("250", "0")), "one movement")
+        assert.include(rulesOf(claiming("0", "250")), "movement")
+      }).pipe(Effect.scoped) as Effect.Effect<void>,
+    60_000
+  )
+})
