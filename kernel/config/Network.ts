@@ -92,6 +92,12 @@ export interface FeeCeilings {
   readonly totalStroopsMax: bigint
 }
 
+/** The most that may be bid for inclusion beside a resource fee, stroops. */
+export const bidCeiling = ({ inclusionStroopsMax, totalStroopsMax }: FeeCeilings, resourceStroops: bigint): bigint => {
+  const left = totalStroopsMax - resourceStroops
+  return inclusionStroopsMax < left ? inclusionStroopsMax : left
+}
+
 export interface NetworkValues {
   readonly id: NetworkId
   readonly passphrase: string

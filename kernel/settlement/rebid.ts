@@ -2,7 +2,6 @@
 // only the bid rises. The inner transaction is taken from the first attempt as it was recorded.
 import { Effect } from "effect"
 import { decodeEnvelope } from "../ledger/Envelope.ts"
-import type { FeeCeilings } from "../config/Network.ts"
 import { Signer } from "../signer/Signer.ts"
 import type { OpenRecord } from "./Settlements.ts"
 
@@ -16,7 +15,7 @@ export const firstBid = (p90: bigint, ceiling: bigint): bigint => {
   return wanted < most ? wanted : most
 }
 
-export const rebid = Effect.fnUntraced(function* (record: OpenRecord, inclusionStroops: bigint, ceilings: FeeCeilings) {
+export const rebid = Effect.fnUntraced(function* (record: OpenRecord, inclusionStroops: bigint) {
   const signer = yield* Signer
   const first = record.attempts.find(({ kind }) => kind === "payment")
   if (first === undefined) return yield* Effect.die(new Error("a settlement without a payment attempt"))
@@ -25,8 +24,7 @@ export const rebid = Effect.fnUntraced(function* (record: OpenRecord, inclusionS
   return yield* signer.signSettlement({
     transaction: envelope.feeBump.tx.innerTx.v1.tx,
     channel: record.channel,
-    inclusionStroops,
-    resourceStroopsMax: ceilings.resourceStroopsMax,
-    inclusionStroopsMax: ceilings.inclusionStroopsMax
+    scheme: record.scheme,
+    inclusionStroops
   })
 })

@@ -6,7 +6,7 @@
 import { Clock, Duration, Effect, Option } from "effect"
 import { type Reconciler, reconciler } from "../Actor.ts"
 import { Limits } from "../config/Limits.ts"
-import { type FeeCeilings } from "../config/Network.ts"
+import { bidCeiling, type FeeCeilings } from "../config/Network.ts"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import { cancelTransaction } from "../ledger/Envelope.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
@@ -84,7 +84,9 @@ export const startFollower = Effect.fnUntraced(function* (options: FollowerOptio
   })
 
   const decideOn = (record: OpenRecord, seen: Observation): Decision =>
-    decide(record, seen, { inclusionStroopsMax: options.feeCeilings(record.scheme).inclusionStroopsMax })
+    decide(record, seen, {
+      inclusionStroopsMax: bidCeiling(options.feeCeilings(record.scheme), record.resourceFeeStroops)
+    })
 
   /** The channel's account, and then the transaction once more: it may have landed between the two questions. */
   const observeWithChannel = Effect.fnUntraced(function* (record: OpenRecord) {
@@ -110,17 +112,22 @@ export const startFollower = Effect.fnUntraced(function* (options: FollowerOptio
         return newest === undefined ? undefined : yield* submitAttempt(record.id, newest)
       }
       case "Bid": {
-        const signed = yield* rebid(record, decision.inclusionStroops, options.feeCeilings(record.scheme))
+        const signed = yield* rebid(record, decision.inclusionStroops)
         return yield* addAndSubmit(record, { kind: "payment", inclusionStroops: decision.inclusionStroops, ...signed })
       }
       case "Cancel": {
-        const inclusionStroops = options.feeCeilings(record.scheme).inclusionStroopsMax
+        const inclusionStroops = bidCeiling(options.feeCeilings(record.scheme), 0n)
         const transaction = cancelTransaction({
           channel: record.channel,
           sequence: record.channelSequence,
           bounds: { ledgerMax: record.authorizationExpiresLedger + 1, timeMax: 0n }
         })
-        const signed = yield* signer.signCancel({ transaction, channel: record.channel, inclusionStroops })
+        const signed = yield* signer.signCancel({
+          transaction,
+          channel: record.channel,
+          scheme: record.scheme,
+          inclusionStroops
+        })
         return yield* addAndSubmit(record, { kind: "cancel", inclusionStroops, ...signed })
       }
       // The channel was asked: what is needed to decide is not there yet.

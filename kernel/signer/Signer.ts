@@ -8,7 +8,7 @@ import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { Hex } from "effect/encoding"
 import { contract } from "../Contract.ts"
-import { Network } from "../config/Network.ts"
+import { type FeeCeilings, Network } from "../config/Network.ts"
 import {
   bumpWithSignature,
   type Envelope,
@@ -31,6 +31,9 @@ import {
 } from "./ownAuthorization.ts"
 import { Vault } from "./Vault.ts"
 
+/** What the sponsor's own transactions may offer for an operation, stroops. */
+export const sponsorStroopsPerOperationMax = 100_000n
+
 /** The signer was asked for something the house does not build. */
 export class SignerRefused extends Schema.TaggedError<SignerRefused>()("SignerRefused", { message: Schema.String }) {}
 
@@ -45,10 +48,9 @@ export interface SignedEnvelope {
 export interface SettlementToSign {
   readonly transaction: Transaction
   readonly channel: string
+  /** Whose ceilings bind the fee. */
+  readonly scheme: string
   readonly inclusionStroops: bigint
-  /** Ceilings of the scheme, stroops. */
-  readonly resourceStroopsMax: bigint
-  readonly inclusionStroopsMax: bigint
 }
 
 export interface AuthorizationToSign {
@@ -80,6 +82,7 @@ export class Signer extends Context.Service<
     readonly signCancel: (request: {
       readonly transaction: Transaction
       readonly channel: string
+      readonly scheme: string
       readonly inclusionStroops: bigint
     }) => Effect.Effect<SignedEnvelope, SignerRefused>
     /** Signs a transaction of the sponsor's own. */
@@ -115,16 +118,15 @@ export class Signer extends Context.Service<
       })
 
       const signSettlement = Effect.fn("Signer.signSettlement")(function* (request: SettlementToSign) {
-        const { channel, inclusionStroops, transaction } = request
+        const { channel, inclusionStroops, scheme, transaction } = request
         if (!vault.channels.includes(channel)) return yield* refuse("a settlement on an account that is no channel")
         const fault =
           settlementFault(transaction, channel) ??
           settlementNamingFault(transaction.operations[0]!, vault.sponsor, ourKeys, crypto, networkId)
         if (fault !== undefined) return yield* refuse(fault)
         const resourceStroops = transaction.ext.v === 1 ? transaction.ext.sorobanData.resourceFee : 0n
-        if (resourceStroops < 0n || resourceStroops > request.resourceStroopsMax)
-          return yield* refuse("a resource fee above its ceiling")
-        if (inclusionStroops > request.inclusionStroopsMax) return yield* refuse("an inclusion bid above its ceiling")
+        const dear = feeFault(transaction, resourceStroops, inclusionStroops, network.feeCeilings(scheme))
+        if (dear !== undefined) return yield* refuse(dear)
         return yield* wrap(transaction, channel, resourceStroops + inclusionStroops)
       })
 
@@ -151,9 +153,10 @@ export class Signer extends Context.Service<
       const signCancel = Effect.fn("Signer.signCancel")(function* (request: {
         readonly transaction: Transaction
         readonly channel: string
+        readonly scheme: string
         readonly inclusionStroops: bigint
       }) {
-        const { channel, inclusionStroops, transaction } = request
+        const { channel, inclusionStroops, scheme, transaction } = request
         if (!allChannels.has(channel) || sourceOf(transaction) !== channel)
           return yield* refuse("a no-op on an account that is no channel")
         const [operation] = transaction.operations
@@ -163,13 +166,15 @@ export class Signer extends Context.Service<
           operation?.body.type === 11 &&
           BigInt(operation.body.bumpSequenceOp.bumpTo) === 0n &&
           conditionFault(transaction) === undefined
-        return harmless
-          ? yield* wrap(transaction, channel, inclusionStroops)
-          : yield* refuse("a no-op that does something")
+        if (!harmless) return yield* refuse("a no-op that does something")
+        const dear = feeFault(transaction, 0n, inclusionStroops, network.feeCeilings(scheme))
+        return dear === undefined ? yield* wrap(transaction, channel, inclusionStroops) : yield* refuse(dear)
       })
 
       const signSponsor = Effect.fn("Signer.signSponsor")(function* (transaction: Transaction) {
         if (sourceOf(transaction) !== vault.sponsor) return yield* refuse("a sponsor transaction of another account")
+        if (BigInt(transaction.fee) > sponsorStroopsPerOperationMax * BigInt(transaction.operations.length))
+          return yield* refuse("a sponsor transaction whose fee is above its ceiling")
         const merged: Array<string> = []
         for (const operation of transaction.operations) {
           const fault = sponsorFault(operation, vault, merged)
@@ -213,7 +218,25 @@ const settlementFault = (transaction: Transaction, channel: string): string | un
   if (operation.sourceAccount != null) return "a settlement whose operation has a source"
   if (operation.body.type !== 24) return "a settlement that is no host function"
   if (operation.body.invokeHostFunctionOp.hostFunction.type !== 0) return "a settlement that is no contract call"
-  return transaction.ext.v === 1 ? undefined : "a settlement without resource data"
+  if (transaction.ext.v !== 1) return "a settlement without resource data"
+  const { auth } = operation.body.invokeHostFunctionOp
+  // The source is a channel of ours: such an entry would act in its name.
+  return auth.some(({ credentials }) => credentials.type === 0) ? "a settlement that acts as its own source" : undefined
+}
+
+/** What is wrong with what a transaction on a channel would cost, alone or bumped. */
+const feeFault = (
+  transaction: Transaction,
+  resourceStroops: bigint,
+  inclusionStroops: bigint,
+  ceilings: FeeCeilings
+): string | undefined => {
+  if (resourceStroops < 0n || resourceStroops > ceilings.resourceStroopsMax) return "a resource fee above its ceiling"
+  if (inclusionStroops > ceilings.inclusionStroopsMax) return "an inclusion bid above its ceiling"
+  const stroopsMax = ceilings.totalStroopsMax
+  return resourceStroops + inclusionStroops > stroopsMax || BigInt(transaction.fee) > stroopsMax
+    ? "a fee above the ceiling of resource fee and bid together"
+    : undefined
 }
 
 /** What every transaction on a channel has: an end in ledgers, and no condition or text beside it. */

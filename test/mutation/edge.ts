@@ -259,11 +259,28 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     [
       "any resource fee",
-      "if (resourceStroops < 0n || resourceStroops > request.resourceStroopsMax) return",
+      "if (resourceStroops < 0n || resourceStroops > ceilings.resourceStroopsMax) return",
       "if (resourceStroops < -9n) return"
     ],
-    ["any bid", "if (inclusionStroops > request.inclusionStroopsMax) return", "if (inclusionStroops < -9n) return"],
-    ["a cancellation that does something", "return harmless ?", "return harmless || !harmless ?"],
+    ["any bid", "if (inclusionStroops > ceilings.inclusionStroopsMax) return", "if (inclusionStroops < -9n) return"],
+    ["resource fee and bid each by itself", "resourceStroops + inclusionStroops > stroopsMax ||", ""],
+    ["any fee of a transaction by itself", "|| BigInt(transaction.fee) > stroopsMax", ""],
+    [
+      "a cancellation at any price",
+      "return dear === undefined ? yield* wrap(transaction, channel, inclusionStroops)",
+      'return dear !== "never" ? yield* wrap(transaction, channel, inclusionStroops)'
+    ],
+    [
+      "the channel signs for itself",
+      "return auth.some(({ credentials }) => credentials.type === 0)",
+      "return auth.length > 99"
+    ],
+    [
+      "the sponsor's own transactions at any price",
+      "if (BigInt(transaction.fee) > sponsorStroopsPerOperationMax * BigInt(transaction.operations.length))",
+      "if (transaction.fee < 0)"
+    ],
+    ["a cancellation that does something", "if (!harmless) return", "if (harmless && !harmless) return"],
     [
       "a stranger's account is created",
       "return operation.sourceAccount == null && isChannel(address) ?",

@@ -365,13 +365,33 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "the envelope is bounded by the machine's clock",
     changes: [
-      { file: recording, from: "{ scheme, verified }: Settling", to: "{ scheme, startedAt, verified }: Settling" },
       {
         file: recording,
         from: "timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds)",
-        to: "timeMax: BigInt(Math.ceil(startedAt / 1_000) + timeNetSeconds)"
+        to: "timeMax: BigInt(Math.ceil(settling.startedAt / 1_000) + timeNetSeconds)"
       }
     ],
     ...by("ledger/machineClock.daily.test.ts", {})
-  }
+  },
+  ...(
+    [
+      ["no inclusion bid in the budget", recording, " + (yield* mostBid(settling))", ""],
+      [
+        "no resource fee in the budget",
+        recording,
+        "verified.resourceFeeStroops + (yield* mostBid(settling))",
+        "yield* mostBid(settling)"
+      ],
+      [
+        "the ceiling of both is nobody's business",
+        "kernel/config/Network.ts",
+        "return inclusionStroopsMax < left ? inclusionStroopsMax : left",
+        "return left < 0n ? left : inclusionStroopsMax"
+      ]
+    ] as const
+  ).map(([name, file, from, to]) => ({
+    name,
+    changes: change(file, from, to),
+    ...by("settlement/fees.daily.test.ts", {})
+  }))
 ]

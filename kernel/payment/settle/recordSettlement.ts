@@ -2,7 +2,7 @@
 // one transaction with everything else before anybody could send it; until then there is nothing to undo.
 import { Duration, Effect } from "effect"
 import { Limits } from "../../config/Limits.ts"
-import { Network } from "../../config/Network.ts"
+import { bidCeiling, Network } from "../../config/Network.ts"
 import { settlementTransaction } from "../../ledger/Envelope.ts"
 import { LedgerClock, type LedgerTime } from "../../ledger/LedgerClock.ts"
 import { Crypto } from "../../platform/Crypto.ts"
@@ -28,16 +28,20 @@ export interface Settling {
 /** The net behind the ledger bound, in the ledger's own time: a network that halts for hours still finds it valid. */
 const timeNetSeconds = 86_400
 
+/** The most that will ever be bid for a settlement's inclusion. */
+const mostBid = ({ scheme, verified }: Settling) =>
+  Effect.map(Network, (network) => bidCeiling(network.feeCeilings(scheme.scheme), verified.resourceFeeStroops))
+
 /** The envelope on the channel, signed, with a first bid. */
 const sign = Effect.fnUntraced(function* (
-  { scheme, verified }: Settling,
+  settling: Settling,
   prepared: Prepared,
   lease: ChannelLease,
   ledger: LedgerTime
 ) {
   const signer = yield* Signer
   const clock = yield* LedgerClock
-  const ceilings = (yield* Network).feeCeilings(scheme.scheme)
+  const { scheme, verified } = settling
   const transaction = settlementTransaction({
     channel: lease.address,
     sequence: lease.sequence,
@@ -48,14 +52,13 @@ const sign = Effect.fnUntraced(function* (
       timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds)
     }
   })
-  const inclusionStroops = firstBid((yield* clock.fees).p90, ceilings.inclusionStroopsMax)
+  const inclusionStroops = firstBid((yield* clock.fees).p90, yield* mostBid(settling))
   const signed = yield* signer
     .signSettlement({
       transaction,
       channel: lease.address,
-      inclusionStroops,
-      resourceStroopsMax: ceilings.resourceStroopsMax,
-      inclusionStroopsMax: ceilings.inclusionStroopsMax
+      scheme: scheme.scheme,
+      inclusionStroops
     })
     .pipe(Effect.orDie, Effect.withSpan("signer.sign"))
   return { kind: "payment" as const, inclusionStroops, recordedLedger: ledger.sequence, ...signed }
@@ -95,7 +98,7 @@ export const recordSettlement = Effect.fnUntraced(function* (settling: Settling,
       resourceFeeStroops: verified.resourceFeeStroops,
       recordedLedger: ledger.sequence,
       deadlineAt: startedAt + Duration.toMillis(limits.settleTimeout),
-      budgetStroops: verified.resourceFeeStroops + (yield* Network).feeCeilings(scheme.scheme).inclusionStroopsMax,
+      budgetStroops: verified.resourceFeeStroops + (yield* mostBid(settling)),
       attempt
     })
     .pipe(Effect.withSpan("settlement.record"))

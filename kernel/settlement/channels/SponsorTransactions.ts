@@ -10,7 +10,7 @@ import { inTransaction } from "../../database/Database.ts"
 import { decodeEnvelope, type SponsorOperation, sponsorTransaction } from "../../ledger/Envelope.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
-import { Signer, type SignerRefused } from "../../signer/Signer.ts"
+import { Signer, type SignerRefused, sponsorStroopsPerOperationMax } from "../../signer/Signer.ts"
 
 /** Ledgers a sponsor transaction may wait for its inclusion. */
 const lifeLedgers = 30
@@ -18,7 +18,6 @@ const lifeLedgers = 30
  * Offered for each operation: ten times the network's minimum, ten times more after each that expired, as far as this.
  */
 const feeStroopsMin = 1_000n
-const feeStroopsMax = 100_000n
 /** What failed would fail again: the next attempt waits. */
 const restSeconds = 60
 
@@ -120,7 +119,7 @@ export class SponsorTransactions extends Context.Service<
         if (last[0]?.state === "failed" && last[0].fresh) return Option.none()
         const landed = last.findIndex(({ state }) => state !== "expired")
         const stroops = feeStroopsMin * 10n ** BigInt(landed < 0 ? last.length : landed)
-        return Option.some(stroops < feeStroopsMax ? stroops : feeStroopsMax)
+        return Option.some(stroops < sponsorStroopsPerOperationMax ? stroops : sponsorStroopsPerOperationMax)
       })
 
       /**

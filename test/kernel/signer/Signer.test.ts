@@ -40,7 +40,11 @@ const networkWith = (values: Partial<Network["Service"]> = {}) =>
     timeoutSecondsMax: 300,
     uptoContract: Option.none(),
     assets: new Map(),
-    feeCeilings: () => ({ resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n }),
+    feeCeilings: (scheme) => ({
+      resourceStroopsMax: 200_000n,
+      inclusionStroopsMax: 10_000n,
+      totalStroopsMax: scheme === "tight" ? 55_000n : 210_000n
+    }),
     ...values
   })
 
@@ -84,11 +88,15 @@ const withFee = (tx: Transaction, resourceFee: bigint) =>
 const request = (transaction: Transaction, more: Record<string, unknown> = {}) => ({
   transaction,
   channel,
+  scheme: "exact",
   inclusionStroops: 200n,
-  resourceStroopsMax: 200_000n,
-  inclusionStroopsMax: 10_000n,
   ...more
 })
+
+const withAuth = (tx: Transaction, change: (auth: ReadonlyArray<Loose>) => ReadonlyArray<Loose>): Transaction => {
+  const { auth, hostFunction } = (tx.operations[0] as Loose).body.invokeHostFunctionOp
+  return withOperation(tx, { body: { type: 24, invokeHostFunctionOp: { hostFunction, auth: change(auth) } } })
+}
 
 /** The host function's arguments hold an address of ours, however deep. */
 const naming = (tx: Transaction, address: string): Transaction => {
@@ -164,7 +172,34 @@ describe("a settlement", () => {
     ["that names a channel in an argument", (tx) => naming(tx, otherChannel)],
     ["with a resource fee above its ceiling", (tx) => withFee(tx, 200_001n)],
     ["with a resource fee below zero", (tx) => withFee(tx, -1n)],
-    ["with a bid above its ceiling", (tx) => tx, { inclusionStroops: 10_001n }]
+    ["with a bid above its ceiling", (tx) => tx, { inclusionStroops: 10_001n }],
+    [
+      "with a fee above the ceiling of both, each being below its own",
+      (tx) => withFee(tx, 45_001n),
+      { scheme: "tight", inclusionStroops: 10_000n }
+    ],
+    ["that costs more by itself than bumped", (tx) => changed(tx, { fee: 210_001 })],
+    [
+      "with credentials of its own source",
+      (tx) => withAuth(tx, (auth) => auth.map((entry) => ({ ...entry, credentials: { type: 0 } })))
+    ],
+    [
+      "with a further entry that acts as its source",
+      (tx) => withAuth(tx, (auth) => [...auth, { ...auth[0], credentials: { type: 0 } }])
+    ],
+    [
+      "with an entry of the sponsor's",
+      (tx) =>
+        withAuth(tx, (auth) =>
+          auth.map((entry) => ({
+            ...entry,
+            credentials: {
+              type: 1,
+              address: { ...entry.credentials.address, address: { type: 0, accountId: accountOf(sponsor.publicKey()) } }
+            }
+          }))
+        )
+    ]
   ]
   for (const [name, change, more] of departures) {
     it.effect(`is not signed ${name} [S11]`, () =>
@@ -179,7 +214,7 @@ describe("a settlement", () => {
 
 describe("a cancellation", () => {
   const cancel = cancelTransaction({ channel, sequence: 7n, bounds })
-  const departures: ReadonlyArray<readonly [string, Transaction, string?]> = [
+  const departures: ReadonlyArray<readonly [string, Transaction, string?, bigint?]> = [
     ["on an account that is no channel", changed(cancel, { sourceAccount: accountOf(stranger) }), stranger],
     ["of another channel", changed(cancel, { sourceAccount: accountOf(otherChannel) })],
     ["that bumps the sequence", withOperation(cancel, { body: { type: 11, bumpSequenceOp: { bumpTo: 9n } } })],
@@ -192,23 +227,34 @@ describe("a cancellation", () => {
     ["of two operations", changed(cancel, { operations: [cancel.operations[0], cancel.operations[0]] })],
     ["for another account", withOperation(cancel, { sourceAccount: accountOf(otherChannel) })],
     ["with a memo", changed(cancel, { memo: { type: 2, id: 7n } })],
-    ["without an end", withCondition(cancel, { ledgerBounds: null })]
+    ["without an end", withCondition(cancel, { ledgerBounds: null })],
+    ["with a bid above its ceiling", cancel, channel, 10_001n]
   ]
 
   it.effect("is signed like a settlement", () =>
     Effect.gen(function* () {
-      const signed = yield* (yield* Signer).signCancel({ transaction: cancel, channel, inclusionStroops: 10_000n })
+      const signed = yield* (yield* Signer).signCancel({
+        transaction: cancel,
+        channel,
+        scheme: "exact",
+        inclusionStroops: 10_000n
+      })
       const bump = TransactionBuilder.fromXDR(signed.envelope, Networks.TESTNET)
       expect(["innerTransaction" in bump, bump.fee]).toEqual([true, "10000"])
     }).pipe(Effect.provide(signers))
   )
 
-  for (const [name, transaction, on] of departures) {
+  for (const [name, transaction, on, inclusionStroops] of departures) {
     it.effect(`is not signed ${name}`, () =>
       Effect.gen(function* () {
         expect(
           (yield* Effect.flip(
-            (yield* Signer).signCancel({ transaction, channel: on ?? channel, inclusionStroops: 200n })
+            (yield* Signer).signCancel({
+              transaction,
+              channel: on ?? channel,
+              scheme: "exact",
+              inclusionStroops: inclusionStroops ?? 200n
+            })
           ))._tag
         ).toBe("SignerRefused")
       }).pipe(Effect.provide(signers))
@@ -235,6 +281,10 @@ describe("a transaction of the sponsor's own", () => {
 
   const departures: ReadonlyArray<readonly [string, Transaction]> = [
     ["of another account", sponsors([], channel)],
+    [
+      "that offers more than its ceiling for an operation",
+      changed(sponsors([{ _tag: "Fund", account: channel, amountStroops: 1n }]), { fee: 100_001 })
+    ],
     ["that creates a stranger's account", sponsors([{ _tag: "Create", account: stranger, balanceStroops: 1n }])],
     ["that pays a stranger", sponsors([{ _tag: "Fund", account: stranger, amountStroops: 1n }])],
     ["that merges a channel into a stranger", sponsors([{ _tag: "Merge", account: channel, into: stranger }])],
