@@ -16,6 +16,8 @@ export interface Mutation {
   readonly changes: ReadonlyArray<Change>
   /** Arguments of node, from the copy's root; caught when it exits with another status than 0. */
   readonly catcher: ReadonlyArray<string>
+  /** Arguments that must pass on the unchanged copy, when the catcher's own would take too long there. */
+  readonly unchanged?: ReadonlyArray<string>
   readonly environment?: Readonly<Record<string, string>>
 }
 

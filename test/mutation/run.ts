@@ -36,7 +36,7 @@ interface Outcome {
 type Environment = Readonly<Record<string, string>>
 
 /** The catcher's arguments: vitest stops at the first test that fails. */
-const argsOf = ({ catcher }: Mutation): ReadonlyArray<string> =>
+const argsOf = (catcher: ReadonlyArray<string>): ReadonlyArray<string> =>
   catcher[0]?.includes("vitest") === true ? [...catcher, "--bail=1"] : catcher
 
 const runNode = (copy: string, args: ReadonlyArray<string>, environment: Environment): Promise<Outcome> =>
@@ -108,14 +108,14 @@ const runList = async (
   environment: Environment
 ): Promise<{ readonly caught: number; readonly missed: number }> => {
   let [caught, missed] = [0, 0]
-  const run = (mutation: Mutation, copy: string) =>
-    runNode(copy, argsOf(mutation), { ...environment, ...mutation.environment })
+  const run = (mutation: Mutation, copy: string, command = mutation.catcher) =>
+    runNode(copy, argsOf(command), { ...environment, ...mutation.environment })
   /** Catchers that fail on the unchanged copy: what they fail on says nothing. */
   const broken = new Set<string>()
   const keyOf = ({ catcher }: Mutation) => catcher.join(" ")
   const catchers = [...new Map(mutations.map((mutation) => [keyOf(mutation), mutation])).values()]
   await inCopies(copies, catchers, async (mutation, copy) => {
-    const { status, tail } = await run(mutation, copy)
+    const { status, tail } = await run(mutation, copy, mutation.unchanged ?? mutation.catcher)
     const isSound = status === 0
     say(
       `unchanged: ${mutation.catcher.slice(-3).join(" ")}`.slice(0, 57),

@@ -2,8 +2,10 @@
 // shows the table.
 import type { Mutation } from "./Mutation.ts"
 
-/** On the unchanged tree everything must have been come past: a simulation in which nothing happens catches nothing. */
-const simulation = ["test/simulation/run.ts", "--runs", "1500", "--least", "1", "--workers", "1", "--until-broken"]
+const runs = (count: number, least: number) =>
+  `test/simulation/run.ts --runs ${count} --least ${least} --workers 1 --until-broken`.split(" ")
+/** On the unchanged tree everything must be come past: a simulation in which nothing happens catches nothing. */
+const simulation = { catcher: runs(1_500, 0), unchanged: runs(100, 1) }
 const vitest = (...files: ReadonlyArray<string>) => [
   "node_modules/vitest/vitest.mjs",
   "run",
@@ -41,7 +43,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: 'import { LedgerRpc } from "../../ledger/LedgerRpc.ts"\nimport { LedgerClock, type LedgerTime } from'
       }
     ],
-    catcher: simulation
+    ...simulation
   },
   {
     name: "no unique index on the authorization",
@@ -96,7 +98,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: '  if (newest.sentStatus === "Error") return { _tag: "End", outcome: { ...expiredOutcome(settlement, { latestLedger }), state: "failed", reason: "settle_ledger_transaction_failed" } }\n  const waited = latestLedger - newest.recordedLedger'
       }
     ],
-    catcher: simulation
+    ...simulation
   },
   {
     name: "timeout means failed",
@@ -107,7 +109,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: 'if (Option.isNone(record)) return { _tag: "Failed", refusal: { _tag: "Refusal", reason: "settle_ledger_transaction_failed", message: "it took too long", payer: Option.none() }, transaction: Option.none() } as SettleAnswer'
       }
     ],
-    catcher: simulation
+    ...simulation
   },
   {
     name: "NOT_FOUND means expired without the bound",
@@ -118,7 +120,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: "const expired = seen.latestLedger > settlement.recordedLedger + 1"
       }
     ],
-    catcher: simulation
+    ...simulation
   },
   {
     name: "the bound is judged by the local clock",
@@ -129,7 +131,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: '    const passed = ((yield* Effect.clockWith((clock) => clock.currentTimeMillis)) - record.recordedAt.getTime()) / 5_000\n    return { _tag: "Absent", latestLedger: record.recordedLedger + Math.floor(passed), oldestLedger, channel: undefined } as Observation'
       }
     ],
-    catcher: simulation
+    ...simulation
   },
   {
     name: "NOT_FOUND is believed from a node that lags",
@@ -140,7 +142,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: '    return { _tag: "Absent", latestLedger: Math.max(latestLedger, (yield* clock.now).sequence), oldestLedger, channel: undefined } as Observation'
       }
     ],
-    catcher: simulation
+    ...simulation
   },
   {
     name: "NOT_FOUND is believed from a node of short retention",
@@ -151,7 +153,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: "const remembers = seen.oldestLedger > 0"
       }
     ],
-    catcher: simulation
+    ...simulation
   },
   {
     name: "only the first outer hash is followed",
@@ -162,7 +164,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: "rpc.transaction(record.attempts[0]!.outerHash)"
       }
     ],
-    catcher: simulation
+    ...simulation
   },
   {
     name: "lease expiry frees an in-flight channel",
@@ -195,7 +197,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: "channel: { sequenceUsed: true, ledger: seen.latestLedger }"
       }
     ],
-    catcher: simulation
+    ...simulation
   },
   {
     name: "the reservation is kept on loss",
@@ -228,7 +230,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: "return answerFinal(record.value, true)"
       }
     ],
-    catcher: simulation
+    ...simulation
   },
   {
     name: "success is given to a late twin",
@@ -239,7 +241,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: 'return answer._tag === "Pending" && answer._tag === "Settled"'
       }
     ],
-    catcher: simulation
+    ...simulation
   },
   {
     name: "the fact cursor overtakes a late commit",

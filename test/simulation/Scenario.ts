@@ -1,6 +1,6 @@
-// Who pays whom, when, and what happens to them: drawn from the seed before anything runs. Payments that share a nonce,
-// callers without an identifier, strangers who ask with somebody else's authorization or submit it themselves, envelopes
-// that no node takes.
+// Who pays whom, when, and what happens to them: drawn from the seed. Payments that share a nonce, callers without an
+// identifier, strangers who ask with somebody else's authorization or submit it themselves, envelopes that no node
+// takes.
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { storms } from "./Faults.ts"
 import { authorizationOf, keyOf, paymentOf, schemeNames } from "./simulatedScheme.ts"

@@ -1,6 +1,6 @@
 // One seed's world: a ledger with its nodes, a store, replicas that crash and come back, and what goes wrong when. The
-// settlement code in the replicas is the product's own; only its ports are played (`ports.ts`). What ended is judged in the moment it ended, by what the
-// ledger could still have done.
+// settlement code in the replicas is the product's own; only its ports are played (`ports.ts`). What ended is judged in
+// the moment it ended, by what the ledger could still have done.
 import { Clock, Context, Effect, References } from "effect"
 import { CrashPoints } from "../../kernel/settlement/CrashPoints.ts"
 import { ScanAbove } from "../../kernel/settlement/scanLedgers.ts"

@@ -47,5 +47,6 @@ export const tooFew = ({ alive, aliveSettled, calmAsked, calmSettled }: Liveness
 ]
 
 export const describe = ({ alive, aliveSettled, calmAsked, calmSettled }: Liveness): string =>
-  `${aliveSettled} of ${alive} alive in storms settled (${((100 * aliveSettled) / Math.max(1, alive)).toFixed(1)} %), ` +
+  `${aliveSettled} of ${alive} alive in storms settled ` +
+  `(${((100 * aliveSettled) / Math.max(1, alive)).toFixed(1)} %), ` +
   `${calmSettled} of ${calmAsked} in calm weather`

@@ -97,7 +97,8 @@ const main = async () => {
   console.log(Liveness.describe(liveness))
   for (const one of dull) console.log(one)
   console.log(
-    `${done} runs from seed ${first} in ${seconds.toFixed(1)} s: ${payments} payments, ${faults} faults, ${broken.length} runs broke an invariant`
+    `${done} runs from seed ${first} in ${seconds.toFixed(1)} s: ${payments} payments, ${faults} faults, ` +
+      `${broken.length} runs broke an invariant`
   )
   process.exitCode = broken.length > 0 || missing.length > 0 || dull.length > 0 ? 1 : 0
 }

@@ -1,0 +1,134 @@
+// What a reader can hold at once: functions of seventy lines, lines of a hundred and twenty, files that do not need
+// each other in a circle. What is longer today is named here with its length, and may only become shorter.
+import { posix } from "node:path"
+import { describe, expect, it } from "vitest"
+import { eachNode, isNode, parseSource, type Source, sources, sourcesIn } from "./sources.ts"
+
+const functionLinesMax = 70
+const lineMax = 120
+
+/** The longest function of a file that has one that is too long. */
+const longFunctions: Readonly<Record<string, number>> = {
+  "kernel/Facts.ts": 95,
+  "kernel/audit/compare.ts": 71,
+  "kernel/audit/readLedger.ts": 76,
+  "kernel/drivers.ts": 127,
+  "kernel/http/Keys.ts": 77,
+  "kernel/ledger/JsonRpc.ts": 83,
+  "kernel/ledger/LedgerClock.ts": 82,
+  "kernel/ledger/makeLedgerRpc.ts": 201,
+  "kernel/payment/EventRoutes.ts": 76,
+  "kernel/payment/Routes.ts": 167,
+  "kernel/settlement/OperatorMoves.ts": 105,
+  "kernel/settlement/SqlSettlements.ts": 277,
+  "kernel/settlement/channels/SponsorTransactions.ts": 121,
+  "kernel/settlement/reconcileSettlements.ts": 143,
+  "kernel/signer/Signer.ts": 104,
+  "plugins/analytics/AnalyticsRoutes.ts": 147,
+  "plugins/analytics/recording/recordSettlements.ts": 126,
+  "plugins/analytics/recording/writeRollups.ts": 118,
+  "plugins/analytics/reports/participants.ts": 184,
+  "plugins/analytics/reports/resources.ts": 109,
+  "plugins/analytics/reports/totals.ts": 147,
+  "plugins/catalog/administration/makeRecords.ts": 122,
+  "plugins/catalog/discovery/makeCounts.ts": 83,
+  "plugins/catalog/observePayments.ts": 191,
+  "plugins/catalog/ownership/applyVerdict.ts": 124,
+  "plugins/catalog/ownership/askOrigin.ts": 103,
+  "plugins/catalog/search/SearchReports.ts": 89,
+  "plugins/catalog/search/makeSearch.ts": 116,
+  "plugins/catalog/search/rankResources.ts": 75,
+  "plugins/catalog/store/Journal.ts": 209,
+  "plugins/catalog/store/recordDeclaration.ts": 204,
+  "plugins/ledger-local/LocalLedger.ts": 149,
+  "plugins/ledger-local/engine/state/NetworkSettings.ts": 111,
+  "plugins/mcp-tools/Config.ts": 79,
+  "plugins/mcp-tools/call/callResource.ts": 114,
+  "plugins/mcp-tools/call/payInvocation.ts": 178,
+  "plugins/mcp-tools/plugin.ts": 77,
+  "plugins/mcp-tools/seller/SellerSession.ts": 80,
+  "plugins/search-lexical/LexicalStore.ts": 109,
+  "plugins/search-lexical/readQuery.ts": 102,
+  "plugins/search-semantic/Generations.ts": 155,
+  "plugins/search-semantic/fillGenerations.ts": 147,
+  "plugins/search-semantic/plugin.ts": 138,
+  "plugins/search-semantic/scanIndex.ts": 117,
+  "plugins/search-semantic/vectorLoops.ts": 74,
+  "plugins/x402-exact/ExactScheme.ts": 106,
+  "plugins/x402-upto/UptoScheme.ts": 124
+}
+
+/** Lines that are too long, by folder: what the formatter does not break, statements of SQL most of all. */
+const longLines: Readonly<Record<string, number>> = { examples: 5, kernel: 63, plugins: 244, runtime: 7, test: 171 }
+
+/** The longest function of a source, a Layer's generator included. */
+const longestFunction = ({ program, text }: Source): number => {
+  let longest = 0
+  eachNode(program, (node) => {
+    if (!/Function/.test(node.type) || !isNode(node["body"])) return
+    longest = Math.max(longest, text.slice(node.start, node["end"] as number).split("\n").length)
+  })
+  return longest
+}
+
+const linesTooLong = ({ text }: Source): number => text.split("\n").filter((line) => line.length > lineMax).length
+
+const functionFaults = (source: Source): ReadonlyArray<string> => {
+  const most = longFunctions[source.path] ?? functionLinesMax
+  const longest = longestFunction(source)
+  return longest > most ? [`${source.path}: a function of ${longest} lines, more than ${most}`] : []
+}
+
+/** Files that need each other, types included; each circle once, in the order of its discovery. */
+const circles = (all: ReadonlyArray<Pick<Source, "path" | "imports">>): ReadonlyArray<string> => {
+  const needs = new Map(
+    all.map(({ imports, path }) => [
+      path,
+      imports.filter((one) => one.startsWith(".")).map((one) => posix.join(posix.dirname(path), one))
+    ])
+  )
+  const state = new Map<string, "open" | "done">()
+  const found: Array<string> = []
+  const visit = (path: string, trail: ReadonlyArray<string>): void => {
+    if (state.get(path) === "open") found.push([...trail.slice(trail.indexOf(path)), path].join(" → "))
+    if (state.has(path)) return
+    state.set(path, "open")
+    for (const next of needs.get(path) ?? []) visit(next, [...trail, path])
+    state.set(path, "done")
+  }
+  for (const path of needs.keys()) visit(path, [])
+  return found
+}
+
+describe("the lengths of the house", () => {
+  it("of a function are seventy lines at most, a Layer's generator included", () => {
+    expect(sourcesIn("kernel", "plugins", "runtime").flatMap(functionFaults)).toEqual([])
+  })
+
+  it("of a line are a hundred and twenty characters at most", () => {
+    const areas = Map.groupBy(sources, ({ path }) => path.split("/")[0]!)
+    const grown = [...areas].flatMap(([area, files]) => {
+      const count = files.reduce((sum, file) => sum + linesTooLong(file), 0)
+      return count > (longLines[area] ?? 0) ? [`${area}: ${count} lines, more than ${longLines[area] ?? 0}`] : []
+    })
+    expect(grown).toEqual([])
+  })
+
+  it("would catch a function of seventy-one lines and a line of a hundred and twenty-one characters", () => {
+    const body = "  a()\n".repeat(functionLinesMax)
+    expect(functionFaults(parseSource("kernel/x.ts", `export const f = () => {\n${body}}`))).toHaveLength(1)
+    expect(linesTooLong(parseSource("kernel/x.ts", `// ${"x".repeat(lineMax)}`))).toBe(1)
+  })
+})
+
+describe("the imports of the house", () => {
+  it("form no circle of files, types included", () => {
+    expect(circles(sources)).toEqual([])
+  })
+
+  it("would be caught in a circle of three", () => {
+    const file = (path: string, ...imports: ReadonlyArray<string>) => ({ path, imports })
+    const three = [file("a/x.ts", "./y.ts"), file("a/y.ts", "../b/z.ts"), file("b/z.ts", "../a/x.ts", "effect")]
+    expect(circles(three)).toEqual(["a/x.ts → a/y.ts → b/z.ts → a/x.ts"])
+  })
+})
