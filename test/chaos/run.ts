@@ -1,7 +1,8 @@
 // `npm run chaos`: two facilitators, as processes of their own, over one PostgreSQL and one ledger, each behind a bad
 // proxy. Load on both; replicas die without warning, the database restarts, the RPC falls silent and lies. Afterwards
-// every payment has an end, the recipients have exactly what was settled, and `tollkeeper audit` finds nothing.
-// `--payments N --kills N --seed S`.
+// every payment has an end, the recipients have exactly what was settled, and `tollkeeper audit` finds nothing. Half of
+// the payments bear no identifier: with one every success can be read again, without one a retry of the owner hears
+// success once and then `already_settled` with the hash. `--payments N --kills N --seed S`.
 import { Keypair } from "@stellar/stellar-sdk"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -124,35 +125,52 @@ const count = (what: string): void => void counts.set(what, (counts.get(what) ??
 const settled = new Map<string, bigint>()
 let [asked, ended, isOver] = [0, 0, false]
 
+/** A payment whose end its caller knows: what was sent, and the transaction that was told. */
+interface Paid {
+  readonly kind: "with an identifier" | "without"
+  readonly body: unknown
+  readonly transaction: string
+}
+const paidOnes: Array<Paid> = []
+
+const settleAt = (slot: Slot, body: unknown) =>
+  fetch(`${slot.url}/settle`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(15_000)
+  }).then((response) => response.json() as Promise<any>)
+
+/** Told once more without an identifier, or for the first time when the answer before was lost. */
+const isAlreadySettled = ({ errorReason, transaction }: any): boolean =>
+  errorReason === "settle_ledger_already_settled" && /^[0-9a-f]{64}$/.test(transaction)
+
 /** One payment: asked of any replica, again and again, until its answer is final. */
 const pay = async (number: number): Promise<void> => {
   const seller = random.pick(sellers).publicKey()
   const id = `chaos-payment-${String(number).padStart(8, "0")}`
+  const kind = number % 2 === 0 ? "with an identifier" : "without"
   const { body } = await makePayment({
     rpc,
     payer: random.pick(buyers),
     payTo: seller,
     amount: price,
     maxTimeoutSeconds: 300,
-    extensions: { "payment-identifier": { info: { required: true, id } } }
+    extensions: kind === "without" ? {} : { "payment-identifier": { info: { required: true, id } } }
   })
   const end = performance.now() + 240_000
   while (performance.now() < end) {
-    const ask = () =>
-      fetch(`${random.pick(slots).url}/settle`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(body),
-        signal: AbortSignal.timeout(15_000)
-      }).then((response) => response.json() as Promise<any>)
+    const ask = () => settleAt(random.pick(slots), body)
     // Now and then twice at once.
     const answers = await Promise.allSettled(random.chance(0.1) ? [ask(), ask()] : [ask()])
     const told = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []))
     if (told.length < answers.length) count("no answer")
-    const success = told.find(({ success }) => success === true)
+    const success = told.find((answer) => answer.success === true || (kind === "without" && isAlreadySettled(answer)))
     if (success !== undefined) {
       settled.set(seller, (settled.get(seller) ?? 0n) + price)
-      return count("settled")
+      paidOnes.push({ kind, body, transaction: success.transaction })
+      count("settled")
+      return count(`settled ${kind}: ${success.success === true ? "success" : "already_settled with the hash"}`)
     }
     const final = told.find(
       ({ errorReason }) =>
@@ -236,6 +254,20 @@ for (let tries = 0; report.open > 0 && tries < 30; tries++) {
   await pause(3_000)
   report = await audit()
 }
+/** Whoever paid asks once more, in calm weather: what must he hear? */
+let unreadable = 0
+const askAgain = async ({ body, kind, transaction }: Paid): Promise<void> => {
+  const answer = await settleAt(random.pick(slots), body)
+  const isRight = kind === "without" ? isAlreadySettled(answer) : answer.success === true
+  if (isRight && answer.transaction === transaction) return count(`read again ${kind}`)
+  unreadable += 1
+  count(`NOT READ AGAIN ${kind}: ${answer.errorReason ?? "success"} ${answer.transaction}`)
+}
+const rest = [...paidOnes]
+const reader = async (): Promise<void> => {
+  for (let one = rest.shift(); one !== undefined; one = rest.shift()) await askAgain(one)
+}
+await Promise.all(Array.from({ length: 8 }, reader))
 const paid = await Promise.all(
   sellers.map(async (seller, index) => (await usdcBalance(rpc, seller.publicKey())) - paidBefore[index]!)
 )
@@ -246,6 +278,7 @@ for (const { name, proxy } of slots)
   for (const [what, times] of proxy.counts) console.log(`  ${`RPC of ${name}: ${what}`.padEnd(70)} ${times}`)
 for (const mismatch of report.mismatches.slice(0, 20)) console.log(`  MISMATCH ${JSON.stringify(mismatch)}`)
 if (paid.join() !== wanted.join()) failure = `recipients were paid ${paid.join()}, callers were told ${wanted.join()}`
+if (unreadable > 0) failure = `${unreadable} payments could not be read again`
 if ((counts.get("never ended") ?? 0) > 0) failure = "a payment never ended"
 if (report.open > 0) failure = `${report.open} settlements are still open`
 if (report.mismatches.length > 0) failure = `${report.mismatches.length} mismatches`
@@ -261,6 +294,8 @@ await postgres.stop()
 await rm(folder, { recursive: true, force: true })
 if (failure !== undefined) console.log(`FAILED: ${failure}`)
 console.log(
-  `${ended} payments over two replicas in ${seconds.toFixed(0)} s, ${kills} kills, ${databaseRestarts} restarts of PostgreSQL: ${counts.get("settled") ?? 0} settled, ${report.mismatches.length} mismatches`
+  `${ended} payments over two replicas in ${seconds.toFixed(0)} s, ${kills} kills, ` +
+    `${databaseRestarts} restarts of PostgreSQL: ${counts.get("settled") ?? 0} settled, ` +
+    `${report.mismatches.length} mismatches, ${unreadable} not read again`
 )
 process.exit(failure === undefined ? 0 : 1)
