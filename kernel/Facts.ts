@@ -105,7 +105,7 @@ export class Facts extends Context.Service<
     readonly publish: (fact: NewFact) => Effect.Effect<void, SqlError.SqlError>
     /** Starts a consumer as a supervised reconciler; it is woken by facts published in this process. */
     readonly consume: <E, R>(spec: ConsumerSpec<E, R>) => Effect.Effect<Reconciler, never, R | Scope.Scope>
-    /** Runs after each commit in this process that published something; it must not wait. For as long as the Scope lives. */
+    /** Runs after each commit in this process that published something, while the Scope lives; it must not wait. */
     readonly onPublished: (wake: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
     /** Position of the last fact that has committed by now; 0 when there is none. */
     readonly end: Effect.Effect<bigint, SqlError.SqlError>
@@ -168,8 +168,8 @@ export class Facts extends Context.Service<
           })
         ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
         const begin = sql`insert into kernel_fact_cursors (consumer, position)
-          values (${spec.consumer}, (select case when ${spec.from ?? "beginning"} = 'end' then coalesce(max(position), 0)
-            else 0 end from kernel_facts)) on conflict do nothing`
+          values (${spec.consumer}, case when ${spec.from ?? "beginning"} = 'beginning' then 0
+            else (select coalesce(max(position), 0) from kernel_facts) end) on conflict do nothing`
         const turn = Effect.gen(function* () {
           yield* placeFacts(sql)
           yield* begin
@@ -214,9 +214,8 @@ export class Facts extends Context.Service<
       yield* reconciler({
         id: "facts-watch",
         every: watchEvery,
-        turn: Effect.andThen(
-          placeFacts(sql),
-          Effect.suspend(() => watch([...consumers.keys()]))
+        turn: Effect.suspend(() =>
+          consumers.size === 0 ? Effect.void : Effect.andThen(placeFacts(sql), watch([...consumers.keys()]))
         )
       }).pipe(Effect.provideService(Supervisor, supervisor))
 

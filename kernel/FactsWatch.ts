@@ -44,7 +44,6 @@ export const watchConsumers = (sql: SqlClient.SqlClient) => {
   })
 
   return Effect.fn("Facts.watch")(function* (consumers: ReadonlyArray<string>) {
-    if (consumers.length === 0) return
     const cursors = yield* sql<Cursor>`select consumer, position,
         greatest(position, (select coalesce(max(position), 0) from kernel_facts)) as "end"
       from kernel_fact_cursors where consumer in ${sql.in(consumers)}`

@@ -11,6 +11,7 @@ import { plugin as ledgerLocal } from "../plugins/ledger-local/plugin.ts"
 import { plugin as mcpTools } from "../plugins/mcp-tools/plugin.ts"
 import { plugin as searchLexical } from "../plugins/search-lexical/plugin.ts"
 import { plugin as searchSemantic } from "../plugins/search-semantic/plugin.ts"
+import { plugin as webhooks } from "../plugins/webhooks/plugin.ts"
 import { plugin as x402Exact } from "../plugins/x402-exact/plugin.ts"
 import { plugin as x402Upto } from "../plugins/x402-upto/plugin.ts"
 import { plugin as x402UptoLocal } from "../plugins/x402-upto-local/plugin.ts"
@@ -31,6 +32,7 @@ export const makeCatalogue = (source: SettingsSource): Catalogue => {
     searchLexical,
     searchSemantic,
     analytics,
+    webhooks,
     mcpTools
   )
   return {

@@ -15,6 +15,7 @@ import { reset } from "./commands/reset.ts"
 import { settlements } from "./commands/settlements.ts"
 import { start, tools } from "./commands/start.ts"
 import { toolsBudget } from "./commands/toolsBudget.ts"
+import { webhooks } from "./commands/webhooks.ts"
 import { layer as telemetry } from "./platform/telemetry.ts"
 
 const version = "0.1.0"
@@ -30,6 +31,7 @@ const tollkeeper = Command.make("tollkeeper").pipe(
     analytics,
     channels,
     settlements,
+    webhooks,
     audit,
     config,
     reset

@@ -1,7 +1,7 @@
 // GET /settlements/events: server-sent events of the caller's own settlements, so that a payment that was left pending
 // can be followed to its end. Each event's id is its position: a client that comes back with `Last-Event-ID` (or
-// `?after=`) goes on where it stopped, and one without begins a quarter of an hour back. A quiet stream carries a comment
-// now and then. Streams are bounded, end when the key is withdrawn, and end first when the process stops.
+// `?after=`) goes on where it stopped, and one without begins a quarter of an hour back. A quiet stream carries a
+// comment now and then. Streams are bounded, end when the key is withdrawn, and end first when the process stops.
 import { Clock, Effect, Option, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Events } from "../config/Events.ts"
@@ -74,10 +74,10 @@ export const layer = HttpRouter.use((router) =>
     const { closing } = yield* ListenAt
     const rooms = makeRooms(limits)
 
-    const encode = ({ position, settlement, type }: SettlementEvent, now: number): Uint8Array =>
-      encoder.encode(
-        `id: ${position}\nevent: ${type}\ndata: ${JSON.stringify(encodeSettlementState(settlement, words.dialects[0], now))}\n\n`
-      )
+    const encode = ({ position, settlement, type }: SettlementEvent, now: number): Uint8Array => {
+      const data = JSON.stringify(encodeSettlementState(settlement, words.dialects[0], now))
+      return encoder.encode(`id: ${position}\nevent: ${type}\ndata: ${data}\n\n`)
+    }
 
     const begin = Effect.fnUntraced(function* (principal: string, cursor: bigint | undefined) {
       if (cursor === undefined) {

@@ -41,6 +41,18 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a cursor of a restored journal is silence", "cursor > (yield* events.end) ? 0n : cursor", "cursor"],
     ["a stream outlives the process's will", "Stream.interruptWhen(closing)", "(stream) => stream"]
   ]),
+  ...guards("plugins/webhooks/Deliveries.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
+    ["events of a settlement overtake each other", "e.state = 'due' and e.position < d.position", "false"]
+  ]),
+  ...guards("plugins/webhooks/queueEvents.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
+    ["a receiver is told of everybody", "principal === undefined || principal === fact.principal", "true"]
+  ]),
+  ...guards("plugins/webhooks/Sender.ts", "test/plugins/webhooks/webhooks.daily.test.ts", [
+    ["a webhook follows a redirect", "redirectsMax: 0", "redirectsMax: 3"],
+    ["a webhook goes to a private address", "allowLocal: config.allowLocal,", "allowLocal: true,"],
+    ["any answer is a delivery", "said >= 200 && said <= 299", "said >= 200"],
+    ["nothing is ever given up", ">= config.giveUpAfterMillis", ">= Infinity"]
+  ]),
   ...guards("kernel/http/readBody.ts", "test/kernel/http/readBody.test.ts", [
     ["a body of any length", "if (bytes > bytesMax) return Effect.fail(tooLarge)", ""],
     ["a compressed body", 'if (encoding !== undefined && encoding !== "identity")', 'if (encoding === "never")'],

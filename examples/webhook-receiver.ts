@@ -1,0 +1,72 @@
+// A receiver of Tollkeeper's webhooks: it checks that a message is signed and fresh, takes each event once, and says
+// how a payment ended. Messages follow the Standard Webhooks specification, so any of its libraries does the same.
+//
+//   WEBHOOK_SECRET=… PORT=3001 node examples/webhook-receiver.ts
+import { createHmac, timingSafeEqual } from "node:crypto"
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http"
+import { fileURLToPath } from "node:url"
+
+export interface Event {
+  /** `settlement.recorded`, `.settled`, `.failed`, `.expired` or `.unresolved`. */
+  readonly type: string
+  readonly timestamp: string
+  /** The settlement as `GET /settlements` gives it; `status` and `transaction` say how it stands. */
+  readonly data: { readonly status: string; readonly transaction: string; readonly [field: string]: unknown }
+}
+
+/** Seconds by which a message may be older or newer than this clock: an old one may be somebody's replay. */
+const toleranceSeconds = 300
+
+const keyOf = (secret: string): Buffer =>
+  secret.startsWith("whsec_") ? Buffer.from(secret.slice("whsec_".length), "base64") : Buffer.from(secret)
+
+/** The event of a message, or undefined when it is not signed with this secret, or not fresh. */
+export const readEvent = (headers: IncomingHttpHeaders, body: string, secret: string): Event | undefined => {
+  const [id, time, signatures] = ["id", "timestamp", "signature"].map((name) => String(headers[`webhook-${name}`]))
+  if (!(Math.abs(Date.now() / 1_000 - Number(time)) <= toleranceSeconds)) return undefined
+  const expected = createHmac("sha256", keyOf(secret)).update(`${id}.${time}.${body}`).digest()
+  const isSigned = signatures!.split(" ").some((signature) => {
+    const given = Buffer.from(signature.replace(/^v1,/, ""), "base64")
+    return given.length === expected.length && timingSafeEqual(given, expected)
+  })
+  return isSigned ? (JSON.parse(body) as Event) : undefined
+}
+
+/** Starts a receiver; `onEvent` is called once for each event. */
+export const startReceiver = (
+  secret: string,
+  onEvent: (event: Event) => void,
+  port = 0
+): Promise<{ readonly url: string; readonly server: Server }> => {
+  // A program that is started again keeps these in its database.
+  const seen = new Set<string>()
+  const server = createServer(async (request, response) => {
+    let body = ""
+    for await (const chunk of request) body += chunk
+    const event = readEvent(request.headers, body, secret)
+    const id = String(request.headers["webhook-id"])
+    if (event !== undefined && !seen.has(id)) {
+      seen.add(id)
+      onEvent(event)
+    }
+    // Anything but 2xx is told again later.
+    response.writeHead(event === undefined ? 401 : 204).end()
+  })
+  return new Promise((resolve) =>
+    server.listen(port, "127.0.0.1", () => {
+      const address = server.address() as { port: number }
+      resolve({ url: `http://127.0.0.1:${address.port}/`, server })
+    })
+  )
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const secret = process.env["WEBHOOK_SECRET"]
+  if (secret === undefined) throw new Error("WEBHOOK_SECRET is required")
+  const { url } = await startReceiver(
+    secret,
+    ({ data, type }) => console.log(`${type}: ${data.transaction} is ${data.status}`),
+    Number(process.env["PORT"] ?? 3001)
+  )
+  console.log(`listening at ${url}`)
+}

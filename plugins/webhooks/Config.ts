@@ -1,0 +1,129 @@
+// Who is told of settlements, and how: receivers by the label of the key whose settlements they are told, each with a
+// secret that signs. Secrets stand in environment variables, never in the profile.
+import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { Base64 } from "effect/encoding"
+import { entry, flag, integer, list, optionalText, section, text } from "../../kernel/config/Setting.ts"
+import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
+
+const webhooks = section("webhooks", "Signed messages to sellers about their settlements.", {
+  receivers: list(
+    entry({
+      key: text({ default: "*", doc: "Label of the key whose settlements are told; `*` for everybody's." }),
+      url: text({ default: "", doc: "Where to POST; https, unless local receivers are allowed." }),
+      secret_env: text({
+        default: "",
+        doc: "Environment variable with the secret that signs; several, separated by commas, all sign (rotation)."
+      }),
+      name: optionalText({ doc: "Names the receiver to operators; by default its key. Unique." })
+    }),
+    { default: [], doc: "Who is told." }
+  ),
+  allow_local_receivers: flag({
+    default: false,
+    doc: "Receivers may be on this machine or a private network, and speak plain HTTP."
+  }),
+  timeout_ms: integer({ default: 10_000, min: 100, max: 60_000, unit: "ms", doc: "Longest wait for a receiver." }),
+  retry_first_ms: integer({
+    default: 1_000,
+    min: 10,
+    max: 600_000,
+    unit: "ms",
+    doc: "Pause after a first failure; it doubles with each one."
+  }),
+  retry_max_ms: integer({ default: 900_000, min: 10, max: 86_400_000, unit: "ms", doc: "Longest pause." }),
+  give_up_after_hours: integer({
+    default: 72,
+    min: 1,
+    max: 8_760,
+    unit: "hours",
+    doc: "An event that its receiver has not taken by then is given up."
+  }),
+  keep_days: integer({
+    default: 30,
+    min: 1,
+    max: 3_650,
+    unit: "days",
+    doc: "How long what was delivered or given up stays, to be replayed."
+  })
+})
+
+/** Bytes a secret has at least. */
+const secretBytesMin = 16
+
+export interface Receiver {
+  readonly name: string
+  /** Undefined: everybody's settlements. */
+  readonly principal: string | undefined
+  readonly url: URL
+  readonly secrets: ReadonlyArray<Redacted.Redacted<Uint8Array>>
+}
+
+const refuse = (path: string, message: string) => new SettingsRefused({ path: `webhooks.receivers.${path}`, message })
+
+/** The bytes of a secret: those of its Base64 after `whsec_`, else its own. */
+const bytesOf = (secret: string): Uint8Array | undefined => {
+  if (!secret.startsWith("whsec_")) return new TextEncoder().encode(secret)
+  const decoded = Base64.decode(secret.slice("whsec_".length))
+  return decoded._tag === "Success" ? decoded.success : undefined
+}
+
+const readSecrets = (
+  path: string,
+  given: Option.Option<Redacted.Redacted>
+): Effect.Effect<Receiver["secrets"], SettingsRefused> => {
+  if (Option.isNone(given)) return Effect.fail(refuse(path, "the variable of its secret is not set"))
+  const secrets = Redacted.value(given.value)
+    .split(",")
+    .map((one) => one.trim())
+    .filter((one) => one !== "")
+    .map(bytesOf)
+  return secrets.length > 0 && secrets.every((one) => one !== undefined && one.length >= secretBytesMin)
+    ? Effect.succeed(secrets.map((one) => Redacted.make(one!)))
+    : Effect.fail(refuse(path, `a secret has at least ${secretBytesMin} bytes, in Base64 after whsec_ or as it is`))
+}
+
+export interface ConfigValues {
+  readonly receivers: ReadonlyArray<Receiver>
+  readonly allowLocal: boolean
+  readonly timeoutMillis: number
+  readonly retryFirstMillis: number
+  readonly retryMaxMillis: number
+  readonly giveUpAfterMillis: number
+  readonly keepMillis: number
+}
+
+export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/webhooks/Config") {
+  static readonly layer = Layer.effect(
+    Config,
+    Effect.gen(function* () {
+      const settings = yield* Settings
+      const values = yield* settings.section(webhooks)
+      const receivers: Array<Receiver> = []
+      for (const [index, { key, name, secret_env, url }] of values.receivers.entries()) {
+        const path = name ?? (key === "*" ? String(index) : key)
+        const parsed = URL.canParse(url) ? new URL(url) : undefined
+        if (parsed === undefined || !["https:", "http:"].includes(parsed.protocol))
+          return yield* refuse(path, "its url is not one of https")
+        if (parsed.protocol === "http:" && !values.allow_local_receivers)
+          return yield* refuse(path, "its url must be https; see webhooks.allow_local_receivers")
+        if (receivers.some((other) => other.name === (name ?? key)))
+          return yield* refuse(path, `two receivers are named ${name ?? key}; give them names`)
+        receivers.push({
+          name: name ?? key,
+          principal: key === "*" ? undefined : `key:${key}`,
+          url: parsed,
+          secrets: yield* readSecrets(path, secret_env === "" ? Option.none() : settings.secret(secret_env))
+        })
+      }
+      return Config.of({
+        receivers,
+        allowLocal: values.allow_local_receivers,
+        timeoutMillis: values.timeout_ms,
+        retryFirstMillis: values.retry_first_ms,
+        retryMaxMillis: values.retry_max_ms,
+        giveUpAfterMillis: values.give_up_after_hours * 3_600_000,
+        keepMillis: values.keep_days * 86_400_000
+      })
+    })
+  )
+}

@@ -1,0 +1,128 @@
+// What receivers are owed, in the database. An event is delivered to a receiver at least once, and the events of one
+// settlement in their order: the next one is not due before the one before it has ended. Who sends has a row by a lease
+// with a fence, so two replicas do not send at once, and a crash costs one repetition.
+import { Context, Effect, Layer } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { SettlementEvent } from "../../kernel/settlement/SettlementEvents.ts"
+
+export interface Delivery {
+  readonly id: bigint
+  readonly receiver: string
+  readonly type: string
+  readonly settlement: string
+  readonly toldAt: Date
+  readonly queuedAt: Date
+  /** This one included. */
+  readonly attempts: number
+  readonly fence: bigint
+}
+
+export type Attempted =
+  | { readonly _tag: "Delivered"; readonly answer: string }
+  /** Tried again after the pause. */
+  | { readonly _tag: "Failed"; readonly answer: string; readonly pauseMillis: number }
+  | { readonly _tag: "GivenUp"; readonly answer: string }
+
+export interface Owed {
+  readonly receiver: string
+  readonly position: bigint
+  readonly type: string
+  readonly settlement: string
+  readonly at: Date
+}
+
+export interface Standing {
+  readonly receiver: string
+  readonly due: number
+  readonly delivered: number
+  readonly given_up: number
+  readonly oldest_due: Date | null
+  readonly last_answer: string | null
+}
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+export class Deliveries extends Context.Service<
+  Deliveries,
+  {
+    /** Notes what is owed; what is noted already stays as it is. */
+    readonly owe: (owed: ReadonlyArray<Owed>) => Sql<void>
+    /** Takes what is due to a receiver, at most one event of a settlement. */
+    readonly lease: (receiver: string, limit: number, leaseMillis: number) => Sql<ReadonlyArray<Delivery>>
+    /** Notes what became of an attempt; nothing when its lease was lost. */
+    readonly note: (delivery: Delivery, attempted: Attempted) => Sql<void>
+    /** Makes what waits for its pause due now. */
+    readonly hurry: (receiver: string) => Sql<void>
+    /** Deletes what ended that long ago; how many. */
+    readonly forget: (keepMillis: number) => Sql<number>
+    /** Makes events due again, as if they had just happened; how many. */
+    readonly replay: (receiver: string, events: ReadonlyArray<SettlementEvent>) => Sql<number>
+    readonly standings: Sql<ReadonlyArray<Standing>>
+  }
+>()("tollkeeper/webhooks/Deliveries") {
+  static readonly layer = Layer.effect(
+    Deliveries,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const insert = (owed: ReadonlyArray<Owed>) => {
+        const rows = owed.map((one) => ({ ...one, position: String(one.position) }))
+        return sql`insert into webhooks_deliveries as d (receiver, position, type, settlement, told_at)
+          select receiver, position, type, settlement, at from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+            as r (receiver text, position bigint, type text, settlement uuid, at timestamptz)`
+      }
+
+      return Deliveries.of({
+        owe: (owed) => (owed.length === 0 ? Effect.void : Effect.asVoid(sql`${insert(owed)} on conflict do nothing`)),
+        lease: (receiver, limit, leaseMillis) =>
+          sql<Delivery>`update webhooks_deliveries set attempts = attempts + 1, fence = fence + 1,
+              leased_until = clock_timestamp() + ${leaseMillis} * interval '1 millisecond'
+            where id in (
+              select d.id from webhooks_deliveries d
+              where d.receiver = ${receiver} and d.state = 'due' and d.due_at <= clock_timestamp()
+                and (d.leased_until is null or d.leased_until <= clock_timestamp())
+                and not exists (select 1 from webhooks_deliveries e where e.receiver = d.receiver
+                  and e.settlement = d.settlement and e.state = 'due' and e.position < d.position)
+              order by d.due_at limit ${limit} for update skip locked)
+            returning id, receiver, type, settlement::text as settlement, told_at as "toldAt", queued_at as "queuedAt",
+              attempts, fence`,
+        note: ({ fence, id }, attempted) => {
+          const own = sql`id = ${id} and fence = ${fence} and state = 'due'`
+          return Effect.asVoid(
+            attempted._tag === "Failed"
+              ? sql`update webhooks_deliveries set leased_until = null, last_answer = ${attempted.answer},
+                  due_at = clock_timestamp() + ${attempted.pauseMillis} * interval '1 millisecond' where ${own}`
+              : sql`update webhooks_deliveries set leased_until = null, last_answer = ${attempted.answer},
+                  state = ${attempted._tag === "Delivered" ? "delivered" : "given_up"}, ended_at = clock_timestamp()
+                  where ${own}`
+          )
+        },
+        hurry: (receiver) =>
+          Effect.asVoid(sql`update webhooks_deliveries set due_at = clock_timestamp()
+            where receiver = ${receiver} and state = 'due' and due_at > clock_timestamp()`),
+        forget: (keepMillis) =>
+          Effect.map(
+            sql`delete from webhooks_deliveries where state <> 'due'
+              and ended_at < clock_timestamp() - ${keepMillis} * interval '1 millisecond' returning 1`,
+            ({ length }) => length
+          ),
+        replay: (receiver, events) =>
+          events.length === 0
+            ? Effect.succeed(0)
+            : Effect.map(
+                sql`${insert(events.map((event) => ({ ...event, receiver, settlement: event.settlement.id })))}
+                on conflict (receiver, position) do update set state = 'due', queued_at = clock_timestamp(),
+                  due_at = clock_timestamp(), attempts = 0, ended_at = null
+                returning 1`,
+                ({ length }) => length
+              ),
+        standings: sql<Standing>`select receiver, count(*) filter (where state = 'due')::int as due,
+            count(*) filter (where state = 'delivered')::int as delivered,
+            count(*) filter (where state = 'given_up')::int as given_up,
+            min(told_at) filter (where state = 'due') as oldest_due,
+            (array_agg(last_answer order by id desc) filter (where last_answer is not null))[1] as last_answer
+          from webhooks_deliveries group by receiver order by receiver`
+      })
+    })
+  )
+}

@@ -1,0 +1,46 @@
+// A message as it goes over the wire, by the Standard Webhooks specification, so that its libraries verify it: the body
+// names the event and carries the settlement's state as `GET /settlements` gives it; the signature is HMAC-SHA256 over
+// id, time and body. The id is the same whenever the event is told. Pure.
+import { Redacted } from "effect"
+import { Base64 } from "effect/encoding"
+import type { Dialect } from "../../kernel/Dialect.ts"
+import { encodeSettlementState } from "../../kernel/payment/settlementState.ts"
+import type { Crypto } from "../../kernel/platform/Crypto.ts"
+import type { SettlementRecord } from "../../kernel/settlement/Settlements.ts"
+import type { Receiver } from "./Config.ts"
+import type { Delivery } from "./Deliveries.ts"
+
+export interface Message {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
+
+const encoder = new TextEncoder()
+
+export const encodeMessage = (
+  { settlement, toldAt, type }: Pick<Delivery, "settlement" | "toldAt" | "type">,
+  record: SettlementRecord,
+  secrets: Receiver["secrets"],
+  { crypto, dialect, nowMillis }: { crypto: Crypto["Service"]; dialect: Dialect; nowMillis: number }
+): Message => {
+  const body = JSON.stringify({
+    type,
+    timestamp: toldAt.toISOString(),
+    data: encodeSettlementState(record, dialect, nowMillis)
+  })
+  const id = `${settlement}.${type.slice(type.indexOf(".") + 1)}`
+  const seconds = String(Math.floor(nowMillis / 1_000))
+  const signed = encoder.encode(`${id}.${seconds}.${body}`)
+  return {
+    headers: {
+      "content-type": "application/json",
+      "user-agent": "tollkeeper-webhooks",
+      "webhook-id": id,
+      "webhook-timestamp": seconds,
+      "webhook-signature": secrets
+        .map((secret) => `v1,${Base64.encode(crypto.hmacSha256(Redacted.value(secret), signed))}`)
+        .join(" ")
+    },
+    body: encoder.encode(body)
+  }
+}

@@ -1,0 +1,138 @@
+// Sends what is due, one actor a receiver: a receiver that is slow or down holds up nobody else, and no payment. An
+// attempt that fails is tried again after a pause that doubles, also after a restart, until the receiver takes the
+// event or its time is over; then it is given up, with a line in the log. One that fails is tried with one message a
+// second at most, and once it takes one, the rest is due at once. Redirects are failures, and where a message may go at
+// all is judged anew for each attempt (`kernel/http/safeFetch.ts`).
+import { Clock, Context, Effect, Layer, Metric, Random } from "effect"
+import { WireWords } from "../../kernel/config/WireWords.ts"
+import { reconciler } from "../../kernel/Actor.ts"
+import { safeFetch } from "../../kernel/http/safeFetch.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { Outbound } from "../../kernel/platform/Outbound.ts"
+import { Settlements } from "../../kernel/settlement/Settlements.ts"
+import { Supervisor } from "../../kernel/Supervisor.ts"
+import { Config, type Receiver } from "./Config.ts"
+import { type Attempted, Deliveries, type Delivery } from "./Deliveries.ts"
+import { encodeMessage } from "./MessageWire.ts"
+
+/** Messages to one receiver that are under way at once. */
+const atOnceMax = 4
+/** How often what has become due is looked for. */
+const lookEvery = "1 second"
+/** A lease outlives its attempt by this. */
+const leaseSlackMillis = 10_000
+/** Bytes read of an answer. */
+const answerBytesMax = 65_536
+/** Doublings of the pause. */
+const doublingsMax = 30
+/** The most a pause is lengthened, so that many do not come back at once. */
+const jitter = 0.2
+
+const deliveries = Metric.counter("tollkeeper_webhooks_deliveries_total", {
+  description: "Attempts to tell a receiver, by what became of them.",
+  incremental: true
+})
+
+export class Sender extends Context.Service<
+  Sender,
+  {
+    /** Something may have become due. */
+    readonly wake: Effect.Effect<void>
+    /** Receivers whose last attempt failed. */
+    readonly failing: () => ReadonlyArray<string>
+  }
+>()("tollkeeper/webhooks/Sender") {
+  static readonly layer = Layer.effect(
+    Sender,
+    Effect.gen(function* () {
+      const config = yield* Config
+      const store = yield* Deliveries
+      const attempt = yield* makeAttempt
+      const failing = new Set<string>()
+
+      const send = Effect.fn("Webhooks.send")(function* (receiver: Receiver, delivery: Delivery) {
+        const attempted = yield* attempt(receiver, delivery)
+        yield* Metric.update(Metric.withAttributes(deliveries, { outcome: attempted._tag }), 1)
+        const isBack = attempted._tag === "Delivered" && failing.delete(receiver.name)
+        if (attempted._tag !== "Delivered") failing.add(receiver.name)
+        if (attempted._tag === "GivenUp") {
+          yield* Effect.logWarning("a webhook is given up: its receiver has not taken it in time").pipe(
+            Effect.annotateLogs({
+              receiver: receiver.name,
+              event: delivery.type,
+              settlement: delivery.settlement,
+              attempts: delivery.attempts,
+              lastAnswer: attempted.answer
+            })
+          )
+        }
+        yield* store.note(delivery, attempted)
+        if (isBack) yield* store.hurry(receiver.name)
+      })
+
+      const turn = (receiver: Receiver) =>
+        Effect.gen(function* () {
+          while (true) {
+            const limit = failing.has(receiver.name) ? 1 : atOnceMax
+            const due = yield* store.lease(receiver.name, limit, config.timeoutMillis + leaseSlackMillis)
+            if (due.length === 0) return
+            yield* Effect.forEach(due, (delivery) => send(receiver, delivery), {
+              concurrency: atOnceMax,
+              discard: true
+            })
+            if (failing.has(receiver.name)) return
+          }
+        })
+      const supervisor = yield* Supervisor
+      const actors = yield* Effect.forEach(config.receivers, (receiver, index) =>
+        reconciler({ id: `webhooks-${index}`, every: lookEvery, turn: turn(receiver) }).pipe(
+          Effect.provideService(Supervisor, supervisor)
+        )
+      )
+      return Sender.of({
+        wake: Effect.forEach(actors, ({ wake }) => wake, { discard: true }),
+        failing: () => [...failing]
+      })
+    })
+  )
+}
+
+/** One attempt, which never fails: what became of it is its value. */
+const makeAttempt = Effect.gen(function* () {
+  const config = yield* Config
+  const settlements = yield* Settlements
+  const crypto = yield* Crypto
+  const outbound = yield* Outbound
+  const [dialect] = (yield* WireWords).dialects
+  const policy = {
+    allowLocal: config.allowLocal,
+    allowPlain: config.allowLocal,
+    timeoutMillis: config.timeoutMillis,
+    bytesMax: answerBytesMax,
+    redirectsMax: 0
+  }
+
+  const post = (receiver: Receiver, delivery: Delivery) =>
+    Effect.gen(function* () {
+      const [record] = yield* settlements.byIds([delivery.settlement])
+      if (record === undefined) return "no such settlement"
+      const nowMillis = yield* Clock.currentTimeMillis
+      const message = encodeMessage(delivery, record, receiver.secrets, { crypto, dialect, nowMillis })
+      const { status } = yield* safeFetch(receiver.url, { method: "POST", ...message }, policy)
+      return status
+    }).pipe(
+      Effect.provideService(Outbound, outbound),
+      Effect.catchTag("FetchRefused", ({ reason }) => Effect.succeed(reason))
+    )
+
+  return Effect.fnUntraced(function* (receiver: Receiver, delivery: Delivery) {
+    const said = yield* post(receiver, delivery)
+    const answer = String(said)
+    if (typeof said === "number" && said >= 200 && said <= 299) return { _tag: "Delivered", answer } as Attempted
+    const now = yield* Clock.currentTimeMillis
+    if (now - delivery.queuedAt.getTime() >= config.giveUpAfterMillis) return { _tag: "GivenUp", answer } as Attempted
+    const pause = config.retryFirstMillis * 2 ** Math.min(delivery.attempts - 1, doublingsMax)
+    const pauseMillis = Math.round(Math.min(pause, config.retryMaxMillis) * (1 + jitter * (yield* Random.next)))
+    return { _tag: "Failed", answer, pauseMillis } as Attempted
+  })
+})

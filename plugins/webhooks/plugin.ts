@@ -1,0 +1,58 @@
+// Signed messages to sellers about their settlements, on a cursor over the journal of facts: a payment that was left
+// pending is told to its end, also to a receiver that was down, and after a restart. Nothing of it is on the path of a
+// payment. Without a receiver in the settings it does nothing; one that cannot be told stops the boot.
+import { Effect, Layer } from "effect"
+import { settingsContract } from "../../kernel/config/Settings.ts"
+import { databaseContract } from "../../kernel/database/Database.ts"
+import { reconciler } from "../../kernel/Actor.ts"
+import { configContract, settlementContract } from "../../kernel/drivers.ts"
+import { factsContract } from "../../kernel/Facts.ts"
+import { Health, healthContract } from "../../kernel/Health.ts"
+import { define } from "../../kernel/Plugin.ts"
+import { supervisorContract } from "../../kernel/Supervisor.ts"
+import { replay, standings } from "./administration.ts"
+import { Config } from "./Config.ts"
+import { Deliveries } from "./Deliveries.ts"
+import { queueEvents } from "./queueEvents.ts"
+import { Sender } from "./Sender.ts"
+
+const started = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const config = yield* Config
+    const deliveries = yield* Deliveries
+    const sender = yield* Sender
+    const health = yield* Health
+    yield* queueEvents
+    yield* reconciler({ id: "webhooks-forget", every: "1 hour", turn: deliveries.forget(config.keepMillis) })
+    yield* health.register(
+      "webhooks",
+      Effect.sync(() => {
+        if (config.receivers.length === 0) return { state: "disabled" as const }
+        const failing = sender.failing()
+        return failing.length === 0
+          ? { state: "ready" as const }
+          : { state: "degraded" as const, detail: `not reached, tried again: ${failing.join(", ")}` }
+      })
+    )
+  })
+)
+
+export const plugin = define({
+  id: "webhooks",
+  summary: "Signed messages to sellers about their settlements.",
+  boot: "required",
+  needs: [
+    settingsContract,
+    supervisorContract,
+    healthContract,
+    configContract,
+    databaseContract,
+    factsContract,
+    settlementContract
+  ],
+  migrations: "folder",
+  layer: started.pipe(Layer.provide(Sender.layer), Layer.provide(Layer.merge(Config.layer, Deliveries.layer)))
+})
+
+/** What the command line does beside a facilitator, over the database alone. */
+export const administration = { replay, standings, layer: Layer.merge(Config.layer, Deliveries.layer) }

@@ -1,0 +1,74 @@
+// A receiver of webhooks for tests: it checks each signature by the words of the specification, with the runtime's own
+// HMAC, and answers as it is told to.
+import { Effect } from "effect"
+import { createHmac } from "node:crypto"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+
+export interface Received {
+  readonly id: string
+  readonly type: string
+  readonly data: any
+  readonly isSigned: boolean
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export interface ReceiverOptions {
+  readonly secret: string
+  /** Default: a free one. */
+  readonly port?: number
+  /** The status, or never; default 200. */
+  readonly answer?: (received: Received, index: number) => number | "never"
+  readonly location?: string
+}
+
+export const startReceiver = ({ answer, location, port, secret }: ReceiverOptions) =>
+  Effect.gen(function* () {
+    const received: Array<Received> = []
+    const server = yield* Effect.acquireRelease(
+      Effect.promise(
+        () =>
+          new Promise<ReturnType<typeof createServer>>((resolve) => {
+            const server = createServer((request, response) => {
+              let body = ""
+              request.on("data", (chunk) => (body += chunk))
+              request.on("end", () => {
+                const headers = request.headers as Record<string, string>
+                const signed = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${body}`
+                const expected = `v1,${createHmac("sha256", secret).update(signed).digest("base64")}`
+                const { data, type } = JSON.parse(body)
+                const one = {
+                  id: headers["webhook-id"]!,
+                  type,
+                  data,
+                  isSigned: headers["webhook-signature"]!.split(" ").includes(expected),
+                  headers
+                }
+                received.push(one)
+                const status = answer?.(one, received.length - 1) ?? 200
+                if (status === "never") return
+                response.writeHead(status, location === undefined ? {} : { location })
+                response.end()
+              })
+            }).listen(port ?? 0, "127.0.0.1", () => resolve(server))
+          })
+      ),
+      (server) =>
+        Effect.promise(
+          () =>
+            new Promise<void>((resolve) => {
+              server.close(() => resolve())
+              server.closeAllConnections()
+            })
+        )
+    )
+    return {
+      received,
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+      until: (holds: (received: ReadonlyArray<Received>) => boolean) =>
+        Effect.gen(function* () {
+          while (!holds(received)) yield* Effect.sleep("20 millis")
+          return received as ReadonlyArray<Received>
+        }).pipe(Effect.timeout("25 seconds"), Effect.orDie)
+    }
+  })

@@ -1,0 +1,245 @@
+// Sellers that are told how their payments ended: one that was left pending, whose receiver was down while it ended and
+// whose facilitator was started again in between.
+import { expect, it } from "@effect/vitest"
+import { Keypair } from "@stellar/stellar-sdk"
+import { Context, Effect, Layer } from "effect"
+import { describe } from "vitest"
+import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
+import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
+import { type Facilitator, freePort, startFacilitator } from "../../support/facilitator.ts"
+import { type Event, startReceiver as startExample } from "../../../examples/webhook-receiver.ts"
+import { CurrentPlugin } from "../../../kernel/Plugin.ts"
+import { administration } from "../../../plugins/webhooks/plugin.ts"
+import { startReceiver } from "./receiver.ts"
+
+const key = "shop-secret-0123456789"
+const otherKey = "other-secret-0123456789"
+const secret = "a-secret-that-signs-webhooks"
+const environment = {
+  FACILITATOR_API_KEYS: `shop:${key},other:${otherKey}`,
+  SHOP_HOOK: secret,
+  OTHER_HOOK: `retired-${secret},${secret}`,
+  SPONSOR_SECRET: Keypair.random().secret()
+}
+const quick = ["webhooks.retry_first_ms=50", "webhooks.retry_max_ms=200", "limits.settle_timeout_ms=2000"]
+
+const receivers = (...list: ReadonlyArray<{ key: string; url: string; secret_env: string; name?: string }>) =>
+  `webhooks.receivers=${JSON.stringify(list)}`
+
+/** A database that outlives facilitators. */
+const lasting = (kind: DatabaseKind) =>
+  Effect.gen(function* () {
+    const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
+    return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
+  })
+
+const paying = Effect.fnUntraced(function* (ledger: Facilitator) {
+  const payer = yield* ledger.account()
+  const payTo = (yield* ledger.account()).publicKey()
+  return (facilitator: Facilitator, bearer = key) =>
+    Effect.flatMap(ledger.payment({ payer, payTo, amount: 10_000n, maxTimeoutSeconds: 300 }), ({ body }) =>
+      facilitator.settle(body, { authorization: `Bearer ${bearer}` })
+    )
+})
+
+const startLedger = startFacilitator({ closeMillis: 500, channels: 1, set: ["plugins=[ledger-local,x402-exact]"] })
+
+describe.each(databaseKinds)("webhooks on %s", (kind) => {
+  it.live(
+    "tell a seller that was left pending how it ended, its receiver being down and the facilitator started again",
+    () =>
+      Effect.gen(function* () {
+        const ledger = yield* startLedger
+        const pay = yield* paying(ledger)
+        const database = yield* lasting(kind)
+        const port = yield* freePort
+        const other = yield* startReceiver({ secret })
+        // It takes what it is sent, and never answers.
+        const silent = yield* startReceiver({ secret, answer: () => "never" })
+        const start = startFacilitator({
+          ledgerUrl: ledger.ledgerUrl,
+          database,
+          environment,
+          channels: 3,
+          set: [
+            "plugins=[x402-exact,webhooks]",
+            ...quick,
+            "webhooks.timeout_ms=1000",
+            receivers(
+              { key: "shop", url: `http://127.0.0.1:${port}/hook`, secret_env: "SHOP_HOOK" },
+              { key: "other", url: other.url, secret_env: "OTHER_HOOK" },
+              { key: "other", url: silent.url, secret_env: "OTHER_HOOK", name: "silent" }
+            )
+          ]
+        })
+        const first = yield* start
+        // Nobody was told of what was before.
+        yield* ledger.ledger.setFaults([{ drops: () => true }])
+        const pending = yield* pay(first)
+        expect(pending.json).toMatchObject({ success: false })
+        const hash = pending.json.transaction
+        const due = (facilitator: Facilitator) =>
+          facilitator.sql<{ attempts: number }>`select attempts from webhooks_deliveries where state = 'due'`
+        while (!(yield* due(first)).some(({ attempts }) => attempts >= 2)) yield* Effect.sleep("20 millis")
+        expect((yield* first.ask("/health/ready")).json.webhooks).toEqual({
+          state: "degraded",
+          detail: "not reached, tried again: shop"
+        })
+        yield* first.stop
+
+        const second = yield* start
+        yield* ledger.ledger.setFaults([])
+        while ((yield* due(second)).length < 2) yield* Effect.sleep("20 millis")
+        const shop = yield* startReceiver({ secret, port })
+        const told = yield* shop.until(({ length }) => length >= 2)
+        expect(told.map(({ type }) => type)).toEqual(["settlement.recorded", "settlement.settled"])
+        expect(told.map(({ isSigned }) => isSigned)).toEqual([true, true])
+        const state = yield* second.ask(`/settlements?hash=${hash}`, { headers: { authorization: `Bearer ${key}` } })
+        expect(told[1]!.data).toEqual(state.json.items[0])
+        expect(told[1]!.data).toMatchObject({ status: "success", transaction: hash })
+        expect(new Set(told.map(({ id }) => id)).size).toBe(2)
+
+        // The other's own alone; one receiver that is silent holds up neither the other one nor payments.
+        expect((yield* pay(second, otherKey)).json).toMatchObject({ success: true })
+        const others = yield* other.until(({ length }) => length >= 2)
+        expect(others.map(({ isSigned, type }) => [type, isSigned])).toEqual([
+          ["settlement.recorded", true],
+          ["settlement.settled", true]
+        ])
+        expect(others.some(({ data }) => data.transaction === hash)).toBe(false)
+        expect(shop.received).toHaveLength(2)
+        yield* silent.until(({ length }) => length >= 2)
+        // The second event waits for the first.
+        expect(new Set(silent.received.map(({ type }) => type))).toEqual(new Set(["settlement.recorded"]))
+      }).pipe(Effect.scoped),
+    120_000
+  )
+})
+
+describe("webhooks", () => {
+  const start = (set: ReadonlyArray<string>, more: Readonly<Record<string, string>> = {}) =>
+    startFacilitator({
+      channels: 2,
+      closeMillis: 300,
+      environment: { ...environment, ...more },
+      set: ["plugins=[ledger-local,x402-exact,webhooks]", ...quick, ...set]
+    })
+
+  it.live(
+    "are replayed by an operator, and given up when their time is over, each event under one id",
+    () =>
+      Effect.gen(function* () {
+        const isUp = { now: true }
+        const receiver = yield* startReceiver({ secret, answer: () => (isUp.now ? 204 : 500) })
+        const events: Array<Event> = []
+        const encoded = `whsec_${Buffer.from(secret).toString("base64")}`
+        const example = yield* Effect.acquireRelease(
+          Effect.promise(() => startExample(encoded, (event) => void events.push(event))),
+          ({ server }) => Effect.sync(() => server.close())
+        )
+        const facilitator = yield* start(
+          [
+            receivers(
+              { key: "*", url: receiver.url, secret_env: "SHOP_HOOK" },
+              { key: "shop", url: example.url, secret_env: "EXAMPLE_HOOK", name: "example" }
+            )
+          ],
+          { EXAMPLE_HOOK: encoded }
+        )
+        const pay = yield* paying(facilitator)
+        expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+        yield* receiver.until(({ length }) => length === 2)
+        const { sql } = facilitator
+        const states = sql<{ state: string }>`select state from webhooks_deliveries order by position`
+        while (events.length < 2) yield* Effect.sleep("20 millis")
+        expect(events.map(({ data, type }) => [type, data.status])[1]).toEqual(["settlement.settled", "success"])
+        for (const forged of [
+          {
+            "webhook-id": "x",
+            "webhook-timestamp": String(Math.floor(Date.now() / 1_000)),
+            "webhook-signature": "v1,AA"
+          },
+          { "webhook-id": "x" }
+        ])
+          expect(
+            (yield* Effect.promise(() => fetch(example.url, { method: "POST", headers: forged, body: "{}" }))).status
+          ).toBe(401)
+        expect(events).toHaveLength(2)
+        while ((yield* states).some(({ state }) => state !== "delivered")) yield* Effect.sleep("20 millis")
+        // Beside the facilitator, over the same database, as the command does it.
+        const replay = (settlement: string | undefined, name = "*") =>
+          administration
+            .replay(name, { since: new Date(Date.now() - 3_600_000), settlement })
+            .pipe(
+              Effect.provide(administration.layer),
+              Effect.provide(facilitator.services as Context.Context<any>),
+              Effect.provideService(CurrentPlugin, "webhooks")
+            ) as Effect.Effect<number, unknown>
+        expect(yield* replay(undefined)).toBe(2)
+        const again = yield* receiver.until(({ length }) => length === 4)
+        expect(again.slice(2).map(({ id }) => id)).toEqual(again.slice(0, 2).map(({ id }) => id))
+        while ((yield* states).some(({ state }) => state !== "delivered")) yield* Effect.sleep("20 millis")
+        expect(yield* replay("00000000-0000-4000-a000-000000000001")).toBe(0)
+        expect(yield* Effect.flip(replay(undefined, "nobody"))).toMatchObject({ _tag: "NoSuchReceiver" })
+        isUp.now = false
+        yield* sql`delete from webhooks_deliveries where receiver = 'example'`
+        yield* sql`update webhooks_deliveries set state = 'due', due_at = clock_timestamp(),
+          queued_at = clock_timestamp() - interval '73 hours'`
+        while ((yield* states).some(({ state }) => state !== "given_up")) yield* Effect.sleep("20 millis")
+        expect(receiver.received).toHaveLength(6)
+        const [last] = yield* sql`select last_answer from webhooks_deliveries limit 1`
+        expect(last).toEqual({ last_answer: "500" })
+      }).pipe(Effect.scoped),
+    90_000
+  )
+
+  it.live(
+    "never go where they may not: redirected, private addresses, plain HTTP",
+    () =>
+      Effect.gen(function* () {
+        const inside = yield* startReceiver({ secret })
+        const redirecting = yield* startReceiver({ secret, answer: () => 307, location: inside.url })
+        const facilitator = yield* start([receivers({ key: "shop", url: redirecting.url, secret_env: "SHOP_HOOK" })])
+        const pay = yield* paying(facilitator)
+        expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+        yield* redirecting.until(({ length }) => length >= 2)
+        expect(inside.received).toEqual([])
+        const guarded = yield* start([
+          "webhooks.allow_local_receivers=false",
+          receivers({ key: "shop", url: inside.url.replace("http:", "https:"), secret_env: "SHOP_HOOK" })
+        ])
+        yield* (yield* paying(guarded))(guarded)
+        const answers = guarded.sql<{ last_answer: string | null }>`select last_answer from webhooks_deliveries
+          where last_answer is not null`
+        while ((yield* answers).length === 0) yield* Effect.sleep("20 millis")
+        expect((yield* answers)[0]).toEqual({ last_answer: "blocked" })
+        expect(inside.received).toEqual([])
+      }).pipe(Effect.scoped),
+    90_000
+  )
+
+  it.live(
+    "are refused at boot without a good secret, a good address or a name of their own",
+    () =>
+      Effect.gen(function* () {
+        const one = { key: "shop", url: "https://shop.example.com/hook", secret_env: "SHOP_HOOK" }
+        for (const [set, variable] of [
+          [[receivers({ ...one, secret_env: "NOT_SET" })], secret],
+          [[receivers(one)], "short"],
+          [[receivers(one)], "whsec_!"],
+          [[receivers({ ...one, url: "shop.example.com" })], secret],
+          [[receivers({ ...one, url: "ftp://shop.example.com" })], secret],
+          [["webhooks.allow_local_receivers=false", receivers({ ...one, url: "http://shop.example.com" })], secret],
+          [[receivers(one, one)], secret]
+        ] as const) {
+          const refused = yield* Effect.flip(Effect.scoped(start(set, { SHOP_HOOK: variable })))
+          expect(refused, JSON.stringify(set)).toMatchObject({
+            _tag: "SettingsRefused",
+            path: expect.stringContaining("webhooks.receivers")
+          })
+          expect(JSON.stringify(refused)).not.toContain(variable)
+        }
+      }),
+    120_000
+  )
+})
