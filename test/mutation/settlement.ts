@@ -60,7 +60,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "no unique index on the identifier",
     changes: [
       {
-        file: schema,
+        file: "migrations/kernel/0007_principals.sql",
         from: "create unique index kernel_settlements_identifier",
         to: "create index kernel_settlements_identifier"
       }

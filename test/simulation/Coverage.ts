@@ -35,6 +35,8 @@ export const wanted = [
   "never acceptable",
   "nonce shared",
   "no identifier",
+  "a stranger asks",
+  "another address",
   "channel used by others",
   "replica without some keys",
   "store failed before",
@@ -58,7 +60,7 @@ export const wanted = [
   "two days",
   "lease taken over"
 ] as const
-export type Wanted = (typeof wanted)[number] | "false NOT_FOUND" | "a stranger asks" | "commits lost" | "adopted"
+export type Wanted = (typeof wanted)[number] | "false NOT_FOUND" | "commits lost" | "adopted"
 
 export class Coverage {
   readonly counts = new Map<string, number>()

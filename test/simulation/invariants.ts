@@ -1,6 +1,7 @@
 // What must hold when a run is over, whatever happened in it (decisions 2 and 3). Each is looked at from the ledger's
 // log, the store's rows and the answers that callers were given, three accounts of the same payments that were written
 // independently. A store that lost what it had called committed is held to less: what it lost nobody can know.
+import { Option } from "effect"
 import type { SettleAnswer } from "../../kernel/payment/Answer.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { isOpen } from "../../kernel/settlement/Settlement.ts"
@@ -165,6 +166,19 @@ const contradiction = (
   }
 }
 
+/** A conflict is with another payment of one's own: nobody else's terms make one. */
+const isFramed = ({ answer, payment }: Told, rows: Rows): boolean => {
+  if (answer._tag !== "Failed" || answer.refusal.reason !== "payment_identifier_conflict") return false
+  const { key, payer, scheme } = authorizationOf(payment)
+  const identifier = Option.getOrUndefined(payment.identifier)
+  const own = rows.filter(({ born }) => born.principal.owner === payment.principal.owner)
+  return !own.some(({ born }) => {
+    const isSame = born.authorizationKey === key && born.scheme === scheme
+    const isNamed = identifier !== undefined && Option.getOrUndefined(born.identifier) === identifier
+    return born.fingerprint !== payment.fingerprint && (isSame || (isNamed && born.payer === payer))
+  })
+}
+
 const answers = (
   world: World,
   told: ReadonlyArray<Told>,
@@ -179,6 +193,7 @@ const answers = (
     const id = idOf(scheme, key)
     const wrong = contradiction(world, one, byId.get(id), moved.get(id))
     if (wrong !== undefined) found.push(`${key} was answered ${wrong}`)
+    if (!world.hasLostCommits && isFramed(one, rows)) found.push(`${key} conflicts with nothing of its caller's`)
     if (one.answer._tag === "Settled") successes.set(id, [...(successes.get(id) ?? []), one])
   }
   for (const [id, all] of world.hasLostCommits ? [] : successes) {

@@ -177,7 +177,8 @@ class Clients {
     const { chance, int } = world.random
     const look: FirstLook = { at: undefined }
     const askedAt = world.time.now
-    const fiber = fork(world, replica, Effect.provideService(facilitator.settle(payment), Looking, look))
+    const asked = this.#roaming(payment)
+    const fiber = fork(world, replica, Effect.provideService(facilitator.settle(asked), Looking, look))
     const { asking } = this.#replicas
     asking.set(fiber, replica)
     if (!this.isCalm && chance(0.08)) {
@@ -195,6 +196,14 @@ class Clients {
         world.broken.push(`a caller waited ${waited} ms`)
       this.#hear({ payment, lookedAt: look.at, toldAt: world.time.now, answer: exit.value }, again)
     })
+  }
+
+  /** A caller without a key may come from another address each time. */
+  #roaming(payment: Payment): Payment {
+    const { coverage, random } = this.#world
+    if (payment.principal.keyed || !random.chance(0.4)) return payment
+    coverage.count("another address")
+    return { ...payment, principal: { ...payment.principal, source: "ip:elsewhere" } }
   }
 
   #hear(told: Told, again: (millis: number) => void): void {
