@@ -1,6 +1,7 @@
 // A buyer: asks for a page, reads the terms of the 402, signs one authorization, and asks again. What it signs is the
 // single call `transfer(buyer, seller, amount)` with an end that the terms set; the facilitator pays the ledger's fee,
-// so that the buyer needs the asset and nothing else. It refuses terms above its own limit before it signs.
+// so that the buyer needs the asset and nothing else. It refuses terms above its own limit before it signs. Where a
+// seller charges for what is used (`upto`), what is signed is a maximum, by `upto.ts`.
 //
 //   BUYER_SECRET=S… node examples/buyer.ts http://127.0.0.1:…/weather
 import { fileURLToPath } from "node:url"
@@ -16,6 +17,7 @@ import {
   rpc,
   TransactionBuilder
 } from "@stellar/stellar-sdk"
+import { UptoStellarClient } from "./upto.ts"
 
 export interface BuyerOptions {
   readonly secret: string
@@ -42,6 +44,9 @@ export interface Purchase {
 /** The account that stands as source while nobody has leased a real one; the facilitator replaces it. */
 const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 
+/** The schemes that this buyer can sign for. */
+const schemes = new Set(["exact", "upto"])
+
 /** Gets `url`, paying when it asks for it within the buyer's limit. Rejects when no offered option suits the buyer. */
 export const buy = async (url: string, options: BuyerOptions): Promise<Purchase> => {
   const unpaid = await fetch(url)
@@ -50,14 +55,17 @@ export const buy = async (url: string, options: BuyerOptions): Promise<Purchase>
   const network = options.network ?? "ledger:testnet"
   const accepted = paymentRequired.accepts.find(
     (option: any) =>
-      option.scheme === "exact" && option.network === network && BigInt(option.amount) <= options.maxAmount
+      schemes.has(option.scheme) && option.network === network && BigInt(option.amount) <= options.maxAmount
   )
   if (accepted === undefined) throw new Error(`${url} asks for nothing that this buyer would pay on ${network}`)
 
-  const transaction = await signPayment(accepted, options)
+  const payload =
+    accepted.scheme === "upto"
+      ? (await new UptoStellarClient(options).createPaymentPayload(2, accepted)).payload
+      : { transaction: await signPayment(accepted, options) }
   const paymentPayload = {
     x402Version: 2,
-    payload: { transaction },
+    payload,
     resource: paymentRequired.resource,
     accepted,
     ...(paymentRequired.extensions === undefined ? {} : { extensions: paymentRequired.extensions })

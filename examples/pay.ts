@@ -1,14 +1,17 @@
 // `npm run pay`: one payment, told step by step. Two new accounts of the local ledger, a seller and a buyer meet
 // through the facilitator that `npm start` runs; what each side sees is printed, and in the end the ledger's own record
-// of it. `FACILITATOR_URL` and `LEDGER_URL` name others than the local ones.
+// of it. With `--upto` the seller charges by the word, and the buyer signs a maximum. `FACILITATOR_URL` and
+// `LEDGER_URL` name others than the local ones.
 import { Keypair, Networks, rpc, TransactionBuilder, FeeBumpTransaction } from "@stellar/stellar-sdk"
 import { buy } from "./buyer.ts"
 import { startSeller } from "./seller-http.ts"
+import { startMeteredSeller } from "./seller-metered.ts"
 
 const facilitator = process.env["FACILITATOR_URL"] ?? "http://127.0.0.1:4022"
 const ledger = process.env["LEDGER_URL"] ?? "http://127.0.0.1:8000"
 const usdc = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
 const amount = 10_000n
+const isMetered = process.argv.includes("--upto")
 
 const say = (line = "") => console.log(line)
 const short = (name: string) => `${name.slice(0, 6)}…${name.slice(-6)}`
@@ -34,8 +37,11 @@ const account = async (units: number): Promise<Keypair> => {
 }
 
 const [buyer, owner] = [await account(1), await account(0)]
-const seller = await startSeller({ facilitator, payTo: owner.publicKey(), asset: usdc, amount: String(amount) })
-const url = `${seller.url}/weather?city=Riga`
+const common = { facilitator, payTo: owner.publicKey(), asset: usdc }
+const seller = isMetered
+  ? await startMeteredSeller({ ...common, max: amount, perWord: 500n })
+  : await startSeller({ ...common, amount: String(amount) })
+const url = `${seller.url}${isMetered ? "/story?words=7" : "/weather?city=Riga"}`
 say(`Seller       ${short(owner.publicKey())} offers ${url}`)
 say(`Buyer        ${short(buyer.publicKey())} has ${inUsdc(10_000_000n)}`)
 say(`Facilitator  ${facilitator}`)
@@ -53,17 +59,15 @@ const page = await response.text()
 const offer = paymentRequired.accepts[0]
 say()
 say("1. The buyer asks for the page: 402 Payment Required")
-say(
-  `   ${offer.scheme} on ${offer.network}: ${offer.amount} units of ${short(offer.asset)} (${inUsdc(BigInt(offer.amount))})`
-)
-say(
-  `   to ${short(offer.payTo)}, good for ${offer.maxTimeoutSeconds} seconds, ledger fees sponsored: ${offer.extra.areFeesSponsored}`
-)
+const atMost = isMetered ? "at most " : ""
+const price = `${atMost}${offer.amount} units of ${short(offer.asset)} (${inUsdc(BigInt(offer.amount))})`
+const isSponsored = `ledger fees sponsored: ${offer.extra.areFeesSponsored}`
+say(`   ${offer.scheme} on ${offer.network}: ${price}`)
+say(`   to ${short(offer.payTo)}, good for ${offer.maxTimeoutSeconds} seconds, ${isSponsored}`)
 say()
 say("2. The buyer signs one authorization and asks again with PAYMENT-SIGNATURE")
-say(
-  `   ${paymentPayload.payload.transaction.length} characters of transaction: transfer ${short(buyer.publicKey())} → ${short(offer.payTo)}`
-)
+const signed = `${isMetered ? "at most the maximum" : "transfer"} ${short(buyer.publicKey())} → ${short(offer.payTo)}`
+say(`   ${paymentPayload.payload.transaction.length} characters of transaction: ${signed}`)
 say()
 say("3. The seller lets the facilitator verify and settle, and answers")
 say(`   ${response.status} ${response.ok ? page : response.statusText}`)
@@ -71,9 +75,9 @@ say()
 say("4. The receipt in PAYMENT-RESPONSE")
 if (receipt === undefined) say(`   none: ${JSON.parse(page).error}`)
 else {
-  say(
-    `   ${receipt.success ? "success" : `no success: ${receipt.errorReason}`} on ${receipt.network}, paid by ${short(receipt.payer ?? "")}`
-  )
+  const outcome = receipt.success ? "success" : `no success: ${receipt.errorReason}`
+  say(`   ${outcome} on ${receipt.network}, paid by ${short(receipt.payer ?? "")}`)
+  if (isMetered) say(`   ${receipt.amount} of ${offer.amount} units were used and paid`)
   say(`   transaction ${receipt.transaction}`)
 }
 
@@ -86,9 +90,8 @@ if (receipt?.transaction) {
   else {
     const envelope = TransactionBuilder.fromXDR(found.envelopeXdr, Networks.TESTNET)
     const feeSource = envelope instanceof FeeBumpTransaction ? envelope.feeSource : envelope.source
-    say(
-      `   ${found.status} in ledger ${found.ledger}, fee of ${found.resultXdr.feeCharged} stroops paid by the sponsor ${short(feeSource)}`
-    )
+    const fee = `fee of ${found.resultXdr.feeCharged} stroops paid by the sponsor ${short(feeSource)}`
+    say(`   ${found.status} in ledger ${found.ledger}, ${fee}`)
   }
 }
 say()

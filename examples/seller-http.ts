@@ -36,6 +36,15 @@ const notYet = new Set([
   "settle_ledger_temporarily_unavailable"
 ])
 
+/** Sending the identical settle again is always safe: one authorization is one settlement. */
+export const settleUntilKnown = async (settle: () => Promise<any>): Promise<any> => {
+  for (let attempt = 1; ; attempt++) {
+    const answer = await settle()
+    if (answer.success || !notYet.has(answer.errorReason) || attempt === 20) return answer
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+  }
+}
+
 /** Starts the seller; its one page is `/weather`. */
 export const startSeller = async (options: SellerOptions): Promise<Seller> => {
   const terms = {
@@ -85,15 +94,6 @@ export const startSeller = async (options: SellerOptions): Promise<Seller> => {
     return response.json()
   }
 
-  // Sending the identical settle again is always safe: one authorization is one settlement.
-  const settle = async (paymentPayload: unknown): Promise<any> => {
-    for (let attempt = 1; ; attempt++) {
-      const answer = await ask("settle", paymentPayload)
-      if (answer.success || !notYet.has(answer.errorReason) || attempt === 20) return answer
-      await new Promise((resolve) => setTimeout(resolve, 1_000))
-    }
-  }
-
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const refuse = (error: string, receipt?: unknown) => {
       const body = paymentRequired(request, error)
@@ -114,7 +114,7 @@ export const startSeller = async (options: SellerOptions): Promise<Seller> => {
     const verified = await ask("verify", paymentPayload)
     if (!verified.isValid) return refuse(verified.invalidReason)
     const work = { city: url.searchParams.get("city") ?? "Riga", celsius: 17 }
-    const receipt = await settle(paymentPayload)
+    const receipt = await settleUntilKnown(() => ask("settle", paymentPayload))
     if (!receipt.success) return refuse(receipt.errorReason, receipt)
     response
       .writeHead(200, { "content-type": "application/json", "payment-response": encode(receipt) })
@@ -127,7 +127,7 @@ export const startSeller = async (options: SellerOptions): Promise<Seller> => {
   return listen(server, options.port ?? 0)
 }
 
-const listen = (server: Server, port: number): Promise<Seller> =>
+export const listen = (server: Server, port: number): Promise<Seller> =>
   new Promise((resolve, reject) => {
     server.once("error", reject).listen(port, "127.0.0.1", () => {
       const address = server.address() as { port: number }
@@ -142,9 +142,9 @@ const listen = (server: Server, port: number): Promise<Seller> =>
     })
   })
 
-const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64")
+export const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64")
 
-const decode = (header: string): unknown => {
+export const decode = (header: string): unknown => {
   try {
     return JSON.parse(Buffer.from(header, "base64").toString("utf8"))
   } catch {

@@ -1,6 +1,7 @@
 // Puts the settlement contract on the embedded ledger by ordinary transactions of an account of its own: upload, then
-// create. The account's key and the salt follow from a word and from the code, so the contract's address is known before
-// the ledger is, and a contract that is there already is left alone. What is done stands in the ledger's own journal.
+// create. The account's key and the salt follow from a word and from the code, so the contract's address is known
+// before the ledger is, and a contract that is there already is left alone. What is done stands in the ledger's own
+// journal.
 import {
   Account,
   Address,

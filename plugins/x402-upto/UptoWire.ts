@@ -1,5 +1,5 @@
-// The payload of an `upto` payment on the wire: `{ transaction }`, base64 XDR of an unsigned envelope around one call of
-// the settlement contract with the maximum as its amount, authorized by the payer. Decoded once into what the checks
+// The payload of an `upto` payment on the wire: `{ transaction }`, base64 XDR of an unsigned envelope around one call
+// of the settlement contract with the maximum as its amount, authorized by the payer. Decoded once into what the checks
 // look at, and made again with the amount that is settled and the facilitator's authorization beside the payer's.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Result } from "effect"

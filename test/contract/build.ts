@@ -56,8 +56,8 @@ export const wasmSource = (wasm: Uint8Array): string => {
     Buffer.from(wasm)
       .toString("base64")
       .match(/.{1,100}/g) ?? []
-  return `// The settlement contract as it is put on a ledger, built from settle.as by \`npm run contract\`; not to be edited. The
-// same bytes stand in settle.wasm. Its code has not been audited.
+  return `// The settlement contract as it is put on a ledger, built from settle.as by npm run contract; not to be edited.
+// The same bytes stand in settle.wasm. Its code has not been audited.
 
 /** sha256 of the module: the name of its code on every ledger. */
 export const wasmHash = "${sha256Hex(wasm)}"

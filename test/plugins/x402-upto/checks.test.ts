@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { checks } from "../../../plugins/x402-upto/checks.ts"
 import { refusals, type UptoReason } from "../../../plugins/x402-upto/refusals.ts"
 import { callOf, invocationOf } from "../../support/authorization.ts"
+import { testnetUsdc } from "../../support/buyer.ts"
 import type { UptoOptions, UptoTamper } from "../../support/uptoBuyer.ts"
 import { max, startUpto, type UptoFacilitator } from "./world.ts"
 
@@ -310,7 +311,8 @@ describe("the rules of an upto payment", () => {
       Effect.gen(function* () {
         const facilitator = yield* startUpto({
           set: [
-            `networks.ledger:testnet.assets=[{contract: CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA, symbol: USDC, decimals: 7, max_payment: 1000000}]`
+            "networks.ledger:testnet.assets=" +
+              `[{contract: ${testnetUsdc}, symbol: USDC, decimals: 7, max_payment: 1000000}]`
           ]
         })
         const { payTo, payer } = yield* facilitator.parties(5_000_000n)

@@ -125,7 +125,7 @@ describe("a settlement", () => {
     expect(errorOf(world.settle({ actual: 5n, facilitatorNonce: 10n }))).toMatch(/Auth, ExistingValue/)
   })
 
-  it("shows the allowance, the transfer, the allowance's end, and an event with ceiling and actual, in this order", () => {
+  it("shows allowance, transfer, the allowance's end, and an event with ceiling and actual, in this order", () => {
     const world = new UptoWorld(wasm)
     const { events } = settled(world, { actual: 250n })
     expect(events.map(({ body }) => plain(body.v0.topics[0]!))).toEqual([

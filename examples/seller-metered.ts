@@ -1,0 +1,104 @@
+// A seller who charges for what was used: a page of words, so much a word. The 402 asks for a maximum; after the work
+// the facilitator is asked to settle the words that were really given, at most that maximum, and nothing when there
+// were none. It holds no key and opens no ledger; what its buyers sign for (contract and facilitator) it reads from the
+// facilitator's /supported when it starts.
+//
+//   PAY_TO=G… node examples/seller-metered.ts
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { fileURLToPath } from "node:url"
+import { decode, encode, listen, type Seller, type SellerOptions, settleUntilKnown } from "./seller-http.ts"
+
+export interface MeteredOptions extends Omit<SellerOptions, "amount"> {
+  /** The most that one page may cost, and what one word costs, in atomic units. */
+  readonly max: bigint
+  readonly perWord: bigint
+}
+
+const story = "Once a traveller came to a river and asked the ferryman what it costs to cross"
+
+/** Starts the seller; its one page is `/story?words=N`. Rejects when the facilitator does not offer the scheme. */
+export const startMeteredSeller = async (options: MeteredOptions): Promise<Seller> => {
+  const network = options.network ?? "ledger:testnet"
+  const headers = {
+    "content-type": "application/json",
+    ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` })
+  }
+  const supported: any = await (await fetch(`${options.facilitator}/supported`, { headers })).json()
+  const kind = supported.kinds.find((one: any) => one.scheme === "upto" && one.network === network)
+  if (kind === undefined) throw new Error(`${options.facilitator} does not offer upto on ${network}`)
+  const terms = {
+    scheme: "upto",
+    network,
+    asset: options.asset,
+    amount: String(options.max),
+    payTo: options.payTo,
+    maxTimeoutSeconds: options.maxTimeoutSeconds ?? 60,
+    extra: kind.extra
+  }
+
+  const ask = async (route: "verify" | "settle", paymentPayload: unknown, amount: bigint): Promise<any> => {
+    const paymentRequirements = { ...terms, amount: String(amount) }
+    const body = JSON.stringify({ x402Version: 2, paymentPayload, paymentRequirements })
+    return (await fetch(`${options.facilitator}/${route}`, { method: "POST", headers, body })).json()
+  }
+
+  const paymentRequired = (request: IncomingMessage, error: string) => ({
+    x402Version: 2,
+    error,
+    resource: {
+      url: new URL(request.url!, `http://${request.headers.host}`).href,
+      description: "A story by the word",
+      mimeType: "application/json"
+    },
+    accepts: [terms]
+  })
+
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const refuse = (error: string, receipt?: unknown) => {
+      const body = paymentRequired(request, error)
+      response
+        .writeHead(402, {
+          "content-type": "application/json",
+          "payment-required": encode(body),
+          ...(receipt === undefined ? {} : { "payment-response": encode(receipt) })
+        })
+        .end(JSON.stringify(body))
+    }
+    const url = new URL(request.url!, "http://seller")
+    if (request.method !== "GET" || url.pathname !== "/story") return void response.writeHead(404).end()
+    const header = request.headers["payment-signature"]
+    if (typeof header !== "string") return refuse("payment required")
+    const paymentPayload = decode(header)
+    if (paymentPayload === undefined) return refuse("PAYMENT-SIGNATURE is not base64 of JSON")
+    const verified = await ask("verify", paymentPayload, options.max)
+    if (!verified.isValid) return refuse(verified.invalidReason)
+    // The work ends where the maximum does.
+    const affordable = Number(options.max / options.perWord)
+    const words = story.split(" ").slice(0, Math.min(Number(url.searchParams.get("words") ?? 5), affordable))
+    const used = BigInt(words.length) * options.perWord
+    const receipt = await settleUntilKnown(() => ask("settle", paymentPayload, used))
+    if (!receipt.success) return refuse(receipt.errorReason, receipt)
+    response
+      .writeHead(200, { "content-type": "application/json", "payment-response": encode(receipt) })
+      .end(JSON.stringify({ story: words.join(" "), words: words.length }))
+  }
+
+  const server = createServer((request, response) => {
+    serve(request, response).catch(() => (response.headersSent ? response.destroy() : response.writeHead(502).end()))
+  })
+  return listen(server, options.port ?? 0)
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const payTo = process.env["PAY_TO"]
+  if (payTo === undefined) throw new Error("set PAY_TO to the account that is to be paid")
+  const seller = await startMeteredSeller({
+    facilitator: process.env["FACILITATOR_URL"] ?? "http://127.0.0.1:4022",
+    payTo,
+    asset: process.env["ASSET"] ?? "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA",
+    max: BigInt(process.env["MAX"] ?? 100_000),
+    perWord: BigInt(process.env["PER_WORD"] ?? 1_000),
+    port: Number(process.env["PORT"] ?? 0)
+  })
+  console.log(`Selling ${seller.url}/story?words=5 to whoever pays ${payTo}`)
+}

@@ -1,0 +1,161 @@
+// The `upto` scheme for both sides of a sale, in the shape that the official packages ask of a scheme, and usable
+// without them. The buyer's side signs a maximum: one call of the settlement contract, all arguments but the amount,
+// and below it the allowance and its end. It builds what it signs itself and asks the ledger only for its newest number
+// and for the contract's code, which it compares with the code it knows. The seller's side copies what the facilitator
+// announces into its terms. The scheme is proposed, and its contract has not been audited.
+import {
+  Account,
+  Address,
+  authorizeEntry,
+  hash,
+  Keypair,
+  nativeToScVal,
+  Networks,
+  Operation,
+  rpc,
+  TransactionBuilder,
+  xdr
+} from "@stellar/stellar-sdk"
+import { settlementWasmHash } from "../plugins/x402-upto/contract.ts"
+
+export interface UptoClientOptions {
+  readonly secret: string
+  /** A ledger RPC; asked for its newest ledger and for the contract's code. */
+  readonly rpcUrl: string
+  /** Default the test network's. */
+  readonly networkPassphrase?: string
+  /** sha256, hex, of the only contract code that this buyer signs for. Default the one of this project. */
+  readonly wasmHash?: string
+}
+
+/** The account that stands as source while nobody has leased a real one; the facilitator replaces it. */
+const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
+
+const address = (value: string) => new Address(value).toScVal()
+const i128 = (value: bigint) => nativeToScVal(value, { type: "i128" })
+
+const invocation = (
+  contract: string,
+  functionName: string,
+  args: Array<xdr.ScVal>,
+  subInvocations: Array<xdr.SorobanAuthorizedInvocation> = []
+) =>
+  new xdr.SorobanAuthorizedInvocation({
+    function: xdr.SorobanAuthorizedFunction.sorobanAuthorizedFunctionTypeContractFn(
+      new xdr.InvokeContractArgs({ contractAddress: new Address(contract).toScAddress(), functionName, args })
+    ),
+    subInvocations
+  })
+
+/** Signs payments of a maximum. `createPaymentPayload` is what the official client calls. */
+export class UptoStellarClient {
+  readonly scheme = "upto"
+  readonly #options: UptoClientOptions
+  readonly #buyer: Keypair
+  readonly #server: rpc.Server
+  readonly #known = new Set<string>()
+
+  constructor(options: UptoClientOptions) {
+    this.#options = options
+    this.#buyer = Keypair.fromSecret(options.secret)
+    this.#server = new rpc.Server(options.rpcUrl, { allowHttp: new URL(options.rpcUrl).protocol === "http:" })
+  }
+
+  async createPaymentPayload(x402Version: number, requirements: any): Promise<any> {
+    const { facilitatorAddress, uptoContract } = requirements.extra ?? {}
+    if (typeof uptoContract !== "string" || typeof facilitatorAddress !== "string")
+      throw new Error("the terms name no settlement contract and facilitator")
+    await this.#recognize(uptoContract)
+    const { sequence } = await this.#server.getLatestLedger()
+    const max = BigInt(requirements.amount)
+    // One ledger is reckoned as five seconds.
+    const deadline = sequence + Math.ceil(requirements.maxTimeoutSeconds / 5)
+    const signedArguments = [
+      address(this.#buyer.publicKey()),
+      address(requirements.payTo),
+      address(requirements.asset),
+      i128(max),
+      xdr.ScVal.scvU32(sequence),
+      xdr.ScVal.scvU32(deadline),
+      address(facilitatorAddress),
+      xdr.ScVal.scvBytes(Keypair.random().rawPublicKey())
+    ]
+    const approve = (amount: bigint) =>
+      invocation(requirements.asset, "approve", [
+        address(this.#buyer.publicKey()),
+        address(uptoContract),
+        i128(amount),
+        xdr.ScVal.scvU32(deadline)
+      ])
+    const entry = await this.#authorize(
+      invocation(uptoContract, "settle", signedArguments, [approve(max), approve(0n)]),
+      deadline
+    )
+    const call = new xdr.InvokeContractArgs({
+      contractAddress: new Address(uptoContract).toScAddress(),
+      functionName: "settle",
+      args: [...signedArguments, i128(max)]
+    })
+    const func = xdr.HostFunction.hostFunctionTypeInvokeContract(call)
+    const transaction = new TransactionBuilder(new Account(nullAccount, "0"), {
+      fee: "100",
+      networkPassphrase: this.#passphrase
+    })
+      .addOperation(Operation.invokeHostFunction({ func, auth: [entry] }))
+      .setTimeout(300)
+      .build()
+      .toXDR()
+    return { x402Version, payload: { transaction } }
+  }
+
+  get #passphrase(): string {
+    return this.#options.networkPassphrase ?? Networks.TESTNET
+  }
+
+  /** Refuses a contract whose code is not the one that this buyer knows: an allowance is given to it. */
+  async #recognize(contract: string): Promise<void> {
+    if (this.#known.has(contract)) return
+    const wasm = await this.#server.getContractWasmByContractId(contract)
+    const found = Buffer.from(hash(wasm)).toString("hex")
+    if (found !== (this.#options.wasmHash ?? settlementWasmHash))
+      throw new Error(`${contract} has other code than the settlement contract that this buyer knows`)
+    this.#known.add(contract)
+  }
+
+  #authorize(
+    rootInvocation: xdr.SorobanAuthorizedInvocation,
+    expirationLedger: number
+  ): Promise<xdr.SorobanAuthorizationEntry> {
+    const unsigned = new xdr.SorobanAuthorizationEntry({
+      rootInvocation,
+      credentials: xdr.SorobanCredentials.sorobanCredentialsAddress(
+        new xdr.SorobanAddressCredentials({
+          address: new Address(this.#buyer.publicKey()).toScAddress(),
+          nonce: new DataView(Keypair.random().rawPublicKey().slice().buffer).getBigInt64(0),
+          signatureExpirationLedger: expirationLedger,
+          signature: xdr.ScVal.scvVoid()
+        })
+      )
+    })
+    return authorizeEntry(unsigned, this.#buyer, expirationLedger, this.#passphrase)
+  }
+}
+
+/** The seller's side, as the official resource server asks for it: prices are amounts in atomic units of an asset. */
+export class UptoStellarServer {
+  readonly scheme = "upto"
+  readonly defaultAssetTransferMethod = "default"
+  readonly paymentFlows = { default: { supported: ["authorization"], default: "authorization" } }
+
+  async parsePrice(price: any): Promise<any> {
+    if (typeof price?.amount !== "string" || typeof price.asset !== "string")
+      throw new Error("a price is { amount, asset } with the amount in atomic units")
+    return { amount: price.amount, asset: price.asset, extra: price.extra ?? {} }
+  }
+
+  /** What the facilitator announces becomes part of the terms: whom the buyer signs for. */
+  async enhancePaymentRequirements(requirements: any, kind: any): Promise<any> {
+    const { areFeesSponsored, facilitatorAddress, uptoContract } = kind.extra ?? {}
+    return { ...requirements, extra: { ...requirements.extra, areFeesSponsored, facilitatorAddress, uptoContract } }
+  }
+}
