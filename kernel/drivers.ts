@@ -170,7 +170,6 @@ export const drivers = (source: SettingsSource) =>
         Layer.provideMerge(
           Layer.mergeAll(
             Outcomes.layer,
-            ChannelCount.layer,
             ChannelPool.layer,
             ChannelRows.layer,
             Leases.layer,
@@ -178,7 +177,7 @@ export const drivers = (source: SettingsSource) =>
             SettlementEvents.layer
           )
         ),
-        Layer.provideMerge(Layer.merge(SqlSettlements.layer, ChannelStore.layer))
+        Layer.provideMerge(Layer.mergeAll(SqlSettlements.layer, ChannelStore.layer, ChannelCount.layer))
       )
     }),
     define({

@@ -7,6 +7,7 @@ import { Budget } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import type { Principal } from "../http/Principal.ts"
+import { ChannelPool } from "../settlement/channels/ChannelPool.ts"
 import { Outcomes } from "../settlement/Outcomes.ts"
 import { type SettlementRecord, Settlements } from "../settlement/Settlements.ts"
 import type { SettleAnswer, VerifyAnswer } from "./Answer.ts"
@@ -41,7 +42,9 @@ export class Facilitator extends Context.Service<
     Effect.gen(function* () {
       const schemes = yield* Schemes
       const settlements = yield* Settlements
-      const services = yield* Effect.context<Adoption | Budget | Limits | Network | Outcomes | Settlements | Work>()
+      const services = yield* Effect.context<
+        Adoption | Budget | ChannelPool | Limits | Network | Outcomes | Settlements | Work
+      >()
       const inFlight = new Set<string>()
 
       const verify = Effect.fn("Facilitator.verify")(

@@ -22,6 +22,8 @@ export interface Refusal {
   readonly payer: Option.Option<string>
   /** Set when the ledger says that the authorization was used before. */
   readonly authorizationSpent?: true
+  /** Set when the same payment may succeed later: an estimate of when. */
+  readonly retryAfterMillis?: number
 }
 
 export const refusal = (reason: string, message: string, payer: Option.Option<string> = Option.none()): Refusal => ({

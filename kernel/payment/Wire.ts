@@ -231,6 +231,7 @@ export const encodeSettle = (answer: SettleAnswer, { dialect, network, words }: 
         errorReason: spellWord(answer.refusal.reason, dialect),
         errorMessage: answer.refusal.message,
         ...payerField(answer.refusal.payer),
+        ...(answer.refusal.retryAfterMillis === undefined ? {} : { retryAfterMs: answer.refusal.retryAfterMillis }),
         transaction: Option.getOrElse(answer.transaction, () => ""),
         network
       }

@@ -11,15 +11,19 @@ export const refuse = (refused: Refusal, transaction: Option.Option<string> = Op
   transaction
 })
 
+/** When to come again where nothing better is known: what the header says. */
+const retryMillis = 1_000
+
 /** One word for every cause that passes by itself: no channel, a twin elsewhere, too many open, a silent ledger. */
-export const busy = (payer?: string): SettleAnswer =>
-  refuse(
-    refusal(
+export const busy = (payer?: string, retryAfterMillis = retryMillis): SettleAnswer =>
+  refuse({
+    ...refusal(
       "settle_ledger_temporarily_unavailable",
       "no capacity at the moment; try the same payment again",
-      payer === undefined ? Option.none() : Option.some(payer)
-    )
-  )
+      Option.fromUndefinedOr(payer)
+    ),
+    retryAfterMillis
+  })
 
 const stateText = (state: SettlementRecord["state"]): string => {
   switch (state) {

@@ -269,7 +269,11 @@ export const spine: Described = {
         network: text("As the request spelled it."),
         amount: text("What moved, atomic units; present when success is true."),
         errorReason: text("Word of the refusal; present when success is false."),
-        errorMessage: text("The refusal in a sentence.")
+        errorMessage: text("The refusal in a sentence."),
+        retryAfterMs: {
+          type: "integer",
+          description: "With 503: an estimate of when the same payment may succeed, in milliseconds."
+        }
       },
       ["success", "transaction", "network"]
     ),

@@ -25,6 +25,8 @@ const machine = "kernel/settlement/Settlement.ts"
 const settlements = "kernel/settlement/SqlSettlements.ts"
 const store = "kernel/settlement/channels/ChannelStore.ts"
 const pool = "kernel/settlement/channels/ChannelPool.ts"
+const queue = "kernel/settlement/channels/ChannelQueue.ts"
+const admission = "kernel/settlement/channels/Admission.ts"
 const rows = "kernel/settlement/channels/ChannelRows.ts"
 const budget = "kernel/budget/Budget.ts"
 const channels = "kernel/settlement/channels/reconcileChannels.ts"
@@ -212,30 +214,64 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "channels leased in no order",
-    changes: change(
-      pool,
-      "head.withPermits(1)(takeOrWait((lease) => void (taken = lease)))",
-      "takeOrWait((lease) => void (taken = lease))"
-    ),
+    changes: change(queue, "yield* Deferred.await(turn)\n", ""),
+    ...poolTests
+  },
+  {
+    name: "one line for all principals",
+    changes: change(queue, "Effect.sync(() => queue.add(principal, turn))", 'Effect.sync(() => queue.add("", turn))'),
     ...poolTests
   },
   {
     name: "an unbounded queue for channels",
-    changes: change(pool, "if (waiting >= waitersMax) return", "if (waiting < 0) return"),
+    changes: change(admission, " || own >= placesOfOneMax || this.#placesInAll >= placesMax", ""),
     ...poolTests
+  },
+  {
+    name: "no bound of one principal's places",
+    changes: change(admission, " || own >= placesOfOneMax", ""),
+    ...poolTests
+  },
+  {
+    name: "hopeless requests wait",
+    changes: change(admission, "if (excess > 0 || own", "if (own"),
+    ...poolTests
+  },
+  {
+    name: "the rate of channels assumed, not measured",
+    changes: change(admission, "this.#scarcity.ratePerMilli(now, ledgerMillis) ?? reckoned", "reckoned"),
+    ...poolTests
+  },
+  {
+    name: "a place that is never left",
+    changes: change(pool, "Effect.ensuring(lease(principal, waitMax), leave)", "lease(principal, waitMax)"),
+    ...poolTests
+  },
+  {
+    name: "a payment judged before its place in the queue",
+    changes: change(
+      "kernel/payment/settle/settlePayment.ts",
+      "const taken = yield* takePlace(payment, scheme, startedAt)\n",
+      'yield* judge(payment, scheme, "settle")\n  const taken = yield* takePlace(payment, scheme, startedAt)\n'
+    ),
+    ...by("settlement/channels/overload.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
   },
   {
     name: "a lease lost to the end of a wait",
     changes: change(
-      pool,
-      "Effect.uninterruptible(Effect.tap(store.take, (lease) => Effect.sync(() => Option.map(lease, taken))))",
-      "Effect.tap(store.take, (lease) => Effect.sync(() => Option.map(lease, taken)))"
+      queue,
+      "return Option.isSome(lease)\n      }, Effect.uninterruptible)",
+      "return Option.isSome(lease)\n      })"
     ),
     ...poolTests
   },
   {
     name: "a lease lost to an interrupt",
-    changes: change(pool, "Effect.onInterrupt(() => (taken === undefined ? Effect.void : release(taken))),", ""),
+    changes: change(
+      queue,
+      "Effect.onInterrupt(() => (taken === undefined ? Effect.void : release(taken)))",
+      "(waited) => waited"
+    ),
     ...poolTests
   },
   {

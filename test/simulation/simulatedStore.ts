@@ -3,6 +3,7 @@
 import { Duration, Effect, Layer, Option } from "effect"
 import { SqlError } from "effect/sql"
 import { Budget } from "../../kernel/budget/Budget.ts"
+import { ChannelCount } from "../../kernel/settlement/channels/ChannelCount.ts"
 import { ChannelStore } from "../../kernel/settlement/channels/ChannelStore.ts"
 import { Leases } from "../../kernel/settlement/Leases.ts"
 import { Settlements } from "../../kernel/settlement/Settlements.ts"
@@ -101,6 +102,10 @@ export const simulatedStore = (world: World, replica: Replica) => {
           stored(() => store.correct(address, known, sequence, asOfLedger)),
         counts: stored(() => store.counts(channels))
       })
+    ),
+    Layer.succeed(
+      ChannelCount,
+      ChannelCount.of({ known: () => channels.length, read: Effect.succeed(channels.length) })
     ),
     Layer.succeed(
       Leases,

@@ -35,7 +35,7 @@ const answered = (answer: SettleAnswer) => ({ _tag: "Answer", answer }) as const
 /** Lease to record. The channel is given back unless the record holds it. */
 const lease = Effect.fnUntraced(function* (settling: Settling) {
   const { payer } = settling.verified
-  const channel = yield* borrowChannel
+  const channel = yield* borrowChannel(settling.place)
   if (Option.isNone(channel)) return answered(busy(payer))
   const built = yield* recordSettlement(settling, channel.value.lease)
   if (isRefusal(built)) return answered(refuse(built))

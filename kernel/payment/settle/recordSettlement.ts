@@ -6,6 +6,7 @@ import { bidCeiling, Network } from "../../config/Network.ts"
 import { settlementTransaction } from "../../ledger/Envelope.ts"
 import { LedgerClock, type LedgerTime } from "../../ledger/LedgerClock.ts"
 import { Crypto } from "../../platform/Crypto.ts"
+import type { Place } from "../../settlement/channels/ChannelPool.ts"
 import type { ChannelLease } from "../../settlement/channels/ChannelStore.ts"
 import { reached } from "../../settlement/CrashPoints.ts"
 import { firstBid } from "../../settlement/rebid.ts"
@@ -21,6 +22,8 @@ export interface Settling {
   readonly payment: Payment
   readonly scheme: Scheme
   readonly verified: Verified
+  /** Its place in the queue for a channel. */
+  readonly place: Place
   /** When the request came, Unix milliseconds. */
   readonly startedAt: number
 }

@@ -1,27 +1,27 @@
-// The walk of one settle: what is known of the payment, the scheme's judgement, adoption of what the ledger calls spent,
-// the work, and the wait for its outcome. Each step stands in a file of its own beside this one.
+// The walk of one settle: what is known of the payment, a place in the queue for a channel, the scheme's judgement,
+// adoption of what the ledger calls spent, the work, and the wait for its outcome. Each step stands in a file of its own
+// beside this one.
 import { Deferred, Effect, Option } from "effect"
-import { Budget } from "../../budget/Budget.ts"
-import { Network } from "../../config/Network.ts"
-import { counted } from "../../http/Principal.ts"
-import { busy, overBudget, refuse, spentElsewhere } from "../answers.ts"
+import { busy, refuse, spentElsewhere } from "../answers.ts"
 import type { Payment } from "../Payment.ts"
 import { isRefusal } from "../Refusal.ts"
 import type { Scheme } from "../Scheme.ts"
 import { Adoption } from "./Adoption.ts"
 import { judge } from "./judge.ts"
 import { answerKnown } from "./known.ts"
+import { takePlace } from "./takePlace.ts"
 import { timeLeft, waitForOutcome } from "./waitForOutcome.ts"
 import { type Started, Work } from "./Work.ts"
 
 export const settlePayment = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, startedAt: number) {
   const already = yield* answerKnown(payment, scheme, startedAt, false)
   if (already !== undefined) return already
-  const ceilings = (yield* Network).feeCeilings(scheme.scheme)
-  if (!(yield* (yield* Budget).fits(counted(payment.principal), ceilings.inclusionStroopsMax)))
-    return refuse(overBudget(Option.none()))
+  const taken = yield* takePlace(payment, scheme, startedAt)
+  if (taken._tag === "Refused") return taken.answer
+  const { keep, place } = taken
   const checked = yield* judge(payment, scheme, "settle")
   if (isRefusal(checked)) {
+    yield* place.leave
     // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.
     const twin = yield* answerKnown(payment, scheme, startedAt, true)
     if (twin !== undefined || checked.authorizationSpent !== true) return twin ?? refuse(checked)
@@ -30,7 +30,8 @@ export const settlePayment = Effect.fnUntraced(function* (payment: Payment, sche
     const found = yield* answerKnown(payment, scheme, startedAt, false)
     return found ?? (isOurs ? busy() : refuse(spentElsewhere(checked)))
   }
-  const report = yield* (yield* Work).start({ payment, scheme, verified: checked, startedAt })
+  const report = yield* (yield* Work).start({ payment, scheme, verified: checked, place, startedAt })
+  keep()
   // The work goes on by itself; a request that hears nothing of it in time tries again and finds what came of it.
   const started = Option.getOrElse(
     yield* Effect.timeoutOption(Deferred.await(report), yield* timeLeft(startedAt)),
@@ -44,4 +45,4 @@ export const settlePayment = Effect.fnUntraced(function* (payment: Payment, sche
     case "Known":
       return (yield* answerKnown(payment, scheme, startedAt, true)) ?? busy(checked.payer)
   }
-})
+}, Effect.scoped)

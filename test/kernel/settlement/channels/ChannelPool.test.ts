@@ -5,6 +5,7 @@ import { describe } from "vitest"
 import { Limits } from "../../../../kernel/config/Limits.ts"
 import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
 import { LedgerUnavailable } from "../../../../kernel/ledger/LedgerUnavailable.ts"
+import { ChannelCount } from "../../../../kernel/settlement/channels/ChannelCount.ts"
 import { ChannelPool } from "../../../../kernel/settlement/channels/ChannelPool.ts"
 import { type ChannelLease, ChannelStore } from "../../../../kernel/settlement/channels/ChannelStore.ts"
 import { limitValues } from "../store.ts"
@@ -38,13 +39,22 @@ const makeStore = (delay = Duration.zero) => {
 
 const poolOf = (
   store: ChannelStore["Service"],
-  options: { readonly wait?: Duration.Duration; readonly secondsPerLedger?: number } = {}
+  options: {
+    readonly wait?: Duration.Duration
+    readonly secondsPerLedger?: number
+    /** Channels there are; by default so many that nobody is refused a place for want of them. */
+    readonly channels?: number
+  } = {}
 ) =>
   ChannelPool.layer.pipe(
     Layer.provide(
       Layer.mergeAll(
         Layer.succeed(ChannelStore, store),
         Layer.succeed(Limits, { ...limitValues, channelWait: options.wait }),
+        Layer.succeed(ChannelCount, {
+          known: () => options.channels ?? 10_000,
+          read: Effect.succeed(options.channels ?? 10_000)
+        }),
         Layer.succeed(LedgerClock, {
           now:
             options.secondsPerLedger === undefined
@@ -55,6 +65,14 @@ const poolOf = (
     )
   )
 
+/** A place and, once its turn has come, a channel; refused at once when there is no place. */
+const leaseAs = (principal: string) =>
+  Effect.gen(function* () {
+    const place = yield* (yield* ChannelPool).enter(principal, Duration.seconds(25))
+    return place._tag === "Full" ? place : yield* place.lease
+  })
+const lease = leaseAs("key:a")
+
 describe("the channel pool", () => {
   it.effect("serves those who wait in order of arrival, as channels come free [S84, S340]", () => {
     const { free, store } = makeStore()
@@ -62,7 +80,8 @@ describe("the channel pool", () => {
       const pool = yield* ChannelPool
       const served: Array<string> = []
       const waiters = yield* Effect.forEach([1, 2, 3, 4, 5], (caller) =>
-        pool.lease.pipe(
+        lease.pipe(
+          Effect.map((given) => given as Option.Option<ChannelLease>),
           Effect.tap((lease) => Effect.sync(() => served.push(`${caller} ${Option.getOrThrow(lease).address}`))),
           Effect.forkChild({ startImmediately: true })
         )
@@ -80,7 +99,7 @@ describe("the channel pool", () => {
   it.effect("looks again without being told: another replica may have freed a channel", () => {
     const { free, store } = makeStore()
     return Effect.gen(function* () {
-      const waiter = yield* Effect.forkChild((yield* ChannelPool).lease)
+      const waiter = yield* Effect.forkChild(lease)
       yield* TestClock.adjust("1 second")
       free.push(leaseOf(1))
       yield* TestClock.adjust("250 millis")
@@ -91,8 +110,7 @@ describe("the channel pool", () => {
   it.effect("gives up after its wait, and lets only the head of the queue ask [S84]", () => {
     const { asked, store } = makeStore()
     return Effect.gen(function* () {
-      const pool = yield* ChannelPool
-      const waiters = yield* Effect.forEach(Array.from({ length: 50 }), () => Effect.forkChild(pool.lease))
+      const waiters = yield* Effect.forEach(Array.from({ length: 50 }), () => Effect.forkChild(lease))
       yield* TestClock.adjust("999 millis")
       expect(waiters.every((waiter) => waiter.pollUnsafe() === undefined)).toBe(true)
       expect(asked.times).toBeLessThanOrEqual(5)
@@ -112,7 +130,7 @@ describe("the channel pool", () => {
         ] as const) {
           const layer = poolOf(makeStore().store, secondsPerLedger === undefined ? {} : { secondsPerLedger })
           yield* Effect.gen(function* () {
-            const waiter = yield* Effect.forkChild((yield* ChannelPool).lease)
+            const waiter = yield* Effect.forkChild(lease)
             yield* TestClock.adjust(millis - 1)
             expect(waiter.pollUnsafe()).toBeUndefined()
             yield* TestClock.adjust(1)
@@ -122,26 +140,96 @@ describe("the channel pool", () => {
       })
   )
 
-  it.effect("answers at once when two thousand wait already", () => {
-    const { store } = makeStore()
+  it.effect("gives one principal 250 places at most, all of them 2,000, and a place left to the next [S84]", () =>
+    Effect.gen(function* () {
+      const pool = yield* ChannelPool
+      const enter = (principal: string) => pool.enter(principal, Duration.seconds(25))
+      const places = yield* Effect.forEach(Array.from({ length: 250 }), () => enter("key:a"))
+      expect(places.every(({ _tag }) => _tag === "Place")).toBe(true)
+      expect(yield* enter("key:a")).toMatchObject({ _tag: "Full", retryAfterMillis: 1_000 })
+      const others = yield* Effect.forEach(Array.from({ length: 1_750 }), (_, i) => enter(`key:b${i % 7}`))
+      expect(others.every(({ _tag }) => _tag === "Place")).toBe(true)
+      expect((yield* enter("key:c"))._tag).toBe("Full")
+      const [first] = places
+      if (first?._tag === "Place") yield* Effect.andThen(first.leave, first.leave)
+      expect((yield* enter("key:c"))._tag).toBe("Place")
+      expect((yield* enter("key:c"))._tag).toBe("Full")
+    }).pipe(Effect.provide(poolOf(makeStore().store)))
+  )
+
+  it.effect("serves principals in turns: five requests of one come through among two hundred of another", () => {
+    const { free, store } = makeStore()
     return Effect.gen(function* () {
       const pool = yield* ChannelPool
-      const waiters = yield* Effect.forEach(Array.from({ length: 2_000 }), () =>
-        Effect.forkChild(pool.lease, { startImmediately: true })
-      )
-      expect(yield* pool.lease).toEqual(Option.none())
-      yield* Effect.forEach(waiters, Fiber.interrupt, { concurrency: "unbounded" })
-      const again = yield* Effect.forkChild(pool.lease)
+      const served: Array<string> = []
+      const ask = (principal: string) =>
+        leaseAs(principal).pipe(
+          Effect.tap(() => Effect.sync(() => served.push(principal))),
+          Effect.forkChild({ startImmediately: true })
+        )
+      const flood = yield* Effect.forEach(Array.from({ length: 200 }), () => ask("key:flood"))
+      const calm = yield* Effect.forEach(Array.from({ length: 5 }), () => ask("key:calm"))
+      for (let number = 1; number <= 11; number++) {
+        free.push(leaseOf(number))
+        yield* pool.freed
+        yield* TestClock.adjust("10 millis")
+      }
+      expect(calm.every((fiber) => fiber.pollUnsafe() !== undefined)).toBe(true)
+      // The flood was alone when its first became head, and its next stood before the calm.
+      expect(served).toEqual(["key:flood", ...Array.from({ length: 5 }, () => ["key:flood", "key:calm"]).flat()])
+      yield* Effect.forEach(flood, Fiber.interrupt, { concurrency: "unbounded" })
+    }).pipe(Effect.provide(poolOf(store, { wait: Duration.seconds(20) })))
+  })
+
+  it.effect(
+    "refuses at once what could not be served in time, and says when to come again; another's turn is sooner",
+    () =>
+      Effect.gen(function* () {
+        // Two channels come free in 1.2 ledgers of 5 s each: a wait of 8 s, of which an estimate may take 6, is for two more.
+        const pool = yield* ChannelPool
+        const enter = (principal: string) => pool.enter(principal, Duration.seconds(25))
+        const tags = yield* Effect.forEach(Array.from({ length: 6 }), () => enter("key:flood"))
+        expect(tags.map(({ _tag }) => _tag)).toEqual(["Place", "Place", "Place", "Place", "Full", "Full"])
+        expect(tags.at(-1)).toEqual({ _tag: "Full", retryAfterMillis: 3_000 })
+        // Its turn comes after one of the others, not after four.
+        expect((yield* enter("key:calm"))._tag).toBe("Place")
+        // Whoever has less time left is refused sooner.
+        expect((yield* pool.enter("key:late", Duration.seconds(1)))._tag).toBe("Full")
+      }).pipe(Effect.provide(poolOf(makeStore().store, { secondsPerLedger: 5, channels: 2 })))
+  )
+
+  it.effect("believes the rate it sees: refuses while no channel comes back, and tries again once nobody waits", () => {
+    const { free, store } = makeStore()
+    return Effect.gen(function* () {
+      const enter = Effect.flatMap(ChannelPool, (pool) => pool.enter("key:a", Duration.seconds(25)))
+      const waiter = yield* Effect.forkChild(lease, { startImmediately: true })
       yield* TestClock.adjust("1 second")
-      expect(again.pollUnsafe()).toBeUndefined()
-    }).pipe(Effect.provide(poolOf(store, { wait: Duration.seconds(5) })))
+      expect((yield* enter)._tag).toBe("Place")
+      yield* TestClock.adjust("2 seconds")
+      // Two stand before it, and in three seconds none came: another three seconds each, of which it may wait three.
+      expect(yield* enter).toEqual({ _tag: "Full", retryAfterMillis: 6_000 })
+      yield* TestClock.adjust("1 seconds")
+      expect(yield* Fiber.join(waiter)).toEqual(Option.none())
+      free.push(leaseOf(1))
+      expect(yield* lease).toEqual(Option.some(leaseOf(1)))
+    }).pipe(Effect.provide(poolOf(store, { secondsPerLedger: 1, channels: 20 })))
+  })
+
+  it.effect("has no place taken once a channel is lent or given up", () => {
+    const { free, store } = makeStore()
+    return Effect.gen(function* () {
+      for (let number = 0; number < 300; number++) {
+        free.push(leaseOf(number))
+        expect(yield* lease).toEqual(Option.some(leaseOf(number)))
+      }
+    }).pipe(Effect.provide(poolOf(store)))
   })
 
   it.effect("hands over a lease that was being taken when the wait ended", () => {
     const { free, store } = makeStore(Duration.millis(100))
     return Effect.gen(function* () {
       free.push(leaseOf(1))
-      const waiter = yield* Effect.forkChild((yield* ChannelPool).lease)
+      const waiter = yield* Effect.forkChild(lease)
       yield* TestClock.adjust("100 millis")
       expect(yield* Fiber.join(waiter)).toEqual(Option.some(leaseOf(1)))
     }).pipe(Effect.provide(poolOf(store, { wait: Duration.millis(50) })))
@@ -151,7 +239,7 @@ describe("the channel pool", () => {
     const { free, released, store } = makeStore(Duration.millis(100))
     return Effect.gen(function* () {
       free.push(leaseOf(1))
-      const waiter = yield* Effect.forkChild((yield* ChannelPool).lease)
+      const waiter = yield* Effect.forkChild(lease)
       yield* TestClock.adjust("50 millis")
       const interrupting = yield* Effect.forkChild(Fiber.interrupt(waiter))
       yield* TestClock.adjust("50 millis")

@@ -9,6 +9,8 @@ import { databaseKinds, type DatabaseKind, sourceLayer } from "../../../support/
 import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../../../support/facilitator.ts"
 
 const testnet = "networks.ledger:testnet"
+/** On a busy machine, too, everybody is served in the end. */
+const patient = "limits.channel_wait_ms=20000"
 
 /** A database that several facilitators use, one after another or at the same time. */
 const sharedDatabase = Effect.fnUntraced(function* (kind: DatabaseKind) {
@@ -79,12 +81,16 @@ describe.each(databaseKinds)("replicas of different settings on %s", (kind) => {
           database: yield* sharedDatabase(kind),
           environment: { SPONSOR_SECRET: Keypair.random().secret() }
         }
-        const large = yield* startFacilitator({ ...shared, channels: 6, set: [`${testnet}.channel_count_max=6`] })
+        const large = yield* startFacilitator({
+          ...shared,
+          channels: 6,
+          set: [`${testnet}.channel_count_max=6`, patient]
+        })
         const small = yield* startFacilitator({
           ...shared,
           channels: 2,
           ledgerUrl: large.ledgerUrl,
-          set: [`${testnet}.channel_count_max=2`]
+          set: [`${testnet}.channel_count_max=2`, patient]
         })
         const answers = yield* Effect.all([settleMany(large, small, 8), settleMany(large, large, 8)], {
           concurrency: 2

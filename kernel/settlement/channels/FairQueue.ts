@@ -1,0 +1,41 @@
+// A queue in which nobody's many stand before another's few: those who wait are served in turns, one of each principal,
+// and each principal's own in order of arrival. Pure; whoever uses it decides when to serve.
+
+export class FairQueue<A> {
+  /** Principals in the order of their turns. Nobody without a waiter is in it. */
+  readonly #lines = new Map<string, Array<A>>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(principal: string, waiter: A): void {
+    const line = this.#lines.get(principal)
+    if (line === undefined) this.#lines.set(principal, [waiter])
+    else line.push(waiter)
+    this.#size += 1
+  }
+
+  /** Takes out a waiter that has given up; does nothing when it was served meanwhile. */
+  remove(principal: string, waiter: A): void {
+    const line = this.#lines.get(principal)
+    const at = line?.indexOf(waiter) ?? -1
+    if (line === undefined || at < 0) return
+    line.splice(at, 1)
+    this.#size -= 1
+    if (line.length === 0) this.#lines.delete(principal)
+  }
+
+  /** The waiter whose turn it is; its principal's next turn comes after everybody else's. */
+  next(): A | undefined {
+    const [first] = this.#lines
+    if (first === undefined) return undefined
+    const [principal, line] = first
+    this.#lines.delete(principal)
+    const waiter = line.shift()
+    if (line.length > 0) this.#lines.set(principal, line)
+    this.#size -= 1
+    return waiter
+  }
+}

@@ -1,0 +1,46 @@
+// How fast channels come free, measured while somebody waits for one. As long as nobody does, nothing is scarce, and
+// nothing is known of the rate. Pure: the caller tells the time, in Unix milliseconds.
+
+/** Rates are measured over as long as channels are scarce, within these bounds: channels come back in bursts. */
+const measuredMillisMin = 3_000
+const measuredMillisMax = 10_000
+const measuredLedgersMin = 2
+const measuredLedgersMax = 6
+/** Leases remembered for measuring. */
+const leasesMax = 4_096
+
+export class Scarcity {
+  #leases: Array<number> = []
+  #since: number | undefined
+
+  /** Somebody waits who found no free channel. */
+  get isScarce(): boolean {
+    return this.#since !== undefined
+  }
+
+  leased(now: number): void {
+    this.#leases.push(now)
+    if (this.#leases.length > leasesMax) this.#leases = this.#leases.slice(leasesMax / 2)
+  }
+
+  /** Somebody found no free channel. */
+  found(now: number): void {
+    this.#since ??= now
+  }
+
+  /** Nobody waits any more. */
+  ended(): void {
+    this.#since = undefined
+  }
+
+  /**
+   * Channels leased in a millisecond; undefined until it has been scarce for long enough to tell. The next one is counted
+   * as due: a pause is a slow rate, and only a long one is hopeless.
+   */
+  ratePerMilli(now: number, ledgerMillis: number): number | undefined {
+    const measured = this.#since === undefined ? 0 : now - this.#since
+    if (measured < Math.max(measuredMillisMin, measuredLedgersMin * ledgerMillis)) return undefined
+    const window = Math.min(measured, Math.max(measuredMillisMax, measuredLedgersMax * ledgerMillis))
+    return (this.#leases.filter((at) => at > now - window).length + 1) / window
+  }
+}
