@@ -1,22 +1,21 @@
-// JSON from strangers, bounded before it is decoded: bytes, depth, number of values; no duplicate keys and none that
-// JavaScript treats specially; strict UTF-8. One scan over the text, then the platform's own parser. A fault says what
-// is wrong and at which character, never what was sent.
+// JSON from strangers, bounded before it is decoded: bytes, depth, number of values; no duplicate keys and no
+// `__proto__`; strict UTF-8. One scan over the text, then the platform's own parser. A fault says what is wrong and at
+// which character, never what was sent. Where a reader names an object whose members are each for themselves
+// (`parseJsonWithMembers`), a fault inside of one drops that member and nothing else.
 import { Data, Effect, Result } from "effect"
 
 export interface JsonBounds {
   readonly depthMax: number
   /** Objects, arrays, keys and scalars together. */
   readonly valuesMax: number
+  /** `any`: content that is passed on unread may have any keys; of one that stands twice the last counts. */
+  readonly keys?: "any"
 }
 
 export const defaultBounds: JsonBounds = { depthMax: 32, valuesMax: 20_000 }
 
 /** The text is not JSON within the bounds. */
 export class JsonFault extends Data.TaggedError("JsonFault")<{ readonly message: string }> {}
-
-const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"])
-
-const fail = (message: string) => Result.fail(new JsonFault({ message }))
 
 /** Finds the end of the string that begins at `at` (its opening quote); -1 when it does not end. */
 const stringEnd = (text: string, at: number): number => {
@@ -36,73 +35,204 @@ const keyOf = (text: string, from: number, to: number): string | undefined => {
   }
 }
 
-/** Checks depth, counts and keys without building anything. Grammar is left to the parser that follows. */
-const scan = (text: string, bounds: JsonBounds): Result.Result<void, JsonFault> => {
-  /** One entry an open container: the keys seen of an object, or nothing of an array. */
-  const open: Array<Set<string> | undefined> = []
-  let values = 0
-  let expectKey = false
-  for (let i = 0; i < text.length; i++) {
-    switch (text.charCodeAt(i)) {
-      case 0x7b: // {
-      case 0x5b: {
-        // [
-        const isObject = text.charCodeAt(i) === 0x7b
-        open.push(isObject ? new Set() : undefined)
-        expectKey = isObject
-        values += 1
-        if (open.length > bounds.depthMax) return fail(`nested deeper than ${bounds.depthMax} levels at character ${i}`)
-        break
-      }
-      case 0x7d: // }
-      case 0x5d: // ]
-        open.pop()
-        expectKey = false
-        break
-      case 0x2c: // ,
-        values += 1
-        expectKey = open.at(-1) !== undefined
-        break
-      case 0x22: {
-        // "
-        const end = stringEnd(text, i)
-        if (end < 0) return fail(`a string that does not end, from character ${i}`)
-        const keys = open.at(-1)
-        if (expectKey && keys !== undefined) {
-          const key = keyOf(text, i, end)
-          if (key === undefined) return fail(`a key that is not a string at character ${i}`)
-          if (forbiddenKeys.has(key)) return fail(`a forbidden key at character ${i}`)
-          if (keys.has(key)) return fail(`a key that stands twice at character ${i}`)
-          keys.add(key)
-          values += 1
-          expectKey = false
-        }
-        i = end
-        break
-      }
-    }
-    if (values > bounds.valuesMax) return fail(`more than ${bounds.valuesMax} values`)
+/** An object or array that has not ended: the keys seen, undefined for an array or where they do not matter. */
+interface Container {
+  readonly keys: Set<string> | undefined
+  key: string | undefined
+}
+
+/** A member that stands for itself: from its key to what ends it. */
+interface Member {
+  readonly name: string
+  readonly from: number
+  to: number
+  fault: string | undefined
+}
+
+/** Checks depth, counts and keys in one pass, without building anything. Grammar is left to the parser that follows. */
+class Scan {
+  readonly members: Array<Member> = []
+  readonly #text: string
+  readonly #bounds: JsonBounds
+  readonly #path: ReadonlyArray<string> | undefined
+  readonly #open: Array<Container> = []
+  /** How many containers are open directly inside the object of members; 0 outside of it. */
+  #holderDepth = 0
+  #member: Member | undefined
+  #expectKey = false
+  #values = 0
+  #memberValues = 0
+  #keptValues = 0
+
+  constructor(text: string, bounds: JsonBounds, path: ReadonlyArray<string> | undefined) {
+    this.#text = text
+    this.#bounds = bounds
+    this.#path = path
   }
-  return Result.succeed(undefined)
+
+  /** The first fault that drops all of the text. */
+  run(): string | undefined {
+    const text = this.#text
+    for (let i = 0; i < text.length; i++) {
+      let fault: string | undefined
+      switch (text.charCodeAt(i)) {
+        case 0x7b: // {
+        case 0x5b: // [
+          fault = this.#begin(i, text.charCodeAt(i) === 0x7b)
+          break
+        case 0x7d: // }
+        case 0x5d: // ]
+          this.#end(i)
+          break
+        case 0x2c: // ,
+          fault = this.#next(i)
+          break
+        case 0x22: {
+          // "
+          const end = stringEnd(text, i)
+          if (end < 0) return `a string that does not end, from character ${i}`
+          if (this.#expectKey) fault = this.#named(i, end)
+          i = end
+          break
+        }
+      }
+      if (fault !== undefined) return fault
+    }
+    return undefined
+  }
+
+  /** A fault of the member it stands in, if it stands in one; else of the whole. */
+  #faulty(message: string): string | undefined {
+    if (this.#member === undefined) return message
+    this.#member.fault ??= message
+    return undefined
+  }
+
+  #count(): string | undefined {
+    const { valuesMax } = this.#bounds
+    if (this.#holderDepth === 0) return ++this.#values > valuesMax ? `more than ${valuesMax} values` : undefined
+    // Between two members there is nobody to blame; the next one is.
+    if (++this.#memberValues > valuesMax && this.#member !== undefined)
+      this.#member.fault ??= `more than ${valuesMax} values`
+    return undefined
+  }
+
+  #begin(at: number, isObject: boolean): string | undefined {
+    const isHolder = isObject && this.#holderDepth === 0 && this.#isAtPath()
+    const fault = this.#count()
+    const isRead = isObject && this.#bounds.keys !== "any" && this.#member?.fault === undefined
+    this.#open.push({ keys: isRead ? new Set() : undefined, key: undefined })
+    this.#expectKey = isObject
+    if (isHolder) this.#holderDepth = this.#open.length
+    if (fault !== undefined || this.#open.length <= this.#bounds.depthMax) return fault
+    return this.#faulty(`nested deeper than ${this.#bounds.depthMax} levels at character ${at}`)
+  }
+
+  #isAtPath(): boolean {
+    const path = this.#path
+    return path !== undefined && path.length === this.#open.length && path.every((key, i) => this.#open[i]?.key === key)
+  }
+
+  #end(at: number): void {
+    if (this.#open.length === this.#holderDepth) {
+      this.#endMember(at)
+      this.#holderDepth = 0
+    }
+    this.#open.pop()
+    this.#expectKey = false
+  }
+
+  #next(at: number): string | undefined {
+    if (this.#open.length === this.#holderDepth) this.#endMember(at)
+    this.#expectKey = this.#open.at(-1)?.keys !== undefined
+    return this.#count()
+  }
+
+  #endMember(at: number): void {
+    if (this.#member === undefined) return
+    this.#member.to = at
+    // What is dropped takes no room from the others.
+    if (this.#member.fault === undefined) this.#keptValues = this.#memberValues
+    else this.#memberValues = this.#keptValues
+    this.#member = undefined
+  }
+
+  #named(from: number, to: number): string | undefined {
+    this.#expectKey = false
+    const container = this.#open.at(-1)
+    if (container?.keys === undefined) return undefined
+    const key = keyOf(this.#text, from, to)
+    if (key !== undefined && this.#open.length === this.#holderDepth) {
+      this.#member = { name: key, from, to: this.#text.length, fault: undefined }
+      this.members.push(this.#member)
+    }
+    const fault = this.#count()
+    if (fault !== undefined) return fault
+    if (key === undefined) return this.#faulty(`a key that is not a string at character ${from}`)
+    if (key === "__proto__") return this.#faulty(`a forbidden key at character ${from}`)
+    if (container.keys.has(key)) return this.#faulty(`a key that stands twice at character ${from}`)
+    container.keys.add(key)
+    container.key = key
+    return undefined
+  }
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
+const fail = (message: string) => Result.fail(new JsonFault({ message }))
+
+export interface JsonWithMembers {
+  readonly value: unknown
+  /** Members that were dropped, by name as sent. */
+  readonly dropped: ReadonlySet<string>
+}
+
+/** The text without its faulty members: each becomes an empty name with nothing. */
+const withoutFaulty = (text: string, members: ReadonlyArray<Member>, dropped: ReadonlySet<string>): string => {
+  if (dropped.size === 0) return text
+  let kept = ""
+  let at = 0
+  for (const { from, name, to } of members) {
+    if (!dropped.has(name)) continue
+    kept += `${text.slice(at, from)}"":null`
+    at = to
+  }
+  return kept + text.slice(at)
+}
+
+const parse = (
+  bytes: Uint8Array,
+  bounds: JsonBounds,
+  path: ReadonlyArray<string> | undefined
+): Result.Result<JsonWithMembers, JsonFault> => {
+  let text: string
+  try {
+    text = utf8.decode(bytes)
+  } catch {
+    return fail("the body is not UTF-8")
+  }
+  if (text.trim() === "") return fail("the body is empty")
+  const scan = new Scan(text, bounds, path)
+  const fault = scan.run()
+  if (fault !== undefined) return fail(fault)
+  const dropped = new Set(scan.members.flatMap(({ fault, name }) => (fault === undefined ? [] : [name])))
+  try {
+    return Result.succeed({ value: JSON.parse(withoutFaulty(text, scan.members, dropped)) as unknown, dropped })
+  } catch {
+    return fail("the body is not JSON")
+  }
+}
+
 /** Parses bytes within the bounds. */
 export const parseJson = (bytes: Uint8Array, bounds: JsonBounds = defaultBounds): Effect.Effect<unknown, JsonFault> =>
-  Effect.suspend(() => {
-    let text: string
-    try {
-      text = utf8.decode(bytes)
-    } catch {
-      return Effect.fail(new JsonFault({ message: "the body is not UTF-8" }))
-    }
-    if (text.trim() === "") return Effect.fail(new JsonFault({ message: "the body is empty" }))
-    const scanned = scan(text, bounds)
-    if (Result.isFailure(scanned)) return Effect.fail(scanned.failure)
-    try {
-      return Effect.succeed(JSON.parse(text) as unknown)
-    } catch {
-      return Effect.fail(new JsonFault({ message: "the body is not JSON" }))
-    }
-  })
+  Effect.suspend(() => Effect.map(Effect.fromResult(parse(bytes, bounds, undefined)), ({ value }) => value))
+
+/**
+ * Parses bytes within the bounds. The object at `path` has members that stand for themselves: a fault inside of one, or
+ * in its name, drops it, and what all of them hold is counted apart from the rest.
+ */
+export const parseJsonWithMembers = (
+  bytes: Uint8Array,
+  path: ReadonlyArray<string>,
+  bounds: JsonBounds = defaultBounds
+): Effect.Effect<JsonWithMembers, JsonFault> => Effect.suspend(() => Effect.fromResult(parse(bytes, bounds, path)))

@@ -38,8 +38,11 @@ export interface Payment {
   readonly resourceUrl: Option.Option<string>
   /** `paymentPayload.resource`, free-form and bounded. Inert text. */
   readonly resource: Readonly<Record<string, unknown>>
-  /** Extensions by neutral key; the value is what the buyer echoed. */
-  readonly extensions: ReadonlyMap<string, { readonly sentKey: string; readonly value: unknown }>
+  /** Extensions by neutral key; the value is what the buyer echoed, undefined when it was dropped for its form. */
+  readonly extensions: ReadonlyMap<
+    string,
+    { readonly sentKey: string; readonly value: unknown; readonly isDropped?: true }
+  >
   /** `payment-identifier`, when sent: 16–128 of `[A-Za-z0-9_-]`. */
   readonly identifier: Option.Option<string>
   /** sha256 hex of canonical {envelope bytes, accepted, requirements, resource.url}, networks neutral (decisions 2). */

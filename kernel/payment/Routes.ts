@@ -7,7 +7,7 @@ import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import { Server } from "../config/Server.ts"
 import { WireWords } from "../config/WireWords.ts"
-import { parseJson } from "../http/BoundedJson.ts"
+import { parseJsonWithMembers } from "../http/BoundedJson.ts"
 import { Callers } from "../http/Callers.ts"
 import { json } from "../http/Guard.ts"
 import type { Principal } from "../http/Principal.ts"
@@ -26,7 +26,7 @@ import { isRefusal, type Refusal, refusal, type RefusalRow, spineRows } from "./
 import { Schemes } from "./Scheme.ts"
 import { encodeSettlementState } from "./settlementState.ts"
 import { encodeSupported } from "./supported.ts"
-import { type AnswerIn, answerIn, decodePayment, encodeSettle, encodeVerify } from "./Wire.ts"
+import { type AnswerIn, answerIn, decodePayment, encodeSettle, encodeVerify, extensionsPath } from "./Wire.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 type Request = HttpServerRequest.HttpServerRequest
@@ -118,13 +118,16 @@ export const layer = HttpRouter.use((router) =>
       principal: Principal
     ) {
       const body = yield* Effect.result(
-        Effect.flatMap(readBody(request, server.requestBytesMax), (bytes) => parseJson(bytes))
+        Effect.flatMap(readBody(request, server.requestBytesMax), (bytes) =>
+          parseJsonWithMembers(bytes, extensionsPath)
+        )
       )
       if (body._tag === "Failure") {
         const tooLarge = body.failure._tag === "BodyRefused" && body.failure.status === 413
         return refuseEarly(operation, tooLarge ? "request_too_large" : "invalid_request", body.failure.message)
       }
-      const payment = decodePayment(body.success, { principal, words, crypto })
+      const { dropped, value } = body.success
+      const payment = decodePayment(value, { principal, words, crypto, dropped })
       if ("_tag" in payment) {
         const into = { dialect: payment.dialect ?? words.dialects[0], network: payment.network, words }
         return answer(operation, operation.refuse(payment.refusal), into)

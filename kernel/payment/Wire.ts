@@ -59,6 +59,7 @@ const versionAt = (value: unknown, path: string): void => {
 
 const termsAt = (value: unknown, path: string, network: Terms["network"]): Terms => {
   const fields = fieldsAt(value, path)
+  if (!isKept(fields)) throw malformed(path, "text without NUL and unpaired surrogates")
   const { amount, extra, maxTimeoutSeconds } = fields
   if (typeof amount !== "string") throw malformed(`${path}.amount`, "a string")
   if (typeof maxTimeoutSeconds !== "number" || !Number.isSafeInteger(maxTimeoutSeconds) || maxTimeoutSeconds <= 0) {
@@ -100,9 +101,26 @@ const readIdentifier = (extension: unknown): Option.Option<string> => {
   return Option.some(id)
 }
 
-const readExtensions = (value: unknown): Payment["extensions"] => {
+/** `dropped`: keys, as sent, of extensions whose form was no JSON within the bounds. */
+const readExtensions = (value: unknown, dropped: ReadonlySet<string>): Payment["extensions"] => {
   if (!isFields(value)) return new Map()
-  return new Map(Object.entries(value).map(([sentKey, value]) => [neutralExtension(sentKey), { sentKey, value }]))
+  const extensions: Payment["extensions"] = new Map([
+    ...Object.entries(value).map(([sentKey, value]) => [neutralExtension(sentKey), { sentKey, value }] as const),
+    ...[...dropped].map(
+      (sentKey) => [neutralExtension(sentKey), { sentKey, value: undefined, isDropped: true as const }] as const
+    )
+  ])
+  return extensions
+}
+
+/** The path of the extensions in a body: a fault inside of one drops it and never stops a payment (decisions 2). */
+export const extensionsPath = ["paymentPayload", "extensions"] as const
+
+/** Text that a database keeps: no NUL, no half of a surrogate pair. In keys as well. */
+const isKept = (value: unknown): boolean => {
+  if (typeof value === "string") return value.isWellFormed() && !value.includes("\u0000")
+  if (Array.isArray(value)) return value.every(isKept)
+  return !isFields(value) || Object.entries(value).every(([key, item]) => isKept(key) && isKept(item))
 }
 
 /**
@@ -125,6 +143,8 @@ export interface DecodeOptions {
   readonly principal: Principal
   readonly words: WireWordsValues
   readonly crypto: Crypto["Service"]
+  /** Keys of extensions that the parser dropped. */
+  readonly dropped?: ReadonlySet<string>
 }
 
 /** Reads a parsed body. */
@@ -150,7 +170,7 @@ export const decodePayment = (body: unknown, options: DecodeOptions): Payment | 
       throw new Wrong("network_mismatch", "paymentPayload.accepted.network and paymentRequirements.network differ")
     }
     const resource = isFields(payload["resource"]) ? payload["resource"] : {}
-    const extensions = readExtensions(payload["extensions"])
+    const extensions = readExtensions(payload["extensions"], options.dropped ?? new Set())
     return {
       dialect: required.dialect,
       principal: options.principal,

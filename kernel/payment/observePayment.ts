@@ -12,16 +12,26 @@ const headerMax = 2_048
 
 const processing: ExtensionOutcome = { status: "processing" }
 
+/** A form that no observer is shown. */
+const invalid: ExtensionOutcome = { status: "rejected", rejectedReason: "schema_invalid" }
+
 /** The header's value, or None when the payment carries no extension that anybody observes. */
 export const observePayment = Effect.fn("payment.extensions")(function* (
   extensions: Extensions["Service"],
   observation: Observation,
   scope: Scope.Scope
 ) {
-  const observed = [...observation.payment.extensions].flatMap(([key, { sentKey }]) =>
-    Option.match(extensions.find(key), { onNone: () => [], onSome: (extension) => [{ sentKey, extension }] })
+  const sent = [...observation.payment.extensions]
+  const known = extensions.keys()
+  const dropped = sent.flatMap(([key, { isDropped, sentKey }]) =>
+    isDropped === true && known.includes(key) ? [[sentKey, invalid] as const] : []
   )
-  if (observed.length === 0) return Option.none<string>()
+  const observed = sent.flatMap(([key, { isDropped, sentKey }]) =>
+    isDropped === true
+      ? []
+      : Option.match(extensions.find(key), { onNone: () => [], onSome: (extension) => [{ sentKey, extension }] })
+  )
+  if (observed.length + dropped.length === 0) return Option.none<string>()
   const outcomes = yield* Effect.forEach(
     observed,
     ({ extension, sentKey }) =>
@@ -40,8 +50,8 @@ export const observePayment = Effect.fn("payment.extensions")(function* (
           : Option.getOrElse(yield* Effect.timeoutOption(Deferred.await(answer), timeMax), () => processing)
         return [sentKey, outcome] as const
       }),
-    { concurrency: observed.length }
+    { concurrency: "unbounded" }
   )
-  const header = Base64.encode(JSON.stringify(Object.fromEntries(outcomes)))
+  const header = Base64.encode(JSON.stringify(Object.fromEntries([...dropped, ...outcomes])))
   return header.length <= headerMax ? Option.some(header) : Option.none<string>()
 })

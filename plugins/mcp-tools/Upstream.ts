@@ -15,6 +15,8 @@ export interface Upstream {
     timeoutMillis?: number
   ) => Effect.Effect<OutboundAnswer, FetchRefused>
   readonly parse: (bytes: Uint8Array) => Effect.Effect<unknown, JsonFault>
+  /** For content that was paid for and is passed on unread: any keys, within the same bounds. */
+  readonly parseContent: (bytes: Uint8Array) => Effect.Effect<unknown, JsonFault>
 }
 
 /** Values of one JSON answer at most; a page of 200 resources has some 20,000. */
@@ -34,6 +36,7 @@ export const makeUpstream =
       bytesMax: caps.responseBytesMax,
       redirectsMax: caps.redirectsMax
     }
+    const bounds = { depthMax: caps.jsonDepthMax, valuesMax: jsonValuesMax }
     return {
       fetch: (url, request, timeoutMillis = caps.timeoutMillis) =>
         safeFetch(url, request, { ...policy, timeoutMillis }).pipe(
@@ -42,6 +45,7 @@ export const makeUpstream =
           Effect.timeout(timeoutMillis),
           Effect.catchTag("TimeoutError", () => Effect.fail(new FetchRefused({ reason: "timeout" })))
         ),
-      parse: (bytes) => parseJson(bytes, { depthMax: caps.jsonDepthMax, valuesMax: jsonValuesMax })
+      parse: (bytes) => parseJson(bytes, bounds),
+      parseContent: (bytes) => parseJson(bytes, { ...bounds, keys: "any" })
     }
   }

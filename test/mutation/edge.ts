@@ -20,16 +20,31 @@ const guards = (
 
 export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/http/BoundedJson.ts", "test/kernel/http/BoundedJson.test.ts", [
-    ["JSON of any depth", "if (open.length > bounds.depthMax)", "if (open.length > 1e9)"],
-    ["any number of values", "if (values > bounds.valuesMax)", "if (values > 1e9)"],
-    ["keys that stand twice", "if (keys.has(key))", 'if (key === "")'],
-    ["__proto__ as a key", "if (forbiddenKeys.has(key))", 'if (key === "")'],
+    ["JSON of any depth", "this.#open.length <= this.#bounds.depthMax", "this.#open.length <= 1e9"],
+    ["any number of values", "++this.#values > valuesMax", "++this.#values > 1e9"],
+    ["any number of values in members", "++this.#memberValues > valuesMax", "++this.#memberValues > 1e9"],
+    [
+      "a member's fault is everybody's",
+      "if (this.#member === undefined) return message",
+      "if (message !== '') return message"
+    ],
+    ["a faulty member is kept", "if (!dropped.has(name)) continue", "if (name !== '') continue"],
+    ["keys that stand twice", "if (container.keys.has(key))", 'if (key === "")'],
+    ["__proto__ as a key", 'if (key === "__proto__")', 'if (key === "")'],
     [
       "escaped keys are compared as written",
       "return JSON.parse(text.slice(from, to + 1)) as string",
       "return text.slice(from + 1, to)"
     ],
     ["broken UTF-8", "fatal: true", "fatal: false"]
+  ]),
+  ...guards("kernel/payment/Wire.ts", "test/kernel/payment/input.test.ts", [
+    ["NUL in terms", 'value.isWellFormed() && !value.includes("\\u0000")', "value.isWellFormed()"],
+    ["half a surrogate pair in terms", "value.isWellFormed() && !value", "!value"],
+    ["keys of terms are not looked at", "isKept(key) && isKept(item)", "isKept(item)"]
+  ]),
+  ...guards("kernel/payment/observePayment.ts", "test/kernel/payment/input.test.ts", [
+    ["a dropped extension is not told of", "isDropped === true && known.includes(key)", "isDropped === undefined"]
   ]),
   ...guards("kernel/settlement/SettlementEvents.ts", "test/kernel/payment/events.daily.test.ts", [
     ["a stream tells everybody's settlements", "sql`principal = ${principal}`", "sql`principal <> ''`"],

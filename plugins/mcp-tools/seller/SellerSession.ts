@@ -64,7 +64,8 @@ export const openSeller = Effect.fn("Seller.open")(function* (
       headers["content-type"]?.startsWith("text/event-stream") === true
         ? eventData(body).map((text) => encoder.encode(text))
         : [body]
-    const messages = yield* Effect.mapError(Effect.forEach(parts, upstream.parse), () =>
+    const parse = method === "tools/call" ? upstream.parseContent : upstream.parse
+    const messages = yield* Effect.mapError(Effect.forEach(parts, parse), () =>
       malformed("the seller's answer is no JSON within bounds")
     )
     const answer = findAnswer(messages, id)

@@ -2,7 +2,7 @@
 // content.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { parseJson } from "../../../kernel/http/BoundedJson.ts"
+import { parseJson, parseJsonWithMembers } from "../../../kernel/http/BoundedJson.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const parse = (text: string) => parseJson(bytes(text))
@@ -74,10 +74,75 @@ describe("parseJson", () => {
     Effect.gen(function* () {
       expect(yield* faultOf('{"amount":"1","amount":"2"}')).toContain("stands twice")
       expect(yield* faultOf('{"amount":"1","\\u0061mount":"2"}')).toContain("stands twice")
-      for (const key of ["__proto__", "constructor", "prototype", "\\u005f_proto__"]) {
+      for (const key of ["__proto__", "\\u005f_proto__"]) {
         expect(yield* faultOf(`{"a":{"${key}":{"isValid":true}}}`)).toContain("forbidden key")
       }
+      for (const key of ["constructor", "prototype", "toString", "hasOwnProperty"]) {
+        expect(Object.entries((yield* parse(`{"${key}":1}`)) as object)).toEqual([[key, 1]])
+      }
       expect(yield* parse('{"a":"__proto__","b":["a","a"]}')).toEqual({ a: "__proto__", b: ["a", "a"] })
+    })
+  )
+
+  it.effect("keeps any key of content that is passed on unread, and its other bounds", () =>
+    Effect.gen(function* () {
+      const any = (text: string) => parseJson(bytes(text), { depthMax: 4, valuesMax: 20, keys: "any" })
+      const text = '{"__proto__":{"a":1},"constructor":[],"a":{"prototype":null,"":0}}'
+      expect(JSON.stringify(yield* any(text))).toBe(text)
+      expect(yield* any('{"a":1,"a":2}')).toEqual({ a: 2 })
+      expect((yield* Effect.flip(any("[[[[[]]]]]"))).message).toContain("nested deeper")
+      expect((yield* Effect.flip(any(`[${"0,".repeat(20)}0]`))).message).toContain("more than 20 values")
+    })
+  )
+
+  it.effect("drops the member that a fault stands in, and nothing beside it", () =>
+    Effect.gen(function* () {
+      const read = (members: string, after = "") =>
+        parseJsonWithMembers(bytes(`{"a":{"x":[1],"members":{${members}}${after}},"z":{"members":{"k":2}}}`), [
+          "a",
+          "members"
+        ])
+      const deep = `${"[".repeat(40)}${"]".repeat(40)}`
+      const faulty = [
+        `"bad":{"k":1,"k":2}`,
+        `"bad":{"k":{"__proto__":1}}`,
+        `"bad":${deep}`,
+        `"bad":{"n":[${"0,".repeat(20_000)}0]}`,
+        `"b\\u0061d":{"k":1,"k":2}`,
+        `"bad":1 , "bad":2`,
+        `"bad":{"members":{"k":1,"k":1}}`,
+        `"bad":{"s":"}],\\"","k":1,"k":2}`
+      ]
+      for (const bad of faulty) {
+        for (const text of [`${bad},"good":{"k":[2]}`, `"good":{"k":[2]},${bad}`, `"good":{"k":[2]}, ${bad} `]) {
+          const { dropped, value } = yield* read(text)
+          expect([bad.slice(0, 40), [...dropped]]).toEqual([bad.slice(0, 40), ["bad"]])
+          const { "": _, ...members } = (value as any).a.members
+          expect(members).toEqual({ good: { k: [2] } })
+          expect((value as any).a.x).toEqual([1])
+          expect((value as any).z).toEqual({ members: { k: 2 } })
+        }
+      }
+      const proto = yield* read(`"__proto__":{"k":1},"good":1`)
+      expect([[...proto.dropped], Object.hasOwn((proto.value as any).a.members, "__proto__")]).toEqual([
+        ["__proto__"],
+        false
+      ])
+      expect([...(yield* read(`"good":1,"constructor":{"prototype":{}}`)).dropped]).toEqual([])
+    })
+  )
+
+  it.effect("still refuses all of a body for a fault beside the members", () =>
+    Effect.gen(function* () {
+      const faultOfMembers = (text: string) =>
+        Effect.map(Effect.flip(parseJsonWithMembers(bytes(text), ["a", "members"])), ({ message }) => message)
+      expect(yield* faultOfMembers('{"a":{"members":{"k":{"x":1,"x":2}},"members":{}}}')).toContain("stands twice")
+      expect(yield* faultOfMembers('{"a":{"other":{"k":{"x":1,"x":2}}}}')).toContain("stands twice")
+      expect(yield* faultOfMembers('{"a":[{"members":{"k":{"x":1,"x":2}}}]}')).toContain("stands twice")
+      expect(yield* faultOfMembers('{"b":{"members":{"k":{"x":1,"x":2}}}}')).toContain("stands twice")
+      expect(yield* faultOfMembers('{"a":{"members":{"k":{"x":1,"x":2}},"__proto__":1}}')).toContain("forbidden key")
+      expect(yield* faultOfMembers('{"a":{"members":{"k":tru}}}')).toBe("the body is not JSON")
+      expect(yield* faultOfMembers('{"a":{"members":{"k":{"x":1,"x":2}}')).toBe("the body is not JSON")
     })
   )
 

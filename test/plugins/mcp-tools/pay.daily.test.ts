@@ -76,6 +76,30 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("paying fo
       }).pipe(Effect.scoped)
   )
 
+  it.effect("delivers what was paid for, whatever its keys are called [S214]", () =>
+    Effect.gen(function* () {
+      const { paying, ref, seller } = yield* PayWorld
+      const odd =
+        '{"constructor":{"prototype":{"__proto__":1}},"in":{"__proto__":{"isError":true}},"hasOwnProperty":[]}'
+      seller.behaviour = {
+        paid: (result) => ({
+          ...result,
+          content: [{ type: "text", text: odd }],
+          structuredContent: JSON.parse(odd)
+        })
+      }
+      const client = yield* paying()
+      const answer = yield* Effect.promise(() =>
+        client.callTool({ name: "x402_call_resource", arguments: { ref, arguments: args() } })
+      )
+      const body = JSON.parse((answer["content"] as any)[0].text)
+      expect(answer["isError"] === true, JSON.stringify(body)).toBe(false)
+      expect(body.receipt.status).toBe("settled")
+      expect(JSON.stringify(body.structuredContent)).toBe(odd)
+      expect(body.content[0].text).toBe(odd)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("spells the receipt's network as the operator's first dialect does [S216]", () =>
     Effect.gen(function* () {
       const { paying, ref, seller } = yield* PayWorld
