@@ -14,6 +14,7 @@ export interface SettlementClaim {
   readonly amount: string
   readonly moved: string | null
   readonly inner_hash: string
+  readonly ended_by: string | null
   readonly sponsor: string
   readonly channel: string
   readonly channel_sequence: bigint
@@ -78,7 +79,7 @@ export const readClaims = Effect.fn("audit.readClaims")(function* () {
       yield* sql`set transaction isolation level repeatable read, read only`
       const claims: Claims = {
         settlements:
-          yield* sql<SettlementClaim>`select id::text as id, state, payer, pay_to as "payTo", asset, amount::text as amount, moved::text as moved, inner_hash, sponsor,
+          yield* sql<SettlementClaim>`select id::text as id, state, payer, pay_to as "payTo", asset, amount::text as amount, moved::text as moved, inner_hash, ended_by, sponsor,
         channel, channel_sequence, recorded_ledger, ledger, fee_charged_stroops, budget_day::text as budget_day, budget_stroops,
         budget_principal as principal from kernel_settlements order by recorded_at`,
         attempts:

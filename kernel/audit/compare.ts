@@ -109,9 +109,11 @@ const judgeEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntry
     if (entry !== undefined) wrong("expired", id, `its transaction landed in ledger ${entry.ledger}`)
     return
   }
+  // Its number was used, and no transaction of it was seen: nothing but the reservation is booked.
+  if (entry === undefined && state === "failed" && settlement.ended_by === null) return
   if (entry === undefined)
     return wrong("has the ledger's word", id, `is ${state}, and the ledger knows none of its transactions`)
-  const isPaid = entry.innerHash === settlement.inner_hash && entry.succeeded
+  const isPaid = entry.innerHash === (settlement.ended_by ?? settlement.inner_hash) && entry.succeeded
   if (state === "settled" && !isPaid) wrong("settled", id, "the ledger did not carry its payment out")
   if (state === "failed" && isPaid) wrong("failed", id, "the ledger carried its payment out")
   if (BigInt(entry.ledger) !== settlement.ledger)

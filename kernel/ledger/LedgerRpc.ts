@@ -81,6 +81,20 @@ export interface LedgerAccount {
   readonly sequenceLedger: Option.Option<number>
 }
 
+export interface StandingQuery {
+  /** Address, G… */
+  readonly channel: string
+  /** Absent when nobody can tell it. */
+  readonly nonce: { readonly address: string; readonly nonce: bigint } | undefined
+}
+
+export interface StandingAnswer {
+  /** Absent when the account is not on the ledger. */
+  readonly sequence: bigint | undefined
+  /** The ledger in which the nonce was used; an entry that is not there any more reads as unspent. */
+  readonly nonce: number | "unspent" | "unknown"
+}
+
 export interface FeeStats {
   /** Percentiles of recent Soroban inclusion fees, stroops. */
   readonly p50: bigint
@@ -114,6 +128,16 @@ export class LedgerRpc extends Context.Service<
       addresses: ReadonlyArray<string>
     ) => Effect.Effect<
       { readonly latestLedger: number; readonly accounts: ReadonlyMap<string, LedgerAccount> },
+      LedgerUnavailable
+    >
+    /**
+     * Channels, and with each the nonce of the authorization it carries, all as of one ledger, in the order asked. At
+     * most 100.
+     */
+    readonly standings: (
+      asked: ReadonlyArray<StandingQuery>
+    ) => Effect.Effect<
+      { readonly latestLedger: number; readonly standings: ReadonlyArray<StandingAnswer> },
       LedgerUnavailable
     >
     /** Whether the nonce of an address credential is spent and still live on the ledger. */

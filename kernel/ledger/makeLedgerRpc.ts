@@ -2,15 +2,30 @@
 // for and recomputed from the envelope that comes with it; a status is read before anything that might not decode; a
 // result code and the fee charged come from the result itself. An answer that contradicts itself is
 // `LedgerUnavailable`, never a verdict.
-import { StrKey, xdr } from "@stellar/stellar-sdk/base"
-import { Duration, Effect, Layer, Option, Result } from "effect"
+import { xdr } from "@stellar/stellar-sdk/base"
+import { Duration, Effect, Layer, Option } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { Base64 } from "effect/encoding"
 import { Crypto } from "../platform/Crypto.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
 import { hashesOf, networkIdOf } from "./Envelope.ts"
 import { makeEndpoints } from "./JsonRpc.ts"
-import { type LedgerAccount, LedgerRpc, type ScanAnswer, type ScanRequest, type SimulationAnswer } from "./LedgerRpc.ts"
+import {
+  type LedgerAccount,
+  LedgerRpc,
+  type ScanAnswer,
+  type ScanRequest,
+  type SimulationAnswer,
+  type StandingQuery
+} from "./LedgerRpc.ts"
+import {
+  accountKey,
+  decodeWith,
+  fromBase64,
+  nonceKey,
+  readAccount,
+  readStandings,
+  standingKeys
+} from "./ledgerEntries.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import * as Wire from "./LedgerWire.ts"
 import { readEvent } from "./TransferEvents.ts"
@@ -41,8 +56,6 @@ type IncludedAnswer = Pick<
   readonly ledger?: number
 }
 
-const fromBase64 = (text: string): Uint8Array | undefined => Result.getOrUndefined(Base64.decode(text))
-
 /** `Error(Type, Code)` of a host error, and the first plain words of its event log. */
 export const readHostError = (error: string): { readonly code: string; readonly detail: string } => {
   const code = /Error\([A-Za-z]+, #?[A-Za-z0-9]+\)/.exec(error)?.[0] ?? "Error(Unknown, Unknown)"
@@ -72,19 +85,6 @@ const resultCodes: Readonly<Record<number, string>> = {
   [-17]: "txSorobanInvalid"
 }
 
-const decodeWith = <T>(
-  codec: { readonly decode: (bytes: Uint8Array) => T },
-  text: string | null | undefined
-): T | undefined => {
-  const bytes = text === null || text === undefined ? undefined : fromBase64(text)
-  if (bytes === undefined) return undefined
-  try {
-    return codec.decode(bytes)
-  } catch {
-    return undefined
-  }
-}
-
 const codeOf = (result: xdr.TransactionResultWire | undefined): string => {
   if (result === undefined) return "unknown"
   const outer = resultCodes[result.result.code] ?? String(result.result.code)
@@ -111,40 +111,6 @@ const transfersOf = (events: ReadonlyArray<xdr.ContractEventWire> | undefined): 
   const read = events.map(readEvent)
   if (read.some(({ _tag }) => _tag === "Unreadable")) return Option.none()
   return Option.some(read.flatMap((event) => (event._tag === "Moved" ? [event.transfer] : [])))
-}
-
-const accountKey = (address: string): string =>
-  Base64.encode(
-    xdr.LedgerKey.schema.encode({
-      type: 0,
-      account: { accountId: { type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) } }
-    } as never)
-  )
-
-const nonceKey = (address: string, nonce: bigint): string => {
-  const contract = StrKey.isValidContract(address)
-    ? { type: 1, contractId: StrKey.decodeContract(address) }
-    : { type: 0, accountId: { type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) } }
-  return Base64.encode(
-    xdr.LedgerKey.schema.encode({
-      type: 6,
-      contractData: { contract, key: { type: 21, nonceKey: { nonce } }, durability: 0 }
-    } as never)
-  )
-}
-
-const readAccount = (data: xdr.LedgerEntryDataWire): LedgerAccount | undefined => {
-  if (data.type !== 0) return undefined
-  const { account } = data
-  const v1 = account.ext.v === 1 ? account.ext.v1 : undefined
-  const v2 = v1 !== undefined && v1.ext.v === 2 ? v1.ext.v2 : undefined
-  const v3 = v2 !== undefined && v2.ext.v === 3 ? v2.ext.v3 : undefined
-  return {
-    address: StrKey.encodeEd25519PublicKey((account.accountId as { readonly ed25519: Uint8Array }).ed25519),
-    balanceStroops: account.balance,
-    sequence: account.seqNum,
-    sequenceLedger: Option.fromUndefinedOr(v3?.seqLedger)
-  }
 }
 
 /** When the ledger closed, as the answer says, or as its header does where an older node says nothing beside it. */
@@ -231,6 +197,8 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
     isWanted: (hashes: { readonly innerHash: string; readonly outerHash: string }) => boolean
   ) => {
     const envelope = decodeWith(xdr.TransactionEnvelope.schema, answer.envelopeXdr)
+    // The kind of before fee bumps has another hash, calls no contract, and is of no interest here.
+    if (envelope?.type === 0) return "of another kind" as const
     const hashes = envelope === undefined ? undefined : hashesOf(crypto, networkId, envelope)
     if (envelope === undefined || hashes === undefined || !isWanted(hashes))
       return "the answer is about another transaction"
@@ -283,6 +251,7 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
       for (const one of transactions) {
         if (one.ledger > toLedger || !wanted(one.txHash)) continue
         const included = readIncluded(one, ({ outerHash }) => outerHash === one.txHash)
+        if (included === "of another kind") continue
         if (typeof included === "string") return yield* contradiction("getTransactions", included)
         found.push(included)
       }
@@ -310,6 +279,13 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
       found.set(account.address, account)
     }
     return { latestLedger: answer.latestLedger, accounts: found }
+  })
+
+  const standings = Effect.fnUntraced(function* (asked: ReadonlyArray<StandingQuery>) {
+    const answer = yield* ask("getLedgerEntries", { keys: standingKeys(asked) }, Wire.GetLedgerEntries)
+    const read = readStandings(asked, answer.entries ?? [])
+    if (typeof read === "string") return yield* contradiction("getLedgerEntries", read)
+    return { latestLedger: answer.latestLedger, standings: read }
   })
 
   const nonceSpent = Effect.fnUntraced(function* (address: string, nonce: bigint) {
@@ -351,6 +327,7 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
     transaction,
     scan,
     accounts,
+    standings,
     nonceSpent
   })
 })

@@ -17,6 +17,7 @@ import type { Payment } from "./Payment.ts"
 import { Schemes } from "./Scheme.ts"
 import { Adoption } from "./settle/Adoption.ts"
 import { answerTwin } from "./settle/known.ts"
+import * as SchemeAuthorizations from "./settle/SchemeAuthorizations.ts"
 import { SettlementFollower } from "./settle/SettlementFollower.ts"
 import { settlePayment } from "./settle/settlePayment.ts"
 import { Work } from "./settle/Work.ts"
@@ -87,6 +88,7 @@ export class Facilitator extends Context.Service<
   /** With the steps that have a life of their own: work in flight, the follower, and the memory of adoption. */
   static readonly layer = Facilitator.layerNoDeps.pipe(
     Layer.provide(Work.layer),
-    Layer.provide(Layer.merge(SettlementFollower.layer, Adoption.layer))
+    Layer.provide(Layer.merge(SettlementFollower.layer, Adoption.layer)),
+    Layer.provide(SchemeAuthorizations.layer)
   )
 }

@@ -6,6 +6,7 @@ import { Context, Effect, Layer, Option, Schema, type Scope } from "effect"
 import type { NetworkId } from "../config/Network.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
+import type { Nonce, NonceUse } from "../settlement/Authorizations.ts"
 import type { Payment } from "./Payment.ts"
 import type { Refusal, RefusalRow } from "./Refusal.ts"
 
@@ -48,12 +49,23 @@ export type Executed =
   | { readonly _tag: "Moved"; readonly amount: bigint }
   | { readonly _tag: "NotMoved"; readonly message: string }
 
-/** How a transaction of ours is known again when its record was lost (decisions 3: adoption). */
-export interface Adoption {
-  /** The ledger in which an authorization was used, as far as the ledger still tells. */
-  readonly usedIn: (authorizationKey: string) => Effect.Effect<Option.Option<number>, LedgerUnavailable>
-  /** The authorizations that an operation carries. Pure. */
-  readonly keysIn: (operationXdr: Uint8Array) => ReadonlyArray<string>
+/** What a payment promised: what its settlement records, and what its transaction must have moved. */
+export interface Promise {
+  readonly payer: string
+  readonly payTo: string
+  readonly asset: string
+  readonly amount: bigint
+}
+
+/** How the ledger's use of an authorization is read: to know what became of it, whoever used it. Pure. */
+export interface NonceReader {
+  /** The nonce that an authorization uses up. Absent for a key that is none of this scheme's. */
+  readonly nonceOf: (authorizationKey: string) => Nonce | undefined
+  /**
+   * How an operation on the ledger uses that nonce: `same` only when it carries this very authorization (contract,
+   * function, arguments and the key itself) for exactly this payment. Two authorizations may share a nonce.
+   */
+  readonly useIn: (authorizationKey: string, promise: Promise, operationXdr: Uint8Array) => NonceUse
 }
 
 /** What a payload says of its authorization, before anything is checked. */
@@ -88,12 +100,8 @@ export interface Scheme {
    */
   readonly prepare: (payment: Payment, verified: Verified) => Effect.Effect<Prepared | Refusal, LedgerUnavailable>
   /** Reads a successful transaction of ours: did the promised movement happen? Pure. */
-  readonly checkExecuted: (
-    promise: { readonly payer: string; readonly payTo: string; readonly asset: string; readonly amount: bigint },
-    executed: ExecutedTransaction
-  ) => Executed
-  /** Absent when a spent authorization of the scheme says nothing of where it was spent. */
-  readonly adoption?: Adoption
+  readonly checkExecuted: (promise: Promise, executed: ExecutedTransaction) => Executed
+  readonly nonces: NonceReader
 }
 
 /** Two plugins offered the same scheme, or one reason word with two meanings. */

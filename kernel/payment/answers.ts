@@ -90,14 +90,15 @@ const ended = (record: SettlementRecord): Refusal =>
 
 /** What is told of a settlement that has ended. `deliver` says whether its success may be given to this caller. */
 export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleAnswer => {
-  const { innerHash, payer } = record
+  const { payer } = record
+  const transaction = Option.getOrElse(record.transaction, () => record.innerHash)
   switch (record.state) {
     case "settled":
       return deliver
         ? {
             _tag: "Settled",
             payer,
-            transaction: innerHash,
+            transaction,
             amount: Option.getOrElse(record.moved, () => record.amount)
           }
         : refuse(
@@ -106,12 +107,12 @@ export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleA
               "the payment was settled and its success was delivered before",
               Option.some(payer)
             ),
-            Option.some(innerHash)
+            Option.some(transaction)
           )
     case "failed":
     case "expired":
-      return refuse(ended(record), Option.some(innerHash))
+      return refuse(ended(record), record.transaction)
     default:
-      return { _tag: "Pending", payer, transaction: innerHash }
+      return { _tag: "Pending", payer, transaction: record.innerHash }
   }
 }

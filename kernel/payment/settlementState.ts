@@ -24,7 +24,7 @@ export const encodeSettlementState = (record: SettlementRecord, dialect: Dialect
   amount: record.amount.toString(),
   payer: record.payer,
   payTo: record.payTo,
-  transaction: record.innerHash,
+  transaction: Option.getOrElse(record.transaction, () => record.innerHash),
   ...Option.match(record.identifier, { onNone: () => ({}), onSome: (paymentIdentifier) => ({ paymentIdentifier }) }),
   recordedAt: record.recordedAt.toISOString(),
   ...Option.match(record.resolvedAt, { onNone: () => ({}), onSome: (at) => ({ resolvedAt: at.toISOString() }) }),

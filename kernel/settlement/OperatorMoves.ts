@@ -100,18 +100,23 @@ export class OperatorMoves extends Context.Service<
       const giveUp = Effect.fn("OperatorMoves.giveUp")(function* (id: string, note: string) {
         yield* checkNote(note)
         const { authorizationExpiresLedger } = yield* moved(id)
-        const ended = yield* settlements.resolve(id, {
+        // It may have landed: its reservation stays charged until it is known what became of it.
+        const outcome: Outcome = {
           state: "unresolved",
+          transaction: undefined,
           ledger: undefined,
           closedAtSeconds: undefined,
           moved: undefined,
           feeChargedStroops: 0n,
+          feeUnknown: true,
           reason: undefined,
           message: note,
           // Until its bound the transaction may still land and use the number.
           channel: { sequenceUsed: undefined, ledger: authorizationExpiresLedger }
-        })
-        return ended ? yield* moved(id) : yield* refuse("only an open settlement can be given up")
+        }
+        return (yield* settlements.resolve(id, outcome)) === "Resolved"
+          ? yield* moved(id)
+          : yield* refuse("only an open settlement can be given up")
       })
 
       const resolve = Effect.fn("OperatorMoves.resolve")(function* (id: string, finding: Finding) {
@@ -133,7 +138,7 @@ export class OperatorMoves extends Context.Service<
               inner_hash: string
               moved: string | null
             }>`
-            update kernel_settlements as s set state = ${state}, resolved_at = clock_timestamp(), ledger = ${ledger ?? null}::int8,
+            update kernel_settlements as s set state = ${state}, ended_by = ${ledger === undefined ? null : sql`s.inner_hash`}, resolved_at = clock_timestamp(), ledger = ${ledger ?? null}::int8,
               moved = case when ${state === "settled"} then amount else null end, fee_charged_stroops = ${feeChargedStroops}::int8,
               reason = ${reasons[state] ?? null}, reason_message = ${note}
             from (select id, fee_charged_stroops from kernel_settlements where id::text = ${id} for update) as old

@@ -1,7 +1,5 @@
-// The life of a settlement as pure code: what is known, what the ledger says, what follows. A settlement ends only by
-// the ledger's word: its transaction was included, or one node that can speak of the whole time since it was recorded
-// says that it is absent although no later ledger could include it. No answer to a submission, no clock and no timeout
-// ends it. The same function decides on the happy path, after a crash and in recovery (decisions 3).
+// The words of a settlement's life: its states, what is stored of it, what the ledger may say of it, how it may end and
+// what may be done for it. What follows from what is `decide.ts`.
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 
 export type OpenState = "prepared" | "submitted"
@@ -19,238 +17,112 @@ export interface Attempt {
   readonly envelope: string
   readonly inclusionStroops: bigint
   readonly recordedLedger: number
+  /** The last answer to sending it. */
   readonly sentStatus: "Pending" | "Duplicate" | "TryAgainLater" | "Error" | "Lost" | undefined
   readonly sentLedger: number | undefined
+  /** The result code of the last answer, when that was a refusal. */
+  readonly sentCode: string | undefined
+  /** Whether a node ever took it, or may have: no later refusal changes that. */
+  readonly taken: boolean
 }
 
 /** What deciding needs of an open settlement. */
 export interface OpenSettlement {
   readonly innerHash: string
   readonly channelSequence: bigint
+  /** Whether the channel is still held for it; one that was freed early had its number used. */
+  readonly channelHeld: boolean
   readonly authorizationExpiresLedger: number
   readonly recordedLedger: number
   /** At least one; in order of their numbers. */
   readonly attempts: ReadonlyArray<Attempt>
 }
 
-/** What one node said about the settlement. */
-export type Observation =
-  | {
-      readonly _tag: "Included"
-      readonly kind: "payment" | "cancel"
-      readonly executed: ExecutedTransaction
-      /** What moved, when the scheme found the promised movement in the executed transaction. */
-      readonly moved: bigint | undefined
-    }
-  | {
-      readonly _tag: "Absent"
-      readonly latestLedger: number
-      readonly oldestLedger: number
-      /** The channel's account, read at `ledger`. Only asked for when it matters. */
-      readonly channel: ChannelAccount | undefined
-    }
+/** An attempt of the settlement's that is on the ledger. */
+export interface Landed {
+  readonly kind: "payment" | "cancel"
+  readonly executed: ExecutedTransaction
+  /** What moved, when the scheme found the promised movement in the executed transaction. */
+  readonly moved: bigint | undefined
+}
 
-/** What the ledger says of a channel, and of the authorization it carried. */
-export interface ChannelAccount {
+/** What one node said of the settlement's transactions. */
+export type Seen =
+  | { readonly _tag: "Included"; readonly landed: Landed; readonly latestLedger: number }
+  | { readonly _tag: "Absent"; readonly latestLedger: number }
+
+/** The channel's number and the authorization's nonce, from one answer of one node. */
+export interface Standing {
+  readonly ledger: number
   /** Absent when the account is not on the ledger. */
   readonly sequence: bigint | undefined
-  readonly ledger: number
-  /** The ledger in which the sequence was last used, when the account says so. */
-  readonly sequenceLedger: number | undefined
-  /** The ledger in which the authorization was used, as far as the ledger still says so. */
-  readonly authorizationLedger: number | undefined
+  /** The ledger in which the nonce was used; `unspent` is true only at or before the authorization's expiry. */
+  readonly nonce: number | "unspent" | "unknown"
+}
+
+/** What was found in ledgers that were looked through for the use of the authorization's nonce. */
+export interface Search {
+  readonly fromLedger: number
+  /** Every ledger up to this one was looked through; before `fromLedger` when none was. */
+  readonly toLedger: number
+  readonly spending:
+    | { readonly _tag: "Ours"; readonly executed: ExecutedTransaction; readonly moved: bigint }
+    | { readonly _tag: "Elsewhere" }
+    | undefined
+  /** The transaction with the channel's number: an attempt of the settlement's own, or none of them; if it was seen. */
+  readonly numberUsedBy: Landed | "elsewhere" | undefined
+}
+
+export interface Evidence {
+  readonly seen: Seen
+  /** Only asked for when it matters, like what follows. */
+  readonly standing: Standing | undefined
+  readonly search: Search | undefined
 }
 
 export interface Outcome {
   readonly state: FinalState | "unresolved"
+  /** The transaction of the ledger that ended it, by its inner hash; it ends no other settlement. */
+  readonly transaction: string | undefined
   readonly ledger: number | undefined
   readonly closedAtSeconds: number | undefined
   readonly moved: bigint | undefined
-  /** What the ledger took from the sponsor; 0 when nothing landed. */
+  /** What the ledger is known to have taken from the sponsor. */
   readonly feeChargedStroops: bigint
-  readonly reason: "settle_ledger_transaction_failed" | "settle_ledger_transaction_expired" | undefined
+  /** The envelope may have landed and failed unseen: the reservation stays charged beside what is known. */
+  readonly feeUnknown: boolean
+  readonly reason:
+    | "settle_ledger_transaction_failed"
+    | "settle_ledger_transaction_expired"
+    | "settle_ledger_authorization_spent"
+    | undefined
   readonly message: string | undefined
   /**
    * Whether the channel's sequence number was used up, and by which ledger that is known; `undefined` has it read
-   * again.
+   * again. Says nothing of a channel that was freed before.
    */
   readonly channel: { readonly sequenceUsed: boolean | undefined; readonly ledger: number } | undefined
 }
 
 export type Decision =
   | { readonly _tag: "End"; readonly outcome: Outcome }
-  /** Send the newest payment attempt again: identical bytes. */
-  | { readonly _tag: "Resend" }
+  /** Send an attempt again: identical bytes. */
+  | { readonly _tag: "Resend"; readonly attempt: Attempt }
   /** Record and send a fee bump with a higher bid. */
   | { readonly _tag: "Bid"; readonly inclusionStroops: bigint }
-  /** Record and send a no-op with the same sequence number: the network keeps refusing the payment. */
+  /** Record and send a no-op with the same sequence number: the network can never accept the payment. */
   | { readonly _tag: "Cancel" }
-  /** The channel's account is needed to decide, and the transaction asked for once more after it. */
-  | { readonly _tag: "AskChannel" }
+  /** The channel's number and the nonce are needed to decide, and the transaction asked for once more after them. */
+  | { readonly _tag: "AskStanding" }
+  /** Ledgers must be looked through for the transaction that used the nonce. */
+  | { readonly _tag: "Search"; readonly fromLedger: number; readonly toLedger: number }
+  /** The channel's number is used: the channel is of use to others, though the settlement has no end yet. */
+  | { readonly _tag: "Free"; readonly ledger: number }
   | { readonly _tag: "Wait" }
-
-/** Ledgers an attempt may stay unseen before a node has dropped it from its queue. */
-export const queueLedgers = 4
-/** Ledgers after which a queued attempt is outbid once, tenfold. */
-const outbidAfterLedgers = 2
-/**
- * Ledgers of nothing but refusals after which the channel is looked at: somebody else may have used its sequence
- * number.
- */
-const suspectAfterLedgers = 2
-/** Ledgers of nothing but refusals after which a settlement is cancelled, if its bound is still this far away. */
-const refusedLedgers = 6
 
 export interface DecideOptions {
   /** Ceiling of the inclusion bid, stroops. */
   readonly inclusionStroopsMax: bigint
-}
-
-/** What to do after an observation. */
-export const decide = (settlement: OpenSettlement, seen: Observation, options: DecideOptions): Decision => {
-  if (seen._tag === "Included") return { _tag: "End", outcome: included(settlement, seen) }
-  const expired = seen.latestLedger >= settlement.authorizationExpiresLedger
-  const remembers = seen.oldestLedger <= settlement.recordedLedger
-  if (expired && remembers) return { _tag: "End", outcome: expiredOutcome(settlement, seen) }
-  if (expired) return beyondRetention(settlement, seen)
-  const { channel } = seen
-  // A node that has seen the channel pass our sequence number and does not know the transaction: it never can land.
-  if (remembers && hasPassed(settlement, channel) && seen.latestLedger >= channel.ledger) {
-    return { _tag: "End", outcome: overtaken(settlement, channel) }
-  }
-  return drive(settlement, seen, options)
-}
-
-const hasPassed = (
-  settlement: OpenSettlement,
-  channel: ChannelAccount | undefined
-): channel is ChannelAccount & { readonly sequence: bigint } =>
-  channel?.sequence !== undefined && channel.sequence >= settlement.channelSequence
-
-const aliveUntil = (settlement: OpenSettlement): string =>
-  `the authorization lives until ledger ${settlement.authorizationExpiresLedger}`
-
-const nothingLanded = {
-  ledger: undefined,
-  closedAtSeconds: undefined,
-  moved: undefined,
-  feeChargedStroops: 0n
-} as const
-
-const overtaken = (settlement: OpenSettlement, { ledger }: ChannelAccount): Outcome => ({
-  ...nothingLanded,
-  state: "failed",
-  reason: "settle_ledger_transaction_failed",
-  message: `another transaction used the channel's sequence number; ${aliveUntil(settlement)}`,
-  channel: { sequenceUsed: undefined, ledger }
-})
-
-const included = (settlement: OpenSettlement, seen: Extract<Observation, { _tag: "Included" }>): Outcome => {
-  const { executed, kind, moved } = seen
-  const common = {
-    ledger: executed.ledger,
-    closedAtSeconds: executed.closedAtSeconds,
-    feeChargedStroops: executed.feeChargedStroops,
-    channel: { sequenceUsed: true, ledger: executed.ledger }
-  }
-  const failed = (message: string): Outcome => ({
-    ...common,
-    state: "failed",
-    moved: undefined,
-    reason: "settle_ledger_transaction_failed",
-    message: `${message}; ${aliveUntil(settlement)}`
-  })
-  if (kind === "cancel") return failed("the network refused the transaction and it was cancelled")
-  if (!executed.succeeded) return failed("the transaction failed on the ledger")
-  if (moved === undefined) {
-    return {
-      ...common,
-      state: "unresolved",
-      moved,
-      reason: undefined,
-      message: "the transaction succeeded without the promised movement"
-    }
-  }
-  return { ...common, state: "settled", moved, reason: undefined, message: undefined }
-}
-
-const expiredOutcome = (settlement: OpenSettlement, seen: { readonly latestLedger: number }): Outcome => ({
-  ...nothingLanded,
-  state: "expired",
-  reason: "settle_ledger_transaction_expired",
-  message: `the transaction was not included by ledger ${settlement.authorizationExpiresLedger}; the authorization is dead`,
-  channel: { sequenceUsed: false, ledger: seen.latestLedger }
-})
-
-/**
- * Ledgers past the bound for which other nodes may still tell what landed, about an hour; then it is an operator's to
- * find out.
- */
-const unresolvedAfterLedgers = 720
-
-/**
- * The node no longer remembers the ledgers in question. The channel's sequence tells whether anything of ours landed;
- * the authorization's use in that very ledger, that it was the payment. Else an operator has to say.
- */
-const beyondRetention = (settlement: OpenSettlement, seen: Extract<Observation, { _tag: "Absent" }>): Decision => {
-  const { channel } = seen
-  if (channel === undefined || channel.ledger < settlement.authorizationExpiresLedger) return { _tag: "AskChannel" }
-  if (channel.sequence !== undefined && channel.sequence < settlement.channelSequence) {
-    return { _tag: "End", outcome: expiredOutcome(settlement, seen) }
-  }
-  const { authorizationLedger, ledger, sequence, sequenceLedger } = channel
-  const isOurs =
-    sequence === settlement.channelSequence && sequenceLedger !== undefined && sequenceLedger === authorizationLedger
-  if (!isOurs && seen.latestLedger < settlement.authorizationExpiresLedger + unresolvedAfterLedgers)
-    return { _tag: "Wait" }
-  const common = { ...nothingLanded, reason: undefined, channel: { sequenceUsed: isOurs ? true : undefined, ledger } }
-  return {
-    _tag: "End",
-    outcome: isOurs
-      ? {
-          ...common,
-          state: "settled",
-          ledger: sequenceLedger,
-          message: "the ledger shows the authorization used by the channel; its fee is no longer known"
-        }
-      : {
-          ...common,
-          state: "unresolved",
-          message:
-            sequence === undefined
-              ? "the channel's account is gone, and the node's history no longer says what landed"
-              : "a transaction of the channel landed, and the node's history no longer says which"
-        }
-  }
-}
-
-/** The bound is open: get it included. */
-const drive = (
-  settlement: OpenSettlement,
-  seen: Extract<Observation, { _tag: "Absent" }>,
-  options: DecideOptions
-): Decision => {
-  const { channel, latestLedger } = seen
-  const payments = settlement.attempts.filter(({ kind }) => kind === "payment")
-  const newest = payments.at(-1)
-  if (newest === undefined || newest.sentLedger === undefined) return { _tag: "Resend" }
-  const waited = latestLedger - newest.recordedLedger
-  const refused = settlement.attempts.every(({ sentStatus }) => sentStatus === "Error")
-  if (refused && channel === undefined && waited >= suspectAfterLedgers) return { _tag: "AskChannel" }
-  const cancelled = settlement.attempts.find(({ kind }) => kind === "cancel")
-  if (cancelled !== undefined) {
-    return cancelled.sentLedger === undefined || latestLedger > cancelled.sentLedger
-      ? { _tag: "Resend" }
-      : { _tag: "Wait" }
-  }
-  const left = settlement.authorizationExpiresLedger - latestLedger
-  if (refused && latestLedger - settlement.recordedLedger >= refusedLedgers && left > refusedLedgers)
-    return { _tag: "Cancel" }
-  const higher = newest.inclusionStroops * 10n
-  const bid = higher > options.inclusionStroopsMax ? options.inclusionStroopsMax : higher
-  const mayOutbid = bid >= newest.inclusionStroops * 10n && payments.length === 1 && waited >= outbidAfterLedgers
-  const mayRaise = bid > newest.inclusionStroops && waited >= queueLedgers
-  if (!refused && (mayOutbid || mayRaise)) return { _tag: "Bid", inclusionStroops: bid }
-  // A queue that did not take it, or may have dropped it, is offered the same bytes once a ledger.
-  return latestLedger > newest.sentLedger ? { _tag: "Resend" } : { _tag: "Wait" }
+  /** False when sponsor or channel have other keys now: what was signed is sent, and nothing new is signed. */
+  readonly canSign: boolean
 }

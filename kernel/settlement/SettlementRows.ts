@@ -8,7 +8,9 @@ import type { OpenRecord, SettlementRecord } from "./Settlements.ts"
 
 /** The columns a record is read from, as SQL. */
 export const recordColumns = `id::text as id, network, scheme, authorization_key, authorization_expires_ledger, fingerprint, principal,
-  identifier, payer, pay_to, asset, amount::text as amount, inner_hash, channel, state, recorded_at, deadline_at, resolved_at, ledger,
+  identifier, payer, pay_to, asset, amount::text as amount, inner_hash,
+  case when state = 'settled' then coalesce(ended_by, inner_hash)
+    when state = 'failed' and ended_by is null then null else inner_hash end as transaction, channel, state, recorded_at, deadline_at, resolved_at, ledger,
   moved::text as moved, fee_charged_stroops, reason, reason_message, delivered_at is not null as delivered`
 
 export interface SettlementRow {
@@ -25,6 +27,7 @@ export interface SettlementRow {
   readonly asset: string
   readonly amount: string
   readonly inner_hash: string
+  readonly transaction: string | null
   readonly channel: string
   readonly state: string
   readonly recorded_at: Date
@@ -52,6 +55,7 @@ export const toRecord = (row: SettlementRow): SettlementRecord => ({
   asset: row.asset,
   amount: BigInt(row.amount),
   innerHash: row.inner_hash,
+  transaction: Option.fromNullOr(row.transaction),
   channel: row.channel,
   state: row.state as SettlementState,
   recordedAt: row.recorded_at,
@@ -70,6 +74,8 @@ export interface OpenRow extends SettlementRow {
   readonly recorded_ledger: bigint
   readonly sponsor: string
   readonly resource_fee_stroops: bigint
+  readonly attempt_count: number
+  readonly channel_held: boolean
 }
 
 export interface AttemptRow {
@@ -83,6 +89,8 @@ export interface AttemptRow {
   readonly recorded_ledger: bigint
   readonly sent_status: Attempt["sentStatus"] | null
   readonly sent_ledger: bigint | null
+  readonly sent_code: string | null
+  readonly taken: boolean
 }
 
 export const toAttempt = (row: AttemptRow): Attempt => ({
@@ -94,14 +102,18 @@ export const toAttempt = (row: AttemptRow): Attempt => ({
   inclusionStroops: row.inclusion_stroops,
   recordedLedger: Number(row.recorded_ledger),
   sentStatus: row.sent_status ?? undefined,
-  sentLedger: row.sent_ledger === null ? undefined : Number(row.sent_ledger)
+  sentLedger: row.sent_ledger === null ? undefined : Number(row.sent_ledger),
+  sentCode: row.sent_code ?? undefined,
+  taken: row.taken
 })
 
 export const toOpen = (row: OpenRow, attempts: ReadonlyArray<AttemptRow>): OpenRecord => ({
   ...toRecord(row),
   channelSequence: row.channel_sequence,
+  channelHeld: row.channel_held,
   recordedLedger: Number(row.recorded_ledger),
   sponsor: row.sponsor,
   resourceFeeStroops: row.resource_fee_stroops,
+  attemptCount: row.attempt_count,
   attempts: attempts.filter(({ settlement }) => settlement === row.id).map(toAttempt)
 })

@@ -36,6 +36,11 @@ export interface SettlementRecord {
   readonly asset: string
   readonly amount: bigint
   readonly innerHash: string
+  /**
+   * The hash that callers are told: its own; once settled, that of the transaction that made the payment; none when it
+   * failed and no transaction of it was seen on the ledger.
+   */
+  readonly transaction: Option.Option<string>
   readonly channel: string
   readonly state: SettlementState
   readonly recordedAt: Date
@@ -76,6 +81,15 @@ export interface NewSettlement {
   readonly attempt: NewAttempt
 }
 
+/** What was answered to sending an attempt. */
+export interface SentNote {
+  readonly status: NonNullable<Attempt["sentStatus"]>
+  /** The result code of a refusal. */
+  readonly code: string | undefined
+  /** The newest ledger known then. */
+  readonly ledger: number
+}
+
 export interface NewAttempt {
   readonly kind: "payment" | "cancel"
   readonly innerHash: string
@@ -99,7 +113,19 @@ export interface OpenRecord extends SettlementRecord, OpenSettlement {
   readonly sponsor: string
   readonly resourceFeeStroops: bigint
   readonly attempts: ReadonlyArray<Attempt>
+  /** How many attempts there were when it was read; whoever changes something names it. */
+  readonly attemptCount: number
 }
+
+/** How ending a settlement went. */
+export type ResolveAnswer =
+  | "Resolved"
+  /** It has an end already, or an attempt was added since it was read: what was decided may be stale. */
+  | "Changed"
+  /** The transaction has ended another settlement. */
+  | "TransactionTaken"
+
+export type AdoptAnswer = "Adopted" | "Known" | "TransactionTaken"
 
 /** A settlement found on the ledger after its record was lost: born and ended at once. */
 export interface AdoptedSettlement {
@@ -138,24 +164,27 @@ export class Settlements extends Context.Service<
     /** At most two: by authorization and by identifier. One read. */
     readonly find: (query: FindQuery) => Sql<ReadonlyArray<SettlementRecord>>
     readonly record: (settlement: NewSettlement) => Sql<RecordAnswer>
-    /** Adds an attempt to an open settlement before it is sent; false when it is not open any more. */
-    readonly addAttempt: (id: string, attempt: NewAttempt) => Sql<boolean>
-    /** Notes that an attempt was sent and what was answered; `prepared` becomes `submitted`. */
-    readonly noteSent: (
-      id: string,
-      number: number,
-      status: NonNullable<Attempt["sentStatus"]>,
-      ledger: number
-    ) => Sql<void>
-    /** Open settlements, oldest first. */
-    readonly open: (limit: number) => Sql<ReadonlyArray<OpenRecord>>
-    /** Ends an open settlement: outcome, channel, budget and fact in one transaction. False when it was not open. */
-    readonly resolve: (id: string, outcome: Outcome) => Sql<boolean>
     /**
-     * Stores a settlement that the ledger knows and we do not; false when it, or its authorization or identifier, is
-     * known after all.
+     * Adds an attempt to an open settlement before it is sent, and gives its number; none when the settlement is not
+     * open any more, or attempts were added to those that were known: who decided to add one did not know of all.
      */
-    readonly adopt: (settlement: AdoptedSettlement) => Sql<boolean>
+    readonly addAttempt: (id: string, attempt: NewAttempt, attemptsKnown: number) => Sql<number | undefined>
+    /** Notes that an attempt was sent and what was answered; `prepared` becomes `submitted`. */
+    readonly noteSent: (id: string, number: number, sent: SentNote) => Sql<void>
+    /** Open settlements of this network, oldest first. */
+    readonly open: (limit: number) => Sql<ReadonlyArray<OpenRecord>>
+    /**
+     * Ends an open settlement: outcome, channel, budget and fact in one transaction. A decision that was taken from what
+     * was read says how many attempts it knew of.
+     */
+    readonly resolve: (id: string, outcome: Outcome, attemptsKnown?: number) => Sql<ResolveAnswer>
+    /**
+     * Takes the channel from an open settlement whose number is used: the fence is raised, the number is read again as
+     * of that ledger, and the settlement's end will not touch the channel. False when it does not hold it.
+     */
+    readonly freeChannel: (id: string, ledger: number) => Sql<boolean>
+    /** Stores a settlement that the ledger knows and we do not. */
+    readonly adopt: (settlement: AdoptedSettlement) => Sql<AdoptAnswer>
     /** True for the one request of its owner that may be given the success of a settled payment for the first time. */
     readonly claimDelivery: (id: string, principal: string) => Sql<boolean>
     /** How many have no end yet. */

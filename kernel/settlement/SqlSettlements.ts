@@ -3,8 +3,9 @@
 import { Effect, Layer, Option, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { Base64 } from "effect/encoding"
-import { Budget } from "../budget/Budget.ts"
+import { Budget, type Reservation } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
+import { Network } from "../config/Network.ts"
 import { Server } from "../config/Server.ts"
 import { inTransaction, isUniqueViolation } from "../database/Database.ts"
 import { Facts } from "../Facts.ts"
@@ -13,11 +14,14 @@ import { Host } from "../platform/Host.ts"
 import { endedFact, recordedFact } from "./facts.ts"
 import type { Outcome } from "./Settlement.ts"
 import {
+  type AdoptAnswer,
   type AdoptedSettlement,
   type FindQuery,
   type NewAttempt,
   type NewSettlement,
   type RecordAnswer,
+  type ResolveAnswer,
+  type SentNote,
   Settlements
 } from "./Settlements.ts"
 import { type AttemptRow, type OpenRow, recordColumns, type SettlementRow, toOpen, toRecord } from "./SettlementRows.ts"
@@ -35,6 +39,88 @@ const bytesOf = (envelope: string): Uint8Array => Result.getOrThrow(Base64.decod
 
 const spreadOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16)
 
+/** What ending a settlement gives back for its budget, its channel and its fact. */
+interface EndedRow {
+  readonly day: string
+  readonly principal: string
+  /** Whose settlement it is; the budget may be somebody else's. */
+  readonly owner: string
+  readonly keyed: boolean
+  readonly shard: number
+  readonly stroops: bigint
+  readonly channel: string
+  readonly sequence: bigint
+  readonly inner_hash: string
+  readonly charged: bigint
+}
+
+/** The row of a settlement that is born. */
+const bornRow = (settlement: NewSettlement, reservation: Reservation) => ({
+  id: settlement.id,
+  network: settlement.network,
+  scheme: settlement.scheme,
+  authorization_key: settlement.authorizationKey,
+  authorization_expires_ledger: settlement.authorizationExpiresLedger,
+  fingerprint: settlement.fingerprint,
+  principal: settlement.principal.owner,
+  budget_principal: settlement.principal.source,
+  identifier: Option.getOrNull(settlement.identifier),
+  payer: settlement.payer,
+  pay_to: settlement.payTo,
+  asset: settlement.asset,
+  amount_max: settlement.amountMax.toString(),
+  amount: settlement.amount.toString(),
+  resource_url: Option.getOrNull(settlement.resourceUrl),
+  inner_hash: settlement.innerHash,
+  sponsor: settlement.sponsor,
+  channel: settlement.channel.address,
+  channel_sequence: settlement.channel.sequence,
+  resource_fee_stroops: settlement.resourceFeeStroops,
+  recorded_ledger: settlement.recordedLedger,
+  deadline_at: new Date(settlement.deadlineAt),
+  budget_day: reservation.day,
+  budget_stroops: reservation.stroops,
+  budget_shard: reservation.shard,
+  budget_keyed: reservation.keyed
+})
+
+/** The row of a settlement that is born and ended at once. */
+const adoptedRow = (settlement: AdoptedSettlement, charge: Reservation) => ({
+  id: settlement.id,
+  network: settlement.network,
+  scheme: settlement.scheme,
+  authorization_key: settlement.authorizationKey,
+  authorization_expires_ledger: settlement.authorizationExpiresLedger,
+  fingerprint: settlement.fingerprint,
+  principal: settlement.principal.owner,
+  budget_principal: settlement.principal.source,
+  identifier: Option.getOrNull(settlement.identifier),
+  payer: settlement.payer,
+  pay_to: settlement.payTo,
+  asset: settlement.asset,
+  amount_max: settlement.amount.toString(),
+  amount: settlement.amount.toString(),
+  resource_url: Option.getOrNull(settlement.resourceUrl),
+  inner_hash: settlement.innerHash,
+  sponsor: settlement.sponsor,
+  channel: settlement.channel,
+  channel_sequence: settlement.channelSequence,
+  resource_fee_stroops: settlement.resourceFeeStroops,
+  recorded_ledger: settlement.ledger,
+  deadline_at: new Date(settlement.closedAtSeconds * 1_000),
+  budget_day: charge.day,
+  budget_stroops: charge.stroops,
+  budget_shard: charge.shard,
+  budget_keyed: charge.keyed,
+  state: "settled",
+  ended_by: settlement.innerHash,
+  resolved_at: new Date(settlement.closedAtSeconds * 1_000),
+  ledger: settlement.ledger,
+  closed_at: new Date(settlement.closedAtSeconds * 1_000),
+  moved: settlement.moved.toString(),
+  fee_charged_stroops: settlement.feeChargedStroops
+})
+
 export const layer = Layer.effect(
   Settlements,
   Effect.gen(function* () {
@@ -42,6 +128,7 @@ export const layer = Layer.effect(
     const budget = yield* Budget
     const facts = yield* Facts
     const limits = yield* Limits
+    const network = yield* Network
     const facilitator = (yield* Server).instance ?? (yield* Host).name
     const columns = sql.literal(recordColumns)
     const transactional = <A, E>(effect: Effect.Effect<A, E>) =>
@@ -86,34 +173,7 @@ export const layer = Layer.effect(
             spreadOf(settlement.id)
           )
           if (reservation === undefined) return yield* undo({ _tag: "BudgetExceeded" })
-          yield* sql`insert into kernel_settlements ${sql.insert({
-            id: settlement.id,
-            network: settlement.network,
-            scheme: settlement.scheme,
-            authorization_key: settlement.authorizationKey,
-            authorization_expires_ledger: settlement.authorizationExpiresLedger,
-            fingerprint: settlement.fingerprint,
-            principal: settlement.principal.owner,
-            budget_principal: settlement.principal.source,
-            identifier: Option.getOrNull(settlement.identifier),
-            payer: settlement.payer,
-            pay_to: settlement.payTo,
-            asset: settlement.asset,
-            amount_max: settlement.amountMax.toString(),
-            amount: settlement.amount.toString(),
-            resource_url: Option.getOrNull(settlement.resourceUrl),
-            inner_hash: settlement.innerHash,
-            sponsor: settlement.sponsor,
-            channel: settlement.channel.address,
-            channel_sequence: settlement.channel.sequence,
-            resource_fee_stroops: settlement.resourceFeeStroops,
-            recorded_ledger: settlement.recordedLedger,
-            deadline_at: new Date(settlement.deadlineAt),
-            budget_day: reservation.day,
-            budget_stroops: reservation.stroops,
-            budget_shard: reservation.shard,
-            budget_keyed: reservation.keyed
-          })}`
+          yield* sql`insert into kernel_settlements ${sql.insert(bornRow(settlement, reservation))}`
           yield* insertAttempt(settlement.id, 1, settlement.attempt)
           const held =
             yield* sql`update kernel_channels set settlement = ${settlement.id}, leased_until = null, used_at = clock_timestamp()
@@ -134,69 +194,67 @@ export const layer = Layer.effect(
       )
     })
 
-    const addAttempt = Effect.fn("Settlements.addAttempt")(function* (id: string, attempt: NewAttempt) {
+    const addAttempt = Effect.fn("Settlements.addAttempt")(function* (
+      id: string,
+      attempt: NewAttempt,
+      attemptsKnown: number
+    ) {
       return yield* transactional(
         Effect.gen(function* () {
-          const open =
-            yield* sql`select 1 from kernel_settlements where id = ${id} and state in ('prepared', 'submitted') for update`
-          if (open.length === 0) return false
+          const open = yield* sql`update kernel_settlements set attempt_count = attempt_count + 1
+            where id = ${id} and state in ('prepared', 'submitted') and attempt_count = ${attemptsKnown} returning 1`
+          if (open.length === 0) return undefined
           const [last] = yield* sql<{
             number: number
           }>`select max(number)::int as number from kernel_attempts where settlement = ${id}`
-          yield* insertAttempt(id, (last?.number ?? 0) + 1, attempt)
-          return true
+          const number = (last?.number ?? 0) + 1
+          yield* insertAttempt(id, number, attempt)
+          return number
         })
       )
     })
 
-    const noteSent = Effect.fn("Settlements.noteSent")(function* (
-      id: string,
-      number: number,
-      status: string,
-      ledger: number
-    ) {
+    const noteSent = Effect.fn("Settlements.noteSent")(function* (id: string, number: number, sent: SentNote) {
+      const isTaken = sent.status === "Pending" || sent.status === "Duplicate" || sent.status === "Lost"
       yield* sql`with sent as (
-          update kernel_attempts set sent_status = ${status}, sent_ledger = ${ledger} where settlement = ${id} and number = ${number})
+          update kernel_attempts set sent_status = ${sent.status}, sent_ledger = ${sent.ledger},
+            sent_code = ${sent.code ?? null}, taken = taken or ${isTaken}
+          where settlement = ${id} and number = ${number})
         update kernel_settlements set state = 'submitted' where id = ${id} and state = 'prepared'`
     })
 
     const open = Effect.fn("Settlements.open")(function* (limit: number) {
       const rows =
-        yield* sql<OpenRow>`select ${columns}, channel_sequence, recorded_ledger, sponsor, resource_fee_stroops
-        from kernel_settlements where state in ('prepared', 'submitted') order by recorded_at limit ${limit}`
+        yield* sql<OpenRow>`select ${columns}, channel_sequence, recorded_ledger, sponsor, resource_fee_stroops, attempt_count,
+          exists (select 1 from kernel_channels as held where held.settlement = kernel_settlements.id) as channel_held
+        from kernel_settlements where network = ${network.id} and state in ('prepared', 'submitted')
+        order by recorded_at limit ${limit}`
       if (rows.length === 0) return []
       const attempts =
         yield* sql<AttemptRow>`select settlement::text as settlement, number, kind, inner_hash, outer_hash, envelope,
-        inclusion_stroops, recorded_ledger, sent_status, sent_ledger from kernel_attempts
+        inclusion_stroops, recorded_ledger, sent_status, sent_ledger, sent_code, taken from kernel_attempts
         where settlement in ${sql.in(rows.map(({ id }) => id))} order by settlement, number`
       const bySettlement = Map.groupBy(attempts, ({ settlement }) => settlement)
       return rows.map((row) => toOpen(row, bySettlement.get(row.id) ?? []))
     })
 
-    const resolve = Effect.fn("Settlements.resolve")(function* (id: string, outcome: Outcome) {
+    const resolve = Effect.fn("Settlements.resolve")(function* (id: string, outcome: Outcome, attemptsKnown?: number) {
       return yield* transactional(
         Effect.gen(function* () {
-          const rows = yield* sql<{
-            day: string
-            principal: string
-            owner: string
-            keyed: boolean
-            shard: number
-            stroops: bigint
-            channel: string
-            sequence: bigint
-            inner_hash: string
-          }>`update kernel_settlements set state = ${outcome.state}, resolved_at = clock_timestamp(), ledger = ${outcome.ledger ?? null}::int8,
+          const rows = yield* sql<EndedRow>`update kernel_settlements set state = ${outcome.state},
+            resolved_at = clock_timestamp(), ended_by = ${outcome.transaction ?? null}, ledger = ${outcome.ledger ?? null}::int8,
             closed_at = ${outcome.closedAtSeconds === undefined ? null : new Date(outcome.closedAtSeconds * 1_000)}::timestamptz,
-            moved = ${outcome.moved?.toString() ?? null}::numeric, fee_charged_stroops = ${outcome.feeChargedStroops}::int8,
+            moved = ${outcome.moved?.toString() ?? null}::numeric,
+            fee_charged_stroops = ${outcome.feeChargedStroops}::int8 + case when ${outcome.feeUnknown} then budget_stroops else 0 end,
             reason = ${outcome.reason ?? null}, reason_message = ${outcome.message ?? null}
           where id = ${id} and state in ('prepared', 'submitted')
+            and (${attemptsKnown ?? null}::int is null or attempt_count = ${attemptsKnown ?? null}::int)
           returning budget_day::text as day, budget_principal as principal, principal as owner,
             budget_keyed as keyed, budget_shard as shard, budget_stroops as stroops,
-            channel, channel_sequence as sequence, inner_hash`
+            channel, channel_sequence as sequence, inner_hash, fee_charged_stroops as charged`
           const [row] = rows
-          if (row === undefined) return false
-          yield* budget.commit(row, outcome.feeChargedStroops)
+          if (row === undefined) return "Changed"
+          yield* budget.commit(row, row.charged)
           if (outcome.channel !== undefined) {
             const used = outcome.channel.sequenceUsed
             yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(),
@@ -204,10 +262,36 @@ export const layer = Layer.effect(
             sequence_ledger = greatest(sequence_ledger, ${outcome.channel.ledger}::int8)
             where address = ${row.channel} and settlement = ${id}`
           }
-          yield* facts.publish(endedFact({ id, principal: row.owner, innerHash: row.inner_hash }, outcome))
-          return true
+          const told = outcome.state === "settled" ? (outcome.transaction ?? row.inner_hash) : row.inner_hash
+          const ended = { id, principal: row.owner, innerHash: told }
+          yield* facts.publish(endedFact(ended, { ...outcome, feeChargedStroops: row.charged }))
+          return "Resolved"
         })
+      ).pipe(
+        // One transaction of the ledger ends one settlement.
+        Effect.catchIf(
+          (error) => isUniqueViolation(error),
+          () => Effect.succeed<ResolveAnswer>("TransactionTaken")
+        ),
+        Effect.map((answer): ResolveAnswer => answer as ResolveAnswer)
       )
+    })
+
+    const freeChannel = Effect.fn("Settlements.freeChannel")(function* (id: string, ledger: number) {
+      const rows =
+        yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(), sequence = null,
+          sequence_ledger = greatest(sequence_ledger, ${ledger}::int8), fence = fence + 1
+        where settlement = ${id} returning 1`
+      return rows.length === 1
+    })
+
+    /** Which constraint stood in the way of an adoption. */
+    const knownOrTaken = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
+      const known = yield* sql`select 1 from kernel_settlements where network = ${settlement.network}
+        and ((scheme = ${settlement.scheme} and authorization_key = ${settlement.authorizationKey}) or (
+          principal = ${settlement.principal.owner} and pay_to = ${settlement.payTo} and payer = ${settlement.payer}
+          and identifier = ${Option.getOrNull(settlement.identifier)}::text))`
+      return (known.length > 0 ? "Known" : "TransactionTaken") as AdoptAnswer
     })
 
     const adopt = Effect.fn("Settlements.adopt")(function* (settlement: AdoptedSettlement) {
@@ -218,40 +302,7 @@ export const layer = Layer.effect(
             settlement.feeChargedStroops,
             spreadOf(settlement.id)
           )
-          yield* sql`insert into kernel_settlements ${sql.insert({
-            id: settlement.id,
-            network: settlement.network,
-            scheme: settlement.scheme,
-            authorization_key: settlement.authorizationKey,
-            authorization_expires_ledger: settlement.authorizationExpiresLedger,
-            fingerprint: settlement.fingerprint,
-            principal: settlement.principal.owner,
-            budget_principal: settlement.principal.source,
-            identifier: Option.getOrNull(settlement.identifier),
-            payer: settlement.payer,
-            pay_to: settlement.payTo,
-            asset: settlement.asset,
-            amount_max: settlement.amount.toString(),
-            amount: settlement.amount.toString(),
-            resource_url: Option.getOrNull(settlement.resourceUrl),
-            inner_hash: settlement.innerHash,
-            sponsor: settlement.sponsor,
-            channel: settlement.channel,
-            channel_sequence: settlement.channelSequence,
-            resource_fee_stroops: settlement.resourceFeeStroops,
-            recorded_ledger: settlement.ledger,
-            deadline_at: new Date(settlement.closedAtSeconds * 1_000),
-            budget_day: charge.day,
-            budget_stroops: charge.stroops,
-            budget_shard: charge.shard,
-            budget_keyed: charge.keyed,
-            state: "settled",
-            resolved_at: new Date(settlement.closedAtSeconds * 1_000),
-            ledger: settlement.ledger,
-            closed_at: new Date(settlement.closedAtSeconds * 1_000),
-            moved: settlement.moved.toString(),
-            fee_charged_stroops: settlement.feeChargedStroops
-          })}`
+          yield* sql`insert into kernel_settlements ${sql.insert(adoptedRow(settlement, charge))}`
           yield* insertAttempt(settlement.id, 1, { ...settlement, kind: "payment", recordedLedger: settlement.ledger })
           // What was lost with the record may be the channel's sequence too: it is read again.
           yield* sql`update kernel_channels set sequence = null, sequence_ledger = greatest(sequence_ledger, ${settlement.ledger}::int8)
@@ -263,12 +314,12 @@ export const layer = Layer.effect(
               { ...settlement, state: "settled", reason: undefined }
             )
           )
-          return true
+          return "Adopted" as AdoptAnswer
         })
       ).pipe(
         Effect.catchIf(
           (error) => isUniqueViolation(error),
-          () => Effect.succeed(false)
+          () => knownOrTaken(settlement)
         )
       )
     })
@@ -313,6 +364,7 @@ export const layer = Layer.effect(
       noteSent,
       open,
       resolve,
+      freeChannel,
       claimDelivery,
       openCount,
       adopt,

@@ -1,123 +1,146 @@
 // A transaction of ours whose record was lost, known again by what it did. When the ledger says that an authorization
-// is spent and no settlement is stored for it, the ledger in which it was spent is looked through; a successful
-// transaction of one of our channels that carries exactly this authorization and moved what was promised is stored as
-// the settlement it was (decisions 3). Anything else was somebody else's doing. The ledger does not change its mind, so
-// a "no" is remembered for a while.
-import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+// is spent and no settlement is stored for it, the ledger in which its nonce was used is looked through; a transaction
+// that is ours is stored as the settlement it was. Anything else was somebody else's doing. What used a nonce does not
+// change, so it is remembered for a while, whatever authorizations are shown for that nonce; and nobody's looks crowd
+// out another principal's.
+import { type xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option, Semaphore } from "effect"
-import { type Envelope, encodeEnvelope } from "../ledger/Envelope.ts"
-import type { ExecutedTransaction } from "../ledger/Executed.ts"
+import { encodeEnvelope, type Transaction } from "../ledger/Envelope.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Signer } from "../signer/Signer.ts"
-import { type AdoptedSettlement, Settlements } from "./Settlements.ts"
+import { Authorizations, type Nonce, type Promised } from "./Authorizations.ts"
+import { accountText, findSpending, ofChannel, readSpending, type Spending } from "./findSpending.ts"
+import { type AdoptAnswer, type AdoptedSettlement, Settlements } from "./Settlements.ts"
 
-/** A payment whose authorization is spent, and how its scheme reads the ledger. */
-export interface AdoptionRequest {
-  readonly settlement: Pick<
-    AdoptedSettlement,
-    | "id"
-    | "network"
-    | "scheme"
-    | "authorizationKey"
-    | "fingerprint"
-    | "principal"
-    | "identifier"
-    | "payer"
-    | "payTo"
-    | "asset"
-    | "amount"
-    | "resourceUrl"
-  >
-  readonly usedIn: Effect.Effect<Option.Option<number>, LedgerUnavailable>
-  readonly keysIn: (operationXdr: Uint8Array) => ReadonlyArray<string>
-  readonly moved: (executed: ExecutedTransaction) => bigint | undefined
-}
+/** A payment whose authorization is spent. */
+export type AdoptionRequest = Pick<
+  AdoptedSettlement,
+  | "id"
+  | "network"
+  | "scheme"
+  | "authorizationKey"
+  | "fingerprint"
+  | "principal"
+  | "identifier"
+  | "payer"
+  | "payTo"
+  | "asset"
+  | "amount"
+  | "resourceUrl"
+>
 
-/** Authorizations remembered as spent elsewhere. */
-const elsewhereMax = 1_000
+/** Nonces of which it is remembered what used them. */
+const rememberedMax = 1_000
 /** Ledgers looked through at a time: such a look is dear, and asking for it is not. */
 const looksMax = 2
+/** Looks that one principal may wait for. */
+const looksOfPrincipalMax = 4
 
-/** The inner transaction of a fee bump, when one of our channels is its source. */
-const ofOurs = (envelope: Envelope, channels: ReadonlyArray<string>) => {
-  if (envelope.type !== 5) return undefined
-  const { tx } = envelope.feeBump.tx.innerTx.v1
-  if (tx.sourceAccount.type !== 0) return undefined
-  const channel = StrKey.encodeEd25519PublicKey(tx.sourceAccount.ed25519 as Uint8Array)
-  return channels.includes(channel) ? { tx, channel, feeStroops: envelope.feeBump.tx.fee } : undefined
-}
+const unknown = (message: string) => new LedgerUnavailable({ operation: "getTransactions", message })
 
 const ledgerMaxOf = (cond: xdr.PreconditionsWire): number | undefined =>
   cond.type === 2 ? cond.v2.ledgerBounds?.maxLedger : undefined
 
-export const makeAdopter = Effect.gen(function* () {
+/** The settlement that a transaction of ours was. */
+const settlementOf = (
+  request: AdoptionRequest,
+  { envelope, executed }: Spending,
+  inner: Transaction,
+  moved: bigint
+): AdoptedSettlement => {
+  const resourceFeeStroops = inner.ext.v === 1 ? inner.ext.sorobanData.resourceFee : 0n
+  const bump = envelope.type === 5 ? envelope.feeBump.tx : undefined
+  return {
+    ...request,
+    authorizationExpiresLedger: (ledgerMaxOf(inner.cond) ?? executed.ledger + 1) - 1,
+    innerHash: executed.innerHash,
+    outerHash: executed.outerHash,
+    envelope: encodeEnvelope(envelope),
+    sponsor: bump === undefined ? "" : accountText(bump.feeSource),
+    channel: accountText(inner.sourceAccount),
+    channelSequence: BigInt(inner.seqNum),
+    resourceFeeStroops,
+    inclusionStroops: BigInt(bump?.fee ?? 0) - resourceFeeStroops,
+    ledger: executed.ledger,
+    closedAtSeconds: executed.closedAtSeconds,
+    feeChargedStroops: executed.feeChargedStroops,
+    moved
+  }
+}
+
+/** What used a nonce, as the ledger shows it now. Not being shown it is no verdict. */
+const lookUp = Effect.fn("settlement.lookUpSpending")(function* (
+  promised: Promised,
+  nonce: Nonce,
+  channels: ReadonlySet<string>
+) {
   const rpc = yield* LedgerRpc
+  const { inLedger } = yield* rpc.nonceSpent(nonce.address, nonce.nonce)
+  // The node that refused it as spent knew more than this one.
+  if (Option.isNone(inLedger)) return yield* unknown("the node does not know yet where the authorization was used")
+  const ledger = inLedger.value
+  const { spending } = yield* findSpending({ promised, channels, fromLedger: ledger, toLedger: ledger })
+  return spending ?? (yield* unknown("the node does not show the transaction that used the authorization"))
+})
+
+/** The answer is `undefined` when the authorization was spent elsewhere. */
+export const makeAdopter = Effect.gen(function* () {
   const signer = yield* Signer
   const settlements = yield* Settlements
+  const authorizations = yield* Authorizations
+  const services = yield* Effect.context<LedgerRpc | Authorizations>()
   const looking = yield* Semaphore.make(looksMax)
-  const elsewhere = new Set<string>()
+  const channels = new Set(signer.channels)
+  const remembered = new Map<string, Spending>()
+  const waiting = new Map<string, number>()
 
-  const look = Effect.fnUntraced(function* ({ keysIn, moved, settlement, usedIn }: AdoptionRequest) {
-    const ledger = yield* usedIn
-    // The node that refused it as spent knew more than this one: nothing can be said now.
-    const behind = new LedgerUnavailable({
-      operation: "getTransactions",
-      message: "the node does not know yet where the authorization was used"
+  const remember = (key: string, spending: Spending) => {
+    const [oldest] = remembered.keys()
+    if (remembered.size >= rememberedMax && oldest !== undefined) remembered.delete(oldest)
+    remembered.set(key, spending)
+  }
+
+  const spendingOf = Effect.fnUntraced(function* (promised: Promised, nonce: Nonce, key: string, principal: string) {
+    const mine = waiting.get(principal) ?? 0
+    if (mine >= looksOfPrincipalMax) return yield* unknown("too many spent authorizations are being looked up")
+    waiting.set(principal, mine + 1)
+    const look = Effect.suspend(() => {
+      const known = remembered.get(key)
+      return known === undefined
+        ? Effect.provideContext(lookUp(promised, nonce, channels), services)
+        : Effect.succeed(known)
     })
-    if (Option.isNone(ledger)) return yield* behind
-    const { found, scannedTo } = yield* rpc.scan({
-      fromLedger: ledger.value,
-      toLedger: ledger.value,
-      wanted: () => true
-    })
-    if (scannedTo < ledger.value) return yield* behind
-    for (const { envelope, executed } of found) {
-      const ours = ofOurs(envelope, signer.channels)
-      const [operation] = ours?.tx.operations ?? []
-      const amount = moved(executed)
-      if (ours === undefined || operation === undefined || !executed.succeeded || amount === undefined) continue
-      if (!keysIn(xdr.Operation.schema.encode(operation)).includes(settlement.authorizationKey)) continue
-      const resourceFeeStroops = ours.tx.ext.v === 1 ? ours.tx.ext.sorobanData.resourceFee : 0n
-      const adopted: AdoptedSettlement = {
-        ...settlement,
-        authorizationExpiresLedger: (ledgerMaxOf(ours.tx.cond) ?? executed.ledger + 1) - 1,
-        innerHash: executed.innerHash,
-        outerHash: executed.outerHash,
-        envelope: encodeEnvelope(envelope),
-        sponsor: signer.sponsor,
-        channel: ours.channel,
-        channelSequence: BigInt(ours.tx.seqNum),
-        resourceFeeStroops,
-        inclusionStroops: BigInt(ours.feeStroops) - resourceFeeStroops,
-        ledger: executed.ledger,
-        closedAtSeconds: executed.closedAtSeconds,
-        feeChargedStroops: executed.feeChargedStroops,
-        moved: amount
-      }
-      return adopted
-    }
-    return undefined
+    return yield* looking
+      .withPermits(1)(look)
+      .pipe(
+        Effect.tap((spending) => Effect.sync(() => remember(key, spending))),
+        Effect.ensuring(
+          Effect.sync(() => {
+            const left = (waiting.get(principal) ?? 1) - 1
+            if (left === 0) waiting.delete(principal)
+            else waiting.set(principal, left)
+          })
+        )
+      )
   })
 
-  /**
-   * True when a settlement of ours was found on the ledger and stored; false when the authorization was spent
-   * elsewhere.
-   */
   return Effect.fn("settlement.adopt")(function* (request: AdoptionRequest) {
-    const { authorizationKey, network, scheme } = request.settlement
-    const key = `${network} ${scheme} ${authorizationKey}`
-    if (elsewhere.has(key)) return false
-    const adopted = yield* looking.withPermits(1)(look(request))
-    if (adopted !== undefined && (yield* settlements.adopt(adopted))) {
+    const nonce = authorizations.nonceOf(request)
+    if (nonce === undefined) return undefined
+    const key = `${request.network} ${nonce.address} ${nonce.nonce}`
+    const found = remembered.get(key) ?? (yield* spendingOf(request, nonce, key, request.principal.source))
+    // Read anew for each authorization: two of them may share a nonce, and at most one is what was used.
+    const moved = readSpending(authorizations, found, request, channels)?.moved
+    const inner = ofChannel(found.envelope, channels)
+    if (moved === undefined || inner === undefined) return undefined
+    const adopted = settlementOf(request, found, inner, moved)
+    const answer: AdoptAnswer = yield* settlements.adopt(adopted)
+    if (answer === "Adopted") {
       yield* Effect.logWarning("a payment whose record was lost was found on the ledger and stored again").pipe(
         Effect.annotateLogs({ settlement: adopted.id, transaction: adopted.innerHash })
       )
-      return true
     }
-    const [oldest] = elsewhere
-    if (elsewhere.size >= elsewhereMax && oldest !== undefined) elsewhere.delete(oldest)
-    elsewhere.add(key)
-    return false
+    return answer === "TransactionTaken" ? undefined : answer
   })
 })

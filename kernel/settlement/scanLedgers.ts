@@ -6,22 +6,15 @@
 import { Context, Effect } from "effect"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
-import type { Observation } from "./Settlement.ts"
+import { landedOf } from "./gatherEvidence.ts"
+import type { Seen } from "./Settlement.ts"
 import type { OpenRecord } from "./Settlements.ts"
 
 /** Open settlements above which ledgers are scanned. */
 export const ScanAbove = Context.Reference<number>("tollkeeper/settlement/ScanAbove", { defaultValue: () => 50 })
 
-export interface ScanOptions {
-  readonly observed: (
-    record: OpenRecord,
-    kind: "payment" | "cancel",
-    executed: Extract<Observation, { _tag: "Included" }>["executed"]
-  ) => Observation
-}
-
 /** A scanner with nothing looked through yet. */
-export const makeScanner = Effect.fnUntraced(function* ({ observed }: ScanOptions) {
+export const makeScanner = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   const clock = yield* LedgerClock
   /** Settlements for which every ledger from their birth to `scannedTo` was looked through in vain. */
@@ -29,35 +22,30 @@ export const makeScanner = Effect.fnUntraced(function* ({ observed }: ScanOption
   let scannedTo = 0
 
   const scan = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>) {
-    const attempts = new Map(
-      records.flatMap((record) =>
-        record.attempts.flatMap(({ innerHash, kind, outerHash }) =>
-          [outerHash, innerHash].map((hash) => [hash, { record, kind }] as const)
-        )
-      )
-    )
+    const attempts = attemptsByHash(records)
     const fromLedger = records.reduce(
       (least, { id, recordedLedger }) => Math.min(least, covered.has(id) ? scannedTo + 1 : recordedLedger + 1),
       Infinity
     )
-    const seen = new Map<string, Observation>()
-    let oldestLedger = 0
+    const seen = new Map<string, Seen>()
     if (fromLedger <= (yield* clock.now).sequence) {
       const answer = yield* rpc.scan({ fromLedger, wanted: (hash) => attempts.has(hash) })
-      for (const { executed } of answer.found) {
-        const { kind, record } = attempts.get(executed.outerHash) ?? attempts.get(executed.innerHash)!
-        seen.set(record.id, observed(record, kind, executed))
-      }
       scannedTo = answer.scannedTo
-      oldestLedger = answer.oldestLedger
+      for (const { executed } of answer.found) {
+        // Asked for by one hash and recomputed from the envelope: what is of nobody here is of no interest.
+        const found = attempts.get(executed.outerHash) ?? attempts.get(executed.innerHash)
+        if (found === undefined) continue
+        const landed = yield* landedOf(found.record, found.kind, executed)
+        seen.set(found.record.id, { _tag: "Included", landed, latestLedger: scannedTo })
+      }
     }
     // One that is found and cannot be ended this time is looked for again.
     covered = new Set(records.flatMap(({ id }) => (seen.has(id) ? [] : [id])))
     for (const { authorizationExpiresLedger, id } of records) {
       if (!seen.has(id) && scannedTo < authorizationExpiresLedger)
-        seen.set(id, { _tag: "Absent", latestLedger: scannedTo, oldestLedger, channel: undefined })
+        seen.set(id, { _tag: "Absent", latestLedger: scannedTo })
     }
-    return seen as ReadonlyMap<string, Observation>
+    return seen as ReadonlyMap<string, Seen>
   })
 
   /**
@@ -65,12 +53,21 @@ export const makeScanner = Effect.fnUntraced(function* ({ observed }: ScanOption
    * or possible.
    */
   return Effect.fn("settlement.scan")(function* (records: ReadonlyArray<OpenRecord>) {
-    if (records.length <= (yield* ScanAbove)) return new Map<string, Observation>()
+    if (records.length <= (yield* ScanAbove)) return new Map<string, Seen>() as ReadonlyMap<string, Seen>
     return yield* Effect.catch(scan(records), (error) =>
       Effect.as(
         Effect.logWarning("ledgers could not be looked through; open settlements are asked for one by one", error),
-        new Map<string, Observation>()
+        new Map<string, Seen>() as ReadonlyMap<string, Seen>
       )
     )
   })
 })
+
+const attemptsByHash = (records: ReadonlyArray<OpenRecord>) =>
+  new Map(
+    records.flatMap((record) =>
+      record.attempts.flatMap(({ innerHash, kind, outerHash }) =>
+        [outerHash, innerHash].map((hash) => [hash, { record, kind }] as const)
+      )
+    )
+  )

@@ -29,6 +29,10 @@ export const submitAttempt = Effect.fn("ledger.submit")(function* (
     )
   }
   yield* settlements
-    .noteSent(id, attempt.number, answer._tag, ledger)
+    .noteSent(id, attempt.number, {
+      status: answer._tag,
+      code: answer._tag === "Error" ? answer.code : undefined,
+      ledger
+    })
     .pipe(Effect.catch((error) => Effect.logWarning("a submission could not be noted; it will be sent again", error)))
 })

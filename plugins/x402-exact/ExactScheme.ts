@@ -13,7 +13,13 @@ import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { addressText } from "../../kernel/ledger/TransferEvents.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
-import { type Authorization, type Scheme, Schemes, type Verified } from "../../kernel/payment/Scheme.ts"
+import {
+  type Authorization,
+  type NonceReader,
+  type Scheme,
+  Schemes,
+  type Verified
+} from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { expiryFault, firstFault, type Subject } from "./checks.ts"
@@ -45,10 +51,27 @@ const keyOf = (entry: AuthEntry): string | undefined => {
   return `${address}:${credentials.nonce}:${credentials.signatureExpirationLedger}`
 }
 
-/** The keys of an operation's entries; none when it is no contract call. */
-const keysIn = (operationXdr: Uint8Array): ReadonlyArray<string> => {
-  const { body } = xdr.Operation.schema.decode(operationXdr)
-  return body.type === 24 ? body.invokeHostFunctionOp.auth.flatMap((entry) => keyOf(entry) ?? []) : []
+/** How an operation uses an authorization's nonce: exactly as this transfer, or otherwise. */
+const useIn: NonceReader["useIn"] = (key, promise, operationXdr) => {
+  const operation = xdr.Operation.schema.decode(operationXdr)
+  const { body } = operation
+  if (body.type !== 24) return "none"
+  const keys = body.invokeHostFunctionOp.auth.flatMap((entry) => keyOf(entry) ?? [])
+  // Address and nonce: what the ledger keeps uses apart by. The expiry is what two signatures may differ in.
+  const nonceOf = (text: string) => text.slice(0, text.lastIndexOf(":"))
+  if (!keys.some((one) => nonceOf(one) === nonceOf(key))) return "none"
+  const call = callOf({ operations: [operation] } as xdr.TransactionWire)
+  const { amount, from, to } = transferArgs(call?.args ?? [])
+  const isSame =
+    keys.length === 1 &&
+    keys[0] === key &&
+    call?.contract === promise.asset &&
+    call.functionName === "transfer" &&
+    call.args.length === 3 &&
+    from === promise.payer &&
+    to === promise.payTo &&
+    amount === promise.amount
+  return isSame ? "same" : "other"
 }
 
 /** The address and nonce that a key was made of. */
@@ -159,15 +182,7 @@ const makeScheme = Effect.gen(function* () {
       const fault = expiryFault(verified.authorizationExpiresLedger, (yield* clock.now).sequence)
       return fault === undefined ? (verified.state as State) : refusal(fault[0], fault[1], Option.some(verified.payer))
     }),
-    adoption: {
-      usedIn: Effect.fnUntraced(function* (key) {
-        const read = readKey(key)
-        if (read === undefined) return Option.none()
-        const { inLedger, spent } = yield* rpc.nonceSpent(read.address, read.nonce)
-        return spent ? inLedger : Option.none()
-      }),
-      keysIn
-    },
+    nonces: { nonceOf: readKey, useIn },
     checkExecuted: (promise, { transfers }) =>
       Option.isNone(transfers) || movedAsPromised(transfers.value, promise)
         ? { _tag: "Moved", amount: promise.amount }

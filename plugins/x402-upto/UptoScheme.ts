@@ -14,8 +14,16 @@ import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { addressText } from "../../kernel/ledger/TransferEvents.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
-import { type Authorization, type Scheme, Schemes, type Stage, type Verified } from "../../kernel/payment/Scheme.ts"
+import {
+  type Authorization,
+  type Promise,
+  type Scheme,
+  Schemes,
+  type Stage,
+  type Verified
+} from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
+import type { NonceUse } from "../../kernel/settlement/Authorizations.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { expiryFault, firstFault, lastLedgerOf, type Subject } from "./checks.ts"
 import { movedAsPromised } from "./executedChecks.ts"
@@ -24,6 +32,7 @@ import { isSpent, ownAuthorizationStroops, type Settlement, simulationFault } fr
 import {
   type AuthEntry,
   callWithAmount,
+  callIn,
   credentialsOf,
   decodePayload,
   facilitatorPosition,
@@ -63,6 +72,24 @@ const readKey = (key: string): { readonly address: string; readonly nonce: bigin
   const bytes = Result.getOrUndefined(Hex.decode(hex))
   const address = bytes === undefined ? undefined : addressText(xdr.ScAddress.schema.decode(bytes))
   return address === undefined ? undefined : { address, nonce: BigInt(nonce) }
+}
+
+/** How an operation uses an authorization's nonce: as exactly this settlement, or otherwise. */
+const useIn = (contract: string, key: string, promise: Promise, operationXdr: Uint8Array): NonceUse => {
+  const keys = entriesOf(operationXdr).flatMap((entry) => keyOf(entry) ?? [])
+  // Address and nonce: what the ledger keeps uses apart by. The expiry is what two signatures may differ in.
+  const nonceOf = (text: string) => text.slice(0, text.lastIndexOf(":"))
+  if (!keys.some((one) => nonceOf(one) === nonceOf(key))) return "none"
+  const call = callIn(operationXdr)
+  const isSame =
+    keys.includes(key) &&
+    call?.contract === contract &&
+    call.functionName === "settle" &&
+    call.args.payer === promise.payer &&
+    call.args.payTo === promise.payTo &&
+    call.args.token === promise.asset &&
+    call.args.actual === promise.amount
+  return isSame ? "same" : "other"
 }
 
 /** A fault that a look at the ledger of this moment may take back: the buyer may know newer ledgers than we. */
@@ -179,14 +206,9 @@ const makeScheme = Effect.fnUntraced(function* (contract: string) {
       const fault = expiryFault(verified.authorizationExpiresLedger, (yield* clock.now).sequence)
       return fault === undefined ? (verified.state as State) : refusal(fault[0], fault[1], Option.some(verified.payer))
     }),
-    adoption: {
-      usedIn: Effect.fnUntraced(function* (key) {
-        const read = readKey(key)
-        if (read === undefined) return Option.none()
-        const { inLedger, spent } = yield* rpc.nonceSpent(read.address, read.nonce)
-        return spent ? inLedger : Option.none()
-      }),
-      keysIn: (operationXdr) => entriesOf(operationXdr).flatMap((entry) => keyOf(entry) ?? [])
+    nonces: {
+      nonceOf: readKey,
+      useIn: (key, promise, operationXdr) => useIn(contract, key, promise, operationXdr)
     },
     checkExecuted: (promise, executed) =>
       movedAsPromised(executed, contract, promise)

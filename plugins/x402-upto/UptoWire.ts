@@ -218,6 +218,10 @@ export const entriesOf = (operationXdr: Uint8Array): ReadonlyArray<AuthEntry> =>
   return body.type === invokeHostFunction ? body.invokeHostFunctionOp.auth : []
 }
 
+/** The contract call that an operation is; undefined when it is anything else. */
+export const callIn = (operationXdr: Uint8Array): SettleCall | undefined =>
+  callOf({ operations: [xdr.Operation.schema.decode(operationXdr)] } as unknown as xdr.TransactionWire)
+
 /** An envelope around an operation that is only simulated, with the account that stands as its source. */
 export const simulationEnvelope = (operationXdr: Uint8Array, source: string): string =>
   encodeEnvelope({

@@ -20,7 +20,7 @@ const longFunctions: Readonly<Record<string, number>> = {
   "kernel/payment/EventRoutes.ts": 100,
   "kernel/payment/Routes.ts": 190,
   "kernel/settlement/OperatorMoves.ts": 130,
-  "kernel/settlement/SqlSettlements.ts": 300,
+  "kernel/settlement/SqlSettlements.ts": 250,
   "kernel/settlement/channels/SponsorTransactions.ts": 150,
   "kernel/settlement/reconcileSettlements.ts": 170,
   "kernel/signer/Signer.ts": 130,

@@ -17,11 +17,12 @@ const twin = {
   catcher: vitest("test/simulation/twin.daily.test.ts"),
   environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
 }
+const decideTests = { catcher: vitest("test/kernel/settlement/decide.test.ts"), environment: {} }
 const facts = { catcher: vitest("test/kernel/Facts.test.ts"), environment: { TOLLKEEPER_TEST_DATABASES: "postgres" } }
 
 const settlements = "kernel/settlement/SqlSettlements.ts"
-const machine = "kernel/settlement/Settlement.ts"
-const follower = "kernel/settlement/reconcileSettlements.ts"
+const deciding = "kernel/settlement/decide.ts"
+const gathering = "kernel/settlement/gatherEvidence.ts"
 const recording = "kernel/payment/settle/recordSettlement.ts"
 const waiting = "kernel/payment/settle/waitForOutcome.ts"
 const knowing = "kernel/payment/settle/known.ts"
@@ -93,9 +94,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "ERROR means failed",
     changes: [
       {
-        file: machine,
-        from: "  const waited = latestLedger - newest.recordedLedger",
-        to: '  if (newest.sentStatus === "Error") return { _tag: "End", outcome: { ...expiredOutcome(settlement, { latestLedger }), state: "failed", reason: "settle_ledger_transaction_failed" } }\n  const waited = latestLedger - newest.recordedLedger'
+        file: deciding,
+        from: "return drive(settlement,",
+        to: 'if (settlement.attempts.at(-1)?.sentStatus === "Error")\n    return end(Ending.overtakenUnspent(settlement, seen.latestLedger))\n  return drive(settlement,'
       }
     ],
     ...simulation
@@ -115,9 +116,14 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "NOT_FOUND means expired without the bound",
     changes: [
       {
-        file: machine,
-        from: "const expired = seen.latestLedger >= settlement.authorizationExpiresLedger",
-        to: "const expired = seen.latestLedger > settlement.recordedLedger + 1"
+        file: deciding,
+        from: "if (seen.latestLedger >= settlement.authorizationExpiresLedger) return boundPassed",
+        to: "if (seen.latestLedger > settlement.recordedLedger + 1) return boundPassed"
+      },
+      {
+        file: deciding,
+        from: "if (standing === undefined || standing.ledger < settlement.authorizationExpiresLedger) return",
+        to: "if (standing === undefined) return"
       }
     ],
     ...simulation
@@ -126,45 +132,34 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "the bound is judged by the local clock",
     changes: [
       {
-        file: follower,
-        from: '    return { _tag: "Absent", latestLedger, oldestLedger, channel: undefined } as Observation',
-        to: '    const passed = ((yield* Effect.clockWith((clock) => clock.currentTimeMillis)) - record.recordedAt.getTime()) / 5_000\n    return { _tag: "Absent", latestLedger: record.recordedLedger + Math.floor(passed), oldestLedger, channel: undefined } as Observation'
+        file: gathering,
+        from: "{ ...one, ledger: answer.latestLedger }",
+        to: "{ ...one, ledger: record.recordedLedger + Math.floor(((yield* Effect.clockWith((clock) => clock.currentTimeMillis)) - record.recordedAt.getTime()) / 5_000) }"
       }
     ],
     ...simulation
   },
   {
-    name: "NOT_FOUND is believed from a node that lags",
+    name: "an old standing is taken for a new one",
     changes: [
       {
-        file: follower,
-        from: '    return { _tag: "Absent", latestLedger, oldestLedger, channel: undefined } as Observation',
-        to: '    return { _tag: "Absent", latestLedger: Math.max(latestLedger, (yield* clock.now).sequence), oldestLedger, channel: undefined } as Observation'
+        file: gathering,
+        from: "{ ...one, ledger: answer.latestLedger }",
+        to: "{ ...one, ledger: Math.max(answer.latestLedger, (yield* (yield* LedgerClock).now).sequence) }"
       }
     ],
     ...simulation
   },
   {
-    name: "NOT_FOUND is believed from a node of short retention",
+    name: "a look through a part of the ledgers is taken for the whole",
     changes: [
       {
-        file: machine,
-        from: "const remembers = seen.oldestLedger <= settlement.recordedLedger",
-        to: "const remembers = seen.oldestLedger > 0"
+        file: deciding,
+        from: "const isWhole = search.fromLedger <= fromLedger && search.toLedger >= toLedger",
+        to: "const isWhole = search.fromLedger <= fromLedger"
       }
     ],
-    ...simulation
-  },
-  {
-    name: "only the first outer hash is followed",
-    changes: [
-      {
-        file: follower,
-        from: "rpc.transaction(record.innerHash)",
-        to: "rpc.transaction(record.attempts[0]!.outerHash)"
-      }
-    ],
-    ...simulation
+    ...decideTests
   },
   {
     name: "lease expiry frees an in-flight channel",
@@ -192,9 +187,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "an expired settlement uses up its sequence number",
     changes: [
       {
-        file: machine,
-        from: "channel: { sequenceUsed: false, ledger: seen.latestLedger }",
-        to: "channel: { sequenceUsed: true, ledger: seen.latestLedger }"
+        file: "kernel/settlement/endings.ts",
+        from: "sequence === settlement.channelSequence - 1n ? false : undefined",
+        to: "sequence === settlement.channelSequence - 1n ? true : undefined"
       }
     ],
     ...simulation
@@ -215,7 +210,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: settlements,
-        from: "yield* budget.commit(row, outcome.feeChargedStroops)",
+        from: "yield* budget.commit(row, row.charged)",
         to: "yield* budget.commit(row, row.stroops)"
       }
     ],

@@ -17,11 +17,14 @@ const outcomes = by("settlement/outcomes.slow.test.ts", {
   TOLLKEEPER_TEST_SLOW: "only",
   TOLLKEEPER_TEST_DATABASES: "postgres"
 })
-const machineTests = by("settlement/Settlement.test.ts", {})
+const machineTests = by("settlement/decide.test.ts", {})
+const driveTests = by("settlement/drive.test.ts", {})
 const replicas = by("settlement/channels/replicas.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
 const poolTests = by("settlement/channels/ChannelPool.test.ts", {})
 
-const machine = "kernel/settlement/Settlement.ts"
+const machine = "kernel/settlement/decide.ts"
+const driving = "kernel/settlement/drive.ts"
+const spending = "kernel/settlement/findSpending.ts"
 const settlements = "kernel/settlement/SqlSettlements.ts"
 const store = "kernel/settlement/channels/ChannelStore.ts"
 const pool = "kernel/settlement/channels/ChannelPool.ts"
@@ -42,25 +45,25 @@ const change = (file: string, from: string, to: string) => [{ file, from, to }]
 
 export const mutations: ReadonlyArray<Mutation> = [
   {
-    name: "overtaken by a node that lags",
-    changes: change(
-      machine,
-      "if (remembers && hasPassed(settlement, channel) && seen.latestLedger >= channel.ledger) {",
-      "if (remembers && hasPassed(settlement, channel)) {"
-    ),
+    name: "an unspent nonce of before the failure is believed",
+    changes: change(machine, "return standing.ledger >= landed.executed.ledger\n", "return standing.ledger > 0\n"),
     ...machineTests
   },
   {
-    name: "overtaken by a node of short memory",
-    changes: change(machine, "if (remembers && hasPassed(settlement, channel)", "if (hasPassed(settlement, channel)"),
+    name: "an unspent nonce of after the expiry is believed",
+    changes: change(
+      machine,
+      'if (standing.nonce === "unspent" && standing.ledger <= settlement.authorizationExpiresLedger) {\n    // An answer',
+      'if (standing.nonce === "unspent") {\n    // An answer'
+    ),
     ...machineTests
   },
   {
     name: "overtaken below our number",
     changes: change(
       machine,
-      "channel.sequence >= settlement.channelSequence\n",
-      "channel.sequence >= settlement.channelSequence - 1n\n"
+      "standing.sequence >= settlement.channelSequence\n",
+      "standing.sequence >= settlement.channelSequence - 1n\n"
     ),
     ...machineTests
   },
@@ -68,40 +71,32 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "the channel believed before the bound",
     changes: change(
       machine,
-      "if (channel === undefined || channel.ledger < settlement.authorizationExpiresLedger) return",
-      "if (channel === undefined) return"
+      "if (standing === undefined || standing.ledger < settlement.authorizationExpiresLedger) return",
+      "if (standing === undefined) return"
     ),
     ...machineTests
   },
   {
-    name: "any landing counts as the payment",
-    changes: change(
-      machine,
-      "sequenceLedger !== undefined && sequenceLedger === authorizationLedger",
-      "sequenceLedger !== undefined"
-    ),
-    ...machineTests
+    name: "another authorization with the nonce counts as the payment",
+    changes: change(spending, 'uses.length === 1 && uses[0] === "same"', "uses.length === 1"),
+    ...by("settlement/proofs.slow.test.ts", { TOLLKEEPER_TEST_SLOW: "only", TOLLKEEPER_TEST_DATABASES: "postgres" })
   },
   {
     name: "a cancel after one refusal of many",
-    changes: change(
-      machine,
-      'settlement.attempts.every(({ sentStatus }) => sentStatus === "Error")',
-      "settlement.attempts.some(({ sentStatus }) => sentStatus !== undefined)"
-    ),
-    ...machineTests
+    changes: change(driving, "attempts.every(isHopeless)", "attempts.some(isHopeless)"),
+    ...driveTests
   },
   {
     name: "a bid above its ceiling",
-    changes: change(machine, "higher > options.inclusionStroopsMax ? options.inclusionStroopsMax : higher", "higher"),
-    ...machineTests
+    changes: change(driving, "higher > ceiling ? ceiling : higher", "higher"),
+    ...driveTests
   },
   {
     name: "an end that takes any state",
     changes: change(
       settlements,
-      "          where id = ${id} and state in ('prepared', 'submitted')\n          returning budget_day",
-      "          where id = ${id}\n          returning budget_day"
+      "where id = ${id} and state in ('prepared', 'submitted') and (${attemptsKnown ?? null}::int is null",
+      "where id = ${id} and (${attemptsKnown ?? null}::int is null"
     ),
     ...by("settlement/SqlSettlements.test.ts")
   },
@@ -387,9 +382,9 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "somebody else's transaction adopted",
     changes: change(
-      "kernel/settlement/adopt.ts",
-      "return channels.includes(channel) ? { tx,",
-      'return channel !== "" ? { tx,'
+      spending,
+      "inner.sourceAccount.type === 0 && channels.has(accountText(inner.sourceAccount))",
+      "inner.sourceAccount.type === 0"
     ),
     ...outcomes
   },

@@ -58,7 +58,8 @@ export const wanted = [
   "clock jump",
   "clock off by hours",
   "two days",
-  "lease taken over"
+  "lease taken over",
+  "channel freed before the end"
 ] as const
 export type Wanted = (typeof wanted)[number] | "false NOT_FOUND" | "commits lost" | "adopted"
 

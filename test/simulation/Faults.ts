@@ -39,13 +39,13 @@ export const storms = {
   /** Two authorizations of one nonce. */
   sharedNonces: true,
   /** An index that misses transactions, or is older than the rest of its answer. */
-  hidingNodes: false,
+  hidingNodes: true,
   /** A newest ledger that is far ahead, and one that does not move. */
   strayNodes: true,
   /** Clocks that are off by hours. */
   hours: true,
   usurpers: true,
-  lostCommits: false,
+  lostCommits: true,
   surges: true,
   halts: true,
   differentSettings: true,

@@ -54,6 +54,14 @@ export interface Foreign {
   readonly closedAtSeconds: number
 }
 
+/** Somebody else's transaction on one of our channels. */
+export interface Usurpation {
+  readonly hash: string
+  readonly channel: string
+  readonly sequence: bigint
+  readonly ledger: number
+}
+
 export interface LedgerFaults {
   /** A queued transaction is lost. */
   readonly drop: number
@@ -101,6 +109,7 @@ export class SimulatedLedger {
   readonly included = new Map<string, Included>()
   readonly log: Array<Included> = []
   readonly foreign: Array<Foreign> = []
+  readonly usurpations: Array<Usurpation> = []
   faults: LedgerFaults = { drop: 0, passOver: 0, fail: 0 }
   surge: Surge | undefined
   /** A network that has halted closes nothing. */
@@ -161,7 +170,7 @@ export class SimulatedLedger {
     this.closedAtMillis = nowMillis
     this.#closeTimes.push(Math.floor(nowMillis / 1_000))
     for (const authorization of this.#strangers.splice(0)) this.#spend(authorization)
-    for (const channel of this.#usurped.splice(0)) this.#use(channel, this.channels.get(channel)! + 1n)
+    for (const channel of this.#usurped.splice(0)) this.#usurpNow(channel)
     let room = this.surge?.capacity ?? Infinity
     const byBid = ([, a]: [string, { submission: Submission }], [, b]: [string, { submission: Submission }]) =>
       Number(b.submission.inclusionStroops - a.submission.inclusionStroops)
@@ -178,6 +187,12 @@ export class SimulatedLedger {
       this.#use(channel, submission.sequence)
       this.#include(submission)
     }
+  }
+
+  #usurpNow(channel: string): void {
+    const sequence = this.channels.get(channel)! + 1n
+    this.usurpations.push({ hash: `usurper-${this.usurpations.length}`, channel, sequence, ledger: this.sequence })
+    this.#use(channel, sequence)
   }
 
   #use(channel: string, sequence: bigint): void {

@@ -6,12 +6,15 @@ import { counted } from "../../kernel/http/Principal.ts"
 import { isOpen, type Attempt, type Outcome, type SettlementState } from "../../kernel/settlement/Settlement.ts"
 import type { ChannelCounts, ChannelLease } from "../../kernel/settlement/channels/ChannelStore.ts"
 import type {
+  AdoptAnswer,
   AdoptedSettlement,
   FindQuery,
   NewAttempt,
   NewSettlement,
   OpenRecord,
   RecordAnswer,
+  ResolveAnswer,
+  SentNote,
   SettlementRecord
 } from "../../kernel/settlement/Settlements.ts"
 
@@ -163,18 +166,20 @@ export class TwinStore {
     )
   }
 
-  addAttempt(id: string, attempt: NewAttempt): boolean {
+  addAttempt(id: string, attempt: NewAttempt, attemptsKnown: number): number | undefined {
     const row = this.rows.get(id)
-    if (row === undefined || !isOpen(row.state)) return false
+    if (row === undefined || !isOpen(row.state) || row.attempts.length !== attemptsKnown) return undefined
     row.attempts.push(attemptOf(attempt, row.attempts.length + 1))
-    return true
+    return row.attempts.length
   }
 
-  noteSent(id: string, number: number, status: NonNullable<Attempt["sentStatus"]>, ledger: number): void {
+  noteSent(id: string, number: number, { code, ledger, status }: SentNote): void {
     const row = this.rows.get(id)
     const attempt = row?.attempts[number - 1]
     if (row === undefined) return
-    if (attempt !== undefined) row.attempts[number - 1] = { ...attempt, sentStatus: status, sentLedger: ledger }
+    const taken = attempt?.taken === true || status === "Pending" || status === "Duplicate" || status === "Lost"
+    if (attempt !== undefined)
+      row.attempts[number - 1] = { ...attempt, sentStatus: status, sentLedger: ledger, sentCode: code, taken }
     if (row.state === "prepared") row.state = "submitted"
   }
 
@@ -183,18 +188,20 @@ export class TwinStore {
       .filter(({ state }) => isOpen(state))
       .sort((a, b) => a.recordedAt - b.recordedAt)
       .slice(0, limit)
-      .map(openOf)
+      .map((row) => openOf(row, this.channels.get(row.born.channel.address)?.settlement === row.born.id))
   }
 
-  resolve(id: string, outcome: Outcome): boolean {
+  resolve(id: string, outcome: Outcome, attemptsKnown?: number): ResolveAnswer {
     const row = this.rows.get(id)
-    if (row === undefined || !isOpen(row.state)) return false
+    if (row === undefined || !isOpen(row.state)) return "Changed"
+    if (attemptsKnown !== undefined && row.attempts.length !== attemptsKnown) return "Changed"
+    if (outcome.transaction !== undefined && this.#hasEnded(outcome.transaction)) return "TransactionTaken"
     row.state = outcome.state
     row.outcome = outcome
     row.resolvedAt = this.#now()
     const budget = this.#budget(row.day, counted(row.born.principal))
     budget.reserved -= row.born.budgetStroops
-    budget.committed += outcome.feeChargedStroops
+    budget.committed += chargedOf(row)
     const channel = this.channels.get(row.born.channel.address)
     if (outcome.channel !== undefined && channel?.settlement === id) {
       channel.settlement = undefined
@@ -205,10 +212,25 @@ export class TwinStore {
       this.#use(channel)
     }
     this.facts.push({ type: `settlement.${outcome.state}`, subject: id, transaction: row.born.innerHash })
+    return "Resolved"
+  }
+
+  #hasEnded(transaction: string): boolean {
+    return [...this.rows.values()].some(({ outcome }) => outcome?.transaction === transaction)
+  }
+
+  freeChannel(id: string, ledger: number): boolean {
+    const channel = [...this.channels.values()].find(({ settlement }) => settlement === id)
+    if (channel === undefined) return false
+    channel.settlement = undefined
+    channel.sequence = undefined
+    channel.sequenceLedger = Math.max(channel.sequenceLedger, ledger)
+    channel.fence += 1n
+    this.#use(channel)
     return true
   }
 
-  adopt(settlement: AdoptedSettlement): boolean {
+  adopt(settlement: AdoptedSettlement): AdoptAnswer {
     const { channel: address, channelSequence, feeChargedStroops, id, ledger } = settlement
     const born: NewSettlement = {
       ...settlement,
@@ -219,7 +241,8 @@ export class TwinStore {
       budgetStroops: feeChargedStroops,
       attempt: { ...settlement, kind: "payment", recordedLedger: ledger }
     }
-    if (this.#clashes(born)) return false
+    if (this.#clashes({ ...born, id: "", innerHash: "" })) return "Known"
+    if (this.#clashes(born) || this.#hasEnded(born.innerHash)) return "TransactionTaken"
     const day = this.#today()
     this.#budget(day, counted(settlement.principal)).committed += feeChargedStroops
     this.rows.set(id, {
@@ -230,6 +253,8 @@ export class TwinStore {
       state: "settled",
       outcome: {
         state: "settled",
+        transaction: settlement.innerHash,
+        feeUnknown: false,
         ledger,
         closedAtSeconds: settlement.closedAtSeconds,
         moved: settlement.moved,
@@ -248,7 +273,7 @@ export class TwinStore {
     }
     this.facts.push({ type: "settlement.recorded", subject: id, transaction: born.innerHash })
     this.facts.push({ type: "settlement.settled", subject: id, transaction: born.innerHash })
-    return true
+    return "Adopted"
   }
 
   claimDelivery(id: string, principal: string): boolean {
@@ -387,10 +412,35 @@ const attemptOf = (attempt: NewAttempt, number: number): Attempt => ({
   ...attempt,
   number,
   sentStatus: undefined,
-  sentLedger: undefined
+  sentLedger: undefined,
+  sentCode: undefined,
+  taken: false
 })
 
-const recordOf = ({ born, deliveredAt, outcome, recordedAt, resolvedAt, state }: Row): SettlementRecord => ({
+/** What a settlement cost the sponsor, as far as anybody knows. */
+export const chargedOf = ({ born, outcome }: Row): bigint =>
+  (outcome?.feeChargedStroops ?? 0n) + (outcome?.feeUnknown === true ? born.budgetStroops : 0n)
+
+const transactionOf = ({ born, outcome, state }: Row): Option.Option<string> => {
+  const by = Option.fromUndefinedOr(outcome?.transaction)
+  if (state === "settled") return Option.orElse(by, () => Option.some(born.innerHash))
+  return state === "failed" && Option.isNone(by) ? Option.none() : Option.some(born.innerHash)
+}
+
+const recordOf = (row: Row): SettlementRecord => ({
+  ...storedOf(row),
+  transaction: transactionOf(row),
+  feeChargedStroops: row.outcome === undefined ? Option.none() : Option.some(chargedOf(row))
+})
+
+const storedOf = ({
+  born,
+  deliveredAt,
+  outcome,
+  recordedAt,
+  resolvedAt,
+  state
+}: Row): Omit<SettlementRecord, "transaction" | "feeChargedStroops"> => ({
   id: born.id,
   network: born.network,
   scheme: born.scheme,
@@ -411,14 +461,15 @@ const recordOf = ({ born, deliveredAt, outcome, recordedAt, resolvedAt, state }:
   resolvedAt: Option.map(Option.fromUndefinedOr(resolvedAt), (at) => new Date(at)),
   ledger: Option.fromUndefinedOr(outcome?.ledger),
   moved: Option.fromUndefinedOr(outcome?.moved),
-  feeChargedStroops: Option.fromUndefinedOr(outcome?.feeChargedStroops),
   reason: Option.fromUndefinedOr(outcome?.reason),
   reasonMessage: Option.fromUndefinedOr(outcome?.message),
   delivered: deliveredAt !== undefined
 })
 
-const openOf = (row: Row): OpenRecord => ({
+const openOf = (row: Row, channelHeld: boolean): OpenRecord => ({
   ...recordOf(row),
+  channelHeld,
+  attemptCount: row.attempts.length,
   channelSequence: row.born.channel.sequence,
   recordedLedger: row.born.recordedLedger,
   sponsor: row.born.sponsor,

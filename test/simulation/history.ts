@@ -13,15 +13,22 @@ export type Step =
   | { readonly op: "record"; readonly slot: number; readonly settlement: Omit<NewSettlement, "channel"> }
   | { readonly op: "take"; readonly slot: number }
   | { readonly op: "release"; readonly slot: number }
-  | { readonly op: "addAttempt"; readonly id: string; readonly outerHash: string }
+  | { readonly op: "addAttempt"; readonly id: string; readonly outerHash: string; readonly attemptsKnown: number }
   | {
       readonly op: "noteSent"
       readonly id: string
       readonly number: number
       readonly status: "Pending" | "Error"
+      readonly code: string | undefined
       readonly ledger: number
     }
-  | { readonly op: "resolve"; readonly id: string; readonly outcome: Outcome }
+  | {
+      readonly op: "resolve"
+      readonly id: string
+      readonly outcome: Outcome
+      readonly attemptsKnown: number | undefined
+    }
+  | { readonly op: "free"; readonly id: string; readonly ledger: number }
   | { readonly op: "claim"; readonly id: string; readonly principal: string }
   | {
       readonly op: "find"
@@ -58,6 +65,8 @@ const outcomeOf = ({ chance, int, pick }: Random): Outcome => {
   const ledger = int(1_001, 1_100)
   return {
     state,
+    transaction: state === "expired" || chance(0.2) ? undefined : hashOf(`aa${int(1, 12)}`),
+    feeUnknown: state === "unresolved" && chance(0.5),
     ledger: state === "expired" ? undefined : ledger,
     closedAtSeconds: state === "expired" ? undefined : 1_767_000_000 + ledger,
     moved: state === "settled" ? 10n : undefined,
@@ -136,16 +145,20 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
     if (roll < 0.14) return { op: "take", slot: int(0, slots - 1) }
     if (roll < 0.34) return { op: "record", slot: int(0, slots - 1), settlement: settlement() }
     if (roll < 0.4) return { op: "release", slot: int(0, slots - 1) }
-    if (roll < 0.46) return { op: "addAttempt", id: id(), outerHash: hashOf(`cc${int(1, 99)}`) }
+    if (roll < 0.46)
+      return { op: "addAttempt", id: id(), outerHash: hashOf(`cc${int(1, 99)}`), attemptsKnown: int(1, 2) }
     if (roll < 0.52)
       return {
         op: "noteSent",
         id: id(),
         number: int(1, 2),
         status: pick(["Pending", "Error"]),
+        code: pick([undefined, "txBadSeq"]),
         ledger: int(1_000, 1_050)
       }
-    if (roll < 0.64) return { op: "resolve", id: id(), outcome: outcomeOf(random) }
+    if (roll < 0.62)
+      return { op: "resolve", id: id(), outcome: outcomeOf(random), attemptsKnown: pick([undefined, 1, 2]) }
+    if (roll < 0.64) return { op: "free", id: id(), ledger: int(1_001, 1_100) }
     if (roll < 0.7) return { op: "claim", id: id(), principal: pick(["key:a", "key:b", "anonymous"]) }
     if (roll < 0.76)
       return {

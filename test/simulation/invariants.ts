@@ -7,7 +7,7 @@ import type { Payment } from "../../kernel/payment/Payment.ts"
 import { isOpen } from "../../kernel/settlement/Settlement.ts"
 import type { Included } from "./SimulatedLedger.ts"
 import { authorizationOf } from "./simulatedScheme.ts"
-import type { Row } from "./TwinStore.ts"
+import { chargedOf, type Row } from "./TwinStore.ts"
 import type { World } from "./World.ts"
 
 export interface Told {
@@ -37,6 +37,9 @@ const movedByOurs = ({ ledger }: World): ReadonlyMap<string, Included> =>
     })
   )
 
+const isUsurped = ({ ledger }: World, { born }: Row): boolean =>
+  ledger.usurpations.some(({ channel }) => channel === born.channel.address)
+
 /** What is settled is what ours moved; every record ends, each by a transaction of its own. */
 const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>): ReadonlyArray<string> => {
   const found: Array<string> = []
@@ -45,7 +48,8 @@ const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>)
     const name = nameOf(row)
     const ours = moved.get(rowId(row))
     if (isOpen(row.state)) found.push(`${name} never ended`)
-    if (row.state === "unresolved") found.push(`${name} has no resolution`)
+    // Whether a number was used before or after the expiry is nobody's to say when a stranger used it and more.
+    if (row.state === "unresolved" && !isUsurped(world, row)) found.push(`${name} has no resolution`)
     if (ours !== undefined && row.state !== "settled")
       found.push(`${name} moved money in ${ours.innerHash.slice(0, 8)} and is not settled`)
     if (row.state !== "settled") continue
@@ -73,9 +77,10 @@ const charges = (world: World, rows: Rows): ReadonlyArray<string> => {
     const name = nameOf(row)
     const landed = world.ledger.log.filter(({ innerHash }) => attempts.some((one) => one.innerHash === innerHash))
     const taken = landed.reduce((sum, { feeChargedStroops }) => sum + feeChargedStroops, 0n)
-    const charged = outcome?.feeChargedStroops ?? 0n
+    const charged = chargedOf(row)
     recorded += charged
-    const isGuess = row.state === "failed" && outcome?.ledger === undefined && charged === born.budgetStroops
+    // What may have landed unseen stays charged: never less than the ledger took.
+    const isGuess = outcome?.feeUnknown === true && charged >= taken && charged >= born.budgetStroops
     if (outcome !== undefined && charged !== taken && !isGuess)
       found.push(`${name} is charged ${charged}, the ledger took ${taken}`)
     for (const { innerHash, ledger: sequence, outerHash } of landed)

@@ -39,7 +39,7 @@ export const faultsMin = 3
 /** Virtual time in which payments begin, and after which everything heals. */
 const stormMillis = 60_000
 /** Virtual time after which a run that is not over has lost something. */
-const calmMillis = 600_000
+const calmMillis = 4_500_000
 /** Payments that are asked for in calm weather, one after another. */
 const calmPayments = 3
 const calmEvery = 9_000

@@ -1,5 +1,6 @@
 // The ledger's RPC as a replica finds it: each question goes to some node, takes time, may fail on the way, and is
 // answered by what that node knows. Submissions may be lost, refused without reason, or taken and called refused.
+import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option, Result } from "effect"
 import { type Envelope, readEnvelope } from "../../kernel/ledger/Envelope.ts"
 import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
@@ -7,9 +8,9 @@ import { type LedgerAccount, LedgerRpc, type ScanRequest } from "../../kernel/le
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
 import type { Wanted } from "./Coverage.ts"
 import { resourceFeeStroops } from "./keys.ts"
-import type { Foreign, Included } from "./SimulatedLedger.ts"
+import type { Foreign, Included, Usurpation } from "./SimulatedLedger.ts"
 import type { SimulatedNode } from "./SimulatedNode.ts"
-import { asset } from "./simulatedScheme.ts"
+import { asset, operationOf } from "./simulatedScheme.ts"
 import type { Replica } from "./Replica.ts"
 import type { World } from "./World.ts"
 
@@ -53,7 +54,41 @@ const strangersOf = ({ authorization, closedAtSeconds, hash, ledger }: Foreign) 
       { contract: asset, from: authorization.payer, to: authorization.payTo, amount: authorization.amount }
     ])
   },
-  envelope: { type: 2 } as unknown as Envelope
+  envelope: {
+    type: 2,
+    v1: {
+      tx: {
+        sourceAccount: { type: 0, ed25519: new Uint8Array(32) },
+        seqNum: 1n,
+        operations: [xdr.Operation.schema.decode(operationOf(authorization.number))]
+      },
+      signatures: []
+    }
+  } as unknown as Envelope
+})
+
+/** A transaction on one of our channels that we did not send. */
+const usurpersOf = ({ channel, hash, ledger, sequence }: Usurpation) => ({
+  executed: {
+    ledger,
+    closedAtSeconds: 0,
+    innerHash: hash,
+    outerHash: hash,
+    feeChargedStroops: 100n,
+    succeeded: true,
+    transfers: Option.some([])
+  },
+  envelope: {
+    type: 2,
+    v1: {
+      tx: {
+        sourceAccount: { type: 0, ed25519: StrKey.decodeEd25519PublicKey(channel) },
+        seqNum: sequence,
+        operations: []
+      },
+      signatures: []
+    }
+  } as unknown as Envelope
 })
 
 export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service"] => {
@@ -113,7 +148,8 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
           }
         }))
       const others = ledger.foreign.filter((one) => isAsked(one.hash, one.ledger)).map(strangersOf)
-      return { scannedTo, oldestLedger, found: [...ours, ...others] }
+      const usurpers = ledger.usurpations.filter((one) => isAsked(one.hash, one.ledger)).map(usurpersOf)
+      return { scannedTo, oldestLedger, found: [...ours, ...others, ...usurpers] }
     })
 
   const accounts = (addresses: ReadonlyArray<string>) =>
@@ -133,6 +169,19 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
           ]
         })
       )
+    }))
+
+  const standings: LedgerRpc["Service"]["standings"] = (queries) =>
+    asked("getLedgerEntries", ({ latestLedger }) => ({
+      latestLedger,
+      standings: queries.map(({ channel, nonce }) => ({
+        sequence: ledger.accountAt(channel, latestLedger)?.sequence,
+        nonce:
+          nonce === undefined
+            ? ("unknown" as const)
+            : (ledger.spentAt({ payer: nonce.address, nonce: nonce.nonce }, latestLedger)?.ledger ??
+              ("unspent" as const))
+      }))
     }))
 
   const nonceSpent = (payer: string, nonce: bigint) =>
@@ -185,6 +234,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
     transaction,
     scan,
     accounts,
+    standings,
     nonceSpent
   })
 }

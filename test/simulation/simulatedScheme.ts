@@ -45,7 +45,7 @@ const sorobanDataXdr = xdr.SorobanTransactionData.schema.encode({
 const numberView = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 /** The operation of payment `number`: its last argument, before the empty list of authorizations, is that number. */
-const operationOf = (number: number): Uint8Array => {
+export const operationOf = (number: number): Uint8Array => {
   const bytes = operation.slice()
   numberView(bytes).setBigUint64(bytes.length - 12, BigInt(number))
   return bytes
@@ -147,16 +147,17 @@ export const simulatedSchemes = Effect.fnUntraced(function* (authorizations: Rea
         ? expired(payer)
         : { operationXdr: operationOf(number), sorobanDataXdr }
     }),
-    adoption: {
-      usedIn: Effect.fnUntraced(function* (key) {
-        const [payer = "", nonce = ""] = key.split(":")
-        const { inLedger, spent } = yield* rpc.nonceSpent(payer, BigInt(nonce))
-        return spent ? inLedger : Option.none()
-      }),
-      keysIn: (operationXdr) => {
+    nonces: {
+      nonceOf: (key) => {
+        const [address = "", nonce = ""] = key.split(":")
+        return { address, nonce: BigInt(nonce) }
+      },
+      useIn: (key, promise, operationXdr) => {
         const number = numberIn(operationXdr)
-        const authorization = number === undefined ? undefined : authorizations.get(number)
-        return authorization === undefined ? [] : [authorization.key]
+        const used = number === undefined ? undefined : authorizations.get(number)
+        if (used === undefined || !key.startsWith(`${used.payer}:${used.nonce}:`)) return "none"
+        const isSame = used.key === key && used.scheme === scheme && used.amount === promise.amount
+        return isSame && used.payTo === promise.payTo ? "same" : "other"
       }
     },
     checkExecuted: (promise, { transfers }) =>

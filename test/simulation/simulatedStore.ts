@@ -55,20 +55,26 @@ const settlementsOf = (world: World, stored: Stored) => {
         if (answer._tag === "TooManyOpen") coverage.count("too many open")
         return answer
       }),
-    addAttempt: (id, attempt) => stored(() => store.addAttempt(id, attempt)),
-    noteSent: (id, number, status, ledger) => stored(() => store.noteSent(id, number, status, ledger)),
+    addAttempt: (id, attempt, known) => stored(() => store.addAttempt(id, attempt, known)),
+    noteSent: (id, number, sent) => stored(() => store.noteSent(id, number, sent)),
     open: (limit) => stored(() => store.open(limit)),
-    resolve: (id, outcome) =>
+    resolve: (id, outcome, known) =>
       stored(() => {
-        const isEnded = store.resolve(id, outcome)
-        if (isEnded) world.judgeEnd(store.rows.get(id)!, outcome)
-        return isEnded
+        const answer = store.resolve(id, outcome, known)
+        if (answer === "Resolved") world.judgeEnd(store.rows.get(id)!, outcome)
+        return answer
+      }),
+    freeChannel: (id, ledger) =>
+      stored(() => {
+        const isFreed = store.freeChannel(id, ledger)
+        if (isFreed) coverage.count("channel freed before the end")
+        return isFreed
       }),
     adopt: (settlement) =>
       stored(() => {
-        const isNew = store.adopt(settlement)
-        if (isNew) coverage.count("adopted")
-        return isNew
+        const answer = store.adopt(settlement)
+        if (answer === "Adopted") coverage.count("adopted")
+        return answer
       }),
     claimDelivery: (id, principal) => stored(() => store.claimDelivery(id, principal)),
     openCount: stored(() => store.openCount()),

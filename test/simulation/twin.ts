@@ -177,14 +177,22 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
           inclusionStroops: 300n,
           recordedLedger: 1_001
         } as const
-        return [yield* settlements.addAttempt(step.id, attempt), twin.addAttempt(step.id, attempt)]
+        return [
+          yield* settlements.addAttempt(step.id, attempt, step.attemptsKnown),
+          twin.addAttempt(step.id, attempt, step.attemptsKnown)
+        ]
       }
       case "noteSent":
-        yield* settlements.noteSent(step.id, step.number, step.status, step.ledger)
-        twin.noteSent(step.id, step.number, step.status, step.ledger)
+        yield* settlements.noteSent(step.id, step.number, step)
+        twin.noteSent(step.id, step.number, step)
         return ["", ""]
       case "resolve":
-        return [yield* settlements.resolve(step.id, step.outcome), twin.resolve(step.id, step.outcome)]
+        return [
+          yield* settlements.resolve(step.id, step.outcome, step.attemptsKnown),
+          twin.resolve(step.id, step.outcome, step.attemptsKnown)
+        ]
+      case "free":
+        return [yield* settlements.freeChannel(step.id, step.ledger), twin.freeChannel(step.id, step.ledger)]
       case "claim":
         return [yield* settlements.claimDelivery(step.id, step.principal), twin.claimDelivery(step.id, step.principal)]
       case "find": {

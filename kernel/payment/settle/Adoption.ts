@@ -1,5 +1,5 @@
 // A payment that the ledger calls spent and that we have no record of: the settlement code is asked whether a
-// transaction of ours did it, in the terms of the payment's scheme. A scheme that cannot tell adopts nothing.
+// transaction of ours did it, in the terms of the payment's scheme.
 import { Context, Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
@@ -12,7 +12,7 @@ import { newId } from "./newId.ts"
 export class Adoption extends Context.Service<
   Adoption,
   {
-    /** True when the payment was ours and is stored again. */
+    /** True when the payment was ours and is stored, by this request or another. */
     readonly adopt: (
       payment: Payment,
       scheme: Scheme,
@@ -26,30 +26,24 @@ export class Adoption extends Context.Service<
       const adoptSpent = yield* makeAdopter
       const crypto = yield* Crypto
       const adopt = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, payer: Option.Option<string>) {
-        const { adoption } = scheme
         const { amount, asset, network, payTo } = payment.requirements
         const key = Option.map(scheme.authorization(payment), ({ key }) => key)
-        if (adoption === undefined || Option.isNone(key) || Option.isNone(payer) || Option.isNone(amount)) return false
-        const promise = { payer: payer.value, payTo, asset, amount: amount.value }
-        return yield* adoptSpent({
-          settlement: {
-            ...promise,
-            id: newId(crypto),
-            network,
-            scheme: scheme.scheme,
-            authorizationKey: key.value,
-            fingerprint: payment.fingerprint,
-            principal: payment.principal,
-            identifier: payment.identifier,
-            resourceUrl: payment.resourceUrl
-          },
-          usedIn: adoption.usedIn(key.value),
-          keysIn: adoption.keysIn,
-          moved: (executed) => {
-            const checked = scheme.checkExecuted(promise, executed)
-            return checked._tag === "Moved" ? checked.amount : undefined
-          }
+        if (Option.isNone(key) || Option.isNone(payer) || Option.isNone(amount)) return false
+        const answer = yield* adoptSpent({
+          id: newId(crypto),
+          network,
+          scheme: scheme.scheme,
+          authorizationKey: key.value,
+          fingerprint: payment.fingerprint,
+          principal: payment.principal,
+          identifier: payment.identifier,
+          resourceUrl: payment.resourceUrl,
+          payer: payer.value,
+          payTo,
+          asset,
+          amount: amount.value
         })
+        return answer !== undefined
       })
       return Adoption.of({ adopt })
     })

@@ -54,7 +54,7 @@ const entry =
 const faults: ReadonlyArray<Fault> = [
   { rule: "recorded before sent", claims: (claims) => ({ ...claims, attempts: [] }) },
   { rule: "has the ledger's word", view: (view) => ({ ...view, entries: view.entries.slice(0, -1) }) },
-  { rule: "settled", view: entry(-1, () => ({})), claims: settlement(() => ({ inner_hash: "0".repeat(64) })) },
+  { rule: "settled", view: entry(-1, () => ({})), claims: settlement(() => ({ ended_by: "0".repeat(64) })) },
   { rule: "failed", claims: settlement(() => ({ state: "failed" })) },
   { rule: "expired", claims: settlement(() => ({ state: "expired" })) },
   { rule: "ledger", claims: settlement(({ ledger }) => ({ ledger: ledger! + 1n })) },

@@ -85,7 +85,9 @@ for (const kind of databaseKinds) {
                 inclusionStroops: 200n,
                 recordedLedger: 1_000,
                 sentStatus: undefined,
-                sentLedger: undefined
+                sentLedger: undefined,
+                sentCode: undefined,
+                taken: false
               }
             ])
             expect((yield* channelRow(channel.address)).settlement).toBe(idOf(1))
@@ -208,14 +210,14 @@ for (const kind of databaseKinds) {
             const settlements = yield* Settlements
             const channel = yield* lease
             yield* settlements.record(newSettlement(1, channel))
-            yield* settlements.noteSent(idOf(1), 1, "Pending", 1_001)
+            yield* settlements.noteSent(idOf(1), 1, { status: "Pending", code: undefined, ledger: 1_001 })
             const outcomes = (["settled", "failed", "expired", "settled"] as const).map((state) => outcomeOf(state))
             const ended = yield* Effect.forEach(outcomes, (outcome) => settlements.resolve(idOf(1), outcome), {
               concurrency: "unbounded"
             })
-            expect(ended.filter(Boolean)).toHaveLength(1)
+            expect(ended.filter((answer) => answer === "Resolved")).toHaveLength(1)
             const [record] = yield* settlements.byIds([idOf(1)])
-            const won = outcomes[ended.indexOf(true)]!
+            const won = outcomes[ended.indexOf("Resolved")]!
             expect(record?.state).toBe(won.state)
             expect(yield* books).toEqual({
               own: { reserved: 0n, committed: won.feeChargedStroops },
@@ -223,7 +225,7 @@ for (const kind of databaseKinds) {
             })
             expect(yield* factsOf).toEqual(["settlement.recorded", `settlement.${won.state}`])
             expect((yield* channelRow(channel.address)).settlement).toBeNull()
-            expect(yield* settlements.addAttempt(idOf(1), newSettlement(1, channel).attempt)).toBe(false)
+            expect(yield* settlements.addAttempt(idOf(1), newSettlement(1, channel).attempt, 1)).toBeUndefined()
           })
         )
       )
@@ -294,14 +296,13 @@ for (const kind of databaseKinds) {
             const settlement = newSettlement(1, yield* lease)
             yield* settlements.record(settlement)
             expect(
-              yield* settlements.addAttempt(idOf(1), {
-                ...settlement.attempt,
-                outerHash: hashOf("c1"),
-                inclusionStroops: 2_000n,
-                recordedLedger: 1_002
-              })
-            ).toBe(true)
-            yield* settlements.noteSent(idOf(1), 2, "TryAgainLater", 1_003)
+              yield* settlements.addAttempt(
+                idOf(1),
+                { ...settlement.attempt, outerHash: hashOf("c1"), inclusionStroops: 2_000n, recordedLedger: 1_002 },
+                1
+              )
+            ).toBe(2)
+            yield* settlements.noteSent(idOf(1), 2, { status: "TryAgainLater", code: undefined, ledger: 1_003 })
             const [open] = yield* settlements.open(10)
             expect(open).toMatchObject({ state: "submitted" })
             expect(
@@ -323,13 +324,128 @@ for (const kind of databaseKinds) {
         )
       )
 
+      it.effect("keeps that a node took an attempt, and the code of a later refusal", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            yield* settlements.record(newSettlement(1, yield* lease))
+            const sent = (status: "Pending" | "Error", code?: string) =>
+              Effect.andThen(
+                settlements.noteSent(idOf(1), 1, { status, code, ledger: 1_001 }),
+                Effect.map(settlements.open(1), ([one]) => one!.attempts[0])
+              )
+            expect(yield* sent("Error", "txBadAuth")).toMatchObject({ taken: false, sentCode: "txBadAuth" })
+            expect(yield* sent("Pending")).toMatchObject({ taken: true, sentCode: undefined })
+            expect(yield* sent("Error", "txBadSeq")).toMatchObject({
+              taken: true,
+              sentStatus: "Error",
+              sentCode: "txBadSeq"
+            })
+          })
+        )
+      )
+
+      it.effect("changes nothing for who did not know of the newest attempt", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const { attempt } = newSettlement(1, yield* lease)
+            const again = (number: number) => ({ ...attempt, outerHash: hashOf(`c${number}`) })
+            yield* settlements.record(newSettlement(1, yield* lease))
+            const stale = (yield* settlements.open(1))[0]!.attemptCount
+            expect(yield* settlements.addAttempt(idOf(1), again(2), stale)).toBe(2)
+            expect(yield* settlements.addAttempt(idOf(1), again(3), stale)).toBeUndefined()
+            expect(yield* settlements.resolve(idOf(1), outcomeOf("expired"), stale)).toBe("Changed")
+            const [open] = yield* settlements.open(1)
+            expect(open!.attempts).toHaveLength(2)
+            expect(yield* settlements.resolve(idOf(1), outcomeOf("expired"), open!.attemptCount)).toBe("Resolved")
+          })
+        )
+      )
+
+      it.effect("ends one settlement by a transaction of the ledger, and no second one", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            for (const number of [1, 2]) yield* settlements.record(newSettlement(number, yield* lease))
+            const outcome = outcomeOf("settled", { transaction: hashOf("a1") })
+            expect(yield* settlements.resolve(idOf(1), outcome)).toBe("Resolved")
+            const before = yield* books
+            expect(yield* settlements.resolve(idOf(2), outcome)).toBe("TransactionTaken")
+            expect(yield* books).toEqual(before)
+            expect((yield* settlements.open(5)).map(({ id }) => id)).toEqual([idOf(2)])
+            expect(yield* settlements.adopt(adopted(3, { innerHash: hashOf("a1") }))).toBe("TransactionTaken")
+          })
+        )
+      )
+
+      it.effect("tells callers the hash of what made the payment, and none where nothing was seen to land", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const told = (number: number, outcome: Parameters<typeof settlements.resolve>[1]) =>
+              Effect.gen(function* () {
+                yield* settlements.record(newSettlement(number, yield* lease))
+                yield* settlements.resolve(idOf(number), outcome)
+                return (yield* settlements.byIds([idOf(number)]))[0]!.transaction
+              })
+            expect(yield* told(1, outcomeOf("settled", { transaction: hashOf("b9") }))).toEqual(
+              Option.some(hashOf("b9"))
+            )
+            expect(yield* told(2, outcomeOf("failed", { transaction: hashOf("c9") }))).toEqual(
+              Option.some(hashOf("a2"))
+            )
+            expect(yield* told(3, outcomeOf("failed", { transaction: undefined }))).toEqual(Option.none())
+            expect(yield* told(4, outcomeOf("expired"))).toEqual(Option.some(hashOf("a4")))
+          }),
+          5
+        )
+      )
+
+      it.effect("keeps a reservation charged for what may have landed unseen", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            yield* settlements.record(newSettlement(1, yield* lease))
+            yield* settlements.resolve(idOf(1), outcomeOf("failed", { feeChargedStroops: 300n, feeUnknown: true }))
+            const charged = { reserved: 0n, committed: 50_300n }
+            expect(yield* books).toEqual({ own: charged, all: charged })
+            expect((yield* settlements.byIds([idOf(1)]))[0]!.feeChargedStroops).toEqual(Option.some(50_300n))
+          })
+        )
+      )
+
+      it.effect("frees a channel before the end, fence raised, and its end never touches the channel again", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const first = yield* lease
+            yield* settlements.record(newSettlement(1, first))
+            expect((yield* settlements.open(1))[0]!.channelHeld).toBe(true)
+            expect(yield* settlements.freeChannel(idOf(1), 1_005)).toBe(true)
+            expect(yield* settlements.freeChannel(idOf(1), 1_005)).toBe(false)
+            expect((yield* settlements.open(1))[0]!.channelHeld).toBe(false)
+            expect(yield* channelRow(first.address)).toMatchObject({ settlement: null, sequence: null })
+            const store = yield* ChannelStore
+            yield* store.learn(first.address, 300n, 1_005)
+            const second = yield* lease
+            expect(second).toEqual({ address: first.address, fence: first.fence + 2n, sequence: 301n })
+            yield* settlements.record(newSettlement(2, second))
+            const before = yield* channelRow(first.address)
+            expect(yield* settlements.resolve(idOf(1), outcomeOf("settled"))).toBe("Resolved")
+            expect(yield* channelRow(first.address)).toEqual(before)
+          }),
+          1
+        )
+      )
+
       it.effect(
         "adopts a lost payment as settled and undelivered, with its charge, and has the channel's number read again",
         () =>
           fresh(
             Effect.gen(function* () {
               const settlements = yield* Settlements
-              expect(yield* settlements.adopt(adopted(1))).toBe(true)
+              expect(yield* settlements.adopt(adopted(1))).toBe("Adopted")
               const [record] = yield* settlements.byIds([idOf(1)])
               expect(record).toMatchObject({
                 state: "settled",
@@ -347,7 +463,7 @@ for (const kind of databaseKinds) {
               expect(yield* channelRow(channelName(0))).toMatchObject({ sequence: null, sequence_ledger: 1_005n })
               // A channel that was used since knows its number.
               expect(yield* settlements.adopt(adopted(2, { channel: channelName(1), channelSequence: 100n }))).toBe(
-                true
+                "Adopted"
               )
               expect((yield* channelRow(channelName(1))).sequence).toBe(100n)
             })
@@ -360,9 +476,9 @@ for (const kind of databaseKinds) {
             const settlements = yield* Settlements
             yield* settlements.record(newSettlement(1, yield* lease))
             const before = yield* books
-            expect(yield* settlements.adopt(adopted(2, { authorizationKey: "authorization-1" }))).toBe(false)
-            expect(yield* settlements.adopt(adopted(3, { innerHash: hashOf("a1") }))).toBe(false)
-            expect(yield* settlements.adopt(adopted(4, { identifier: Option.some("identifier-1") }))).toBe(false)
+            expect(yield* settlements.adopt(adopted(2, { authorizationKey: "authorization-1" }))).toBe("Known")
+            expect(yield* settlements.adopt(adopted(3, { innerHash: hashOf("a1") }))).toBe("TransactionTaken")
+            expect(yield* settlements.adopt(adopted(4, { identifier: Option.some("identifier-1") }))).toBe("Known")
             expect(yield* books).toEqual(before)
             expect(yield* factsOf).toEqual(["settlement.recorded"])
           })

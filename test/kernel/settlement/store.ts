@@ -120,6 +120,8 @@ export const newSettlement = (
 
 export const outcomeOf = (state: Outcome["state"], changes: Partial<Outcome> = {}): Outcome => ({
   state,
+  transaction: undefined,
+  feeUnknown: false,
   ledger: state === "expired" ? undefined : 1_003,
   closedAtSeconds: state === "expired" ? undefined : 1_767_000_015,
   moved: state === "settled" ? 10n : undefined,

@@ -1,0 +1,27 @@
+// What settlements must know of authorizations, answered by the schemes that are registered at the moment of asking.
+import { Effect, Layer, Option } from "effect"
+import { Authorizations } from "../../settlement/Authorizations.ts"
+import { Schemes } from "../Scheme.ts"
+
+export const layer = Layer.effect(
+  Authorizations,
+  Effect.gen(function* () {
+    const schemes = yield* Schemes
+    return Authorizations.of({
+      nonceOf: ({ authorizationKey, scheme }) =>
+        Option.getOrUndefined(schemes.find(scheme))?.nonces.nonceOf(authorizationKey),
+      useIn: (promised, operationXdr) =>
+        Option.match(schemes.find(promised.scheme), {
+          onNone: () => "none",
+          onSome: ({ nonces }) => nonces.useIn(promised.authorizationKey, promised, operationXdr)
+        }),
+      moved: (promised, executed) => {
+        const scheme = schemes.find(promised.scheme)
+        // A scheme whose plugin is off cannot read its transaction; that it succeeded is then what is known.
+        if (Option.isNone(scheme)) return promised.amount
+        const checked = scheme.value.checkExecuted(promised, executed)
+        return checked._tag === "Moved" ? checked.amount : undefined
+      }
+    })
+  })
+)

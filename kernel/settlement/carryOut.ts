@@ -1,0 +1,98 @@
+// Doing what was decided for an open settlement. Whatever changes its record names how many attempts were known when it
+// was decided: a turn that outlived its lease, and decided on what is no longer so, changes nothing.
+import { Effect } from "effect"
+import { bidCeiling, Network } from "../config/Network.ts"
+import { cancelTransaction } from "../ledger/Envelope.ts"
+import { LedgerClock } from "../ledger/LedgerClock.ts"
+import { Signer } from "../signer/Signer.ts"
+import { ChannelPool } from "./channels/ChannelPool.ts"
+import { reached } from "./CrashPoints.ts"
+import * as Ending from "./endings.ts"
+import { Outcomes } from "./Outcomes.ts"
+import { rebid } from "./rebid.ts"
+import type { DecideOptions, Decision, Outcome } from "./Settlement.ts"
+import { type NewAttempt, type OpenRecord, Settlements } from "./Settlements.ts"
+import { submitAttempt } from "./submitAttempt.ts"
+
+/** What deciding for a settlement must know of this process. */
+export const optionsFor = Effect.fnUntraced(function* (record: OpenRecord) {
+  const network = yield* Network
+  const signer = yield* Signer
+  return {
+    inclusionStroopsMax: bidCeiling(network.feeCeilings(record.scheme), record.resourceFeeStroops),
+    // After a rotation what was signed is sent as it was recorded.
+    canSign: record.sponsor === signer.sponsor && signer.channels.includes(record.channel)
+  } satisfies DecideOptions
+})
+
+const end = Effect.fnUntraced(function* (record: OpenRecord, outcome: Outcome) {
+  const settlements = yield* Settlements
+  yield* reached("beforeResolve")
+  const answer = yield* settlements.resolve(record.id, outcome, record.attemptCount)
+  if (answer === "Changed") return
+  if (answer === "TransactionTaken") {
+    yield* Effect.logWarning("a transaction has ended another settlement; this one was not paid by it").pipe(
+      Effect.annotateLogs({ settlement: record.id, transaction: outcome.transaction })
+    )
+    const taken = Ending.spentElsewhere(undefined, outcome.ledger ?? record.recordedLedger)
+    if ((yield* settlements.resolve(record.id, taken, record.attemptCount)) !== "Resolved") return
+  }
+  yield* reached("afterResolve")
+  yield* (yield* ChannelPool).freed
+  yield* Effect.flatMap(settlements.byIds([record.id]), (yield* Outcomes).complete)
+})
+
+const addAndSubmit = Effect.fnUntraced(function* (record: OpenRecord, signed: Omit<NewAttempt, "recordedLedger">) {
+  const settlements = yield* Settlements
+  const { sequence } = yield* (yield* LedgerClock).now
+  const attempt = { ...signed, recordedLedger: sequence }
+  const number = yield* settlements.addAttempt(record.id, attempt, record.attemptCount)
+  if (number !== undefined) yield* submitAttempt(record.id, { ...attempt, number })
+})
+
+const bid = Effect.fnUntraced(function* (record: OpenRecord, inclusionStroops: bigint) {
+  const signed = yield* rebid(record, inclusionStroops)
+  yield* addAndSubmit(record, { kind: "payment", inclusionStroops, ...signed })
+})
+
+/** A no-op of the channel with the same number. It bids all that it may: it is charged what inclusion costs. */
+const cancel = Effect.fnUntraced(function* (record: OpenRecord) {
+  const network = yield* Network
+  const signer = yield* Signer
+  const inclusionStroops = bidCeiling(network.feeCeilings(record.scheme), 0n)
+  const transaction = cancelTransaction({
+    channel: record.channel,
+    sequence: record.channelSequence,
+    bounds: { ledgerMax: record.authorizationExpiresLedger + 1, timeMax: 0n }
+  })
+  const signed = yield* signer.signCancel({
+    transaction,
+    channel: record.channel,
+    scheme: record.scheme,
+    inclusionStroops
+  })
+  yield* addAndSubmit(record, { kind: "cancel", inclusionStroops, ...signed })
+})
+
+export const carryOut = Effect.fnUntraced(function* (record: OpenRecord, decision: Decision) {
+  switch (decision._tag) {
+    case "End":
+      return yield* end(record, decision.outcome)
+    case "Resend":
+      return yield* submitAttempt(record.id, decision.attempt)
+    case "Bid":
+      return yield* bid(record, decision.inclusionStroops)
+    case "Cancel":
+      return yield* cancel(record)
+    case "Free": {
+      const settlements = yield* Settlements
+      if (yield* settlements.freeChannel(record.id, decision.ledger)) yield* (yield* ChannelPool).freed
+      return
+    }
+    // Asked, and what is needed to decide is not there yet.
+    case "AskStanding":
+    case "Search":
+    case "Wait":
+      return
+  }
+})

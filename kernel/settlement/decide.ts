@@ -1,0 +1,128 @@
+// What follows from what is known of a settlement, as pure code. It ends only by proof from the ledger: its transaction
+// was seen, or its channel's number and its authorization's nonce, read together from a node that is up to date, leave
+// one possibility. A hash that is merely absent proves nothing, and no answer to a submission, no clock and no timeout
+// ends it. The same function decides on the happy path, after a crash and in recovery; `kernel/README.md` shows the
+// table of proofs, and `npm run explore` tries it against everything that a small world can do.
+import { drive, queueLedgers } from "./drive.ts"
+import * as Ending from "./endings.ts"
+import type { DecideOptions, Decision, Evidence, Landed, OpenSettlement, Outcome, Standing } from "./Settlement.ts"
+
+/**
+ * Ledgers past the expiry for which other nodes may still tell what landed, about an hour; then it is an operator's to
+ * find out.
+ */
+export const unresolvedAfterLedgers = 720
+/** A recorded attempt that nobody has sent by then was lost with its process. */
+const unsentAfterMillis = 2_000
+
+const end = (outcome: Outcome): Decision => ({ _tag: "End", outcome })
+
+/** Whether the number was used at that answer, by whomever: a sequence number never goes back. */
+const hasPassed = (settlement: OpenSettlement, standing: Standing | undefined): boolean =>
+  standing?.sequence !== undefined && standing.sequence >= settlement.channelSequence
+
+/** What to do, given what is known. A question that was asked already means that its answer does not suffice yet. */
+export const decide = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions): Decision => {
+  const { seen, standing } = evidence
+  if (seen._tag === "Included") {
+    return hasSucceeded(seen.landed)
+      ? end(Ending.succeeded(seen.landed))
+      : landedInVain(settlement, evidence, seen.landed)
+  }
+  if (!settlement.channelHeld || hasPassed(settlement, standing)) return numberPassed(settlement, evidence)
+  if (seen.latestLedger >= settlement.authorizationExpiresLedger) return boundPassed(settlement, evidence)
+  return drive(settlement, { latestLedger: seen.latestLedger, isStandingKnown: standing !== undefined }, options)
+}
+
+/** Sent in this very ledger: nothing can have been included yet. Not sent yet: whoever recorded it is about to. */
+export const isDue = (
+  { attempts, recordedLedger }: OpenSettlement,
+  now: { readonly sequence: number; readonly millisSinceRecord: number }
+): boolean => {
+  const newest = attempts.at(-1)
+  if (newest?.sentLedger !== undefined) return now.sequence > recordedLedger
+  // By the ledger as well as by the clock, which may be wrong.
+  return now.millisSinceRecord >= unsentAfterMillis || now.sequence > (newest?.recordedLedger ?? 0) + 1
+}
+
+const hasSucceeded = ({ executed, kind }: Landed): boolean => kind === "payment" && executed.succeeded
+
+/** The payment failed on the ledger, or the no-op took its number. Whether money moved is the nonce's to say. */
+const landedInVain = (settlement: OpenSettlement, evidence: Evidence, landed: Landed): Decision => {
+  const { standing } = evidence
+  if (standing === undefined) return { _tag: "AskStanding" }
+  if (standing.nonce === "unspent" && standing.ledger <= settlement.authorizationExpiresLedger) {
+    // An answer of before it landed does not know what became of the nonce.
+    return standing.ledger >= landed.executed.ledger
+      ? end(Ending.failedUnspent(settlement, landed))
+      : freeOrWait(settlement, evidence, landed.executed.ledger, landed)
+  }
+  return whereSpent(settlement, evidence, standing, landed)
+}
+
+/** The envelope cannot land any more: it has landed, and its hash is hidden, or another transaction took its number. */
+const numberPassed = (settlement: OpenSettlement, evidence: Evidence): Decision => {
+  const { standing } = evidence
+  if (standing === undefined) return { _tag: "AskStanding" }
+  if (standing.nonce === "unspent" && standing.ledger <= settlement.authorizationExpiresLedger) {
+    // While there is time, a node that has come as far may still show what landed, and what it cost.
+    const isEarly = evidence.seen.latestLedger < standing.ledger
+    const isTime = settlement.authorizationExpiresLedger - standing.ledger > queueLedgers
+    return hasPassed(settlement, standing) && !(isEarly && isTime)
+      ? end(Ending.overtakenUnspent(settlement, standing.ledger))
+      : freeOrWait(settlement, evidence, standing.ledger, undefined)
+  }
+  return whereSpent(settlement, evidence, standing, undefined)
+}
+
+/** Nothing of the settlement can land any more. The number tells whether something has. */
+const boundPassed = (settlement: OpenSettlement, evidence: Evidence): Decision => {
+  const { standing } = evidence
+  if (standing === undefined || standing.ledger < settlement.authorizationExpiresLedger) return { _tag: "AskStanding" }
+  // An account that is gone no longer tells whether its number was used before.
+  return standing.sequence === undefined
+    ? whereSpent(settlement, evidence, standing, undefined)
+    : end(Ending.expired(settlement, standing.sequence, standing.ledger))
+}
+
+/** The nonce is spent, or too old to be seen unspent: the transaction that used it decides, when it can be shown. */
+const whereSpent = (
+  settlement: OpenSettlement,
+  evidence: Evidence,
+  standing: Standing,
+  known: Landed | undefined
+): Decision => {
+  const { search } = evidence
+  const ledger = known?.executed.ledger ?? standing.ledger
+  const { nonce } = standing
+  if (nonce === "unknown") return freeOrWait(settlement, evidence, ledger, known)
+  // A use after the expiry was another authorization's, with the same nonce: it says nothing of this one.
+  const isDated = nonce !== "unspent" && nonce <= settlement.authorizationExpiresLedger
+  const fromLedger = isDated ? nonce : settlement.recordedLedger
+  const toLedger = isDated ? nonce : settlement.authorizationExpiresLedger
+  if (search === undefined) return { _tag: "Search", fromLedger, toLedger }
+  const { numberUsedBy, spending } = search
+  const landed = known ?? (numberUsedBy === "elsewhere" ? undefined : numberUsedBy)
+  if (landed !== undefined && hasSucceeded(landed)) return end(Ending.succeeded(landed))
+  if (spending?._tag === "Ours") return end(Ending.settledByOurs(spending, landed, ledger))
+  const isWhole = search.fromLedger <= fromLedger && search.toLedger >= toLedger
+  if (!isWhole) return freeOrWait(settlement, evidence, ledger, landed)
+  if (spending?._tag === "Elsewhere") return end(Ending.spentElsewhere(landed, ledger))
+  // Every ledger of the authorization's life was looked through, and none used it.
+  return !isDated && (landed !== undefined || numberUsedBy === "elsewhere")
+    ? end(Ending.failedDead(landed, ledger))
+    : freeOrWait(settlement, evidence, ledger, landed)
+}
+
+/** No proof yet: the channel goes on without the settlement, which waits for one, and in the end for an operator. */
+const freeOrWait = (
+  settlement: OpenSettlement,
+  { seen }: Evidence,
+  ledger: number,
+  landed: Landed | undefined
+): Decision => {
+  if (settlement.channelHeld) return { _tag: "Free", ledger }
+  return seen.latestLedger >= settlement.authorizationExpiresLedger + unresolvedAfterLedgers
+    ? end(Ending.unresolved(landed, ledger))
+    : { _tag: "Wait" }
+}

@@ -1,0 +1,74 @@
+// Getting a settlement's transaction included while it still can be: identical bytes are sent once a ledger, the bid
+// rises when the network asks for more or the queue does not move, and a no-op takes the number only of what the
+// network can never accept.
+import type { Attempt, DecideOptions, Decision, OpenSettlement } from "./Settlement.ts"
+
+/** Ledgers an attempt may stay unseen before a node has dropped it from its queue. */
+export const queueLedgers = 4
+/** Ledgers after which a queued attempt is outbid once, tenfold. */
+const outbidAfterLedgers = 2
+/** Ledgers of refusals after which what can never be accepted is cancelled, if the bound is still this far away. */
+const refusedLedgers = 6
+
+/** Refusals that no waiting, no bid and no other node will change: the envelope itself is wrong. */
+const hopelessCodes: ReadonlySet<string> = new Set([
+  "txMalformed",
+  "txMissingOperation",
+  "txBadAuth",
+  "txBadAuthExtra",
+  "txBadSponsorship",
+  "txSorobanInvalid",
+  "txNotSupported"
+])
+
+const isRefused = ({ sentCode, sentStatus }: Attempt, code: string): boolean =>
+  sentStatus === "Error" && sentCode === code
+
+const isHopeless = ({ sentCode, sentStatus, taken }: Attempt): boolean =>
+  sentStatus === "Error" && !taken && hopelessCodes.has(sentCode ?? "")
+
+/** The next bid: tenfold, to the ceiling; absent when there is none above the newest. */
+const nextBid = (newest: Attempt, ceiling: bigint): bigint | undefined => {
+  const higher = newest.inclusionStroops * 10n
+  const bid = higher > ceiling ? ceiling : higher
+  return bid > newest.inclusionStroops ? bid : undefined
+}
+
+/** Whether a higher bid is called for now. */
+const callsForBid = (newest: Attempt, payments: number, bid: bigint, waited: number): boolean => {
+  if (isRefused(newest, "txInsufficientFee")) return true
+  if (newest.sentStatus === "Error" && !newest.taken) return false
+  const isTenfold = bid >= newest.inclusionStroops * 10n
+  return waited >= queueLedgers || (payments === 1 && isTenfold && waited >= outbidAfterLedgers)
+}
+
+/** The attempt that is offered now: the no-op once there is one, else the newest payment. */
+const offered = (attempts: ReadonlyArray<Attempt>): Attempt | undefined =>
+  attempts.find(({ kind }) => kind === "cancel") ?? attempts.findLast(({ kind }) => kind === "payment")
+
+export const drive = (
+  settlement: OpenSettlement,
+  known: { readonly latestLedger: number; readonly isStandingKnown: boolean },
+  { canSign, inclusionStroopsMax }: DecideOptions
+): Decision => {
+  const { attempts, authorizationExpiresLedger, recordedLedger } = settlement
+  const newest = offered(attempts)
+  if (newest === undefined) return { _tag: "Wait" }
+  if (newest.sentLedger === undefined) return { _tag: "Resend", attempt: newest }
+  const { latestLedger } = known
+  const waited = latestLedger - newest.recordedLedger
+  // Somebody may have used the number, or the transaction may have landed where this node does not see it.
+  const isSuspect = isRefused(newest, "txBadSeq") || waited >= queueLedgers
+  if (isSuspect && !known.isStandingKnown) return { _tag: "AskStanding" }
+  // A queue that did not take it, or may have dropped it, is offered the same bytes once a ledger.
+  const again: Decision = latestLedger > newest.sentLedger ? { _tag: "Resend", attempt: newest } : { _tag: "Wait" }
+  if (newest.kind === "cancel" || !canSign) return again
+  const isTime =
+    latestLedger - recordedLedger >= refusedLedgers && authorizationExpiresLedger - latestLedger > refusedLedgers
+  if (isTime && attempts.every(isHopeless)) return { _tag: "Cancel" }
+  const bid = nextBid(newest, inclusionStroopsMax)
+  const payments = attempts.filter(({ kind }) => kind === "payment").length
+  return bid !== undefined && callsForBid(newest, payments, bid, waited)
+    ? { _tag: "Bid", inclusionStroops: bid }
+    : again
+}

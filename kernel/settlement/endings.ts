@@ -1,0 +1,121 @@
+// How a settlement may end, each with what it says of the ledger, the sponsor's charge and the channel. That an
+// authorization lives on is said only of one that was seen unspent.
+import type { Landed, OpenSettlement, Outcome, Search } from "./Settlement.ts"
+
+const aliveUntil = (settlement: OpenSettlement): string =>
+  `the authorization lives until ledger ${settlement.authorizationExpiresLedger}`
+
+/** What is known of a transaction of the settlement that landed; without one, it may have landed unseen. */
+const whatLanded = (landed: Landed | undefined, ledger: number) =>
+  landed === undefined
+    ? ({
+        transaction: undefined,
+        ledger: undefined,
+        closedAtSeconds: undefined,
+        feeChargedStroops: 0n,
+        feeUnknown: true,
+        channel: { sequenceUsed: undefined, ledger }
+      } as const)
+    : ({
+        transaction: landed.executed.innerHash,
+        ledger: landed.executed.ledger,
+        closedAtSeconds: landed.executed.closedAtSeconds,
+        feeChargedStroops: landed.executed.feeChargedStroops,
+        feeUnknown: false,
+        channel: { sequenceUsed: true, ledger: landed.executed.ledger }
+      } as const)
+
+const whyInVain = (landed: Landed | undefined): string =>
+  landed === undefined
+    ? "another transaction used the channel's sequence number"
+    : landed.kind === "cancel"
+      ? "the network refused the transaction and it was cancelled"
+      : "the transaction failed on the ledger"
+
+/** The payment landed and succeeded. Without the promised movement it is an operator's to judge. */
+export const succeeded = (landed: Landed): Outcome => ({
+  ...whatLanded(landed, landed.executed.ledger),
+  state: landed.moved === undefined ? "unresolved" : "settled",
+  moved: landed.moved,
+  reason: undefined,
+  message: landed.moved === undefined ? "the transaction succeeded without the promised movement" : undefined
+})
+
+/** It landed in vain, and the nonce was seen unspent afterwards, while the authorization lived. */
+export const failedUnspent = (settlement: OpenSettlement, landed: Landed): Outcome => ({
+  ...whatLanded(landed, landed.executed.ledger),
+  state: "failed",
+  moved: undefined,
+  reason: "settle_ledger_transaction_failed",
+  message: `${whyInVain(landed)}; ${aliveUntil(settlement)}`
+})
+
+/** Its number was used and the nonce unspent, in one answer while the authorization lived: no money moved. */
+export const overtakenUnspent = (settlement: OpenSettlement, ledger: number): Outcome => ({
+  ...whatLanded(undefined, ledger),
+  state: "failed",
+  moved: undefined,
+  reason: "settle_ledger_transaction_failed",
+  message: `the channel's sequence number was used and no money moved; ${aliveUntil(settlement)}`
+})
+
+/** Every ledger of the authorization's life was looked through: nothing used it, and nothing will. */
+export const failedDead = (landed: Landed | undefined, ledger: number): Outcome => ({
+  ...whatLanded(landed, ledger),
+  state: "failed",
+  moved: undefined,
+  reason: "settle_ledger_transaction_failed",
+  message: `${whyInVain(landed)}; the authorization was never used and is dead`
+})
+
+/** A transaction of ours other than the recorded one moved the money: the record of it was lost. */
+export const settledByOurs = (
+  { executed, moved }: Extract<Search["spending"], { readonly _tag: "Ours" }>,
+  landed: Landed | undefined,
+  ledger: number
+): Outcome => {
+  const own = whatLanded(landed, ledger)
+  return {
+    ...own,
+    state: "settled",
+    transaction: executed.innerHash,
+    ledger: executed.ledger,
+    closedAtSeconds: executed.closedAtSeconds,
+    feeChargedStroops: own.feeChargedStroops + executed.feeChargedStroops,
+    moved,
+    reason: undefined,
+    message: "the payment was made by a transaction of ours whose record was lost"
+  }
+}
+
+/** The transaction that used the authorization was seen, and it is not ours. */
+export const spentElsewhere = (landed: Landed | undefined, ledger: number): Outcome => ({
+  ...whatLanded(landed, ledger),
+  state: "failed",
+  moved: undefined,
+  reason: "settle_ledger_authorization_spent",
+  message: "the authorization was used in another transaction"
+})
+
+/** At or past the bound the channel's number is still below the settlement's: it never landed and never will. */
+export const expired = (settlement: OpenSettlement, sequence: bigint, ledger: number): Outcome => ({
+  transaction: undefined,
+  ledger: undefined,
+  closedAtSeconds: undefined,
+  moved: undefined,
+  feeChargedStroops: 0n,
+  feeUnknown: false,
+  state: "expired",
+  reason: "settle_ledger_transaction_expired",
+  message: `the transaction was not included by ledger ${settlement.authorizationExpiresLedger}; the authorization is dead`,
+  // A number that is not the one just before ours was never rightly known.
+  channel: { sequenceUsed: sequence === settlement.channelSequence - 1n ? false : undefined, ledger }
+})
+
+export const unresolved = (landed: Landed | undefined, ledger: number): Outcome => ({
+  ...whatLanded(landed, ledger),
+  state: "unresolved",
+  moved: undefined,
+  reason: undefined,
+  message: "the ledger's history does not show what became of the authorization"
+})

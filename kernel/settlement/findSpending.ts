@@ -1,0 +1,82 @@
+// Looks through ledgers for the transaction that used an authorization. Ours is a successful transaction of one of our
+// channels that carries exactly this authorization and moved what was promised; anything else that used the nonce is
+// somebody else's doing. On the way the transaction with a settlement's sequence number is noticed, whoever sent it.
+// What was not seen proves nothing by itself: the answer says which ledgers were looked through.
+import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+import { Effect } from "effect"
+import type { Envelope, Transaction } from "../ledger/Envelope.ts"
+import type { ExecutedTransaction } from "../ledger/Executed.ts"
+import { LedgerRpc, type ScanAnswer } from "../ledger/LedgerRpc.ts"
+import { Authorizations, type Promised } from "./Authorizations.ts"
+
+export interface Spending {
+  readonly executed: ExecutedTransaction
+  readonly envelope: Envelope
+  /** What moved, when it is ours; absent when it is somebody else's. */
+  readonly moved: bigint | undefined
+}
+
+/** The transaction inside an envelope; none in one of the kind before fee bumps, which can call no contract. */
+const innerOf = (envelope: Envelope): Transaction | undefined =>
+  envelope.type === 5 ? envelope.feeBump.tx.innerTx.v1.tx : envelope.type === 2 ? envelope.v1.tx : undefined
+
+/** The account behind a source, whatever number it carries. */
+export const accountText = (account: xdr.MuxedAccountWire): string =>
+  StrKey.encodeEd25519PublicKey((account.type === 0 ? account.ed25519 : account.med25519.ed25519) as Uint8Array)
+
+/** The transaction of one of our channels, inside its sponsor's fee bump. */
+export const ofChannel = (envelope: Envelope, channels: ReadonlySet<string>): Transaction | undefined => {
+  const inner = envelope.type === 5 ? innerOf(envelope) : undefined
+  return inner !== undefined && inner.sourceAccount.type === 0 && channels.has(accountText(inner.sourceAccount))
+    ? inner
+    : undefined
+}
+
+/** Whether one found transaction used the authorization, and whether it is ours. */
+export const readSpending = (
+  authorizations: Authorizations["Service"],
+  { envelope, executed }: ScanAnswer["found"][number],
+  promised: Promised,
+  channels: ReadonlySet<string>
+): Spending | undefined => {
+  if (!executed.succeeded) return undefined
+  const uses = (innerOf(envelope)?.operations ?? []).map((operation) =>
+    authorizations.useIn(promised, xdr.Operation.schema.encode(operation))
+  )
+  if (uses.every((use) => use === "none")) return undefined
+  const isOurs = ofChannel(envelope, channels) !== undefined && uses.length === 1 && uses[0] === "same"
+  return { executed, envelope, moved: isOurs ? authorizations.moved(promised, executed) : undefined }
+}
+
+export interface SpendingQuery {
+  readonly promised: Promised
+  readonly channels: ReadonlySet<string>
+  readonly fromLedger: number
+  readonly toLedger: number
+  /** The channel and number whose transaction is looked for too. */
+  readonly number?: { readonly channel: string; readonly sequence: bigint }
+}
+
+/** What one look found; it may not reach to the last ledger asked for. */
+export const findSpending = Effect.fn("settlement.findSpending")(function* (query: SpendingQuery) {
+  const rpc = yield* LedgerRpc
+  const authorizations = yield* Authorizations
+  const { fromLedger, number, promised, toLedger } = query
+  const { found, scannedTo } = yield* rpc.scan({ fromLedger, toLedger, wanted: () => true })
+  let spending: Spending | undefined
+  let withNumber: ExecutedTransaction | undefined
+  for (const one of found) {
+    if (one.executed.ledger < fromLedger || one.executed.ledger > toLedger) continue
+    // Two authorizations of one nonce may both be used, the second after the first has died: ours is what counts.
+    const used = readSpending(authorizations, one, promised, query.channels)
+    if (spending?.moved === undefined) spending = used ?? spending
+    const inner = innerOf(one.envelope)
+    const isNumbered =
+      number !== undefined &&
+      inner !== undefined &&
+      BigInt(inner.seqNum) === number.sequence &&
+      accountText(inner.sourceAccount) === number.channel
+    if (isNumbered) withNumber = one.executed
+  }
+  return { scannedTo: Math.min(scannedTo, toLedger), spending, withNumber }
+})

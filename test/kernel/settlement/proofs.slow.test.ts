@@ -1,0 +1,202 @@
+// Payments whose transaction failed, or whose hash is hidden, through a whole facilitator and the embedded ledger: what
+// they hear is what became of the money, whoever moved it.
+import { expect, it } from "@effect/vitest"
+import { StrKey } from "@stellar/stellar-sdk"
+import { Effect, Fiber, Schedule } from "effect"
+import { describe } from "vitest"
+import type { Frame } from "../../../plugins/ledger-local/transaction/Frame.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+
+const price = 10_000n
+
+const parties = Effect.fnUntraced(function* (facilitator: Facilitator) {
+  const payer = yield* facilitator.account()
+  const payTo = (yield* facilitator.account(0n)).publicKey()
+  const pay = (tamper: { readonly nonce?: bigint; readonly expiryOffset?: number } = {}, maxTimeoutSeconds = 300) =>
+    facilitator.payment({ payer, payTo, amount: price, maxTimeoutSeconds, tamper })
+  return { pay, payTo }
+})
+
+const settlementsOf = ({ sql }: Facilitator) =>
+  sql<{ state: string; reason: string | null; message: string | null; ended_by: string | null; inner_hash: string }>`
+    select state, reason, reason_message as message, ended_by, inner_hash from kernel_settlements order by recorded_at`
+
+const until = <A, E>(effect: Effect.Effect<A, E>, isDone: (value: A) => boolean) =>
+  Effect.repeat(effect, { schedule: Schedule.spaced("20 millis"), until: isDone }).pipe(Effect.timeout("30 seconds"))
+
+const recorded = (facilitator: Facilitator, count: number) =>
+  until(settlementsOf(facilitator), (rows) => rows.length >= count)
+
+const channelsOf = ({ sql }: Facilitator) =>
+  Effect.map(sql<{ address: string }>`select address from kernel_channels`, (rows) => rows.map((row) => row.address))
+
+/** Holds what a facilitator's channels sent until it is let go. */
+const hold = Effect.fnUntraced(function* (facilitator: Facilitator) {
+  const channels = new Set(yield* channelsOf(facilitator))
+  let isHeld = true
+  yield* facilitator.ledger.setFaults([
+    {
+      drops: ({ source }: Frame) => isHeld && channels.has(StrKey.encodeEd25519PublicKey(source.ed25519 as Uint8Array))
+    }
+  ])
+  return Effect.sync(() => {
+    isHeld = false
+  })
+})
+
+const nextLedgers = (facilitator: Facilitator, count: number) => {
+  const from = facilitator.ledger.ledger.latest.sequence
+  return until(
+    Effect.sync(() => facilitator.ledger.ledger.latest.sequence),
+    (now) => now >= from + count
+  )
+}
+
+/** A node that knows no transaction by its hash. */
+const hideHashes = {
+  onRpc: (method: string) =>
+    method === "getTransaction"
+      ? ({
+          kind: "wrong",
+          change: (result: any) => ({
+            status: "NOT_FOUND",
+            latestLedger: result.latestLedger,
+            oldestLedger: result.oldestLedger
+          })
+        } as const)
+      : undefined
+}
+const start = (options = {}) => startFacilitator({ closeMillis: 200, ...options })
+
+describe("a payment whose transaction failed on the ledger", () => {
+  it.live(
+    "because somebody else used the authorization first is spent, and no life is promised [S83, S271]",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start()
+        const other = yield* start({ ledgerUrl: facilitator.ledgerUrl })
+        const { pay, payTo } = yield* parties(facilitator)
+        const { body } = yield* pay()
+        const release = yield* hold(facilitator)
+        const asked = yield* Effect.forkChild(facilitator.settle(body))
+        yield* recorded(facilitator, 1)
+        expect((yield* other.settle(body)).json).toMatchObject({ success: true })
+        yield* release
+        const answer = yield* Fiber.join(asked)
+        expect(answer.json, answer.text).toMatchObject({
+          success: false,
+          errorReason: "settle_ledger_authorization_spent"
+        })
+        const [row] = yield* settlementsOf(facilitator)
+        expect(row).toMatchObject({ state: "failed", reason: "settle_ledger_authorization_spent" })
+        expect(row!.message).not.toContain("lives until")
+        expect(yield* facilitator.balance(payTo)).toBe(price)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
+  it.live(
+    "because our own, whose record was lost, had moved the money before is settled by that one [S87, S93]",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start()
+        const { pay, payTo } = yield* parties(facilitator)
+        const { body } = yield* pay()
+        const release = yield* hold(facilitator)
+        const first = yield* Effect.forkChild(facilitator.settle(body))
+        const [lost] = yield* recorded(facilitator, 1)
+        yield* facilitator.sql`update kernel_channels set settlement = null, state = 'retired' where settlement is not null`
+        yield* facilitator.sql`delete from kernel_attempts`
+        yield* facilitator.sql`delete from kernel_settlements`
+        yield* Fiber.interrupt(first)
+        const second = yield* Effect.forkChild(facilitator.settle(body))
+        yield* recorded(facilitator, 1)
+        yield* release
+        const answer = yield* Fiber.join(second)
+        expect(answer.json, answer.text).toMatchObject({ success: true })
+        const [row] = yield* settlementsOf(facilitator)
+        expect(row).toMatchObject({ state: "settled", ended_by: answer.json.transaction })
+        expect([lost!.inner_hash, row!.inner_hash]).toContain(answer.json.transaction)
+        expect(yield* facilitator.balance(payTo)).toBe(price)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
+  it.live(
+    "beside another with the same nonce and another expiry is not paid by that one's transaction",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start()
+        const { pay, payTo } = yield* parties(facilitator)
+        const nonce = 4_711n
+        const bodies = [yield* pay({ nonce }), yield* pay({ nonce, expiryOffset: -3 })].map(({ body }) => body)
+        const release = yield* hold(facilitator)
+        const asked = yield* Effect.forkChild(
+          Effect.forEach(bodies, (body) => facilitator.settle(body), { concurrency: 2 })
+        )
+        yield* recorded(facilitator, 2)
+        yield* release
+        const answers = yield* Fiber.join(asked)
+        const paid = answers.filter(({ json }) => json.success)
+        const others = answers.filter(({ json }) => !json.success)
+        expect([paid.length, others.length]).toEqual([1, 1])
+        expect(others[0]!.json).toMatchObject({ errorReason: "settle_ledger_authorization_spent" })
+        expect((yield* settlementsOf(facilitator)).map(({ state }) => state).sort()).toEqual(["failed", "settled"])
+        expect(yield* facilitator.balance(payTo)).toBe(price)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+})
+
+describe("a payment whose hash no node knows", () => {
+  it.live(
+    "is settled by the transaction that is found to have used its nonce [S83, S90]",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start()
+        const { pay, payTo } = yield* parties(facilitator)
+        yield* facilitator.ledger.setFaults([hideHashes])
+        const answer = yield* facilitator.settle((yield* pay()).body)
+        expect(answer.json, answer.text).toMatchObject({ success: true })
+        expect(yield* settlementsOf(facilitator)).toMatchObject([
+          { state: "settled", ended_by: answer.json.transaction, inner_hash: answer.json.transaction }
+        ])
+        expect(yield* facilitator.balance(payTo)).toBe(price)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
+  it.live(
+    "gives its channel to the next one, and is settled when its ledger can be read, whatever the channel did since",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start({ channels: 1, set: ["limits.settle_timeout_ms=3000"] })
+        const { pay, payTo } = yield* parties(facilitator)
+        const first = yield* pay()
+        const noHistory = {
+          onRpc: (method: string) =>
+            method === "getTransactions"
+              ? ({ kind: "error", code: -32_601, message: "no history" } as const)
+              : undefined
+        }
+        yield* facilitator.ledger.setFaults([hideHashes, noHistory])
+        const pending = yield* facilitator.settle(first.body)
+        expect(pending.json, pending.text).toMatchObject({ success: false })
+        expect((yield* settlementsOf(facilitator))[0]).toMatchObject({ state: "submitted" })
+        yield* until(
+          facilitator.sql<{ held: boolean }>`select settlement is not null as held from kernel_channels`,
+          ([row]) => row?.held === false
+        )
+        yield* facilitator.ledger.setFaults([])
+        const second = yield* until(facilitator.settle((yield* pay()).body), ({ status }) => status !== 503)
+        expect(second.json, second.text).toMatchObject({ success: true })
+        const rows = yield* until(settlementsOf(facilitator), (all) => all.every(({ state }) => state === "settled"))
+        expect(rows).toHaveLength(2)
+        expect(new Set(rows.map(({ ended_by }) => ended_by)).size).toBe(2)
+        expect(yield* facilitator.balance(payTo)).toBe(2n * price)
+        yield* nextLedgers(facilitator, 1)
+        expect(yield* facilitator.sql`select 1 from kernel_channels where settlement is not null`).toEqual([])
+      }).pipe(Effect.scoped),
+    60_000
+  )
+})
