@@ -1,7 +1,7 @@
 // `npm run conformance`: the official packages, and a client and seller of the neutral dialect, against a facilitator
 // that is started as a user starts it. Arguments: `--set a|b|c` for some sets only, names of parts (`official`,
-// `neutral`, `attacks`, `malformed`, `catalog`, `restart`) for some parts only, and `--url`, `--ledger`,
-// `--ledger-https`, `--certificate` for a facilitator that runs already. Prints one line a case and ends with `N
+// `neutral`, `attacks`, `malformed`, `catalog`, `upto`, `restart`) for some parts only, and `--url`, `--ledger`,
+// `--ledger-https`, `--certificate` for a facilitator that runs already (which lists no token that lies). Prints one line a case and ends with `N
 // passed, N failed`; the exit code is 0 only when every case held.
 import { parseArgs } from "node:util"
 import { attackCases } from "../redteam/httpAttacks.ts"
@@ -12,6 +12,9 @@ import { officialCases } from "./officialCases.ts"
 import type { SetName } from "./officialSet.ts"
 import { makeReport } from "./report.ts"
 import { restartCases } from "./restartCases.ts"
+import { uptoCases } from "./uptoCases.ts"
+import { uptoOfficial } from "./uptoOfficial.ts"
+import { assetsWithLyingToken } from "./uptoWorld.ts"
 import { startWorld } from "./world.ts"
 
 const { positionals, values } = parseArgs({
@@ -24,7 +27,7 @@ const { positionals, values } = parseArgs({
     certificate: { type: "string" }
   }
 })
-const everything = ["official", "neutral", "attacks", "malformed", "catalog", "restart"]
+const everything = ["official", "neutral", "attacks", "malformed", "catalog", "upto", "restart"]
 const parts = positionals.length > 0 ? positionals : values.set === undefined ? everything : ["official"]
 const unknown = parts.find((part) => !everything.includes(part))
 if (unknown !== undefined) throw new Error(`no part ${unknown}; there are ${everything.join(", ")}`)
@@ -41,7 +44,8 @@ const world = await startWorld({
   url: values.url,
   ledger: values.ledger,
   ledgerHttps: values["ledger-https"],
-  certificate: values.certificate
+  certificate: values.certificate,
+  set: [assetsWithLyingToken]
 })
 say(
   `facilitator ${world.facilitator}${world.readyAfterMs === undefined ? "" : `, ready after ${world.readyAfterMs} ms`}`
@@ -58,6 +62,10 @@ try {
     await report.part("malformed requests", (part) => malformedCases({ url: world.facilitator }, part))
   if (parts.includes("catalog"))
     await report.part("catalog: every official declaration", (part) => catalogCases(world, part, say))
+  if (parts.includes("upto")) {
+    await report.part("upto: a signed maximum", (part) => uptoCases(world, part))
+    await report.part("upto: official packages 2.27.0", (part) => uptoOfficial(world, part, say))
+  }
   if (parts.includes("restart") && world.crash !== undefined) {
     await report.part("start and restart", (part) => restartCases(world, part))
   }

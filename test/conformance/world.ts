@@ -40,6 +40,8 @@ export interface WorldOptions {
   readonly ledger?: string | undefined
   readonly ledgerHttps?: string | undefined
   readonly certificate?: string | undefined
+  /** Settings over those of the local profile, for a facilitator that is started here. */
+  readonly set?: ReadonlyArray<string>
 }
 
 export const startWorld = async (options: WorldOptions): Promise<World> => {
@@ -67,7 +69,8 @@ export const startWorld = async (options: WorldOptions): Promise<World> => {
         ...["--state", state],
         ...["--port", String(port)],
         ...["--ledger-port", String(ledgerPort)],
-        ...["--ledger-https-port", String(ledgerHttpsPort)]
+        ...["--ledger-https-port", String(ledgerHttpsPort)],
+        ...(options.set ?? []).flatMap((setting) => ["--set", setting])
       ],
       { cwd: root }
     )

@@ -34,6 +34,7 @@ declare function call(contract: Val, fn: Val, args: Val): Val
 
 const words: usize = memory.data(96, 8)
 const transferText: usize = memory.data<u8>([0x74, 0x72, 0x61, 0x6e, 0x73, 0x66, 0x65, 0x72])
+const approveText: usize = memory.data<u8>([0x61, 0x70, 0x70, 0x72, 0x6f, 0x76, 0x65])
 const settleText: usize = memory.data<u8>([0x73, 0x65, 0x74, 0x74, 0x6c, 0x65])
 
 function put(at: u32, word: Val): void {
@@ -96,8 +97,15 @@ export function balance(owner: Val): Val {
   return i128(held(owner))
 }
 
-export function approve(from: Val, _spender: Val, _amount: Val, _liveUntil: Val): Val {
+export function approve(from: Val, spender: Val, amount: Val, liveUntil: Val): Val {
   requireAuth(from)
+  put(0, amount)
+  put(1, liveUntil)
+  const data = vec(2)
+  put(0, symbolFromMemory(u32Val(approveText as u32), u32Val(7)))
+  put(1, from)
+  put(2, spender)
+  emit(vec(3), data)
   return VOID
 }
 

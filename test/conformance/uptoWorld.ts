@@ -1,0 +1,97 @@
+// What the cases of `upto` share: terms as the facilitator announces them, payments signed by hand, and a token that
+// can be told to lie, whose address is listed before it is there.
+import {
+  Address,
+  hash,
+  Keypair,
+  nativeToScVal,
+  Networks,
+  Operation,
+  rpc,
+  scValToNative,
+  TransactionBuilder,
+  xdr
+} from "@stellar/stellar-sdk"
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { buildContract } from "../contract/build.ts"
+import { contractAddressOf, deployContract, execute } from "../support/deployContract.ts"
+import { testnetUsdc } from "../support/buyer.ts"
+import { makeUptoPayment, type UptoOptions, type UptoPayment } from "../support/uptoBuyer.ts"
+import { post, type Answer } from "./ask.ts"
+import { root, type World } from "./world.ts"
+
+/** The most that an honest payment of these cases allows. */
+export const max = 10_000n
+
+const tokenDeployer = Keypair.fromRawEd25519Seed(hash(Buffer.from("tollkeeper conformance token")))
+const salt = new Uint8Array(32)
+
+/** Where the token that lies will be; the facilitator's settings list it. */
+export const lyingToken = contractAddressOf(tokenDeployer, salt)
+
+/** The local profile's assets and the token, as a setting. */
+export const assetsWithLyingToken = `networks.ledger:testnet.assets=[${[
+  [testnetUsdc, "USDC"],
+  ["CDLZFC3SYJYDZT7K67VZ75HPJVIEUVNIXF47ZG2FB2RMQQVU2HHGCYSC", "XLM"],
+  [lyingToken, "LIE"]
+]
+  .map(([contract, symbol]) => `{contract: ${contract}, symbol: ${symbol}, decimals: 7}`)
+  .join()}]`
+
+/** What the token is told to do. It announces the whole amount whatever it moves. */
+export const Mode = { honest: 0, half: 1, twice: 2, elsewhere: 3, nothing: 4 } as const
+
+export interface Token {
+  readonly set: (mode: number) => Promise<void>
+  readonly mint: (to: string, amount: bigint) => Promise<void>
+  readonly balance: (owner: string) => Promise<bigint>
+}
+
+/** Deploys the token and drives it as anybody could. */
+export const startToken = async (ledger: string): Promise<Token> => {
+  const source = await readFile(join(root, "test", "contract", "token.as"), "utf8")
+  await deployContract(ledger, tokenDeployer, await buildContract(source), salt)
+  const server = new rpc.Server(ledger, { allowHttp: true })
+  const call = (functionName: string, args: Array<xdr.ScVal>) =>
+    Operation.invokeContractFunction({ contract: lyingToken, function: functionName, args })
+  const address = (value: string) => new Address(value).toScVal()
+  return {
+    set: (mode) => execute(server, tokenDeployer, call("mode", [xdr.ScVal.scvU32(mode)])),
+    mint: (to, amount) =>
+      execute(server, tokenDeployer, call("mint", [address(to), nativeToScVal(amount, { type: "i128" })])),
+    balance: async (owner) => {
+      const source = await server.getAccount(tokenDeployer.publicKey())
+      const asked = new TransactionBuilder(source, { fee: "100", networkPassphrase: Networks.TESTNET })
+        .addOperation(call("balance", [address(owner)]))
+        .setTimeout(60)
+        .build()
+      const simulated = await server.simulateTransaction(asked)
+      if (!rpc.Api.isSimulationSuccess(simulated)) throw new Error("the token does not tell a balance")
+      return scValToNative(simulated.result!.retval) as bigint
+    }
+  }
+}
+
+export interface Upto {
+  readonly contract: string
+  readonly sponsor: string
+  readonly pay: (options: Partial<UptoOptions> & Pick<UptoOptions, "payer" | "payTo">) => Promise<UptoPayment>
+  readonly verify: (payment: UptoPayment) => Promise<Answer>
+  readonly settle: (payment: UptoPayment, actual: bigint | string) => Promise<Answer>
+}
+
+/** Reads what the facilitator announces. */
+export const uptoOf = async (world: World): Promise<Upto> => {
+  const { kinds }: any = await (await fetch(`${world.facilitator}/supported`)).json()
+  const kind = kinds.find(({ network, scheme }: any) => scheme === "upto" && network === "ledger:testnet")
+  if (kind === undefined) throw new Error("the facilitator does not offer upto")
+  const { facilitatorAddress: sponsor, uptoContract: contract } = kind.extra
+  return {
+    contract,
+    sponsor,
+    pay: (options) => makeUptoPayment({ rpc: world.rpc, contract, facilitator: sponsor, max, ...options }),
+    verify: (payment) => post(`${world.facilitator}/verify`, payment.verifyBody),
+    settle: (payment, actual) => post(`${world.facilitator}/settle`, payment.settleBody(actual))
+  }
+}
