@@ -88,6 +88,16 @@ const ended = (record: SettlementRecord): Refusal =>
     Option.some(record.payer)
   )
 
+/** What verify says of an authorization whose settlement has ended. */
+export const over = (record: SettlementRecord): Refusal =>
+  record.state === "settled"
+    ? refusal(
+        "settle_ledger_already_settled",
+        "the authorization was settled before; settle tells more to whoever settled it",
+        Option.some(record.payer)
+      )
+    : ended(record)
+
 /** What is told of a settlement that has ended. `deliver` says whether its success may be given to this caller. */
 export const answerFinal = (record: SettlementRecord, deliver: boolean): SettleAnswer => {
   const { payer } = record

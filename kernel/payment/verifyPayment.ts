@@ -1,9 +1,11 @@
-// The walk of one verify: an identifier that belongs to another payment, then the scheme's judgement. It stores
-// nothing, and takes no database statement but the one read of an identifier.
+// The walk of one verify: an authorization whose settlement has ended as far as this process remembers, an identifier
+// that belongs to a payment already, then the scheme's judgement. It stores nothing, and takes no database statement
+// but the one read of an identifier.
 import { Effect, Option } from "effect"
+import { Outcomes } from "../settlement/Outcomes.ts"
 import { Settlements } from "../settlement/Settlements.ts"
 import type { VerifyAnswer } from "./Answer.ts"
-import { conflict } from "./answers.ts"
+import { conflict, over } from "./answers.ts"
 import type { Payment } from "./Payment.ts"
 import { isRefusal } from "./Refusal.ts"
 import type { Scheme } from "./Scheme.ts"
@@ -11,12 +13,17 @@ import { judge } from "./settle/judge.ts"
 import { conflictOf, findQuery } from "./settle/known.ts"
 
 export const verifyPayment = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
+  const outcomes = yield* Outcomes
+  const query = findQuery(payment, scheme)
   if (Option.isSome(payment.identifier)) {
     const settlements = yield* Settlements
-    const records = yield* settlements.find({ ...findQuery(payment, scheme), authorizationKey: Option.none() })
+    const records = yield* settlements.find({ ...query, authorizationKey: Option.none() })
+    yield* outcomes.complete(records)
     const other = conflictOf(payment, records)
     if (other !== undefined) return conflict(other)
   }
+  const ended = outcomes.ended(query)
+  if (Option.isSome(ended)) return over(ended.value)
   const checked = yield* judge(payment, scheme, "verify")
   return isRefusal(checked) ? checked : ({ _tag: "Valid", payer: checked.payer } as VerifyAnswer)
 })

@@ -5,6 +5,7 @@ import { Context, Deferred, Duration, Effect, Layer, Option } from "effect"
 import { reconciler } from "../Actor.ts"
 import { Limits } from "../config/Limits.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
+import { EndedAuthorizations } from "./EndedAuthorizations.ts"
 import { isOpen } from "./Settlement.ts"
 import { type SettlementRecord, Settlements } from "./Settlements.ts"
 
@@ -15,8 +16,10 @@ export class Outcomes extends Context.Service<
     readonly await: (id: string, timeout: Duration.Duration) => Effect.Effect<Option.Option<SettlementRecord>>
     /** Whether somebody in this process waits for the settlement. */
     readonly isAwaited: (id: string) => boolean
-    /** Tells waiters of final records. */
+    /** Tells waiters of final records, and remembers them. */
     readonly complete: (records: ReadonlyArray<SettlementRecord>) => Effect.Effect<void>
+    /** The end of an authorization's settlement, as far as this process remembers one. */
+    readonly ended: EndedAuthorizations["find"]
   }
 >()("tollkeeper/settlement/Outcomes") {
   static readonly layer = Layer.effect(
@@ -27,17 +30,15 @@ export class Outcomes extends Context.Service<
       const clock = yield* LedgerClock
       const waiters = new Map<string, { readonly deferred: Deferred.Deferred<SettlementRecord>; count: number }>()
 
-      const complete = (records: ReadonlyArray<SettlementRecord>) =>
-        Effect.forEach(
-          records,
-          (record) => {
-            const waiter = waiters.get(record.id)
-            return waiter === undefined || isOpen(record.state)
-              ? Effect.void
-              : Deferred.succeed(waiter.deferred, record)
-          },
-          { discard: true }
-        )
+      const ended = new EndedAuthorizations()
+
+      const complete = Effect.fnUntraced(function* (records: ReadonlyArray<SettlementRecord>) {
+        ended.note(records)
+        for (const record of records) {
+          const waiter = waiters.get(record.id)
+          if (waiter !== undefined && !isOpen(record.state)) yield* Deferred.succeed(waiter.deferred, record)
+        }
+      })
 
       const look = Effect.suspend(() => Effect.flatMap(settlements.byIds([...waiters.keys()]), complete))
       const looking = yield* reconciler({ id: "outcomes", every: limits.settlePoll, turn: look })
@@ -45,6 +46,7 @@ export class Outcomes extends Context.Service<
 
       return Outcomes.of({
         complete,
+        ended: (authorization) => ended.find(authorization),
         isAwaited: (id) => waiters.has(id),
         await: (id, timeout) =>
           Effect.acquireUseRelease(

@@ -111,6 +111,25 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...by("settlement/SqlSettlements.test.ts")
   },
   {
+    name: "an end that verify forgets",
+    changes: change("kernel/payment/verifyPayment.ts", "outcomes.ended(query)", "Option.none<never>()"),
+    ...by("payment/ended.daily.test.ts")
+  },
+  {
+    name: "an end that verify does not read",
+    changes: change("kernel/payment/verifyPayment.ts", "    yield* outcomes.complete(records)\n", ""),
+    ...by("payment/ended.daily.test.ts")
+  },
+  {
+    name: "a memory of ends without a bound",
+    changes: change(
+      "kernel/settlement/EndedAuthorizations.ts",
+      "this.#records.size > endedMax",
+      "this.#records.size < 0"
+    ),
+    ...by("settlement/EndedAuthorizations.test.ts", {})
+  },
+  {
     name: "any identifier reads the success",
     changes: change(
       knowing,

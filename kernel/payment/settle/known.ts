@@ -66,6 +66,7 @@ export const findQuery = (payment: Payment, scheme: Scheme): FindQuery => {
 const find = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
   const settlements = yield* Settlements
   const records = yield* settlements.find(findQuery(payment, scheme)).pipe(Effect.withSpan("payment.find"))
+  yield* (yield* Outcomes).complete(records)
   return known(payment, records)
 })
 
