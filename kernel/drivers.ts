@@ -202,7 +202,13 @@ export const drivers = (source: SettingsSource) =>
         healthRoutes,
         Metrics.routes,
         OpenApi.routes,
-        OpenApi.describe(spine)
+        Layer.effectDiscard(
+          Effect.gen(function* () {
+            const { describe } = yield* OpenApi.OpenApi
+            const schemes = yield* Schemes
+            yield* describe(() => spine(schemes.all().map(({ scheme }) => scheme)))
+          })
+        )
       ).pipe(Layer.provideMerge(Facilitator.layer), Layer.provideMerge(Layer.mergeAll(Schemes.layer, Extensions.layer)))
     })
   ] as const

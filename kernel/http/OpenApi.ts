@@ -1,6 +1,7 @@
-// The description of the HTTP interface at /openapi.json, OpenAPI 3.1: each owner of routes describes its own, and what
-// is off is not in it. The document is made anew for each request, so it always tells what is mounted now.
-import { Context, Effect, Layer } from "effect"
+// The description of the HTTP interface at /openapi.json, OpenAPI 3.1: each owner of routes describes its own with the
+// Schemas that type what it reads and writes, and what is off is not in it. The document is made when it is first asked
+// for after an owner came or went. Two owners that give one name to different shapes are a defect.
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import { json } from "./Guard.ts"
 
@@ -10,53 +11,177 @@ export const interfaceVersion = "0.1.0"
 /** A JSON Schema of dialect 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
+/** Named parameters; one that is an optional key may be left out. */
+export type Parameters = Schema.Struct<any>
+
+export interface AnswerDescription {
+  readonly description: string
+  readonly body?: Schema.Constraint
+  /** Default `application/json`. */
+  readonly mediaType?: string
+  readonly headers?: Parameters
+}
+
+export interface RouteDescription {
+  readonly method: "get" | "post"
+  /** `{name}` stands for a part of the path. */
+  readonly path: string
+  /** Unique over all routes. */
+  readonly id: string
+  readonly summary: string
+  /** What it belongs to, as one of the document's tags. */
+  readonly tag: string
+  /** Who is answered, where keys are configured. */
+  readonly callers: "anybody" | "keyed" | "operators"
+  readonly inPath?: Parameters
+  readonly query?: Parameters
+  readonly headers?: Parameters
+  readonly body?: Schema.Constraint
+  readonly answers: Readonly<Record<number, AnswerDescription>>
+}
+
 export interface Described {
-  /** Path items by path, as OpenAPI has them. */
-  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>
-  /** Schemas that the paths refer to as `#/components/schemas/NAME`. */
-  readonly schemas: Readonly<Record<string, JsonSchema>>
+  /** Tags of its routes, and what they are about. */
+  readonly tags: Readonly<Record<string, string>>
+  readonly routes: ReadonlyArray<RouteDescription>
+}
+
+type Definitions = Map<string, unknown>
+
+/** A schema as the document has it: what has an identifier stands among the components, and is referred to. */
+const toOpenApi = (schema: Schema.Constraint, components: Definitions): JsonSchema => {
+  const walk = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(walk)
+    if (typeof value !== "object" || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value)
+        // Unknown fields are ignored at every level; nothing needs to say so.
+        .filter(([key, item]) => !(key === "additionalProperties" && item === true))
+        .map(([key, item]) => [
+          key,
+          key === "$ref" ? String(item).replace("#/$defs/", "#/components/schemas/") : walk(item)
+        ])
+    )
+  }
+  const { definitions, schema: own } = Schema.toJsonSchemaDocument(schema)
+  for (const [name, definition] of Object.entries(definitions)) {
+    const shape = walk(definition)
+    const known = components.get(name)
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(shape))
+      throw new Error(`two shapes are named ${name}`)
+    components.set(name, shape)
+  }
+  return walk(own) as JsonSchema
+}
+
+const toParameters = (place: "path" | "query" | "header", given: Parameters | undefined, components: Definitions) => {
+  if (given === undefined) return []
+  const { properties, required } = toOpenApi(given, components) as {
+    readonly properties?: Readonly<Record<string, JsonSchema>>
+    readonly required?: ReadonlyArray<string>
+  }
+  return Object.entries(properties ?? {}).map(([name, { description, ...schema }]) => ({
+    name,
+    in: place,
+    required: required?.includes(name) ?? false,
+    ...(description === undefined ? {} : { description }),
+    schema
+  }))
+}
+
+const toAnswer = ({ body, description, headers, mediaType }: AnswerDescription, components: Definitions) => ({
+  description,
+  ...(headers === undefined
+    ? {}
+    : {
+        headers: Object.fromEntries(
+          toParameters("header", headers, components).map(({ in: _in, name, ...header }) => [name, header])
+        )
+      }),
+  ...(body === undefined
+    ? {}
+    : { content: { [mediaType ?? "application/json"]: { schema: toOpenApi(body, components) } } })
+})
+
+const security = { anybody: [{}], keyed: [{}, { bearer: [] }], operators: [{ bearer: [] }] } as const
+
+const toOperation = (route: RouteDescription, components: Definitions) => ({
+  operationId: route.id,
+  summary: route.summary,
+  tags: [route.tag],
+  security: security[route.callers],
+  parameters: [
+    ...toParameters("path", route.inPath, components),
+    ...toParameters("query", route.query, components),
+    ...toParameters("header", route.headers, components)
+  ],
+  ...(route.body === undefined
+    ? {}
+    : {
+        requestBody: { required: true, content: { "application/json": { schema: toOpenApi(route.body, components) } } }
+      }),
+  responses: Object.fromEntries(
+    Object.entries(route.answers).map(([status, answer]) => [status, toAnswer(answer, components)])
+  )
+})
+
+const toDocument = (parts: ReadonlyArray<Described>): JsonSchema => {
+  const components: Definitions = new Map()
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const route of parts.flatMap(({ routes }) => routes))
+    (paths[route.path] ??= {})[route.method] = toOperation(route, components)
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Tollkeeper",
+      version: interfaceVersion,
+      description: "An x402 v2 payment facilitator for the Stellar ledger. Unknown fields are ignored at every level.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" }
+    },
+    servers: [{ url: "/", description: "This facilitator." }],
+    tags: parts.flatMap(({ tags }) => Object.entries(tags).map(([name, description]) => ({ name, description }))),
+    paths,
+    components: {
+      schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer", description: "Required only when keys are configured." }
+      }
+    }
+  }
 }
 
 export class OpenApi extends Context.Service<
   OpenApi,
   {
-    /** Adds an owner's routes to the document for as long as the Scope lives. */
-    readonly describe: (described: Described) => Effect.Effect<void, never, import("effect").Scope.Scope>
-    readonly document: () => Readonly<Record<string, unknown>>
+    /** Adds an owner's routes, as they are when the document is made, for as long as the Scope lives. */
+    readonly describe: (described: () => Described) => Effect.Effect<void, never, Scope.Scope>
+    readonly document: () => JsonSchema
   }
 >()("tollkeeper/http/OpenApi") {
   static readonly layer = Layer.sync(OpenApi, () => {
-    const parts = new Set<Described>()
+    const parts = new Set<() => Described>()
+    let made: JsonSchema | undefined
+    const change = (by: () => void) =>
+      Effect.sync(() => {
+        by()
+        made = undefined
+      })
     return OpenApi.of({
       describe: (described) =>
         Effect.asVoid(
           Effect.acquireRelease(
-            Effect.sync(() => parts.add(described)),
-            () => Effect.sync(() => parts.delete(described))
+            change(() => parts.add(described)),
+            () => change(() => parts.delete(described))
           )
         ),
-      document: () => ({
-        openapi: "3.1.0",
-        info: {
-          title: "Tollkeeper",
-          version: interfaceVersion,
-          license: { name: "Apache-2.0", identifier: "Apache-2.0" }
-        },
-        paths: Object.assign({}, ...[...parts].map(({ paths }) => paths)),
-        components: {
-          schemas: Object.assign({}, ...[...parts].map(({ schemas }) => schemas)),
-          securitySchemes: {
-            bearer: { type: "http", scheme: "bearer", description: "Wanted only when keys are configured." }
-          }
-        }
-      })
+      document: () => (made ??= toDocument([...parts].map((described) => described())))
     })
   })
 }
 
 /** Describes an owner's routes while its Layer lives. */
 export const describe = (described: Described) =>
-  Layer.effectDiscard(Effect.flatMap(OpenApi, (openApi) => openApi.describe(described)))
+  Layer.effectDiscard(Effect.flatMap(OpenApi, (openApi) => openApi.describe(() => described)))
 
 export const routes = HttpRouter.use((router) =>
   Effect.flatMap(OpenApi, (openApi) =>

@@ -9,6 +9,7 @@ import type { Principal } from "../http/Principal.ts"
 import type { Crypto } from "../platform/Crypto.ts"
 import { canonicalJson } from "./canonicalJson.ts"
 import type { SettleAnswer, VerifyAnswer } from "./Answer.ts"
+import type { SettleBody, VerifyBody } from "./BodyWire.ts"
 import type { Payment, Terms } from "./Payment.ts"
 import { isRefusal, type Refusal, refusal } from "./Refusal.ts"
 
@@ -210,7 +211,7 @@ export const answerIn = (payment: Payment, words: WireWordsValues): AnswerIn => 
 const payerField = (payer: Option.Option<string>) =>
   Option.match(payer, { onNone: () => ({}), onSome: (payer) => (payer === "" ? {} : { payer }) })
 
-export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): Fields =>
+export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): typeof VerifyBody.Type =>
   isRefusal(answer)
     ? {
         isValid: false,
@@ -222,7 +223,7 @@ export const encodeVerify = (answer: VerifyAnswer, { dialect }: AnswerIn): Field
 
 const unknownReason = "settle_ledger_transaction_status_unknown"
 
-export const encodeSettle = (answer: SettleAnswer, { dialect, network, words }: AnswerIn): Fields => {
+export const encodeSettle = (answer: SettleAnswer, { dialect, network, words }: AnswerIn): typeof SettleBody.Type => {
   switch (answer._tag) {
     case "Settled":
       return {

@@ -4,6 +4,7 @@ import { Option } from "effect"
 import { type Dialect, spellNetwork, spellWord } from "../Dialect.ts"
 import { isOpen } from "../settlement/Settlement.ts"
 import type { SettlementRecord } from "../settlement/Settlements.ts"
+import type { SettlementBody } from "./BodyWire.ts"
 
 /** The word callers and analytics know a state by. */
 export const statusOf = (
@@ -15,7 +16,11 @@ export const statusOf = (
   return isOpen(record.state) && record.deadlineAt.getTime() > nowMillis ? "pending" : "unknown"
 }
 
-export const encodeSettlementState = (record: SettlementRecord, dialect: Dialect, nowMillis: number) => ({
+export const encodeSettlementState = (
+  record: SettlementRecord,
+  dialect: Dialect,
+  nowMillis: number
+): typeof SettlementBody.Type => ({
   id: record.id,
   status: statusOf(record, nowMillis),
   network: spellNetwork(record.network, dialect),

@@ -7,6 +7,7 @@ import type { WireWordsValues } from "../config/WireWords.ts"
 import { spellExtension, spellNetwork } from "../Dialect.ts"
 import type { ChannelCount } from "../settlement/channels/ChannelCount.ts"
 import type { Signer } from "../signer/Signer.ts"
+import type { SupportedBody } from "./BodyWire.ts"
 import type { Extensions } from "./Extension.ts"
 import type { Schemes } from "./Scheme.ts"
 
@@ -19,7 +20,14 @@ export interface SupportedContext {
   readonly words: WireWordsValues
 }
 
-export const encodeSupported = ({ channelCount, extensions, network, schemes, signer, words }: SupportedContext) => {
+export const encodeSupported = ({
+  channelCount,
+  extensions,
+  network,
+  schemes,
+  signer,
+  words
+}: SupportedContext): typeof SupportedBody.Type => {
   const kinds =
     network.assets.size === 0
       ? []
@@ -28,7 +36,7 @@ export const encodeSupported = ({ channelCount, extensions, network, schemes, si
             onNone: () => [],
             onSome: (extra) =>
               words.dialects.map((dialect) => ({
-                x402Version: 2,
+                x402Version: 2 as const,
                 scheme: scheme.scheme,
                 network: spellNetwork(network.id, dialect),
                 signer: signer.sponsor,

@@ -160,8 +160,8 @@ export interface ResourceSummary {
   readonly origin: string | null
   readonly state: ResourceState
   readonly stateReason: string | null
-  readonly verification: string
-  readonly ownership: string
+  readonly verification: "unverified" | "payment_observed"
+  readonly ownership: "provisional" | "proven"
   readonly payTos: ReadonlyArray<string>
   readonly version: number
   readonly versionHash: string

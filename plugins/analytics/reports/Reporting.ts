@@ -7,6 +7,7 @@ import type { SettlementRow } from "../recording/SettlementRows.ts"
 import type { Amounts } from "./amounts.ts"
 import type { Window } from "./parameters.ts"
 import type { Redaction } from "./Redaction.ts"
+import type { SettlementRecord } from "./ReportWire.ts"
 
 export interface Reporting {
   readonly sql: SqlClient.SqlClient
@@ -40,7 +41,10 @@ export const networkOut = (dialect: Dialect, network: string): string =>
   spellNetwork(network as NeutralNetwork, dialect)
 
 /** A settlement record, as lists and reports tell it (S178–S180). */
-export const encodeRecord = ({ amounts, dialect, redaction }: Reporting, row: SettlementRow) => ({
+export const encodeRecord = (
+  { amounts, dialect, redaction }: Reporting,
+  row: SettlementRow
+): typeof SettlementRecord.Type => ({
   id: row.id,
   occurred_at: row.occurred_at.toISOString(),
   network: networkOut(dialect, row.network),
@@ -52,7 +56,8 @@ export const encodeRecord = ({ amounts, dialect, redaction }: Reporting, row: Se
   amount: row.amount,
   fee_stroops: row.fee_stroops.toString(),
   transaction_hash: row.transaction_hash,
-  status: row.status,
+  // What is open is never read here.
+  status: row.status === "open" ? "unknown" : row.status,
   facilitator_id: row.facilitator_id,
   resource_id: row.resource_id?.toString() ?? null,
   resource_url: row.resource_url,

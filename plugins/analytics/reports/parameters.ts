@@ -12,7 +12,7 @@ export interface Window {
 }
 
 const millisPerDay = 86_400_000
-const daysAllowed = new Set(["0", "1", "7", "14", "30"])
+export const daysAllowed = [0, 1, 7, 14, 30] as const
 
 /**
  * `absent` is the window of a query without `days`: 30 for reports, 0 for lists and for what is about one address or
@@ -20,7 +20,7 @@ const daysAllowed = new Set(["0", "1", "7", "14", "30"])
  */
 export const readWindow = (query: URLSearchParams, nowMillis: number, absent: 0 | 30): Window => {
   const given = query.get("days")
-  const days = given === null ? absent : daysAllowed.has(given) ? Number(given) : 30
+  const days = given === null ? absent : daysAllowed.some((days) => String(days) === given) ? Number(given) : 30
   return {
     days,
     since: days === 0 ? undefined : new Date((Math.floor(nowMillis / millisPerDay) - days) * millisPerDay)
@@ -38,19 +38,19 @@ interface Form {
   readonly wanted: string
 }
 
-const forms = {
+export const forms = {
   address: {
-    pattern: /^(?:[GC][A-Z2-7]{55}|M[A-Z2-7]{68}|p_[0-9a-f]{24})$/,
+    pattern: /^(?:[GC][A-Z2-7]{55}|M[A-Z2-7]{68}|p_[0-9a-f]{24})$/u,
     wanted: "an address, or a pseudonym of one"
   },
-  asset: { pattern: /^[A-Za-z0-9:._-]{1,128}$/, wanted: "the address of a token contract" },
-  network: { pattern: /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/, wanted: "a network such as ledger:testnet" },
-  scheme: { pattern: /^[A-Za-z0-9._:-]{1,64}$/, wanted: "a scheme such as exact" },
-  status: { pattern: /^(?:success|failed|unknown)$/, wanted: "success, failed or unknown" },
-  bucket: { pattern: /^(?:hour|day)$/, wanted: "hour or day" },
-  id: { pattern: /^[1-9][0-9]{0,17}$/, wanted: "the id of a resource" },
-  hash: { pattern: /^[0-9a-fA-F]{64}$/, wanted: "a transaction hash of 64 hex digits" },
-  number: { pattern: /^(?:0|[1-9][0-9]{0,8})$/, wanted: "a whole number of at least 0" }
+  asset: { pattern: /^[A-Za-z0-9:._-]{1,128}$/u, wanted: "the address of a token contract" },
+  network: { pattern: /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/u, wanted: "a network such as ledger:testnet" },
+  scheme: { pattern: /^[A-Za-z0-9._:-]{1,64}$/u, wanted: "a scheme such as exact" },
+  status: { pattern: /^(?:success|failed|unknown)$/u, wanted: "success, failed or unknown" },
+  bucket: { pattern: /^(?:hour|day)$/u, wanted: "hour or day" },
+  id: { pattern: /^[1-9][0-9]{0,17}$/u, wanted: "the id of a resource" },
+  hash: { pattern: /^[0-9a-fA-F]{64}$/u, wanted: "a transaction hash of 64 hex digits" },
+  number: { pattern: /^(?:0|[1-9][0-9]{0,8})$/u, wanted: "a whole number of at least 0" }
 } as const satisfies Record<string, Form>
 
 /** Reads one query, and gathers its faults. */

@@ -4,6 +4,7 @@
 import { Effect, Option } from "effect"
 import { type AssetSum, mainAsset } from "./amounts.ts"
 import type { Page, Window } from "./parameters.ts"
+import type { Counterparties, Leaderboard, Participant } from "./ReportWire.ts"
 import { networkOut, standingDays, type Reporting, within } from "./Reporting.ts"
 
 export type Role = "buyer" | "seller"
@@ -138,7 +139,7 @@ export const makeParticipants = (reporting: Reporting) => {
         top5_share: topShare(5),
         top10_share: topShare(10)
       }
-    }
+    } satisfies typeof Leaderboard.Type
   })
 
   /** Whether an address ever had the role. */
@@ -184,7 +185,7 @@ export const makeParticipants = (reporting: Reporting) => {
         times(({ last }) => last)
           .at(-1)
           ?.toISOString() ?? null
-    })
+    } satisfies typeof Participant.Type)
   })
 
   /** Whom an address dealt with in its role, the ones it dealt with most first. */
@@ -229,7 +230,7 @@ export const makeParticipants = (reporting: Reporting) => {
         }
       }),
       pagination: { ...page, total: Number(count!.total) }
-    })
+    } satisfies typeof Counterparties.Type)
   })
 
   return { leaderboard, one, counterparties, isKnown }

@@ -6,6 +6,7 @@ import type { ResourceSummary } from "../../catalog/contract.ts"
 import { type AssetSum, mainAsset } from "./amounts.ts"
 import type { Page } from "./parameters.ts"
 import type { Reporting } from "./Reporting.ts"
+import type { CatalogedResources, Origins, ResourceUse } from "./ReportWire.ts"
 
 /** Hours of the windows of use. */
 export const observedHours = [1, 6, 24, 72, 168, 360, 720] as const
@@ -59,7 +60,7 @@ export const makeResources = ({ amounts, isCataloged, records, redaction, sql }:
     version: one.version,
     version_hash: one.versionHash,
     verification: one.verification,
-    provenance: "seller_declared",
+    provenance: "seller_declared" as const,
     service_name: one.serviceName,
     tags: one.tags,
     created_at: one.firstSeenAt.toISOString(),
@@ -93,12 +94,15 @@ export const makeResources = ({ amounts, isCataloged, records, redaction, sql }:
         }
       }),
       pagination: { ...page, total: Number(total) }
-    }
+    } satisfies typeof Origins.Type
   })
 
   const newest = Effect.fn("Analytics.resources")(function* (page: Page) {
     const { items, total } = yield* records.newest(page)
-    return { items: items.map(summary), pagination: { ...page, total: Number(total) } }
+    return {
+      items: items.map(summary),
+      pagination: { ...page, total: Number(total) }
+    } satisfies typeof CatalogedResources.Type
   })
 
   const detail = Effect.fn("Analytics.resource")(function* (id: bigint) {
@@ -149,7 +153,11 @@ export const makeResources = ({ amounts, isCataloged, records, redaction, sql }:
       }
     }
     const windows = observedHours.map((hours, at) => [`${hours}h`, tell(observedHours.length - at)] as const)
-    return Option.some({ resource_id: id.toString(), all_time: tell(0), windows: Object.fromEntries(windows) })
+    return Option.some({
+      resource_id: id.toString(),
+      all_time: tell(0),
+      windows: Object.fromEntries(windows)
+    } satisfies typeof ResourceUse.Type)
   })
 
   return { origins, newest, detail, observability }

@@ -3,6 +3,7 @@
 import { Effect } from "effect"
 import { type AssetSum, mainAsset } from "./amounts.ts"
 import type { Page, Window } from "./parameters.ts"
+import type { Breakdowns, DailyVolumes, Overview, Timeseries } from "./ReportWire.ts"
 import { networkOut, type Reporting, within } from "./Reporting.ts"
 
 type Census = Reporting["records"]["census"]
@@ -11,7 +12,7 @@ interface Total {
   readonly network: string
   readonly scheme: string
   readonly asset: string
-  readonly status: string
+  readonly status: "success" | "failed" | "unknown"
   readonly transactions: string
   readonly amount: string
   readonly fee: string
@@ -110,7 +111,7 @@ export const makeTotals = (reporting: Reporting, census: Census) => {
       first_activity: first?.toISOString() ?? null,
       latest_activity: last?.toISOString() ?? null,
       organic: organicOf(totals, main)
-    }
+    } satisfies typeof Overview.Type
   })
 
   /** Buckets in which something happened, oldest first. */
@@ -139,7 +140,7 @@ export const makeTotals = (reporting: Reporting, census: Census) => {
         unique_sellers: (sellers ?? 0n).toString(),
         organic: organicOf(totals, main)
       }))
-    }
+    } satisfies typeof Timeseries.Type
   })
 
   const breakdowns = Effect.fn("Analytics.breakdowns")(function* (window: Window, asset: string | undefined) {
@@ -168,7 +169,7 @@ export const makeTotals = (reporting: Reporting, census: Census) => {
         (key) => key
       ),
       statuses: grouped(({ status }) => status)
-    }
+    } satisfies typeof Breakdowns.Type
   })
 
   const daily = Effect.fn("Analytics.daily")(function* (window: Window, page: Page) {
@@ -197,7 +198,7 @@ export const makeTotals = (reporting: Reporting, census: Census) => {
         })
       ),
       pagination: { ...page, total: Number(count!.total) }
-    }
+    } satisfies typeof DailyVolumes.Type
   })
 
   return { overview, series, breakdowns, daily }

@@ -5,6 +5,7 @@ import { Effect, Option } from "effect"
 import type { Statement } from "effect/sql"
 import { settlementColumns, type SettlementRow } from "../recording/SettlementRows.ts"
 import type { Page, Window } from "./parameters.ts"
+import type { SettlementRecords } from "./ReportWire.ts"
 import { encodeRecord, standingDays, type Reporting, within } from "./Reporting.ts"
 
 export interface TransactionFilter {
@@ -30,7 +31,7 @@ export const makeTransactions = (reporting: Reporting) => {
     ...equal("status", status)
   ]
 
-  const listed = (rows: ReadonlyArray<SettlementRow>, page: Page, total: bigint) => ({
+  const listed = (rows: ReadonlyArray<SettlementRow>, page: Page, total: bigint): typeof SettlementRecords.Type => ({
     items: rows.map((row) => encodeRecord(reporting, row)),
     pagination: { ...page, total: Number(total) }
   })

@@ -11,6 +11,7 @@ import { json } from "../../../kernel/http/Guard.ts"
 import { bearerOf, Keys } from "../../../kernel/http/Keys.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import type { ListingExplanation, Moved } from "../AnswerWire.ts"
 import { readPaging } from "../discovery/filters.ts"
 import { queryOf } from "../discovery/publicAnswer.ts"
 import { explainListing } from "./explainListing.ts"
@@ -57,7 +58,8 @@ export const addAdministrationRoutes = Effect.fnUntraced(function* (hooks: {
     const wrong = [...(url === "" || url.length > 4_096 ? ["url: the URL of the resource"] : []), ...paging.faults]
     if (wrong.length > 0) return json({ error: "invalid_filter", details: wrong }, { status: 400 })
     yield* hooks.before
-    return json({ x402Version: 2, ...(yield* explainListing({ url, ...paging }, crypto)) })
+    const explained = yield* explainListing({ url, ...paging }, crypto)
+    return json({ x402Version: 2, ...explained } satisfies typeof ListingExplanation.Type)
   })
 
   const move = Effect.fnUntraced(function* (request: Request) {
@@ -76,7 +78,7 @@ export const addAdministrationRoutes = Effect.fnUntraced(function* (hooks: {
     const moved = yield* moveResource(read, facts, crypto)
     if (Option.isNone(moved)) return json({ error: "not_found" }, { status: 404 })
     hooks.moved()
-    return json(moved.value)
+    return json(moved.value satisfies typeof Moved.Type)
   })
 
   const answered = <E>(answer: Effect.Effect<ReturnType<typeof json>, E, SqlClient.SqlClient>) =>

@@ -38,6 +38,13 @@ const closed = (value: any): any =>
         }
       : value
 
+/** All but readiness, to which every driver and plugin adds a report of its own. */
+const closedBut = (document: any): any => {
+  const all = closed(document)
+  const { Readiness } = document.components.schemas
+  return { ...all, components: { ...all.components, schemas: { ...all.components.schemas, Readiness } } }
+}
+
 const withFacilitator =
   (options: Parameters<typeof startFacilitator>[0], use: (facilitator: Facilitator) => Effect.Effect<void, unknown>) =>
   () =>
@@ -48,7 +55,7 @@ it.live(
   withFacilitator({}, (facilitator) =>
     Effect.gen(function* () {
       const document = (yield* facilitator.ask("/openapi.json")).json
-      const strict = judge(closed(document))
+      const strict = judge(closedBut(document))
       const loose = judge(document)
       const check = (path: string, method: string, answer: Answer) =>
         expect([

@@ -1,0 +1,25 @@
+// Words for the shapes of bodies on the wire, as Schemas: whoever encodes an answer is typed by one, and the described
+// interface is made of the same. Patterns have the flag `u`, without which a JSON Schema would not show them.
+import { Schema } from "effect"
+
+export const text = (description: string) => Schema.String.annotate({ description })
+
+/** Atomic units, or stroops, as decimal text. */
+export const units = (description: string) =>
+  Schema.String.annotate({ description }).check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/u))
+
+/** ISO 8601, UTC. */
+export const time = (description: string) => Schema.String.annotate({ description, format: "date-time" })
+
+export const whole = (description: string) =>
+  Schema.Int.annotate({ description }).check(Schema.isGreaterThanOrEqualTo(0))
+
+/** An object of anything. */
+export const anything = (description: string) => Schema.Record(Schema.String, Schema.Unknown).annotate({ description })
+
+/** A fault outside the two payment operations. */
+export const Fault = Schema.Struct({
+  error: text("Word of the fault."),
+  message: Schema.optionalKey(text("The fault in a sentence.")),
+  details: Schema.optionalKey(Schema.Array(Schema.String))
+}).annotate({ identifier: "Fault" })

@@ -1,0 +1,241 @@
+// The bodies of analytics as Schemas: the reports are typed by them, and /openapi.json describes them with the same
+// (S133–S167, S178–S180, S308). Counts, amounts and fees are whole numbers as decimal text, times ISO 8601 UTC.
+import { Schema } from "effect"
+import { anything, text, time } from "../../../kernel/http/wireSchema.ts"
+
+const count = Schema.String.annotate({
+  description: "A whole number as decimal text; amounts in atomic units, fees in stroops."
+}).check(Schema.isPattern(/^(0|[1-9][0-9]*)$/u))
+const moment = time("UTC.")
+const activity = Schema.NullOr(time("UTC.")).annotate({ description: "Null when there was none." })
+const maybe = Schema.NullOr(Schema.String)
+const words = Schema.Array(Schema.String)
+const share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+const status = Schema.Literals(["success", "failed", "unknown"])
+const address = text("An address or its pseudonym.")
+
+const assetNames = { asset: maybe, asset_symbol: maybe, asset_decimals: Schema.NullOr(Schema.Int) }
+const amounts = Schema.Array(Schema.Struct({ ...assetNames, amount: count, transactions: count }))
+const money = { total_amount: count, ...assetNames, amounts }
+const statuses = {
+  total_transactions: count,
+  successful_transactions: count,
+  failed_transactions: count,
+  unknown_transactions: count
+}
+const organic = Schema.Struct({ successful_transactions: count, ...money }).annotate({
+  description: "Without payments to a recipient that had paid the payer before."
+})
+
+export const AnalyticsError = Schema.Struct({
+  error: text("A word."),
+  details: Schema.optionalKey(Schema.Array(text("A fault each.")))
+}).annotate({ identifier: "AnalyticsError" })
+
+const Pagination = Schema.Struct({ limit: Schema.Int, offset: Schema.Int, total: Schema.Int }).annotate({
+  identifier: "AnalyticsPagination"
+})
+/** A page of a list. */
+const pageOf = <S extends Schema.Constraint>(item: S) =>
+  Schema.Struct({ items: Schema.Array(item), pagination: Pagination })
+const windowed = <S extends Schema.Constraint>(item: S) => Schema.Struct({ days: Schema.Int, ...pageOf(item).fields })
+
+export const Overview = Schema.Struct({
+  days: Schema.Int,
+  since: activity,
+  ...statuses,
+  total_verifications: count,
+  valid_verifications: count,
+  ...money,
+  total_sponsored_fee_stroops: count,
+  unique_buyers: count,
+  unique_sellers: count,
+  unique_facilitators: count,
+  unique_networks: count,
+  unique_resources: count,
+  cataloged_resources: count,
+  active_resources: count,
+  stale_resources: count,
+  quarantined_resources: count,
+  origins: count,
+  first_activity: activity,
+  latest_activity: activity,
+  organic
+}).annotate({ identifier: "Overview" })
+
+export const Timeseries = Schema.Struct({
+  bucket: Schema.Literals(["hour", "day"]),
+  days: Schema.Int,
+  ...assetNames,
+  series: Schema.Array(
+    Schema.Struct({
+      bucket_start: moment,
+      ...statuses,
+      ...money,
+      unique_buyers: count,
+      unique_sellers: count,
+      organic
+    })
+  )
+}).annotate({ identifier: "Timeseries" })
+
+const Breakdown = Schema.Struct({
+  key: Schema.String,
+  ...statuses,
+  ...money,
+  sponsored_fee_stroops: count,
+  organic
+}).annotate({ identifier: "Breakdown" })
+const broken = Schema.Array(Breakdown)
+
+export const Breakdowns = Schema.Struct({
+  days: Schema.Int,
+  networks: broken,
+  schemes: broken,
+  assets: broken,
+  statuses: broken
+}).annotate({ identifier: "Breakdowns" })
+
+const DailyVolume = Schema.Struct({
+  day: Schema.String.annotate({ format: "date" }),
+  network: Schema.String,
+  scheme: Schema.String,
+  ...assetNames,
+  status,
+  total_transactions: count,
+  total_amount: count,
+  sponsored_fee_stroops: count,
+  organic: Schema.Struct({ successful_transactions: count, total_amount: count })
+}).annotate({ identifier: "DailyVolume" })
+export const DailyVolumes = windowed(DailyVolume)
+
+export const SettlementRecord = Schema.Struct({
+  id: Schema.String,
+  occurred_at: moment,
+  network: Schema.String,
+  scheme: Schema.String,
+  ...assetNames,
+  payer: address,
+  pay_to: address,
+  max_amount: count,
+  amount: maybe.annotate({ description: "What moved; 0 when it failed, null while that is not known." }),
+  fee_stroops: count,
+  transaction_hash: Schema.String,
+  status,
+  facilitator_id: text("The replica that recorded it."),
+  resource_id: maybe,
+  resource_url: maybe,
+  error_reason: maybe,
+  organic: Schema.Boolean
+}).annotate({ identifier: "SettlementRecord" })
+export const SettlementRecords = pageOf(SettlementRecord)
+
+export const Leaderboard = Schema.Struct({
+  ...windowed(
+    Schema.Struct({
+      address,
+      tx_count: count,
+      successful_transactions: count,
+      ...money,
+      unique_counterparties: count,
+      networks: words,
+      facilitators: words,
+      latest_activity: moment
+    })
+  ).fields,
+  concentration: Schema.Struct({
+    total_transactions: count,
+    ...money,
+    top1_share: share,
+    top5_share: share,
+    top10_share: share
+  })
+}).annotate({ identifier: "Leaderboard" })
+
+export const Participant = Schema.Struct({
+  address,
+  days: Schema.Int,
+  ...statuses,
+  successful_amount: count,
+  ...money,
+  unique_counterparties: count,
+  schemes: words,
+  networks: words,
+  facilitators: words,
+  first_activity: activity,
+  latest_activity: activity
+}).annotate({ identifier: "Participant" })
+
+const Counterparty = Schema.Struct({
+  address,
+  tx_count: count,
+  successful_transactions: count,
+  ...money,
+  first_activity: moment,
+  latest_activity: moment
+}).annotate({ identifier: "Counterparty" })
+export const Counterparties = windowed(Counterparty)
+
+const Origin = Schema.Struct({
+  origin: Schema.String,
+  resource_count: count,
+  active_count: count,
+  last_seen: moment,
+  settlement_count: count,
+  successful_settlement_count: count,
+  successful_amount: count,
+  ...assetNames,
+  amounts
+}).annotate({ identifier: "Origin" })
+export const Origins = pageOf(Origin)
+
+export const CatalogedResource = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literals(["http", "mcp"]),
+  resource: Schema.String,
+  tool_name: maybe,
+  origin: maybe,
+  status: Schema.Literals(["active", "stale", "quarantined", "removed"]),
+  status_reason: maybe,
+  ownership: Schema.Literals(["provisional", "proven"]),
+  pay_tos: words,
+  version: Schema.Int,
+  version_hash: Schema.String,
+  verification: Schema.Literals(["unverified", "payment_observed"]),
+  provenance: Schema.Literal("seller_declared"),
+  service_name: maybe,
+  tags: words,
+  created_at: moment,
+  updated_at: moment,
+  last_seen_at: moment,
+  last_seen_paid_at: activity
+}).annotate({ identifier: "CatalogedResource" })
+export const CatalogedResources = pageOf(CatalogedResource)
+
+const history = Schema.Array(anything("Newest first."))
+export const ResourceHistory = Schema.Struct({
+  ...CatalogedResource.fields,
+  observed_count: count,
+  settled_count: count,
+  unique_payers: count,
+  declaration: Schema.Unknown,
+  versions: history,
+  payment_options: history,
+  decisions: history,
+  claims: history,
+  observations: history
+}).annotate({ identifier: "ResourceHistory" })
+
+const Use = Schema.Struct({
+  calls: count,
+  successes: count,
+  unique_buyers: count,
+  ...money,
+  latest_activity: activity
+}).annotate({ identifier: "Use" })
+
+export const ResourceUse = Schema.Struct({
+  resource_id: Schema.String,
+  all_time: Use,
+  windows: Schema.Record(Schema.String, Use).annotate({ description: "By hours, such as `24h`." })
+}).annotate({ identifier: "ResourceUse" })

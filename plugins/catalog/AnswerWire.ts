@@ -1,0 +1,93 @@
+// The bodies of the catalog's routes, as Schemas, by which /openapi.json describes them (S31–S48, S106–S132, S312, S315).
+// Pages of resources are written as text from stored bodies; a test holds them to these shapes.
+import { Schema } from "effect"
+import { anything, text, time, whole } from "../../kernel/http/wireSchema.ts"
+import { PaymentOption } from "../../kernel/payment/PaymentOption.ts"
+import { operatorMoves } from "./administration/moveResource.ts"
+
+const version = Schema.Literal(2)
+const kind = Schema.Literals(["http", "mcp"])
+const nextCursor = Schema.NullOr(Schema.String).annotate({ description: "Of the next page; null on the last." })
+
+export const DiscoveryError = Schema.Struct({
+  error: text("A word."),
+  details: Schema.optionalKey(Schema.Array(text("A fault each.")))
+}).annotate({ identifier: "DiscoveryError" })
+
+export const DiscoveryResource = Schema.Struct({
+  resource: text(
+    "URL that buyers call, without query; for a dynamic route the origin and its template; the endpoint of an MCP tool."
+  ),
+  type: kind,
+  x402Version: version,
+  accepts: Schema.Array(PaymentOption),
+  lastUpdated: Schema.optionalKey(time("When its newest version was declared.")),
+  description: Schema.optionalKey(text("Inert text of the seller, as all words here are.")),
+  serviceName: Schema.optionalKey(text("At most 32 characters.")),
+  tags: Schema.optionalKey(Schema.Array(Schema.String)),
+  mimeType: Schema.optionalKey(text("Of what it answers.")),
+  iconUrl: Schema.optionalKey(text("Never fetched by this service.")),
+  routeTemplate: Schema.optionalKey(text("Of a dynamic route.")),
+  toolName: Schema.optionalKey(text("Of an MCP tool.")),
+  extensions: Schema.optionalKey(anything("What was declared, under the key it was declared with.")),
+  operations: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({ method: Schema.String, accepts: Schema.Array(PaymentOption), info: anything("As declared.") })
+    )
+  ),
+  status: Schema.optionalKey(Schema.Literals(["active", "stale"])),
+  verification: Schema.optionalKey(
+    Schema.Literals(["unverified", "payment_observed"]).annotate({
+      description: "Whether a payment has been observed; says nothing of ownership or quality."
+    })
+  ),
+  ownership: Schema.optionalKey(
+    Schema.Literals(["provisional", "proven"]).annotate({
+      description: "Whether the origin itself has named the recipient."
+    })
+  ),
+  versionHash: Schema.optionalKey(
+    text(
+      "sha256 hex of the canonical JSON (RFC 8785) of this object without lastUpdated, status, verification, ownership and versionHash."
+    )
+  )
+}).annotate({ identifier: "DiscoveryResource" })
+
+export const OneResource = Schema.Struct({ x402Version: version, resource: DiscoveryResource })
+
+export const BrowsePage = Schema.Struct({
+  x402Version: version,
+  items: Schema.Array(DiscoveryResource),
+  pagination: Schema.Struct({
+    limit: Schema.Int,
+    offset: Schema.Int,
+    total: whole("Exact, of the snapshot that the first page fixed."),
+    cursor: nextCursor
+  }),
+  partialResults: Schema.Literal(false)
+}).annotate({ identifier: "BrowsePage" })
+
+export const SearchPage = Schema.Struct({
+  x402Version: version,
+  resources: Schema.Array(DiscoveryResource),
+  partialResults: Schema.Boolean.annotate({ description: "A branch of search was off or did not answer in time." }),
+  pagination: Schema.Struct({ limit: Schema.Int, cursor: nextCursor })
+}).annotate({ identifier: "SearchPage" })
+
+export const ListingExplanation = Schema.Struct({
+  x402Version: version,
+  url: text("In the spelling under which it is listed."),
+  listings: Schema.Array(anything("Where each listing of the URL stands, with its moves.")),
+  items: Schema.Array(anything("Observations, newest first: stage, decision, public reason, times, lag.")),
+  pagination: Schema.Struct({ limit: Schema.Int, offset: Schema.Int, total: Schema.Int })
+}).annotate({ identifier: "ListingExplanation" })
+
+export const MoveRequest = Schema.Struct({
+  type: Schema.optionalKey(kind.annotate({ default: "http" })),
+  url: text("URL of the resource."),
+  toolName: Schema.optionalKey(text("Required with type mcp.")),
+  move: Schema.Literals(operatorMoves),
+  note: Schema.optionalKey(text("For other operators; never public."))
+})
+
+export const Moved = Schema.Struct({ resource: Schema.String, from: Schema.String, to: Schema.String })
