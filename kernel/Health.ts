@@ -12,6 +12,8 @@ export interface HealthReport {
   readonly state: "ready" | "degraded" | "disabled"
   /** At most 200 characters are shown. */
   readonly detail?: string
+  /** Figures that stand beside the state, such as balances in stroops as text. */
+  readonly figures?: Readonly<Record<string, string | number | boolean | null>>
 }
 
 /** What a search plugin adds to the readiness body. */
@@ -24,10 +26,24 @@ export interface SearchReport extends HealthReport {
 const detailMax = 200
 const reportTimeout = "1 second"
 
+/** Reports under one name as one, bounded. */
+const together = (reports: ReadonlyArray<HealthReport>): HealthReport => {
+  const worst = (["degraded", "ready"] as const).find((state) => reports.some((one) => one.state === state))
+  const detail = reports.flatMap((one) => one.detail ?? []).join("; ")
+  return {
+    state: worst ?? "disabled",
+    ...(detail === "" ? {} : { detail: detail.slice(0, detailMax) }),
+    ...Object.assign({}, ...reports.map(({ figures }) => figures ?? {}))
+  }
+}
+
 export class Health extends Context.Service<
   Health,
   {
-    /** A driver's or plugin's own report, shown by its name. */
+    /**
+     * A driver's or plugin's own report, shown by its name. Several under one name are shown as one: degraded when one of
+     * them is, with all their words and figures.
+     */
     readonly register: (name: string, report: Effect.Effect<HealthReport>) => Effect.Effect<void, never, Scope.Scope>
     /** The report of one branch of search; a branch that nobody registers is `disabled`. */
     readonly registerSearch: (
@@ -39,7 +55,7 @@ export class Health extends Context.Service<
   }
 >()("tollkeeper/kernel/Health") {
   static readonly layer = Layer.sync(Health, () => {
-    const reports = new Map<string, Effect.Effect<HealthReport>>()
+    const reports = new Set<{ readonly name: string; readonly report: Effect.Effect<HealthReport> }>()
     const branches = new Map<string, Effect.Effect<SearchReport>>()
     const keep = <A>(into: Map<string, Effect.Effect<A>>, name: string, report: Effect.Effect<A>) =>
       Effect.asVoid(
@@ -55,22 +71,27 @@ export class Health extends Context.Service<
             Effect.timeout(reportTimeout),
             Effect.catchCause(() => Effect.succeed<HealthReport>({ state: "degraded", detail: "the report failed" }))
           )
-    const bounded = (report: HealthReport): HealthReport =>
-      report.detail === undefined
-        ? { state: report.state }
-        : { state: report.state, detail: report.detail.slice(0, detailMax) }
     return Health.of({
-      register: (name, report) => keep(reports, name, report),
+      register: (name, report) => {
+        const entry = { name, report }
+        return Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.sync(() => reports.add(entry)),
+            () => Effect.sync(() => reports.delete(entry))
+          )
+        )
+      },
       registerSearch: (branch, report) => keep(branches, branch, report),
       reports: Effect.gen(function* () {
-        const entries = yield* Effect.forEach(
+        const said = yield* Effect.forEach(
           reports,
-          ([name, report]) => Effect.map(ask(report), (said) => [name, bounded(said)] as const),
-          {
-            concurrency: "unbounded"
-          }
+          ({ name, report }) => Effect.map(ask(report), (answer) => ({ name, answer })),
+          { concurrency: "unbounded" }
         )
-        return Object.fromEntries(entries)
+        const names = [...new Set(said.map(({ name }) => name))]
+        return Object.fromEntries(
+          names.map((name) => [name, together(said.flatMap((one) => (one.name === name ? [one.answer] : [])))])
+        )
       }),
       search: Effect.gen(function* () {
         const lexical = yield* ask(branches.get("lexical"))

@@ -16,6 +16,7 @@ import { Health, healthContract, routes as healthRoutes } from "./Health.ts"
 import { Callers } from "./http/Callers.ts"
 import { Keys } from "./http/Keys.ts"
 import { startNetworkCheck } from "./ledger/checkNetwork.ts"
+import { reportClock } from "./ledger/reportClock.ts"
 import { LedgerClock, ledgerContract } from "./ledger/LedgerClock.ts"
 import * as LedgerRpc from "./ledger/makeLedgerRpc.ts"
 import * as Metrics from "./payment/Metrics.ts"
@@ -24,6 +25,7 @@ import { spine } from "./payment/description.ts"
 import * as EventRoutes from "./payment/EventRoutes.ts"
 import { Extensions } from "./payment/Extension.ts"
 import { Facilitator } from "./payment/Facilitator.ts"
+import { reportSponsor } from "./payment/reportSponsor.ts"
 import * as PaymentRoutes from "./payment/Routes.ts"
 import { Schemes } from "./payment/Scheme.ts"
 import { define } from "./Plugin.ts"
@@ -36,6 +38,7 @@ import { Leases } from "./settlement/Leases.ts"
 import { Outcomes } from "./settlement/Outcomes.ts"
 import { SettlementEvents } from "./settlement/SettlementEvents.ts"
 import { Settlements } from "./settlement/Settlements.ts"
+import { Sponsor } from "./settlement/Sponsor.ts"
 import { SponsorTransactions } from "./settlement/channels/SponsorTransactions.ts"
 import * as SqlSettlements from "./settlement/SqlSettlements.ts"
 import { budgetContract } from "./budget/Budget.ts"
@@ -59,7 +62,7 @@ export const httpContract = contract<"http", Keys | Callers | OpenApi.OpenApi>(
 )
 export const settlementContract = contract<
   "settlement",
-  Settlements | SettlementEvents | ChannelCount | ChannelPool | Outcomes | Leases | SponsorTransactions
+  Settlements | SettlementEvents | ChannelCount | ChannelPool | Outcomes | Leases | Sponsor | SponsorTransactions
 >(
   "settlement",
   Settlements as any,
@@ -68,6 +71,7 @@ export const settlementContract = contract<
   ChannelPool as any,
   Outcomes as any,
   Leases as any,
+  Sponsor as any,
   SponsorTransactions as any
 )
 export const paymentContract = contract<"payment", Schemes | Extensions | Facilitator>(
@@ -132,7 +136,10 @@ export const drivers = (source: SettingsSource) =>
           const limits = yield* Limits
           const options = { urls: network.rpcUrls, passphrase: network.passphrase, timeout: limits.rpcTimeout }
           return Layer.merge(
-            LedgerClock.layer.pipe(Layer.provideMerge(LedgerRpc.layer(options))),
+            Layer.effectDiscard(reportClock).pipe(
+              Layer.provideMerge(LedgerClock.layer),
+              Layer.provideMerge(LedgerRpc.layer(options))
+            ),
             Layer.effectDiscard(startNetworkCheck(options))
           )
         })
@@ -173,6 +180,7 @@ export const drivers = (source: SettingsSource) =>
             ChannelPool.layer,
             ChannelRows.layer,
             Leases.layer,
+            Sponsor.layer,
             SponsorTransactions.layer,
             SettlementEvents.layer
           )
@@ -208,7 +216,8 @@ export const drivers = (source: SettingsSource) =>
             const schemes = yield* Schemes
             yield* describe(() => spine(schemes.all().map(({ scheme }) => scheme)))
           })
-        )
+        ),
+        Layer.effectDiscard(reportSponsor)
       ).pipe(Layer.provideMerge(Facilitator.layer), Layer.provideMerge(Layer.mergeAll(Schemes.layer, Extensions.layer)))
     })
   ] as const

@@ -22,6 +22,11 @@ export interface LedgerTime {
   readonly secondsPerLedger: number
 }
 
+export interface InclusionFees extends FeeStats {
+  /** What the network asks now: what a refusal said lately, else what half of the recent transactions paid, stroops. */
+  readonly asked: bigint
+}
+
 /** What is known of the ledger's time, however old: for operators. */
 export interface LedgerStanding {
   readonly time: LedgerTime | undefined
@@ -39,6 +44,8 @@ const ageLedgersMax = 3
 const pollMin = 200
 const pollMax = 1_000
 const feeStatsEvery = Duration.seconds(5)
+/** What a refusal said of the fee counts for so long; refusals of what is still open say it again. */
+const toldFor = Duration.seconds(30)
 /** Every endpoint's own word is asked for this often, and sooner while no new ledger comes. */
 const surveyMillis = 10_000
 const surveyStillMillis = 2_000
@@ -130,18 +137,29 @@ const makeFollower = Effect.gen(function* () {
   return { look, standing, pace }
 })
 
-/** What inclusion costs, as the node's statistics say; kept while none come. */
+/** What inclusion costs: as the node's statistics say, kept while none come, and as refusals said lately. */
 const makeFees = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
   let fees: FeeStats = { p50: 100n, p90: 100n, p99: 100n }
   let readAt = -Infinity
+  let told = { stroops: 0n, at: -Infinity }
   const read = Effect.gen(function* () {
     const at = yield* elapsing
     if (at - readAt < Duration.toMillis(feeStatsEvery)) return
     readAt = at
     fees = yield* rpc.feeStats
   }).pipe(Effect.catch((error) => Effect.logDebug("fee stats not read", error)))
-  return { read, known: Effect.sync(() => fees) }
+  return {
+    read,
+    known: Effect.map(elapsing, (at): InclusionFees => {
+      const isToldLately = at - told.at <= Duration.toMillis(toldFor) && told.stroops > fees.p50
+      return { ...fees, asked: isToldLately ? told.stroops : fees.p50 }
+    }),
+    note: (stroops: bigint) =>
+      Effect.map(elapsing, (at) => {
+        told = { stroops, at }
+      })
+  }
 })
 
 export class LedgerClock extends Context.Service<
@@ -154,7 +172,9 @@ export class LedgerClock extends Context.Service<
     /** What is known, however old. */
     readonly standing: Effect.Effect<LedgerStanding>
     /** Recent inclusion fees; the network's minimum while none are known. */
-    readonly fees: Effect.Effect<FeeStats>
+    readonly fees: Effect.Effect<InclusionFees>
+    /** Notes what a node asked for inclusion when it refused a bid, stroops. */
+    readonly noteAsked: (stroops: bigint) => Effect.Effect<void>
     /** Resolves with the next new ledger. */
     readonly nextLedger: Effect.Effect<void>
     /** Runs `onLedger` after each new ledger for as long as the Scope lives. It must not wait. */
@@ -195,6 +215,7 @@ export class LedgerClock extends Context.Service<
         fresh: Effect.andThen(look, now),
         standing: follower.standing,
         fees: fees.known,
+        noteAsked: fees.note,
         nextLedger: newLedger.await,
         subscribe: (onLedger) =>
           Effect.asVoid(

@@ -21,8 +21,11 @@ export type SendAnswer =
   | { readonly _tag: "Pending" }
   | { readonly _tag: "Duplicate" }
   | { readonly _tag: "TryAgainLater" }
-  /** Refused by the node's queue; `code` is the transaction result's name, such as `txBadSeq`. */
-  | { readonly _tag: "Error"; readonly code: string }
+  /**
+   * Refused by the node's queue; `code` is the transaction result's name, such as `txBadSeq`. `askedStroops`: what a bid
+   * for inclusion must be, when the node says so.
+   */
+  | { readonly _tag: "Error"; readonly code: string; readonly askedStroops?: bigint }
   /** No believable answer: it may or may not have arrived. */
   | { readonly _tag: "Lost"; readonly message: string }
 
@@ -76,6 +79,8 @@ export interface LedgerAccount {
   /** Address, G… */
   readonly address: string
   readonly balanceStroops: bigint
+  /** What the ledger makes it keep of its balance: for its entries, and for what it sells. */
+  readonly reserveStroops: bigint
   readonly sequence: bigint
   /** The ledger in which the sequence was last used, when the account says so. */
   readonly sequenceLedger: Option.Option<number>

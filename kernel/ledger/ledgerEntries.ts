@@ -42,6 +42,9 @@ export const nonceKey = (address: string, nonce: bigint): string => {
   )
 }
 
+/** What the network makes an account keep for each of its entries, two of which every account has. */
+const baseReserveStroops = 5_000_000n
+
 export const readAccount = (data: xdr.LedgerEntryDataWire): LedgerAccount | undefined => {
   if (data.type !== 0) return undefined
   const { account } = data
@@ -51,6 +54,9 @@ export const readAccount = (data: xdr.LedgerEntryDataWire): LedgerAccount | unde
   return {
     address: StrKey.encodeEd25519PublicKey((account.accountId as { readonly ed25519: Uint8Array }).ed25519),
     balanceStroops: account.balance,
+    reserveStroops:
+      baseReserveStroops * BigInt(2 + account.numSubEntries + (v2?.numSponsoring ?? 0) - (v2?.numSponsored ?? 0)) +
+      (v1?.liabilities.selling ?? 0n),
     sequence: account.seqNum,
     sequenceLedger: Option.fromUndefinedOr(v3?.seqLedger)
   }

@@ -28,6 +28,7 @@ import {
 } from "./ledgerEntries.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import * as Wire from "./LedgerWire.ts"
+import { readRefusal } from "./readRefusal.ts"
 import { readEvent } from "./TransferEvents.ts"
 
 export interface LedgerRpcOptions {
@@ -61,36 +62,6 @@ export const readHostError = (error: string): { readonly code: string; readonly 
   const code = /Error\([A-Za-z]+, #?[A-Za-z0-9]+\)/.exec(error)?.[0] ?? "Error(Unknown, Unknown)"
   const said = /data:\[?"([^"]{1,200})"/.exec(error)?.[1] ?? ""
   return { code, detail: said.slice(0, detailCharactersMax) }
-}
-
-const resultCodes: Readonly<Record<number, string>> = {
-  1: "txFeeBumpInnerSuccess",
-  0: "txSuccess",
-  [-1]: "txFailed",
-  [-2]: "txTooEarly",
-  [-3]: "txTooLate",
-  [-4]: "txMissingOperation",
-  [-5]: "txBadSeq",
-  [-6]: "txBadAuth",
-  [-7]: "txInsufficientBalance",
-  [-8]: "txNoAccount",
-  [-9]: "txInsufficientFee",
-  [-10]: "txBadAuthExtra",
-  [-11]: "txInternalError",
-  [-12]: "txNotSupported",
-  [-13]: "txFeeBumpInnerFailed",
-  [-14]: "txBadSponsorship",
-  [-15]: "txBadMinSeqAgeOrGap",
-  [-16]: "txMalformed",
-  [-17]: "txSorobanInvalid"
-}
-
-const codeOf = (result: xdr.TransactionResultWire | undefined): string => {
-  if (result === undefined) return "unknown"
-  const outer = resultCodes[result.result.code] ?? String(result.result.code)
-  const inner =
-    "innerResultPair" in result.result ? resultCodes[result.result.innerResultPair.result.result.code] : undefined
-  return inner ?? outer
 }
 
 /** The contract events of a transaction's operations; None when its meta is of a kind we cannot read. */
@@ -182,10 +153,7 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
         case "TRY_AGAIN_LATER":
           return { _tag: "TryAgainLater" } as const
         case "ERROR":
-          return {
-            _tag: "Error",
-            code: codeOf(decodeWith(xdr.TransactionResult.schema, answer.errorResultXdr))
-          } as const
+          return readRefusal(envelope, decodeWith(xdr.TransactionResult.schema, answer.errorResultXdr))
       }
     },
     Effect.catch((error) => Effect.succeed({ _tag: "Lost", message: error.message } as const))

@@ -10,6 +10,7 @@ import type { Principal } from "../http/Principal.ts"
 import { ChannelPool } from "../settlement/channels/ChannelPool.ts"
 import { Outcomes } from "../settlement/Outcomes.ts"
 import { type SettlementRecord, Settlements } from "../settlement/Settlements.ts"
+import { Sponsor } from "../settlement/Sponsor.ts"
 import type { SettleAnswer, VerifyAnswer } from "./Answer.ts"
 import { busy, noScheme, refuse } from "./answers.ts"
 import { logFault, unavailable } from "./faults.ts"
@@ -44,7 +45,7 @@ export class Facilitator extends Context.Service<
       const schemes = yield* Schemes
       const settlements = yield* Settlements
       const services = yield* Effect.context<
-        Adoption | Budget | ChannelPool | Limits | Network | Outcomes | Settlements | Work
+        Adoption | Budget | ChannelPool | Limits | Network | Outcomes | Settlements | Sponsor | Work
       >()
       const inFlight = new Set<string>()
 

@@ -14,6 +14,10 @@ export const logFault = (fault: Fault): Effect.Effect<void> =>
       )
     : Effect.logError("the database failed a payment's request", fault)
 
+/** What verify says while no settlement can be paid for: nothing was judged. */
+export const cannotSettle = (why: string): Refusal =>
+  refusal("ledger_unavailable", `${why}; nothing was decided, try the same payment again`)
+
 /** What verify says of a fault. */
 export const unavailable = (fault: Fault): Refusal =>
   fault._tag === "LedgerUnavailable"

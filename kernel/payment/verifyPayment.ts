@@ -4,8 +4,10 @@
 import { Effect, Option } from "effect"
 import { Outcomes } from "../settlement/Outcomes.ts"
 import { Settlements } from "../settlement/Settlements.ts"
+import { Sponsor } from "../settlement/Sponsor.ts"
 import type { VerifyAnswer } from "./Answer.ts"
 import { conflict, over } from "./answers.ts"
+import { cannotSettle } from "./faults.ts"
 import type { Payment } from "./Payment.ts"
 import { isRefusal } from "./Refusal.ts"
 import type { Scheme } from "./Scheme.ts"
@@ -24,6 +26,8 @@ export const verifyPayment = Effect.fnUntraced(function* (payment: Payment, sche
   }
   const ended = outcomes.ended(query)
   if (Option.isSome(ended)) return over(ended.value)
+  const unable = yield* (yield* Sponsor).unable(scheme.scheme)
+  if (Option.isSome(unable)) return cannotSettle(unable.value)
   const checked = yield* judge(payment, scheme, "verify")
   return isRefusal(checked) ? checked : ({ _tag: "Valid", payer: checked.payer } as VerifyAnswer)
 })

@@ -2,15 +2,16 @@
 // only the bid rises. The inner transaction is taken from the first attempt as it was recorded.
 import { Effect } from "effect"
 import { decodeEnvelope } from "../ledger/Envelope.ts"
+import type { InclusionFees } from "../ledger/LedgerClock.ts"
 import { Signer } from "../signer/Signer.ts"
 import type { OpenRecord } from "./Settlements.ts"
 
 /**
- * First inclusion bid: what recently sufficed for most, at least the minimum of a fee bump, at most a tenth of the
- * ceiling. Stroops.
+ * First inclusion bid: what recently sufficed for most, or what the network asks, at least the minimum of a fee bump, at
+ * most a tenth of the ceiling. Stroops.
  */
-export const firstBid = (p90: bigint, ceiling: bigint): bigint => {
-  const wanted = 2n * p90 > 200n ? 2n * p90 : 200n
+export const firstBid = ({ asked, p90 }: Pick<InclusionFees, "asked" | "p90">, ceiling: bigint): bigint => {
+  const wanted = [2n * p90, asked, 200n].reduce((most, one) => (one > most ? one : most))
   const most = ceiling / 10n > 200n ? ceiling / 10n : 200n
   return wanted < most ? wanted : most
 }

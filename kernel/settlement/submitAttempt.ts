@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { Settlements } from "./Settlements.ts"
+import { Sponsor } from "./Sponsor.ts"
 
 export const submitAttempt = Effect.fn("ledger.submit")(function* (
   id: string,
@@ -22,6 +23,11 @@ export const submitAttempt = Effect.fn("ledger.submit")(function* (
     Effect.map(({ sequence }) => sequence),
     Effect.catch(() => Effect.succeed(attempt.recordedLedger))
   )
+  if (answer._tag === "Error") {
+    // A later bid must beat the one before it tenfold, which says nothing of what the network asks.
+    if (answer.askedStroops !== undefined && attempt.number === 1) yield* clock.noteAsked(answer.askedStroops)
+    if (answer.code === "txInsufficientBalance") yield* (yield* Sponsor).suspect
+  }
   if (answer._tag === "Error" || answer._tag === "Lost") {
     const why = answer._tag === "Error" ? answer.code : answer.message
     yield* Effect.logInfo("a submission was not taken; the settlement stays open").pipe(

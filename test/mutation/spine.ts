@@ -443,5 +443,56 @@ export const mutations: ReadonlyArray<Mutation> = [
     name,
     changes: change(file, from, to),
     ...by("settlement/fees.daily.test.ts", {})
+  })),
+  ...(
+    [
+      [
+        "what the sponsor must keep is spent",
+        "account.balanceStroops - account.reserveStroops - owedStroops",
+        "account.balanceStroops - owedStroops"
+      ],
+      [
+        "what open settlements may cost is spent twice",
+        "account.reserveStroops - owedStroops",
+        "account.reserveStroops"
+      ],
+      [
+        "a sponsor that is not there",
+        "if (standing.account === undefined) return",
+        "if (standing.account === null) return"
+      ],
+      ["no channel is enough", "standing.channelsUsable === 0", "standing.channelsUsable < 0"],
+      ["the network may ask anything", "return askedStroops > bidCeiling(ceilings, 0n) ?", "return askedStroops < 0n ?"]
+    ] as const
+  ).map(([name, from, to]) => ({
+    name,
+    changes: change("kernel/settlement/sponsorFault.ts", from, to),
+    ...by("settlement/sponsorFault.test.ts", {})
+  })),
+  ...(
+    [
+      [
+        "an empty sponsor settles",
+        settling,
+        "if (Option.isSome(yield* (yield* Sponsor).unable(scheme.scheme))) return busy()",
+        ""
+      ],
+      [
+        "an empty sponsor verifies",
+        "kernel/payment/verifyPayment.ts",
+        "if (Option.isSome(unable)) return",
+        'if (Option.isNone(unable)) yield* Effect.void\n  else if (scheme.scheme === "") return'
+      ],
+      [
+        "a sponsor that was funded stays empty",
+        "kernel/settlement/Sponsor.ts",
+        "yield* readings.readAgain.pipe(",
+        "yield* Effect.void.pipe("
+      ]
+    ] as const
+  ).map(([name, file, from, to]) => ({
+    name,
+    changes: change(file, from, to),
+    ...by("settlement/sponsor.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
   }))
 ]

@@ -7,6 +7,7 @@ import { Network } from "../../kernel/config/Network.ts"
 import type { Transaction } from "../../kernel/ledger/Envelope.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { Sponsor } from "../../kernel/settlement/Sponsor.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { resourceFeeStroops } from "./keys.ts"
 import type { Replica } from "./Replica.ts"
@@ -84,6 +85,7 @@ export const ports = (world: World, replica: Replica) => {
     Layer.succeed(LedgerRpc, simulatedRpc(world, replica)),
     Layer.succeed(Signer, registering(world, replica)),
     Layer.succeed(Network, network),
+    Sponsor.layerAble,
     Layer.succeed(Limits, limitValues),
     Layer.succeed(Crypto, Crypto.of({ ...crypto, randomBytes: (length) => world.random.bytes(length) }))
   )

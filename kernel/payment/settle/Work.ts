@@ -11,6 +11,7 @@ import { ChannelPool } from "../../settlement/channels/ChannelPool.ts"
 import { reached } from "../../settlement/CrashPoints.ts"
 import { Settlements } from "../../settlement/Settlements.ts"
 import { submitAttempt } from "../../settlement/submitAttempt.ts"
+import { Sponsor } from "../../settlement/Sponsor.ts"
 import { Signer } from "../../signer/Signer.ts"
 import type { SettleAnswer } from "../Answer.ts"
 import { busy, overBudget, refuse } from "../answers.ts"
@@ -77,7 +78,16 @@ export class Work extends Context.Service<
     Work,
     Effect.gen(function* () {
       const services = yield* Effect.context<
-        ChannelPool | Crypto | LedgerClock | LedgerRpc | Limits | Network | SettlementFollower | Settlements | Signer
+        | ChannelPool
+        | Crypto
+        | LedgerClock
+        | LedgerRpc
+        | Limits
+        | Network
+        | SettlementFollower
+        | Settlements
+        | Signer
+        | Sponsor
       >()
       const running = yield* FiberSet.make<void, never>()
       const start = Effect.fnUntraced(function* (settling: Settling) {

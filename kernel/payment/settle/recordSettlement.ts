@@ -55,7 +55,7 @@ const sign = Effect.fnUntraced(function* (
       timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds)
     }
   })
-  const inclusionStroops = firstBid((yield* clock.fees).p90, yield* mostBid(settling))
+  const inclusionStroops = firstBid(yield* clock.fees, yield* mostBid(settling))
   const signed = yield* signer
     .signSettlement({
       transaction,

@@ -2,6 +2,7 @@
 // adoption of what the ledger calls spent, the work, and the wait for its outcome. Each step stands in a file of its own
 // beside this one.
 import { Deferred, Effect, Option } from "effect"
+import { Sponsor } from "../../settlement/Sponsor.ts"
 import { busy, refuse, spentElsewhere } from "../answers.ts"
 import type { Payment } from "../Payment.ts"
 import { isRefusal } from "../Refusal.ts"
@@ -16,6 +17,8 @@ import { type Started, Work } from "./Work.ts"
 export const settlePayment = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, startedAt: number) {
   const already = yield* answerKnown(payment, scheme, startedAt, false)
   if (already !== undefined) return already
+  // Before anything is asked or lent: what cannot be paid for would hold a channel as long as its authorization lives.
+  if (Option.isSome(yield* (yield* Sponsor).unable(scheme.scheme))) return busy()
   const taken = yield* takePlace(payment, scheme, startedAt)
   if (taken._tag === "Refused") return taken.answer
   const { keep, place } = taken

@@ -187,6 +187,24 @@ it.effect("knows what inclusion costs, and keeps the last figures while none com
   )
 })
 
+it.effect("knows what the network asks: what a refusal said for 30 seconds, else what half of them paid", () => {
+  const node = nodeAt(100)
+  return following(node, (clock) =>
+    Effect.gen(function* () {
+      node.fees = 300n
+      yield* TestClock.adjust("1 second")
+      expect((yield* clock.fees).asked).toBe(300n)
+      yield* clock.noteAsked(250n)
+      expect((yield* clock.fees).asked).toBe(300n)
+      yield* clock.noteAsked(7_000n)
+      yield* TestClock.adjust("29 seconds")
+      expect((yield* clock.fees).asked).toBe(7_000n)
+      yield* TestClock.adjust("2 seconds")
+      expect((yield* clock.fees).asked).toBe(300n)
+    })
+  )
+})
+
 /** Lets ledgers close, one after another, on the nodes given. */
 const close = Effect.fnUntraced(function* (ledgers: number, nodes: ReadonlyArray<Node>, seconds = 5) {
   for (let i = 0; i < ledgers; i++) {

@@ -32,7 +32,8 @@ describe.each([
         const seller = (yield* wrong.account(0n)).publicKey()
         const payment = yield* wrong.payment({ payer, payTo: seller, amount: 10_000n })
         const before = Number((yield* Effect.promise(() => right.rpc("getLatestLedger"))).closeTime)
-        expect((yield* wrong.settle(payment.body)).json).toMatchObject({ success: true })
+        const answer = (yield* wrong.settle(payment.body)).json
+        expect(answer, JSON.stringify(answer)).toMatchObject({ success: true })
         const after = Number((yield* Effect.promise(() => right.rpc("getLatestLedger"))).closeTime)
         const [row] = yield* wrong.sql<{ envelope: Uint8Array }>`select envelope from kernel_attempts`
         const envelope = readEnvelope(Base64.encode(row!.envelope))

@@ -6,8 +6,10 @@ import { Duration, Effect, Option } from "effect"
 import { Base64 } from "effect/encoding"
 import { Keypair } from "@stellar/stellar-sdk"
 import {
+  bumpWithSignature,
   cancelTransaction,
   encodeEnvelope,
+  feeBump,
   hashesOf,
   networkIdOf,
   withSignatures
@@ -347,6 +349,44 @@ describe("a submission", () => {
       expect(yield* said({ status: "ERROR", hash, errorResultXdr: "AAAA" })).toEqual({ _tag: "Error", code: "unknown" })
       expect((yield* said({ status: "PENDING", hash: "cd".repeat(32) }))._tag).toBe("Lost")
       expect((yield* said({ status: "DONE", hash }))._tag).toBe("Lost")
+    })
+  )
+})
+
+describe("what a refusal for its fee asks", () => {
+  const insufficient = (feeCharged: bigint) =>
+    Base64.encode(xdr.TransactionResult.schema.encode({ feeCharged, result: { code: -9 }, ext: { v: 0 } } as never))
+  const sorobanData = {
+    ext: { v: 0 },
+    resources: { footprint: { readOnly: [], readWrite: [] }, instructions: 1, diskReadBytes: 1, writeBytes: 1 },
+    resourceFee: 40_000n
+  }
+  const bumped = (ext: unknown) => {
+    const plain = cancelTransaction({ channel, sequence: 7n, bounds: { ledgerMax: 100, timeMax: 0n } })
+    const inner = withSignatures({ ...plain, ext } as never, [])
+    return encodeEnvelope(
+      bumpWithSignature(feeBump(inner, channel, 40_200n), {
+        publicKey: new Uint8Array(32),
+        signature: new Uint8Array(64)
+      })
+    )
+  }
+
+  live("is its bid: the whole fee without the resource fee, when the node says so", () =>
+    Effect.gen(function* () {
+      const hash = "ab".repeat(32)
+      const server = yield* startScriptedRpc()
+      const asked = Effect.fnUntraced(function* (feeCharged: bigint, envelope: string) {
+        server.script["sendTransaction"] = {
+          result: { status: "ERROR", hash, errorResultXdr: insufficient(feeCharged) }
+        }
+        return yield* over([server], (rpc) => rpc.send(envelope, hash))
+      })
+      const error = { _tag: "Error", code: "txInsufficientFee" }
+      const settlement = bumped({ v: 1, sorobanData })
+      expect(yield* asked(41_000n, settlement)).toEqual({ ...error, askedStroops: 1_000n })
+      expect(yield* asked(1_000n, bumped({ v: 0 }))).toEqual({ ...error, askedStroops: 1_000n })
+      expect(yield* asked(0n, settlement)).toEqual(error)
     })
   )
 })

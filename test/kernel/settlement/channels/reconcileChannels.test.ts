@@ -36,7 +36,13 @@ const makeLedger = () => {
   const state = { latest: 1_000, oldest: 1 }
   const wakes: Array<Effect.Effect<void>> = []
   const put = (address: string, balanceStroops: bigint, sequence: bigint) =>
-    accounts.set(address, { address, balanceStroops, sequence, sequenceLedger: Option.none() })
+    accounts.set(address, {
+      address,
+      balanceStroops,
+      reserveStroops: 10_000_000n,
+      sequence,
+      sequenceLedger: Option.none()
+    })
   const rpc = LedgerRpc.of({
     accounts: (addresses: ReadonlyArray<string>) =>
       Effect.sync(() => ({

@@ -1,0 +1,53 @@
+// Transaction results by name, and what a node says when its queue refuses a submission: the result's name and, for one
+// whose fee is too low, the bid that would be enough.
+import type { xdr } from "@stellar/stellar-sdk/base"
+import { Result } from "effect"
+import { readEnvelope } from "./Envelope.ts"
+
+const resultCodes: Readonly<Record<number, string>> = {
+  1: "txFeeBumpInnerSuccess",
+  0: "txSuccess",
+  [-1]: "txFailed",
+  [-2]: "txTooEarly",
+  [-3]: "txTooLate",
+  [-4]: "txMissingOperation",
+  [-5]: "txBadSeq",
+  [-6]: "txBadAuth",
+  [-7]: "txInsufficientBalance",
+  [-8]: "txNoAccount",
+  [-9]: "txInsufficientFee",
+  [-10]: "txBadAuthExtra",
+  [-11]: "txInternalError",
+  [-12]: "txNotSupported",
+  [-13]: "txFeeBumpInnerFailed",
+  [-14]: "txBadSponsorship",
+  [-15]: "txBadMinSeqAgeOrGap",
+  [-16]: "txMalformed",
+  [-17]: "txSorobanInvalid"
+}
+
+/** The name of a result: of the transaction inside, when a fee bump carries one. */
+const codeOf = (result: xdr.TransactionResultWire | undefined): string => {
+  if (result === undefined) return "unknown"
+  const outer = resultCodes[result.result.code] ?? String(result.result.code)
+  const inner =
+    "innerResultPair" in result.result ? resultCodes[result.result.innerResultPair.result.result.code] : undefined
+  return inner ?? outer
+}
+
+/** What a bump offers beside its bid: the resource fee of the transaction in it. */
+const resourceStroopsOf = (envelope: string): bigint => {
+  const read = Result.getOrUndefined(readEnvelope(envelope))
+  const ext = read?.type === 5 ? read.feeBump.tx.innerTx.v1.tx.ext : undefined
+  return ext?.v === 1 ? ext.sorobanData.resourceFee : 0n
+}
+
+/** A refusal by the queue; of one for its fee, the whole fee that would be enough is told. */
+export const readRefusal = (envelope: string, result: xdr.TransactionResultWire | undefined) => {
+  const code = codeOf(result)
+  const enough = code === "txInsufficientFee" ? (result?.feeCharged ?? 0n) : 0n
+  if (enough <= 0n) return { _tag: "Error", code } as const
+  const resourceStroops = resourceStroopsOf(envelope)
+  const askedStroops = enough > resourceStroops ? enough - resourceStroops : enough
+  return { _tag: "Error", code, askedStroops } as const
+}

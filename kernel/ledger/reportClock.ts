@@ -1,0 +1,33 @@
+// What readiness says of the ledger's time: the newest ledger, how long ago it advanced, how far this machine's clock is
+// off, and what inclusion costs. Degraded while no ledger comes or the clock is wrong; readiness itself never depends on
+// it (decisions 2).
+import { Effect } from "effect"
+import { Health, type HealthReport } from "../Health.ts"
+import { LedgerClock } from "./LedgerClock.ts"
+
+const oneDecimal = (value: number): number => Math.round(value * 10) / 10
+
+/** Reports for as long as the Scope lives. */
+export const reportClock = Effect.gen(function* () {
+  const health = yield* Health
+  const clock = yield* LedgerClock
+  const report = Effect.gen(function* () {
+    const { ageSeconds, isFresh, isSkewed, skewSeconds, time } = yield* clock.standing
+    const { asked } = yield* clock.fees
+    const faults = [
+      ...(time === undefined ? ["no ledger is known yet"] : isFresh ? [] : ["the ledger does not advance"]),
+      ...(isSkewed ? ["this machine's clock and the ledger's differ"] : [])
+    ]
+    return {
+      state: faults.length === 0 ? "ready" : "degraded",
+      ...(faults.length === 0 ? {} : { detail: faults.join("; ") }),
+      figures: {
+        sequence: time?.sequence ?? null,
+        ageSeconds: time === undefined ? null : oneDecimal(ageSeconds),
+        clockSkewSeconds: skewSeconds === undefined ? null : oneDecimal(skewSeconds),
+        inclusionFeeStroops: asked.toString()
+      }
+    } satisfies HealthReport
+  })
+  yield* health.register("ledger", report)
+})

@@ -1,0 +1,153 @@
+// A sponsor that cannot pay, and a network that asks too much: settling is busy at once and verifying judges nothing, no
+// channel is lent and nothing is stored, operators see it, and it heals by itself.
+import { expect, it } from "@effect/vitest"
+import { Account, Asset, Keypair, Networks, Operation, TransactionBuilder } from "@stellar/stellar-sdk"
+import { Context, Effect } from "effect"
+import { describe } from "vitest"
+import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
+import type { Faults } from "../../../plugins/ledger-local/node/Faults.ts"
+import { databaseKinds } from "../../support/databases.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { askFriendbot } from "../../support/rpcCall.ts"
+
+const price = 10_000n
+
+const accountOf = (facilitator: Facilitator, address: string) =>
+  Effect.map(
+    (Context.getUnsafe(facilitator.services, LedgerRpc as never) as LedgerRpc["Service"]).accounts([address]),
+    ({ accounts }) => accounts.get(address)!
+  )
+
+const until = <A>(look: Effect.Effect<A, unknown>, holds: (seen: A) => boolean) =>
+  Effect.gen(function* () {
+    while (true) {
+      const seen = yield* look
+      if (holds(seen)) return seen
+      yield* Effect.sleep("50 millis")
+    }
+  }).pipe(Effect.timeout("20 seconds"))
+
+/** The sponsor gives away all but so much. */
+const drain = Effect.fnUntraced(function* (facilitator: Facilitator, sponsor: Keypair, keepStroops: bigint) {
+  const { balanceStroops, sequence } = yield* accountOf(facilitator, sponsor.publicKey())
+  const other = yield* facilitator.account(0n)
+  const amount = balanceStroops - keepStroops - 100n
+  const transaction = new TransactionBuilder(new Account(sponsor.publicKey(), sequence.toString()), {
+    fee: "100",
+    networkPassphrase: Networks.TESTNET
+  })
+    .addOperation(
+      Operation.payment({
+        destination: other.publicKey(),
+        asset: Asset.native(),
+        amount: `${amount / 10_000_000n}.${(amount % 10_000_000n).toString().padStart(7, "0")}`
+      })
+    )
+    .setTimeout(0)
+    .build()
+  transaction.sign(sponsor)
+  const sent = yield* Effect.promise(() =>
+    facilitator.rpc("sendTransaction", { transaction: transaction.toEnvelope().toXDR("base64") })
+  )
+  expect(sent.status).toBe("PENDING")
+  yield* until(accountOf(facilitator, sponsor.publicKey()), (account) => account.balanceStroops === keepStroops)
+})
+
+const ledgerOf = (facilitator: Facilitator) => Effect.map(facilitator.ask("/health/ready"), ({ json }) => json.ledger)
+
+const expectBusy = Effect.fnUntraced(function* (facilitator: Facilitator, body: unknown) {
+  const settled = yield* facilitator.settle(body)
+  expect([settled.status, settled.json.errorReason, settled.json.transaction]).toEqual([
+    503,
+    "settle_ledger_temporarily_unavailable",
+    ""
+  ])
+  const verified = yield* facilitator.verify(body)
+  expect([verified.status, verified.json.isValid, verified.json.invalidReason]).toEqual([
+    503,
+    false,
+    "ledger_unavailable"
+  ])
+  expect(verified.headers.get("retry-after")).not.toBeNull()
+  const stored = yield* Effect.orDie(facilitator.sql`select 1 from kernel_settlements where state <> 'settled'`)
+  const lent = yield* Effect.orDie(
+    facilitator.sql`select 1 from kernel_channels where leased_until > clock_timestamp()`
+  )
+  expect([stored.length, lent.length]).toEqual([0, 0])
+})
+
+describe.each(databaseKinds)("on %s", (database) => {
+  it.live(
+    "with an empty sponsor, what its reserve and open settlements need not counted, and until it is funded [S84, S85]",
+    () =>
+      Effect.gen(function* () {
+        const sponsor = Keypair.random()
+        const facilitator = yield* startFacilitator({
+          database,
+          channels: 2,
+          environment: { SPONSOR_SECRET: sponsor.secret() }
+        })
+        const payer = yield* facilitator.account()
+        const payTo = (yield* facilitator.account(0n)).publicKey()
+        const payment = yield* facilitator.payment({ payer, payTo, amount: price, maxTimeoutSeconds: 300 })
+        const full = yield* until(ledgerOf(facilitator), ({ channelsUsable }) => channelsUsable === 2)
+        expect(full).toMatchObject({ state: "ready", channelsReady: 2, oldestOpenSettlementSeconds: null })
+        expect(BigInt(full.sponsorBalanceStroops) - BigInt(full.sponsorSpendableStroops)).toBe(10_000_000n)
+        // Its reserve of two entries, and a stroop less than a transaction may cost.
+        yield* drain(facilitator, sponsor, 10_000_000n + 209_999n)
+        const empty = yield* until(ledgerOf(facilitator), ({ state }) => state === "degraded")
+        expect(empty).toMatchObject({
+          detail: "the sponsor's balance does not cover another transaction",
+          sponsorBalanceStroops: "10209999",
+          sponsorSpendableStroops: "209999"
+        })
+        const metrics = (yield* facilitator.ask("/metrics")).text
+        expect(metrics).toMatch(/^tollkeeper_sponsor_spendable_stroops 209999$/m)
+        expect(metrics).toMatch(/^tollkeeper_channels_usable 2$/m)
+        expect((yield* facilitator.ask("/health/ready")).status).toBe(200)
+        yield* expectBusy(facilitator, payment.body)
+        yield* Effect.promise(() => askFriendbot(facilitator.ledgerUrl, sponsor.publicKey()))
+        yield* Effect.sleep("300 millis")
+        expect((yield* facilitator.settle(payment.body)).json).toMatchObject({ success: true })
+        expect(yield* ledgerOf(facilitator)).toMatchObject({ state: "ready" })
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
+  it.live(
+    "while the network asks more than may be bid, and until it asks less [S84, S85]",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ database, channels: 2 })
+        const payer = yield* facilitator.account()
+        const payTo = (yield* facilitator.account(0n)).publicKey()
+        const payment = yield* facilitator.payment({ payer, payTo, amount: price, maxTimeoutSeconds: 300 })
+        const asking = (stroops: number): Partial<Faults> => ({
+          onRpc: (method) =>
+            method !== "getFeeStats"
+              ? undefined
+              : {
+                  kind: "wrong",
+                  change: (result: any) => {
+                    const fees = Object.fromEntries(
+                      Object.keys(result.sorobanInclusionFee).map((name) => [name, String(stroops)])
+                    )
+                    return { ...result, sorobanInclusionFee: fees }
+                  }
+                }
+        })
+        yield* facilitator.ledger.setFaults([asking(10_001)])
+        const dear = yield* until(ledgerOf(facilitator), ({ state }) => state === "degraded")
+        expect(dear).toMatchObject({ inclusionFeeStroops: "10001" })
+        yield* expectBusy(facilitator, payment.body)
+        yield* facilitator.ledger.setFaults([asking(9_999)])
+        yield* until(ledgerOf(facilitator), ({ state }) => state === "ready")
+        expect((yield* facilitator.settle(payment.body)).json).toMatchObject({ success: true })
+        // The first bid is a tenth of the ceiling, however much is asked.
+        const bids = yield* facilitator.sql<{ bid: bigint }>`select inclusion_stroops as bid from kernel_attempts
+          order by number limit 1`
+        expect(bids).toEqual([{ bid: 1_000n }])
+      }).pipe(Effect.scoped),
+    60_000
+  )
+})
