@@ -1,0 +1,122 @@
+// The walk of one judgement: the offline checks, then one enforcing simulation of the amount that the stage is about.
+// To verify, the facilitator stands as the source of the simulation, which needs no signature of it: nothing that could
+// settle exists before the seller has named an amount. To settle, both signatures are in place, and the bytes that were
+// simulated are what goes to the ledger.
+import { xdr } from "@stellar/stellar-sdk/base"
+import { Effect, Option, Result } from "effect"
+import { Limits } from "../../kernel/config/Limits.ts"
+import { Network } from "../../kernel/config/Network.ts"
+import { networkIdOf } from "../../kernel/ledger/Envelope.ts"
+import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
+import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
+import type { Payment } from "../../kernel/payment/Payment.ts"
+import { refusal } from "../../kernel/payment/Refusal.ts"
+import type { Stage, Verified } from "../../kernel/payment/Scheme.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { Signer } from "../../kernel/signer/Signer.ts"
+import { authorizationOf } from "./authorizations.ts"
+import { firstFault, lastLedgerOf, type Subject } from "./checks.ts"
+import type { Fault } from "./refusals.ts"
+import { isSpent, ownAuthorizationStroops, type Settlement, simulationFault } from "./simulationChecks.ts"
+import {
+  callWithAmount,
+  type decodePayload,
+  type SettleCall,
+  simulationEnvelope,
+  sourceAuthorization,
+  type UptoPayload
+} from "./UptoWire.ts"
+
+export const scheme = "upto"
+
+/** What the transaction of a settlement is rebuilt from. */
+export interface State {
+  readonly operationXdr: Uint8Array
+  readonly sorobanDataXdr: Uint8Array
+}
+
+/** A fault that a look at the ledger of this moment may take back: the buyer may know newer ledgers than we. */
+const mayBeOurs = (fault: Fault): boolean =>
+  fault?.[0] === "invalid_upto_ledger_expiration_too_far" ||
+  fault?.[0] === "invalid_upto_ledger_settlement_not_yet_valid"
+
+const subjectOf = Effect.fnUntraced(function* (contract: string, payment: Payment, payload: UptoPayload, stage: Stage) {
+  const network = yield* Network
+  const signer = yield* Signer
+  const crypto = yield* Crypto
+  const subject: Subject = {
+    stage,
+    terms: payment.requirements,
+    accepted: payment.accepted,
+    payload,
+    contract,
+    isFacilitator: (address) => address === signer.sponsor,
+    isOurs: signer.isOurs,
+    time: yield* (yield* LedgerClock).now,
+    networkId: networkIdOf(crypto, network.passphrase),
+    paymentMax: network.assets.get(payment.requirements.asset)?.paymentMax ?? 0n,
+    expiryToleranceLedgers: (yield* Limits).expiryToleranceLedgers,
+    crypto
+  }
+  return subject
+})
+
+/** The first fault of the offline checks, by a second look at the ledger where the first may be too old. */
+const offlineFault = Effect.fnUntraced(function* (subject: Subject) {
+  const fault = firstFault(subject)
+  return mayBeOurs(fault) ? firstFault({ ...subject, time: yield* (yield* LedgerClock).fresh }) : fault
+})
+
+/** The operation to simulate, and to submit when it is for settling. */
+const operationOf = Effect.fnUntraced(function* (call: SettleCall, amount: bigint, stage: Stage) {
+  const alone = callWithAmount(call, amount, call.auth)
+  if (stage === "verify")
+    return xdr.Operation.schema.encode(callWithAmount(call, amount, [...call.auth, sourceAuthorization(alone)]))
+  const request = { operationXdr: xdr.Operation.schema.encode(alone), expiresLedger: lastLedgerOf(call) }
+  return yield* Effect.orDie((yield* Signer).signAuthorization(request))
+})
+
+/** Judges a payment for the settlement contract of this network. */
+export const judgePayment = Effect.fnUntraced(function* (
+  contract: string,
+  payment: Payment,
+  decoded: ReturnType<typeof decodePayload>,
+  stage: Stage
+) {
+  if (Result.isFailure(decoded)) return refusal("invalid_upto_ledger_payload_malformed", decoded.failure.reason)
+  const payload = decoded.success
+  const payer = Option.fromUndefinedOr(payload.call?.args.payer)
+  const fault = yield* offlineFault(yield* subjectOf(contract, payment, payload, stage))
+  if (fault !== undefined) return refusal(fault[0], fault[1], payer)
+  const call = payload.call!
+  const settlement: Settlement = {
+    contract,
+    payer: call.args.payer!,
+    payTo: payment.requirements.payTo,
+    asset: payment.requirements.asset,
+    max: call.args.max!,
+    amount: Option.getOrThrow(payment.requirements.amount)
+  }
+  const operationXdr = yield* operationOf(call, settlement.amount, stage)
+  const simulated = yield* (yield* LedgerRpc).simulate(simulationEnvelope(operationXdr, (yield* Signer).sponsor))
+  const ceilings = (yield* Network).feeCeilings(scheme)
+  const refused = simulationFault(simulated, settlement, ceilings, stage === "verify" ? ownAuthorizationStroops : 0n)
+  if (refused !== undefined || simulated._tag !== "Simulated") {
+    const [reason, message] = refused ?? ["invalid_upto_ledger_simulation_failed", "the simulation gave no result"]
+    return { ...refusal(reason, message, payer), ...(isSpent(simulated) ? { authorizationSpent: true as const } : {}) }
+  }
+  const state: State = { operationXdr, sorobanDataXdr: simulated.sorobanDataXdr }
+  const verified: Verified = {
+    _tag: "Verified",
+    payer: settlement.payer,
+    payTo: settlement.payTo,
+    asset: settlement.asset,
+    amountMax: settlement.max,
+    amount: settlement.amount,
+    authorizationKey: Option.getOrThrow(authorizationOf(payload)).key,
+    authorizationExpiresLedger: lastLedgerOf(call),
+    resourceFeeStroops: simulated.resourceFeeStroops,
+    state
+  }
+  return verified
+})

@@ -1,0 +1,253 @@
+// The scheme by itself, over a ledger that answers as told: what it lets out of the house at verify and at settle, whom it
+// asks, how often a payment is decoded, and what has become too old.
+import { describe, expect, it } from "@effect/vitest"
+import { NodeServices } from "@effect/platform-node"
+import { Keypair, Networks } from "@stellar/stellar-sdk"
+import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { Limits } from "../../../kernel/config/Limits.ts"
+import { Network } from "../../../kernel/config/Network.ts"
+import { Settings } from "../../../kernel/config/Settings.ts"
+import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
+import { LedgerRpc, type SimulationAnswer } from "../../../kernel/ledger/LedgerRpc.ts"
+import { isRefusal } from "../../../kernel/payment/Refusal.ts"
+import { type Scheme, Schemes, type Verified } from "../../../kernel/payment/Scheme.ts"
+import { decodePayment } from "../../../kernel/payment/Wire.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { Host } from "../../../kernel/platform/Host.ts"
+import { Signer } from "../../../kernel/signer/Signer.ts"
+import { Vault } from "../../../kernel/signer/Vault.ts"
+import { layer as schemeLayer } from "../../../plugins/x402-upto/UptoScheme.ts"
+import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
+import { testnetUsdc } from "../../support/buyer.ts"
+import { makeUptoPayment, type UptoTamper } from "../../support/uptoBuyer.ts"
+
+const words = { dialects: ["ledger", "stellar"], stellarPendingReason: "settlement_pending" } as const
+const [sponsor, payer, payTo] = [Keypair.random(), Keypair.random(), Keypair.random().publicKey()]
+const contract = StrKey.encodeContract(new Uint8Array(32).fill(3))
+const refusedBy = (code: string): SimulationAnswer => ({ _tag: "Refused", latestLedger: 1_000, code, detail: "" })
+
+interface Ledger {
+  /** The newest ledger at the last look, and at one of this moment. */
+  now: number
+  fresh: number
+  looked: number
+  answer: SimulationAnswer
+  readonly envelopes: Array<string>
+}
+
+const network = Network.layerTest({
+  id: "ledger:testnet",
+  passphrase: Networks.TESTNET,
+  rpcUrls: ["http://127.0.0.1:1"],
+  friendbotUrl: Option.none(),
+  sponsorSecret: Option.some(Redacted.make(sponsor.secret())),
+  channelSecrets: Option.none(),
+  channelCount: 1,
+  channelCountMax: 1,
+  channelBalanceStroopsMin: 0n,
+  developmentAutoFund: false,
+  timeoutSecondsMax: 300,
+  uptoContract: Option.some(contract),
+  assets: new Map([[testnetUsdc, { contract: testnetUsdc, symbol: "USDC", decimals: 7, paymentMax: 10_000n }]]),
+  feeCeilings: () => ({ resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n })
+} as Network["Service"])
+
+const host = Layer.succeed(Host, { name: "test", stateFolder: "/nowhere" })
+const vault = Vault.layer.pipe(Layer.provide([network, cryptoLayer, host, NodeServices.layer]))
+const signer = Signer.layer.pipe(Layer.provide([vault, network, cryptoLayer]))
+
+const services = (ledger: Ledger) => {
+  const time = (sequence: number) => ({ sequence, closedAtSeconds: 0, secondsPerLedger: 5 })
+  const parts = Layer.mergeAll(
+    Schemes.layer,
+    cryptoLayer,
+    network,
+    signer,
+    Limits.layer.pipe(Layer.provide(Settings.layerTest())),
+    Layer.succeed(LedgerClock, {
+      now: Effect.sync(() => time(ledger.now)),
+      fresh: Effect.sync(() => {
+        ledger.looked += 1
+        return time(ledger.fresh)
+      })
+    } as unknown as LedgerClock["Service"]),
+    Layer.succeed(LedgerRpc, {
+      simulate: (envelope: string) =>
+        Effect.sync(() => {
+          ledger.envelopes.push(envelope)
+          return ledger.answer
+        })
+    } as unknown as LedgerRpc["Service"])
+  )
+  return schemeLayer.pipe(Layer.provideMerge(parts))
+}
+
+const withScheme = <A, E>(use: (scheme: Scheme, ledger: Ledger) => Effect.Effect<A, E, Crypto>) => {
+  const answer = refusedBy("Error(Contract, #10)")
+  const ledger: Ledger = { now: 1_000, fresh: 1_000, looked: 0, answer, envelopes: [] }
+  return Effect.flatMap(Schemes, (schemes) => use(Option.getOrThrow(schemes.find("upto")), ledger)).pipe(
+    Effect.provide(services(ledger)),
+    Effect.scoped
+  )
+}
+
+/** A payment of at most 1 000, of which `actual` is asked for. */
+const paymentOf = (actual: bigint, tamper: UptoTamper = {}) =>
+  Effect.gen(function* () {
+    const made = yield* Effect.promise(() =>
+      makeUptoPayment({
+        rpc: async () => ({ sequence: 1_000 }),
+        payer,
+        payTo,
+        contract,
+        facilitator: sponsor.publicKey(),
+        max: 1_000n,
+        tamper
+      })
+    )
+    const decoded = decodePayment(made.settleBody(actual), {
+      principal: { id: "ip:test", keyed: false },
+      words,
+      crypto: yield* Crypto
+    } as never)
+    if ("_tag" in decoded) throw new Error(decoded.refusal.message)
+    return decoded
+  })
+
+const bytesOf = (base64: string) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+
+const simulatedIn = (ledger: Ledger) => {
+  const envelope = xdr.TransactionEnvelope.schema.decode(bytesOf(ledger.envelopes.at(-1)!))
+  if (envelope.type !== 2) throw new Error("a plain envelope is expected")
+  const { operations, sourceAccount } = envelope.v1.tx
+  const body = operations[0]!.body as any
+  return {
+    source: StrKey.encodeEd25519PublicKey((sourceAccount as any).ed25519),
+    operationXdr: xdr.Operation.schema.encode(operations[0]!),
+    args: body.invokeHostFunctionOp.hostFunction.invokeContract.args as ReadonlyArray<any>,
+    auth: body.invokeHostFunctionOp.auth as ReadonlyArray<any>
+  }
+}
+
+const reasonOf = (judged: unknown) => (isRefusal(judged) ? judged.reason.replace("invalid_upto_ledger_", "") : "valid")
+
+describe("upto", () => {
+  it.effect("lets no authorization of the facilitator out at verify: it stands as the simulation's source", () =>
+    withScheme((scheme, ledger) =>
+      Effect.gen(function* () {
+        yield* scheme.verify(yield* paymentOf(1_000n), "verify")
+        const { args, auth, source } = simulatedIn(ledger)
+        expect(source).toBe(sponsor.publicKey())
+        expect(auth.map(({ credentials }) => credentials.type)).toEqual([1, 0])
+        expect(args[8].i128.lo).toBe(1_000n)
+      })
+    )
+  )
+
+  it.effect("simulates what is to be settled with both signatures, and submits those bytes", () =>
+    withScheme((scheme, ledger) =>
+      Effect.gen(function* () {
+        const payment = yield* paymentOf(250n, { expirationLedger: 1_008 })
+        yield* scheme.verify(payment, "settle")
+        const { args, auth, operationXdr } = simulatedIn(ledger)
+        expect(args[8].i128.lo).toBe(250n)
+        expect(auth.map(({ credentials }) => credentials.type)).toEqual([1, 1])
+        // The facilitator's lives no longer than the payer's.
+        expect(auth[1].credentials.address.signatureExpirationLedger).toBe(1_008)
+        const state = { operationXdr, sorobanDataXdr: Uint8Array.of(1) }
+        const verified = { payer: "G", authorizationExpiresLedger: 1_008, state } as unknown as Verified
+        expect(yield* scheme.prepare(payment, verified)).toBe(state)
+        ledger.now = 1_007
+        expect(reasonOf(yield* scheme.prepare(payment, verified))).toBe("settlement_expired")
+      })
+    )
+  )
+
+  it.effect("asks the ledger nothing about a payment that offline checks refuse [S74]", () =>
+    withScheme((scheme, ledger) =>
+      Effect.gen(function* () {
+        for (const [actual, stage] of [
+          [1_001n, "settle"],
+          [999n, "verify"]
+        ] as const)
+          expect(reasonOf(yield* scheme.verify(yield* paymentOf(actual), stage))).not.toBe("valid")
+        expect([ledger.envelopes.length, ledger.looked]).toEqual([0, 0])
+      })
+    )
+  )
+
+  it.effect("judges what seems too early or too far by a look of this moment", () =>
+    withScheme((scheme, ledger) =>
+      Effect.gen(function* () {
+        for (const [tamper, word] of [
+          [{ validAfter: 1_005 }, "settlement_not_yet_valid"],
+          [{ deadline: 1_020 }, "expiration_too_far"]
+        ] as const) {
+          ledger.fresh = 1_000
+          const payment = yield* paymentOf(1n, tamper)
+          expect(reasonOf(yield* scheme.verify(payment, "settle"))).toBe(word)
+          ledger.fresh = 1_010
+          expect(reasonOf(yield* scheme.verify(payment, "settle"))).toBe("simulation_failed")
+        }
+        expect(ledger.looked).toBe(4)
+      })
+    )
+  )
+
+  it.effect("says when the ledger calls the authorization spent, so that our own doing is looked for", () =>
+    withScheme((scheme, ledger) =>
+      Effect.gen(function* () {
+        const payment = yield* paymentOf(1n)
+        expect(yield* scheme.verify(payment, "settle")).not.toHaveProperty("authorizationSpent")
+        ledger.answer = refusedBy("Error(Auth, ExistingValue)")
+        expect(yield* scheme.verify(payment, "settle")).toMatchObject({ authorizationSpent: true })
+      })
+    )
+  )
+
+  it.effect("knows an authorization by payer, nonce and end, and decodes a payment once", () =>
+    withScheme((scheme) =>
+      Effect.gen(function* () {
+        const payment = yield* paymentOf(5n)
+        let reads = 0
+        const counted = {
+          ...payment,
+          payload: {
+            get transaction() {
+              reads += 1
+              return payment.payload["transaction"]
+            }
+          }
+        }
+        const known = Option.getOrThrow(scheme.authorization(counted))
+        yield* scheme.verify(counted, "settle")
+        expect(Option.getOrThrow(scheme.authorization(counted))).toEqual(known)
+        expect([reads, known.payer]).toEqual([1, payer.publicKey()])
+        expect(scheme.nonces.nonceOf(known.key)?.address).toBe(payer.publicKey())
+        expect(scheme.authorization({ ...payment, payload: { transaction: "AAAA" } })).toEqual(Option.none())
+      })
+    )
+  )
+
+  it.effect("tells its own use of an authorization from another's", () =>
+    withScheme((scheme, ledger) =>
+      Effect.gen(function* () {
+        const payment = yield* paymentOf(250n, { nonce: 77n })
+        yield* scheme.verify(payment, "settle")
+        const { operationXdr } = simulatedIn(ledger)
+        const { key } = Option.getOrThrow(scheme.authorization(payment))
+        const promise = { payer: payer.publicKey(), payTo, asset: testnetUsdc, amount: 250n }
+        const use = (of: string, changes: object = {}) =>
+          scheme.nonces.useIn(of, { ...promise, ...changes }, operationXdr)
+        expect(use(key)).toBe("same")
+        for (const changes of [{ amount: 251n }, { payTo: payer.publicKey() }, { payer: payTo }, { asset: contract }])
+          expect(use(key, changes)).toBe("other")
+        const later = Option.getOrThrow(scheme.authorization(yield* paymentOf(250n, { nonce: 77n, deadline: 1_013 })))
+        expect(use(later.key)).toBe("other")
+        const strange = Option.getOrThrow(scheme.authorization(yield* paymentOf(250n, { nonce: 78n })))
+        expect(use(strange.key)).toBe("none")
+      })
+    )
+  )
+})
