@@ -3,11 +3,10 @@
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
-import { hashesOf, networkIdOf } from "../ledger/Envelope.ts"
-import type { TransferEvent } from "../ledger/Executed.ts"
+import { hashesOf, networkIdOf } from "../stellar/Envelope.ts"
 import { makeEndpoints } from "../ledger/JsonRpc.ts"
 import { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
-import { readEvent } from "../ledger/TransferEvents.ts"
+import { readEvent, type TransferEvent } from "../stellar/TransferEvents.ts"
 import { Crypto } from "../platform/Crypto.ts"
 
 /** A transaction that one of our accounts made or paid for. */

@@ -2,16 +2,7 @@
 // `transfers` is None when the meta could not be decoded: the status alone is then what is known.
 import type { xdr } from "@stellar/stellar-sdk/base"
 import type { Option } from "effect"
-
-/** A token movement as a contract event tells it. `mint` and `burn` events are transfers from or to the issuer. */
-export interface TransferEvent {
-  /** Address of the token contract that emitted it, C… */
-  readonly contract: string
-  /** G… or C… */
-  readonly from: string
-  readonly to: string
-  readonly amount: bigint
-}
+import type { TransferEvent } from "../stellar/TransferEvents.ts"
 
 export interface ExecutedTransaction {
   readonly ledger: number

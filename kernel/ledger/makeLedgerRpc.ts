@@ -7,7 +7,7 @@ import { Duration, Effect, Layer, Option } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Crypto } from "../platform/Crypto.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
-import { hashesOf, networkIdOf } from "./Envelope.ts"
+import { hashesOf, networkIdOf } from "../stellar/Envelope.ts"
 import { makeEndpoints } from "./JsonRpc.ts"
 import {
   type LedgerAccount,
@@ -29,7 +29,7 @@ import {
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import * as Wire from "./LedgerWire.ts"
 import { readRefusal } from "./readRefusal.ts"
-import { readEvent } from "./TransferEvents.ts"
+import { readEvent } from "../stellar/TransferEvents.ts"
 
 export interface LedgerRpcOptions {
   /** At least one; the first is preferred. */

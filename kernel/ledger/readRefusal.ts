@@ -2,7 +2,7 @@
 // whose fee is too low, the bid that would be enough.
 import type { xdr } from "@stellar/stellar-sdk/base"
 import { Result } from "effect"
-import { readEnvelope } from "./Envelope.ts"
+import { readEnvelope } from "../stellar/Envelope.ts"
 
 const resultCodes: Readonly<Record<number, string>> = {
   1: "txFeeBumpInnerSuccess",

@@ -5,7 +5,7 @@
 // out another principal's.
 import { type xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option, Semaphore } from "effect"
-import { encodeEnvelope, type Transaction } from "../ledger/Envelope.ts"
+import { encodeEnvelope, type Transaction } from "../stellar/Envelope.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Signer } from "../signer/Signer.ts"

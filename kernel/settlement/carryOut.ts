@@ -2,7 +2,7 @@
 // was decided: a turn that outlived its lease, and decided on what is no longer so, changes nothing.
 import { Effect } from "effect"
 import { bidCeiling, Network } from "../config/Network.ts"
-import { cancelTransaction } from "../ledger/Envelope.ts"
+import { cancelTransaction } from "../stellar/Envelope.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { Signer } from "../signer/Signer.ts"
 import { ChannelPool } from "./channels/ChannelPool.ts"

@@ -4,7 +4,7 @@
 // What was not seen proves nothing by itself: the answer says which ledgers were looked through.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect } from "effect"
-import type { Envelope, Transaction } from "../ledger/Envelope.ts"
+import type { Envelope, Transaction } from "../stellar/Envelope.ts"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import { LedgerRpc, type ScanAnswer } from "../ledger/LedgerRpc.ts"
 import { Authorizations, type Promised } from "./Authorizations.ts"

@@ -1,7 +1,7 @@
 // What is bid for inclusion. A new fee bump around the same inner transaction: the identity of the settlement stays,
 // only the bid rises. The inner transaction is taken from the first attempt as it was recorded.
 import { Effect } from "effect"
-import { decodeEnvelope } from "../ledger/Envelope.ts"
+import { decodeEnvelope } from "../stellar/Envelope.ts"
 import type { InclusionFees } from "../ledger/LedgerClock.ts"
 import { Signer } from "../signer/Signer.ts"
 import type { OpenRecord } from "./Settlements.ts"

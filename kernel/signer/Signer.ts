@@ -19,7 +19,7 @@ import {
   type Transaction,
   transactionHash,
   withSignatures
-} from "../ledger/Envelope.ts"
+} from "../stellar/Envelope.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import {
   authorizationFault,

@@ -6,7 +6,7 @@
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
 import { Network } from "../config/Network.ts"
-import type { Signed } from "../ledger/Envelope.ts"
+import type { Signed } from "../stellar/Envelope.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { Host } from "../platform/Host.ts"
 

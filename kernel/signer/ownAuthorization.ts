@@ -4,8 +4,8 @@
 // that it can be signed again after a restart whether or not the scheme's plugin runs. Pure; nothing here signs.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../ledger/Ed25519.ts"
-import { type Operation, sameBytes } from "../ledger/Envelope.ts"
-import { addressText } from "../ledger/TransferEvents.ts"
+import { type Operation, sameBytes } from "../stellar/Envelope.ts"
+import { addressText } from "../stellar/TransferEvents.ts"
 import type { Crypto } from "../platform/Crypto.ts"
 
 /** The one call in which the sponsor may stand, and at which of its arguments, from 0. */

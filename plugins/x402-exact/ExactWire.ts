@@ -3,8 +3,8 @@
 // apart here.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Result } from "effect"
-import { type Envelope, type Operation, readEnvelope } from "../../kernel/ledger/Envelope.ts"
-import { addressText } from "../../kernel/ledger/TransferEvents.ts"
+import { type Envelope, type Operation, readEnvelope } from "../../kernel/stellar/Envelope.ts"
+import { addressText } from "../../kernel/stellar/TransferEvents.ts"
 
 export type AuthEntry = xdr.SorobanAuthorizationEntryWire
 

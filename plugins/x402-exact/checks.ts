@@ -5,7 +5,7 @@
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
-import { sameBytes } from "../../kernel/ledger/Envelope.ts"
+import { sameBytes } from "../../kernel/stellar/Envelope.ts"
 import type { LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import type { Terms } from "../../kernel/payment/Payment.ts"
 import {

@@ -4,7 +4,7 @@
 import { xdr } from "@stellar/stellar-sdk/base"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
-import { type ReadEvent, readEvent } from "../../kernel/ledger/TransferEvents.ts"
+import { type ReadEvent, readEvent } from "../../kernel/stellar/TransferEvents.ts"
 import type { Fault } from "./checks.ts"
 
 export interface Promise {

@@ -3,8 +3,8 @@
 // look at, and made again with the amount that is settled and the facilitator's authorization beside the payer's.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Result } from "effect"
-import { encodeEnvelope, type Envelope, readEnvelope } from "../../kernel/ledger/Envelope.ts"
-import { addressText } from "../../kernel/ledger/TransferEvents.ts"
+import { encodeEnvelope, type Envelope, readEnvelope } from "../../kernel/stellar/Envelope.ts"
+import { addressText } from "../../kernel/stellar/TransferEvents.ts"
 
 export type AuthEntry = xdr.SorobanAuthorizationEntryWire
 export type Invocation = xdr.SorobanAuthorizedInvocationWire

@@ -5,7 +5,7 @@
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
-import { type ContractEvent, readEvent } from "../../kernel/ledger/TransferEvents.ts"
+import { type ContractEvent, readEvent } from "../../kernel/stellar/TransferEvents.ts"
 import type { Fault } from "./refusals.ts"
 import { addressOf, fieldsOf, i128Of, symbolOf, vecOf } from "./UptoWire.ts"
 

@@ -16,13 +16,14 @@ const levels: Readonly<Record<string, number>> = {
   config: 1,
   database: 1,
   http: 1,
-  ledger: 2,
-  signer: 3,
-  budget: 3,
-  settlement: 4,
-  payment: 5,
-  audit: 5,
-  drivers: 6
+  stellar: 2,
+  ledger: 3,
+  signer: 4,
+  budget: 4,
+  settlement: 5,
+  payment: 6,
+  audit: 6,
+  drivers: 7
 }
 
 /** On the mechanism's level the folders below may be used, but not each other; it may use them. */

@@ -161,7 +161,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["an R of small order", "  !isSmallOrder(signature) &&\n", ""],
     ["the sign bit hides a point", "(point[31]! & 0x7f) === known[31]", "point[31] === known[31]"]
   ]),
-  ...guards("kernel/ledger/Envelope.ts", "test/kernel/ledger/Envelope.test.ts", [
+  ...guards("kernel/stellar/Envelope.ts", "test/kernel/stellar/Envelope.test.ts", [
     ["another base64", " || Base64.encode(bytes) !== text)", ")"],
     [
       "an envelope of any length",
@@ -170,7 +170,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["an envelope of any depth", "const depthMax = 1_000", "const depthMax = 1_000_000"]
   ]),
-  ...guards("kernel/ledger/TransferEvents.ts", "test/kernel/ledger/TransferEvents.test.ts", [
+  ...guards("kernel/stellar/TransferEvents.ts", "test/kernel/stellar/TransferEvents.test.ts", [
     [
       "an unreadable movement is none",
       'if (contract === undefined || amount === undefined || first === undefined) return { _tag: "Unreadable", contract }',

@@ -149,7 +149,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a diagnostic event is a movement",
     changes: [
       {
-        file: "kernel/ledger/TransferEvents.ts",
+        file: "kernel/stellar/TransferEvents.ts",
         from: "const kind = event.type === 1 ?",
         to: "const kind = event.type >= 0 ?"
       }

@@ -2,7 +2,7 @@
 // answered by what that node knows. Submissions may be lost, refused without reason, or taken and called refused.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option, Result } from "effect"
-import { type Envelope, readEnvelope } from "../../kernel/ledger/Envelope.ts"
+import { type Envelope, readEnvelope } from "../../kernel/stellar/Envelope.ts"
 import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
 import { type LedgerAccount, LedgerRpc, type ScanRequest } from "../../kernel/ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"

@@ -3,7 +3,7 @@
 import { Duration, Effect } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { bidCeiling, Network } from "../../config/Network.ts"
-import { settlementTransaction } from "../../ledger/Envelope.ts"
+import { settlementTransaction } from "../../stellar/Envelope.ts"
 import { LedgerClock, type LedgerTime } from "../../ledger/LedgerClock.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import type { Place } from "../../settlement/channels/ChannelPool.ts"

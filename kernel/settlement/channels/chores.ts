@@ -1,5 +1,5 @@
 // What the sponsor has to do for its channels, from what stands in the table and on the ledger. Pure.
-import type { SponsorOperation } from "../../ledger/Envelope.ts"
+import type { SponsorOperation } from "../../stellar/Envelope.ts"
 import type { LedgerAccount } from "../../ledger/LedgerRpc.ts"
 import type { ChannelRow } from "./ChannelRows.ts"
 

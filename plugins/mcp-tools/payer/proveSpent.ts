@@ -4,10 +4,10 @@
 // ledger in which the authorization could be spent.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option } from "effect"
-import type { Envelope } from "../../../kernel/ledger/Envelope.ts"
+import type { Envelope } from "../../../kernel/stellar/Envelope.ts"
 import type { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import type { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
-import { addressText } from "../../../kernel/ledger/TransferEvents.ts"
+import { addressText } from "../../../kernel/stellar/TransferEvents.ts"
 import type { Authorization } from "../budget/Reservation.ts"
 import type { Transfer } from "./authorization.ts"
 

@@ -4,7 +4,7 @@ import { expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { Base64 } from "effect/encoding"
 import { describe } from "vitest"
-import { readEnvelope } from "../../../kernel/ledger/Envelope.ts"
+import { readEnvelope } from "../../../kernel/stellar/Envelope.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 
 /** The machine's time is off; what elapses is not. */

@@ -13,7 +13,7 @@ import {
   hashesOf,
   networkIdOf,
   withSignatures
-} from "../../../kernel/ledger/Envelope.ts"
+} from "../../../kernel/stellar/Envelope.ts"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { checkEndpoints, layer, readHostError } from "../../../kernel/ledger/makeLedgerRpc.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"

@@ -13,7 +13,7 @@ import {
   sponsorTransaction,
   type SponsorOperation,
   type Transaction
-} from "../../../kernel/ledger/Envelope.ts"
+} from "../../../kernel/stellar/Envelope.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { Vault } from "../../../kernel/signer/Vault.ts"

@@ -4,7 +4,7 @@ import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Option } from "effect"
 import { describe, expect, it } from "vitest"
 import type { SimulationAnswer } from "../../../kernel/ledger/LedgerRpc.ts"
-import { type ContractEvent, readEvent } from "../../../kernel/ledger/TransferEvents.ts"
+import { type ContractEvent, readEvent } from "../../../kernel/stellar/TransferEvents.ts"
 import { i128, sym } from "../../../plugins/ledger-local/engine/xdr/ScVal.ts"
 import { movedAsPromised } from "../../../plugins/x402-upto/executedChecks.ts"
 import {

@@ -16,7 +16,7 @@ import {
   settlementTransaction,
   sponsorTransaction,
   withSignatures
-} from "../../../kernel/ledger/Envelope.ts"
+} from "../../../kernel/stellar/Envelope.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
 import { makePayment } from "../../support/buyer.ts"

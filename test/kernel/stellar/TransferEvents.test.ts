@@ -1,7 +1,7 @@
 // Token movements as events tell them: every form the token standard knows, and what only looks like one.
 import { Address, Keypair, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk"
 import { describe, expect, it } from "vitest"
-import { hasMuxedDestination, readEvent } from "../../../kernel/ledger/TransferEvents.ts"
+import { hasMuxedDestination, readEvent } from "../../../kernel/stellar/TransferEvents.ts"
 
 const contract = StrKey.encodeContract(new Uint8Array(32).fill(1))
 const wallet = StrKey.encodeContract(new Uint8Array(32).fill(2))

@@ -2,7 +2,16 @@
 // and `burn`. Data is an i128 or a map that carries `amount`. An event in any other form is not a movement for us; one
 // that calls itself a transfer and cannot be read is reported as such, never skipped silently.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
-import type { TransferEvent } from "./Executed.ts"
+
+/** A token movement as a contract event tells it. `mint` and `burn` events are transfers from or to the issuer. */
+export interface TransferEvent {
+  /** Address of the token contract that emitted it, C… */
+  readonly contract: string
+  /** G… or C… */
+  readonly from: string
+  readonly to: string
+  readonly amount: bigint
+}
 
 export type ContractEvent = xdr.ContractEventWire
 
