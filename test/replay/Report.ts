@@ -1,5 +1,7 @@
 // Counts what a replay did, per family: executed and identical, executed and different, and not executed with the
 // reason. Every transaction of every stream is in exactly one of these, so that nothing passes in silence.
+import { paddedInstructions } from "../../plugins/ledger-local/rpc/simulationCost.ts"
+
 export type Verdict =
   | { readonly kind: "identical"; readonly feeCompared: boolean }
   | { readonly kind: "different"; readonly what: string }
@@ -13,9 +15,25 @@ interface Row {
   unsupported: number
 }
 
+/** Sorts behind every family. */
+const TOTAL = "~ all"
+
 const newRow = (): Row => ({ streams: 0, identical: 0, fees: 0, different: 0, unsupported: 0 })
 
+/** How close the metered instructions of calls that succeeded come to the real node's. */
+interface Metering {
+  calls: number
+  close: number
+  near: number
+  least: number
+  most: number
+}
+
+const CLOSE = 0.02
+const NEAR = 0.1
+
 export class Report {
+  readonly #metering = new Map<string, Metering>()
   readonly #rows = new Map<string, Row>()
   readonly #reasons = new Map<string, number>()
   readonly #differences: Array<string> = []
@@ -39,6 +57,47 @@ export class Report {
     }
     if (verdict.kind === "different") this.#differences.push(`${where}: ${verdict.what}`)
     if (verdict.kind === "unsupported") this.#reasons.set(verdict.reason, (this.#reasons.get(verdict.reason) ?? 0) + 1)
+  }
+
+  /** Takes the instructions of one call, metered by us and by the real node. */
+  meter(group: string, own: number, real: number): void {
+    const error = own / real - 1
+    if (paddedInstructions(own, 0) < real) this.tooLow.push(`${group}: ${own} instead of ${real}`)
+    for (const name of [group, TOTAL]) {
+      const row = this.#metering.get(name) ?? { calls: 0, close: 0, near: 0, least: error, most: error }
+      row.calls++
+      if (Math.abs(error) <= CLOSE) row.close++
+      if (Math.abs(error) <= NEAR) row.near++
+      row.least = Math.min(row.least, error)
+      row.most = Math.max(row.most, error)
+      this.#metering.set(name, row)
+    }
+  }
+
+  /** Calls for which a simulation would have declared less than the real node used. */
+  readonly tooLow: Array<string> = []
+
+  /** Of the metered calls, the share within 2 %. */
+  get meteredClosely(): number {
+    const { close, calls } = this.#metering.get(TOTAL) ?? { close: 0, calls: 1 }
+    return close / calls
+  }
+
+  /** The table of metered instructions against the real node's. */
+  printMetering(write: (line: string) => void): void {
+    const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
+    write(
+      `\n${"instructions".padEnd(58)}${"calls".padStart(8)}${"in 2 %".padStart(10)}${"in 10 %".padStart(10)}   error`
+    )
+    for (const low of this.tooLow) write(`a simulation would declare too little: ${low}`)
+    for (const [name, { calls, close, near, least, most }] of [...this.#metering].sort(([a], [b]) =>
+      a < b ? -1 : 1
+    )) {
+      const shares = `${percent(close / calls).padStart(10)}${percent(near / calls).padStart(10)}`
+      write(
+        `${name.slice(0, 58).padEnd(58)}${String(calls).padStart(8)}${shares}   ${percent(least)} to ${percent(most)}`
+      )
+    }
   }
 
   get differences(): ReadonlyArray<string> {

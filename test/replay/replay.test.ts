@@ -32,4 +32,9 @@ describe.skipIf(streams === undefined)("stellar-core's ledger streams in ../shar
     expect(report.differences).toEqual([])
     expect(report.total.identical).toBeGreaterThan(7_000)
   })
+
+  it("meter instructions within 2 % of the real node's for 95 of 100 calls, and simulate none too low", () => {
+    expect(report.meteredClosely).toBeGreaterThan(0.95)
+    expect(report.tooLow).toEqual([])
+  })
 })

@@ -1,5 +1,6 @@
 // `npm run replay [-- --data DIR] [-- --only TEXT]`: replays ledger streams of stellar-core through the embedded ledger
-// and prints a table per family. The last line is the total; the exit status is 1 when a supported transaction differs.
+// and prints two tables by family: how many transactions came out identical, and how close the metered instructions are
+// to the real node's. The last line is the total; the exit status is 1 when a supported transaction differs.
 // Without streams it says so and succeeds, because they are not part of the project.
 import { createHash } from "node:crypto"
 import { engineCrypto } from "../support/engineCrypto.ts"
@@ -32,6 +33,7 @@ if (streams === undefined) {
     const seconds = (performance.now() - started) / 1_000
     if (seconds > SLOW_SECONDS) console.log(`slow: ${file.suite}/${file.name} took ${seconds.toFixed(1)} s`)
   }
+  report.printMetering((line) => console.log(line))
   report.print((line) => console.log(line), Number(option("--differences") ?? 40))
   if (report.differences.length > 0) process.exitCode = 1
 }

@@ -5,6 +5,7 @@ import { Unsupported } from "../../plugins/ledger-local/engine/host/HostError.ts
 import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypto.ts"
 import type { ContractRuntime } from "../../plugins/ledger-local/engine/host/HostTypes.ts"
 import { keyOfEntry, keyString } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
+import { symbolText } from "../../plugins/ledger-local/engine/xdr/ScVal.ts"
 import { codec, equalBytes, latin1, type LedgerFootprint } from "../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import {
   type Applying,
@@ -44,6 +45,9 @@ const byKey = (changes: ReadonlyArray<EntryChange>): Map<string, string | null> 
   }
   return result
 }
+
+/** Contract calls are metered by the rules of this protocol and later. */
+const METERED_SINCE = 26
 
 const kinds = [
   "account",
@@ -107,18 +111,6 @@ const operationChanges = (item: Item): ReadonlyArray<EntryChange> =>
 const touchesPool = (change: EntryChange): boolean => {
   const entry = change.type === 3 ? change.state : change.type === 1 ? change.updated : undefined
   return entry !== undefined && (entry.data.type === 4 || entry.data.type === 5)
-}
-
-/**
- * True when the real node stopped the call by its own metering, which the engine only estimates, and ours went through.
- */
-const stoppedByMetering = (item: Item): boolean => {
-  const outcome = item.processing.result.result.result
-  const inner = "innerResultPair" in outcome ? outcome.innerResultPair.result.result : outcome
-  const real = "results" in inner ? inner.results?.[0] : undefined
-  const own = item.applying?.results[0]
-  if (real?.code !== 0 || real.tr.type !== 24 || own?.code !== 0 || own.tr.type !== 24) return false
-  return real.tr.invokeHostFunctionResult.code === -3 && own.tr.invokeHostFunctionResult.code === 0
 }
 
 const whyUnsupported = (item: Item, protocolVersion: number): string | undefined => {
@@ -190,9 +182,11 @@ class LedgerReplay {
   readonly #ledger: Ledger
   readonly #context: LedgerContext
   readonly #ttl: ParallelTtl
+  readonly #meter: (own: number, real: number) => void
   readonly items: ReadonlyArray<Item>
 
-  constructor(options: ReplayOptions, state: LedgerState, ledger: Ledger) {
+  constructor(options: ReplayOptions, state: LedgerState, ledger: Ledger, meter: (own: number, real: number) => void) {
+    this.#meter = meter
     this.#state = state
     this.#ledger = ledger
     this.#context = {
@@ -268,7 +262,7 @@ class LedgerReplay {
     const lastOfferId = this.#state.offerIds.last
     this.#phase(item, (store) => {
       run(item.applying!, this.#context, store)
-      if (stoppedByMetering(item)) throw new Unsupported("exact instruction metering")
+      this.#compareInstructions(item)
       const own = item.applying!.operations.flatMap(({ changes }) => changes)
       item.differences.push(...compareChanges("operations", real, own))
     })
@@ -277,6 +271,18 @@ class LedgerReplay {
     const after = metaOf(item).txChangesAfter
     if (item.unsupported === undefined) item.differences.push(...compareChanges("after", after, []))
     this.#follow(after)
+  }
+
+  /** Compares the instructions of a contract call that succeeded, at the protocols whose metering is followed. */
+  #compareInstructions(item: Item): void {
+    const { outcome, code } = item.applying!
+    if (this.#context.settings.protocolVersion < METERED_SINCE || code !== TxCode.success || outcome.instructions === 0)
+      return
+    const diagnostics =
+      item.processing.txApplyProcessing.v === 4 ? item.processing.txApplyProcessing.v4.diagnosticEvents : []
+    const metric = diagnostics.find(({ event }) => symbolText(event.body.v0.topics[1]) === "cpu_insn")
+    const value = metric?.event.body.v0.data
+    if (value?.type === 5) this.#meter(outcome.instructions, Number(value.u64))
   }
 
   #refund(item: Item): void {
@@ -329,7 +335,7 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
   )
   state.follow(ledgers[0]!.header)
   for (const ledger of ledgers) {
-    const replay = new LedgerReplay(options, state, ledger)
+    const replay = new LedgerReplay(options, state, ledger, (own, real) => report.meter(file.family, own, real))
     replay.replay()
     // A header shows the network after the ledger's upgrades, which the ledger's own transactions did not see.
     state.follow(ledger.header)

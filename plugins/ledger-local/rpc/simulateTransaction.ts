@@ -119,6 +119,7 @@ const simulateInvoke = (
     access,
     crypto: options.crypto,
     ...(options.contracts === undefined ? {} : { contracts: options.contracts }),
+    instructionsMax: options.settings.limits.txInstructionsMax,
     randomSeed: options.crypto.randomBytes(32)
   })
   const events = host.diagnostics.map((event) => toBase64(codec.DiagnosticEvent.encode(event)))

@@ -51,6 +51,8 @@ export interface SorobanOutcome {
   returnValue: ScVal | null
   events: ReadonlyArray<ContractEvent>
   diagnostics: ReadonlyArray<DiagnosticEvent>
+  /** Metered by the host; 0 when it did not run. */
+  instructions: number
 }
 
 export interface ApplyContext extends CheckContext {

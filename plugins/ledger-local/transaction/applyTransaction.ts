@@ -100,7 +100,7 @@ export const chargeFee = (
     code: TxCode.success,
     changesBefore: [],
     operations: [],
-    outcome: { returnValue: null, events: [], diagnostics: [] },
+    outcome: { returnValue: null, events: [], diagnostics: [], instructions: 0 },
     diagnostics: [],
     events: feeEvent(ledger, frame.feeSource, feeStroops, "beforeAll")
   }
@@ -280,7 +280,7 @@ export const runOrInternalError = (applying: Applying, ledger: LedgerContext, st
   } catch (error) {
     failWith(applying, TxCode.internalError)
     applying.operations = []
-    applying.outcome = { returnValue: null, events: [], diagnostics: [] }
+    applying.outcome = { returnValue: null, events: [], diagnostics: [], instructions: 0 }
     return error
   }
 }

@@ -2,6 +2,8 @@
 // entry, whose signature, expiry and nonce are checked once, when its root is first used, and anew after a rollback.
 // Recording, the entries that would be needed are built. The direct caller contract, and what it authorized for its
 // callee, need no entry.
+import { Price } from "../host/instructionPrices.ts"
+import { valuesIn } from "../xdr/valueSizes.ts"
 import { HostError } from "../host/HostError.ts"
 import type { AuthCheck, Authorization, ContractHost } from "../host/HostTypes.ts"
 import { checkAccountAuth } from "./AccountAuth.ts"
@@ -48,6 +50,10 @@ export interface AuthSnapshot {
   readonly invokers: ReadonlyArray<NodeSnapshot>
 }
 
+/** An authorized call and all below it. */
+export const callsIn = (invocation: SorobanAuthorizedInvocation): number =>
+  invocation.subInvocations.reduce((total, sub) => total + callsIn(sub), 1)
+
 export class Auth implements Authorization {
   readonly #host: ContractHost
   readonly #accounts: Array<AccountTracker> = []
@@ -60,6 +66,7 @@ export class Auth implements Authorization {
     if (host.input.access.mode === "record") return
     for (const entry of host.input.auth) {
       checkEntry(entry)
+      host.meter.spend(Price.authorizedCall * callsIn(entry.rootInvocation))
       const credentials = credentialsOf(entry)
       const address = credentials?.address ?? accountAddress(host.input.source)
       this.#accounts.push({
@@ -132,6 +139,9 @@ export class Auth implements Authorization {
             type: 0,
             contractFn: { contractAddress: frame.contract, functionName: sym(frame.fn).sym, args: args as ScVal[] }
           }
+    const { meter } = this.#host
+    meter.spend(Price.requiredAuth)
+    for (const arg of args) meter.spend(Price.authorizedArgument * valuesIn(arg))
     const addressId = addressString(address)
     const id = functionString(fn)
     if (this.#invokerAuthorizes(address, addressId, id)) return

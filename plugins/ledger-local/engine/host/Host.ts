@@ -5,6 +5,7 @@
 import { createContract, uploadWasm } from "./createContract.ts"
 import { entrySizeBytes } from "../state/entrySize.ts"
 import type { RentChange } from "../state/Fees.ts"
+import { chargeSurroundings } from "./chargeSurroundings.ts"
 import { HostContext } from "./HostContext.ts"
 import { HostError } from "./HostError.ts"
 import type { HostInput } from "./HostTypes.ts"
@@ -124,6 +125,7 @@ const succeed = (
     if (entry !== undefined) writeBytes += entrySizeBytes(entry)
   }
   const events = host.log.emitted
+  chargeSurroundings(host, changes, { returnValue, events, footprint, auth: recordedAuth ?? input.auth })
   let eventsBytes = codec.ScVal.encode(returnValue).length
   for (const event of events) eventsBytes += codec.ContractEvent.encode(event).length
   const restoredIndices = readWrite.flatMap(([id], i) => (storage.restored.has(id) ? [i] : []))
@@ -137,7 +139,7 @@ const succeed = (
     footprint,
     restoredIndices,
     ...(recordedAuth === undefined ? {} : { recordedAuth }),
-    instructions: host.meter.total,
+    instructions: host.meter.instructions,
     diskReadBytes,
     writeBytes,
     eventsBytes
@@ -156,6 +158,6 @@ export const invokeHostFunction = (input: HostInput): HostResult => {
   } catch (error) {
     if (!(error instanceof HostError)) throw error
     host?.logError(error)
-    return { ok: false, error, diagnostics: host?.log.all ?? [], instructions: host?.meter.total ?? 0 }
+    return { ok: false, error, diagnostics: host?.log.all ?? [], instructions: host?.meter.instructions ?? 0 }
   }
 }

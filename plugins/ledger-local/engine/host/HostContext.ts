@@ -6,23 +6,27 @@ import { EventLog } from "./EventLog.ts"
 import { HostError, Unsupported } from "./HostError.ts"
 import type { AccountAuthHost, AuthCheck, CallOptions, ContractHost, Frame, HostInput } from "./HostTypes.ts"
 import { InstructionMeter } from "./InstructionMeter.ts"
-import { contractCodeKey, contractInstanceKey } from "../state/LedgerKeys.ts"
+import { contractCodeKey, contractInstanceKey, keyOfEntry, keyString } from "../state/LedgerKeys.ts"
+import { objectsIn } from "../xdr/valueSizes.ts"
+import { chargeSignature, Price } from "./instructionPrices.ts"
 import type { Random } from "./Random.ts"
 import { callSac } from "../sac/Sac.ts"
 import { checkScVal, compareScVal, sym } from "../xdr/ScVal.ts"
 import { Storage } from "./Storage.ts"
 import { verifyEd25519 } from "../../../../kernel/ledger/Ed25519.ts"
-import { contractAddress, equalBytes, type ScMapEntry, type ScVal } from "../xdr/Xdr.ts"
+import { contractAddress, equalBytes, type LedgerEntry, type ScMapEntry, type ScVal } from "../xdr/Xdr.ts"
 
 /** Contract calls within one another; the host function itself counts as one more frame of the network's hundred. */
 const FRAMES_MAX = 98
+/** What an account signs is a hash. */
+const PAYLOAD_BYTES = 32
 
 export class HostContext implements ContractHost {
   readonly input: HostInput
   readonly storage: Storage
   readonly auth: Auth
   readonly log = new EventLog()
-  readonly meter = new InstructionMeter()
+  readonly meter: InstructionMeter
   readonly frames: Array<Frame> = []
   readonly accountAuth: AccountAuthHost
   /** The transaction's random numbers, from which each frame's are seeded. */
@@ -30,11 +34,13 @@ export class HostContext implements ContractHost {
 
   constructor(input: HostInput, storage: Storage) {
     this.input = input
+    this.meter = new InstructionMeter(input.settings.cpuCosts, input.instructionsMax)
     this.storage = storage
+    storage.meter = this.meter
     this.accountAuth = {
       verify: (publicKey, message, signature) => this.verifyEd25519(publicKey, message, signature),
       require: (key, message) => storage.require(key, message),
-      countSignature: () => this.meter.signature()
+      countSignature: () => chargeSignature(this.meter, PAYLOAD_BYTES)
     }
     this.auth = new Auth(this)
   }
@@ -44,7 +50,7 @@ export class HostContext implements ContractHost {
   }
 
   countAddressAuth(): void {
-    this.meter.addressAuth()
+    this.meter.spend(Price.accountAuth)
   }
 
   /** False for errors that no caller may catch: internal ones and exceeded limits of budget and footprint. */
@@ -68,6 +74,7 @@ export class HostContext implements ContractHost {
   }
 
   emit(topics: ReadonlyArray<ScVal>, data: ScVal): void {
+    this.meter.spend(Price.event)
     this.log.contract(this.frame.contractId, topics, data)
   }
 
@@ -79,6 +86,8 @@ export class HostContext implements ContractHost {
       )
     }
     this.#checkReentry(contractId, options.allowSelfReentry === true)
+    this.meter.spend(Price.frame)
+    for (const arg of args) this.meter.spend(Price.argument * objectsIn(arg))
     this.log.called(this.currentContract, contractId, fn, args)
     const frame = this.#open(contractId, fn, args, options)
     const value = this.#run(frame, options)
@@ -151,18 +160,19 @@ export class HostContext implements ContractHost {
     const { executable } = frame.instance
     switch (executable.type) {
       case 1:
-        this.meter.sacCall(frame.fn)
+        if (frame.fn !== "init_asset") this.meter.spend(Price.assetFrame)
         return callSac(this, frame)
       case 0: {
         const { contracts } = this.input
         if (contracts === undefined) throw new Unsupported("contract wasm")
         const code = this.storage.require(contractCodeKey(executable.wasmHash), "Wasm does not exist")
         if (code.data.type !== 7) throw HostError.of("Storage", "InternalError", "contract code is malformed")
-        this.meter.wasmCall()
+        this.meter.spend(Price.wasmFrame)
         return contracts.call(this, {
           contractId: frame.contractId,
           wasmHash: executable.wasmHash,
           code: code.data.contractCode.code,
+          isNew: this.isNewCode(code),
           fn: frame.fn,
           args: frame.args,
           missingIsNoop: options.missingIsNoop === true
@@ -171,6 +181,14 @@ export class HostContext implements ContractHost {
       default:
         throw new Unsupported("external contract executables")
     }
+  }
+
+  /** True for code that was uploaded in this very ledger. */
+  isNewCode(code: LedgerEntry): boolean {
+    return (
+      code.lastModifiedLedgerSeq === this.input.ledgerSeq &&
+      this.input.restored?.has(keyString(keyOfEntry(code))) !== true
+    )
   }
 
   #storeInstance(frame: Frame): void {

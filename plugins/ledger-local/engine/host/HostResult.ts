@@ -23,7 +23,7 @@ export interface HostSuccess {
   readonly restoredIndices: ReadonlyArray<number>
   /** The authorization entries to sign; only when recording. */
   readonly recordedAuth?: ReadonlyArray<SorobanAuthorizationEntry>
-  /** Calibrated estimate of the instructions used, unpadded. */
+  /** The instructions that the network would meter, unpadded. */
   readonly instructions: number
   /** Bytes of classic entries read, by the footprint. */
   readonly diskReadBytes: number

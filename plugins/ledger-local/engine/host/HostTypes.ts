@@ -62,6 +62,8 @@ export interface HostInput {
   readonly contracts?: ContractRuntime
   /** Archived entries that the transaction has just restored into `store`; their rent is that of new entries. */
   readonly restored?: ReadonlySet<string>
+  /** What the call may use; absent is the most the engine gives. */
+  readonly instructionsMax?: number
   /** Seed of the contracts' random numbers, 32 bytes: of the transaction set's hash and the transaction's place. */
   readonly randomSeed?: Uint8Array
 }
@@ -140,6 +142,8 @@ export interface ContractHost {
   random: Random | undefined
   readonly verifyEd25519: (publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean
   readonly countAddressAuth: () => void
+  /** True for code that was uploaded in this very ledger. */
+  readonly isNewCode: (code: LedgerEntry) => boolean
   readonly isRecoverable: (error: HostError) => boolean
   readonly logError: (error: HostError) => void
   readonly emit: (topics: ReadonlyArray<ScVal>, data: ScVal) => void
@@ -150,11 +154,17 @@ export interface ContractHost {
   readonly instancePut: (key: ScVal, val: ScVal | undefined) => void
 }
 
-/** What a contract runtime is asked to do: call `fn` of the wasm `code` in the frame on top of `host`. */
-export interface ContractCall {
-  readonly contractId: Uint8Array
+/** A contract's code. */
+export interface ContractModule {
   readonly wasmHash: Uint8Array
   readonly code: Uint8Array
+  /** Uploaded or restored in this very ledger, so that the network has not parsed it yet. */
+  readonly isNew: boolean
+}
+
+/** What a contract runtime is asked to do: call `fn` of the wasm `code` in the frame on top of `host`. */
+export interface ContractCall extends ContractModule {
+  readonly contractId: Uint8Array
   readonly fn: string
   readonly args: ReadonlyArray<ScVal>
   /** A module without the function returns void instead of failing (constructors). */
@@ -164,6 +174,8 @@ export interface ContractCall {
 /** The seam for contract wasm. */
 export interface ContractRuntime {
   readonly call: (host: ContractHost, call: ContractCall) => ScVal
+  /** The protocol that code was built for. */
+  readonly protocolOf: (host: ContractHost, module: ContractModule) => number
   /**
    * Refuses code the network would refuse at upload, by throwing a HostError; otherwise its cost inputs, as the code
    * entry keeps them.

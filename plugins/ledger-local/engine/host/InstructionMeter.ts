@@ -1,90 +1,70 @@
-// An estimate of the instructions the network would meter, from calibrated constants: a base per kind of call and a
-// cost per account authentication and signature. The anchors are metered transactions of the test network and of
-// stellar-core's streams, where 64 of 100 contract calls are estimated to a tenth and 87 to a quarter, uploads to a
-// twentieth. A simulation pads the estimate as the RPC does (4 %, at least 50,000). It is a price; the limit is the
-// fuel that contract wasm runs on, which is generous and only there to stop what would never end.
+// The instructions that the network would meter for a host function call. What the network's cost parameters price by
+// a number that is known here (fuel, bytes, signatures, modules) is computed from them; what it adds up from hundreds of
+// small copies and comparisons is priced by `instructionPrices.ts`. The limit is what the transaction declares, and
+// running into it is the budget's error, for wasm too: fuel is what is left of it. Beside that, and without a price,
+// the meter bounds the work that the host does and the memory that contracts take, so that nothing lasts too long.
+import type { CpuCost, CpuCosts } from "../state/cpuCosts.ts"
 import { HostError } from "./HostError.ts"
 
-/** Account authentication of one address entry with its nonce, without the signature check itself. */
-const ADDRESS_AUTH = 126_364
-const SIGNATURE = 400_000
-const WASM_CALL = 250_000
-/** Checking and parsing a contract's code, and what each of its bytes adds. */
-const UPLOAD = 1_055_000
-const UPLOAD_BYTE = 826
-
-const SAC: Readonly<Record<string, number>> = {
-  transfer: 200_000,
-  transfer_from: 240_000,
-  mint: 200_000,
-  burn: 165_000,
-  burn_from: 205_000,
-  clawback: 200_000,
-  approve: 190_000,
-  set_authorized: 190_000,
-  set_admin: 170_000,
-  trust: 200_000
-}
-const SAC_READ = 110_000
-
-/** Fuel of one host function call: what the network allows a transaction, at four metered instructions each. */
-const FUEL = 100_000_000
-/** The metered cost of one unit of fuel. */
-const FUEL_INSTRUCTIONS = 4
+/** What the network allows a transaction. */
+const INSTRUCTIONS_MAX = 400_000_000
 /** What the host does for the contracts of one call, in units of a few nanoseconds. */
-const WORK = 100_000_000
+const WORK_MAX = 100_000_000
 const MEMORY_BYTES = 41_943_040
 /** Linear memory of all contracts that are running at the same time. */
 const LINEAR_BYTES_MAX = 268_435_456
 
+const exceeded = (what: string): HostError => HostError.of("Budget", "ExceededLimit", `${what} limit exceeded`)
+
 export class InstructionMeter {
-  #total = 0
-  /** Fuel left to all contracts of this call. */
-  fuel = FUEL
-  #work = WORK
+  readonly costs: CpuCosts
+  readonly #instructionsMax: number
+  #instructions = 0
+  #work: number
+  #linearBytes = 0
   /** Bytes of values that contracts of this call may still make: the network's memory limit of a transaction. */
   memoryBytes = MEMORY_BYTES
 
-  #linearBytes = 0
+  /** `instructionsMax` is what the call may use. */
+  constructor(costs: CpuCosts, instructionsMax = INSTRUCTIONS_MAX) {
+    this.costs = costs
+    this.#instructionsMax = Math.min(INSTRUCTIONS_MAX, instructionsMax)
+    // Far more than what so many instructions buy on the network, because units are rough.
+    this.#work = Math.min(WORK_MAX, instructionsMax)
+  }
+
+  get instructions(): number {
+    return Math.ceil(this.#instructions)
+  }
+
+  /** Fuel that is left to wasm. */
+  get fuel(): number {
+    return Math.max(0, Math.floor((this.#instructionsMax - this.#instructions) / this.costs.wasmInsnExec.constant))
+  }
+
+  burn(fuel: number): void {
+    this.spend(fuel * this.costs.wasmInsnExec.constant)
+  }
+
+  spend(instructions: number): void {
+    this.#instructions += instructions
+    if (this.#instructions > this.#instructionsMax) throw exceeded("instruction")
+  }
+
+  /** What the network charges for one thing of the given size. */
+  charge({ constant, linear128 }: CpuCost, size = 0): void {
+    this.spend(constant + Math.floor((linear128 * size) / 128))
+  }
 
   /** Takes from what the host may still do for contracts; it has no price, and only ends what would take too long. */
   payWork(units: number): void {
     this.#work -= units
-    if (this.#work < 0) throw HostError.of("Budget", "ExceededLimit", "instruction limit exceeded")
+    if (this.#work < 0) throw exceeded("instruction")
   }
 
   /** Counts linear memory of contracts that are running, one within the other. */
   holdMemory(bytes: number): void {
     this.#linearBytes += bytes
-    if (bytes > 0 && this.#linearBytes > LINEAR_BYTES_MAX)
-      throw HostError.of("Budget", "ExceededLimit", "memory limit exceeded")
-  }
-
-  get total(): number {
-    return this.#total + (FUEL - this.fuel) * FUEL_INSTRUCTIONS
-  }
-
-  add(instructions: number): void {
-    this.#total += instructions
-  }
-
-  sacCall(fn: string): void {
-    this.#total += SAC[fn] ?? SAC_READ
-  }
-
-  wasmCall(): void {
-    this.#total += WASM_CALL
-  }
-
-  addressAuth(): void {
-    this.#total += ADDRESS_AUTH
-  }
-
-  upload(bytes: number): void {
-    this.#total += UPLOAD + UPLOAD_BYTE * bytes
-  }
-
-  signature(): void {
-    this.#total += SIGNATURE
+    if (bytes > 0 && this.#linearBytes > LINEAR_BYTES_MAX) throw exceeded("memory")
   }
 }

@@ -4,6 +4,9 @@
 // transaction that is applied restores archived entries before the host runs). Reads and writes follow the network's
 // own order.
 import { HostError } from "./HostError.ts"
+import type { InstructionMeter } from "./InstructionMeter.ts"
+import { Price } from "./instructionPrices.ts"
+import { valuesIn } from "../xdr/valueSizes.ts"
 import { Durability, hasTtl, keyString, type KeyString, ttlEntry, ttlHash } from "../state/LedgerKeys.ts"
 import type { EngineCrypto } from "../EngineCrypto.ts"
 import type { NetworkSettings } from "../state/NetworkSettings.ts"
@@ -28,6 +31,8 @@ export class Storage {
   readonly #ledgerSeq: number
   readonly #settings: NetworkSettings
   readonly #crypto: EngineCrypto
+  /** Set by the host that meters what is read and written here. */
+  meter: InstructionMeter | undefined
 
   constructor(
     store: Store,
@@ -44,6 +49,15 @@ export class Storage {
       this.#allowed = new Map()
       for (const key of footprint.readOnly) this.#allowed.set(keyString(key), false)
       for (const key of footprint.readWrite) this.#allowed.set(keyString(key), true)
+    }
+  }
+
+  /** What a change to an entry costs, by what it is. */
+  #spend(key: LedgerKey, data: number, instance: number, code: number): void {
+    if (key.type === 7) this.meter?.spend(code)
+    else if (key.type === 6) {
+      const own = key.contractData.key.type === 20 ? instance : data
+      this.meter?.spend(own + Price.keyValue * valuesIn(key.contractData.key))
     }
   }
 
@@ -81,6 +95,8 @@ export class Storage {
 
   /** The entry, or undefined when it is absent or, being temporary, has expired. */
   get(key: LedgerKey): LedgerEntry | undefined {
+    if (key.type === 6 && key.contractData.key.type !== 20) this.meter?.spend(Price.dataGet)
+    else if (!hasTtl(key)) this.meter?.spend(Price.classicGet)
     const id = keyString(key)
     this.#access(id, key, false)
     return this.#live(id, key)
@@ -108,6 +124,7 @@ export class Storage {
 
   /** Writes an entry. A new one with a TTL lives until `liveUntil`, or the minimum for its durability. */
   put(key: LedgerKey, data: LedgerEntry["data"], liveUntil?: number): void {
+    this.#spend(key, Price.dataPut, Price.instancePut, Price.uploadedCode)
     const id = keyString(key)
     const before = hasTtl(key) ? this.#peek(id, key) : this.store.get(id)
     this.#access(id, key, true)
@@ -123,6 +140,7 @@ export class Storage {
   }
 
   delete(key: LedgerKey): void {
+    this.#spend(key, Price.dataRemoved, 0, 0)
     const id = keyString(key)
     this.#access(id, key, true)
     this.store.delete(id)
@@ -152,6 +170,7 @@ export class Storage {
    * maximum, a persistent entry is extended to the maximum and a temporary one refused.
    */
   extend(key: LedgerKey, threshold: number, extendTo: number): void {
+    this.#spend(key, 0, 0, 0)
     if (threshold > extendTo) throw HostError.of("Storage", "InvalidInput", "threshold must be <= extend_to")
     const id = keyString(key)
     this.#access(id, key, false)
@@ -174,6 +193,7 @@ export class Storage {
    * alone, and more are not given. A read-only access (CAP-78).
    */
   extendWithin(key: LedgerKey, extendTo: number, least: number, most: number): void {
+    this.#spend(key, 0, 0, 0)
     if (least > extendTo || most < least)
       throw HostError.of("Storage", "InvalidInput", "the bounds of the extension do not fit")
     const id = keyString(key)

@@ -2,6 +2,7 @@
 // is the hash of the network and of what it is made from, so the same asset has one contract per network. A deployer's
 // address must authorize the creation; an asset's contract needs nobody's leave.
 import type { ContractHost } from "./HostTypes.ts"
+import { Price } from "./instructionPrices.ts"
 import { HostError, Unsupported } from "./HostError.ts"
 import { contractCodeKey, contractInstanceKey } from "../state/LedgerKeys.ts"
 import { address as addressVal, bytes, checkScVal, INSTANCE_KEY } from "../xdr/ScVal.ts"
@@ -54,6 +55,28 @@ const store = (host: ContractHost, args: CreateContractArgs): Uint8Array => {
   return contractId
 }
 
+/** Contracts built for an earlier protocol have no constructor, whatever they export. */
+const CONSTRUCTORS_SINCE = 22
+
+/** The network instantiates a new contract's module to see which protocol it was built for. */
+const mayHaveConstructor = (host: ContractHost, { executable, constructorArgs }: CreateContractArgs): boolean => {
+  const { contracts } = host.input
+  if (executable.type !== 0) throw new Unsupported("external contract executables")
+  if (contracts === undefined) throw new Unsupported("contract wasm")
+  const entry = host.storage.require(contractCodeKey(executable.wasmHash), "Wasm does not exist")
+  if (entry.data.type !== 7) throw HostError.of("Storage", "InternalError", "contract code is malformed")
+  host.meter.spend(Price.contractCreated)
+  const { code } = entry.data.contractCode
+  const protocol = contracts.protocolOf(host, { wasmHash: executable.wasmHash, code, isNew: host.isNewCode(entry) })
+  if (protocol >= CONSTRUCTORS_SINCE) return true
+  if (constructorArgs.length === 0) return false
+  throw HostError.of(
+    "Context",
+    "InvalidAction",
+    "trying to call non-default constructor on a contract that doesn't support constructors"
+  )
+}
+
 /** Creates a contract and runs its initialization; the value is its address. */
 export const createContract = (host: ContractHost, args: CreateContractArgs): ScVal => {
   checkPair(args)
@@ -66,10 +89,13 @@ export const createContract = (host: ContractHost, args: CreateContractArgs): Sc
       host.auth.require(contractIdPreimage.fromAddress.address, [])
       contractId = store(host, args)
       // What the constructor requires is authorized below the creation, so the creation's frame is still open.
-      host.call(contractId, "__constructor", args.constructorArgs, {
-        reserved: true,
-        missingIsNoop: args.constructorArgs.length === 0
-      })
+      if (mayHaveConstructor(host, args)) {
+        host.meter.spend(Price.constructorCall)
+        host.call(contractId, "__constructor", args.constructorArgs, {
+          reserved: true,
+          missingIsNoop: args.constructorArgs.length === 0
+        })
+      }
     } finally {
       host.auth.pop()
     }
@@ -82,7 +108,13 @@ export const createContract = (host: ContractHost, args: CreateContractArgs): Sc
 
 /** Uploads wasm; the value is its hash. Uploading what is there already changes nothing. */
 export const uploadWasm = (host: ContractHost, code: Uint8Array): ScVal => {
-  host.meter.upload(code.length)
+  const { meter } = host
+  meter.spend(Price.upload)
+  meter.charge(meter.costs.computeSha256Hash, code.length)
+  // The network reads new code twice, and instantiates it once.
+  meter.charge(meter.costs.vmInstantiation, code.length)
+  meter.charge(meter.costs.vmCachedInstantiation, code.length)
+  meter.charge(meter.costs.vmInstantiation, code.length)
   const { contracts, crypto, settings } = host.input
   if (contracts === undefined) throw new Unsupported("contract wasm")
   const hash = crypto.sha256(code)

@@ -2,6 +2,7 @@
 // Money is `bigint` stroops, ledgers and sizes are numbers. `testnet` is what the test network runs at protocol 27;
 // `withConfigSettings` reads the network's own configuration entries over a profile, which is how a replay follows
 // upgrades.
+import { type CpuCosts, cpuCosts, withCpuCosts } from "./cpuCosts.ts"
 import type { KeyString } from "./LedgerKeys.ts"
 import { type ConfigSettingEntry, latin1 } from "../xdr/Xdr.ts"
 
@@ -72,6 +73,7 @@ export interface NetworkSettings {
   readonly ttl: TtlSettings
   readonly limits: Limits
   readonly moduleMemory: ModuleMemory
+  readonly cpuCosts: CpuCosts
   /** Keys, in the store's form, whose entries nobody may trade with; empty on every network today. */
   readonly frozenKeys: ReadonlySet<KeyString>
 }
@@ -126,6 +128,7 @@ export const testnet: NetworkSettings = {
     export128: 36_394n,
     dataSegmentByte128: 257n
   },
+  cpuCosts,
   frozenKeys: new Set()
 }
 
@@ -182,6 +185,8 @@ const withConfigSetting = (settings: NetworkSettings, entry: ConfigSettingEntry)
         fees: { ...fees, bandwidth1KbStroops: entry.contractBandwidth.feeTxSize1Kb },
         limits: { ...limits, txSizeBytesMax: entry.contractBandwidth.txMaxSizeBytes }
       }
+    case 6:
+      return { ...settings, cpuCosts: withCpuCosts(settings.cpuCosts, entry.contractCostParamsCpuInsns) }
     case 7: {
       const [base, ...rest] = entry.contractCostParamsMemBytes.slice(PARSE_INSTRUCTIONS, PARSE_INSTRUCTIONS + 10)
       if (base === undefined || rest.length < 9) return settings

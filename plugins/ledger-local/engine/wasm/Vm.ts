@@ -19,6 +19,8 @@ export class Vm {
   readonly values: Values
   readonly #fuel: WebAssembly.Global
   readonly #memory: WebAssembly.Memory | undefined
+  /** Fuel with which the contract began to run, or ran on. */
+  #given = 0
 
   constructor(host: ContractHost, fuel: WebAssembly.Global, memory: WebAssembly.Memory | undefined) {
     this.host = host
@@ -27,12 +29,22 @@ export class Vm {
     this.#memory = memory
   }
 
-  get fuel(): number {
-    return this.#fuel.value as number
+  /** True when the contract ran out of fuel. */
+  get isEmpty(): boolean {
+    return (this.#fuel.value as number) < 0
   }
 
-  set fuel(value: number) {
-    this.#fuel.value = value
+  /** The contract runs on: it gets what is left of the budget as fuel. */
+  resume(): void {
+    this.#given = this.host.meter.fuel
+    this.#fuel.value = this.#given
+  }
+
+  /** The contract stands still: the fuel it used is taken from the budget. */
+  pause(): void {
+    const used = this.#given - (this.#fuel.value as number)
+    this.#given -= used
+    this.host.meter.burn(used)
   }
 
   /** Takes from what the host may still do for the contracts of this call; see `hostCallWork.ts`. */
@@ -57,15 +69,10 @@ export class Vm {
     this.#held = 0
   }
 
-  /** Runs something that may run other contracts, which use the same fuel. */
+  /** Runs something that may run other contracts, whose memory comes on top of this one's. */
   nested<A>(run: () => A): A {
     this.#hold()
-    this.host.meter.fuel = this.fuel
-    try {
-      return run()
-    } finally {
-      this.fuel = this.host.meter.fuel
-    }
+    return run()
   }
 
   #buffer(from: number, length: number): ArrayBufferLike {

@@ -4,8 +4,7 @@
 // is `Unsupported`, when the module is called, never a failure of the contract.
 import { DeadlinePassed, type RunWithin } from "../../../../kernel/platform/Deadline.ts"
 import { HostError, Unsupported } from "../host/HostError.ts"
-import type { ContractHost } from "../host/HostTypes.ts"
-import type { ContractCall, ContractRuntime } from "../host/HostTypes.ts"
+import type { ContractCall, ContractHost, ContractModule, ContractRuntime } from "../host/HostTypes.ts"
 import { latin1, type ScVal } from "../xdr/Xdr.ts"
 import { sym, VOID } from "../xdr/ScVal.ts"
 import { Malformed } from "./BinaryReader.ts"
@@ -17,6 +16,8 @@ import { FUEL_EXPORT, type PreparedModule, prepareModule } from "./prepareModule
 import { randomFunctions } from "./randomFunctions.ts"
 import { VOID_WORD } from "./Values.ts"
 import { checkProtocol } from "./hostImports.ts"
+import { hostFunctionPrice } from "../host/instructionPrices.ts"
+import { chargeInstance } from "./moduleCosts.ts"
 import { hostCallWork, INSTANCE_WORK } from "./hostCallWork.ts"
 import { ValueType } from "./opcodes.ts"
 import { type HostFunctions, Vm } from "./Vm.ts"
@@ -58,7 +59,7 @@ const checkEnvironment = ({ environmentProtocol, prerelease, imports }: Prepared
 
 const trapOf = (error: unknown, vm: Vm): unknown => {
   if (error instanceof HostError || error instanceof Unsupported) return error
-  if (vm.fuel < 0) return HostError.of("Budget", "ExceededLimit", "instruction limit exceeded")
+  if (vm.isEmpty) return HostError.of("Budget", "ExceededLimit", "instruction limit exceeded")
   if (error instanceof RangeError) return HostError.of("Budget", "ExceededLimit", "call stack exhausted")
   if (!(error instanceof WebAssembly.RuntimeError)) return error
   const { message } = error
@@ -102,7 +103,7 @@ export class WasmRuntime implements ContractRuntime {
     }
   }
 
-  #compiled(call: ContractCall): Compiled {
+  #compiled(call: ContractModule): Compiled {
     const id = latin1(call.wasmHash)
     const known = this.#modules.get(id)
     if (known !== undefined) return known
@@ -119,11 +120,18 @@ export class WasmRuntime implements ContractRuntime {
     return { v: 1, v1: { ext: { v: 0 }, costInputs: { ext: { v: 0 }, ...costInputs } } }
   }
 
+  readonly protocolOf: ContractRuntime["protocolOf"] = (host, module) => {
+    const { prepared } = this.#limited(() => this.#compiled(module))
+    chargeInstance(host.meter, prepared.costInputs, module.isNew)
+    return prepared.environmentProtocol
+  }
+
   readonly call: ContractRuntime["call"] = (host, call) => this.#limited(() => this.#call(host, call))
 
   #call(host: ContractHost, call: ContractCall): ScVal {
     const compiled = this.#compiled(call)
     checkEnvironment(compiled.prepared, host.input.settings.protocolVersion)
+    chargeInstance(host.meter, compiled.prepared.costInputs, call.isNew)
     const type = compiled.prepared.exports.get(call.fn)
     if (type === undefined) {
       if (call.missingIsNoop) return VOID
@@ -177,27 +185,35 @@ const run = (host: ContractHost, call: ContractCall, { module, prepared }: Compi
   const imports = importObject(prepared, (id) => {
     const fn = functions[id]
     if (fn === undefined) throw new Unsupported(`host function ${id}`)
-    const work = hostCallWork(id)
+    const [work, price] = [hostCallWork(id), hostFunctionPrice(id)]
     return (...args) => {
       const running = vm!
+      running.pause()
       running.payWork(work)
+      host.meter.spend(price)
       const result = fn(running, ...args)
-      return result === undefined ? VOID_WORD : typeof result === "bigint" ? result : running.values.word(result)
+      const word = result === undefined ? VOID_WORD : typeof result === "bigint" ? result : running.values.word(result)
+      running.resume()
+      return word
     }
   })
   const { exports } = instantiate(module, imports)
   const memory = exports["memory"]
   const fuel = exports[FUEL_EXPORT] as WebAssembly.Global
   vm = new Vm(host, fuel, memory instanceof WebAssembly.Memory ? memory : undefined)
-  vm.fuel = host.meter.fuel
+  host.meter.charge(host.meter.costs.invokeVmFunction)
+  vm.resume()
   try {
     const fn = exports[call.fn] as (...args: ReadonlyArray<bigint>) => bigint
-    return resultOf(vm.whole(fn(...call.args.map((arg) => vm.values.word(arg)))))
+    const word = fn(...call.args.map((arg) => vm.values.word(arg)))
+    vm.pause()
+    return resultOf(vm.whole(word))
   } catch (error) {
-    throw trapOf(error, vm)
+    const trap = trapOf(error, vm)
+    if (!vm.isEmpty) vm.pause()
+    throw trap
   } finally {
     vm.release()
-    host.meter.fuel = Math.max(0, vm.fuel)
   }
 }
 

@@ -1,6 +1,7 @@
 // Host functions on the context (`x.*`), calls (`d.*`), addresses and authorization (`a.*`) and cryptography (`c.*`). A
 // caught error keeps a contract's own number and becomes `Error(Context, InvalidAction)` otherwise; internal errors and
 // exceeded limits cannot be caught.
+import { chargeSignature } from "../host/instructionPrices.ts"
 import type { ContractHost } from "../host/HostTypes.ts"
 import { HostError } from "../host/HostError.ts"
 import { contractInstanceKey } from "../state/LedgerKeys.ts"
@@ -222,23 +223,32 @@ export const callFunctions: HostFunctions = {
     vm.nested(() => vm.host.auth.delegate(vm.host.frame.authCheck, who))
   },
 
-  "c._": (vm, content) => bytes(vm.host.input.crypto.sha256(vm.bytes(content))), // compute_hash_sha256
+  "c._": (vm, content) => {
+    // compute_hash_sha256
+    const message = vm.bytes(content)
+    vm.host.meter.charge(vm.host.meter.costs.computeSha256Hash, message.length)
+    return bytes(vm.host.input.crypto.sha256(message))
+  },
   "c.0": (vm, key, message, signature) => {
     // verify_sig_ed25519
-    vm.host.meter.signature()
-    if (!vm.host.verifyEd25519(vm.sized(key, 32), vm.bytes(message), vm.sized(signature, 64))) {
+    const content = vm.bytes(message)
+    chargeSignature(vm.host.meter, content.length)
+    if (!vm.host.verifyEd25519(vm.sized(key, 32), content, vm.sized(signature, 64))) {
       throw HostError.of("Crypto", "InvalidInput", "failed ED25519 verification")
     }
   },
-  "c.1": (vm, content) => bytes(vm.host.input.crypto.keccak256(vm.bytes(content))), // compute_hash_keccak256
+  "c.1": (vm, content) => {
+    // compute_hash_keccak256
+    const message = vm.bytes(content)
+    vm.host.meter.charge(vm.host.meter.costs.computeKeccak256Hash, message.length)
+    return bytes(vm.host.input.crypto.keccak256(message))
+  },
   "c.2": (vm, digest, signature, recoveryId) => {
     // recover_key_ecdsa_secp256k1
-    vm.host.meter.add(2_300_000)
     return recoverSecp256k1(vm, digest, signature, recoveryId)
   },
   "c.3": (vm, key, digest, signature) => {
     // verify_sig_ecdsa_secp256r1
-    vm.host.meter.add(3_000_000)
     verifySecp256r1(vm, key, digest, signature)
   }
 }

@@ -23,12 +23,6 @@ const Code = {
 } as const
 const result = (code: number) => inner(OperationType.invokeHostFunction, code)
 
-/**
- * Instructions are estimated, not metered, to about a quarter. A call fails for want of declared instructions only when
- * the estimate is half as much again, so that what the network takes is never refused here.
- */
-const INSTRUCTION_TOLERANCE = 1.5
-
 /** The seed of the contract's random numbers: the hash of the ledger's transactions and the transaction's place. */
 export const operationSeed = ({ ledger, place }: ApplyContext): Uint8Array => {
   const seed = new Uint8Array(40)
@@ -107,12 +101,12 @@ export const invokeHostFunction: OperationRules<24> = {
       restored: new Set(restored.keys()),
       crypto: ledger.crypto,
       ...(ledger.contracts === undefined ? {} : { contracts: ledger.contracts }),
+      instructionsMax: frame.soroban!.resources.instructions,
       randomSeed: operationSeed(context)
     })
     soroban.diagnostics = host.diagnostics
+    soroban.instructions = host.instructions
     if (!host.ok) return result(host.error.is("Budget", "ExceededLimit") ? Code.resourceLimitExceeded : Code.trapped)
-    if (host.instructions > frame.soroban!.resources.instructions * INSTRUCTION_TOLERANCE)
-      return result(Code.resourceLimitExceeded)
     const unpaid = settle(context, host)
     if (unpaid !== 0) return result(unpaid)
     host.changes.commit()

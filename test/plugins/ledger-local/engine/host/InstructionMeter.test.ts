@@ -1,8 +1,16 @@
-// The estimate of instructions against what the real node metered for the same work.
+// The instructions that are metered against what the real node metered for the same work, and the limit on them.
 import { describe, expect, it } from "vitest"
 import { InstructionMeter } from "../../../../../plugins/ledger-local/engine/host/InstructionMeter.ts"
-import { WasmRuntime } from "../../../../../plugins/ledger-local/engine/wasm/WasmRuntime.ts"
-import { paidWorld, succeeded } from "../World.ts"
+import { cpuCosts, withCpuCosts } from "../../../../../plugins/ledger-local/engine/state/cpuCosts.ts"
+import { errorOf, succeeded } from "../World.ts"
+import { contract, execute, VOID_BODY, world } from "../wasm/assemble.ts"
+
+/** An acceptable module of so many bytes, made up by a custom section. */
+const moduleOf = (bytes: number): Uint8Array => {
+  const plain = contract({ body: VOID_BODY })
+  const filler = bytes - plain.length - 3
+  return Uint8Array.from([...plain, 0, (filler & 127) | 128, filler >> 7, 0, ...Array<number>(filler - 1).fill(0)])
+}
 
 describe("the instructions of an upload", () => {
   /** Bytes of code, and what stellar-core metered for uploading it. */
@@ -14,42 +22,37 @@ describe("the instructions of an upload", () => {
     [6_878, 6_621_894]
   ] as const
 
-  it.each(metered)("are estimated to a twentieth for %i bytes", (bytes, instructions) => {
-    const meter = new InstructionMeter()
-    meter.upload(bytes)
-    expect(Math.abs(meter.total / instructions - 1)).toBeLessThan(0.05)
+  it.each(metered)("are within a hundredth for %i bytes", (bytes, instructions) => {
+    const result = succeeded(execute(world(), { type: 2, wasm: moduleOf(bytes) }))
+    expect(Math.abs(result.instructions / instructions - 1)).toBeLessThan(0.01)
+  })
+})
+
+describe("the meter", () => {
+  it("ends a call that spends more than it may, and gives wasm what is left as fuel", () => {
+    const meter = new InstructionMeter(cpuCosts, 1_000)
+    expect(meter.fuel).toBe(250)
+    meter.spend(600)
+    expect(meter.fuel).toBe(100)
+    meter.burn(100)
+    expect(meter.instructions).toBe(1_000)
+    expect(() => meter.spend(1)).toThrow(/instruction limit exceeded/)
   })
 
-  it("are declared by a simulation", () => {
-    const world = paidWorld()
-    world.contracts = new WasmRuntime()
-    const wasm = Uint8Array.from([
-      0,
-      0x61,
-      0x73,
-      0x6d,
-      1,
-      0,
-      0,
-      0,
-      0,
-      30,
-      17,
-      ...new TextEncoder().encode("contractenvmetav0"),
-      0,
-      0,
-      0,
-      0,
-      0,
-      0,
-      0,
-      26,
-      0,
-      0,
-      0,
-      0
-    ])
-    const access = { mode: "record", randomNonce: () => 1n, useUpgradedAuth: true, allowNonRoot: false } as const
-    expect(succeeded(world.run({ type: 2, wasm }, [], { access })).instructions).toBeGreaterThan(1_000_000)
+  it("follows the network's cost parameters", () => {
+    const entries = Array.from({ length: 23 }, (_, i) => ({ constTerm: BigInt(i), linearTerm: 128n * BigInt(i) }))
+    const costs = withCpuCosts(cpuCosts, entries)
+    expect(costs.valDeser).toEqual({ constant: 7, linear128: 896 })
+    expect(costs.parseWasmTypes).toEqual(cpuCosts.parseWasmTypes)
+    const meter = new InstructionMeter(costs)
+    meter.charge(costs.valDeser, 10)
+    expect(meter.instructions).toBe(77)
+  })
+
+  it("does not let a call use more than it declared", () => {
+    const code = contract({ body: VOID_BODY })
+    expect(errorOf(execute(world(), { type: 2, wasm: code }, undefined, 900_000))).toMatch(
+      /^Error\(Budget, ExceededLimit\)/
+    )
   })
 })

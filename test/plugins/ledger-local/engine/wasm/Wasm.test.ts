@@ -12,6 +12,7 @@ import {
   vec,
   VOID
 } from "../../../../../plugins/ledger-local/engine/xdr/ScVal.ts"
+import { cpuCosts } from "../../../../../plugins/ledger-local/engine/state/cpuCosts.ts"
 import { InstructionMeter } from "../../../../../plugins/ledger-local/engine/host/InstructionMeter.ts"
 import { Values } from "../../../../../plugins/ledger-local/engine/wasm/Values.ts"
 import type { ScVal } from "../../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
@@ -137,12 +138,12 @@ describe("words of values", () => {
       { type: 2, error: { type: 0, contractCode: 7 } },
       { type: 2, error: { type: 9, code: 6 } }
     ]
-    const table = new Values(new InstructionMeter())
+    const table = new Values(new InstructionMeter(cpuCosts))
     for (const value of values) expect(compareScVal(table.value(table.word(value)), value)).toBe(0)
   })
 
   it("are refused when no value has them", () => {
-    const table = new Values(new InstructionMeter())
+    const table = new Values(new InstructionMeter(cpuCosts))
     for (const word of [15n, 63n, 79n, 255n, (3n << 32n) | 72n])
       expect(() => table.value(word)).toThrow(/unknown object reference/)
   })

@@ -78,7 +78,12 @@ export const world = (): World => {
   return made
 }
 
-export const execute = (on: World, hostFunction: HostFunction, contracts = new WasmRuntime()): HostResult =>
+export const execute = (
+  on: World,
+  hostFunction: HostFunction,
+  contracts = new WasmRuntime(),
+  instructionsMax = 400_000_000
+): HostResult =>
   invokeHostFunction({
     store: on.store,
     settings: on.settings,
@@ -90,7 +95,8 @@ export const execute = (on: World, hostFunction: HostFunction, contracts = new W
     auth: [],
     access: { mode: "record", randomNonce: () => 1n, useUpgradedAuth: true, allowNonRoot: false },
     crypto,
-    contracts
+    contracts,
+    instructionsMax
   })
 
 /** Uploads, creates and calls a contract; the result of the call. */

@@ -1,0 +1,122 @@
+// How much there is in a contract value: values within it, those of them that the network's host keeps as objects, and
+// the pieces in which its XDR is written. These are what the network's metering counts.
+import type { ContractEvent, LedgerEntry, LedgerKey, ScAddress, ScVal } from "./Xdr.ts"
+
+const sum = <A>(items: ReadonlyArray<A>, of: (item: A) => number): number =>
+  items.reduce((total, item) => total + of(item), 0)
+
+/** The value and all within it. */
+export const valuesIn = (value: ScVal): number => {
+  if (value.type === 16) return 1 + sum(value.vec ?? [], valuesIn)
+  if (value.type === 17) return 1 + sum(value.map ?? [], ({ key, val }) => valuesIn(key) + valuesIn(val))
+  return 1
+}
+
+const SMALL_SYMBOL_MAX = 9
+
+/** Those that do not fit into a word. */
+export const objectsIn = (value: ScVal): number => {
+  switch (value.type) {
+    case 9:
+    case 10:
+    case 13:
+    case 14:
+    case 18:
+      return 1
+    case 15:
+      return value.sym.bytes.length > SMALL_SYMBOL_MAX ? 1 : 0
+    case 16:
+      return 1 + sum(value.vec ?? [], objectsIn)
+    case 17:
+      return 1 + sum(value.map ?? [], ({ key, val }) => objectsIn(key) + objectsIn(val))
+    default:
+      return 0
+  }
+}
+
+/** Bytes of any length are written as they are, and padded to whole words. */
+const opaque = (length: number): number => (length === 0 ? 0 : length % 4 === 0 ? 1 : 2)
+
+const piecesOfAddress = (address: ScAddress): number => (address.type === 0 || address.type === 2 ? 3 : 2)
+
+export const piecesOfValue = (value: ScVal): number => {
+  switch (value.type) {
+    case 1:
+    case 20:
+      return 1
+    case 2:
+    case 9:
+    case 10:
+      return 3
+    case 11:
+    case 12:
+      return 5
+    case 13:
+      return 2 + opaque(value.bytes.length)
+    case 14:
+      return 2 + opaque(value.str.bytes.length)
+    case 15:
+      return 2 + opaque(value.sym.bytes.length)
+    case 16:
+      return 3 + sum(value.vec ?? [], piecesOfValue)
+    case 17:
+      return 3 + sum(value.map ?? [], ({ key, val }) => piecesOfValue(key) + piecesOfValue(val))
+    case 18:
+      return 1 + piecesOfAddress(value.address)
+    case 19: {
+      const { executable, storage } = value.instance
+      const entries = sum(storage ?? [], ({ key, val }) => piecesOfValue(key) + piecesOfValue(val))
+      return (executable.type === 0 ? 4 : 3) + (storage === null ? 0 : 1) + entries
+    }
+    default:
+      return 2
+  }
+}
+
+export const piecesOfKey = (key: LedgerKey): number => {
+  switch (key.type) {
+    case 0:
+      return 3
+    case 1:
+      return key.trustLine.asset.type === 0 ? 4 : 7
+    case 6:
+      return 2 + piecesOfAddress(key.contractData.contract) + piecesOfValue(key.contractData.key)
+    case 7:
+      return 2
+    default:
+      return 4
+  }
+}
+
+type Account = Extract<LedgerEntry["data"], { type: 0 }>["account"]
+
+const piecesOfAccount = (account: Account): number => {
+  const { inflationDest, homeDomain, signers, ext } = account
+  const fixed = 10 + (inflationDest === null ? 0 : 2) + opaque(homeDomain.bytes.length) + 3 * signers.length
+  if (ext.v === 0) return fixed
+  const v2 = ext.v1.ext.v === 2 ? ext.v1.ext.v2 : undefined
+  if (v2 === undefined) return fixed + 3
+  const sponsors = sum(v2.signerSponsoringIDs, (id) => (id === null ? 1 : 3))
+  return fixed + 7 + sponsors + (v2.ext.v === 3 ? 3 : 0)
+}
+
+export const piecesOfEntry = ({ data, ext }: LedgerEntry): number => {
+  const around = 3 + (ext.v === 1 ? (ext.v1.sponsoringId === null ? 2 : 4) : 0)
+  switch (data.type) {
+    case 0:
+      return around + piecesOfAccount(data.account)
+    case 1:
+      return around + (data.trustLine.asset.type === 0 ? 7 : 10) + (data.trustLine.ext.v === 1 ? 3 : 0)
+    case 6: {
+      const { contract, key, val } = data.contractData
+      return around + 2 + piecesOfAddress(contract) + piecesOfValue(key) + piecesOfValue(val)
+    }
+    case 7:
+      return around + 3 + (data.contractCode.ext.v === 1 ? 12 : 0) + opaque(data.contractCode.code.length)
+    default:
+      return around
+  }
+}
+
+export const piecesOfEvent = ({ contractId, body }: ContractEvent): number =>
+  5 + (contractId === null ? 0 : 1) + sum(body.v0.topics, piecesOfValue) + piecesOfValue(body.v0.data)

@@ -1,0 +1,61 @@
+// `npm run fuzz -- wasm [--modules N] [--seed S] [--instructions N]`: random and mutated contract modules against a
+// ledger. Prints how many ran, the slowest answer and the slowest ledger; the exit status is 1 when anything happened
+// that must not. A batch is repeated by `--modules 16 --seed S`, with the seed that its breach names. A simulation may
+// use a tenth of the network's instructions unless `--instructions` says otherwise: most of what does not end is found
+// out sooner so.
+import process from "node:process"
+import { parseArgs } from "node:util"
+import { testnet } from "../../plugins/ledger-local/engine/state/NetworkSettings.ts"
+import { Dice } from "./Dice.ts"
+import { FuzzLedger } from "./FuzzLedger.ts"
+import { wasmModule } from "./WasmModule.ts"
+
+const BATCH = 16
+/** Batches on one ledger, before a new one begins with an empty state. */
+const BATCHES_PER_LEDGER = 100
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    modules: { type: "string", default: "100000" },
+    seed: { type: "string", default: "1" },
+    instructions: { type: "string", default: "40000000" }
+  }
+})
+
+const main = async (): Promise<number> => {
+  if (positionals[0] !== "wasm") {
+    console.log("usage: npm run fuzz -- wasm [--modules N] [--seed S]")
+    return 2
+  }
+  const batches = Math.ceil(Number(values.modules) / BATCH)
+  const total = { modules: 0, uploaded: 0, ran: 0, answer: 0, close: 0 }
+  const breaches: Array<string> = []
+  const limits = { ...testnet.limits, txInstructionsMax: Number(values.instructions) }
+  const options = { settings: { ...testnet, limits } }
+  let ledger = await FuzzLedger.open(BATCH, options)
+  for (let batch = 0; batch < batches; batch++) {
+    if (batch > 0 && batch % BATCHES_PER_LEDGER === 0) {
+      await ledger.close()
+      ledger = await FuzzLedger.open(BATCH, options)
+    }
+    const seed = Number(values.seed) + batch
+    const dice = new Dice(seed)
+    const outcome = await ledger.run(Array.from({ length: BATCH }, () => wasmModule(dice)))
+    for (const breach of outcome.breaches) breaches.push(`seed ${seed}: ${breach}`)
+    total.modules += outcome.modules
+    total.uploaded += outcome.uploaded
+    total.ran += outcome.ran
+    total.answer = Math.max(total.answer, outcome.slowestAnswerMillis)
+    total.close = Math.max(total.close, outcome.slowestCloseMillis)
+  }
+  await ledger.close()
+  for (const breach of breaches.slice(0, 20)) console.log(breach)
+  console.log(
+    `${total.modules} modules, ${total.uploaded} uploaded, ${total.ran} ran to their end, ${breaches.length} breaches; ` +
+      `on the processor: slowest answer ${total.answer.toFixed(0)} ms, slowest ledger of ${BATCH} ${total.close.toFixed(0)} ms`
+  )
+  return breaches.length === 0 ? 0 : 1
+}
+
+process.exitCode = await main()
