@@ -8,7 +8,7 @@ import type { Extension, ExtensionOutcome, Observation as PaymentObservation } f
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { CatalogValues } from "./Config.ts"
 import { type Identity, isRejection } from "./declaration/Declaration.ts"
-import { declaredUrl, readDeclaration } from "./declaration/DeclarationWire.ts"
+import { declaredUrl, offered, readDeclaration } from "./declaration/DeclarationWire.ts"
 import { cleanString } from "./declaration/cleanText.ts"
 import { spellResourceUrl } from "./declaration/resourceUrl.ts"
 import { makePace } from "./declaration/paceWork.ts"
@@ -74,7 +74,7 @@ export const makeObserver = ({ changed, config, crypto, journal, recorder }: Obs
   let readingAll = 0
 
   const digestOf = ({ payment }: PaymentObservation, value: unknown, sentKey: string): string => {
-    const { amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme } = payment.requirements
+    const { amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme } = offered(payment)
     const told = [
       sentKey,
       payment.dialect,

@@ -3,7 +3,7 @@
 // kept; everything else, and what a buyer's own request put in (concrete path parameters), is left out (S20, S24, S25,
 // S256, decisions 4).
 import { Option, Predicate } from "effect"
-import type { Payment } from "../../../kernel/payment/Payment.ts"
+import type { Payment, Terms } from "../../../kernel/payment/Payment.ts"
 import type { CatalogValues } from "../Config.ts"
 import type { Operation } from "../contract.ts"
 import { readAbout } from "./aboutResource.ts"
@@ -201,7 +201,7 @@ export const readDeclaration = (
       sentKey,
       dialect: payment.dialect,
       extensions: ["catalog", ...toldExtensions.filter((key) => payment.extensions.has(key))].sort(),
-      terms: payment.requirements
+      terms: offered(payment)
     }
   } catch (error) {
     if (!(error instanceof Refused)) throw error
@@ -217,3 +217,13 @@ const aboutOf = (resource: Payment["resource"], operation: Operation, type: stri
 
 /** The URL a payment names, for a record of what was observed. */
 export const declaredUrl = (payment: Payment): string => Option.getOrElse(payment.resourceUrl, () => "").slice(0, 2_048)
+
+/**
+ * The terms under which a resource is offered: the seller's, with the amount that the buyer accepted. What is settled may
+ * be less, where a scheme charges for what was used, and is no change of the offer.
+ */
+export const offered = ({ accepted, requirements }: Payment): Terms => ({
+  ...requirements,
+  amount: accepted.amount,
+  amountText: accepted.amountText
+})
