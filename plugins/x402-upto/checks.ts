@@ -112,6 +112,7 @@ const keySignatures = (
   return read.length === value.vec.length ? read : undefined
 }
 
+/** A classic account's; that of a contract account is its own contract's business, and the simulation judges it. */
 const signatureHolds = (subject: Subject, entry: AuthEntry): boolean => {
   const payload = signedPayload(subject, entry)
   const credentials = credentialsOf(entry)
@@ -358,7 +359,6 @@ export const checks: ReadonlyArray<Check> = [
   },
   {
     name: "signatures by listed keys verify",
-    // A contract account's signature is its own contract's business: the simulation judges it.
     find: (subject, { auth: [entry] }, { payer }) =>
       !StrKey.isValidEd25519PublicKey(payer ?? "") || signatureHolds(subject, entry!)
         ? undefined
