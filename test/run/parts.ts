@@ -120,7 +120,7 @@ const simulation: Part = {
   command: node,
   args: ["test/simulation/run.ts"],
   figures: "status",
-  minutesMax: 10
+  minutesMax: 12
 }
 
 const mutation: Part = {

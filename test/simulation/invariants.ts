@@ -79,6 +79,7 @@ const charges = (world: World, rows: Rows): ReadonlyArray<string> => {
     const taken = landed.reduce((sum, { feeChargedStroops }) => sum + feeChargedStroops, 0n)
     const charged = chargedOf(row)
     recorded += charged
+    if (taken > born.budgetStroops) found.push(`${name} cost ${taken}, and ${born.budgetStroops} were reserved`)
     // What may have landed unseen stays charged: never less than the ledger took.
     const isGuess = outcome?.feeUnknown === true && charged >= taken && charged >= born.budgetStroops
     if (outcome !== undefined && charged !== taken && !isGuess)

@@ -1,0 +1,198 @@
+// Rules of the network that the local ledger keeps, taken out one at a time: who has authorized what, and once; what a
+// transaction must be to enter the queue and a ledger; whose balance may move. Money that the local ledger would let
+// move and the network would not is a test that proves nothing.
+import type { Mutation } from "./Mutation.ts"
+
+const folder = "plugins/ledger-local"
+
+/** Rules of one file, each caught by the tests named. */
+const rules = (
+  file: string,
+  tests: ReadonlyArray<string>,
+  list: ReadonlyArray<readonly [name: string, from: string, to: string]>
+): ReadonlyArray<Mutation> =>
+  list.map(([name, from, to]) => ({
+    name,
+    changes: [{ file: `${folder}/${file}`, from, to }],
+    catcher: [
+      ..."node_modules/vitest/vitest.mjs run --config test/vitest.config.ts".split(" "),
+      ...tests.map((test) => `test/${folder}/${test}`)
+    ]
+  }))
+
+export const mutations: ReadonlyArray<Mutation> = [
+  ...rules(
+    "engine/auth/Auth.ts",
+    ["engine/auth/Auth.test.ts", "engine/auth/Delegates.test.ts"],
+    [
+      ["a nonce is used twice", "if (storage.get(key) !== undefined) {", "if (storage === undefined) {"],
+      ["an authorization never ends", "if (ledgerSeq > expiration) {", "if (ledgerSeq < 0) {"],
+      ["an authorization of any length", "if (expiration > latest) {", "if (expiration < 0) {"],
+      ["nobody's signature is looked at", "if (!tracker.verified) this.#verify(tracker)", ""],
+      ["anybody's entry will do", "tracker.addressId !== addressId ||", ""],
+      ["any call will do", "!tracker.tree.match(id, !hasActive)", "!(tracker.tree.match(id, !hasActive) || true)"],
+      ["any contract calls for its caller's caller", "if (invoker === undefined) return false", "return true"],
+      ["what failed has still authorized", "tracker.verified = verified\n", ""],
+      ["a delegate serves twice", "!candidate.used &&", ""]
+    ]
+  ),
+  ...rules(
+    "engine/auth/AccountAuth.ts",
+    ["engine/auth/Auth.test.ts"],
+    [
+      [
+        "any signature verifies",
+        "if (!host.verify(publicKey, payload, signatureBytes)) {",
+        "if (payload === signatureBytes) {"
+      ],
+      ["anybody signs for an account", "if (signerWeight === 0) {", "if (signerWeight < 0) {"],
+      ["one key counts twice", "compareBytes(previous, publicKey) >= 0", "compareBytes(previous, publicKey) > 99"],
+      ["any weight is enough", "if (weight < threshold) {", "if (weight < 0) {"],
+      ["no signature at all", "if (signatures.length === 0) throw", "if (signatures.length < 0) throw"]
+    ]
+  ),
+  ...rules(
+    "transaction/validate.ts",
+    ["transaction/validation.test.ts"],
+    [
+      [
+        "any sequence number",
+        "if (isBadSequence(frame, ledger, account.seqNum)) return",
+        "if (account.seqNum < 0n) return"
+      ],
+      [
+        "an envelope outlives its time",
+        "bounds.maxTime < ledger.closeTime + offset) return true",
+        "bounds.maxTime < 0n) return true"
+      ],
+      ["an envelope outlives its ledger", "return max !== 0 && max <= ledger.ledgerSeq", "return max < 0"],
+      [
+        "the last ledger is one too late",
+        "return max !== 0 && max <= ledger.ledgerSeq",
+        "return max !== 0 && max < ledger.ledgerSeq"
+      ],
+      [
+        "a minimum ledger is not waited for",
+        "cond.v2.ledgerBounds.minLedger > ledger.ledgerSeq",
+        "cond.v2.ledgerBounds.minLedger > 1e12"
+      ],
+      [
+        "nobody signs for the source",
+        "if (!checker.checkAccount(account, account.thresholds[Threshold.low]!)) return fail(",
+        "if (account === null) return fail("
+      ],
+      [
+        "a signature too many",
+        "return checker.allUsed\n    ? { error: undefined",
+        "return checker.allUsed || !checker.allUsed\n    ? { error: undefined"
+      ],
+      [
+        "a contract call beside another operation",
+        "(isSoroban && tx.operations.length !== 1)",
+        "(isSoroban && tx.operations.length < 1)"
+      ],
+      ["a memo on a contract call", "if (frame.tx.memo.type !== 0 || isMuxed(frame)) {", "if (isMuxed(frame)) {"],
+      ["any resource fee", "if (declared < needed) {", "if (declared < 0n) {"],
+      [
+        "any bid of a fee bump",
+        "if (frame.inclusionFeeStroops < least) return plain",
+        "if (frame.inclusionFeeStroops < -1n) return plain"
+      ],
+      [
+        "a payer without the money",
+        "baseReserveStroops) < frame.fullFeeStroops)\n    return plain",
+        "baseReserveStroops) < 0n)\n    return plain"
+      ],
+      [
+        "no signature of the payer",
+        "if (!checker.checkAccount(account, account.thresholds[Threshold.low]!)) return plain",
+        "if (account === null) return plain"
+      ]
+    ]
+  ),
+  ...rules(
+    "node/Queue.ts",
+    ["node/queue.test.ts"],
+    [
+      [
+        "a replacement for nothing more",
+        "if (frame.fullFeeStroops < leastFeeStroops) return",
+        "if (frame.fullFeeStroops < 0n) return"
+      ],
+      ["what was dropped comes again", 'if (this.isBanned(frame)) return { is: "tryAgainLater" }', ""],
+      [
+        "two transactions of one account",
+        'if (!frame.isFeeBump || frame.tx.seqNum !== current.tx.seqNum) return { is: "tryAgainLater" }',
+        ""
+      ],
+      ["one waits for ever", "if (waiting.age < PENDING_LEDGERS_MAX) continue", "if (waiting.age < 1e9) continue"],
+      ["the lowest bid goes first", "compareBids(b.frame, a.frame)", "compareBids(a.frame, b.frame)"],
+      [
+        "a payer promises the same money twice",
+        "payerBusyStroops: this.#promised(frame.feeSource) }\n    }",
+        "payerBusyStroops: 0n }\n    }"
+      ]
+    ]
+  ),
+  ...rules(
+    "engine/sac/SacBalances.ts",
+    ["engine/sac/Sac.test.ts"],
+    [
+      ["a contract spends what it has not", "if (balance.amount < amount) {", "if (balance.amount < 0n) {"],
+      [
+        "a trustline beyond its range",
+        "const balance = line.balance + amount\n    if (balance < range.min || balance > range.max) throw",
+        "const balance = line.balance + amount\n    if (balance < -range.max) throw"
+      ],
+      [
+        "an account below its reserve",
+        "const balance = account.balance + amount\n    if (balance < range.min || balance > range.max) throw",
+        "const balance = account.balance + amount\n    if (balance < 0n) throw"
+      ],
+      [
+        "a deauthorized balance moves",
+        'if (!this.isAuthorized(owner)) throw fail(SacError.balanceDeauthorized, "balance is deauthorized")',
+        ""
+      ],
+      [
+        "any balance is clawed back",
+        "if ((this.#line(owner.accountId)[1].flags & LineFlag.clawback) === 0) {",
+        "if (this.#line(owner.accountId)[1].flags < 0) {"
+      ]
+    ]
+  ),
+  ...rules(
+    "engine/sac/SacAllowance.ts",
+    ["engine/sac/Sac.test.ts"],
+    [
+      [
+        "an allowance after its ledger",
+        "allowance === undefined || allowance.liveUntil < host.input.ledgerSeq ?",
+        "allowance === undefined ?"
+      ]
+    ]
+  ),
+  ...rules(
+    "engine/host/Storage.ts",
+    [
+      "engine/wasm/HostFunctions.test.ts",
+      "engine/sac/Sac.test.ts",
+      "transaction/lifetimes.test.ts",
+      "engine/auth/Auth.test.ts"
+    ],
+    [
+      [
+        "entries outside of the footprint",
+        "if (writable === undefined || (write && !writable)) {",
+        "if (write && writable === false) {"
+      ],
+      [
+        "a read-only entry is written",
+        "if (writable === undefined || (write && !writable)) {",
+        "if (writable === undefined) {"
+      ],
+      ["a temporary entry lives on", "if (durabilityOf(key) === Durability.temporary) return undefined", ""],
+      ["a life beyond the greatest", "      wanted = this.maxLiveUntil\n", ""]
+    ]
+  )
+]
