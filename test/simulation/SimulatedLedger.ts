@@ -112,6 +112,8 @@ export class SimulatedLedger {
   readonly usurpations: Array<Usurpation> = []
   faults: LedgerFaults = { drop: 0, passOver: 0, fail: 0 }
   surge: Surge | undefined
+  /** Ledgers that a nonce's entry lives at least: on the network it may outlive its authorization. */
+  nonceLedgersMin = 0
   /** A network that has halted closes nothing. */
   isHalted = false
   readonly #history = new Map<string, Array<AccountState>>()
@@ -206,7 +208,8 @@ export class SimulatedLedger {
 
   #move(authorization: Authorization, by: string): void {
     const entries = this.#nonces.get(nonceKey(authorization)) ?? []
-    entries.push({ ledger: this.sequence, liveUntil: authorization.expiresLedger, by })
+    const liveUntil = Math.max(authorization.expiresLedger, this.sequence + this.nonceLedgersMin)
+    entries.push({ ledger: this.sequence, liveUntil, by })
     this.#nonces.set(nonceKey(authorization), entries)
     this.movedBy.set(authorization.number, by)
   }

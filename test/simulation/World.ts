@@ -56,6 +56,7 @@ export class World {
     if (start < midnight) this.coverage.count("two days")
     this.time = new VirtualTime(start)
     this.ledger = new SimulatedLedger(this.random, start)
+    if (chance(0.5)) this.ledger.nonceLedgersMin = 15
     this.nodes = this.#makeNodes()
     const isTight = chance(0.2)
     this.store = new TwinStore(

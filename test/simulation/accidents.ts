@@ -85,9 +85,9 @@ const lostCommits = ({ millis, world }: Storm) => {
   const { coverage, random, store, time } = world
   const { chance, int } = random
   for (let losses = storms.lostCommits && chance(0.12) ? int(1, 2) : 0; losses > 0; losses--) {
-    const at = int(4_000, millis - 5_000)
+    const at = int(8_000, millis - 5_000)
     let restore = () => {}
-    time.after(at - int(100, 2_500), () => (restore = store.snapshot()))
+    time.after(at - int(100, 6_000), () => (restore = store.snapshot()))
     time.after(at, () => {
       coverage.count("commits lost")
       world.hasLostCommits = true

@@ -37,8 +37,15 @@ const movedByOurs = ({ ledger }: World): ReadonlyMap<string, Included> =>
     })
   )
 
-const isUsurped = ({ ledger }: World, { born }: Row): boolean =>
-  ledger.usurpations.some(({ channel }) => channel === born.channel.address)
+/** Somebody else used the channel's number, and nothing of ours landed: past the bound no answer proves when. */
+const isUndecidable = ({ ledger }: World, { attempts, born: { channel } }: Row): boolean => {
+  const { address, sequence } = channel
+  const isHere = (one: { readonly channel: string; readonly sequence: bigint }) =>
+    one.channel === address && one.sequence === sequence
+  const landed = ledger.log.filter(isHere)
+  const isOwn = landed.some(({ innerHash }) => attempts.some((one) => one.innerHash === innerHash))
+  return !isOwn && (landed.length > 0 || ledger.usurpations.some(isHere))
+}
 
 /** What is settled is what ours moved; every record ends, each by a transaction of its own. */
 const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>): ReadonlyArray<string> => {
@@ -48,8 +55,7 @@ const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>)
     const name = nameOf(row)
     const ours = moved.get(rowId(row))
     if (isOpen(row.state)) found.push(`${name} never ended`)
-    // Whether a number was used before or after the expiry is nobody's to say when a stranger used it and more.
-    if (row.state === "unresolved" && !isUsurped(world, row)) found.push(`${name} has no resolution`)
+    if (row.state === "unresolved" && !isUndecidable(world, row)) found.push(`${name} has no resolution`)
     if (ours !== undefined && row.state !== "settled")
       found.push(`${name} moved money in ${ours.innerHash.slice(0, 8)} and is not settled`)
     if (row.state !== "settled") continue
@@ -148,7 +154,8 @@ const contradiction = (
   const isOwner = row?.born.principal.owner === payment.principal.owner
   switch (answer._tag) {
     case "Settled":
-      if (!isOwner) return `settled, and it is not the caller's`
+      if (!isOwner && !world.hasLostCommits) return "settled, and it is not the caller's"
+      if (row === undefined && world.hasLostCommits) return undefined
       return row?.state === "settled" && ours?.innerHash === answer.transaction
         ? undefined
         : `settled in ${answer.transaction.slice(0, 8)}, and is ${row?.state ?? "not recorded"}`
