@@ -10,7 +10,7 @@ import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Signer } from "../signer/Signer.ts"
 import { Authorizations, type Nonce, type Promised } from "./Authorizations.ts"
-import { accountText, findSpending, ofChannel, readSpending, type Spending } from "./findSpending.ts"
+import { accountText, findSpending, ofOurs, type OwnAccounts, readSpending, type Spending } from "./findSpending.ts"
 import { type AdoptAnswer, type AdoptedSettlement, Settlements } from "./Settlements.ts"
 
 /** A payment whose authorization is spent. */
@@ -70,17 +70,13 @@ const settlementOf = (
 }
 
 /** What used a nonce, as the ledger shows it now. Not being shown it is no verdict. */
-const lookUp = Effect.fn("settlement.lookUpSpending")(function* (
-  promised: Promised,
-  nonce: Nonce,
-  channels: ReadonlySet<string>
-) {
+const lookUp = Effect.fn("settlement.lookUpSpending")(function* (promised: Promised, nonce: Nonce, own: OwnAccounts) {
   const rpc = yield* LedgerRpc
   const { inLedger } = yield* rpc.nonceSpent(nonce.address, nonce.nonce)
   // The node that refused it as spent knew more than this one.
   if (Option.isNone(inLedger)) return yield* unknown("the node does not know yet where the authorization was used")
   const ledger = inLedger.value
-  const { spending } = yield* findSpending({ promised, channels, fromLedger: ledger, toLedger: ledger })
+  const { spending } = yield* findSpending({ promised, own, fromLedger: ledger, toLedger: ledger })
   return spending ?? (yield* unknown("the node does not show the transaction that used the authorization"))
 })
 
@@ -91,7 +87,7 @@ export const makeAdopter = Effect.gen(function* () {
   const authorizations = yield* Authorizations
   const services = yield* Effect.context<LedgerRpc | Authorizations>()
   const looking = yield* Semaphore.make(looksMax)
-  const channels = new Set(signer.channels)
+  const own: OwnAccounts = { sponsor: signer.sponsor, channels: new Set(signer.channels) }
   const remembered = new Map<string, Spending>()
   const waiting = new Map<string, number>()
 
@@ -107,9 +103,7 @@ export const makeAdopter = Effect.gen(function* () {
     waiting.set(principal, mine + 1)
     const look = Effect.suspend(() => {
       const known = remembered.get(key)
-      return known === undefined
-        ? Effect.provideContext(lookUp(promised, nonce, channels), services)
-        : Effect.succeed(known)
+      return known === undefined ? Effect.provideContext(lookUp(promised, nonce, own), services) : Effect.succeed(known)
     })
     return yield* looking
       .withPermits(1)(look)
@@ -131,8 +125,8 @@ export const makeAdopter = Effect.gen(function* () {
     const key = `${request.network} ${nonce.address} ${nonce.nonce}`
     const found = remembered.get(key) ?? (yield* spendingOf(request, nonce, key, request.principal.source))
     // Read anew for each authorization: two of them may share a nonce, and at most one is what was used.
-    const moved = readSpending(authorizations, found, request, channels)?.moved
-    const inner = ofChannel(found.envelope, channels)
+    const moved = readSpending(authorizations, found, request, own)?.moved
+    const inner = ofOurs(found.envelope, own)
     if (moved === undefined || inner === undefined) return undefined
     const adopted = settlementOf(request, found, inner, moved)
     const answer: AdoptAnswer = yield* settlements.adopt(adopted)

@@ -24,12 +24,23 @@ const innerOf = (envelope: Envelope): Transaction | undefined =>
 export const accountText = (account: xdr.MuxedAccountWire): string =>
   StrKey.encodeEd25519PublicKey((account.type === 0 ? account.ed25519 : account.med25519.ed25519) as Uint8Array)
 
-/** The transaction of one of our channels, inside its sponsor's fee bump. */
-export const ofChannel = (envelope: Envelope, channels: ReadonlySet<string>): Transaction | undefined => {
-  const inner = envelope.type === 5 ? innerOf(envelope) : undefined
-  return inner !== undefined && inner.sourceAccount.type === 0 && channels.has(accountText(inner.sourceAccount))
-    ? inner
-    : undefined
+/** Whose transactions are ours. */
+export interface OwnAccounts {
+  readonly sponsor: string
+  /** Those whose keys this process holds, and others that are known. */
+  readonly channels: ReadonlySet<string>
+}
+
+/**
+ * The transaction of one of our channels, inside a fee bump. What our sponsor has signed is ours on any channel: a
+ * replica of other settings has channels whose keys this process does not hold.
+ */
+export const ofOurs = (envelope: Envelope, { channels, sponsor }: OwnAccounts): Transaction | undefined => {
+  if (envelope.type !== 5) return undefined
+  const { feeSource, innerTx } = envelope.feeBump.tx
+  const inner = innerTx.v1.tx
+  if (inner.sourceAccount.type !== 0) return undefined
+  return accountText(feeSource) === sponsor || channels.has(accountText(inner.sourceAccount)) ? inner : undefined
 }
 
 /** Whether one found transaction used the authorization, and whether it is ours. */
@@ -37,20 +48,20 @@ export const readSpending = (
   authorizations: Authorizations["Service"],
   { envelope, executed }: ScanAnswer["found"][number],
   promised: Promised,
-  channels: ReadonlySet<string>
+  own: OwnAccounts
 ): Spending | undefined => {
   if (!executed.succeeded) return undefined
   const uses = (innerOf(envelope)?.operations ?? []).map((operation) =>
     authorizations.useIn(promised, xdr.Operation.schema.encode(operation))
   )
   if (uses.every((use) => use === "none")) return undefined
-  const isOurs = ofChannel(envelope, channels) !== undefined && uses.length === 1 && uses[0] === "same"
+  const isOurs = ofOurs(envelope, own) !== undefined && uses.length === 1 && uses[0] === "same"
   return { executed, envelope, moved: isOurs ? authorizations.moved(promised, executed) : undefined }
 }
 
 export interface SpendingQuery {
   readonly promised: Promised
-  readonly channels: ReadonlySet<string>
+  readonly own: OwnAccounts
   readonly fromLedger: number
   readonly toLedger: number
   /** The channel and number whose transaction is looked for too. */
@@ -68,7 +79,7 @@ export const findSpending = Effect.fn("settlement.findSpending")(function* (quer
   for (const one of found) {
     if (one.executed.ledger < fromLedger || one.executed.ledger > toLedger) continue
     // Two authorizations of one nonce may both be used, the second after the first has died: ours is what counts.
-    const used = readSpending(authorizations, one, promised, query.channels)
+    const used = readSpending(authorizations, one, promised, query.own)
     if (spending?.moved === undefined) spending = used ?? spending
     const inner = innerOf(one.envelope)
     const isNumbered =

@@ -98,7 +98,7 @@ export const makeSearcher = Effect.gen(function* () {
     const before = isWhole || known === undefined ? nothingFound(range.fromLedger) : known.search
     const found = yield* findSpending({
       promised: record,
-      channels: new Set([...signer.channels, record.channel]),
+      own: { sponsor: signer.sponsor, channels: new Set([...signer.channels, record.channel]) },
       fromLedger: before.toLedger + 1,
       toLedger: range.toLedger,
       number: { channel: record.channel, sequence: record.channelSequence }

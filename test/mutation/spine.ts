@@ -402,10 +402,15 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "somebody else's transaction adopted",
     changes: change(
       spending,
-      "inner.sourceAccount.type === 0 && channels.has(accountText(inner.sourceAccount))",
-      "inner.sourceAccount.type === 0"
+      "return accountText(feeSource) === sponsor || channels.has(accountText(inner.sourceAccount)) ? inner : undefined",
+      "return inner"
     ),
-    ...outcomes
+    ...by("settlement/findSpending.test.ts", {})
+  },
+  {
+    name: "only this process's channels are ours",
+    changes: change(spending, "accountText(feeSource) === sponsor || channels", "channels"),
+    ...by("settlement/findSpending.test.ts", {})
   },
   {
     name: "a channel not released when the budget refuses",

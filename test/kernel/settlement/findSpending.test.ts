@@ -1,0 +1,36 @@
+// Which transactions on the ledger are ours: those that our sponsor has signed, whatever channel they used, and those of
+// our channels.
+import { Keypair } from "@stellar/stellar-sdk"
+import { describe, expect, it } from "vitest"
+import {
+  bumpWithSignature,
+  cancelTransaction,
+  feeBump,
+  type Signed,
+  withSignatures
+} from "../../../kernel/ledger/Envelope.ts"
+import { ofOurs } from "../../../kernel/settlement/findSpending.ts"
+
+const [channel, sponsor, stranger] = [1, 2, 3].map((seed) =>
+  Keypair.fromRawEd25519Seed(new Uint8Array(32).fill(seed)).publicKey()
+) as [string, string, string]
+const signature: Signed = { publicKey: new Uint8Array(32), signature: new Uint8Array(64) }
+
+const transaction = cancelTransaction({ channel, sequence: 5n, bounds: { ledgerMax: 9, timeMax: 0n } })
+const inner = withSignatures(transaction, [signature])
+const bumpedBy = (payer: string) => bumpWithSignature(feeBump(inner, payer, 200n), signature)
+
+describe("a transaction on the ledger", () => {
+  it("is ours when our sponsor pays for it, though this process has no key of its channel", () => {
+    expect(ofOurs(bumpedBy(sponsor), { sponsor, channels: new Set() })?.seqNum).toBe(5n)
+  })
+
+  it("is ours on a channel of ours, though a sponsor of before paid for it", () => {
+    expect(ofOurs(bumpedBy(stranger), { sponsor, channels: new Set([channel]) })?.seqNum).toBe(5n)
+  })
+
+  it("is not ours on another's channel under another's fee, nor without a fee bump", () => {
+    expect(ofOurs(bumpedBy(stranger), { sponsor, channels: new Set([stranger]) })).toBeUndefined()
+    expect(ofOurs(inner, { sponsor, channels: new Set([channel]) })).toBeUndefined()
+  })
+})
