@@ -160,7 +160,7 @@ const contradiction = (
         ? undefined
         : `settled in ${answer.transaction.slice(0, 8)}, and is ${row?.state ?? "not recorded"}`
     case "Pending":
-      if (row !== undefined && !isOwner) return "pending, and it is not the caller's"
+      if (row !== undefined && !isOwner && !world.hasLostCommits) return "pending, and it is not the caller's"
       return row?.born.innerHash === answer.transaction || world.hasLostCommits
         ? undefined
         : "pending with another hash"

@@ -8,7 +8,7 @@ import {
   feeBump,
   type Signed,
   withSignatures
-} from "../../../kernel/ledger/Envelope.ts"
+} from "../../../kernel/stellar/Envelope.ts"
 import { ofOurs } from "../../../kernel/settlement/findSpending.ts"
 
 const [channel, sponsor, stranger] = [1, 2, 3].map((seed) =>
