@@ -41,8 +41,8 @@ export class Health extends Context.Service<
   Health,
   {
     /**
-     * A driver's or plugin's own report, shown by its name. Several under one name are shown as one: degraded when one of
-     * them is, with all their words and figures.
+     * A driver's or plugin's own report, shown by its name. Several under one name are shown as one: degraded when one
+     * of them is, with all their words and figures.
      */
     readonly register: (name: string, report: Effect.Effect<HealthReport>) => Effect.Effect<void, never, Scope.Scope>
     /** The report of one branch of search; a branch that nobody registers is `disabled`. */

@@ -83,7 +83,8 @@ export const findNode = () => {
   if (existsSync(installed)) return installed
   if (isAtLeast(process.versions.node, [22, 19])) return process.execPath
   return fail(
-    `Node ${process.versions.node} cannot run it and npm has no Node 24 for this machine; install Node 24 (or 22.19 and newer).`
+    `Node ${process.versions.node} cannot run it and npm has no Node 24 for this machine; ` +
+      "install Node 24 (or 22.19 and newer)."
   )
 }
 

@@ -1,5 +1,5 @@
-// The `tollkeeper` command: one file a subcommand in `commands/`. With the files beside it the only place that reads the
-// environment or writes to the terminal.
+// The `tollkeeper` command: one file a subcommand in `commands/`. With the files beside it the only place that reads
+// the environment or writes to the terminal.
 import "effect/schema/SchemaJITCompiler/enable"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Cause, Console, Effect, Layer, Logger, References } from "effect"

@@ -1,5 +1,6 @@
-// What `start` prints when everything answers: what runs where, and what to try next, in the words that the plugins have
-// added. Where a plugin has decided how the process is reached, stdout may belong to a protocol: then people read stderr.
+// What `start` prints when everything answers: what runs where, and what to try next, in the words that the plugins
+// have added. Where a plugin has decided how the process is reached, stdout may belong to a protocol: then people read
+// stderr.
 import { Console, Effect } from "effect"
 import { Greeting, type GreetingLine } from "../kernel/Greeting.ts"
 import { ListenAt } from "../kernel/http/ListenAt.ts"

@@ -79,17 +79,20 @@ export const readClaims = Effect.fn("audit.readClaims")(function* () {
       yield* sql`set transaction isolation level repeatable read, read only`
       const claims: Claims = {
         settlements:
-          yield* sql<SettlementClaim>`select id::text as id, state, payer, pay_to as "payTo", asset, amount::text as amount, moved::text as moved, inner_hash, ended_by, sponsor,
-        channel, channel_sequence, recorded_ledger, ledger, fee_charged_stroops, budget_day::text as budget_day, budget_stroops,
+          yield* sql<SettlementClaim>`select id::text as id, state, payer, pay_to as "payTo", asset, amount::text as
+            amount, moved::text as moved, inner_hash, ended_by, sponsor,
+        channel, channel_sequence, recorded_ledger, ledger, fee_charged_stroops, budget_day::text as budget_day,
+          budget_stroops,
         budget_principal as principal from kernel_settlements order by recorded_at`,
-        attempts:
-          yield* sql<AttemptClaim>`select settlement::text as settlement, kind, inner_hash, outer_hash from kernel_attempts`,
-        sponsorTransactions:
-          yield* sql<SponsorClaim>`select hash, sponsor, state, ledger, fee_charged_stroops from kernel_sponsor_transactions`,
-        channels:
-          yield* sql<ChannelClaim>`select address, sequence, sequence_ledger, settlement::text as settlement from kernel_channels where state = 'ready'`,
+        attempts: yield* sql<AttemptClaim>`select settlement::text as settlement, kind, inner_hash, outer_hash
+            from kernel_attempts`,
+        sponsorTransactions: yield* sql<SponsorClaim>`select hash, sponsor, state, ledger, fee_charged_stroops
+            from kernel_sponsor_transactions`,
+        channels: yield* sql<ChannelClaim>`select address, sequence, sequence_ledger, settlement::text as settlement
+            from kernel_channels where state = 'ready'`,
         budgets:
-          yield* sql<BudgetClaim>`select day::text as day, principal, reserved_stroops as reserved, committed_stroops as committed from kernel_sponsor_budget`,
+          yield* sql<BudgetClaim>`select day::text as day, principal, reserved_stroops as reserved, committed_stroops as
+            committed from kernel_sponsor_budget`,
         totals: yield* sql<
           Claims["totals"][number]
         >`select day::text as day, sum(reserved_stroops)::int8 as reserved, sum(committed_stroops)::int8 as committed

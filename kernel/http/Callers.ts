@@ -1,5 +1,6 @@
-// Who asks. With keys configured, a listed key or nobody; without, one anonymous principal, counted by source address. An IPv6 caller is named by its
-// /64, since it owns all of it; `X-Forwarded-For` is believed only hop by hop from proxies that the settings trust.
+// Who asks. With keys configured, a listed key or nobody; without, one anonymous principal, counted by source address.
+// An IPv6 caller is named by its /64, since it owns all of it; `X-Forwarded-For` is believed only hop by hop from
+// proxies that the settings trust.
 import { Context, Effect, Layer, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Server } from "../config/Server.ts"

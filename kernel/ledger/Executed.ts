@@ -15,6 +15,8 @@ export interface ExecutedTransaction {
   readonly feeChargedStroops: bigint
   readonly succeeded: boolean
   readonly transfers: Option.Option<ReadonlyArray<TransferEvent>>
-  /** Every contract event in order, for a scheme that has events of its own; absent when the meta could not be decoded. */
+  /**
+   * Every contract event in order, for a scheme that has events of its own; absent when the meta could not be decoded.
+   */
   readonly contractEvents?: ReadonlyArray<xdr.ContractEventWire>
 }

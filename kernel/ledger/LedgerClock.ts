@@ -1,8 +1,8 @@
 // The ledger's time, kept by one follower: the newest ledger that is believed, how long a ledger takes, what inclusion
 // costs. Reading it asks nobody. A reading carries its age, counted since the ledger last advanced and by time that
-// elapses, not by this machine's clock; who depends on it refuses when it is too old rather than guesses. No endpoint is
-// believed alone for long (`believe.ts`), and one that is behind, ahead or silent is asked last. The follower polls at a
-// fraction of the measured close interval, within bounds, and wakes whoever waits for a new ledger.
+// elapses, not by this machine's clock; who depends on it refuses when it is too old rather than guesses. No endpoint
+// is believed alone for long (`believe.ts`), and one that is behind, ahead or silent is asked last. The follower polls
+// at a fraction of the measured close interval, within bounds, and wakes whoever waits for a new ledger.
 import { Clock, Context, Duration, Effect, Latch, Layer, type Scope } from "effect"
 import { reconciler } from "../Actor.ts"
 import { contract } from "../Contract.ts"

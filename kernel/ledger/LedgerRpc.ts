@@ -22,8 +22,8 @@ export type SendAnswer =
   | { readonly _tag: "Duplicate" }
   | { readonly _tag: "TryAgainLater" }
   /**
-   * Refused by the node's queue; `code` is the transaction result's name, such as `txBadSeq`. `askedStroops`: what a bid
-   * for inclusion must be, when the node says so.
+   * Refused by the node's queue; `code` is the transaction result's name, such as `txBadSeq`. `askedStroops`: what a
+   * bid for inclusion must be, when the node says so.
    */
   | { readonly _tag: "Error"; readonly code: string; readonly askedStroops?: bigint }
   /** No believable answer: it may or may not have arrived. */

@@ -87,7 +87,9 @@ const linesOf = (answers: ReadonlyArray<LatestLedger>): ReadonlyArray<Line> =>
     }
   })
 
-/** Whether the higher of two lines is what the lower one becomes: as many ledgers later as its close is seconds later. */
+/**
+ * Whether the higher of two lines is what the lower one becomes: as many ledgers later as its close is seconds later.
+ */
 const continues = (low: LatestLedger, high: LatestLedger, pace: number): boolean =>
   high.closedAtSeconds > low.closedAtSeconds &&
   high.sequence - low.sequence <= burstMax + (3 * (high.closedAtSeconds - low.closedAtSeconds)) / pace

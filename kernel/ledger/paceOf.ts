@@ -1,5 +1,5 @@
-// The ledger's pace, measured by looks that saw news: a burst of ledgers in one look, or an endpoint that was away, must
-// not move it, because the bound of an honest authorization is reckoned with it.
+// The ledger's pace, measured by looks that saw news: a burst of ledgers in one look, or an endpoint that was away,
+// must not move it, because the bound of an honest authorization is reckoned with it.
 
 /**
  * Until it is measured, the shortest close time that an official client computes with: nobody honest is refused for it.
@@ -17,8 +17,8 @@ export interface Look {
 }
 
 /**
- * Seconds per ledger of some looks, 0.1 to 60. Those with the shortest and the longest interval a ledger are left out: a
- * burst (a friendbot that closes at once) and a gap (an endpoint that was away) say nothing about the ledger's pace.
+ * Seconds per ledger of some looks, 0.1 to 60. Those with the shortest and the longest interval a ledger are left out:
+ * a burst (a friendbot that closes at once) and a gap (an endpoint that was away) say nothing about the ledger's pace.
  */
 export const paceOf = (looks: ReadonlyArray<Look>): number => {
   if (looks.length < looksMin) return secondsPerLedgerAssumed

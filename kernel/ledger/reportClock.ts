@@ -1,6 +1,6 @@
-// What readiness says of the ledger's time: the newest ledger, how long ago it advanced, how far this machine's clock is
-// off, and what inclusion costs. Degraded while no ledger comes or the clock is wrong; readiness itself never depends on
-// it (decisions 2).
+// What readiness says of the ledger's time: the newest ledger, how long ago it advanced, how far this machine's clock
+// is off, and what inclusion costs. Degraded while no ledger comes or the clock is wrong; readiness itself never
+// depends on it (decisions 2).
 import { Effect } from "effect"
 import { Health, type HealthReport } from "../Health.ts"
 import { LedgerClock } from "./LedgerClock.ts"

@@ -11,8 +11,8 @@ import type { Payment } from "./Payment.ts"
 import type { Refusal, RefusalRow } from "./Refusal.ts"
 
 /**
- * What a payment is judged for. `verify`: before the seller's work, by what the payer signed at most; `settle`: after it,
- * by what is to be moved. For a scheme of fixed amounts both are the same.
+ * What a payment is judged for. `verify`: before the seller's work, by what the payer signed at most; `settle`: after
+ * it, by what is to be moved. For a scheme of fixed amounts both are the same.
  */
 export type Stage = "verify" | "settle"
 

@@ -1,5 +1,5 @@
-// What readiness says of who pays the fees: the sponsor's balance and what of it may still be spent, the channels, and the
-// oldest settlement without an end. Degraded while a scheme that is offered could not be settled; looked at without
+// What readiness says of who pays the fees: the sponsor's balance and what of it may still be spent, the channels, and
+// the oldest settlement without an end. Degraded while a scheme that is offered could not be settled; looked at without
 // traffic too, so that it is warned of before the first payment is turned away (decisions 2).
 import { Duration, Effect, Option } from "effect"
 import { reconciler } from "../Actor.ts"

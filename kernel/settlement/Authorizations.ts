@@ -1,5 +1,5 @@
-// What the settlement code must know of a payer's authorization, which only its scheme can read: the nonce whose use the
-// ledger records, whether an operation on the ledger uses it, and whether an executed transaction moved what was
+// What the settlement code must know of a payer's authorization, which only its scheme can read: the nonce whose use
+// the ledger records, whether an operation on the ledger uses it, and whether an executed transaction moved what was
 // promised. The payment layer answers from the schemes that are registered at that moment.
 import { Context } from "effect"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"

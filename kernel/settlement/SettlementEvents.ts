@@ -1,7 +1,7 @@
 // What happened to settlements, for those who follow them: facts of the journal with the settlement's state as it is
 // now, in the journal's order, of one principal. A position resumes it anywhere; an event may be told twice, and none
-// is skipped. Who waits is woken by what this process publishes at once, and by other replicas' within a second; all who
-// wait share one look at the journal.
+// is skipped. Who waits is woken by what this process publishes at once, and by other replicas' within a second; all
+// who wait share one look at the journal.
 import { Context, Effect, Layer, Queue, type Scope } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler } from "../Actor.ts"

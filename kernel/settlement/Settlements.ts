@@ -1,7 +1,7 @@
 // The repository of settlements, as a port: an SQL implementation serves the process, an in-memory twin the simulation.
 // What it promises: recording is one transaction that either stores everything (envelope, hold on the channel, budget,
-// fact) or nothing; an authorization, and an identifier of one owner, payTo and payer, belong to one settlement for ever; only an open settlement is
-// resolved, once.
+// fact) or nothing; an authorization, and an identifier of one owner, payTo and payer, belong to one settlement for
+// ever; only an open settlement is resolved, once.
 import { Context, type Effect, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import type { NetworkId } from "../config/Network.ts"
@@ -174,8 +174,8 @@ export class Settlements extends Context.Service<
     /** Open settlements of this network, oldest first. */
     readonly open: (limit: number) => Sql<ReadonlyArray<OpenRecord>>
     /**
-     * Ends an open settlement: outcome, channel, budget and fact in one transaction. A decision that was taken from what
-     * was read says how many attempts it knew of.
+     * Ends an open settlement: outcome, channel, budget and fact in one transaction. A decision that was taken from
+     * what was read says how many attempts it knew of.
      */
     readonly resolve: (id: string, outcome: Outcome, attemptsKnown?: number) => Sql<ResolveAnswer>
     /**

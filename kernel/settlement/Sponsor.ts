@@ -13,7 +13,9 @@ import { sponsorFault, type SponsorStanding } from "./sponsorFault.ts"
 
 /** Accounts one RPC call may ask for. */
 const accountsMax = 200
-/** What is owed, and which channels there are, is read this often at most while all is well; the accounts, more seldom. */
+/**
+ * What is owed, and which channels there are, is read this often at most while all is well; the accounts, more seldom.
+ */
 const readMillis = 1_000
 const accountsMillis = 5_000
 /** Between two readings while something is missing and somebody asks. */

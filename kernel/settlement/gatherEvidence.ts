@@ -1,6 +1,6 @@
-// Asking the ledger about open settlements, in the order in which answers are cheap: the transactions' hashes; for those
-// that this does not decide, channel and nonce in one answer, many settlements a call, and the hashes once more after
-// it; at last ledgers, looked through for what used a nonce.
+// Asking the ledger about open settlements, in the order in which answers are cheap: the transactions' hashes; for
+// those that this does not decide, channel and nonce in one answer, many settlements a call, and the hashes once more
+// after it; at last ledgers, looked through for what used a nonce.
 import { Effect } from "effect"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"

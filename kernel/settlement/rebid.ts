@@ -7,8 +7,8 @@ import { Signer } from "../signer/Signer.ts"
 import type { OpenRecord } from "./Settlements.ts"
 
 /**
- * First inclusion bid: what recently sufficed for most, or what the network asks, at least the minimum of a fee bump, at
- * most a tenth of the ceiling. Stroops.
+ * First inclusion bid: what recently sufficed for most, or what the network asks, at least the minimum of a fee bump,
+ * at most a tenth of the ceiling. Stroops.
  */
 export const firstBid = ({ asked, p90 }: Pick<InclusionFees, "asked" | "p90">, ceiling: bigint): bigint => {
   const wanted = [2n * p90, asked, 200n].reduce((most, one) => (one > most ? one : most))

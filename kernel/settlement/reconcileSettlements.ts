@@ -1,7 +1,7 @@
 // The follower: one reconciler for all open settlements of all replicas. Each turn it asks the ledger about those that
 // are due, lets `decide.ts` say what follows, and does it. It is woken by each record and each new ledger; the recovery
-// period is its backstop. It takes no input and depends on nothing it remembers, so that a restart changes nothing. What
-// goes wrong with one settlement, a bug included, is that settlement's alone.
+// period is its backstop. It takes no input and depends on nothing it remembers, so that a restart changes nothing.
+// What goes wrong with one settlement, a bug included, is that settlement's alone.
 import { Cause, Clock, Duration, Effect } from "effect"
 import { type Reconciler, reconciler } from "../Actor.ts"
 import { Limits } from "../config/Limits.ts"

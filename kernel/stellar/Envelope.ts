@@ -68,7 +68,9 @@ const publicKeyOf = (address: string): xdr.PublicKeyWire => ({
 export interface Bounds {
   /** Last ledger in which the transaction may be included. */
   readonly ledgerMax: number
-  /** Unix seconds, reckoned from a ledger's close, never from a machine's clock; a net behind the ledger bound. 0: none. */
+  /**
+   * Unix seconds, reckoned from a ledger's close, never from a machine's clock; a net behind the ledger bound. 0: none.
+   */
   readonly timeMax: bigint
 }
 

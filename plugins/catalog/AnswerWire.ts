@@ -1,5 +1,5 @@
-// The bodies of the catalog's routes, as Schemas, by which /openapi.json describes them (S31–S48, S106–S132, S312, S315).
-// Pages of resources are written as text from stored bodies; a test holds them to these shapes.
+// The bodies of the catalog's routes, as Schemas, by which /openapi.json describes them (S31–S48, S106–S132, S312,
+// S315). Pages of resources are written as text from stored bodies; a test holds them to these shapes.
 import { Schema } from "effect"
 import { anything, text, time, whole } from "../../kernel/http/wireSchema.ts"
 import { PaymentOption } from "../../kernel/payment/PaymentOption.ts"
@@ -48,7 +48,8 @@ export const DiscoveryResource = Schema.Struct({
   ),
   versionHash: Schema.optionalKey(
     text(
-      "sha256 hex of the canonical JSON (RFC 8785) of this object without lastUpdated, status, verification, ownership and versionHash."
+      "sha256 hex of the canonical JSON (RFC 8785) of this object without lastUpdated, " +
+        "status, verification, ownership and versionHash."
     )
   )
 }).annotate({ identifier: "DiscoveryResource" })

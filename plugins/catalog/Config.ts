@@ -9,7 +9,9 @@ const indexing = section("indexing", "What becomes a listing.", {
   auto_catalog: flag({ default: true, doc: "List what payments declare; off, payments leave the catalog alone." }),
   index_on: choice(["verified", "settled"], {
     default: "verified",
-    doc: "Which payment is the observation that makes a declaration listable; with settled, a verified one is unverified until then."
+    doc:
+      "Which payment is the observation that makes a declaration listable; with settled, a " +
+      "verified one is unverified until then."
   }),
   require_valid_schema: flag({
     default: true,

@@ -59,10 +59,12 @@ export class LexicalStore extends Context.Service<
           return yield* Effect.die(new Error("search.lexical.language is not the name of a text search configuration"))
         // By the clock of the database, which all replicas share and which may stand still between two statements.
         yield* sql`insert into search_lexical_state (language, begun_at)
-          select ${language}, greatest(clock_timestamp(), max(begun_at) + interval '1 microsecond') from search_lexical_state where language <> ${language}
+          select ${language}, greatest(clock_timestamp(), max(begun_at) + interval '1 microsecond')
+            from search_lexical_state where language <> ${language}
           on conflict (language) do update set begun_at = excluded.begun_at`
         const columns = sql.literal(
-          `language, scanned, complete, documents, average_lexemes as "averageLexemes", changed, refreshed_at as "refreshedAt"`
+          `language, scanned, complete, documents, average_lexemes as "averageLexemes", changed, refreshed_at as ` +
+            `"refreshedAt"`
         )
         const retired: IndexState = {
           language,
@@ -87,23 +89,29 @@ export class LexicalStore extends Context.Service<
           }))
           yield* sql`with written as (
               insert into search_lexical_documents as old (language, id, version, document)
-              select s.language, id, version, setweight(to_tsvector(s.language::regconfig, a), 'A') || setweight(to_tsvector(s.language::regconfig, b), 'B')
-                || setweight(to_tsvector(s.language::regconfig, c), 'C') || setweight(to_tsvector(s.language::regconfig, d), 'D')
-              from search_lexical_state s, jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (id bigint, version integer, a text, b text, c text, d text)
+              select s.language, id, version, setweight(to_tsvector(s.language::regconfig, a), 'A') ||
+                setweight(to_tsvector(s.language::regconfig, b), 'B')
+                || setweight(to_tsvector(s.language::regconfig, c), 'C') || setweight(to_tsvector(s.language::regconfig,
+                  d), 'D')
+              from search_lexical_state s, jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (id bigint, version
+                integer, a text, b text, c text, d text)
               order by s.language, id
               on conflict (language, id) do update set version = excluded.version, document = excluded.document
-              where old.version < excluded.version or (old.version = excluded.version and old.document <> excluded.document)
+              where old.version < excluded.version or (old.version = excluded.version
+                and old.document <> excluded.document)
               returning language
             )
             update search_lexical_state s set changed = changed + w.count
-            from (select language, count(*)::int as count from written group by language order by language) w where s.language = w.language`
+            from (select language, count(*)::int as count from written group by language order by language) w
+              where s.language = w.language`
         })
 
         const isDue = Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
           const [due] = yield* sql<{
             due: boolean
-          }>`select changed > 0 and (changed * 5 >= documents or documents < ${countedAlways} or refreshed_at < ${new Date(now - refreshAfterMillis)}) as due
+          }>`select changed > 0 and (changed * 5 >= documents or documents < ${countedAlways}
+            or refreshed_at < ${new Date(now - refreshAfterMillis)}) as due
             from search_lexical_state where language = ${language}`
           return due?.due ?? false
         })
@@ -118,19 +126,25 @@ export class LexicalStore extends Context.Service<
             // Counting reads every document once: allowed to take its time, beside searches that go on.
             yield* sql`set local statement_timeout = '10min'`.unprepared
             yield* sql`with counted as materialized (
-                select word collate "C" as lexeme, ndoc as documents from ts_stat(${`select document from search_lexical_documents where language = '${language}'`})
+                select word collate "C" as lexeme, ndoc as documents
+                  from ts_stat(${`select document from search_lexical_documents where language = '${language}'`})
               ), named as materialized (
-                select word collate "C" as lexeme, ndoc as naming from ts_stat(${`select document from search_lexical_documents where language = '${language}'`}, 'ac')
+                select word collate "C" as lexeme, ndoc as naming
+                  from ts_stat(${`select document from search_lexical_documents where language = '${language}'`}, 'ac')
               ), gone as (
-                delete from search_lexical_terms t where language = ${language} and not exists (select 1 from counted c where c.lexeme = t.lexeme)
+                delete from search_lexical_terms t where language = ${language} and not exists (select 1 from counted c
+                  where c.lexeme = t.lexeme)
               )
               insert into search_lexical_terms as old (language, lexeme, documents, naming, grams)
-              select ${language}, lexeme, documents, coalesce(naming, 0), array(select distinct substr('  ' || lexeme || ' ', at, 3) from generate_series(1, length(lexeme) + 1) at)
+              select ${language}, lexeme, documents, coalesce(naming, 0), array(select distinct substr('  ' || lexeme ||
+                ' ', at, 3) from generate_series(1, length(lexeme) + 1) at)
               from counted left join named using (lexeme) where length(lexeme) <= 80
               on conflict (language, lexeme) do update set documents = excluded.documents, naming = excluded.naming
               where (old.documents, old.naming) <> (excluded.documents, excluded.naming)`
-            yield* sql`update search_lexical_state set changed = 0, refreshed_at = ${new Date(now)}, documents = d.count, average_lexemes = d.average
-              from (select count(*)::int as count, coalesce(avg(length(document)), 1)::float8 as average from search_lexical_documents where language = ${language}) d
+            yield* sql`update search_lexical_state set changed = 0, refreshed_at = ${new Date(now)}, documents =
+              d.count, average_lexemes = d.average
+              from (select count(*)::int as count, coalesce(avg(length(document)), 1)::float8 as average
+                from search_lexical_documents where language = ${language}) d
               where language = ${language}`
             return true
           })
@@ -140,18 +154,21 @@ export class LexicalStore extends Context.Service<
         return LexicalStore.of({
           language,
           answering: Effect.map(
-            sql<IndexState>`select ${columns} from search_lexical_state order by (language = ${language} and complete) desc, complete desc, (language = ${language}) desc limit 1`,
+            sql<IndexState>`select ${columns} from search_lexical_state order by (language = ${language}
+              and complete) desc, complete desc, (language = ${language}) desc limit 1`,
             ([row]) => row!
           ),
           state,
           write,
           scannedTo: (id, complete) =>
             Effect.asVoid(
-              sql`update search_lexical_state set scanned = ${id}::int8, complete = ${complete} where language = ${language}`
+              sql`update search_lexical_state set scanned = ${id}::int8, complete = ${complete}
+                where language = ${language}`
             ),
           refresh: refresh(),
           retire: Effect.gen(function* () {
-            const earlier = sql`select o.language from search_lexical_state o join search_lexical_state s on s.language = ${language} and s.complete and o.begun_at < s.begun_at`
+            const earlier = sql`select o.language from search_lexical_state o join search_lexical_state s
+              on s.language = ${language} and s.complete and o.begun_at < s.begun_at`
             for (const table of ["documents", "terms", "state"]) {
               yield* sql`delete from ${sql(`search_lexical_${table}`)} where language in (${earlier})`
             }

@@ -18,10 +18,11 @@ const exampleLengthMax = 120
 
 /** Keys of declarations and JSON Schema that are grammar, not names that a seller chose. */
 const grammar = new Set(
-  `$defs $id $ref $schema additionalProperties allOf anyOf body bodyType bodyFields const content default definitions enum example examples
-  format headers headerFields http info input inputSchema items json maximum maxItems maxLength mcp method minimum minItems minLength
-  oneOf output outputSchema pathParams pattern prefixItems properties query queryParams required schema structured text title toolName
-  transport type uniqueItems`.split(/\s+/)
+  `$defs $id $ref $schema additionalProperties allOf anyOf body bodyType bodyFields const content default
+  definitions enum example examples format headers headerFields http info input inputSchema items json maximum
+  maxItems maxLength mcp method minimum minItems minLength oneOf output outputSchema pathParams pattern
+  prefixItems properties query queryParams required schema structured text title toolName transport type
+  uniqueItems`.split(/\s+/)
 )
 
 /** Keys whose strings are words of the grammar. */

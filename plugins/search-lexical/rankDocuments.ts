@@ -43,10 +43,12 @@ export const rankStatement = (
 ): Statement.Statement<Pick<Hit, "id" | "score">> => {
   const { documentsMax, filtersFirst, plan } = options.look
   // Computed once a document, in float8: as numeric it took ten times as long as the ranking itself.
-  const norm = sql`${sql.literal(`${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 * length(document)`)} / ${Math.max(1, Number(state.averageLexemes))}::float8)`
+  const norm = sql`${sql.literal(`${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 *
+    length(document)`)} / ${Math.max(1, Number(state.averageLexemes))}::float8)`
   const worth = query.terms.map(
     ({ tsquery, weight }) =>
-      sql`${weight}::float8 * (1 - d.norm / (ts_rank_cd(${sql.literal(`'${fieldWeights}'`)}, d.document, ${tsquery}::tsquery) + d.norm))`
+      sql`${weight}::float8 * (1 - d.norm / (ts_rank_cd(${sql.literal(`'${fieldWeights}'`)}, d.document,
+        ${tsquery}::tsquery) + d.norm))`
   )
   // One scan of each index, and few shapes of the statement: both what is planned and what stays prepared is little.
   const anyIn = (where: Condition["where"]) =>
@@ -62,9 +64,11 @@ export const rankStatement = (
   const passing = filtersFirst ? sql`and ${options.condition("s.id")}` : sql.literal("")
   return sql<Pick<Hit, "id" | "score">>`with ranked as materialized (
       select d.id, (${sql.join(" + ", false)(worth)})::float8 as score
-      from (select id, document, ${norm} as norm from search_lexical_documents s where language = ${state.language} and ${sql.or(chosen)} ${passing} limit ${documentsMax}) d
+      from (select id, document, ${norm} as norm from search_lexical_documents s where language = ${state.language}
+        and ${sql.or(chosen)} ${passing} limit ${documentsMax}) d
       order by score desc, d.id desc)
-    select ranked.id, ranked.score / ${query.mass}::float8 as score from ranked where ${filtersFirst ? sql.literal("true") : options.condition("ranked.id")} limit ${options.limit}`
+    select ranked.id, ranked.score / ${query.mass}::float8 as score from ranked
+      where ${filtersFirst ? sql.literal("true") : options.condition("ranked.id")} limit ${options.limit}`
 }
 
 /**

@@ -65,7 +65,8 @@ export const makeReadQuery = (sql: SqlClient.SqlClient) => {
     if (unread.length > 0) {
       const rows = yield* sql<Counted & { readonly word: string }>`
         select w.word, q.lexeme, coalesce(t.documents, 0) as documents, coalesce(t.naming, 0) as naming
-        from jsonb_array_elements_text(${JSON.stringify(unread)}::jsonb) w (word), unnest(tsvector_to_array(to_tsvector(${language}::regconfig, w.word))) q (lexeme)
+        from jsonb_array_elements_text(${JSON.stringify(unread)}::jsonb) w (word),
+          unnest(tsvector_to_array(to_tsvector(${language}::regconfig, w.word))) q (lexeme)
         left join search_lexical_terms t on t.language = ${language} and t.lexeme = q.lexeme collate "C"`
       for (const { word, ...counted } of rows) found.get(word)?.push(counted)
     }
@@ -90,7 +91,8 @@ export const makeReadQuery = (sql: SqlClient.SqlClient) => {
         select lexeme, documents, naming, cardinality(grams) as size,
           (select count(*) from unnest(grams) g where g in ${sql.in(grams)})::float8 as shared
         from search_lexical_terms
-        where language = ${language} and grams && (select array_agg(g) from jsonb_array_elements_text(${JSON.stringify(grams)}::jsonb) g)
+        where language = ${language} and grams && (select array_agg(g)
+          from jsonb_array_elements_text(${JSON.stringify(grams)}::jsonb) g)
           and length(lexeme) between ${lexeme.length - 2} and ${lexeme.length + 2}) t
       where shared / (size + ${grams.length} - shared) >= ${likenessMin}
       order by shared / (size + ${grams.length} - shared) desc, documents desc limit 20`

@@ -84,9 +84,11 @@ const decodeSegment = (segment: string): string => {
  * asking: a word that could name a service stays out of the list. PostgreSQL's own stop words come on top.
  */
 const framing = new Set(
-  `able anything currently everything find get give gets gave getting going help helps keep let lets like look looking looks make makes
-  making need needed needing needs please really see show shows somebody someone something take tell thing things try trying us
-  use used uses using want wanted wants way ways would could`.split(/\s+/)
+  `able anything currently everything find get give gets gave getting going help helps keep let lets like look
+  looking looks make makes making need needed needing needs please really see show shows somebody someone
+  something take tell thing things try trying us use used uses using want wanted wants way ways would could`.split(
+    /\s+/
+  )
 )
 
 /** A query's words without framing, in English; a query that is nothing but framing keeps its words. */

@@ -92,7 +92,8 @@ export class Generations extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const columns =
-        sql.literal(`id, provider, url, model, revision, dimension, pooling, query_prefix as "queryPrefix", document_prefix as "documentPrefix",
+        sql.literal(`id, provider, url, model, revision, dimension, pooling, query_prefix as "queryPrefix",
+          document_prefix as "documentPrefix",
         method, status, scanned, scan_complete as "scanComplete"`)
       const transactional = <A, E>(effect: Effect.Effect<A, E>) =>
         Effect.provideService(inTransaction(effect), SqlClient.SqlClient, sql)
@@ -124,18 +125,23 @@ export class Generations extends Context.Service<
           created_at: yield* now
         })} on conflict do nothing`
         const [found] =
-          yield* sql<Generation>`select ${columns} from search_semantic_generations where fingerprint = ${fingerprint} and status in ('building', 'active')`
+          yield* sql<Generation>`select ${columns} from search_semantic_generations where fingerprint = ${fingerprint}
+            and status in ('building', 'active')`
         return found!
       })
 
       const lease = Effect.fn("Generations.lease")(function* (limit: number, leaseMillis: number) {
         const at = yield* now
         const take = (tried: boolean, count: number) =>
-          sql<Job>`update search_semantic_jobs j set fence = j.fence + 1, leased_until = ${new Date(at.getTime() + leaseMillis)}
-            from (select j.generation, j.id from search_semantic_jobs j join search_semantic_generations g on g.id = j.generation
-              where j.state = 'due' and j.due_at <= ${at} and (j.leased_until is null or j.leased_until < ${at}) and g.status in ('building', 'active')
+          sql<Job>`update search_semantic_jobs j set fence = j.fence + 1, leased_until =
+            ${new Date(at.getTime() + leaseMillis)}
+            from (select j.generation, j.id from search_semantic_jobs j join search_semantic_generations g
+              on g.id = j.generation
+              where j.state = 'due' and j.due_at <= ${at} and (j.leased_until is null or j.leased_until < ${at})
+                and g.status in ('building', 'active')
                 and ${tried ? sql`j.attempts > 0` : sql`j.attempts = 0`}
-              order by (g.status = 'active') desc, j.generation, j.due_at, j.id limit ${count} for update of j skip locked) due
+              order by (g.status = 'active') desc, j.generation, j.due_at, j.id limit ${count} for
+                update of j skip locked) due
             where j.generation = due.generation and j.id = due.id
             returning j.generation, j.id, j.attempts, j.fence`
         const untried = yield* take(false, limit)
@@ -149,16 +155,20 @@ export class Generations extends Context.Service<
           sql<Generation>`select ${columns} from search_semantic_generations where status = 'active'`,
           ([row]) => Option.fromUndefinedOr(row)
         ),
-        live: sql<Generation>`select ${columns} from search_semantic_generations where status in ('building', 'active') order by id`,
+        live: sql<Generation>`select ${columns} from search_semantic_generations where status in ('building', 'active')
+          order by id`,
         enqueue: Effect.fn("Generations.enqueue")(function* (generation, ids) {
           if (ids.length === 0) return
           yield* sql`insert into search_semantic_jobs as old (generation, id, due_at)
-            select ${generation}::int8, value::bigint, ${yield* now} from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb) order by value::bigint
-            on conflict (generation, id) do update set state = 'due', attempts = 0, due_at = excluded.due_at, fence = old.fence + 1, leased_until = null, error = null`
+            select ${generation}::int8, value::bigint, ${yield* now}
+              from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb) order by value::bigint
+            on conflict (generation, id) do update set state = 'due', attempts = 0, due_at = excluded.due_at, fence =
+              old.fence + 1, leased_until = null, error = null`
         }),
         scannedTo: (generation, id, complete) =>
           Effect.asVoid(
-            sql`update search_semantic_generations set scanned = ${id}::int8, scan_complete = ${complete} where id = ${generation}::int8`
+            sql`update search_semantic_generations set scanned = ${id}::int8, scan_complete = ${complete}
+              where id = ${generation}::int8`
           ),
         finish: (jobs) =>
           Effect.map(
@@ -172,8 +182,10 @@ export class Generations extends Context.Service<
           const at = yield* now
           for (const job of jobs) {
             const attempts = job.attempts + 1
-            yield* sql`update search_semantic_jobs set leased_until = null, error = ${error.slice(0, 200)}, attempts = ${counts ? attempts : job.attempts},
-                due_at = ${new Date(at.getTime() + backoffMillis(attempts))}, state = ${counts && attempts >= attemptsMax ? "dead" : "due"}
+            yield* sql`update search_semantic_jobs set leased_until = null, error = ${error.slice(0, 200)}, attempts =
+              ${counts ? attempts : job.attempts},
+                due_at = ${new Date(at.getTime() + backoffMillis(attempts))}, state =
+                  ${counts && attempts >= attemptsMax ? "dead" : "due"}
               where generation = ${job.generation}::int8 and id = ${job.id}::int8 and fence = ${job.fence}::int8`
           }
         }),
@@ -182,7 +194,8 @@ export class Generations extends Context.Service<
             sql<{
               due: number
               dead: number
-            }>`select (count(*) filter (where state = 'due'))::int as due, (count(*) filter (where state = 'dead'))::int as dead
+            }>`select (count(*) filter (where state = 'due'))::int as due, (count(*)
+              filter (where state = 'dead'))::int as dead
               from search_semantic_jobs where generation = ${generation}::int8`,
             ([row]) => row ?? { due: 0, dead: 0 }
           ),
@@ -190,8 +203,10 @@ export class Generations extends Context.Service<
           sql<{
             due: number
             dead: number
-          }>`select (count(*) filter (where state = 'due'))::int as due, (count(*) filter (where state = 'dead'))::int as dead
-            from search_semantic_jobs where generation in (select id from search_semantic_generations where status in ('building', 'active'))`,
+          }>`select (count(*) filter (where state = 'due'))::int as due, (count(*)
+            filter (where state = 'dead'))::int as dead
+            from search_semantic_jobs where generation in (select id from search_semantic_generations
+              where status in ('building', 'active'))`,
           ([row]) => row ?? { due: 0, dead: 0 }
         ),
         history: Effect.map(
@@ -202,7 +217,8 @@ export class Generations extends Context.Service<
               readonly retired_at: Date | null
             }
           >`
-            select provider, model, revision, dimension, pooling, normalization, status, created_at, activated_at, retired_at
+            select provider, model, revision, dimension, pooling, normalization, status, created_at, activated_at,
+              retired_at
             from search_semantic_generations order by id desc limit 1000`,
           (rows) =>
             rows.map((row) => ({
@@ -217,26 +233,31 @@ export class Generations extends Context.Service<
           return yield* transactional(
             Effect.gen(function* () {
               // Another replica may have activated it, or given it up for other settings: then the active one stays.
-              const building =
-                yield* sql`select 1 from search_semantic_generations where id = ${generation}::int8 and status = 'building' for update`
+              const building = yield* sql`select 1 from search_semantic_generations where id = ${generation}::int8
+                  and status = 'building' for update`
               if (building.length === 0) return false
-              yield* sql`update search_semantic_generations set status = 'retired', retired_at = ${at} where status = 'active'`
-              yield* sql`update search_semantic_generations set status = 'active', activated_at = ${at} where id = ${generation}::int8`
+              yield* sql`update search_semantic_generations set status = 'retired', retired_at = ${at}
+                where status = 'active'`
+              yield* sql`update search_semantic_generations set status = 'active', activated_at = ${at}
+                where id = ${generation}::int8`
               return true
             })
           )
         }),
         giveUp: Effect.fn("Generations.giveUp")(function* (generation, detail) {
-          yield* sql`update search_semantic_generations set status = 'failed', detail = ${detail.slice(0, 200)}, retired_at = ${yield* now} where id = ${generation}::int8 and status = 'building'`
+          yield* sql`update search_semantic_generations set status = 'failed', detail = ${detail.slice(0, 200)},
+            retired_at = ${yield* now} where id = ${generation}::int8 and status = 'building'`
         }),
         abandonOthers: Effect.fn("Generations.abandonOthers")(function* (generation) {
-          yield* sql`update search_semantic_generations set status = 'retired', retired_at = ${yield* now} where id <> ${generation}::int8 and status = 'building'`
+          yield* sql`update search_semantic_generations set status = 'retired', retired_at = ${yield* now}
+            where id <> ${generation}::int8 and status = 'building'`
         }),
         droppable: Effect.flatMap(
           now,
           (at) =>
             sql<Generation>`select ${columns} from search_semantic_generations
-            where not dropped and status in ('retired', 'failed') and retired_at < ${new Date(at.getTime() - dropAfterMillis)}`
+            where not dropped and status in ('retired', 'failed')
+              and retired_at < ${new Date(at.getTime() - dropAfterMillis)}`
         ),
         dropped: Effect.fn("Generations.dropped")(function* (generation) {
           yield* sql`delete from search_semantic_jobs where generation = ${generation}::int8`

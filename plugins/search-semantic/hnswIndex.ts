@@ -4,13 +4,16 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
-import { lookCloser, tableOf, toHit, type VectorIndex } from "./VectorIndex.ts"
+import { lookCloser, type StoredVector, tableOf, toHit, type VectorIndex } from "./VectorIndex.ts"
 
 const fullPrecisionMax = 2_000
 const searchedMax = 1_000
 const searchedMin = 250
 
 const written = (vector: Float32Array): string => `[${vector.join(",")}]`
+
+const rowsOf = (vectors: ReadonlyArray<StoredVector>): string =>
+  JSON.stringify(vectors.map(({ id, vector }) => ({ id: String(id), embedding: written(vector) })))
 
 /** pgvector is there, or can be made: its version. */
 export const pgvectorVersion = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
@@ -40,21 +43,23 @@ export const makeHnswIndex = (sql: SqlClient.SqlClient): VectorIndex => {
     method: "hnsw",
     prepare: (place) =>
       statement(
-        `create table if not exists ${tableOf(place)} (id bigint primary key, embedding ${typeOf(place.dimension)} not null)`
+        `create table if not exists ${tableOf(place)} (id bigint primary key, embedding ${typeOf(place.dimension)} ` +
+          `not null)`
       ),
     write: (place, vectors) =>
       vectors.length === 0
         ? Effect.void
         : Effect.asVoid(sql`insert into ${sql(tableOf(place))} (id, embedding)
         select id, embedding${castOf(place.dimension)}
-        from jsonb_to_recordset(${JSON.stringify(vectors.map(({ id, vector }) => ({ id: String(id), embedding: written(vector) })))}::jsonb) as r (id bigint, embedding text)
+        from jsonb_to_recordset(${rowsOf(vectors)}::jsonb) as r (id bigint, embedding text)
         order by id on conflict (id) do update set embedding = excluded.embedding`),
     finish: (place) =>
       transactional(
         Effect.gen(function* () {
           yield* statement("set local statement_timeout = 0")
           yield* statement(
-            `create index if not exists ${tableOf(place)}_hnsw on ${tableOf(place)} using hnsw (embedding ${operators(place.dimension)})`
+            `create index if not exists ${tableOf(place)}_hnsw on ${tableOf(place)} using hnsw (embedding ` +
+              `${operators(place.dimension)})`
           )
         })
       ),
@@ -69,10 +74,13 @@ export const makeHnswIndex = (sql: SqlClient.SqlClient): VectorIndex => {
       const look = Effect.fnUntraced(function* (wanted: number) {
         const rows = yield* transactional(
           Effect.andThen(
-            sql`select set_config('hnsw.ef_search', ${String(Math.max(searchedMin, Math.min(searchedMax, wanted)))}, true)`,
+            sql`select set_config('hnsw.ef_search', ${String(Math.max(searchedMin, Math.min(searchedMax, wanted)))},
+              true)`,
             sql<{ id: bigint; distance: number; looked: bigint }>`with nearest as materialized (
-              select id, embedding <=> ${query} as distance from ${table} order by embedding <=> ${query} limit ${wanted})
-            select nearest.id, nearest.distance, (select count(*) from nearest) as looked from nearest where ${condition("nearest.id")} limit ${limit}`
+              select id, embedding <=> ${query} as distance from ${table} order by embedding <=> ${query}
+                limit ${wanted})
+            select nearest.id, nearest.distance, (select count(*) from nearest) as looked from nearest
+              where ${condition("nearest.id")} limit ${limit}`
           )
         )
         return { hits: toHits(rows), isAll: rows.length > 0 && rows[0]!.looked < BigInt(wanted) }
@@ -81,7 +89,8 @@ export const makeHnswIndex = (sql: SqlClient.SqlClient): VectorIndex => {
         sql<{
           id: bigint
           distance: number
-        }>`select v.id, v.embedding <=> ${query} as distance from ${table} v where ${condition("v.id")} order by distance limit ${limit}`,
+        }>`select v.id, v.embedding <=> ${query} as distance from ${table} v where ${condition("v.id")}
+          order by distance limit ${limit}`,
         toHits
       )
       return yield* lookCloser({ filtered, limit }, look, exact)

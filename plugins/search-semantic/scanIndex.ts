@@ -8,7 +8,7 @@ import { Clock, Deferred, Effect, type Scope } from "effect"
 import { Base64 } from "effect/encoding"
 import type { SqlClient, SqlError } from "effect/sql"
 import { QuantizedVectors } from "./QuantizedVectors.ts"
-import { lookCloser, type Place, tableOf, toHit, type VectorIndex } from "./VectorIndex.ts"
+import { lookCloser, type Place, tableOf, toHit, type StoredVector, type VectorIndex } from "./VectorIndex.ts"
 
 const pageMax = 5_000
 const freshMillis = 1_000
@@ -27,6 +27,9 @@ interface Copy {
 
 const bytesOf = (vector: Float32Array): Uint8Array =>
   new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength)
+
+const rowsOf = (vectors: ReadonlyArray<StoredVector>): string =>
+  JSON.stringify(vectors.map(({ id, vector }) => ({ id: String(id), embedding: Base64.encode(bytesOf(vector)) })))
 
 const vectorOf = (bytes: Uint8Array): Float32Array => new Float32Array(bytes.slice().buffer)
 
@@ -94,7 +97,8 @@ export const makeScanIndex = (sql: SqlClient.SqlClient, scope: Scope.Scope): Vec
     prepare: (place) =>
       Effect.gen(function* () {
         yield* sql.unsafe(
-          `create table if not exists ${tableOf(place)} (id bigint primary key, embedding bytea not null, xid xid8 not null default pg_current_xact_id())`
+          `create table if not exists ${tableOf(place)} (id bigint primary key, embedding bytea not null, xid xid8 ` +
+            `not null default pg_current_xact_id())`
         ).unprepared
         yield* sql.unsafe(`create index if not exists ${tableOf(place)}_xid on ${tableOf(place)} (xid)`).unprepared
       }),
@@ -103,7 +107,7 @@ export const makeScanIndex = (sql: SqlClient.SqlClient, scope: Scope.Scope): Vec
         ? Effect.void
         : Effect.asVoid(sql`insert into ${sql(tableOf(place))} (id, embedding)
         select id, decode(embedding, 'base64')
-        from jsonb_to_recordset(${JSON.stringify(vectors.map(({ id, vector }) => ({ id: String(id), embedding: Base64.encode(bytesOf(vector)) })))}::jsonb) as r (id bigint, embedding text)
+        from jsonb_to_recordset(${rowsOf(vectors)}::jsonb) as r (id bigint, embedding text)
         order by id on conflict (id) do update set embedding = excluded.embedding, xid = pg_current_xact_id()`),
     finish: now,
     warm: now,
@@ -113,7 +117,9 @@ export const makeScanIndex = (sql: SqlClient.SqlClient, scope: Scope.Scope): Vec
         Effect.map(
           sql<{
             id: bigint
-          }>`select v.id from (select value::bigint as id from jsonb_array_elements_text(${JSON.stringify(similar.map(({ id }) => String(id)))}::jsonb)) v where ${condition("v.id")}`,
+          }>`select v.id from (select value::bigint as id from
+            jsonb_array_elements_text(${JSON.stringify(similar.map(({ id }) => String(id)))}::jsonb)) v
+            where ${condition("v.id")}`,
           (rows) => new Set(rows.map(({ id }) => id))
         )
       const look = Effect.fnUntraced(function* (wanted: number) {

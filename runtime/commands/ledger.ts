@@ -73,7 +73,8 @@ export const ledger = Command.make(
           ...(running.https === undefined
             ? []
             : [
-                `  over HTTPS  https://127.0.0.1:${running.https.port}  (clients trust ${running.https.certificateFile})`
+                `  over HTTPS  https://127.0.0.1:${running.https.port}  (clients trust ` +
+                  `${running.https.certificateFile})`
               ]),
           `  passphrase  ${running.passphrase}`,
           `  USDC        ${running.usdcContract}`,

@@ -1,5 +1,5 @@
-// `tollkeeper settlements`: what an operator sees of settlements without an end, and the moves that end them by hand. It
-// works on the database alone.
+// `tollkeeper settlements`: what an operator sees of settlements without an end, and the moves that end them by hand.
+// It works on the database alone.
 import { Console, Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Budget } from "../../kernel/budget/Budget.ts"

@@ -1,5 +1,5 @@
-// `tollkeeper start` and `tollkeeper tools`: a facilitator, or an agent tool server, as the profile says. They run until
-// a signal, or until an actor gives up.
+// `tollkeeper start` and `tollkeeper tools`: a facilitator, or an agent tool server, as the profile says. They run
+// until a signal, or until an actor gives up.
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import process from "node:process"

@@ -117,9 +117,12 @@ describe("the program", () => {
 })
 
 describe("imports", () => {
-  it("go downwards in the kernel, from plugins to the kernel, and to a platform from the runtime only [S336, S338]", () => {
-    expect(sources.flatMap(importFaults)).toEqual([])
-  })
+  it(
+    "go downwards in the kernel, from plugins to the kernel, and to a platform from the " + "runtime only [S336, S338]",
+    () => {
+      expect(sources.flatMap(importFaults)).toEqual([])
+    }
+  )
 
   it.each([
     ["kernel/Facts.ts", "../plugins/catalog/contract.ts"],

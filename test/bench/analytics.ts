@@ -27,9 +27,14 @@ const address = (kind: string, number: string) =>
 /** Listed resources, each of the seller of its number. */
 const populateCatalog = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
-    yield* sql`insert into catalog_resources (key, resource_key, type, resource, origin, state, state_changed_at, verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
-      select 'k' || n, encode(sha256(convert_to('"https://s' || n % 100 || '.example.com/r' || n || '"', 'UTF8')), 'hex'), 'http', 'https://s' || n % 100 || '.example.com/r' || n, 'https://s' || n % 100 || '.example.com', 'active', now(),
-        'payment_observed', array[${sql.literal(address("S", "n"))}], 1, 'h' || n, '{"about":{},"operations":[],"sentKey":"catalog","extensions":["catalog"]}'::jsonb, array['catalog'], '{}', now(), now()
+    yield* sql`insert into catalog_resources (key, resource_key, type, resource, origin, state, state_changed_at,
+      verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
+      select 'k' || n, encode(sha256(convert_to('"https://s' || n % 100 || '.example.com/r' || n || '"', 'UTF8')),
+        'hex'), 'http', 'https://s' || n % 100 || '.example.com/r' || n, 'https://s' || n % 100 || '.example.com',
+        'active', now(),
+        'payment_observed', array[${sql.literal(address("S", "n"))}], 1, 'h' || n,
+          '{"about":{},"operations":[],"sentKey":"catalog","extensions":["catalog"]}'::jsonb, array['catalog'], '{}',
+          now(), now()
       from generate_series(1, ${resources}::int) n`
     yield* sql`insert into catalog_activity (resource_id, last_seen_at) select id, now() from catalog_resources`
     yield* sql`analyze catalog_resources`.unprepared
@@ -41,18 +46,27 @@ const populateCatalog = (sql: SqlClient.SqlClient) =>
  */
 const populateJournal = (sql: SqlClient.SqlClient, from: number) =>
   sql`with made as (
-      select n, lpad(to_hex(n), 12, '0') as hex, random() as fate, 1 + floor(power(random(), 2) * ${buyers}::int)::int as buyer, 1 + floor(power(random(), 2) * ${sellers}::int)::int as seller,
-        now() - make_interval(secs => 120 + ${historyDays * 86_400}::float8 * power(1 - n::float8 / ${settlements + 1}::float8, 3)) as at
+      select n, lpad(to_hex(n), 12, '0') as hex, random() as fate, 1 + floor(power(random(), 2) * ${buyers}::int)::int
+        as buyer, 1 + floor(power(random(), 2) * ${sellers}::int)::int as seller,
+        now() - make_interval(secs => 120 + ${historyDays * 86_400}::float8 * power(1 - n::float8 /
+          ${settlements + 1}::float8, 3)) as at
       from generate_series(${from}::int, ${Math.min(settlements, from + chunk - 1)}::int) n
     )
     insert into kernel_facts (at, type, version, subject, data)
     select at, type, 1, '00000000-0000-4000-a000-' || hex, data from (
-      select n, 1 as step, at, hex, 'settlement.recorded' as type, jsonb_build_object('network', 'ledger:testnet', 'scheme', 'exact', 'asset', case when n % 5 = 0 then 'CXLM' else 'CUSDC' end,
-        'payer', ${sql.literal(address("B", "buyer"))}, 'payTo', ${sql.literal(address("S", "seller"))}, 'amountMax', (n % 10000 + 1)::text, 'amount', (n % 10000 + 1)::text, 'facilitator', 'replica-' || n % 3,
-        'transaction', lpad(to_hex(n), 64, '0'), 'resourceUrl', case when seller <= ${resources}::int then 'https://s' || seller % 100 || '.example.com/r' || seller || '?n=' || n end, 'principal', 'p') as data from made
+      select n, 1 as step, at, hex, 'settlement.recorded' as type, jsonb_build_object('network', 'ledger:testnet',
+        'scheme', 'exact', 'asset', case when n % 5 = 0 then 'CXLM' else 'CUSDC' end,
+        'payer', ${sql.literal(address("B", "buyer"))}, 'payTo', ${sql.literal(address("S", "seller"))}, 'amountMax', (n
+          % 10000 + 1)::text, 'amount', (n % 10000 + 1)::text, 'facilitator', 'replica-' || n % 3,
+        'transaction', lpad(to_hex(n), 64, '0'), 'resourceUrl', case when seller <= ${resources}::int
+          then 'https://s' || seller % 100 || '.example.com/r' || seller || '?n=' || n end, 'principal', 'p') as data
+          from made
       union all
-      select n, 2, at + interval '5 seconds', hex, case when fate < 0.9 then 'settlement.settled' else 'settlement.failed' end, jsonb_build_object('transaction', lpad(to_hex(n), 64, '0'),
-        'moved', case when fate < 0.9 then (n % 10000 + 1)::text end, 'feeChargedStroops', '23000', 'ledger', n, 'reason', case when fate < 0.9 then null else 'settle_ledger_transaction_failed' end) from made where fate < 0.995
+      select n, 2, at + interval '5 seconds', hex, case when fate < 0.9 then 'settlement.settled'
+        else 'settlement.failed' end, jsonb_build_object('transaction', lpad(to_hex(n), 64, '0'),
+        'moved', case when fate < 0.9 then (n % 10000 + 1)::text
+          end, 'feeChargedStroops', '23000', 'ledger', n, 'reason', case when fate < 0.9 then null
+          else 'settle_ledger_transaction_failed' end) from made where fate < 0.995
     ) told order by n, step`.unprepared
 
 const get = async (url: string): Promise<any> => {
@@ -95,7 +109,8 @@ const program = Effect.gen(function* () {
     const [row] = yield* sql<{
       done: boolean
       shown: bigint
-    }>`select not exists (select 1 from kernel_facts f where coalesce(f.position > (select c.position from kernel_fact_cursors c where c.consumer = 'analytics'), true)) as done,
+    }>`select not exists (select 1 from kernel_facts f where coalesce(f.position > (select c.position
+      from kernel_fact_cursors c where c.consumer = 'analytics'), true)) as done,
       (select coalesce(sum(transactions), 0)::bigint from analytics_totals where width = 'day') as shown`
     if (row!.done && row!.shown === BigInt(settlements)) break
     yield* Effect.sleep("2 seconds")
@@ -107,7 +122,8 @@ const program = Effect.gen(function* () {
   yield* sql`vacuum analyze`.unprepared
   const [size] = yield* sql<{
     size: string
-  }>`select pg_size_pretty(sum(pg_total_relation_size(oid))) as size from pg_class where relname like 'analytics\\_%' and relkind = 'r'`
+  }>`select pg_size_pretty(sum(pg_total_relation_size(oid))) as size from pg_class where relname like 'analytics\\_%'
+    and relkind = 'r'`
   console.log(`  analytics takes ${size!.size} of the database`)
 
   const base = `${facilitator.url}/analytics/v1`
@@ -120,7 +136,8 @@ const program = Effect.gen(function* () {
       0
     ) === settlements
   console.log(
-    `  the overview counts ${overview.total_transactions} settlements, ${overview.successful_transactions} successful, ${overview.unique_buyers} buyers: ${exact ? "as the journal" : "NOT as the journal"}`
+    `  the overview counts ${overview.total_transactions} settlements, ${overview.successful_transactions} ` +
+      `successful, ${overview.unique_buyers} buyers: ${exact ? "as the journal" : "NOT as the journal"}`
   )
   const buyer: string = (yield* Effect.promise(() => get(`${base}/buyers?limit=1`))).items[0].address
   const seller: string = (yield* Effect.promise(() => get(`${base}/sellers?limit=1`))).items[0].address
@@ -192,7 +209,8 @@ const program = Effect.gen(function* () {
     })
   )
   console.log(
-    `  /overview?days=0 with eight clients: p50 ${many.p50.toFixed(1)} ms, p99 ${many.p99.toFixed(1)} ms, ${Math.round(many.rate)}/s`
+    `  /overview?days=0 with eight clients: p50 ${many.p50.toFixed(1)} ms, p99 ${many.p99.toFixed(1)} ms, ` +
+      `${Math.round(many.rate)}/s`
   )
   console.log(`  ${reaches ? "reaches" : "MISSES"} the bar: overview p50 ≤ ${p50BarMillis} ms, and exact`)
   return reaches

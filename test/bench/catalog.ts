@@ -33,13 +33,23 @@ const populate = (sql: SqlClient.SqlClient) =>
       accepts: [{ scheme: "exact" }],
       extensions: { catalog: queryDeclaration() }
     })
-    yield* sql`insert into catalog_resources (key, resource_key, type, resource, tool_name, origin, state, state_changed_at, verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
-      select 'k' || n, 'k' || n, case when n % 10 = 0 then 'mcp' else 'http' end, 'https://s' || n % 5000 || '.example.com/r' || n, '', 'https://s' || n % 5000 || '.example.com', 'active', now(),
-        'payment_observed', array['G' || n % 5000], 1, 'h' || n, '{"about":{},"operations":[],"sentKey":"catalog","extensions":["catalog"]}'::jsonb,
-        case when n % 100 = 0 then array['catalog', 'payment-identifier'] else array['catalog'] end, '{"resource":"https://s' || n % 5000 || '.example.com/r' || n || '","type":"http",' || substr(${document}, 2), now(), now()
+    yield* sql`insert into catalog_resources (key, resource_key, type, resource, tool_name, origin, state,
+      state_changed_at, verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at,
+      updated_at)
+      select 'k' || n, 'k' || n, case when n % 10 = 0 then 'mcp' else 'http'
+        end, 'https://s' || n % 5000 || '.example.com/r' || n, '', 'https://s' || n % 5000 || '.example.com', 'active',
+        now(),
+        'payment_observed', array['G' || n % 5000], 1, 'h' || n,
+          '{"about":{},"operations":[],"sentKey":"catalog","extensions":["catalog"]}'::jsonb,
+        case when n % 100 = 0 then array['catalog', 'payment-identifier'] else array['catalog']
+          end, '{"resource":"https://s' || n % 5000 || '.example.com/r' || n || '","type":"http",' ||
+          substr(${document}, 2), now(), now()
       from generate_series(1, ${RESOURCES}) n`
-    yield* sql`insert into catalog_options (resource_id, operation, scheme, network, asset, amount, pay_to, option, first_seen_at)
-      select id, 'GET', case when id % 100 = 7 then 'upto' else 'exact' end, 'ledger:testnet', case when id % 1000 = 0 then ${assetOf(true)} else ${assetOf(false)} end, (id * 7919) % 1000000, pay_tos[1], '{}'::jsonb, now() from catalog_resources`
+    yield* sql`insert into catalog_options (resource_id, operation, scheme, network, asset, amount, pay_to, option,
+      first_seen_at)
+      select id, 'GET', case when id % 100 = 7 then 'upto' else 'exact' end, 'ledger:testnet', case when id % 1000 = 0
+        then ${assetOf(true)} else ${assetOf(false)} end, (id * 7919) % 1000000, pay_tos[1], '{}'::jsonb, now()
+        from catalog_resources`
     yield* sql`insert into catalog_activity (resource_id, last_seen_at) select id, now() from catalog_resources`
     yield* sql`vacuum analyze catalog_resources`.unprepared
     yield* sql`vacuum analyze catalog_options`.unprepared
@@ -159,7 +169,9 @@ const filters: ReadonlyArray<Filter> = [
 ]
 
 const line = (name: string, { clientCpu, databaseCpu, p50, p99, rate, serverCpu }: Figures) =>
-  `  ${name.padEnd(28)} p50 ${p50.toFixed(1).padStart(6)} ms   p99 ${p99.toFixed(1).padStart(6)} ms   ${Math.round(rate).toString().padStart(6)}/s   processor ms: ${serverCpu.toFixed(2)} server, ${databaseCpu.toFixed(2)} database, ${clientCpu.toFixed(2)} clients`
+  `  ${name.padEnd(28)} p50 ${p50.toFixed(1).padStart(6)} ms   p99 ${p99.toFixed(1).padStart(6)} ms   ` +
+  `${Math.round(rate).toString().padStart(6)}/s   processor ms: ${serverCpu.toFixed(2)} server, ` +
+  `${databaseCpu.toFixed(2)} database, ${clientCpu.toFixed(2)} clients`
 
 /** Other work on the same processors blurs a round: one that misses is measured again, and every round is printed. */
 const measureUntil = async (
@@ -188,9 +200,13 @@ const walk = (facilitator: Facilitator) =>
     let total = 0
     const writes = Effect.forever(
       Effect.gen(function* () {
-        yield* facilitator.sql`update catalog_resources set updated_at = now() where id in (select (random() * ${RESOURCES})::bigint from generate_series(1, 20))`
-        yield* facilitator.sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at, verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
-        select gen_random_uuid()::text, 'n', 'http', 'n', 'active', now(), 'payment_observed', array['G'], 1, 'h', '{}'::jsonb, array['catalog'], '{"resource":"new"}', now(), now() from generate_series(1, 5)`
+        yield* facilitator.sql`update catalog_resources set updated_at = now()
+          where id in (select (random() * ${RESOURCES})::bigint from generate_series(1, 20))`
+        yield* facilitator.sql`insert into catalog_resources (key, resource_key, type, resource, state,
+          state_changed_at, verification, pay_tos, version, version_hash, declaration, extensions, document,
+          first_seen_at, updated_at)
+        select gen_random_uuid()::text, 'n', 'http', 'n', 'active', now(), 'payment_observed', array['G'], 1, 'h',
+          '{}'::jsonb, array['catalog'], '{"resource":"new"}', now(), now() from generate_series(1, 5)`
         yield* Effect.sleep("5 millis")
       })
     )
@@ -207,7 +223,8 @@ const walk = (facilitator: Facilitator) =>
     seen.delete("new")
     const once = [...seen.values()].every((times) => times === 1)
     console.log(
-      `  walk under writes: ${seen.size} resources, each ${once ? "once" : "NOT once"}; total said ${total}, ${fresh} of them written while the walk began`
+      `  walk under writes: ${seen.size} resources, each ${once ? "once" : "NOT once"}; total said ${total}, ` +
+        `${fresh} of them written while the walk began`
     )
     return once && seen.size === RESOURCES && total === RESOURCES + fresh
   }).pipe(Effect.scoped)
@@ -274,7 +291,8 @@ const program = Effect.gen(function* () {
   const [backend] = yield* facilitator.sql<{ pid: number }>`select pg_backend_pid() as pid`
   const world: World = { facilitator, load, databaseCpu: databaseCpuOf(backend!.pid) }
   console.log(
-    `catalog: ${RESOURCES} resources on ${postgres.description}, ${CLIENTS} clients in a process of their own, load of the machine ${loadavg()[0]!.toFixed(1)}`
+    `catalog: ${RESOURCES} resources on ${postgres.description}, ${CLIENTS} clients in a process of their own, ` +
+      `load of the machine ${loadavg()[0]!.toFixed(1)}`
   )
   const verify = yield* verifies(facilitator)
   yield* populate(facilitator.sql)
@@ -315,11 +333,13 @@ const program = Effect.gen(function* () {
     missed.push("deepest pages")
   if (!(yield* walk(facilitator))) missed.push("walk")
   console.log(
-    `  verify: ${verify.plain.toFixed(2)} ms without metadata, ${verify.listed.toFixed(2)} ms with (lower quartile): ${((verify.listed / verify.plain - 1) * 100).toFixed(1)} %`
+    `  verify: ${verify.plain.toFixed(2)} ms without metadata, ${verify.listed.toFixed(2)} ms with (lower ` +
+      `quartile): ${((verify.listed / verify.plain - 1) * 100).toFixed(1)} %`
   )
   if (!(verify.listed <= verify.plain * 1.1)) missed.push("verify with metadata")
   console.log(
-    `catalog: bar p50 ${P50_BAR_MS} ms, p99 ${P99_BAR_MS} ms for any one filter, load of the machine now ${loadavg()[0]!.toFixed(1)}: ${missed.length === 0 ? "held" : `MISSED by ${missed.join("; ")}`}`
+    `catalog: bar p50 ${P50_BAR_MS} ms, p99 ${P99_BAR_MS} ms for any one filter, load of the machine now ` +
+      `${loadavg()[0]!.toFixed(1)}: ${missed.length === 0 ? "held" : `MISSED by ${missed.join("; ")}`}`
   )
   return missed.length === 0
 })

@@ -145,7 +145,8 @@ export const bench = (): boolean => {
   const { perCore, byClock } = simulationsPerSecond()
   console.log(`envelope ${request.length} characters, answer ${simulate(request).length}`)
   console.log(
-    `ledger: ${Math.round(perCore)} enforcing simulations per second on one core (bar ${RATE_BAR}), ${Math.round(byClock)} by the clock`
+    `ledger: ${Math.round(perCore)} enforcing simulations per second on one core (bar ${RATE_BAR}), ` +
+      `${Math.round(byClock)} by the clock`
   )
   return perCore >= RATE_BAR
 }

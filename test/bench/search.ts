@@ -99,7 +99,9 @@ const measure = (facilitator: Facilitator, name: string, paths: ReadonlyArray<st
       )
         .toString()
         .padStart(5)}/s   ` +
-        `processor ${each((system + user) / 1_000)} + ${each(database)} ms a search   load ${loadavg()[0]!.toFixed(1)}   ${bars}: ${holds ? "held" : "NOT held"}${faults.length === 0 ? "" : ` (${faults.join(", ")})`}`
+        `processor ${each((system + user) / 1_000)} + ${each(database)} ms a search   load ` +
+        `${loadavg()[0]!.toFixed(1)}   ${bars}: ` +
+        `${holds ? "held" : "NOT held"}${faults.length === 0 ? "" : ` (${faults.join(", ")})`}`
     )
     return holds
   })
@@ -126,7 +128,8 @@ const untilIndexed = (facilitator: Facilitator, count: number, semantic: boolean
         due: number
         generation: bigint | null
       }>`select (select count(*) from search_lexical_documents)::int as lexical,
-        (select changed from search_lexical_state limit 1) as changed, (select count(*) from search_semantic_jobs)::int as due,
+        (select changed from search_lexical_state limit 1) as changed, (select count(*)
+          from search_semantic_jobs)::int as due,
         (select max(id) from search_semantic_generations where status = 'active') as generation`
       const vectors =
         !semantic || row!.generation === null
@@ -144,7 +147,8 @@ const untilIndexed = (facilitator: Facilitator, count: number, semantic: boolean
       yield* Effect.sleep("2 seconds")
     }
     console.log(
-      `  stored and indexed ${count} in ${seconds(storedFrom)} s: ${Math.round((1_000 * count) / (performance.now() - storedFrom))} a second`
+      `  stored and indexed ${count} in ${seconds(storedFrom)} s: ` +
+        `${Math.round((1_000 * count) / (performance.now() - storedFrom))} a second`
     )
   })
 
@@ -189,7 +193,8 @@ const checkFound = (facilitator: Facilitator, questions: ReadonlyArray<Question>
     }
     const holds = found >= FOUND_BAR * questions.length
     console.log(
-      `  words: ${found} of ${questions.length} queries find the resource that their words are of (bar ${100 * FOUND_BAR} %): ${holds ? "held" : "NOT held"}`
+      `  words: ${found} of ${questions.length} queries find the resource that their words are of (bar ` +
+        `${100 * FOUND_BAR} %): ${holds ? "held" : "NOT held"}`
     )
     return holds
   })
@@ -198,7 +203,10 @@ const checkFound = (facilitator: Facilitator, questions: ReadonlyArray<Question>
 const checkRecall = (facilitator: Facilitator, questions: ReadonlyArray<Question>) =>
   Effect.gen(function* () {
     const table = facilitator.sql(
-      `search_semantic_vectors_${(yield* facilitator.sql<{ id: bigint }>`select id from search_semantic_generations where status = 'active'`)[0]!.id}`
+      `search_semantic_vectors_${
+        (yield* facilitator.sql<{ id: bigint }>`select id from search_semantic_generations
+        where status = 'active'`)[0]!.id
+      }`
     )
     const asked = questions.slice(0, RECALL_QUERIES).map(({ query }) => ({
       query,
@@ -245,7 +253,9 @@ const checkRecall = (facilitator: Facilitator, questions: ReadonlyArray<Question
     const [recall, inFused] = [found / (10 * asked.length), fused / (5 * asked.length)]
     const holds = recall >= RECALL_BAR && inFused >= RECALL_BAR
     console.log(
-      `  vectors: ${(100 * recall).toFixed(1)} % of the exactly nearest ten are found, and ${(100 * inFused).toFixed(1)} % of the nearest five in the fused answer (bar ${100 * RECALL_BAR} %): ${holds ? "held" : "NOT held"}`
+      `  vectors: ${(100 * recall).toFixed(1)} % of the exactly nearest ten are found, and ` +
+        `${(100 * inFused).toFixed(1)} % of the nearest five in the fused answer (bar ${100 * RECALL_BAR} %): ` +
+        `${holds ? "held" : "NOT held"}`
     )
     return holds
   })
@@ -278,7 +288,8 @@ const onPostgres = Effect.gen(function* () {
   })
   const { json } = yield* facilitator.ask("/health/ready")
   console.log(
-    `search: ${RESOURCES} resources on ${postgres.description}, pgvector ${json.search.vectorSupport ? "there" : "not there"}, ${CLIENTS} clients`
+    `search: ${RESOURCES} resources on ${postgres.description}, pgvector ` +
+      `${json.search.vectorSupport ? "there" : "not there"}, ${CLIENTS} clients`
   )
   const questions = yield* populate(facilitator, RESOURCES, true)
   const paths = (mode: string, more = "") => questions.map(({ query }) => pathOf(query, mode, more))
@@ -302,7 +313,8 @@ const onEmbedded = Effect.gen(function* () {
   const facilitator = yield* startFacilitator({ channels: 1, closeMillis: 5_000, set: semanticSettings(endpoint.url) })
   const { json } = yield* facilitator.ask("/health/ready")
   console.log(
-    `search: ${EMBEDDED_RESOURCES} resources on the embedded database, pgvector ${json.search.vectorSupport ? "there" : "not there"}, one client`
+    `search: ${EMBEDDED_RESOURCES} resources on the embedded database, pgvector ` +
+      `${json.search.vectorSupport ? "there" : "not there"}, one client`
   )
   const questions = yield* populate(facilitator, EMBEDDED_RESOURCES, true)
   const paths = (mode: string) => questions.map(({ query }) => pathOf(query, mode))

@@ -36,7 +36,8 @@ const eventually = async <A>(ask: () => Promise<A>, holds: (answer: A) => boolea
 }
 
 const resolveUrl = (world: World, url: string, toolName?: string) =>
-  `${world.facilitator}/discovery/resource?type=${toolName === undefined ? "http" : `mcp&toolName=${toolName}`}&url=${encodeURIComponent(url)}`
+  `${world.facilitator}/discovery/resource?url=${encodeURIComponent(url)}&` +
+  (toolName === undefined ? "type=http" : `type=mcp&toolName=${toolName}`)
 
 export const catalogCases = async (world: World, part: Part, say: (line: string) => void): Promise<void> => {
   await installSet("c", say)

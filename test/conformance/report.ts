@@ -84,9 +84,9 @@ const indent = (text: string): string =>
 const table = (lines: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
   return lines
-    .map(
-      (line) =>
-        `  ${line.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join("  ")}`
+    .map((line) =>
+      line.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!)))
     )
+    .map((cells) => `  ${cells.join("  ")}`)
     .join("\n")
 }

@@ -52,7 +52,9 @@ export interface Outcome {
 const BALANCE_STROOPS = 10_000_000_0000000n
 const RESOURCE_FEE_STROOPS = 500_000_000n
 const FEE_STROOPS = 500_001_000
-/** What a call may use: a twentieth of what the network allows one transaction, so that a run is not all endless loops. */
+/**
+ * What a call may use: a twentieth of what the network allows one transaction, so that a run is not all endless loops.
+ */
 const INSTRUCTIONS = 20_000_000
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64")

@@ -67,22 +67,28 @@ export const ingest = Effect.fnUntraced(function* (
       Effect.gen(function* () {
         yield* sql`with given as (
           select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-            as r (key text, type text, resource text, tool_name text, origin text, declaration jsonb, document text, options jsonb)
+            as r (key text, type text, resource text, tool_name text, origin text, declaration jsonb, document text,
+              options jsonb)
         ), made as (
-          insert into catalog_resources (key, resource_key, type, resource, tool_name, origin, state_changed_at, verification, pay_tos, version, version_hash,
+          insert into catalog_resources (key, resource_key, type, resource, tool_name, origin, state_changed_at,
+            verification, pay_tos, version, version_hash,
             declaration, extensions, document, first_seen_at, updated_at)
-          select key, resource, type, resource, tool_name, origin, now(), 'payment_observed', array[options->0->>'payTo'], 1, md5(key), declaration,
+          select key, resource, type, resource, tool_name, origin, now(), 'payment_observed',
+            array[options->0->>'payTo'], 1, md5(key), declaration,
             array['catalog'], document, now(), now() from given
           returning id, key
         ), active as (
           insert into catalog_activity (resource_id, last_seen_at) select id, now() from made
         ), accepted as (
-          insert into catalog_options (resource_id, operation, scheme, network, asset, amount, pay_to, option, first_seen_at)
+          insert into catalog_options (resource_id, operation, scheme, network, asset, amount, pay_to, option,
+            first_seen_at)
           select made.id, '', o.scheme, o.network, o.asset, min(o.amount), o."payTo", '{}', now()
-          from given join made using (key), jsonb_to_recordset(given.options) as o (scheme text, network text, asset text, amount numeric, "payTo" text)
+          from given join made using (key), jsonb_to_recordset(given.options) as o (scheme text, network text, asset
+            text, amount numeric, "payTo" text)
           group by made.id, o.scheme, o.network, o.asset, o."payTo"
         )
-        insert into kernel_facts (type, version, subject, data) select 'catalog.changed', 1, id::text, '{}' from made order by id`
+        insert into kernel_facts (type, version, subject, data) select 'catalog.changed', 1, id::text, '{}' from made
+          order by id`
       })
     )
     onProgress(from + rows.length)

@@ -27,7 +27,8 @@ const untilIndexed = Effect.fnUntraced(function* (facilitator: Facilitator, coun
       (select changed from search_lexical_state limit 1) as changed`
     const [semantic] = yield* facilitator.sql<{ due: number }>`select count(*)::int as due from search_semantic_jobs`
     const [facts] = yield* facilitator.sql<{ waiting: boolean }>`select exists (
-      select 1 from kernel_facts f, kernel_fact_cursors c where c.consumer = 'search-semantic' and coalesce(f.position > c.position, true)) as waiting`
+      select 1 from kernel_facts f, kernel_fact_cursors c where c.consumer = 'search-semantic' and
+        coalesce(f.position > c.position, true)) as waiting`
     const { text } = yield* facilitator.ask("/health/ready")
     if (
       lexical!.written >= count &&

@@ -48,7 +48,10 @@ if (!isPresent) {
   const line = (name: string, some: typeof graded) => {
     const cells = modes.map((mode) => {
       const all = some.map(({ of }) => of(mode))
-      return `${titles[mode]} ${mean(all.map(({ ndcg }) => ndcg)).toFixed(3)} ${mean(all.map(({ mrr }) => mrr)).toFixed(3)} ${mean(all.map(({ recall }) => recall)).toFixed(3)}`
+      return (
+        `${titles[mode]} ${mean(all.map(({ ndcg }) => ndcg)).toFixed(3)} ` +
+        `${mean(all.map(({ mrr }) => mrr)).toFixed(3)} ${mean(all.map(({ recall }) => recall)).toFixed(3)}`
+      )
     })
     console.log(`${name.padEnd(18)} ${String(some.length).padStart(3)}  ${cells.join("  |  ")}`)
   }
@@ -69,7 +72,8 @@ if (!isPresent) {
     modes.map((mode) => [mode, mean(headline.map(({ of }) => of(mode).ndcg))])
   ) as Record<Mode, number>
   console.log(
-    `nDCG@10 lexical ${lexical.toFixed(4)} dense ${semantic.toFixed(4)} fused ${hybrid.toFixed(4)} over ${headline.length} queries`
+    `nDCG@10 lexical ${lexical.toFixed(4)} dense ${semantic.toFixed(4)} fused ${hybrid.toFixed(4)} over ` +
+      `${headline.length} queries`
   )
   process.exitCode = lexical >= 0.7 && hybrid >= semantic ? 0 : 1
 }

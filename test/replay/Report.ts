@@ -129,7 +129,8 @@ export class Report {
     const executed = identical + different
     const share = executed === 0 ? "0.00" : ((100 * identical) / executed).toFixed(2)
     write(
-      `\ntotal: ${streams} streams, ${executed + unsupported} transactions, ${executed} executed, ${identical} identical (${share} %), ` +
+      `\ntotal: ${streams} streams, ${executed + unsupported} transactions, ${executed} executed, ${identical} ` +
+        `identical (${share} %), ` +
         `${fees} fees compared, ${different} different, ${unsupported} unsupported`
     )
   }

@@ -143,7 +143,10 @@ const sameResult = (item: Item, own: ReturnType<typeof refund>): string | undefi
   ) {
     return `fee ${own.result.feeCharged} instead of ${real.feeCharged}`
   }
-  return `result ${JSON.stringify(own.result.result, bigints).slice(0, 160)} instead of ${JSON.stringify(real.result, bigints).slice(0, 160)}`
+  return (
+    `result ${JSON.stringify(own.result.result, bigints).slice(0, 160)} instead of ` +
+    `${JSON.stringify(real.result, bigints).slice(0, 160)}`
+  )
 }
 
 /**

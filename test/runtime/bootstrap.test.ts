@@ -53,7 +53,8 @@ describe("an installation", () => {
 
 describe("a program in another's place", () => {
   const script = (program: string) =>
-    `import { become } from ${JSON.stringify(join(root, "runtime", "bootstrap.mjs"))}; become(process.execPath, ["-e", ${JSON.stringify(program)}])`
+    `import { become } from ${JSON.stringify(join(root, "runtime", "bootstrap.mjs"))}; become(process.execPath, ` +
+    `["-e", ${JSON.stringify(program)}])`
   const start = (program: string, env = {}) =>
     spawn(findNode(), ["--input-type=module", "-e", script(program)], {
       stdio: ["ignore", "pipe", "inherit"],

@@ -1,6 +1,6 @@
 // Lease, record, submit, in a fiber that the process owns: a request only waits, so a client that hangs up changes
-// nothing. The fiber reports as soon as it is decided whether a settlement exists, and goes on by itself. Work in flight
-// ends with the process's Scope.
+// nothing. The fiber reports as soon as it is decided whether a settlement exists, and goes on by itself. Work in
+// flight ends with the process's Scope.
 import { Context, Deferred, Effect, FiberSet, Layer, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { Network } from "../../config/Network.ts"

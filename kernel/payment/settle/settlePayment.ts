@@ -1,6 +1,6 @@
 // The walk of one settle: what is known of the payment, a place in the queue for a channel, the scheme's judgement,
-// adoption of what the ledger calls spent, the work, and the wait for its outcome. Each step stands in a file of its own
-// beside this one.
+// adoption of what the ledger calls spent, the work, and the wait for its outcome. Each step stands in a file of its
+// own beside this one.
 import { Deferred, Effect, Option } from "effect"
 import { Sponsor } from "../../settlement/Sponsor.ts"
 import { busy, refuse, spentElsewhere } from "../answers.ts"

@@ -1,6 +1,6 @@
 // What is judged before the costly work of a new payment: whether its channel would come in time, and whether the
-// sponsor's budget covers it. The place in the queue that this gives is a resource of the Scope: it is given back when the
-// Scope ends, unless it was kept for the work.
+// sponsor's budget covers it. The place in the queue that this gives is a resource of the Scope: it is given back when
+// the Scope ends, unless it was kept for the work.
 import { Duration, Effect, Option } from "effect"
 import { Budget } from "../../budget/Budget.ts"
 import { Network } from "../../config/Network.ts"

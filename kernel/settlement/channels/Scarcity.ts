@@ -34,8 +34,8 @@ export class Scarcity {
   }
 
   /**
-   * Channels leased in a millisecond; undefined until it has been scarce for long enough to tell. The next one is counted
-   * as due: a pause is a slow rate, and only a long one is hopeless.
+   * Channels leased in a millisecond; undefined until it has been scarce for long enough to tell. The next one is
+   * counted as due: a pause is a slow rate, and only a long one is hopeless.
    */
   ratePerMilli(now: number, ledgerMillis: number): number | undefined {
     const measured = this.#since === undefined ? 0 : now - this.#since

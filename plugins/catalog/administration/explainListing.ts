@@ -102,11 +102,13 @@ export const explainListing = Effect.fn("Catalog.explain")(function* (
         ]
   const about = spelled === undefined ? sql`url = ${cleanString(url)}` : sql`resource_key = any(${keys})`
   const observations =
-    yield* sql<ObservationRow>`select url, type, tool_name, pay_to, stage, decision, reason, first_at, last_at, times, lag_ms
+    yield* sql<ObservationRow>`select url, type, tool_name, pay_to, stage, decision, reason, first_at, last_at, times,
+      lag_ms
     from catalog_observations where ${about} order by last_at desc, id desc limit ${limit} offset ${offset}`
   const [count] = yield* sql<{ total: bigint }>`select count(*) as total from catalog_observations where ${about}`
   const listings =
-    yield* sql<ListingRow>`select r.id, r.type, r.resource, r.tool_name, r.state, r.state_reason, r.verification, r.ownership, r.version, r.version_hash,
+    yield* sql<ListingRow>`select r.id, r.type, r.resource, r.tool_name, r.state, r.state_reason, r.verification,
+      r.ownership, r.version, r.version_hash,
       r.first_seen_at, a.last_seen_at from catalog_resources r join catalog_activity a on a.resource_id = r.id
     where r.resource_key = any(${keys}) order by r.id limit ${listingsMax}`
   const decisions =

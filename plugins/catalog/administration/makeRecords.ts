@@ -29,10 +29,12 @@ interface HistoryRow extends ResourceSummary {
   readonly payers: bigint
 }
 
-const summaryColumns = `r.id, r.type, r.resource, r.tool_name as "toolName", r.origin, r.state, r.state_reason as "stateReason", r.verification, r.ownership,
-  r.pay_tos as "payTos", r.version, r.version_hash as "versionHash", r.declaration->'about'->>'serviceName' as "serviceName",
+const summaryColumns = `r.id, r.type, r.resource, r.tool_name as "toolName", r.origin, r.state, r.state_reason as "stateReason",
+  r.verification, r.ownership, r.pay_tos as "payTos", r.version, r.version_hash as "versionHash",
+  r.declaration->'about'->>'serviceName' as "serviceName",
   array(select jsonb_array_elements_text(coalesce(r.declaration->'about'->'tags', '[]'))) as tags,
-  r.first_seen_at as "firstSeenAt", r.updated_at as "updatedAt", a.last_seen_at as "lastSeenAt", a.last_settled_at as "lastPaidAt"`
+  r.first_seen_at as "firstSeenAt", r.updated_at as "updatedAt", a.last_seen_at as "lastSeenAt",
+  a.last_settled_at as "lastPaidAt"`
 
 const emptyStates: Readonly<Record<ResourceState, bigint>> = { active: 0n, stale: 0n, quarantined: 0n, removed: 0n }
 
@@ -50,10 +52,13 @@ export const makeRecords = (sql: SqlClient.SqlClient, crypto: Crypto["Service"])
     const origins = [...new Set(read.flatMap(({ spelled }) => spelled?.origin ?? []))]
     if (keys.length === 0) return read.map(() => undefined)
     const exact =
-      yield* sql<Candidate>`select id, origin, resource_key, pay_tos, null as template from catalog_resources where resource_key = any(${keys}) and state <> 'removed'`
+      yield* sql<Candidate>`select id, origin, resource_key, pay_tos, null as template from catalog_resources
+        where resource_key = any(${keys}) and state <> 'removed'`
     const dynamic =
-      yield* sql<Candidate>`select id, origin, resource_key, pay_tos, declaration->'about'->>'routeTemplate' as template from catalog_resources
-      where origin = any(${origins}) and type = 'http' and state <> 'removed' and declaration->'about' ? 'routeTemplate' order by id limit ${templatesMax}`
+      yield* sql<Candidate>`select id, origin, resource_key, pay_tos, declaration->'about'->>'routeTemplate' as template
+        from catalog_resources
+      where origin = any(${origins}) and type = 'http' and state <> 'removed' and declaration->'about' ? 'routeTemplate'
+        order by id limit ${templatesMax}`
     return read.map(({ payTo, spelled }) => {
       if (spelled === undefined) return undefined
       const key = resourceKey(crypto, spelled.resource)
@@ -79,7 +84,8 @@ export const makeRecords = (sql: SqlClient.SqlClient, crypto: Crypto["Service"])
     }>`select state, count(*) as count from catalog_resources group by state`
     const [row] = yield* sql<{
       origins: bigint
-    }>`select count(*) as origins from (select distinct origin from catalog_resources where state <> 'removed' and origin is not null) o`
+    }>`select count(*) as origins from (select distinct origin from catalog_resources where state <> 'removed'
+      and origin is not null) o`
     return {
       states: { ...emptyStates, ...Object.fromEntries(rows.map(({ count, state }) => [state, count])) },
       origins: row!.origins
@@ -91,15 +97,17 @@ export const makeRecords = (sql: SqlClient.SqlClient, crypto: Crypto["Service"])
     offset
   }) {
     const items = yield* sql<{ origin: string; resources: bigint; active: bigint; lastSeenAt: Date }>`
-      select r.origin, count(*) as resources, count(*) filter (where r.state = 'active') as active, max(a.last_seen_at) as "lastSeenAt"
-      from catalog_resources r join catalog_activity a on a.resource_id = r.id where r.origin is not null and r.state <> 'removed'
+      select r.origin, count(*) as resources, count(*) filter (where r.state = 'active') as active, max(a.last_seen_at)
+        as "lastSeenAt"
+      from catalog_resources r join catalog_activity a on a.resource_id = r.id where r.origin is not null
+        and r.state <> 'removed'
       group by r.origin order by max(a.last_seen_at) desc, r.origin limit ${limit} offset ${offset}`
     return { items, total: (yield* census).origins }
   })
 
   const newest: CatalogRecords["Service"]["newest"] = Effect.fn("CatalogRecords.newest")(function* ({ limit, offset }) {
-    const items =
-      yield* sql<ResourceSummary>`select ${columns} from catalog_resources r join catalog_activity a on a.resource_id = r.id
+    const items = yield* sql<ResourceSummary>`select ${columns} from catalog_resources r join catalog_activity a
+        on a.resource_id = r.id
       order by r.id desc limit ${limit} offset ${offset}`
     const [row] = yield* sql<{ total: bigint }>`select count(*) as total from catalog_resources`
     return { items, total: row!.total }
@@ -123,35 +131,38 @@ export const makeRecords = (sql: SqlClient.SqlClient, crypto: Crypto["Service"])
       versions: yield* entries(
         (
           limit
-        ) => sql`select jsonb_build_object('version', version, 'version_hash', version_hash, 'pay_to', pay_to, 'at', at, 'document', document::jsonb) as entry
+        ) => sql`select jsonb_build_object('version', version, 'version_hash', version_hash, 'pay_to', pay_to, 'at', at,
+          'document', document::jsonb) as entry
         from catalog_versions where resource_id = ${id} order by version desc limit ${limit}`
       ),
       options: yield* entries(
         (
           limit
-        ) => sql`select jsonb_build_object('operation', operation, 'scheme', scheme, 'network', network, 'asset', asset, 'amount', amount::text,
+        ) => sql`select jsonb_build_object('operation', operation, 'scheme', scheme, 'network', network, 'asset', asset,
+          'amount', amount::text,
           'pay_to', pay_to, 'first_seen_at', first_seen_at, 'retired_at', retired_at) as entry
         from catalog_options where resource_id = ${id} order by id desc limit ${limit}`
       ),
       decisions: yield* entries(
-        (
-          limit
-        ) => sql`select jsonb_build_object('at', at, 'by', by, 'move', move, 'from', from_state, 'to', to_state, 'reason', reason, 'detail', detail) as entry
+        (limit) => sql`select jsonb_build_object('at', at, 'by', by, 'move', move, 'from', from_state, 'to', to_state,
+          'reason', reason, 'detail', detail) as entry
         from catalog_decisions where resource_id = ${id} order by id desc limit ${limit}`
       ),
       claims: yield* entries(
-        (
-          limit
-        ) => sql`select jsonb_build_object('pay_to', pay_to, 'first_seen_at', first_seen_at, 'last_seen_at', last_seen_at) as entry
+        (limit) => sql`select jsonb_build_object('pay_to', pay_to, 'first_seen_at', first_seen_at, 'last_seen_at',
+          last_seen_at) as entry
         from catalog_claims where resource_id = ${id} order by last_seen_at desc limit ${limit}`
       ),
       observations: yield* entries(
         (
           limit
-        ) => sql`select jsonb_build_object('url', o.url, 'pay_to', o.pay_to, 'stage', o.stage, 'decision', o.decision, 'reason', o.reason,
-          'detail', o.detail, 'times', o.times::text, 'first_at', o.first_at, 'last_at', o.last_at, 'lag_ms', o.lag_ms) as entry
+        ) => sql`select jsonb_build_object('url', o.url, 'pay_to', o.pay_to, 'stage', o.stage, 'decision', o.decision,
+          'reason', o.reason,
+          'detail', o.detail, 'times', o.times::text, 'first_at', o.first_at, 'last_at', o.last_at, 'lag_ms', o.lag_ms)
+            as entry
         from catalog_observations o join catalog_resources r on r.resource_key = o.resource_key
-        where r.id = ${id} and (o.resource_id is null or o.resource_id = ${id}) order by o.last_at desc, o.id desc limit ${limit}`
+        where r.id = ${id} and (o.resource_id is null or o.resource_id = ${id}) order by o.last_at desc, o.id desc
+          limit ${limit}`
       )
     })
   })

@@ -6,7 +6,8 @@ const escape = String.fromCodePoint(0x1b)
 
 /** Escape sequences of terminals, whole, so that no `[31m` is left behind. */
 const terminalSequences = new RegExp(
-  `${escape}(?:\\[[0-?]*[ -/]*[@-~]|\\][^${escape}\\u0007]*(?:\\u0007|${escape}\\\\)?|[@-Z\\\\-_])|\\u009b[0-?]*[ -/]*[@-~]`,
+  `${escape}(?:\\[[0-?]*[ -/]*[@-~]|\\][^${escape}\\u0007]*(?:\\u0007|${escape}\\\\)?|[@-Z\\\\-_])|\\u009b[0-?]*[ ` +
+    `-/]*[@-~]`,
   "g"
 )
 

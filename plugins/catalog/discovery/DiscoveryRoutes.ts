@@ -87,9 +87,9 @@ export const addDiscoveryRoutes = Effect.fnUntraced(function* ({ browse, resolve
         return fault(401, "unauthorized", ["explain: wants a key"], { "www-authenticate": "Bearer" })
       case "Page": {
         const pagination = JSON.stringify({ limit: read.limit, cursor: answer.cursor })
-        const body = `{"x402Version":2,"resources":[${answer.resources.join(",")}],"partialResults":${answer.partial},"pagination":${pagination}${
-          answer.explained === undefined ? "" : `,"explained":${JSON.stringify(answer.explained)}`
-        }}`
+        const explained = answer.explained === undefined ? "" : `,"explained":${JSON.stringify(answer.explained)}`
+        const found = `"resources":[${answer.resources.join(",")}],"partialResults":${answer.partial}`
+        const body = `{"x402Version":2,${found},"pagination":${pagination}${explained}}`
         return yield* fresh(crypto, request, body)
       }
     }

@@ -59,7 +59,8 @@ const pageRows = (
 ) => {
   const skipped = sql.literal(skip === 0 ? "" : `offset ${skip}`)
   const statement = sql<BodyRow>`select ${sql.literal(bodyColumns)} from catalog_resources r join (
-      select r.id from catalog_resources r where r.id < ${below} and ${conditionOf(sql, config, filters)} order by r.id desc limit ${sql.literal(String(count))} ${skipped}
+      select r.id from catalog_resources r where r.id < ${below} and ${conditionOf(sql, config, filters)}
+        order by r.id desc limit ${sql.literal(String(count))} ${skipped}
     ) page on page.id = r.id order by r.id desc`
   const { asset, extension, maxPrice, network, scheme } = filters
   const isCommon =

@@ -38,7 +38,8 @@ export const conditionOf = (
     ...(options.length === 0
       ? []
       : [
-          sql`exists (select 1 from catalog_options o where o.resource_id = r.id and o.retired_at is null and ${sql.and([...options])})`
+          sql`exists (select 1 from catalog_options o where o.resource_id = r.id and o.retired_at is null
+            and ${sql.and([...options])})`
         ])
   ])
 }

@@ -82,11 +82,15 @@ export const makeCatalog = (
   cursors: ReturnType<typeof makeCursors>
 ): Catalog["Service"] => {
   const documentColumns =
-    sql.literal(`r.id, r.type, r.resource, r.tool_name, r.origin, r.state, r.version, r.version_hash, r.declaration, r.first_seen_at, r.updated_at,
-    a.last_seen_at, a.settled, a.payers, coalesce((select jsonb_agg(jsonb_build_object('scheme', o.scheme, 'network', o.network, 'asset', o.asset,
-      'amount', o.amount::text, 'payTo', o.pay_to) order by o.id) from catalog_options o where o.resource_id = r.id and o.retired_at is null), '[]') as options`)
+    sql.literal(`r.id, r.type, r.resource, r.tool_name, r.origin, r.state, r.version, r.version_hash, r.declaration,
+      r.first_seen_at, r.updated_at,
+    a.last_seen_at, a.settled, a.payers, coalesce((select jsonb_agg(jsonb_build_object('scheme', o.scheme, 'network',
+      o.network, 'asset', o.asset,
+      'amount', o.amount::text, 'payTo', o.pay_to) order by o.id) from catalog_options o where o.resource_id = r.id
+        and o.retired_at is null), '[]') as options`)
   const idsOf = (ids: ReadonlyArray<bigint>) =>
-    sql`r.id in (select value::bigint from jsonb_array_elements_text(${JSON.stringify(ids.slice(0, documentsMax).map(String))}::jsonb))`
+    sql`r.id in (select value::bigint from
+      jsonb_array_elements_text(${JSON.stringify(ids.slice(0, documentsMax).map(String))}::jsonb))`
   const inOrder = <A extends { readonly id: bigint }>(
     ids: ReadonlyArray<bigint>,
     rows: ReadonlyArray<A>
@@ -97,8 +101,8 @@ export const makeCatalog = (
 
   const documents = Effect.fn("Catalog.documents")(function* (ids: ReadonlyArray<bigint>) {
     if (ids.length === 0) return []
-    const rows =
-      yield* sql<DocumentRow>`select ${documentColumns} from catalog_resources r join catalog_activity a on a.resource_id = r.id where ${idsOf(ids)}`
+    const rows = yield* sql<DocumentRow>`select ${documentColumns} from catalog_resources r join catalog_activity a
+        on a.resource_id = r.id where ${idsOf(ids)}`
     return inOrder(ids, rows).map(toDocument)
   })
 
@@ -109,16 +113,16 @@ export const makeCatalog = (
     readonly after: bigint
     readonly limit: number
   }) {
-    const rows =
-      yield* sql<DocumentRow>`select ${documentColumns} from catalog_resources r join catalog_activity a on a.resource_id = r.id
+    const rows = yield* sql<DocumentRow>`select ${documentColumns} from catalog_resources r join catalog_activity a
+        on a.resource_id = r.id
       where r.id > ${after} order by r.id limit ${Math.min(documentsMax, limit)}`
     return rows.map(toDocument)
   })
 
   const bodies = Effect.fn("Catalog.bodies")(function* (ids: ReadonlyArray<bigint>) {
     if (ids.length === 0) return []
-    const rows =
-      yield* sql<BodyRow>`select ${sql.literal(bodyColumns)} from catalog_resources r where ${idsOf(ids)} and ${conditionOf(sql, config, {})}`
+    const rows = yield* sql<BodyRow>`select ${sql.literal(bodyColumns)} from catalog_resources r where ${idsOf(ids)}
+        and ${conditionOf(sql, config, {})}`
     return inOrder(ids, rows).map((row) => ({ id: row.id, json: bodyOf(row) }))
   })
 

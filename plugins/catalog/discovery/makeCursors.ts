@@ -29,7 +29,8 @@ export const cursorSecrets = Effect.fnUntraced(function* (
       .filter((secret) => secret !== "")
     if (secrets.length > 0) return secrets.map((secret) => encoder.encode(secret))
   }
-  yield* sql`insert into catalog_secrets ${sql.insert({ name: "cursor", secret: Base64Url.encode(crypto.randomBytes(32)) })} on conflict (name) do nothing`
+  yield* sql`insert into catalog_secrets
+    ${sql.insert({ name: "cursor", secret: Base64Url.encode(crypto.randomBytes(32)) })} on conflict (name) do nothing`
   const rows = yield* sql<{ secret: string }>`select secret from catalog_secrets where name = 'cursor'`
   return rows.map(({ secret }) => encoder.encode(secret))
 })

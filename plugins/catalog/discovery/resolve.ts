@@ -25,7 +25,8 @@ const literals = (template: string): number => template.split("/").filter((segme
 
 export const makeResolve = (sql: SqlClient.SqlClient, config: CatalogValues, crypto: Crypto["Service"]) => {
   const byKey = (key: string) =>
-    sql<BodyRow>`select ${sql.literal(bodyColumns)} from catalog_resources r where r.key = ${key} and ${visible(sql, config)}`
+    sql<BodyRow>`select ${sql.literal(bodyColumns)} from catalog_resources r where r.key = ${key}
+      and ${visible(sql, config)}`
 
   return Effect.fn("Catalog.resolve")(function* (request: ResolveRequest) {
     const read = spellResourceUrl(request.type, request.url)
@@ -39,7 +40,8 @@ export const makeResolve = (sql: SqlClient.SqlClient, config: CatalogValues, cry
       template: string
       ownership: string
     }>`select r.key, r.ownership, r.declaration->'about'->>'routeTemplate' as template from catalog_resources r
-      where r.origin = ${read.origin} and r.type = 'http' and r.declaration->'about' ? 'routeTemplate' and ${visible(sql, config)} order by r.ownership desc, r.id limit ${templatesMax}`
+      where r.origin = ${read.origin} and r.type = 'http' and r.declaration->'about' ? 'routeTemplate'
+        and ${visible(sql, config)} order by r.ownership desc, r.id limit ${templatesMax}`
     const path = read.resource.slice(read.origin.length)
     const fitting = dynamic
       .filter(({ template }) => matchesTemplate(template, path))

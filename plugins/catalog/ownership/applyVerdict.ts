@@ -42,7 +42,8 @@ export const makeApplyVerdict = ({ config, facts, recorder, sql }: VerdictParts)
       Effect.andThen(
         sql`delete from catalog_claims where resource_id = ${id} and pay_to = any(${payTos})`,
         // What others are to be paid is no option of this resource any more.
-        sql`update catalog_options set retired_at = ${now} where resource_id = ${id} and retired_at is null and pay_to <> all(${payTos})`
+        sql`update catalog_options set retired_at = ${now} where resource_id = ${id} and retired_at is null
+          and pay_to <> all(${payTos})`
       )
     )
 
@@ -127,8 +128,8 @@ export const makeApplyVerdict = ({ config, facts, recorder, sql }: VerdictParts)
         }>`select attempts from catalog_probes where resource_id = ${id} and fence = ${fence} for update`
         const row = yield* lockResource(sql, { id })
         if (probe === undefined || row === undefined) return false
-        const claims =
-          yield* sql<ClaimRow>`select pay_to, declaration from catalog_claims where resource_id = ${id} order by last_seen_at desc`
+        const claims = yield* sql<ClaimRow>`select pay_to, declaration from catalog_claims where resource_id = ${id}
+            order by last_seen_at desc`
         const standing = {
           state: row.state,
           reason: row.state_reason,
@@ -153,7 +154,8 @@ export const makeApplyVerdict = ({ config, facts, recorder, sql }: VerdictParts)
         }
         const isProven = row.ownership === "proven" || verdict._tag !== "Nothing"
         const seconds = waitSeconds(probe.attempts, isProven, config)
-        yield* sql`update catalog_probes set asked_at = ${now}, leased_until = null, attempts = ${isProven ? 0 : probe.attempts + 1}, outcome = ${verdict._tag},
+        yield* sql`update catalog_probes set asked_at = ${now}, leased_until = null, attempts =
+          ${isProven ? 0 : probe.attempts + 1}, outcome = ${verdict._tag},
         detail = ${asked.detail}, due_at = ${new Date(now.getTime() + seconds * 1_000)} where resource_id = ${id}`
         return verdict._tag !== "Nothing" || leadsInside
       })

@@ -36,10 +36,12 @@ export const leaseProbes = (sql: SqlClient.SqlClient, now: Date) =>
   sql<DueRow>`with due as (
       update catalog_probes set fence = fence + 1, leased_until = ${new Date(now.getTime() + leaseSeconds * 1_000)}
       where resource_id in (
-        select resource_id from catalog_probes where due_at <= ${now} and (leased_until is null or leased_until < ${now})
+        select resource_id from catalog_probes where due_at <= ${now} and (leased_until is null
+          or leased_until < ${now})
         order by due_at limit ${batchMax} for update skip locked)
       returning resource_id, fence)
-    select r.id, due.fence, r.type, r.resource, r.tool_name, r.origin, r.declaration from due join catalog_resources r on r.id = due.resource_id`
+    select r.id, due.fence, r.type, r.resource, r.tool_name, r.origin, r.declaration from due join catalog_resources r
+      on r.id = due.resource_id`
 
 export const startProbes = ({ apply, ask, changed, sql }: ProbeParts) => {
   const judge = Effect.fnUntraced(function* (row: DueRow) {
@@ -56,7 +58,8 @@ export const startProbes = ({ apply, ask, changed, sql }: ProbeParts) => {
     })
     const now = new Date(yield* Clock.currentTimeMillis)
     if (asked === "later") {
-      yield* sql`update catalog_probes set leased_until = null, due_at = ${new Date(now.getTime() + 60_000)} where resource_id = ${row.id} and fence = ${row.fence}`
+      yield* sql`update catalog_probes set leased_until = null, due_at = ${new Date(now.getTime() + 60_000)}
+        where resource_id = ${row.id} and fence = ${row.fence}`
     } else if (yield* apply(row.id, row.fence, asked, now)) changed()
   })
 

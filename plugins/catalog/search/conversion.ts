@@ -37,28 +37,36 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
   const [total] = yield* sql<TotalRow>`
     with shown as (
       select i.id as impression, i.at, i.session, s.resource_id, i.first_position + s.place as position
-      from catalog_impressions i, unnest(i.resource_ids) with ordinality as s (resource_id, place) where i.at >= ${since}
+      from catalog_impressions i, unnest(i.resource_ids) with ordinality as s (resource_id, place)
+        where i.at >= ${since}
     ), paid as (
       select r.id as resource_id, ended.at from kernel_facts ended
       join kernel_facts begun on begun.subject = ended.subject and begun.type = ${recordedType}
       join catalog_resources r on r.resource = split_part(split_part(begun.data->>'resourceUrl', '?', 1), '#', 1)
       where ended.type = ${endedType("settled")} and ended.at >= ${since}
     ), verified as (
-      select o.resource_id, unnest(array[o.first_at, o.last_at]) as at from catalog_observations o where o.resource_id is not null and o.last_at >= ${since}
+      select o.resource_id, unnest(array[o.first_at, o.last_at]) as at from catalog_observations o
+        where o.resource_id is not null and o.last_at >= ${since}
       union all select * from paid
     ), judged as (
-      select s.*, exists (select 1 from verified v where v.resource_id = s.resource_id and v.at between s.at and s.at + ${window}) as verified,
-        exists (select 1 from paid p where p.resource_id = s.resource_id and p.at between s.at and s.at + ${window}) as settled
+      select s.*, exists (select 1 from verified v where v.resource_id = s.resource_id and v.at between s.at
+        and s.at + ${window}) as verified,
+        exists (select 1 from paid p where p.resource_id = s.resource_id and p.at between s.at
+          and s.at + ${window}) as settled
       from shown s
     )
     select (select count(*) from catalog_impressions where at >= ${since}) as impressions,
       (select count(distinct session) from catalog_impressions where at >= ${since}) as sessions,
-      count(distinct impression) filter (where verified) as verified, count(distinct impression) filter (where settled) as settled,
-      count(*) filter (where settled and position <= 1) as at1, count(*) filter (where settled and position <= 3) as at3, count(*) filter (where settled and position <= 5) as at5
+      count(distinct impression) filter (where verified) as verified, count(distinct impression)
+        filter (where settled) as settled,
+      count(*) filter (where settled and position <= 1) as at1, count(*) filter (where settled
+        and position <= 3) as at3, count(*) filter (where settled and position <= 5) as at5
     from judged`
   const modes = yield* sql<ModeRow>`select mode, count(*) as impressions,
-      percentile_disc(0.5) within group (order by milliseconds) as p50, percentile_disc(0.95) within group (order by milliseconds) as p95,
-      count(*) filter (where 'semantic' = any (missing)) as "semanticFallbacks", count(*) filter (where reranking = 'failed') as "rerankerFallbacks"
+      percentile_disc(0.5) within group (order by milliseconds) as p50, percentile_disc(0.95) within
+        group (order by milliseconds) as p95,
+      count(*) filter (where 'semantic' = any (missing)) as "semanticFallbacks", count(*)
+        filter (where reranking = 'failed') as "rerankerFallbacks"
     from catalog_impressions where at >= ${since} group by mode order by mode`
   return {
     hours,

@@ -42,9 +42,12 @@ export const startImpressions = Effect.fnUntraced(function* ({ crypto, days, sea
       missing,
       reranking
     }))
-    return sql`insert into catalog_impressions (at, session, mode, first_position, resource_ids, milliseconds, missing, reranking)
-      select at, session, mode, first_position, resource_ids, milliseconds, missing, reranking from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-        as r (at timestamptz, session text, mode text, first_position integer, resource_ids bigint[], milliseconds integer, missing text[], reranking text)`
+    return sql`insert into catalog_impressions (at, session, mode, first_position, resource_ids, milliseconds, missing,
+      reranking)
+      select at, session, mode, first_position, resource_ids, milliseconds, missing, reranking
+        from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+        as r (at timestamptz, session text, mode text, first_position integer, resource_ids bigint[], milliseconds
+          integer, missing text[], reranking text)`
   }
 
   const flush = Effect.gen(function* () {

@@ -15,7 +15,9 @@ import {
 const lexical = {
   language: text({
     default: "english",
-    doc: "Text search configuration of PostgreSQL, for documents and queries alike; a change rebuilds the index beside the old one."
+    doc:
+      "Text search configuration of PostgreSQL, for documents and queries alike; a change " +
+      "rebuilds the index beside the old one."
   }),
   weight: fraction({ default: 0.2, min: 0, max: 1, doc: "Weight of the lexical rank in the fused rank." }),
   candidate_count: integer({ default: 60, min: 10, max: 1_000, doc: "Hits the lexical branch hands to fusion." }),

@@ -25,7 +25,8 @@ export interface ResourceRow {
 }
 
 const rowColumns =
-  "id, type, resource, tool_name, origin, state, state_reason, verification, ownership, pay_tos, version, version_hash, declaration"
+  "id, type, resource, tool_name, origin, state, state_reason, verification, ownership, " +
+  "pay_tos, version, version_hash, declaration"
 
 /** A resource locked for the rest of the transaction. */
 export const lockResource = (sql: SqlClient.SqlClient, by: { readonly key: string } | { readonly id: bigint }) =>
@@ -64,7 +65,17 @@ export const recordMove = (
   now: Date,
   { by, detail, from, move, reason, to }: Move
 ) =>
-  sql`insert into catalog_decisions ${sql.insert({ resource_id: id, at: now, by, move, from_state: from, to_state: to, reason, detail: detail ?? null })}`
+  sql`insert into catalog_decisions
+    ${sql.insert({
+      resource_id: id,
+      at: now,
+      by,
+      move,
+      from_state: from,
+      to_state: to,
+      reason,
+      detail: detail ?? null
+    })}`
 
 /** Moves a resource's state, with its decision and fact. */
 export const moveState = Effect.fnUntraced(function* (
@@ -74,7 +85,8 @@ export const moveState = Effect.fnUntraced(function* (
   now: Date,
   move: Move
 ) {
-  yield* sql`update catalog_resources set state = ${move.to}, state_reason = ${move.to === "active" ? null : move.reason}, state_changed_at = ${now} where id = ${id}`
+  yield* sql`update catalog_resources set state = ${move.to}, state_reason =
+    ${move.to === "active" ? null : move.reason}, state_changed_at = ${now} where id = ${id}`
   yield* recordMove(sql, id, now, move)
   yield* tellChange(facts, id, move.move)
 })
@@ -83,4 +95,5 @@ export const moveState = Effect.fnUntraced(function* (
 export const requestProbe = (sql: SqlClient.SqlClient, id: bigint, now: Date, pauseSeconds: number) =>
   sql`insert into catalog_probes (resource_id, due_at) values (${id}, ${now})
     on conflict (resource_id) do update set
-      due_at = least(catalog_probes.due_at, greatest(${now}, coalesce(catalog_probes.asked_at + ${pauseSeconds} * interval '1 second', ${now})))`
+      due_at = least(catalog_probes.due_at, greatest(${now}, coalesce(catalog_probes.asked_at + ${pauseSeconds} *
+        interval '1 second', ${now})))`

@@ -32,7 +32,8 @@ export const ageCatalog = ({ changed, config, facts, sql }: AgeParts) =>
         const rows = yield* sql<{
           id: bigint
         }>`select r.id from catalog_resources r join catalog_activity a on a.resource_id = r.id
-        where r.state = 'active' and a.last_seen_at < ${before(config.staleAfterHours * hour)} order by r.id limit ${batchMax} for update of r, a skip locked`
+        where r.state = 'active' and a.last_seen_at < ${before(config.staleAfterHours * hour)} order by r.id
+          limit ${batchMax} for update of r, a skip locked`
         for (const { id } of rows) {
           yield* moveState(sql, facts, id, new Date(now), {
             by: "facilitator",
@@ -47,9 +48,11 @@ export const ageCatalog = ({ changed, config, facts, sql }: AgeParts) =>
     )
     if (stale > 0) changed()
     const observations = yield* sql`delete from catalog_observations
-      where id in (select id from catalog_observations where last_at < ${before(30 * day)} order by last_at limit ${deletedMax}) returning 1`
+      where id in (select id from catalog_observations where last_at < ${before(30 * day)} order by last_at
+        limit ${deletedMax}) returning 1`
     const sales = yield* sql`delete from catalog_sales
-      where transaction in (select transaction from catalog_sales where at < ${before(400 * day)} order by at limit ${deletedMax}) returning 1`
+      where transaction in (select transaction from catalog_sales where at < ${before(400 * day)} order by at
+        limit ${deletedMax}) returning 1`
     yield* sql`delete from catalog_quotas where day < ${before(7 * day)
       .toISOString()
       .slice(0, 10)}::date`

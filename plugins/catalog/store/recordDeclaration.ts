@@ -60,8 +60,10 @@ export const makeRecorder = ({ config, crypto, facts, sql }: RecordOptions) => {
     amount > max
       ? Effect.succeed(false)
       : Effect.map(
-          sql`insert into catalog_quotas (day, subject, used) values (${now.toISOString().slice(0, 10)}::date, ${subject}, ${amount})
-        on conflict (day, subject) do update set used = catalog_quotas.used + excluded.used where catalog_quotas.used + excluded.used <= ${max} returning 1`,
+          sql`insert into catalog_quotas (day, subject, used)
+            values (${now.toISOString().slice(0, 10)}::date, ${subject}, ${amount})
+        on conflict (day, subject) do update set used = catalog_quotas.used + excluded.used
+          where catalog_quotas.used + excluded.used <= ${max} returning 1`,
           (rows) => rows.length > 0
         )
 
@@ -109,7 +111,8 @@ export const makeRecorder = ({ config, crypto, facts, sql }: RecordOptions) => {
   }
 
   const insertVersion = (id: bigint, version: number, hash: string, document: string, payTo: string, now: Date) =>
-    sql`insert into catalog_versions ${sql.insert({ resource_id: id, version, version_hash: hash, document, pay_to: payTo, at: now })}`
+    sql`insert into catalog_versions
+      ${sql.insert({ resource_id: id, version, version_hash: hash, document, pay_to: payTo, at: now })}`
 
   /** None when somebody else listed it in the meantime. */
   const list = Effect.fnUntraced(function* (declaration: Declaration, observed: Observed) {
@@ -159,7 +162,8 @@ export const makeRecorder = ({ config, crypto, facts, sql }: RecordOptions) => {
     const { payTo } = declaration.terms
     // Eight claims are kept: enough for the origin to choose from, too few to fill a disk with.
     yield* sql`delete from catalog_claims where resource_id = ${row.id} and pay_to in (
-      select pay_to from catalog_claims where resource_id = ${row.id} and pay_to <> ${payTo} order by last_seen_at desc offset 7)`
+      select pay_to from catalog_claims where resource_id = ${row.id} and pay_to <> ${payTo} order by last_seen_at desc
+        offset 7)`
     yield* sql`insert into catalog_claims ${sql.insert({
       resource_id: row.id,
       pay_to: payTo,
@@ -167,7 +171,8 @@ export const makeRecorder = ({ config, crypto, facts, sql }: RecordOptions) => {
       option: "{}",
       first_seen_at: now,
       last_seen_at: now
-    })} on conflict (resource_id, pay_to) do update set declaration = excluded.declaration, last_seen_at = excluded.last_seen_at`
+    })} on conflict (resource_id, pay_to) do update set declaration = excluded.declaration, last_seen_at =
+      excluded.last_seen_at`
     if (config.probeOrigins) yield* requestProbe(sql, row.id, now, config.probePauseSeconds)
     return {
       decision: "rejected",
@@ -193,7 +198,8 @@ export const makeRecorder = ({ config, crypto, facts, sql }: RecordOptions) => {
     yield* insertVersion(row.id, row.version + 1, hash, document, declaration.terms.payTo, now)
     // A dynamic route may name its parts otherwise from now on; it is the same route.
     const { resource } = declaration.identity
-    yield* sql`update catalog_resources set resource = ${resource}, resource_key = ${resourceKey(crypto, resource)}, version = ${row.version + 1}, version_hash = ${hash}, declaration = ${JSON.stringify(merged.kept)}::jsonb,
+    yield* sql`update catalog_resources set resource = ${resource}, resource_key = ${resourceKey(crypto, resource)},
+      version = ${row.version + 1}, version_hash = ${hash}, declaration = ${JSON.stringify(merged.kept)}::jsonb,
       extensions = ${merged.kept.extensions}, document = ${document}, updated_at = ${now} where id = ${row.id}`
   })
 

@@ -260,7 +260,8 @@ export class Ledger {
 
   /**
    * What goes into the next ledger: valid now, not held back, the best bids first; what became invalid is dropped. When
-   * there is no room for all, in number or in instructions, everybody pays what the least of the included bid, otherwise the base fee.
+   * there is no room for all, in number or in instructions, everybody pays what the least of the included bid,
+   * otherwise the base fee.
    */
   #select(ledger: LedgerContext): { readonly frames: ReadonlyArray<Frame>; readonly baseFee: bigint } {
     const selected: Array<Frame> = []

@@ -14,8 +14,10 @@ const config = { includeStale: false, includeUnverified: false } as CatalogValue
 
 const addResources = Effect.fnUntraced(function* (count: number) {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at, verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
-    select gen_random_uuid()::text, 'k', 'http', 'https://a.example.com/', 'active', now(), 'payment_observed', array['G'], 1, 'h', '{}'::jsonb, array['catalog'], '{}', now(), now() from generate_series(1, ${count})`
+  yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at, verification,
+    pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
+    select gen_random_uuid()::text, 'k', 'http', 'https://a.example.com/', 'active', now(), 'payment_observed',
+      array['G'], 1, 'h', '{}'::jsonb, array['catalog'], '{}', now(), now() from generate_series(1, ${count})`
 })
 
 /** As another replica does it: the fact, and nobody tells this process. */

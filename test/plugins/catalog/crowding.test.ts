@@ -54,7 +54,8 @@ const observationOf = (payer: string, at: number, looked: () => void): Observati
 }
 
 it.effect(
-  "a payer whose declarations take long has eight that wait, and the next is told so at once; others have their own [S256][S260]",
+  "a payer whose declarations take long has eight that wait, and the next is told so at " +
+    "once; others have their own [S256][S260]",
   () =>
     Effect.gen(function* () {
       const crypto = yield* Crypto

@@ -92,7 +92,8 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
     )
 
     it.effect(
-      "refuses what no filter may be, with a sentence for each fault, and finds nothing politely [S108][S110][S315][S119][S120][S131][S132]",
+      "refuses what no filter may be, with a sentence for each fault, and finds nothing " +
+        "politely [S108][S110][S315][S119][S120][S131][S132]",
       () =>
         Effect.gen(function* () {
           const { facilitator } = yield* World
@@ -208,7 +209,8 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
     )
 
     it.effect(
-      "tags what it answers by its content: each filter, page and change has its own, and what is the same keeps it for minutes",
+      "tags what it answers by its content: each filter, page and change has its own, and " +
+        "what is the same keeps it for minutes",
       () =>
         Effect.gen(function* () {
           const { facilitator, sellers } = yield* World
@@ -250,7 +252,8 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
     )
 
     it.effect(
-      "answers a search that nobody serves with 503, and a malformed one with its faults [S115][S116][S117][S121][S122][S123][S334]",
+      "answers a search that nobody serves with 503, and a malformed one with its faults " +
+        "[S115][S116][S117][S121][S122][S123][S334]",
       () =>
         Effect.gen(function* () {
           const { facilitator } = yield* World
@@ -309,14 +312,17 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
           expect((yield* look)["description"]).toBe("New words")
           expect(yield* version).toBe(4)
           const [history] = yield* facilitator.sql<{ options: number; versions: number }>`select
-          (select count(*)::int from catalog_options o join catalog_resources r on r.id = o.resource_id where r.resource = ${url}) as options,
-          (select count(*)::int from catalog_versions v join catalog_resources r on r.id = v.resource_id where r.resource = ${url}) as versions`
+          (select count(*)::int from catalog_options o join catalog_resources r on r.id = o.resource_id
+            where r.resource = ${url}) as options,
+          (select count(*)::int from catalog_versions v join catalog_resources r on r.id = v.resource_id
+            where r.resource = ${url}) as versions`
           expect(history).toEqual({ options: 3, versions: 4 })
         })
     )
 
     it.effect(
-      "goes stale and comes back, and is removed and restored by an operator, each move with its reason [S98][S99][S100][S113][S290][S291]",
+      "goes stale and comes back, and is removed and restored by an operator, each move " +
+        "with its reason [S98][S99][S100][S113][S290][S291]",
       () =>
         Effect.gen(function* () {
           const { facilitator, sellers } = yield* World

@@ -345,7 +345,8 @@ const cleaned: ReadonlyArray<
 
 describe.each(databaseKinds)("hostile declarations on %s", (database) => {
   it.live(
-    `are refused in the public words, ${refused.length} of them, and the payment is valid all the same [S20][S21][S24][S25][S254][S255][S256][S257][S288][S289][S293][S294]`,
+    `are refused in the public words, ${refused.length} of them, and the payment is valid all the same ` +
+      `[S20][S21][S24][S25][S254][S255][S256][S257][S288][S289][S293][S294]`,
     () =>
       Effect.scoped(
         Effect.gen(function* () {

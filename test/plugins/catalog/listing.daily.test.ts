@@ -17,7 +17,8 @@ import {
 
 describe.each(databaseKinds)("listing on %s", (database) => {
   it.live(
-    "lists what a verified payment declares and tells it in every public shape [S9][S17][S18][S22][S23][S31][S33][S34][S35][S36][S37][S38][S39][S40][S79][S306]",
+    "lists what a verified payment declares and tells it in every public shape " +
+      "[S9][S17][S18][S22][S23][S31][S33][S34][S35][S36][S37][S38][S39][S40][S79][S306]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -78,7 +79,8 @@ describe.each(databaseKinds)("listing on %s", (database) => {
   )
 
   it.live(
-    "lists methods of one URL as one resource, tools of one endpoint as two, and a dynamic route once [S32][S41][S42][S111][S112]",
+    "lists methods of one URL as one resource, tools of one endpoint as two, and a " +
+      "dynamic route once [S32][S41][S42][S111][S112]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

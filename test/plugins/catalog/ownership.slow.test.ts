@@ -21,7 +21,8 @@ const set = ["catalog_security.probe_pause_seconds=0"]
 
 describe.each(databaseKinds)("ownership on %s", (database) => {
   it.live(
-    "an owner that the origin names displaces whoever listed its URL first, and both decisions are told [S23][S256][S317]",
+    "an owner that the origin names displaces whoever listed its URL first, and both " +
+      "decisions are told [S23][S256][S317]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -121,7 +122,8 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
   )
 
   it.live(
-    "quarantines a listing whose origin names somebody unknown, until that recipient is paid; and delists what the origin delists [S100][S317]",
+    "quarantines a listing whose origin names somebody unknown, until that recipient is " +
+      "paid; and delists what the origin delists [S100][S317]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

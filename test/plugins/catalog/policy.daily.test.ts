@@ -12,7 +12,8 @@ const quiet = "catalog_security.probe_origins=false"
 
 describe.each(databaseKinds)("policy on %s", (database) => {
   it.live(
-    "with index_on settled a verified payment lists nothing yet, and what is not verified is shown on demand only [S17][S18][S22][S114][S287][S292]",
+    "with index_on settled a verified payment lists nothing yet, and what is not verified " +
+      "is shown on demand only [S17][S18][S22][S114][S287][S292]",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

@@ -18,7 +18,8 @@ const configOf = (name: string, set: ReadonlyArray<string> = []) =>
 
 describe("the catalog's settings", () => {
   it.effect(
-    "in the hosted and self-hosted profiles take public HTTPS origins after a verified payment only [S19][S24][S25][S287]",
+    "in the hosted and self-hosted profiles take public HTTPS origins after a verified " +
+      "payment only [S19][S24][S25][S287]",
     () =>
       Effect.gen(function* () {
         for (const name of ["hosted", "self-hosted"]) {
@@ -77,28 +78,32 @@ describe("the catalog's settings", () => {
     })
   )
 
-  it("stand under the names of the contract, each with its documentation [S286][S287][S288][S289][S290][S291][S292][S293][S294][S295]", () => {
-    const documented = (section: string) => {
-      const { schema } = Schema.toJsonSchemaDocument(sections().get(section)!.schema as never)
-      return Object.entries((schema as { properties: Record<string, { description?: string }> }).properties)
-        .filter(([, { description }]) => description !== undefined)
-        .map(([name]) => name)
+  it(
+    "stand under the names of the contract, each with its documentation " +
+      "[S286][S287][S288][S289][S290][S291][S292][S293][S294][S295]",
+    () => {
+      const documented = (section: string) => {
+        const { schema } = Schema.toJsonSchemaDocument(sections().get(section)!.schema as never)
+        return Object.entries((schema as { properties: Record<string, { description?: string }> }).properties)
+          .filter(([, { description }]) => description !== undefined)
+          .map(([name]) => name)
+      }
+      expect(documented("indexing")).toEqual(
+        expect.arrayContaining([
+          "auto_catalog",
+          "index_on",
+          "require_valid_schema",
+          "stale_after_hours",
+          "max_metadata_bytes",
+          "max_schema_bytes",
+          "max_example_bytes"
+        ])
+      )
+      expect(documented("discovery")).toEqual(expect.arrayContaining(["include_stale", "include_unverified"]))
+      expect(documented("catalog_security")).toEqual(
+        expect.arrayContaining(["require_https_origins", "allow_local_origins"])
+      )
+      expect(documented("network_security")).toContain("resolved_mcp_endpoints")
     }
-    expect(documented("indexing")).toEqual(
-      expect.arrayContaining([
-        "auto_catalog",
-        "index_on",
-        "require_valid_schema",
-        "stale_after_hours",
-        "max_metadata_bytes",
-        "max_schema_bytes",
-        "max_example_bytes"
-      ])
-    )
-    expect(documented("discovery")).toEqual(expect.arrayContaining(["include_stale", "include_unverified"]))
-    expect(documented("catalog_security")).toEqual(
-      expect.arrayContaining(["require_https_origins", "allow_local_origins"])
-    )
-    expect(documented("network_security")).toContain("resolved_mcp_endpoints")
-  })
+  )
 })

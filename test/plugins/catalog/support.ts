@@ -180,7 +180,8 @@ export const browse = (facilitator: Facilitator, query = "") =>
 
 export const resolve = (facilitator: Facilitator, url: string, toolName?: string) =>
   facilitator.ask(
-    `/discovery/resource?type=${toolName === undefined ? "http" : `mcp&toolName=${encodeURIComponent(toolName)}`}&url=${encodeURIComponent(url)}`
+    `/discovery/resource?url=${encodeURIComponent(url)}&` +
+      (toolName === undefined ? "type=http" : `type=mcp&toolName=${encodeURIComponent(toolName)}`)
   )
 
 export const explain = (facilitator: Facilitator, url: string) =>

@@ -56,7 +56,8 @@ const open = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const facts = yield* Facts
   const crypto = yield* Crypto
-  yield* sql`truncate catalog_resources, catalog_observations, catalog_quotas, catalog_sales, kernel_facts restart identity cascade`
+  yield* sql`truncate catalog_resources, catalog_observations, catalog_quotas, catalog_sales, kernel_facts restart
+    identity cascade`
   yield* TestClock.setTime(start)
   const recorder = makeRecorder({ sql, facts, crypto, config })
   let changes = 0
@@ -83,7 +84,8 @@ const open = Effect.gen(function* () {
         to: string
         reason: string
       }>`select d.by, d.move, d.from_state as "from", d.to_state as "to", d.reason
-        from catalog_decisions d join catalog_resources r on r.id = d.resource_id where r.resource = ${resource} order by d.id`,
+        from catalog_decisions d join catalog_resources r on r.id = d.resource_id where r.resource = ${resource}
+          order by d.id`,
       (rows) => rows.map(({ by, from, move, reason, to }) => `${by} ${move}: ${from} → ${to}, ${reason}`)
     )
   const told = Effect.map(
@@ -125,7 +127,8 @@ describeDatabases(
           Effect.provide(body, TestClock.layer())
 
       it.effect(
-        "makes a resource stale that was not seen for so many hours, and seeing it again revives it, each with its reason [S98][S100][S290]",
+        "makes a resource stale that was not seen for so many hours, and seeing it again " +
+          "revives it, each with its reason [S98][S100][S290]",
         timed(
           Effect.gen(function* () {
             const { age, changes, journal, list, moves, now, stateOf, told } = yield* open
@@ -173,7 +176,8 @@ describeDatabases(
           Effect.gen(function* () {
             const { age, journal, list, now, sql, stateOf } = yield* open
             const ids = [(yield* list(a)).resourceId!, (yield* list(b)).resourceId!]
-            yield* sql`update catalog_resources set state = 'quarantined', state_reason = 'operator' where resource = ${a}`
+            yield* sql`update catalog_resources set state = 'quarantined', state_reason = 'operator'
+              where resource = ${a}`
             yield* sql`update catalog_resources set state = 'removed', state_reason = 'operator' where resource = ${b}`
             yield* TestClock.adjust(1_000 * hour)
             yield* age
@@ -200,9 +204,13 @@ describeDatabases(
           Effect.gen(function* () {
             const { age, list, parts, sql, told } = yield* open
             yield* list(a)
-            yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at, verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
-          select 'k' || n, 'k', 'http', 'r' || n, 'active', now(), 'payment_observed', array['G'], 1, 'h', '{}'::jsonb, array['catalog'], '{}', now(), now() from generate_series(1, 1100) n`
-            yield* sql`insert into catalog_activity (resource_id, last_seen_at) select id, ${new Date(start)} from catalog_resources where resource <> ${a}`
+            yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at,
+              verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at,
+              updated_at)
+          select 'k' || n, 'k', 'http', 'r' || n, 'active', now(), 'payment_observed', array['G'], 1, 'h', '{}'::jsonb,
+            array['catalog'], '{}', now(), now() from generate_series(1, 1100) n`
+            yield* sql`insert into catalog_activity (resource_id, last_seen_at) select id, ${new Date(start)}
+              from catalog_resources where resource <> ${a}`
             yield* TestClock.setTime(start + 169 * hour)
             const stale = Effect.map(
               sql<{ n: number }>`select count(*)::int as n from catalog_resources where state = 'stale'`,
@@ -278,7 +286,9 @@ describeDatabases(
           Effect.gen(function* () {
             const { age, sql } = yield* open
             const old = new Date(start - 31 * day)
-            yield* sql`insert into catalog_observations (digest, url, pay_to, stage, decision, first_at, last_at, lag_ms) select 'd' || n, 'u', 'G', 'verified', 'rejected', ${old}, ${old}, 1 from generate_series(1, 4500) n`
+            yield* sql`insert into catalog_observations (digest, url, pay_to, stage, decision, first_at, last_at,
+              lag_ms) select 'd' || n, 'u', 'G', 'verified', 'rejected', ${old}, ${old}, 1
+              from generate_series(1, 4500) n`
             const left = Effect.map(
               sql<{ n: number }>`select count(*)::int as n from catalog_observations`,
               ([row]) => row!.n

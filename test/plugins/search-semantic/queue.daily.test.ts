@@ -55,8 +55,10 @@ describe.each(databaseKinds)("the queue of embeddings on %s", (database) => {
             )
             yield* until(Effect.map(found, (names) => names.join() === "resource-0"))
             // A change of the resource is another chance.
-            yield* facilitator.sql`update catalog_resources set declaration = jsonb_set(declaration, '{about,description}', '"weather"'), version = 2 where id = 2`
-            yield* facilitator.sql`insert into kernel_facts (type, version, subject, data) values ('catalog.changed', 1, '2', '{}')`
+            yield* facilitator.sql`update catalog_resources set declaration = jsonb_set(declaration,
+              '{about,description}', '"weather"'), version = 2 where id = 2`
+            yield* facilitator.sql`insert into kernel_facts (type, version, subject, data)
+              values ('catalog.changed', 1, '2', '{}')`
             yield* until(Effect.map(facilitator.sql`select 1 from search_semantic_jobs`, (jobs) => jobs.length === 0))
             yield* until(Effect.map(found, (names) => names.includes("resource-1")))
           })

@@ -68,7 +68,8 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", 
                 channels: 1,
                 ...(ledgerUrl === undefined ? {} : { ledgerUrl }),
                 set: [
-                  `plugins=[${ledgerUrl === undefined ? "ledger-local, " : ""}x402-exact, catalog, search-lexical, search-semantic]`,
+                  `plugins=[${ledgerUrl === undefined ? "ledger-local, " : ""}x402-exact, catalog, search-lexical, ` +
+                    `search-semantic]`,
                   "search.semantic.provider=openai",
                   `search.semantic.url=${endpoint.url}`,
                   `search.semantic.model=${model}`,

@@ -16,7 +16,8 @@ const until = (done: Effect.Effect<boolean, unknown>) =>
 
 describe.each(databaseKinds)("reports on search on %s", (database) => {
   it(
-    "tell the state of the index, every generation, and which searches led to payments [S168, S169, S170, S171, S172, S173, S174, S175, S176, S177]",
+    "tell the state of the index, every generation, and which searches led to payments " +
+      "[S168, S169, S170, S171, S172, S173, S174, S175, S176, S177]",
     () =>
       Effect.runPromise(
         Effect.scoped(
@@ -123,7 +124,8 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
               ["settlement.recorded", { resourceUrl: `${shown[1]!.resource}?paid=1` }],
               ["settlement.settled", {}]
             ] as const) {
-              yield* facilitator.sql`insert into kernel_facts (type, version, subject, data) values (${type}, 1, 'settlement-1', ${JSON.stringify(data)}::jsonb)`
+              yield* facilitator.sql`insert into kernel_facts (type, version, subject, data)
+                values (${type}, 1, 'settlement-1', ${JSON.stringify(data)}::jsonb)`
             }
             expect((yield* read("conversion?hours=1")).json).toMatchObject({
               hours: 1,

@@ -74,7 +74,8 @@ const world = (
         yield* until(
           Effect.gen(function* () {
             const [row] = yield* facilitator.sql<{ lexical: number; semantic: number }>`select
-        (select count(*) from search_lexical_documents where (select changed = 0 from search_lexical_state limit 1))::int as lexical,
+        (select count(*) from search_lexical_documents where (select changed = 0 from search_lexical_state
+          limit 1))::int as lexical,
         (select count(*) from ${facilitator.sql(generation!)})::int as semantic`
             return row!.lexical >= count && row!.semantic >= count
           })
@@ -86,7 +87,9 @@ const world = (
 
 describe.each(databaseKinds)("search on %s", (database) => {
   it(
-    "answers in every mode, with filters, without a key, and refuses what the specification refuses [S115, S116, S117, S118, S119, S120, S121, S122, S123, S127, S130, S131, S132]",
+    "answers in every mode, with filters, without a key, and refuses what the " +
+      "specification refuses [S115, S116, S117, S118, S119, S120, S121, S122, S123, S127, " +
+      "S130, S131, S132]",
     () =>
       world(database, (facilitator) =>
         Effect.gen(function* () {
@@ -162,7 +165,8 @@ describe.each(databaseKinds)("search on %s", (database) => {
   )
 
   it(
-    "pages through one ranking while the catalog is written, on any replica, and holds a cursor to its query [S124, S125, S126]",
+    "pages through one ranking while the catalog is written, on any replica, and holds a " +
+      "cursor to its query [S124, S125, S126]",
     () =>
       world(database, (facilitator) =>
         Effect.gen(function* () {

@@ -1,5 +1,5 @@
-// The scheme by itself, over a ledger that answers as told: what it lets out of the house at verify and at settle, whom it
-// asks, how often a payment is decoded, and what has become too old.
+// The scheme by itself, over a ledger that answers as told: what it lets out of the house at verify and at settle, whom
+// it asks, how often a payment is decoded, and what has become too old.
 import { describe, expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Keypair, Networks } from "@stellar/stellar-sdk"

@@ -1,5 +1,5 @@
-// What a simulation and an executed transaction must show, over the events that the contract really emits and over every
-// departure from them.
+// What a simulation and an executed transaction must show, over the events that the contract really emits and over
+// every departure from them.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Option } from "effect"
 import { describe, expect, it } from "vitest"

@@ -14,7 +14,8 @@ describe("nodeListeners", () => {
         Effect.promise(
           async () =>
             new Response(
-              `${request.method} ${new URL(request.url).search} ${request.headers.get("x-mine")} ${await request.text()}`,
+              `${request.method} ${new URL(request.url).search} ${request.headers.get("x-mine")} ` +
+                `${await request.text()}`,
               {
                 status: 201,
                 headers: { "x-yours": "2" }

@@ -1,6 +1,6 @@
 // What comes out of a host function call, a value in every case: success with the overlay that holds the changes, or
-// the host's error with its diagnostic events and no changes. Nothing is written to the given store; the caller commits the
-// child it gets back.
+// the host's error with its diagnostic events and no changes. Nothing is written to the given store; the caller commits
+// the child it gets back.
 import type { RentChange } from "../state/Fees.ts"
 import type { Store } from "../state/Store.ts"
 import type { ContractEvent, DiagnosticEvent, LedgerFootprint, ScVal, SorobanAuthorizationEntry } from "../xdr/Xdr.ts"

@@ -1,5 +1,5 @@
-// The instructions that the network would meter for a host function call. What the network's cost parameters price by
-// a number that is known here (fuel, bytes, signatures, modules) is computed from them; what it adds up from hundreds of
+// The instructions that the network would meter for a host function call. What the network's cost parameters price by a
+// number that is known here (fuel, bytes, signatures, modules) is computed from them; what it adds up from hundreds of
 // small copies and comparisons is priced by `instructionPrices.ts`. The limit is what the transaction declares, and
 // running into it is the budget's error, for wasm too: fuel is what is left of it. Beside that, and without a price,
 // the meter bounds the work that the host does and the memory that contracts take, so that nothing lasts too long.

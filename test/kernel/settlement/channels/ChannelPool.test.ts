@@ -185,7 +185,8 @@ describe("the channel pool", () => {
     "refuses at once what could not be served in time, and says when to come again; another's turn is sooner",
     () =>
       Effect.gen(function* () {
-        // Two channels come free in 1.2 ledgers of 5 s each: a wait of 8 s, of which an estimate may take 6, is for two more.
+        // Two channels come free in 1.2 ledgers of 5 s each: a wait of 8 s, of which an estimate may take 6, is for two
+        // more.
         const pool = yield* ChannelPool
         const enter = (principal: string) => pool.enter(principal, Duration.seconds(25))
         const tags = yield* Effect.forEach(Array.from({ length: 6 }), () => enter("key:flood"))

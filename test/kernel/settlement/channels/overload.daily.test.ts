@@ -1,5 +1,5 @@
-// More payments than channels, over HTTP: one caller's flood is refused at once, before the ledger is asked anything for
-// it, with an estimate of when to come again; another caller's few come through in turns.
+// More payments than channels, over HTTP: one caller's flood is refused at once, before the ledger is asked anything
+// for it, with an estimate of when to come again; another caller's few come through in turns.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type AddressInfo, connect, createServer } from "node:net"

@@ -1,5 +1,5 @@
-// Replicas whose settings and keys differ, over one database and one ledger: each lends what it can sign for, none takes
-// away what another wants, and what nobody wants any more comes back to the sponsor.
+// Replicas whose settings and keys differ, over one database and one ledger: each lends what it can sign for, none
+// takes away what another wants, and what nobody wants any more comes back to the sponsor.
 import { expect, it } from "@effect/vitest"
 import { Keypair, xdr } from "@stellar/stellar-sdk"
 import { Context, Effect, Layer, Schedule } from "effect"

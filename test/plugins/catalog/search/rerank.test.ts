@@ -86,7 +86,7 @@ describe("a reranker", () => {
     [
       "a score that is no number",
       {
-        body: `{"results":[{"index":0,"relevance_score":1e999},{"index":1,"relevance_score":1},{"index":2,"relevance_score":1}]}`
+        body: `{"results":[${[1e3, 1, 1].map((score, index) => `{"index":${index},"relevance_score":${score === 1e3 ? "1e999" : score}}`).join()}]}`
       }
     ],
     [
