@@ -37,7 +37,7 @@ export const networksSection = scalar(
       friendbot_url: text({ default: "", doc: "Faucet for the development funding of the sponsor." }),
       sponsor_secret_env: text({
         default: "SPONSOR_SECRET",
-        doc: "Environment variable with the sponsor's secret seed."
+        doc: "Environment variable with the sponsor's secret seed; after a rotation those of before behind commas."
       }),
       channel_secrets_env: optionalText({
         doc: "Environment variable with channel seeds, comma separated. Absent: derived from the sponsor's seed."
@@ -68,7 +68,9 @@ export const networksSection = scalar(
         unit: "seconds",
         doc: "Longest maxTimeoutSeconds of a payment."
       }),
-      upto_contract: optionalText({ doc: "Address of the audited upto contract." }),
+      upto_contract: optionalText({
+        doc: "Address of the upto settlement contract; absent: not offered. The one of this project is not audited."
+      }),
       assets: list(asset, { default: [], doc: "Assets that may be paid with." }),
       fees: table(fees, { default: {}, doc: "Fee ceilings by scheme." })
     }),

@@ -22,7 +22,7 @@ import {
 } from "../stellar/Envelope.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import {
-  authorizationFault,
+  judgeAuthorization,
   authorizationHash,
   ownInvocation,
   settlementNamingFault,
@@ -63,6 +63,8 @@ export class Signer extends Context.Service<
   Signer,
   {
     readonly sponsor: string
+    /** Who may be named as the facilitator: the sponsor, and those before it whose secrets are still there. */
+    readonly sponsors: ReadonlyArray<string>
     /** All channels there may be, by number: those in use are the first of them. */
     readonly channels: ReadonlyArray<string>
     /** Channels of before, no longer lent: they may be cancelled on and merged back. */
@@ -99,7 +101,8 @@ export class Signer extends Context.Service<
       const network = yield* Network
       const networkId = networkIdOf(crypto, network.passphrase)
       const allChannels = new Set([...vault.channels, ...vault.formerChannels])
-      const ours = new Set([vault.sponsor, ...allChannels])
+      const sponsors = [vault.sponsor, ...vault.formerSponsors]
+      const ours = new Set([...sponsors, ...allChannels])
       const ourKeys = [...ours].map((address) => StrKey.decodeEd25519PublicKey(address))
       const refuse = (message: string) => Effect.fail(new SignerRefused({ message }))
 
@@ -122,7 +125,7 @@ export class Signer extends Context.Service<
         if (!vault.channels.includes(channel)) return yield* refuse("a settlement on an account that is no channel")
         const fault =
           settlementFault(transaction, channel) ??
-          settlementNamingFault(transaction.operations[0]!, vault.sponsor, ourKeys, crypto, networkId)
+          settlementNamingFault(transaction.operations[0]!, sponsors, ourKeys, crypto, networkId)
         if (fault !== undefined) return yield* refuse(fault)
         const resourceStroops = transaction.ext.v === 1 ? transaction.ext.sorobanData.resourceFee : 0n
         const dear = feeFault(transaction, resourceStroops, inclusionStroops, network.feeCeilings(scheme))
@@ -142,11 +145,11 @@ export class Signer extends Context.Service<
       const signAuthorization = Effect.fn("Signer.signAuthorization")(function* (request: AuthorizationToSign) {
         const { expiresLedger } = request
         const operation = xdr.Operation.schema.decode(request.operationXdr)
-        const fault = authorizationFault(operation, [...allowed], vault.sponsor, ourKeys)
-        if (fault !== undefined) return yield* refuse(fault)
+        const judged = judgeAuthorization(operation, [...allowed], sponsors, ourKeys)
+        if ("fault" in judged) return yield* refuse(judged.fault)
         const nonce = new DataView(crypto.randomBytes(8).slice().buffer).getBigInt64(0)
         const hash = authorizationHash(crypto, networkId, nonce, expiresLedger, ownInvocation(operation))
-        const signed = yield* signAs(vault.sponsor, hash)
+        const signed = yield* signAs(judged.sponsor, hash)
         return xdr.Operation.schema.encode(withOwnAuthorization(operation, { ...signed, nonce, expiresLedger }))
       })
 
@@ -189,6 +192,7 @@ export class Signer extends Context.Service<
 
       return Signer.of({
         sponsor: vault.sponsor,
+        sponsors,
         channels: vault.channels,
         formerChannels: vault.formerChannels,
         isOurs: (address) => ours.has(address),

@@ -18,6 +18,11 @@ export class Vault extends Context.Service<
   {
     /** The sponsor's address, G… */
     readonly sponsor: string
+    /**
+     * Sponsors of before, whose secrets stand behind the sponsor's: they still authorize what was signed for them and pay
+     * for nothing.
+     */
+    readonly formerSponsors: ReadonlyArray<string>
     /** The addresses of all channels there may be, by number, from 0: those in use are the first of them. */
     readonly channels: ReadonlyArray<string>
     /** Channels that were derived before the operator gave others: never lent, merged back into the sponsor. */
@@ -32,14 +37,12 @@ export class Vault extends Context.Service<
       Effect.gen(function* () {
         const network = yield* Network
         const crypto = yield* Crypto
-        const sponsorSeed = yield* Option.match(network.sponsorSecret, {
-          onSome: (secret) => seedOf(secret, "the sponsor's secret"),
+        const [sponsorSeed, ...formerSeeds] = yield* Option.match(network.sponsorSecret, {
+          onSome: sponsorSeeds,
           onNone: () =>
             network.developmentAutoFund
-              ? developmentSeed(crypto)
-              : Effect.fail(
-                  new VaultRefused({ message: "the sponsor's secret is not set; see networks.<id>.sponsor_secret_env" })
-                )
+              ? Effect.map(developmentSeed(crypto), (seed): SponsorSeeds => [seed])
+              : Effect.fail(sponsorMissing)
         })
         const derived = deriveChannels(crypto, sponsorSeed, network.channelCountMax)
         const channelSeeds = yield* Option.match(network.channelSecrets, {
@@ -54,6 +57,7 @@ export class Vault extends Context.Service<
           return address
         }
         const sponsor = addressOf(sponsorSeed)
+        const formerSponsors = formerSeeds.map(addressOf)
         const channels = channelSeeds.map(addressOf)
         if (new Set([sponsor, ...channels]).size !== channels.length + 1) {
           return yield* new VaultRefused({ message: "sponsor and channels must all be different accounts" })
@@ -61,6 +65,7 @@ export class Vault extends Context.Service<
         const formerChannels = derived.map(addressOf).filter((address) => !channels.includes(address))
         return Vault.of({
           sponsor,
+          formerSponsors,
           channels,
           formerChannels,
           sign: (address, hash) => {
@@ -82,6 +87,23 @@ const splitSecrets = (secrets: Redacted.Redacted): ReadonlyArray<Redacted.Redact
     .map((secret) => secret.trim())
     .filter((secret) => secret !== "")
     .map((secret) => Redacted.make(secret))
+
+type SponsorSeeds = readonly [Redacted.Redacted<Uint8Array>, ...ReadonlyArray<Redacted.Redacted<Uint8Array>>]
+
+const sponsorMissing = new VaultRefused({
+  message: "the sponsor's secret is not set; see networks.<id>.sponsor_secret_env"
+})
+
+/** The sponsor's seed and, behind commas, those before it. */
+const sponsorSeeds = Effect.fnUntraced(function* (secrets: Redacted.Redacted) {
+  const [first, ...former] = splitSecrets(secrets)
+  if (first === undefined) return yield* sponsorMissing
+  const seeds: SponsorSeeds = [
+    yield* seedOf(first, "the sponsor's secret"),
+    ...(yield* Effect.forEach(former, (secret, i) => seedOf(secret, `the secret of former sponsor ${i + 1}`)))
+  ]
+  return seeds
+})
 
 const seedOf = (secret: Redacted.Redacted, what: string): Effect.Effect<Redacted.Redacted<Uint8Array>, VaultRefused> =>
   StrKey.isValidEd25519SecretSeed(Redacted.value(secret))

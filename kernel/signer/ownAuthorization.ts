@@ -90,23 +90,26 @@ const namingFault = (
     : undefined
 }
 
-/** What is wrong with asking for the sponsor's authorization of this operation's call, if anything. */
-export const authorizationFault = (
+/** Which sponsor is to authorize this operation's call, or what is wrong with asking for it. */
+export const judgeAuthorization = (
   operation: Operation,
   allowed: ReadonlyArray<SponsoredCall>,
-  sponsor: string,
+  sponsors: ReadonlyArray<string>,
   ourKeys: ReadonlyArray<Uint8Array>
-): string | undefined => {
+): { readonly sponsor: string } | { readonly fault: string } => {
   const found = callOf(operation)
-  if (operation.sourceAccount != null || found === undefined) return "an authorization of what is no contract call"
+  if (operation.sourceAccount != null || found === undefined)
+    return { fault: "an authorization of what is no contract call" }
   const { call, entries } = found
   const contract = addressText(call.contractAddress)
   const rule = allowed.find(
     (candidate) => candidate.contract === contract && candidate.functionName === nameOf(call.functionName)
   )
-  if (rule === undefined) return "an authorization of a call that no scheme has named"
-  if (!isAddress(call.args[rule.position], sponsor)) return "an authorization of a call in which the sponsor is not"
-  return namingFault(call, entries, rule.position, ourKeys)
+  if (rule === undefined) return { fault: "an authorization of a call that no scheme has named" }
+  const sponsor = sponsors.find((one) => isAddress(call.args[rule.position], one))
+  if (sponsor === undefined) return { fault: "an authorization of a call in which the sponsor is not" }
+  const fault = namingFault(call, entries, rule.position, ourKeys)
+  return fault === undefined ? { sponsor } : { fault }
 }
 
 /** The invocation that the sponsor authorizes: the whole call, and nothing below it. */
@@ -208,7 +211,7 @@ const isOwn = (
 /** What is wrong with an operation of a settlement in which an account of ours stands, if anything. */
 export const settlementNamingFault = (
   operation: Operation,
-  sponsor: string,
+  sponsors: ReadonlyArray<string>,
   ourKeys: ReadonlyArray<Uint8Array>,
   crypto: Crypto["Service"],
   networkId: Uint8Array
@@ -218,8 +221,9 @@ export const settlementNamingFault = (
   const found = callOf(operation)
   if (found === undefined) return named
   const { call, entries } = found
+  const position = call.args.findIndex((argument) => sponsors.some((sponsor) => isAddress(argument, sponsor)))
+  const sponsor = sponsors.find((one) => isAddress(call.args[position], one)) ?? ""
   const own = entries.filter((entry) => isOwn(entry, call, sponsor, crypto, networkId))
-  const position = call.args.findIndex((argument) => isAddress(argument, sponsor))
   if (own.length !== 1 || position < 0) return named
   const others = entries.filter((entry) => !own.includes(entry))
   return namingFault(call, others, position, ourKeys) === undefined ? undefined : named

@@ -50,7 +50,7 @@ const subjectOf = Effect.fnUntraced(function* (contract: string, payment: Paymen
     accepted: payment.accepted,
     payload,
     contract,
-    isFacilitator: (address) => address === signer.sponsor,
+    isFacilitator: (address) => signer.sponsors.includes(address),
     isOurs: signer.isOurs,
     time: yield* (yield* LedgerClock).now,
     networkId: networkIdOf(crypto, network.passphrase),
@@ -98,7 +98,7 @@ export const judgePayment = Effect.fnUntraced(function* (
     amount: Option.getOrThrow(payment.requirements.amount)
   }
   const operationXdr = yield* operationOf(call, settlement.amount, stage)
-  const simulated = yield* (yield* LedgerRpc).simulate(simulationEnvelope(operationXdr, (yield* Signer).sponsor))
+  const simulated = yield* (yield* LedgerRpc).simulate(simulationEnvelope(operationXdr, call.args.facilitator!))
   const ceilings = (yield* Network).feeCeilings(scheme)
   const refused = simulationFault(simulated, settlement, ceilings, stage === "verify" ? ownAuthorizationStroops : 0n)
   if (refused !== undefined || simulated._tag !== "Simulated") {

@@ -2,7 +2,7 @@
 // settlement by its signature alone. Every departure is refused, whoever asks.
 import { describe, expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
-import { Address, Keypair, nativeToScVal, Networks } from "@stellar/stellar-sdk"
+import { Address, Keypair, nativeToScVal, Networks, TransactionBuilder } from "@stellar/stellar-sdk"
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
@@ -14,6 +14,7 @@ import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
 import { callOf, invocationOf, signAuthorization } from "../../support/authorization.ts"
 
 const sponsor = Keypair.random()
+const former = Keypair.random()
 const channelPair = Keypair.random()
 const channel = channelPair.publicKey()
 const payer = Keypair.random()
@@ -25,7 +26,7 @@ const network = Network.layerTest({
   passphrase: Networks.TESTNET,
   rpcUrls: ["http://127.0.0.1:1"],
   friendbotUrl: Option.none(),
-  sponsorSecret: Option.some(Redacted.make(sponsor.secret())),
+  sponsorSecret: Option.some(Redacted.make(`${sponsor.secret()}, ${former.secret()}`)),
   channelSecrets: Option.some(Redacted.make(channelPair.secret())),
   channelCount: 1,
   channelCountMax: 1,
@@ -164,12 +165,31 @@ describe("the sponsor's own authorization", () => {
     }).pipe(Effect.provide(signers))
   )
 
+  it.effect("is that of a former sponsor where a payer has signed for it, and that sponsor pays for nothing", () =>
+    Effect.gen(function* () {
+      const signer = yield* Signer
+      expect([signer.sponsor, signer.sponsors]).toEqual([
+        sponsor.publicKey(),
+        [sponsor.publicKey(), former.publicKey()]
+      ])
+      expect(signer.isOurs(former.publicKey())).toBe(true)
+      yield* signer.allowAuthorization(rule)
+      const named = [honestArgs[0]!, address(former.publicKey()), honestArgs[2]!]
+      const operationXdr = yield* authorize({ args: named })
+      const own: any = entriesOf(operationXdr)[1]
+      expect(StrKey.encodeEd25519PublicKey(own.credentials.address.address.accountId.ed25519)).toBe(former.publicKey())
+      const { envelope } = yield* settle(operationXdr)
+      expect(TransactionBuilder.fromXDR(envelope, Networks.TESTNET)).toHaveProperty("feeSource", sponsor.publicKey())
+    }).pipe(Effect.scoped, Effect.provide(signers))
+  )
+
   const sub = (args: ReadonlyArray<xdr.ScVal>) => [invocationOf(callOf(otherContract, "approve", args))]
   const departures: ReadonlyArray<readonly [string, Shape]> = [
     ["of another contract", { contract: otherContract }],
     ["of another function", { functionName: "transfer" }],
     ["without the sponsor", { args: [honestArgs[0]!, address(payer.publicKey()), honestArgs[2]!] }],
     ["with the sponsor at another argument", { args: [honestArgs[1]!, honestArgs[0]!, honestArgs[2]!] }],
+    ["with a former sponsor beside", { args: [address(former.publicKey()), honestArgs[1]!, honestArgs[2]!] }],
     ["with the sponsor at two arguments", { args: [honestArgs[1]!, honestArgs[1]!, honestArgs[2]!] }],
     ["with a channel at another argument", { args: [address(channel), honestArgs[1]!, honestArgs[2]!] }],
     ["with the sponsor deep in another argument", { args: [...honestArgs, xdr.ScVal.scvVec([honestArgs[1]!])] }],
