@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import type { Described, Parameters, RouteDescription } from "../../kernel/http/OpenApi.ts"
 import { text, whole } from "../../kernel/http/wireSchema.ts"
 import { daysAllowed, forms } from "./reports/parameters.ts"
-import type { Role } from "./reports/participants.ts"
+import type { Role } from "./reports/Participants.ts"
 import {
   AnalyticsError,
   Breakdowns,
@@ -21,7 +21,7 @@ import {
   Timeseries
 } from "./reports/ReportWire.ts"
 
-/** A filter as `readParameters` takes it. */
+/** A filter as `readQuery` takes it. */
 const filter = (form: keyof typeof forms, description: string) =>
   text(description).check(Schema.isPattern(forms[form].pattern))
 const exactly = (form: keyof typeof forms) => Schema.optionalKey(filter(form, "Exactly this."))

@@ -1,75 +1,43 @@
 // Operator analytics as a plugin: it reads the journal of facts on a cursor of its own, keeps rollups, and answers
 // below /analytics/v1. It stands on no payment's path: whatever fails in it is logged, counted, shown in readiness'
 // detail and tried again (S143).
-import { Cause, Duration, Effect, Exit, Layer, Metric, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { Effect, Layer } from "effect"
 import { reconciler } from "../../kernel/Actor.ts"
-import { Limits } from "../../kernel/config/Limits.ts"
-import { Network } from "../../kernel/config/Network.ts"
 import { settingsContract } from "../../kernel/config/Settings.ts"
-import { WireWords } from "../../kernel/config/WireWords.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { configContract, httpContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
 import { Facts, factsContract } from "../../kernel/Facts.ts"
-import { Health, healthContract } from "../../kernel/Health.ts"
+import { healthContract } from "../../kernel/Health.ts"
 import { describe } from "../../kernel/http/OpenApi.ts"
-import { Extensions } from "../../kernel/payment/Extension.ts"
-import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
-import { Catalog, CatalogRecords, catalogContract } from "../catalog/contract.ts"
+import { catalogContract } from "../catalog/contract.ts"
 import { addAnalyticsRoutes } from "./AnalyticsRoutes.ts"
 import { Config } from "./Config.ts"
 import { described } from "./description.ts"
-import { consumer, rebuild } from "./recording/rebuild.ts"
+import { Containment } from "./recording/Containment.ts"
 import { startVerifications } from "./recording/countVerifications.ts"
-import { makeRecorder } from "./recording/recordSettlements.ts"
-import { makeWriteRollups } from "./recording/writeRollups.ts"
-import { makeAmounts } from "./reports/amounts.ts"
-import { makePseudonyms, makeRedaction } from "./reports/Redaction.ts"
+import { Pseudonyms } from "./recording/Pseudonyms.ts"
+import { consumer, rebuild } from "./recording/rebuild.ts"
+import { Recorder } from "./recording/Recorder.ts"
+import { Rollups } from "./recording/Rollups.ts"
+import { ReportRunner } from "./ReportRunner.ts"
+import { Amounts } from "./reports/Amounts.ts"
+import { Participants } from "./reports/Participants.ts"
+import { Redaction } from "./reports/Redaction.ts"
+import { ResourceReports } from "./reports/ResourceReports.ts"
+import { Spelling } from "./reports/Spelling.ts"
+import { Totals } from "./reports/Totals.ts"
+import { Transactions } from "./reports/Transactions.ts"
 
 /** Facts in one transaction. */
 const batchMax = 500
 
-/** Recording failed; the next turn tries again. */
-class RecordingFailed extends Schema.TaggedError<RecordingFailed>()("RecordingFailed", { cause: Schema.Defect() }) {}
-
-const failures = Metric.counter("tollkeeper_analytics_failures_total", {
-  description: "Writes of analytics that failed; each is tried again.",
-  incremental: true
-})
-
-const layer = Layer.effectDiscard(
+const started = Layer.effectDiscard(
   Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const config = yield* Config
-    const records = yield* CatalogRecords
-    const catalog = yield* Catalog
-    const health = yield* Health
     const facts = yield* Facts
-    const pseudonymOf = yield* makePseudonyms(sql, yield* Crypto)
-    const recorder = makeRecorder({
-      sql,
-      records,
-      writeRollups: makeWriteRollups(sql, pseudonymOf),
-      waitMillis: Duration.toMillis((yield* Limits).settleTimeout)
-    })
-    const failing = new Set<string>()
-
-    /** Even a defect of analytics is its own: it must not count against the process. */
-    const contained = <A, E>(what: string, work: Effect.Effect<A, E>) =>
-      work.pipe(
-        Effect.tap(() => Effect.sync(() => failing.delete(what))),
-        Effect.catchCause((cause) => {
-          if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
-          failing.add(what)
-          return Effect.andThen(
-            Metric.update(failures, 1),
-            Effect.fail(new RecordingFailed({ cause: Cause.squash(cause) }))
-          )
-        })
-      )
-
+    const recorder = yield* Recorder
+    const { contained } = yield* Containment
     yield* facts.consume({ consumer, batchMax, handle: (batch) => contained("facts", recorder.handle(batch)) })
     yield* reconciler({
       id: "overdue",
@@ -81,29 +49,18 @@ const layer = Layer.effectDiscard(
         })
       )
     })
-    yield* startVerifications(sql, yield* Extensions)
-    yield* health.register(
-      "analytics",
-      Effect.sync(() =>
-        failing.size === 0
-          ? { state: "ready" as const }
-          : { state: "degraded" as const, detail: `recording fails and is tried again: ${[...failing].join(", ")}` }
-      )
-    )
-
-    yield* addAnalyticsRoutes({
-      config,
-      census: yield* Effect.cachedWithTTL(records.census, (exit) => (Exit.isSuccess(exit) ? "1 second" : 0)),
-      reporting: {
-        sql,
-        records,
-        isCataloged: (id) => Effect.map(catalog.documents([id]), (documents) => documents.length > 0),
-        amounts: makeAmounts((yield* Network).assets),
-        redaction: makeRedaction(sql, pseudonymOf, config.redactAddresses),
-        dialect: (yield* WireWords).dialects[0]
-      }
-    })
+    yield* startVerifications
+    yield* addAnalyticsRoutes
   })
+)
+
+/** What writes the records. */
+export const recording = Recorder.layer.pipe(Layer.provide(Rollups.layer))
+
+/** What reads them, over a network's assets. */
+export const reports = Layer.mergeAll(Totals.layer, Transactions.layer, Participants.layer, ResourceReports.layer).pipe(
+  Layer.provide(Spelling.layer),
+  Layer.provideMerge(Redaction.layer)
 )
 
 export const plugin = define({
@@ -123,7 +80,10 @@ export const plugin = define({
     catalogContract
   ],
   migrations: "folder",
-  layer: Layer.merge(layer, describe(described)).pipe(Layer.provide(Config.layer))
+  layer: Layer.merge(started, describe(described)).pipe(
+    Layer.provide(Layer.mergeAll(recording, reports, ReportRunner.layer, Containment.layer)),
+    Layer.provide(Layer.mergeAll(Config.layer, Amounts.layer, Pseudonyms.layer))
+  )
 })
 
 /** What the command line does without a running facilitator, over the database alone. */

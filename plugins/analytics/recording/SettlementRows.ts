@@ -2,8 +2,15 @@
 import type { SettlementFact, Status } from "./SettlementFact.ts"
 
 /** The columns a settlement is read from, as SQL. */
-export const settlementColumns = `id::text as id, occurred_at, due_at, network, scheme, asset, payer, pay_to, amount_max::text as amount_max, amount_meant::text as amount_meant,
-  amount::text as amount, fee_stroops, transaction_hash, status, facilitator_id, resource_id, resource_origin, resource_url, error_reason, organic`
+export const settlementColumns = `id::text as id, occurred_at, due_at, network, scheme, asset, payer, pay_to,
+  amount_max::text as amount_max, amount_meant::text as amount_meant, amount::text as amount, fee_stroops,
+  transaction_hash, status, facilitator_id, resource_id, resource_origin, resource_url, error_reason, organic`
+
+/** The columns of `toRow` as JSON, with their types. */
+export const recordsetColumns = `id uuid, occurred_at timestamptz, due_at timestamptz, network text, scheme text,
+  asset text, payer text, pay_to text, amount_max numeric, amount_meant numeric, amount numeric, fee_stroops bigint,
+  transaction_hash text, status text, facilitator_id text, resource_id bigint, resource_origin text,
+  resource_url text, error_reason text, organic boolean`
 
 export interface SettlementRow {
   readonly id: string

@@ -1,9 +1,9 @@
 // Verifications are counted in memory and written about every 100 ms: a crash loses at most those, and no verification
 // waits for a statement. What cannot be written is kept for the next time; it is one number a day (S145).
 import { Clock, Effect } from "effect"
-import type { SqlClient } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
-import type { Extensions } from "../../../kernel/payment/Extension.ts"
+import { Extensions } from "../../../kernel/payment/Extension.ts"
 import { dayOf } from "./contributions.ts"
 
 const gather = "100 millis"
@@ -13,10 +13,9 @@ interface Count {
   refused: number
 }
 
-export const startVerifications = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  extensions: Extensions["Service"]
-) {
+export const startVerifications = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const extensions = yield* Extensions
   let waiting = new Map<string, Count>()
 
   const count = (into: Map<string, Count>, day: string, valid: number, refused: number) => {
@@ -30,7 +29,8 @@ export const startVerifications = Effect.fnUntraced(function* (
     waiting = new Map()
     const rows = [...batch].map(([day, counts]) => ({ day, ...counts }))
     return sql`insert into analytics_verifications as t (day, valid, refused)
-      select day, valid, refused from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (day date, valid bigint, refused bigint)
+      select day, valid, refused
+      from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (day date, valid bigint, refused bigint)
       on conflict (day) do update set valid = t.valid + excluded.valid, refused = t.refused + excluded.refused`.pipe(
       Effect.onError(() =>
         Effect.sync(() => batch.forEach(({ refused, valid }, day) => count(waiting, day, valid, refused)))

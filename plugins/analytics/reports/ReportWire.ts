@@ -1,7 +1,7 @@
 // The bodies of analytics as Schemas: the reports are typed by them, and /openapi.json describes them with the same
 // (S133–S167, S178–S180, S308). Counts, amounts and fees are whole numbers as decimal text, times ISO 8601 UTC.
 import { Schema } from "effect"
-import { anything, text, time } from "../../../kernel/http/wireSchema.ts"
+import { text, time } from "../../../kernel/http/wireSchema.ts"
 
 const count = Schema.String.annotate({
   description: "A whole number as decimal text; amounts in atomic units, fees in stroops."
@@ -212,7 +212,7 @@ export const CatalogedResource = Schema.Struct({
 }).annotate({ identifier: "CatalogedResource" })
 export const CatalogedResources = pageOf(CatalogedResource)
 
-const history = Schema.Array(anything("Newest first."))
+const history = Schema.Array(Schema.Unknown).annotate({ description: "Newest first." })
 export const ResourceHistory = Schema.Struct({
   ...CatalogedResource.fields,
   observed_count: count,

@@ -53,32 +53,40 @@ export const forms = {
   number: { pattern: /^(?:0|[1-9][0-9]{0,8})$/u, wanted: "a whole number of at least 0" }
 } as const satisfies Record<string, Form>
 
-/** Reads one query, and gathers its faults. */
-export const makeReader = (query: URLSearchParams, faults: Array<string> = []) => {
+/** One query, read; its faults gather as it is. */
+export interface QueryReader {
+  readonly faults: ReadonlyArray<string>
   /** A text that has its form; an empty one counts as absent. */
-  const check = (name: string, value: string | null | undefined, form: keyof typeof forms): string | undefined => {
+  readonly check: (name: string, value: string | null | undefined, form: keyof typeof forms) => string | undefined
+  /** The parameter of that name, in its form. */
+  readonly given: (name: string, form: keyof typeof forms) => string | undefined
+  /** In its neutral spelling; one of nobody stays as it is and matches nothing. */
+  readonly network: () => string | undefined
+  readonly page: (bounds: Pick<AnalyticsValues, "pageDefault" | "pageMax">) => Page
+}
+
+export const readQuery = (query: URLSearchParams): QueryReader => {
+  const faults: Array<string> = []
+  const check: QueryReader["check"] = (name, value, form) => {
     if (value === null || value === undefined || value === "") return undefined
     if (forms[form].pattern.test(value)) return value
     faults.push(`${name}: ${forms[form].wanted}`)
     return undefined
   }
-  const given = (name: string, form: keyof typeof forms) => check(name, query.get(name), form)
+  const given: QueryReader["given"] = (name, form) => check(name, query.get(name), form)
   return {
     faults,
     check,
     given,
-    /** In its neutral spelling; one of nobody stays as it is and matches nothing. */
-    network: (): string | undefined => {
+    network: () => {
       const value = given("network", "network")
       return value === undefined
         ? undefined
         : Option.match(readNetwork(value), { onNone: () => value, onSome: ({ network }) => network })
     },
-    page: ({ pageDefault, pageMax }: AnalyticsValues): Page => ({
+    page: ({ pageDefault, pageMax }) => ({
       limit: Math.min(pageMax, Math.max(1, Number(given("limit", "number") ?? pageDefault))),
       offset: Number(given("offset", "number") ?? 0)
     })
   }
 }
-
-export type Reader = ReturnType<typeof makeReader>

@@ -4,8 +4,8 @@ import { it as effectIt } from "@effect/vitest"
 import { describe, expect, it } from "vitest"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Config } from "../../../plugins/analytics/Config.ts"
-import { byAsset, mainAsset, makeAmounts } from "../../../plugins/analytics/reports/amounts.ts"
-import { makeReader, readWindow } from "../../../plugins/analytics/reports/parameters.ts"
+import { amountsOf, byAsset, mainAsset } from "../../../plugins/analytics/reports/Amounts.ts"
+import { readQuery, readWindow } from "../../../plugins/analytics/reports/parameters.ts"
 import { loadProfile } from "../../../runtime/profile.ts"
 import "../../../runtime/App.ts"
 
@@ -25,14 +25,14 @@ describe("the parameters of analytics", () => {
   })
 
   it("clamp pages between one item and the largest page [S135, S298]", () => {
-    const page = (query: string) => makeReader(new URLSearchParams(query)).page(config)
+    const page = (query: string) => readQuery(new URLSearchParams(query)).page(config)
     expect(page("")).toEqual({ limit: 50, offset: 0 })
     expect(page("limit=0")).toEqual({ limit: 1, offset: 0 })
     expect(page("limit=999999999&offset=7")).toEqual({ limit: 200, offset: 7 })
   })
 
   it("name every fault in a sentence of its own [S329]", () => {
-    const reader = makeReader(new URLSearchParams("limit=-1&offset=1e3&payer=G1&status=open&network=stellar:testnet"))
+    const reader = readQuery(new URLSearchParams("limit=-1&offset=1e3&payer=G1&status=open&network=stellar:testnet"))
     reader.page(config)
     reader.given("payer", "address")
     reader.given("status", "status")
@@ -49,14 +49,14 @@ describe("amounts", () => {
     { asset: "CC", transactions: 0n, amount: 0n }
   ]
 
-  it("are added within an asset and never over assets; one stands for all by its settlements, or because it was asked for [S141]", () => {
+  it("are added within an asset, never over assets; one stands for all by its settlements or the query [S141]", () => {
     expect(byAsset(sums)).toEqual([
       { asset: "CB", transactions: 2n, amount: 900n + 10n ** 30n },
       { asset: "CA", transactions: 1n, amount: 5n }
     ])
     expect(mainAsset(sums, undefined)).toBe("CB")
     expect(mainAsset([], undefined)).toBe(undefined)
-    const { tell } = makeAmounts(new Map([["CA", { contract: "CA", symbol: "AAA", decimals: 6, paymentMax: 1n }]]))
+    const { tell } = amountsOf(new Map([["CA", { contract: "CA", symbol: "AAA", decimals: 6, paymentMax: 1n }]]))
     expect(tell(sums, "CA")).toMatchObject({ total_amount: "5", asset: "CA", asset_symbol: "AAA", asset_decimals: 6 })
     expect(tell(sums, "CB")).toMatchObject({
       total_amount: "1000000000000000000000000000900",
@@ -83,7 +83,7 @@ describe("the settings of analytics", () => {
     }).pipe(Effect.provide(NodeServices.layer))
 
   effectIt.effect(
-    "stand under the names of the contract, in the hosted profile with analytics on and addresses shown [S27, S297, S298]",
+    "stand under the contract's names, in the hosted profile with analytics on, addresses shown [S27, S297, S298]",
     () =>
       Effect.gen(function* () {
         expect(yield* settingsOf([])).toEqual({ redactAddresses: false, pageDefault: 50, pageMax: 200 })

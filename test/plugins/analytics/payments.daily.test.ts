@@ -23,7 +23,8 @@ const settled = (facilitator: Facilitator, body: unknown) =>
 for (const database of databaseKinds) {
   describe(`analytics of real payments on ${database}`, () => {
     it.live(
-      "tells of settled payments in every report, as the interface describes them [S133, S136, S137, S141, S144–S153, S156–S167, S178–S180, S244, S308, S316, S320]",
+      "tells of settled payments in every report, as the interface describes them " +
+        "[S133, S136, S137, S141, S144–S153, S156–S167, S178–S180, S244, S308, S316, S320]",
       () =>
         Effect.scoped(
           Effect.gen(function* () {
@@ -191,7 +192,7 @@ for (const database of databaseKinds) {
     )
 
     it.live(
-      "turns an unknown settlement into what the ledger says, counted once, in the hour it was recorded [S96, S145, S146, S155]",
+      "turns an unknown settlement into what the ledger says, once, in its hour [S96, S145, S146, S155]",
       () =>
         Effect.scoped(
           Effect.gen(function* () {
@@ -368,7 +369,7 @@ for (const database of databaseKinds) {
     )
 
     it.live(
-      "shows pseudonyms for addresses when told to, everywhere, and hashes and URLs as they are [S138, S139, S140, S257, S297]",
+      "shows pseudonyms for addresses when told to, hashes and URLs as they are [S138, S139, S140, S257, S297]",
       () =>
         Effect.scoped(
           Effect.gen(function* () {
@@ -488,7 +489,8 @@ it.live.skipIf(!databaseKinds.includes("postgres"))(
 )
 
 it.live(
-  "wants a key where keys are configured, pages within its bounds, and names what is wrong [S134, S135, S136, S142, S242, S298, S329]",
+  "requires a key where keys are configured, pages within its bounds, and names what is wrong " +
+    "[S134, S135, S136, S142, S242, S298, S329]",
   () =>
     Effect.scoped(
       Effect.gen(function* () {

@@ -78,7 +78,7 @@ describeDatabases(
             yield* world.follow(40)
             yield* world.sql`insert into analytics_verifications (day, valid, refused) values (current_date, 5, 2)`
             const before = yield* everyReport(world)
-            yield* rebuild(world.facts)
+            yield* rebuild
             expect(yield* world.totals.overview(windowOf(0), undefined)).toMatchObject({
               total_transactions: "0",
               unique_buyers: "0",
@@ -201,7 +201,7 @@ describeDatabases(
       )
 
       it.effect(
-        "take what older facts do not tell for the most it can be, and a settlement without a told amount for what was signed",
+        "take what older facts leave out for the most it can be, an amount that is not told for what was signed",
         () =>
           Effect.gen(function* () {
             const world = yield* makeWorld
@@ -244,7 +244,7 @@ describeDatabases(
       )
 
       it.effect(
-        "name a resource by its URL only when one listing has it and names the recipient; else the catalog's word decides [S167]",
+        "name a resource by its URL only when one listing has it and the recipient; else the catalog decides [S167]",
         () =>
           Effect.gen(function* () {
             const world = yield* makeWorld

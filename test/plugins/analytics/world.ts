@@ -1,20 +1,25 @@
 // Analytics over a fresh database without a facilitator: the journal is written by hand, the real reader of facts
 // follows it, and the reports are asked directly. The catalog's reads are the real ones over the catalog's own tables.
-import { Duration, Effect, Layer, type Scope } from "effect"
+import { Duration, Effect, Layer, Option, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
+import { Limits } from "../../../kernel/config/Limits.ts"
+import { Settings } from "../../../kernel/config/Settings.ts"
+import { WireWords } from "../../../kernel/config/WireWords.ts"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
-import { makeRecorder } from "../../../plugins/analytics/recording/recordSettlements.ts"
-import { makeWriteRollups } from "../../../plugins/analytics/recording/writeRollups.ts"
-import { makeAmounts } from "../../../plugins/analytics/reports/amounts.ts"
-import { makeReader, readWindow } from "../../../plugins/analytics/reports/parameters.ts"
-import { makeParticipants } from "../../../plugins/analytics/reports/participants.ts"
-import { makePseudonyms, makeRedaction } from "../../../plugins/analytics/reports/Redaction.ts"
-import { makeResources } from "../../../plugins/analytics/reports/resources.ts"
-import { makeTotals } from "../../../plugins/analytics/reports/totals.ts"
-import { makeTransactions } from "../../../plugins/analytics/reports/transactions.ts"
+import { Config } from "../../../plugins/analytics/Config.ts"
+import { recording, reports } from "../../../plugins/analytics/plugin.ts"
+import { Pseudonyms } from "../../../plugins/analytics/recording/Pseudonyms.ts"
+import { Recorder } from "../../../plugins/analytics/recording/Recorder.ts"
+import { Amounts, amountsOf } from "../../../plugins/analytics/reports/Amounts.ts"
+import { readWindow } from "../../../plugins/analytics/reports/parameters.ts"
+import { Participants } from "../../../plugins/analytics/reports/Participants.ts"
+import { ResourceReports } from "../../../plugins/analytics/reports/ResourceReports.ts"
+import { Totals } from "../../../plugins/analytics/reports/Totals.ts"
+import { Transactions } from "../../../plugins/analytics/reports/Transactions.ts"
 import { makeRecords } from "../../../plugins/catalog/administration/makeRecords.ts"
+import { Catalog, CatalogRecords } from "../../../plugins/catalog/contract.ts"
 import { resourceKey } from "../../../plugins/catalog/store/ResourceWire.ts"
 
 export const owners = ["kernel", "catalog", "analytics"]
@@ -32,22 +37,42 @@ export interface JournalFact {
 
 export const windowOf = (days: number) => readWindow(new URLSearchParams({ days: String(days) }), Date.now(), 30)
 
+const catalogRecords = Layer.effect(
+  CatalogRecords,
+  Effect.gen(function* () {
+    return CatalogRecords.of(makeRecords(yield* SqlClient.SqlClient, yield* Crypto))
+  })
+)
+
+const assets = new Map([["CUSDC", { contract: "CUSDC", symbol: "USDC", decimals: 7, paymentMax: 1n }]])
+
+/** The plugin's own Layers; of the catalog, its records, and that it has every resource. */
+const analytics = Layer.mergeAll(recording, reports).pipe(
+  Layer.provide(
+    Layer.mergeAll(
+      Config.layer,
+      Limits.layer,
+      WireWords.layer,
+      Pseudonyms.layer,
+      catalogRecords,
+      Layer.succeed(Amounts, amountsOf(assets)),
+      Layer.mock(Catalog)({
+        documents: (ids) => Effect.succeed(ids.map((id) => ({ id }) as never)),
+        condition: () => {
+          throw new Error("not asked for here")
+        }
+      })
+    )
+  ),
+  Layer.provide(Settings.layerTest({ limits: { settle_timeout_ms: waitMillis } }, () => Option.none()))
+)
+
 /** Everything over the database in the context. */
 export const makeWorld = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const crypto = yield* Crypto
   const facts = yield* Facts
-  const records = makeRecords(sql, crypto)
-  const pseudonymOf = yield* makePseudonyms(sql, crypto)
-  const recorder = makeRecorder({ sql, records, waitMillis, writeRollups: makeWriteRollups(sql, pseudonymOf) })
-  const reporting = {
-    sql,
-    records,
-    isCataloged: () => Effect.succeed(true),
-    amounts: makeAmounts(new Map([["CUSDC", { contract: "CUSDC", symbol: "USDC", decimals: 7, paymentMax: 1n }]])),
-    redaction: makeRedaction(sql, pseudonymOf, false),
-    dialect: "ledger" as const
-  }
+  const recorder = yield* Recorder
 
   /** Appends to the journal, a transaction a chunk. */
   const tell = Effect.fnUntraced(function* (told: ReadonlyArray<JournalFact>, chunk = 50) {
@@ -60,7 +85,8 @@ export const makeWorld = Effect.gen(function* () {
         at: at ?? new Date()
       }))
       yield* sql`insert into kernel_facts (at, type, version, subject, data)
-        select at, type, version, subject, data from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r (at timestamptz, type text, version integer, subject text, data jsonb)`
+        select at, type, version, subject, data from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+          as r (at timestamptz, type text, version integer, subject text, data jsonb)`
     }
   })
 
@@ -74,7 +100,8 @@ export const makeWorld = Effect.gen(function* () {
           // Nothing is left only of a cursor that there is.
           const [left] = yield* sql<{
             left: bigint
-          }>`select (select count(*) from kernel_facts f where coalesce(f.position > c.position, true)) as left from kernel_fact_cursors c where consumer = 'analytics'`
+          }>`select (select count(*) from kernel_facts f where coalesce(f.position > c.position, true)) as left
+          from kernel_fact_cursors c where consumer = 'analytics'`
           if (left?.left === 0n) break
           yield* Effect.sleep("10 millis")
         }
@@ -87,10 +114,14 @@ export const makeWorld = Effect.gen(function* () {
     const origin = resource.startsWith("mcp:") ? null : new URL(resource).origin
     return Effect.map(
       sql<{ id: bigint }>`with listed as (
-        insert into catalog_resources (key, resource_key, type, resource, tool_name, origin, state, state_changed_at, verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
-        values (${`${type} ${resource} ${toolName}`}, ${resourceKey(crypto, resource)}, ${type}, ${resource}, ${toolName}, ${origin}, 'active', now(), 'payment_observed', ${[payTo]}, 1, 'h',
-          '{"about":{},"operations":[],"sentKey":"catalog","extensions":["catalog"]}'::jsonb, ${["catalog"]}, '{}', now(), now()) returning id
-      ), active as (insert into catalog_activity (resource_id, last_seen_at) select id, now() from listed) select id from listed`,
+        insert into catalog_resources (key, resource_key, type, resource, tool_name, origin, state, state_changed_at,
+          verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
+        values (${`${type} ${resource} ${toolName}`}, ${resourceKey(crypto, resource)}, ${type}, ${resource},
+          ${toolName}, ${origin}, 'active', now(), 'payment_observed', ${[payTo]}, 1, 'h',
+          '{"about":{},"operations":[],"sentKey":"catalog","extensions":["catalog"]}'::jsonb, ${["catalog"]}, '{}',
+          now(), now()) returning id
+      ), active as (insert into catalog_activity (resource_id, last_seen_at) select id, now() from listed)
+      select id from listed`,
       ([row]) => row!.id
     )
   }
@@ -119,13 +150,12 @@ export const makeWorld = Effect.gen(function* () {
     follow,
     list,
     empty,
-    reader: (query: string) => makeReader(new URLSearchParams(query)),
-    totals: makeTotals(reporting, records.census),
-    transactions: makeTransactions(reporting),
-    participants: makeParticipants(reporting),
-    resources: makeResources(reporting)
+    totals: yield* Totals,
+    transactions: yield* Transactions,
+    participants: yield* Participants,
+    resources: yield* ResourceReports
   }
-})
+}).pipe(Effect.provide(analytics, { local: true }))
 
 export type World = Effect.Success<typeof makeWorld>
 

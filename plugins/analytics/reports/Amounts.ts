@@ -1,6 +1,7 @@
 // Amounts are told by asset and never added over assets. Where an answer has one amount, it is that of the asset that
-// was asked for, else of the one with the most settlements, and it is named beside it (S141, S146). Pure.
-import type { Asset } from "../../../kernel/config/Network.ts"
+// was asked for, else of the one with the most settlements, and it is named beside it (S141, S146).
+import { Context, Effect, Layer } from "effect"
+import { type Asset, Network } from "../../../kernel/config/Network.ts"
 
 export interface AssetSum {
   readonly asset: string
@@ -31,14 +32,31 @@ export const byAsset = (sums: ReadonlyArray<AssetSum>): ReadonlyArray<AssetSum> 
 export const mainAsset = (sums: ReadonlyArray<AssetSum>, wanted: string | undefined): string | undefined =>
   wanted ?? byAsset(sums)[0]?.asset
 
-export const makeAmounts = (assets: ReadonlyMap<string, Asset>) => {
+export interface AssetNames {
+  readonly asset: string | null
+  readonly asset_symbol: string | null
+  readonly asset_decimals: number | null
+}
+
+export interface AmountsTold extends AssetNames {
+  readonly total_amount: string
+  readonly amounts: ReadonlyArray<AssetNames & { readonly amount: string; readonly transactions: string }>
+}
+
+interface AmountsValues {
   /** The asset, and what is configured of it. */
+  readonly name: (asset: string | undefined) => AssetNames
+  /** `total_amount` is that of the asset `main`; `amounts` has them all. */
+  readonly tell: (sums: ReadonlyArray<AssetSum>, main: string | undefined) => AmountsTold
+}
+
+/** How amounts of these assets are told. */
+export const amountsOf = (assets: ReadonlyMap<string, Asset>): AmountsValues => {
   const name = (asset: string | undefined) => ({
     asset: asset ?? null,
     asset_symbol: assets.get(asset ?? "")?.symbol ?? null,
     asset_decimals: assets.get(asset ?? "")?.decimals ?? null
   })
-  /** `total_amount` is that of the asset `main`; `amounts` has them all. */
   const tell = (sums: ReadonlyArray<AssetSum>, main: string | undefined) => {
     const all = byAsset(sums)
     return {
@@ -54,4 +72,9 @@ export const makeAmounts = (assets: ReadonlyMap<string, Asset>) => {
   return { name, tell }
 }
 
-export type Amounts = ReturnType<typeof makeAmounts>
+export class Amounts extends Context.Service<Amounts, AmountsValues>()("tollkeeper/analytics/Amounts") {
+  static readonly layer = Layer.effect(
+    Amounts,
+    Effect.map(Network, ({ assets }) => Amounts.of(amountsOf(assets)))
+  )
+}

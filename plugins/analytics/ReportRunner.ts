@@ -1,0 +1,92 @@
+// Runs reports for requests: reads the query, asks one report, and answers JSON that nobody may keep. With keys
+// configured, a key is required. A wrong parameter is 400 with a sentence for each fault, an unknown id or address 404,
+// a database that is away 503. Only a few reports run at once and a bounded number waits, so that no flood of them
+// takes the database from payments (S133–S142, S242, S244, S308, S329).
+import { Clock, Context, Effect, Layer, Option, Semaphore } from "effect"
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import type { SqlError } from "effect/sql"
+import { Callers } from "../../kernel/http/Callers.ts"
+import { json } from "../../kernel/http/Guard.ts"
+import { Config } from "./Config.ts"
+import { type Page, type QueryReader, readQuery, readWindow, type Window } from "./reports/parameters.ts"
+
+/** What a report is given of its request. */
+export interface Asked {
+  readonly read: QueryReader
+  /** The part of the path that is named so, in its form, or a fault. */
+  readonly inPath: (name: "address" | "hash" | "id") => string | undefined
+  readonly asset: () => string | undefined
+  readonly window: (absent: 0 | 30) => Window
+  readonly page: () => Page
+}
+
+/** A report after its parameters were read; it runs only when they have no fault. None: there is no such thing. */
+export type Report = Effect.Effect<Option.Option<unknown>, SqlError.SqlError>
+
+type Response = HttpServerResponse.HttpServerResponse
+type Handler = (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Response, never, HttpRouter.RouteContext>
+
+/** Reports that run at once in this process, and those that may wait for their turn; the rest is told to come again. */
+const atOnceMax = 4
+const waitingMax = 100
+
+const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
+const notFound = json({ error: "not_found" }, { status: 404 })
+const unavailable = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
+
+export class ReportRunner extends Context.Service<
+  ReportRunner,
+  {
+    /** The handler of a route. `report` reads its parameters when it is called, and asks when it runs. */
+    readonly handler: (report: (asked: Asked) => Report) => Handler
+  }
+>()("tollkeeper/analytics/ReportRunner") {
+  static readonly layer = Layer.effect(
+    ReportRunner,
+    Effect.gen(function* () {
+      const callers = yield* Callers
+      const config = yield* Config
+      const permits = yield* Semaphore.make(atOnceMax)
+      let present = 0
+
+      /** Runs a report in its turn, or says at once that there are too many. */
+      const inTurn = (report: Report): Effect.Effect<Response, SqlError.SqlError> =>
+        Effect.suspend(() => {
+          if (present >= atOnceMax + waitingMax) return Effect.succeed(unavailable)
+          present += 1
+          return report.pipe(
+            permits.withPermits(1),
+            Effect.ensuring(Effect.sync(() => (present -= 1))),
+            Effect.map(Option.match({ onNone: () => notFound, onSome: (body) => json(body) }))
+          )
+        })
+
+      const handler =
+        (report: (asked: Asked) => Report): Handler =>
+        (request) =>
+          Effect.gen(function* () {
+            if (Option.isNone(callers.identify(request))) return unauthorized
+            const query = new URL(request.url, "http://localhost").searchParams
+            const read = readQuery(query)
+            const now = yield* Clock.currentTimeMillis
+            const path = yield* HttpRouter.params
+            const running = report({
+              read,
+              inPath: (name) => read.check(name, path[name], name),
+              asset: () => read.given("asset", "asset"),
+              window: (absent) => readWindow(query, now, absent),
+              page: () => read.page(config)
+            })
+            return read.faults.length > 0
+              ? json({ error: "invalid_parameter", details: read.faults }, { status: 400 })
+              : yield* inTurn(running)
+          }).pipe(
+            Effect.catchTag("SqlError", (error) =>
+              Effect.as(Effect.logError("a report could not ask the database", error), unavailable)
+            )
+          )
+
+      return ReportRunner.of({ handler })
+    })
+  )
+}

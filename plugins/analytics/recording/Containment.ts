@@ -1,0 +1,51 @@
+// Keeps what fails in analytics within it: a failure, even a defect, is counted, shown in readiness' detail and tried
+// again by the next turn; it never counts against the process (S143).
+import { Cause, Context, Effect, Layer, Metric, Schema } from "effect"
+import { Health } from "../../../kernel/Health.ts"
+
+/** Recording failed; the next turn tries again. */
+export class RecordingFailed extends Schema.TaggedError<RecordingFailed>()("RecordingFailed", {
+  cause: Schema.Defect()
+}) {}
+
+const failures = Metric.counter("tollkeeper_analytics_failures_total", {
+  description: "Writes of analytics that failed; each is tried again.",
+  incremental: true
+})
+
+export class Containment extends Context.Service<
+  Containment,
+  {
+    /** Work that fails with nothing but a `RecordingFailed`; `what` names it in readiness until it succeeds. */
+    readonly contained: <A, E, R>(what: string, work: Effect.Effect<A, E, R>) => Effect.Effect<A, RecordingFailed, R>
+  }
+>()("tollkeeper/analytics/Containment") {
+  static readonly layer = Layer.effect(
+    Containment,
+    Effect.gen(function* () {
+      const failing = new Set<string>()
+      yield* (yield* Health).register(
+        "analytics",
+        Effect.sync(() =>
+          failing.size === 0
+            ? { state: "ready" as const }
+            : { state: "degraded" as const, detail: `recording fails and is tried again: ${[...failing].join(", ")}` }
+        )
+      )
+      return Containment.of({
+        contained: (what, work) =>
+          work.pipe(
+            Effect.tap(() => Effect.sync(() => failing.delete(what))),
+            Effect.catchCause((cause) => {
+              if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
+              failing.add(what)
+              return Effect.andThen(
+                Metric.update(failures, 1),
+                Effect.fail(new RecordingFailed({ cause: Cause.squash(cause) }))
+              )
+            })
+          )
+      })
+    })
+  )
+}

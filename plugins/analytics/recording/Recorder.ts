@@ -1,0 +1,190 @@
+// The reader of facts, and the actor of time: both change settlements the same way, one after the other over all
+// replicas. A batch of facts becomes one change a settlement, written with its rollups in the transaction that moves
+// the cursor; so each fact counts exactly once, and facts that are read again change nothing. No payment waits for any
+// of it (S96, S143, S154–S155).
+import { Context, Duration, Effect, Layer, Metric, Option } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Limits } from "../../../kernel/config/Limits.ts"
+import { inTransaction } from "../../../kernel/database/Database.ts"
+import type { Fact } from "../../../kernel/Facts.ts"
+import { CatalogRecords } from "../../catalog/contract.ts"
+import type { Change } from "./contributions.ts"
+import { concerns, readFact, type Told } from "./FactWire.ts"
+import { Rollups } from "./Rollups.ts"
+import { attribute, begin, end, overdue, type SettlementFact } from "./SettlementFact.ts"
+import { recordsetColumns, settlementColumns, type SettlementRow, toFact, toRow } from "./SettlementRows.ts"
+
+// A statement that looks things up is planned anew for each batch: a plan of the day when its table was empty would
+// last.
+
+/** Settlements whose time is over, handled in one transaction. */
+const overdueMax = 500
+
+const skipped = Metric.counter("tollkeeper_analytics_facts_skipped_total", {
+  description: "Facts on settlements that analytics could not read, or whose beginning it does not know.",
+  incremental: true
+})
+
+/** One writer at a time, whichever replica it is in; until the transaction ends. */
+const alone = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select pg_advisory_xact_lock(724402403)`)
+
+const tables = ["settlements", "totals", "attendance", "members", "member_days", "standings", "pairs", "resources"]
+
+/** Empties what the journal can make again. */
+export const clearRecords = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* alone
+  for (const table of tables) yield* sql`delete from ${sql(`analytics_${table}`)}`
+})
+
+const write = Effect.fnUntraced(function* (changes: ReadonlyArray<Change>) {
+  if (changes.length === 0) return
+  const sql = yield* SqlClient.SqlClient
+  yield* (yield* Rollups).write(changes)
+  const rows = JSON.stringify(changes.map(({ after }) => toRow(after)))
+  yield* sql`insert into analytics_settlements (id, occurred_at, due_at, network, scheme, asset, payer, pay_to,
+      amount_max, amount_meant, amount, fee_stroops, transaction_hash, status, facilitator_id, resource_id,
+      resource_origin, resource_url, error_reason, organic)
+    select * from jsonb_to_recordset(${rows}::jsonb) as r (${sql.literal(recordsetColumns)})
+    on conflict (id) do update set amount = excluded.amount, fee_stroops = excluded.fee_stroops,
+      status = excluded.status, resource_id = excluded.resource_id, resource_origin = excluded.resource_origin,
+      error_reason = excluded.error_reason`
+})
+
+interface Pair {
+  readonly payer: string
+  readonly payTo: string
+}
+
+/** Pairs `payer payTo` that have paid before, of those asked. */
+const paidBefore = Effect.fnUntraced(function* (pairs: ReadonlyArray<Pair>) {
+  if (pairs.length === 0) return new Set<string>()
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<Pair>`select r.payer, r."payTo"
+    from jsonb_to_recordset(${JSON.stringify(pairs)}::jsonb) as r (payer text, "payTo" text)
+    where exists (select 1 from analytics_settlements s where s.payer = r.payer and s.pay_to = r."payTo")`.unprepared
+  return new Set(rows.map(({ payTo, payer }) => `${payer} ${payTo}`))
+})
+
+/**
+ * What must be asked about settlements that begin in this batch: their resources, and whether they go round in a
+ * circle.
+ */
+const beginnings = Effect.fnUntraced(function* (born: ReadonlyArray<SettlementFact>) {
+  const records = yield* CatalogRecords
+  const urls = born.flatMap(({ payTo, resourceUrl }) => (resourceUrl === null ? [] : [{ url: resourceUrl, payTo }]))
+  const asked = [...new Map(urls.map((one) => [JSON.stringify(one), one])).entries()]
+  const resources = asked.length === 0 ? [] : yield* records.attribute(asked.map(([, one]) => one))
+  const byUrl = new Map(asked.map(([key], at) => [key, resources[at]]))
+  const paid = yield* paidBefore([
+    ...new Map(born.map(({ payTo, payer }) => [`${payTo} ${payer}`, { payer: payTo, payTo: payer }])).values()
+  ])
+  return born.map((known) => {
+    const organic = !paid.has(`${known.payTo} ${known.payer}`)
+    paid.add(`${known.payer} ${known.payTo}`)
+    const resource =
+      known.resourceUrl === null ? undefined : byUrl.get(JSON.stringify({ url: known.resourceUrl, payTo: known.payTo }))
+    return { ...(resource === undefined ? known : attribute(known, resource)), organic }
+  })
+})
+
+/** The settlements that facts tell of, as they are. */
+const load = Effect.fnUntraced(function* (told: ReadonlyArray<Told>) {
+  const sql = yield* SqlClient.SqlClient
+  const columns = sql.literal(settlementColumns)
+  const ids = told.flatMap((one) => (one._tag === "Sold" ? [] : [one.id]))
+  const hashes = told.flatMap((one) =>
+    one._tag === "Sold" ? one.data.sales.map(({ transaction }) => transaction) : []
+  )
+  const rows = yield* sql<SettlementRow>`select ${columns} from analytics_settlements
+    where id in (select value::uuid from jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb))
+    union select ${columns} from analytics_settlements
+    where transaction_hash in (select value from jsonb_array_elements_text(${JSON.stringify(hashes)}::jsonb))`
+    .unprepared
+  return new Map(rows.map((row) => [row.id, toFact(row)]))
+})
+
+const skip = (type: string, id: bigint | string) =>
+  Effect.andThen(
+    Metric.update(skipped, 1),
+    Effect.logWarning("analytics goes on without a fact").pipe(Effect.annotateLogs({ type, id: String(id) }))
+  )
+
+/** The facts of a batch that analytics is about; what cannot be read is left out. */
+const readFacts = Effect.fnUntraced(function* (facts: ReadonlyArray<Fact>) {
+  const told: Array<Told> = []
+  for (const fact of facts.filter(concerns)) {
+    const read = readFact(fact)
+    if (Option.isSome(read)) told.push(read.value)
+    else yield* skip(fact.type, fact.id)
+  }
+  return told
+})
+
+/** In the transaction that moves the cursor. */
+const handle = Effect.fn("Recorder.handle")(function* (facts: ReadonlyArray<Fact>) {
+  const told = yield* readFacts(facts)
+  if (told.length === 0) return
+  const waitMillis = Duration.toMillis((yield* Limits).settleTimeout)
+  yield* alone
+  const before = yield* load(told)
+  const after = new Map(before)
+  const born = told.flatMap((one) => (one._tag === "Recorded" && !before.has(one.id) ? [begin(one, waitMillis)] : []))
+  for (const known of yield* beginnings([...new Map(born.map((known) => [known.id, known])).values()]))
+    after.set(known.id, known)
+  const byHash = new Map([...after.values()].map((known) => [known.transactionHash, known.id]))
+  for (const one of told) {
+    if (one._tag === "Ended") {
+      const known = after.get(one.id)
+      if (known === undefined) yield* skip(`settlement.${one.state}`, one.id)
+      else after.set(one.id, end(known, one))
+    } else if (one._tag === "Sold") {
+      for (const { origin, resourceId, transaction } of one.data.sales) {
+        const known = after.get(byHash.get(transaction) ?? "")
+        if (known !== undefined) after.set(known.id, attribute(known, { id: BigInt(resourceId), origin }))
+      }
+    }
+  }
+  yield* write(
+    [...after.values()].flatMap((known) =>
+      before.get(known.id) === known ? [] : [{ before: before.get(known.id), after: known }]
+    )
+  )
+})
+
+/** Those whose caller has no answer in time; true when there may be more. */
+const lapse = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const isOverdue = sql.literal("status = 'open' and due_at <= clock_timestamp()")
+  const waiting = yield* sql`select 1 from analytics_settlements where ${isOverdue} limit 1`
+  if (waiting.length === 0) return false
+  return yield* inTransaction(
+    Effect.gen(function* () {
+      yield* alone
+      const rows = yield* sql<SettlementRow>`select ${sql.literal(settlementColumns)} from analytics_settlements
+        where ${isOverdue} order by due_at limit ${overdueMax}`
+      yield* write(rows.map(toFact).map((known) => ({ before: known, after: overdue(known) })))
+      return rows.length === overdueMax
+    })
+  )
+}).pipe(Effect.withSpan("Recorder.lapse"))
+
+export class Recorder extends Context.Service<
+  Recorder,
+  {
+    /** In the transaction that moves the cursor. */
+    readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, SqlError.SqlError>
+    /** Marks those whose caller has no answer in time; true when there may be more. */
+    readonly lapse: Effect.Effect<boolean, SqlError.SqlError>
+  }
+>()("tollkeeper/analytics/Recorder") {
+  static readonly layer = Layer.effect(
+    Recorder,
+    Effect.map(Effect.context<SqlClient.SqlClient | CatalogRecords | Rollups | Limits>(), (services) =>
+      Recorder.of({
+        handle: (facts) => Effect.provideContext(handle(facts), services),
+        lapse: Effect.provideContext(lapse, services)
+      })
+    )
+  )
+}

@@ -1,0 +1,311 @@
+// Payers and recipients: leaderboards by amount with their concentration, one participant's totals, and whom it dealt
+// with. Sums come from rollups by day; a leaderboard is ranked in one asset, the one asked for or the one with the most
+// settlements (S157–S161).
+import { Context, Effect, Layer, Option } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { type AssetSum, mainAsset } from "./Amounts.ts"
+import { standingDays, within } from "./conditions.ts"
+import type { Page, Window } from "./parameters.ts"
+import type { Counterparties, Leaderboard, Participant } from "./ReportWire.ts"
+import { Spelling } from "./Spelling.ts"
+
+export type Role = "buyer" | "seller"
+
+interface RankRow {
+  readonly address: string
+  readonly transactions: string
+  readonly successful: string
+  /** Milliseconds. */
+  readonly last: number
+}
+
+interface PartRow {
+  readonly address: string
+  readonly asset: string
+  readonly networks: ReadonlyArray<string>
+  readonly schemes: ReadonlyArray<string>
+  readonly facilitators: ReadonlyArray<string>
+  readonly transactions: bigint
+  readonly successful: bigint
+  readonly failed: bigint
+  readonly amount: string
+  readonly first: Date
+  readonly last: Date
+}
+
+interface CounterpartyRow {
+  readonly address: string
+  readonly transactions: bigint
+  readonly successful: bigint
+  readonly first: Date
+  readonly last: Date
+  readonly total: bigint
+  readonly amounts: ReadonlyArray<{ readonly asset: string; readonly transactions: string; readonly amount: string }>
+}
+
+const sharePlaces = 1_000_000n
+/** A part of a whole, 0 to 1. */
+const shareOf = (part: bigint, whole: bigint): number =>
+  whole === 0n ? 0 : Number((part * sharePlaces) / whole) / Number(sharePlaces)
+
+const add = (items: ReadonlyArray<bigint>): bigint => items.reduce((sum, item) => sum + item, 0n)
+const sorted = (items: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(items)].sort()
+const sumsOf = (parts: ReadonlyArray<PartRow>): ReadonlyArray<AssetSum> =>
+  parts.map(({ amount, asset, transactions }) => ({ asset, transactions, amount: BigInt(amount) }))
+
+const ownColumn = (role: Role) => (role === "buyer" ? "payer" : "pay_to")
+const otherColumn = (role: Role) => (role === "buyer" ? "pay_to" : "payer")
+
+/** The rollup's rows of some addresses. */
+const partsOf = Effect.fnUntraced(function* (role: Role, addresses: ReadonlyArray<string>, window: Window) {
+  const sql = yield* SqlClient.SqlClient
+  if (addresses.length === 0) return []
+  return yield* sql<PartRow>`select address, asset, networks, schemes, facilitators, transactions, successful, failed,
+      amount::text as amount, first_at as first, last_at as last
+    from analytics_standings where role = ${role} and ${standingDays(sql, window)}
+      and address in (select value from jsonb_array_elements_text(${JSON.stringify(addresses)}::jsonb))`.unprepared
+})
+
+/** How many an address dealt with. */
+const counterpartyCounts = Effect.fnUntraced(function* (role: Role, addresses: ReadonlyArray<string>, window: Window) {
+  const sql = yield* SqlClient.SqlClient
+  if (addresses.length === 0) return new Map<string, bigint>()
+  const [own, other] = [sql.literal(ownColumn(role)), sql.literal(otherColumn(role))]
+  const rows = yield* sql<{ address: string; count: bigint }>`select ${own} as address,
+      count(distinct ${other}) as count
+    from analytics_pairs where ${within(sql, "last_at", window)}
+      and ${own} in (select value from jsonb_array_elements_text(${JSON.stringify(addresses)}::jsonb))
+    group by ${own}`.unprepared
+  return new Map(rows.map(({ address, count }) => [address, count]))
+})
+
+const assetTotals = Effect.fnUntraced(function* (window: Window) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ asset: string; transactions: bigint; amount: string }>`select asset,
+      sum(transactions)::bigint as transactions, sum(amount)::text as amount
+    from analytics_totals where width = 'day' and ${within(sql, "starts_at", window)} group by asset`.unprepared
+  return rows.map(({ amount, ...row }): AssetSum => ({ ...row, amount: BigInt(amount) }))
+})
+
+interface Ranking {
+  readonly page: ReadonlyArray<RankRow> | null
+  /** Amounts of the first ten. */
+  readonly top: ReadonlyArray<string> | null
+}
+
+/** A page of a role's addresses by their amount of an asset, and the largest amounts of all. */
+const rank = Effect.fnUntraced(function* (role: Role, window: Window, page: Page, main: string | undefined) {
+  const sql = yield* SqlClient.SqlClient
+  const order = sql.literal("order by amount desc, transactions desc, address")
+  const [row] = yield* sql<Ranking>`with ranked as materialized (
+      select address, sum(transactions)::bigint as transactions, sum(successful)::bigint as successful,
+        max(last_at) as last, coalesce(sum(amount) filter (where asset = ${main ?? ""}), 0) as amount
+      from analytics_standings where role = ${role} and ${standingDays(sql, window)} group by address
+    )
+    select (select jsonb_agg(jsonb_build_object('address', address, 'transactions', transactions::text,
+          'successful', successful::text, 'last', extract(epoch from last) * 1000) ${order})
+        from (select * from ranked ${order} limit ${page.limit} offset ${page.offset}) p) as page,
+      (select jsonb_agg(amount::text order by amount desc)
+        from (select amount from ranked order by amount desc limit 10) t) as top`.unprepared
+  const [count] = yield* sql<{ total: bigint }>`select coalesce(sum(members), 0)::bigint as total
+    from analytics_member_days where kind = ${role} and ${within(sql, "last_day", window, "day")}`.unprepared
+  return { rows: row!.page ?? [], top: (row!.top ?? []).map(BigInt), total: Number(count!.total) }
+})
+
+const leaderboard = Effect.fn("Participants.leaderboard")(function* (
+  role: Role,
+  window: Window,
+  page: Page,
+  asset: string | undefined
+) {
+  const spelling = yield* Spelling
+  const all = yield* assetTotals(window)
+  const main = mainAsset(all, asset)
+  const { rows, top, total } = yield* rank(role, window, page, main)
+  const addresses = rows.map(({ address }) => address)
+  const parts = yield* partsOf(role, addresses, window)
+  const counterparties = yield* counterpartyCounts(role, addresses, window)
+  const whole = all.find((sum) => sum.asset === main)?.amount ?? 0n
+  const topShare = (first: number) => shareOf(add(top.slice(0, first)), whole)
+  return {
+    days: window.days,
+    items: rows.map(({ address, last, successful, transactions }) => {
+      const own = parts.filter((part) => part.address === address)
+      return {
+        address: spelling.redaction.show(address),
+        tx_count: transactions,
+        successful_transactions: successful,
+        ...spelling.amounts.tell(sumsOf(own), main),
+        unique_counterparties: (counterparties.get(address) ?? 0n).toString(),
+        networks: sorted(own.flatMap(({ networks }) => networks.map(spelling.network))),
+        facilitators: sorted(own.flatMap(({ facilitators }) => facilitators)),
+        latest_activity: new Date(Math.floor(last)).toISOString()
+      }
+    }),
+    pagination: { ...page, total },
+    concentration: {
+      total_transactions: add(all.map(({ transactions }) => transactions)).toString(),
+      ...spelling.amounts.tell(all, main),
+      top1_share: topShare(1),
+      top5_share: topShare(5),
+      top10_share: topShare(10)
+    }
+  } satisfies typeof Leaderboard.Type
+})
+
+/** Whether an address ever had the role. */
+const isKnown = (role: Role, address: string) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.map(
+      sql`select 1 from analytics_members where kind = ${role} and name = ${address}`,
+      (rows) => rows.length > 0
+    )
+  )
+
+/** None for an address that never had the role. */
+const one = Effect.fn("Participants.one")(function* (
+  role: Role,
+  address: string,
+  window: Window,
+  asset: string | undefined
+) {
+  if (!(yield* isKnown(role, address))) return Option.none<typeof Participant.Type>()
+  const spelling = yield* Spelling
+  const parts = yield* partsOf(role, [address], window)
+  const counterparties = yield* counterpartyCounts(role, [address], window)
+  const [transactions, successful, failed] = [
+    add(parts.map((part) => part.transactions)),
+    add(parts.map((part) => part.successful)),
+    add(parts.map((part) => part.failed))
+  ]
+  const times = (of: (part: PartRow) => Date) => parts.map(of).sort((a, b) => a.getTime() - b.getTime())
+  const { total_amount, ...told } = spelling.amounts.tell(sumsOf(parts), mainAsset(sumsOf(parts), asset))
+  return Option.some({
+    address: spelling.redaction.show(address),
+    days: window.days,
+    total_transactions: transactions.toString(),
+    successful_transactions: successful.toString(),
+    failed_transactions: failed.toString(),
+    unknown_transactions: (transactions - successful - failed).toString(),
+    total_amount,
+    successful_amount: total_amount,
+    ...told,
+    unique_counterparties: (counterparties.get(address) ?? 0n).toString(),
+    schemes: sorted(parts.flatMap(({ schemes }) => schemes)),
+    networks: sorted(parts.flatMap(({ networks }) => networks.map(spelling.network))),
+    facilitators: sorted(parts.flatMap(({ facilitators }) => facilitators)),
+    first_activity: times(({ first }) => first)[0]?.toISOString() ?? null,
+    latest_activity:
+      times(({ last }) => last)
+        .at(-1)
+        ?.toISOString() ?? null
+  } satisfies typeof Participant.Type)
+})
+
+interface Counterparty {
+  readonly role: Role
+  readonly address: string
+  readonly window: Window
+}
+
+/** Whom an address dealt with, by asset: of all history from the pairs, of a window from the settlements. */
+const pairsOf = (sql: SqlClient.SqlClient, { address, role, window }: Counterparty) => {
+  const [own, other] = [sql.literal(ownColumn(role)), sql.literal(otherColumn(role))]
+  return window.since === undefined
+    ? sql`select ${other} as address, asset, transactions, successful, amount, first_at, last_at from analytics_pairs
+        where ${own} = ${address}`
+    : sql`select ${other} as address, asset, count(*) as transactions,
+          count(*) filter (where status = 'success') as successful,
+          coalesce(sum(amount) filter (where status = 'success'), 0) as amount,
+          min(occurred_at) as first_at, max(occurred_at) as last_at
+        from analytics_settlements
+        where ${own} = ${address} and status <> 'open' and ${within(sql, "occurred_at", window)}
+        group by ${other}, asset`
+}
+
+/** Whom an address dealt with in its role, the ones it dealt with most first. */
+const counterparties = Effect.fn("Participants.counterparties")(function* (
+  role: Role,
+  address: string,
+  window: Window,
+  page: Page,
+  asset: string | undefined
+) {
+  const sql = yield* SqlClient.SqlClient
+  const { amounts, redaction } = yield* Spelling
+  if (!(yield* isKnown(role, address))) return Option.none<typeof Counterparties.Type>()
+  const pairs = pairsOf(sql, { role, address, window })
+  const rows = yield* sql<CounterpartyRow>`select address, sum(transactions)::bigint as transactions,
+      sum(successful)::bigint as successful, min(first_at) as first, max(last_at) as last,
+      jsonb_agg(jsonb_build_object('asset', asset, 'transactions', transactions::text,
+        'amount', amount::text)) as amounts,
+      count(*) over () as total
+    from (${pairs}) p group by address
+    order by sum(transactions) desc, address limit ${page.limit} offset ${page.offset}`.unprepared
+  const [count] =
+    rows.length > 0
+      ? rows
+      : yield* sql<{ total: bigint }>`select count(distinct address) as total from (${pairs}) p`.unprepared
+  return Option.some({
+    days: window.days,
+    items: rows.map((row) => {
+      const sums = row.amounts.map(({ amount, asset, transactions }) => ({
+        asset,
+        amount: BigInt(amount),
+        transactions: BigInt(transactions)
+      }))
+      return {
+        address: redaction.show(row.address),
+        tx_count: row.transactions.toString(),
+        successful_transactions: row.successful.toString(),
+        ...amounts.tell(sums, mainAsset(sums, asset)),
+        first_activity: row.first.toISOString(),
+        latest_activity: row.last.toISOString()
+      }
+    }),
+    pagination: { ...page, total: Number(count!.total) }
+  } satisfies typeof Counterparties.Type)
+})
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+export class Participants extends Context.Service<
+  Participants,
+  {
+    readonly leaderboard: (
+      role: Role,
+      window: Window,
+      page: Page,
+      asset: string | undefined
+    ) => Sql<typeof Leaderboard.Type>
+    /** Whether an address ever had the role. */
+    readonly isKnown: (role: Role, address: string) => Sql<boolean>
+    /** None for an address that never had the role. */
+    readonly one: (
+      role: Role,
+      address: string,
+      window: Window,
+      asset: string | undefined
+    ) => Sql<Option.Option<typeof Participant.Type>>
+    /** Whom an address dealt with in its role, the ones it dealt with most first; None as for `one`. */
+    readonly counterparties: (
+      role: Role,
+      address: string,
+      window: Window,
+      page: Page,
+      asset: string | undefined
+    ) => Sql<Option.Option<typeof Counterparties.Type>>
+  }
+>()("tollkeeper/analytics/Participants") {
+  static readonly layer = Layer.effect(
+    Participants,
+    Effect.map(Effect.context<SqlClient.SqlClient | Spelling>(), (services) =>
+      Participants.of({
+        leaderboard: (...asked) => Effect.provideContext(leaderboard(...asked), services),
+        isKnown: (...asked) => Effect.provideContext(isKnown(...asked), services),
+        one: (...asked) => Effect.provideContext(one(...asked), services),
+        counterparties: (...asked) => Effect.provideContext(counterparties(...asked), services)
+      })
+    )
+  )
+}
