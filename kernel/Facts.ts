@@ -98,6 +98,66 @@ const readBatch = (sql: SqlClient.SqlClient, consumer: string, batchMax: number)
       where position > ${cursor!.position} order by position limit ${batchMax}`
   })
 
+/** One turn of a consumer: whatever has committed, in batches, each with its cursor in one transaction. */
+const consumerTurn = <E, R>(
+  sql: SqlClient.SqlClient,
+  { batchMax = 200, consumer, from, handle }: ConsumerSpec<E, R>
+) => {
+  const begin = sql`insert into kernel_fact_cursors (consumer, position)
+    values (${consumer}, case when ${from ?? "beginning"} = 'beginning' then 0
+      else (select coalesce(max(position), 0) from kernel_facts) end) on conflict do nothing`
+  const step = inTransaction(
+    Effect.gen(function* () {
+      const facts = yield* readBatch(sql, consumer, batchMax)
+      const last = facts.at(-1)
+      if (last === undefined) return 0
+      yield* handle(facts)
+      yield* sql`update kernel_fact_cursors set position = ${last.position}, updated_at = clock_timestamp()
+        where consumer = ${consumer}`
+      return facts.length
+    })
+  ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+  return Effect.gen(function* () {
+    yield* placeFacts(sql)
+    yield* begin
+    while ((yield* step) === batchMax) yield* Effect.yieldNow
+  })
+}
+
+/** Position of the last fact that has committed by now. */
+const endOf = (sql: SqlClient.SqlClient) =>
+  Effect.andThen(
+    placeFacts(sql),
+    Effect.map(sql<{ end: bigint }>`select coalesce(max(position), 0) as "end" from kernel_facts`, ([row]) => row!.end)
+  )
+
+/** The mark is a position. One beyond the journal's end is of a journal that was restored since. */
+const publishedSince = Effect.fn("Facts.publishedSince")(function* (
+  sql: SqlClient.SqlClient,
+  type: string,
+  mark: string | undefined
+) {
+  yield* placeFacts(sql)
+  const [row] = yield* sql<{ published: boolean; mark: string }>`select
+    (select coalesce(max(position), 0) from kernel_facts)::text as mark,
+    exists (select 1 from kernel_facts where position > ${mark ?? null}::bigint and type = ${type}) as published`
+  const { mark: end, published } = row!
+  return { published: mark === undefined || published || BigInt(end) < BigInt(mark), mark: end }
+})
+
+const insertFact = (sql: SqlClient.SqlClient, { data, principal, subject, type, version }: NewFact) =>
+  sql`insert into kernel_facts ${sql.insert({
+    type,
+    version,
+    subject,
+    principal: principal ?? null,
+    data: JSON.stringify(data)
+  })}`
+
+/** Keeps something in a set or map for as long as the Scope lives. */
+const whileScoped = (add: () => void, remove: () => void): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.acquireRelease(Effect.sync(add), () => Effect.sync(remove))
+
 export class Facts extends Context.Service<
   Facts,
   {
@@ -130,70 +190,34 @@ export class Facts extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const supervisor = yield* Supervisor
-      const consumers = new Map<string, Reconciler>()
+      const consumers = new Set<string>()
       const wakes = new Set<Effect.Effect<void>>()
       const wakeAll = Effect.suspend(() => Effect.forEach(wakes, (wake) => wake, { discard: true }))
       const onPublished = (wake: Effect.Effect<void>) =>
-        Effect.asVoid(
-          Effect.acquireRelease(
-            Effect.sync(() => wakes.add(wake)),
-            () => Effect.sync(() => wakes.delete(wake))
-          )
+        whileScoped(
+          () => wakes.add(wake),
+          () => wakes.delete(wake)
         )
 
       const publish = Effect.fn("Facts.publish")(function* (fact: NewFact) {
         const transaction = yield* Effect.serviceOption(sql.transactionService)
         if (transaction._tag === "None") return yield* Effect.die(new FactOutsideTransaction({ type: fact.type }))
-        yield* sql`insert into kernel_facts ${sql.insert({
-          type: fact.type,
-          version: fact.version,
-          subject: fact.subject,
-          principal: fact.principal ?? null,
-          data: JSON.stringify(fact.data)
-        })}`
+        yield* insertFact(sql, fact)
         yield* sql.afterCommit(wakeAll)
       })
 
       const consume = Effect.fnUntraced(function* <E, R>(spec: ConsumerSpec<E, R>) {
-        const batchMax = spec.batchMax ?? 200
-        const step = inTransaction(
-          Effect.gen(function* () {
-            const facts = yield* readBatch(sql, spec.consumer, batchMax)
-            const last = facts.at(-1)
-            if (last === undefined) return 0
-            yield* spec.handle(facts)
-            yield* sql`update kernel_fact_cursors set position = ${last.position}, updated_at = clock_timestamp()
-              where consumer = ${spec.consumer}`
-            return facts.length
-          })
-        ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
-        const begin = sql`insert into kernel_fact_cursors (consumer, position)
-          values (${spec.consumer}, case when ${spec.from ?? "beginning"} = 'beginning' then 0
-            else (select coalesce(max(position), 0) from kernel_facts) end) on conflict do nothing`
-        const turn = Effect.gen(function* () {
-          yield* placeFacts(sql)
-          yield* begin
-          while ((yield* step) === batchMax) yield* Effect.yieldNow
-        })
-        const started = yield* reconciler({ id: `facts-${spec.consumer}`, every: "5 seconds", turn }).pipe(
+        const { consumer } = spec
+        const turn = consumerTurn(sql, spec)
+        const started = yield* reconciler({ id: `facts-${consumer}`, every: "5 seconds", turn }).pipe(
           Effect.provideService(Supervisor, supervisor)
         )
         yield* onPublished(started.wake)
-        yield* Effect.acquireRelease(
-          Effect.sync(() => consumers.set(spec.consumer, started)),
-          () => Effect.sync(() => consumers.delete(spec.consumer))
+        yield* whileScoped(
+          () => consumers.add(consumer),
+          () => consumers.delete(consumer)
         )
         return started
-      })
-
-      /** The mark is a position. One beyond the journal's end is of a journal that was restored since. */
-      const publishedSince = Effect.fn("Facts.publishedSince")(function* (type: string, mark: string | undefined) {
-        yield* placeFacts(sql)
-        const [row] = yield* sql<{ published: boolean; mark: string }>`select
-          (select coalesce(max(position), 0) from kernel_facts)::text as mark,
-          exists (select 1 from kernel_facts where position > ${mark ?? null}::bigint and type = ${type}) as published`
-        const { mark: end, published } = row!
-        return { published: mark === undefined || published || BigInt(end) < BigInt(mark), mark: end }
       })
 
       const rewind = Effect.fn("Facts.rewind")(function* (consumer: string) {
@@ -202,24 +226,23 @@ export class Facts extends Context.Service<
         yield* sql.afterCommit(wakeAll)
       })
 
-      const end = Effect.andThen(
-        placeFacts(sql),
-        Effect.map(
-          sql<{ end: bigint }>`select coalesce(max(position), 0) as "end" from kernel_facts`,
-          ([row]) => row!.end
-        )
-      )
-
       const watch = watchConsumers(sql)
       yield* reconciler({
         id: "facts-watch",
         every: watchEvery,
         turn: Effect.suspend(() =>
-          consumers.size === 0 ? Effect.void : Effect.andThen(placeFacts(sql), watch([...consumers.keys()]))
+          consumers.size === 0 ? Effect.void : Effect.andThen(placeFacts(sql), watch([...consumers]))
         )
       }).pipe(Effect.provideService(Supervisor, supervisor))
 
-      return Facts.of({ publish, consume, onPublished, end, rewind, publishedSince })
+      return Facts.of({
+        publish,
+        consume,
+        onPublished,
+        rewind,
+        end: endOf(sql),
+        publishedSince: (type, mark) => publishedSince(sql, type, mark)
+      })
     })
   )
 }

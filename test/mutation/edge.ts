@@ -50,9 +50,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a stream tells everybody's settlements", "sql`principal = ${principal}`", "sql`principal <> ''`"],
     ["nobody who waits is woken", 'principals === "all" || principals.has(principal)', "false"]
   ]),
-  ...guards("kernel/payment/EventRoutes.ts", "test/kernel/payment/events.daily.test.ts", [
-    ["any number of streams of one principal", "(open.get(principal) ?? 0) < limits.streamsPerPrincipalMax", "true"],
-    ["any number of streams", "total() < limits.streamsMax", "true"],
+  ...guards("kernel/payment/EventStreams.ts", "test/kernel/payment/events.daily.test.ts", [
+    [
+      "any number of streams of one principal",
+      "(this.#open.get(source) ?? 0) < this.#limits.streamsPerPrincipalMax",
+      "true"
+    ],
+    ["any number of streams", "total < this.#limits.streamsMax", "true"],
     ["a cursor of a restored journal is silence", "cursor > (yield* events.end) ? 0n : cursor", "cursor"],
     ["a stream outlives the process's will", "Stream.interruptWhen(closing)", "(stream) => stream"]
   ]),
