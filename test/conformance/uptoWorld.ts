@@ -40,7 +40,7 @@ export const assetsWithLyingToken = `networks.ledger:testnet.assets=[${[
   .join()}]`
 
 /** What the token is told to do. It announces the whole amount whatever it moves. */
-export const Mode = { honest: 0, half: 1, twice: 2, elsewhere: 3, nothing: 4 } as const
+export const Mode = { honest: 0, half: 1, twice: 2, elsewhere: 3, nothing: 4, "an atom more": 5 } as const
 
 export interface Token {
   readonly set: (mode: number) => Promise<void>

@@ -82,7 +82,7 @@ function announce(from: Val, to: Val, amount: i64): void {
   emit(vec(3), i128(amount))
 }
 
-/** 0 honest, 1 half, 2 twice, 3 elsewhere (to the spender), 4 nothing, 6 calls back. */
+/** 0 honest, 1 half, 2 twice, 3 elsewhere (to the spender), 4 nothing, 5 one atom more for the spender, 6 calls back. */
 export function mode(value: Val): Val {
   putData(MODE, value, INSTANCE)
   return VOID
@@ -120,6 +120,10 @@ export function transfer_from(spender: Val, from: Val, to: Val, amount: Val): Va
     move(from, to, asked)
   }
   if (how == 3) move(from, spender, asked)
+  if (how == 5) {
+    move(from, to, asked)
+    move(from, spender, 1)
+  }
   if (how == 6) {
     put(0, from)
     call(spender, symbolFromMemory(u32Val(settleText as u32), u32Val(6)), vec(1))

@@ -386,7 +386,8 @@ describe("a token that lies", () => {
     ["moves half", 1],
     ["takes it twice", 2],
     ["gives it to the contract", 3],
-    ["moves nothing", 4]
+    ["moves nothing", 4],
+    ["takes an atom more than it gives", 5]
   ])("and %s while it announces the whole is refused", (_name, mode) => {
     const { held, token, world } = lying(mode)
     expect(refusalOf(world.settle({ token, actual: 250n }))).toBe("110")
