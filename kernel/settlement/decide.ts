@@ -21,6 +21,10 @@ const end = (outcome: Outcome): Decision => ({ _tag: "End", outcome })
 const hasPassed = (settlement: OpenSettlement, standing: Standing | undefined): boolean =>
   standing?.sequence !== undefined && standing.sequence >= settlement.channelSequence
 
+/** Absence means unspent only while the entry of a use would still live. */
+const isUnspent = ({ authorizationExpiresLedger }: OpenSettlement, { ledger, nonce }: Standing): boolean =>
+  nonce === "unspent" && ledger <= authorizationExpiresLedger
+
 /** What to do, given what is known. A question that was asked already means that its answer does not suffice yet. */
 export const decide = (settlement: OpenSettlement, evidence: Evidence, options: DecideOptions): Decision => {
   const { seen, standing } = evidence
@@ -51,38 +55,44 @@ const hasSucceeded = ({ executed, kind }: Landed): boolean => kind === "payment"
 const landedInVain = (settlement: OpenSettlement, evidence: Evidence, landed: Landed): Decision => {
   const { standing } = evidence
   if (standing === undefined) return { _tag: "AskStanding" }
-  if (standing.nonce === "unspent" && standing.ledger <= settlement.authorizationExpiresLedger) {
-    // An answer of before it landed does not know what became of the nonce.
-    return standing.ledger >= landed.executed.ledger
-      ? end(Ending.failedUnspent(settlement, landed))
-      : freeOrWait(settlement, evidence, landed.executed.ledger, landed)
-  }
-  return whereSpent(settlement, evidence, standing, landed)
+  // An answer of before it landed does not know what became of the nonce.
+  if (standing.ledger < landed.executed.ledger) return freeOrWait(settlement, evidence, landed.executed.ledger, landed)
+  return isUnspent(settlement, standing)
+    ? end(Ending.failedUnspent(settlement, landed))
+    : whereSpent(settlement, evidence, standing, landed)
 }
 
 /** The envelope cannot land any more: it has landed, and its hash is hidden, or another transaction took its number. */
 const numberPassed = (settlement: OpenSettlement, evidence: Evidence): Decision => {
-  const { standing } = evidence
+  const { seen, standing } = evidence
   if (standing === undefined) return { _tag: "AskStanding" }
-  if (standing.nonce === "unspent" && standing.ledger <= settlement.authorizationExpiresLedger) {
-    // While there is time, a node that has come as far may still show what landed, and what it cost.
-    const isEarly = evidence.seen.latestLedger < standing.ledger
-    const isTime = settlement.authorizationExpiresLedger - standing.ledger > queueLedgers
-    return hasPassed(settlement, standing) && !(isEarly && isTime)
-      ? end(Ending.overtakenUnspent(settlement, standing.ledger))
-      : freeOrWait(settlement, evidence, standing.ledger, undefined)
-  }
-  return whereSpent(settlement, evidence, standing, undefined)
+  // What the nonce was before the number passed says nothing of what landed.
+  const isGone = standing.sequence === undefined && standing.ledger >= settlement.authorizationExpiresLedger
+  if (!isGone && !hasPassed(settlement, standing)) return freeOrWait(settlement, evidence, standing.ledger, undefined)
+  if (isGone || !isUnspent(settlement, standing)) return whereSpent(settlement, evidence, standing, undefined)
+  // While there is time, a node that has come as far may still show what landed, and what it cost.
+  const isEarly = seen.latestLedger < standing.ledger
+  const isTime = settlement.authorizationExpiresLedger - standing.ledger > queueLedgers
+  return isEarly && isTime
+    ? freeOrWait(settlement, evidence, standing.ledger, undefined)
+    : end(Ending.overtakenUnspent(settlement, standing.ledger))
 }
 
 /** Nothing of the settlement can land any more. The number tells whether something has. */
 const boundPassed = (settlement: OpenSettlement, evidence: Evidence): Decision => {
   const { standing } = evidence
   if (standing === undefined || standing.ledger < settlement.authorizationExpiresLedger) return { _tag: "AskStanding" }
+  const { ledger, nonce, sequence } = standing
   // An account that is gone no longer tells whether its number was used before.
-  return standing.sequence === undefined
-    ? whereSpent(settlement, evidence, standing, undefined)
-    : end(Ending.expired(settlement, standing.sequence, standing.ledger))
+  if (sequence === undefined) return whereSpent(settlement, evidence, standing, undefined)
+  const expired = Ending.expired(settlement, sequence, ledger)
+  // Its own transaction never landed. One of ours whose record was lost may have: the nonce's entry still tells.
+  if (typeof nonce !== "number" || nonce > settlement.authorizationExpiresLedger) return end(expired)
+  if (evidence.search === undefined) return { _tag: "Search", fromLedger: nonce, toLedger: nonce }
+  const { spending, toLedger } = evidence.search
+  if (spending?._tag === "Ours") return end(Ending.paidByLost(expired, spending))
+  const isLate = evidence.seen.latestLedger >= settlement.authorizationExpiresLedger + unresolvedAfterLedgers
+  return toLedger >= nonce || isLate ? end(expired) : { _tag: "Wait" }
 }
 
 /** The nonce is spent, or too old to be seen unspent: the transaction that used it decides, when it can be shown. */

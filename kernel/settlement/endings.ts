@@ -88,6 +88,17 @@ export const settledByOurs = (
   }
 }
 
+/** The same, when the settlement's own transaction never landed. */
+export const paidByLost = (
+  expired: Outcome,
+  spending: Extract<Search["spending"], { readonly _tag: "Ours" }>
+): Outcome => ({
+  ...settledByOurs(spending, undefined, 0),
+  feeChargedStroops: spending.executed.feeChargedStroops,
+  feeUnknown: false,
+  channel: expired.channel
+})
+
 /** The transaction that used the authorization was seen, and it is not ours. */
 export const spentElsewhere = (landed: Landed | undefined, ledger: number): Outcome => ({
   ...whatLanded(landed, ledger),

@@ -46,15 +46,20 @@ const change = (file: string, from: string, to: string) => [{ file, from, to }]
 export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "an unspent nonce of before the failure is believed",
-    changes: change(machine, "return standing.ledger >= landed.executed.ledger\n", "return standing.ledger > 0\n"),
+    changes: change(machine, "if (standing.ledger < landed.executed.ledger)", "if (standing.ledger < 0)"),
     ...machineTests
   },
   {
     name: "an unspent nonce of after the expiry is believed",
+    changes: change(machine, 'nonce === "unspent" && ledger <= authorizationExpiresLedger', 'nonce === "unspent"'),
+    ...machineTests
+  },
+  {
+    name: "a nonce of before the number passed is believed",
     changes: change(
       machine,
-      'if (standing.nonce === "unspent" && standing.ledger <= settlement.authorizationExpiresLedger) {\n    // An answer',
-      'if (standing.nonce === "unspent") {\n    // An answer'
+      "if (!isGone && !hasPassed(settlement, standing)) return",
+      "if (isGone && !isGone) return"
     ),
     ...machineTests
   },

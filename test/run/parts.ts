@@ -123,6 +123,14 @@ const simulation: Part = {
   minutesMax: 12
 }
 
+const exploration: Part = {
+  name: "exploration: every state",
+  command: node,
+  args: ["test/explore/run.ts"],
+  figures: "status",
+  minutesMax: 1
+}
+
 const mutation: Part = {
   name: "mutation: settlement",
   command: node,
@@ -143,5 +151,5 @@ const chaos: Part = {
 export const partsOf = (plan: PlanName, deno: string): ReadonlyArray<Part> => {
   if (plan === "ok") return [types, format, lint, effects, fast]
   if (plan === "daily") return [types, format, lint, effects, onNode, onDeno(deno)]
-  return [slow, conformance, conformanceOnDeno(deno), replay, simulation, mutation, chaos]
+  return [slow, conformance, conformanceOnDeno(deno), replay, exploration, simulation, mutation, chaos]
 }

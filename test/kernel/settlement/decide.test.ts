@@ -155,6 +155,32 @@ describe("a hash that is absent", () => {
     expect(endOf(settlement(), absent(expires - 1, { standing: standing({ ledger: expires + 5 }) }))).toBeUndefined()
   })
 
+  it("is settled at the bound by our own transaction whose record was lost, though its own never landed", () => {
+    const spent = { standing: standing({ ledger: expires, nonce: 1_005 }) }
+    expect(decide(settlement(), absent(expires, spent), options)).toEqual({
+      _tag: "Search",
+      fromLedger: 1_005,
+      toLedger: 1_005
+    })
+    const look = (changes: Parameters<typeof search>[0]) =>
+      absent(expires, { ...spent, search: search({ fromLedger: 1_005, toLedger: 1_005, ...changes }) })
+    const other = executed({ ledger: 1_005, innerHash: "other", feeChargedStroops: 700n })
+    expect(endOf(settlement(), look({ spending: { _tag: "Ours", executed: other, moved: 10n } }))).toMatchObject({
+      state: "settled",
+      transaction: "other",
+      feeChargedStroops: 700n,
+      feeUnknown: false,
+      channel: { sequenceUsed: false, ledger: expires }
+    })
+    expect(endOf(settlement(), look({ spending: { _tag: "Elsewhere" } }))?.state).toBe("expired")
+    expect(decide(settlement(), look({ toLedger: 1_004 }), options)).toEqual({ _tag: "Wait" })
+  })
+
+  it("is not judged by what the nonce was before its number was used", () => {
+    const before = { standing: standing({ ledger: 1_002, nonce: 1_001 }) }
+    expect(decide(freed, absent(1_006, before), options)).toEqual({ _tag: "Wait" })
+  })
+
   it("has a number read again that was never the one before its own", () => {
     const outcome = endOf(settlement(), absent(expires, { standing: standing({ ledger: expires, sequence: 4n }) }))
     expect(outcome).toMatchObject({ state: "expired", channel: { sequenceUsed: undefined } })

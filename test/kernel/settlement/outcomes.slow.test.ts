@@ -289,7 +289,8 @@ describe("a payment", () => {
         expect(answers.map(({ json }) => json.success)).toEqual(bodies.map(() => true))
         expect(yield* facilitator.balance(payTo)).toBe(price * BigInt(bodies.length))
         expect(asked["getTransactions"]).toBeGreaterThan(0)
-        expect(asked["getTransaction"]).toBe(0)
+        // One that stays unseen for several ledgers, on a busy machine, is asked for by its hash beside that.
+        expect(asked["getTransaction"]).toBeLessThan(bodies.length)
         asked = {}
         // A provider without the method: each is asked for by its hash.
         yield* facilitator.ledger.setFaults([

@@ -1,0 +1,22 @@
+import { describe, expect, it } from "vitest"
+import { explore } from "./explore.ts"
+import { defects, sound, worlds } from "./worlds.ts"
+
+describe("the settlement code, in every state that a small world can bring it to", () => {
+  it.each(worlds)(
+    "$name: ends by proof only, and ends when the weather calms [S83, S90, S94]",
+    ({ small }) => {
+      const { broken, states } = explore(small, sound)
+      expect(broken).toBeUndefined()
+      // A world in which nothing happens breaks nothing.
+      expect(states).toBeGreaterThan(10_000)
+    },
+    120_000
+  )
+
+  it.each(Object.entries(defects))("would be seen broken if %s", (_, product) => {
+    expect(
+      worlds.map(({ small }) => explore(small, product).broken).filter((broken) => broken !== undefined)
+    ).not.toEqual([])
+  })
+})

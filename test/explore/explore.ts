@@ -1,0 +1,165 @@
+// Every reachable state of the model, each once, breadth first, so that the first history that breaks an invariant is a
+// shortest one. The invariants are looked at from the model's truth, never from what the product believes.
+import { unresolvedAfterLedgers } from "../../kernel/settlement/decide.ts"
+import {
+  type Bounds,
+  calmStep,
+  canStillMove,
+  ceilingStroops,
+  expiresOf,
+  initialStates,
+  movedBy,
+  type Product,
+  type State,
+  type Step,
+  successors,
+  useAt
+} from "./model.ts"
+
+export interface Explored {
+  readonly states: number
+  readonly transitions: number
+  /** A shortest history that breaks an invariant, and which. */
+  readonly broken: { readonly what: string; readonly history: ReadonlyArray<string> } | undefined
+}
+
+const keyOf = (state: State): string => JSON.stringify(state)
+
+/** What an end must be worth. */
+const endFault = ({ look, to }: Step, bounds: Bounds): string | undefined => {
+  if (look === undefined || look.decision._tag !== "End") return undefined
+  const { index } = look
+  const { message, reason, state, transaction } = look.decision.outcome
+  const mover = movedBy(to, index)
+  if (state === "settled" && mover === undefined) return "settled, and no money moved"
+  if (state === "settled" && transaction !== mover) return `settled by ${transaction}, and ${mover} moved the money`
+  const known = Math.max(look.evidence.standing?.ledger ?? to.ledger, look.decision.outcome.ledger ?? 0)
+  // A lost transaction that lands after the answer by which a settlement ends is not known of. Nor is it looked for once
+  // the nonce's entry has died with the authorization, when the settlement's own never landed: every ledger of its life
+  // would have to be read for each payment that expires.
+  const ghost = to.uses.find(({ by }) => by === "ghost")
+  const isForgotten =
+    mover === "ghost" && (ghost!.ledger > known || (state === "expired" && known > expiresOf(bounds, index)))
+  if (state !== "settled" && mover !== undefined && state !== "unresolved" && !isForgotten)
+    return `${state}, and ${mover} moved the money`
+  if ((state === "failed" || state === "expired") && canStillMove(to, index, bounds))
+    return `${state}, and its envelope may still land`
+  if (message?.includes("lives until") === true && useAt(to, known) !== undefined)
+    return "it is said that the authorization lives, and it is spent"
+  if (reason === "settle_ledger_authorization_spent" && to.uses.length === 0) return "called spent, and it is not"
+  const others = to.settlements.filter((_, other) => other !== index)
+  if (transaction !== undefined && others.some(({ ended }) => ended?.transaction === transaction))
+    return `ended by ${transaction}, which has ended another settlement`
+  return undefined
+}
+
+/** What the channel is told by an end must be so. */
+const channelFault = ({ look, to }: Step): string | undefined => {
+  if (look === undefined || look.decision._tag !== "End") return undefined
+  const told = look.decision.outcome.channel
+  const { number } = to.settlements[look.index]!
+  if (told?.sequenceUsed === true && number === undefined) return "its number is called used, and it is not"
+  if (told?.sequenceUsed === false && number !== undefined && number.ledger <= told.ledger)
+    return "its number is called unused, and it is used"
+  return undefined
+}
+
+/** A channel is another's only when nothing of the settlement can land on it. */
+const holdFault = ({ look, to }: Step, bounds: Bounds): string | undefined =>
+  look !== undefined && !to.settlements[look.index]!.held && canStillMove(to, look.index, bounds)
+    ? "its channel is free, and its envelope may still land"
+    : undefined
+
+const bidFault = ({ look }: Step): string | undefined =>
+  look?.decision._tag === "Bid" && look.decision.inclusionStroops > BigInt(ceilingStroops)
+    ? "a bid above the ceiling"
+    : undefined
+
+const faultOf = (step: Step, bounds: Bounds): string | undefined =>
+  endFault(step, bounds) ?? channelFault(step) ?? holdFault(step, bounds) ?? bidFault(step)
+
+/** Ledgers of calm weather in which everything that can be known is. */
+const calmLedgers = 12
+
+/** Whether a state ends once the weather is calm; what is met on the way is remembered. */
+const makeCalm = (bounds: Bounds, product: Product) => {
+  const known = new Map<string, string | undefined>()
+  const isOver = ({ settlements }: State) => settlements.every(({ ended }) => ended !== undefined)
+  return (start: State): string | undefined => {
+    const met: Array<string> = []
+    let state = start
+    let fault: string | undefined
+    for (let ledgers = 0; ; ledgers++) {
+      if (isOver(state)) break
+      const key = keyOf(state)
+      if (known.has(key)) {
+        fault = known.get(key)
+        break
+      }
+      met.push(key)
+      if (ledgers === calmLedgers) state = { ...state, ledger: state.ledger + unresolvedAfterLedgers }
+      if (ledgers > calmLedgers + 3) {
+        fault = "it never ends, though the weather is calm"
+        break
+      }
+      state = calmStep(state, bounds, product)
+    }
+    // When a stranger used the number after the expiry, nobody can say any more that it was free until then.
+    const unknowable = ({ number }: State["settlements"][number], index: number) =>
+      number?.by === "stranger" && number.ledger > expiresOf(bounds, index)
+    fault ??= state.settlements.some((one, index) => one.ended?.state === "unresolved" && !unknowable(one, index))
+      ? "it is left to an operator, though everything can be known"
+      : undefined
+    for (const key of met) known.set(key, fault)
+    return fault
+  }
+}
+
+const didOf = ({ look }: Step): string =>
+  look === undefined ? "a ledger closes" : `settlement ${look.index}: ${look.decision._tag}`
+
+const told = (did: string, to: State): string => {
+  const open = to.settlements.map(({ ended, number }) => `${ended?.state ?? "open"}, number ${number?.by ?? "unused"}`)
+  const uses = to.uses.map(({ by, ledger }) => `nonce used by ${by} in ${ledger}`).join(", ")
+  return `${did} → ledger ${to.ledger}; ${open.join("; ")}; ${uses}`
+}
+
+export const explore = (bounds: Bounds, product: Product): Explored => {
+  const calm = makeCalm(bounds, product)
+  const from = new Map<string, { readonly before: string | undefined; readonly did: string }>()
+  let frontier: Array<readonly [string, State]> = []
+  let transitions = 0
+  const historyOf = (key: string | undefined): ReadonlyArray<string> => {
+    const steps: Array<string> = []
+    for (let at = key; at !== undefined; at = from.get(at)?.before)
+      steps.unshift(told(from.get(at)!.did, JSON.parse(at) as State))
+    return steps
+  }
+  for (const state of initialStates(bounds)) {
+    const key = keyOf(state)
+    from.set(key, { before: undefined, did: "recorded" })
+    frontier.push([key, state])
+  }
+  while (frontier.length > 0) {
+    const next: typeof frontier = []
+    for (const [before, state] of frontier) {
+      for (const step of successors(state, bounds, product)) {
+        transitions += 1
+        const key = keyOf(step.to)
+        const fault = faultOf(step, bounds)
+        if (fault === undefined && from.has(key)) continue
+        const what = fault ?? calm(step.to)
+        if (what !== undefined)
+          return {
+            states: from.size,
+            transitions,
+            broken: { what, history: [...historyOf(before), told(didOf(step), step.to)] }
+          }
+        from.set(key, { before, did: didOf(step) })
+        next.push([key, step.to])
+      }
+    }
+    frontier = next
+  }
+  return { states: from.size, transitions, broken: undefined }
+}

@@ -1,0 +1,133 @@
+// The worlds that are explored, and the product with a defect put back. Each defect is a rule that the deciding code
+// once had, or could have: exploring must find it.
+import { decide } from "../../kernel/settlement/decide.ts"
+import type { Decision, Outcome } from "../../kernel/settlement/Settlement.ts"
+import { type Bounds, type Decide, type Product, readUse } from "./model.ts"
+
+const taken = { status: "Pending", flies: true } as const
+const refusals = [
+  { status: "Error", code: "txBadSeq", flies: false },
+  { status: "Error", code: "txMalformed", flies: true }
+] as const
+
+export interface World {
+  readonly name: string
+  /** For the command. */
+  readonly bounds: Bounds
+  /** For the tests of every day. */
+  readonly small: Bounds
+}
+
+const alone: Bounds = {
+  lives: [3],
+  ledgers: 5,
+  attempts: 2,
+  cancels: true,
+  strangers: 1,
+  ghost: false,
+  answers: [taken, ...refusals]
+}
+const lost: Bounds = { ...alone, attempts: 1, cancels: false, strangers: 2, ghost: true }
+const shared: Bounds = {
+  lives: [1, 2],
+  ledgers: 3,
+  attempts: 1,
+  cancels: false,
+  strangers: 1,
+  ghost: true,
+  answers: [taken, { status: "Error", code: "txBadSeq", flies: true }]
+}
+
+export const worlds: ReadonlyArray<World> = [
+  { name: "one settlement", bounds: alone, small: { ...alone, lives: [2], ledgers: 4, attempts: 1 } },
+  { name: "one whose first record was lost", bounds: lost, small: { ...lost, lives: [2], ledgers: 4, strangers: 1 } },
+  { name: "two settlements of one nonce", bounds: shared, small: { ...shared, strangers: 0 } }
+]
+
+export const sound: Product = { decide, readUse }
+
+const failed = (outcome: Partial<Outcome>): Decision => ({
+  _tag: "End",
+  outcome: {
+    state: "failed",
+    transaction: undefined,
+    ledger: undefined,
+    closedAtSeconds: undefined,
+    moved: undefined,
+    feeChargedStroops: 0n,
+    feeUnknown: false,
+    reason: "settle_ledger_transaction_failed",
+    message: undefined,
+    channel: undefined,
+    ...outcome
+  }
+})
+
+const changed = (rule: (...known: Parameters<Decide>) => Decision | undefined): Product => ({
+  decide: (settlement, evidence, options) =>
+    rule(settlement, evidence, options) ?? decide(settlement, evidence, options),
+  readUse
+})
+
+export const defects: Readonly<Record<string, Product>> = {
+  "failed-is-not-asked-why": changed((settlement, { seen }) =>
+    seen._tag === "Included" && !(seen.landed.kind === "payment" && seen.landed.executed.succeeded)
+      ? failed({ message: `the authorization lives until ledger ${settlement.authorizationExpiresLedger}` })
+      : undefined
+  ),
+  "a-passed-number-is-somebody-elses": changed((settlement, { seen, standing }) =>
+    seen._tag === "Absent" &&
+    standing?.sequence !== undefined &&
+    standing.sequence >= settlement.channelSequence &&
+    seen.latestLedger >= standing.ledger
+      ? failed({ message: "another transaction used the channel's sequence number" })
+      : undefined
+  ),
+  "absent-at-the-bound-is-expired": changed((settlement, { seen }) =>
+    seen._tag === "Absent" && seen.latestLedger >= settlement.authorizationExpiresLedger
+      ? failed({ state: "expired", reason: "settle_ledger_transaction_expired" })
+      : undefined
+  ),
+  "an-unspent-nonce-is-believed-after-the-expiry": changed((settlement, evidence, options) =>
+    evidence.standing?.nonce === "unspent"
+      ? decide(
+          {
+            ...settlement,
+            authorizationExpiresLedger: Math.max(settlement.authorizationExpiresLedger, evidence.standing.ledger)
+          },
+          evidence,
+          options
+        )
+      : undefined
+  ),
+  "an-unspent-nonce-of-before-is-believed": changed((settlement, evidence, options) =>
+    evidence.seen._tag === "Included" && evidence.standing !== undefined
+      ? decide(
+          settlement,
+          {
+            ...evidence,
+            standing: {
+              ...evidence.standing,
+              ledger: Math.max(evidence.standing.ledger, evidence.seen.landed.executed.ledger)
+            }
+          },
+          options
+        )
+      : undefined
+  ),
+  "number-and-nonce-of-different-moments": changed((settlement, evidence, options) =>
+    evidence.standing !== undefined && !settlement.channelHeld
+      ? decide(
+          settlement,
+          { ...evidence, standing: { ...evidence.standing, sequence: settlement.channelSequence } },
+          options
+        )
+      : undefined
+  ),
+  "any-use-of-the-nonce-is-ours": { decide, readUse: () => "Ours" },
+  "a-refused-channel-is-freed": changed((settlement, { seen }) =>
+    settlement.channelHeld && settlement.attempts.every(({ sentStatus }) => sentStatus === "Error")
+      ? { _tag: "Free", ledger: seen.latestLedger }
+      : undefined
+  )
+}
