@@ -1,8 +1,9 @@
 // The facilitator: verify and settle as the house's own operations, free of HTTP. `verify` decides and stores nothing
 // (`verifyPayment.ts`). `settle` finds what is already known of the payment, verifies it again, and hands it to a fiber
-// of its own; the caller only waits (`settle/settlePayment.ts`). Of identical requests in one process one settles. The
-// answers are values; it never fails and never dies on a payment's account.
-import { Clock, Context, Effect, Layer, Option } from "effect"
+// of its own; the caller only waits (`settle/settlePayment.ts`). Of identical requests in one process one settles
+// (`settle/shareFlight.ts`). The answers are values, given within the settle timeout whatever does not answer; it never
+// fails on a payment's account.
+import { Context, Effect, Layer, Option } from "effect"
 import { Budget } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
@@ -12,17 +13,18 @@ import { Outcomes } from "../settlement/Outcomes.ts"
 import { type SettlementRecord, Settlements } from "../settlement/Settlements.ts"
 import { Sponsor } from "../settlement/Sponsor.ts"
 import type { SettleAnswer, VerifyAnswer } from "./Answer.ts"
-import { busy, noScheme, refuse } from "./answers.ts"
-import { logFault, unavailable } from "./faults.ts"
+import { noScheme, refuse } from "./answers.ts"
+import { logFault, tooLate, unavailable } from "./faults.ts"
 import type { Payment } from "./Payment.ts"
 import { Schemes } from "./Scheme.ts"
 import { Adoption } from "./settle/Adoption.ts"
-import { answerTwin } from "./settle/known.ts"
+import { Flights } from "./settle/Flights.ts"
 import * as SchemeAuthorizations from "./settle/SchemeAuthorizations.ts"
 import { SettlementFollower } from "./settle/SettlementFollower.ts"
-import { settlePayment } from "./settle/settlePayment.ts"
+import { shareFlight } from "./settle/shareFlight.ts"
 import { Work } from "./settle/Work.ts"
 import { verifyPayment } from "./verifyPayment.ts"
+import { within } from "./within.ts"
 
 export class Facilitator extends Context.Service<
   Facilitator,
@@ -44,44 +46,37 @@ export class Facilitator extends Context.Service<
     Effect.gen(function* () {
       const schemes = yield* Schemes
       const settlements = yield* Settlements
+      const limits = yield* Limits
       const services = yield* Effect.context<
-        Adoption | Budget | ChannelPool | Limits | Network | Outcomes | Settlements | Sponsor | Work
+        Adoption | Budget | ChannelPool | Flights | Limits | Network | Outcomes | Settlements | Sponsor | Work
       >()
-      const inFlight = new Set<string>()
+      const scope = yield* Effect.scope
 
-      const verify = Effect.fn("Facilitator.verify")(
-        function* (payment: Payment) {
-          const scheme = schemes.find(payment.requirements.scheme)
-          return Option.isNone(scheme) ? noScheme : yield* verifyPayment(payment, scheme.value)
-        },
-        (effect) => Effect.catch(effect, (fault) => Effect.as(logFault(fault), unavailable(fault))),
-        Effect.provideContext(services)
-      )
+      const verify = Effect.fn("Facilitator.verify")(function* (payment: Payment) {
+        const scheme = schemes.find(payment.requirements.scheme)
+        if (Option.isNone(scheme)) return noScheme
+        const judged = verifyPayment(payment, scheme.value).pipe(
+          Effect.catch((fault) => Effect.as(logFault(fault), unavailable(fault)))
+        )
+        return yield* within(judged, scope, limits.settleTimeout, () => tooLate)
+      }, Effect.provideContext(services))
 
-      const settle = Effect.fn("Facilitator.settle")(
-        function* (payment: Payment) {
-          const scheme = schemes.find(payment.requirements.scheme)
-          if (Option.isNone(scheme)) return refuse(noScheme)
-          const startedAt = yield* Clock.currentTimeMillis
-          const flight = `${payment.principal.owner} ${payment.requirements.network} ${payment.fingerprint}`
-          if (inFlight.has(flight)) return (yield* answerTwin(payment, scheme.value)) ?? busy()
-          inFlight.add(flight)
-          return yield* settlePayment(payment, scheme.value, startedAt).pipe(
-            Effect.ensuring(Effect.sync(() => inFlight.delete(flight)))
-          )
-        },
-        (effect) => Effect.catch(effect, (fault) => Effect.as(logFault(fault), busy())),
-        Effect.provideContext(services)
-      )
+      const settle = Effect.fn("Facilitator.settle")(function* (payment: Payment) {
+        const scheme = schemes.find(payment.requirements.scheme)
+        if (Option.isNone(scheme)) return refuse(noScheme)
+        return yield* shareFlight(payment, scheme.value, scope)
+      }, Effect.provideContext(services))
 
       return Facilitator.of({
         verify,
         settle,
-        lookup: (principal, by) =>
-          Effect.matchEffect(settlements.lookup(principal.owner, by), {
-            onFailure: (fault) => Effect.as(logFault(fault), Option.none()),
+        lookup: (principal, by) => {
+          const found = Effect.matchEffect(settlements.lookup(principal.owner, by), {
+            onFailure: (fault) => Effect.as(logFault(fault), Option.none<ReadonlyArray<SettlementRecord>>()),
             onSuccess: (records) => Effect.succeedSome(records)
           })
+          return within(found, scope, limits.settleTimeout, Option.none)
+        }
       })
     })
   )
@@ -89,7 +84,7 @@ export class Facilitator extends Context.Service<
   /** With the steps that have a life of their own: work in flight, the follower, and the memory of adoption. */
   static readonly layer = Facilitator.layerNoDeps.pipe(
     Layer.provide(Work.layer),
-    Layer.provide(Layer.merge(SettlementFollower.layer, Adoption.layer)),
+    Layer.provide(Layer.mergeAll(SettlementFollower.layer, Adoption.layer, Flights.layer)),
     Layer.provide(SchemeAuthorizations.layer)
   )
 }

@@ -18,6 +18,9 @@ export const logFault = (fault: Fault): Effect.Effect<void> =>
 export const cannotSettle = (why: string): Refusal =>
   refusal("ledger_unavailable", `${why}; nothing was decided, try the same payment again`)
 
+/** What verify says when its time is over. */
+export const tooLate: Refusal = refusal("ledger_unavailable", "the check took too long; nothing was decided")
+
 /** What verify says of a fault. */
 export const unavailable = (fault: Fault): Refusal =>
   fault._tag === "LedgerUnavailable"

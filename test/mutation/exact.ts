@@ -216,6 +216,17 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...scheme
   },
   {
+    name: "what aged in the queue is prepared all the same",
+    changes: [
+      {
+        file: schemeFile,
+        from: "return fault === undefined ? (verified.state as State)",
+        to: "return fault !== null ? (verified.state as State)"
+      }
+    ],
+    ...scheme
+  },
+  {
     name: "two nonces are one authorization",
     changes: [{ file: schemeFile, from: "${address}:${credentials.nonce}:", to: "${address}:" }],
     ...scheme

@@ -116,6 +116,34 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...by("settlement/SqlSettlements.test.ts")
   },
   {
+    name: "the in-process twin gets the success",
+    changes: change("kernel/payment/settle/Flights.ts", 'answer._tag === "Settled" ?', 'answer.payer === "" ?'),
+    ...by("payment/Flights.test.ts", {})
+  },
+  {
+    name: "a twin that waits for nobody",
+    changes: change(
+      "kernel/payment/settle/shareFlight.ts",
+      "boarded.isLeader ? lead(boarded)",
+      "boarded ? lead(boarded)"
+    ),
+    ...by("payment/twins.daily.test.ts")
+  },
+  {
+    name: "twins that are not told of the record",
+    changes: change(work, 'if (started._tag === "Recorded") flight.tell', 'if (payer === "") flight.tell'),
+    ...by("payment/twins.daily.test.ts")
+  },
+  {
+    name: "a request that waits for a silent database",
+    changes: change(
+      "kernel/payment/settle/shareFlight.ts",
+      "return yield* within(answer, scope, yield* timeLeft(startedAt), () => {",
+      'return yield* within(answer, scope, "1 hour", () => {'
+    ),
+    ...by("payment/twins.daily.test.ts")
+  },
+  {
     name: "an end that verify forgets",
     changes: change("kernel/payment/verifyPayment.ts", "outcomes.ended(query)", "Option.none<never>()"),
     ...by("payment/ended.daily.test.ts")

@@ -18,6 +18,7 @@ import { busy, overBudget, refuse } from "../answers.ts"
 import { logFault } from "../faults.ts"
 import { isRefusal, refusal } from "../Refusal.ts"
 import { borrowChannel } from "./borrowChannel.ts"
+import type { Flight } from "./Flights.ts"
 import { recordSettlement, type Settling } from "./recordSettlement.ts"
 import { SettlementFollower } from "./SettlementFollower.ts"
 
@@ -70,8 +71,8 @@ const work = Effect.fnUntraced(function* (settling: Settling, tell: Tell) {
 export class Work extends Context.Service<
   Work,
   {
-    /** Starts the work; what it reports can be waited for. */
-    readonly start: (settling: Settling) => Effect.Effect<Deferred.Deferred<Started>>
+    /** Starts the work; what it reports can be waited for, and the flight's others hear of it. */
+    readonly start: (settling: Settling, flight: Flight) => Effect.Effect<Deferred.Deferred<Started>>
   }
 >()("tollkeeper/payment/Work") {
   static readonly layer = Layer.effect(
@@ -90,9 +91,22 @@ export class Work extends Context.Service<
         | Sponsor
       >()
       const running = yield* FiberSet.make<void, never>()
-      const start = Effect.fnUntraced(function* (settling: Settling) {
+      const start = Effect.fnUntraced(function* (settling: Settling, flight: Flight) {
         const report = yield* Deferred.make<Started>()
-        const tell: Tell = (started) => Deferred.succeed(report, started)
+        const { payer } = settling.verified
+        flight.hold()
+        let held = true
+        const letGo = () => {
+          if (held) flight.letGo()
+          held = false
+        }
+        const tell: Tell = (started) =>
+          Effect.suspend(() => {
+            if (started._tag === "Recorded") flight.tell({ _tag: "Pending", payer, transaction: started.innerHash })
+            if (started._tag === "Answer") flight.tell(started.answer)
+            letGo()
+            return Deferred.succeed(report, started)
+          })
         const run = work(settling, tell).pipe(
           Effect.catch((fault) => Effect.andThen(logFault(fault), tell(answered(busy())))),
           Effect.catchCause((cause) =>
@@ -102,6 +116,7 @@ export class Work extends Context.Service<
             )
           ),
           Effect.asVoid,
+          Effect.ensuring(Effect.sync(letGo)),
           Effect.withSpan("payment.settle", { attributes: { scheme: settling.scheme.scheme } }),
           Effect.provideContext(services)
         )

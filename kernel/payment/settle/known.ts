@@ -14,7 +14,18 @@ import type { SettleAnswer } from "../Answer.ts"
 import { answerConflict, answerFinal, answerOthers } from "../answers.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme } from "../Scheme.ts"
+import type { Flight } from "./Flights.ts"
 import { waitForOutcome } from "./waitForOutcome.ts"
+
+/** One request to settle, as its steps share it. */
+export interface SettleRequest {
+  readonly payment: Payment
+  readonly scheme: Scheme
+  /** When it came, Unix milliseconds. */
+  readonly startedAt: number
+  /** What its twins in this process wait for. */
+  readonly flight: Flight
+}
 
 export type Known =
   | { readonly _tag: "New" }
@@ -72,12 +83,11 @@ const find = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
 
 /**
  * The answer to a payment that is known; undefined for a new one. `late`: the payment was new when this request came,
- * so whoever recorded it since is a concurrent twin, and is given the success.
+ * so whoever recorded it since is a concurrent twin, and is given the success. The twins of this request hear pending
+ * before it waits.
  */
 export const answerKnown = Effect.fnUntraced(function* (
-  payment: Payment,
-  scheme: Scheme,
-  startedAt: number,
+  { flight, payment, scheme, startedAt }: SettleRequest,
   late: boolean
 ) {
   const settlements = yield* Settlements
@@ -99,19 +109,9 @@ export const answerKnown = Effect.fnUntraced(function* (
     }
     case "Open": {
       const { id, innerHash, payer } = found.record
-      if (outcomes.isAwaited(id)) return { _tag: "Pending", payer, transaction: innerHash } as SettleAnswer
-      return yield* waitForOutcome(found.record, payment.principal, startedAt)
+      const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
+      flight.tell(pending)
+      return outcomes.isAwaited(id) ? pending : yield* waitForOutcome(found.record, payment.principal, startedAt)
     }
   }
-})
-
-/** The answer to a request whose twin is being settled in this process right now: pending once it is recorded. */
-export const answerTwin = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
-  const found = yield* find(payment, scheme)
-  if (found._tag === "New") return undefined
-  // One that ended while this request looked was given to its twin; the success is for later.
-  if (found._tag === "Answer" && found.answer._tag === "Settled")
-    return { ...found.answer, _tag: "Pending" } as SettleAnswer
-  if (found._tag === "Answer") return found.answer
-  return { _tag: "Pending", payer: found.record.payer, transaction: found.record.innerHash } as SettleAnswer
 })

@@ -4,18 +4,17 @@
 import { Deferred, Effect, Option } from "effect"
 import { Sponsor } from "../../settlement/Sponsor.ts"
 import { busy, refuse, spentElsewhere } from "../answers.ts"
-import type { Payment } from "../Payment.ts"
 import { isRefusal } from "../Refusal.ts"
-import type { Scheme } from "../Scheme.ts"
 import { Adoption } from "./Adoption.ts"
 import { judge } from "./judge.ts"
-import { answerKnown } from "./known.ts"
+import { answerKnown, type SettleRequest } from "./known.ts"
 import { takePlace } from "./takePlace.ts"
 import { timeLeft, waitForOutcome } from "./waitForOutcome.ts"
 import { type Started, Work } from "./Work.ts"
 
-export const settlePayment = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, startedAt: number) {
-  const already = yield* answerKnown(payment, scheme, startedAt, false)
+export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest) {
+  const { flight, payment, scheme, startedAt } = request
+  const already = yield* answerKnown(request, false)
   if (already !== undefined) return already
   // Before anything is asked or lent: what cannot be paid for would hold a channel as long as its authorization lives.
   if (Option.isSome(yield* (yield* Sponsor).unable(scheme.scheme))) return busy()
@@ -26,14 +25,14 @@ export const settlePayment = Effect.fnUntraced(function* (payment: Payment, sche
   if (isRefusal(checked)) {
     yield* place.leave
     // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.
-    const twin = yield* answerKnown(payment, scheme, startedAt, true)
+    const twin = yield* answerKnown(request, true)
     if (twin !== undefined || checked.authorizationSpent !== true) return twin ?? refuse(checked)
     const isOurs = yield* (yield* Adoption).adopt(payment, scheme, checked.payer)
     // Another request may have adopted it, or recorded it, while this one looked.
-    const found = yield* answerKnown(payment, scheme, startedAt, false)
+    const found = yield* answerKnown(request, false)
     return found ?? (isOurs ? busy() : refuse(spentElsewhere(checked)))
   }
-  const report = yield* (yield* Work).start({ payment, scheme, verified: checked, place, startedAt })
+  const report = yield* (yield* Work).start({ payment, scheme, verified: checked, place, startedAt }, flight)
   keep()
   // The work goes on by itself; a request that hears nothing of it in time tries again and finds what came of it.
   const started = Option.getOrElse(
@@ -46,6 +45,6 @@ export const settlePayment = Effect.fnUntraced(function* (payment: Payment, sche
     case "Answer":
       return started.answer
     case "Known":
-      return (yield* answerKnown(payment, scheme, startedAt, true)) ?? busy(checked.payer)
+      return (yield* answerKnown(request, true)) ?? busy(checked.payer)
   }
 }, Effect.scoped)

@@ -1,11 +1,11 @@
 // One payment releases one resource, to the principal that settled it: two keys over HTTP, and callers without keys at
 // two addresses, on each database of the run.
 import { expect, layer } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Latch, Layer } from "effect"
 import { readFile } from "node:fs/promises"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
-import { parseFault } from "../../../plugins/ledger-local/node/parseFault.ts"
+import type { Step } from "../../../kernel/settlement/CrashPoints.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { storeLayer } from "../settlement/store.ts"
@@ -36,10 +36,14 @@ const elsewhere = (body: any) => {
   return changed
 }
 
-const delay = (facilitator: Facilitator, text: string | undefined) => {
-  const fault = text === undefined ? undefined : parseFault(text)
-  if (typeof fault === "string") throw new Error(fault)
-  return facilitator.ledger.setFaults(fault === undefined ? [] : [fault])
+/** Holds the ends of payments back while it is closed. */
+const makeGate = () => {
+  const latch = Latch.makeUnsafe(true)
+  return {
+    atStep: (step: Step) => (step === "beforeResolve" ? latch.await : Effect.void),
+    open: latch.open,
+    close: latch.close
+  }
 }
 
 /** Asks again while the outcome is not known: how long a ledger takes is no matter here. */
@@ -54,10 +58,12 @@ const unknown = "settle_ledger_transaction_status_unknown"
 const used = "settle_ledger_already_settled"
 
 describe.each(databaseKinds)("with two keys on %s", (database) => {
+  const gate = makeGate()
   const running = startFacilitator({
     database,
     closeMillis: 300,
-    set: ["limits.settle_timeout_ms=1000"],
+    set: ["limits.settle_timeout_ms=4000"],
+    atStep: gate.atStep,
     environment: {
       FACILITATOR_API_KEYS:
         "shop:the-secret-of-the-shop,shop:the-next-secret-of-the-shop,other:the-secret-of-a-stranger"
@@ -137,12 +143,12 @@ describe.each(databaseKinds)("with two keys on %s", (database) => {
         Effect.gen(function* () {
           const { facilitator, pay } = yield* someone
           const { body } = yield* pay()
-          yield* delay(facilitator, "delay=6")
+          yield* gate.close
           const first = yield* facilitator.settle(body, shop)
           expect(first.json.errorReason).toBe(unknown)
           const other = yield* facilitator.settle(body, stranger)
           expect([other.json.success, other.json.errorReason, other.json.transaction]).toEqual([false, used, ""])
-          yield* delay(facilitator, undefined)
+          yield* gate.open
           const settled = facilitator.sql<{ state: string }>`select state from kernel_settlements
           where inner_hash = ${first.json.transaction}`
           while ((yield* settled)[0]!.state !== "settled") yield* Effect.sleep("50 millis")
@@ -192,20 +198,22 @@ describe.each(databaseKinds)("with two keys on %s", (database) => {
 })
 
 describe.each(databaseKinds)("without keys on %s", (database) => {
+  const gate = makeGate()
   const running = startFacilitator({
     database,
     closeMillis: 300,
-    set: ["limits.settle_timeout_ms=1000", 'server.trusted_proxies=["127.0.0.1"]']
+    atStep: gate.atStep,
+    set: ["limits.settle_timeout_ms=4000", 'server.trusted_proxies=["127.0.0.1"]']
   })
   layer(Layer.effect(Running, running), { timeout: 60_000, excludeTestServices: true })((it) => {
     it.effect("a seller whose address changes hears its pending payment's success, once [S91, S93]", () =>
       Effect.gen(function* () {
         const { facilitator, pay } = yield* someone
         const { body } = yield* pay()
-        yield* delay(facilitator, "delay=6")
+        yield* gate.close
         const first = yield* facilitator.settle(body, at("192.0.2.1"))
         expect(first.json.errorReason).toBe(unknown)
-        yield* delay(facilitator, undefined)
+        yield* gate.open
         const { transaction } = first.json
         let answer = first
         while (answer.json.errorReason === unknown) {

@@ -221,6 +221,24 @@ describe("exact", () => {
     )
   )
 
+  it.effect("prepares nothing that has grown too old while it waited for a channel [S80]", () =>
+    withScheme((scheme) =>
+      Effect.gen(function* () {
+        const state = { operationXdr: new Uint8Array([1]), sorobanDataXdr: new Uint8Array([2]) }
+        // The clock stands at ledger 1 000.
+        const prepare = (authorizationExpiresLedger: number) =>
+          scheme.prepare({} as never, { payer: "payer", authorizationExpiresLedger, state } as never)
+        expect(yield* prepare(1_002)).toBe(state)
+        for (const expires of [1_001, 1_000, 900])
+          expect(yield* prepare(expires)).toMatchObject({
+            _tag: "Refusal",
+            reason: "invalid_ledger_auth_expired",
+            payer: Option.some("payer")
+          })
+      })
+    )
+  )
+
   it.effect("believes a movement by its event, and a success whose events cannot be read by its status", () =>
     withScheme((scheme) =>
       Effect.sync(() => {
