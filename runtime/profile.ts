@@ -67,7 +67,7 @@ export const loadProfile = Effect.fn("loadProfile")(function* (
   let tree = parsed
   for (const assignment of overrides) {
     const at = assignment.indexOf("=")
-    if (at < 1) return yield* unreadable(`--set wants path=value, not ${assignment}`)
+    if (at < 1) return yield* unreadable(`--set needs path=value, not ${assignment}`)
     tree = override(tree, assignment.slice(0, at), yield* parseYaml(assignment.slice(at + 1)))
   }
   const secret = (variable: string) => {

@@ -142,7 +142,7 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
       if (second !== undefined) return yield* refuse(second[0], "one process serves one network")
       const [id, values] = first
       if (!isNetworkId(id)) return yield* refuse(id, "no such network")
-      if (values.rpc_urls.length === 0) return yield* refuse(`${id}.rpc_urls`, "at least one RPC endpoint is wanted")
+      if (values.rpc_urls.length === 0) return yield* refuse(`${id}.rpc_urls`, "at least one RPC endpoint is required")
       const noFees = {
         max_resource_fee_stroops: 200_000n,
         max_inclusion_fee_stroops: 10_000n,

@@ -27,7 +27,7 @@ export class WireWords extends Context.Service<WireWords, WireWordsValues>()("to
       const values = yield* (yield* Settings).section(wire)
       const [first, ...rest] = new Set(values.dialects)
       if (first === undefined)
-        return yield* new SettingsRefused({ path: "wire.dialects", message: "at least one dialect is wanted" })
+        return yield* new SettingsRefused({ path: "wire.dialects", message: "at least one dialect is required" })
       return WireWords.of({ dialects: [first, ...rest], stellarPendingReason: values.stellar_pending_reason })
     })
   )

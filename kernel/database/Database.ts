@@ -98,7 +98,7 @@ export class Database extends Context.Service<
           const [row] = yield* sql<{ version: number }>`select current_setting('server_version_num')::int as version`
           if (row === undefined || row.version < versionMin) {
             return yield* new DatabaseRefused({
-              message: `PostgreSQL 15 or newer is wanted, this server is ${row?.version}`
+              message: `PostgreSQL 15 or newer is required, this server is ${row?.version}`
             })
           }
           const ping = Effect.asVoid(sql`select 1`).pipe(

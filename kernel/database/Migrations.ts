@@ -52,7 +52,7 @@ const read = Effect.fnUntraced(function* (owner: string) {
     if (match === null) return yield* refuse(file, "a migration is named NNNN_name.sql")
     const [, digits, name] = match
     if (Number(digits) !== migrations.length + 1)
-      return yield* refuse(file, `number ${migrations.length + 1} is wanted here`)
+      return yield* refuse(file, `number ${migrations.length + 1} is required here`)
     const sql = yield* Effect.mapError(files.readFileString(path.join(folder, file)), () =>
       refuse(file, "cannot be read")
     )

@@ -95,13 +95,13 @@ export class Keys extends Context.Service<
           if (callers.length > 0 && nextCallers.length === 0) {
             return yield* new SettingsRefused({
               path: server.apiKeysEnv,
-              message: "no key is left; a keyless facilitator wants a restart"
+              message: "no key is left; a keyless facilitator needs a restart"
             })
           }
           if (operators.length > 0 && nextOperators.length === 0) {
             return yield* new SettingsRefused({
               path: server.operatorKeysEnv,
-              message: "no key is left; a facilitator without operators wants a restart"
+              message: "no key is left; a facilitator without operators needs a restart"
             })
           }
           callers = nextCallers

@@ -1,6 +1,6 @@
 // What an operator's monitoring reads: Prometheus text of every metric of the process at /metrics. Counters and
 // histograms live where things happen; what is a state (channels, the ledger's age) is read here when somebody asks.
-// With operator keys the route wants one; without, it is served to this machine alone (decisions 2). No address, hash
+// With operator keys the route needs one; without, it is served to this machine alone (decisions 2). No address, hash
 // or text of a caller is ever a label.
 import { Effect, Metric, Option } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"

@@ -100,7 +100,7 @@ export const layer = HttpRouter.use((router) =>
         const caller = callers.identify(request)
         if (Option.isNone(caller)) {
           const body = operation.encode(
-            operation.refuse(refusal("unauthorized", "a listed bearer key is wanted")),
+            operation.refuse(refusal("unauthorized", "a listed bearer key is required")),
             unread
           )
           return json({ ...body, error: "unauthorized" }, { status: 401, headers: unauthorizedHeaders })
@@ -198,7 +198,7 @@ export const layer = HttpRouter.use((router) =>
             : hash !== null && /^[0-9a-f]{64}$/.test(hash)
         if (!valid || (identifier !== null && hash !== null)) {
           return json(
-            { error: "invalid_request", details: ["one of identifier and hash (64 hex) is wanted"] },
+            { error: "invalid_request", details: ["one of identifier and hash (64 hex) is required"] },
             { status: 400 }
           )
         }

@@ -94,7 +94,7 @@ export class OperatorMoves extends Context.Service<
 
       const checkNote = (note: string) =>
         note.length > noteMax || note.trim() === ""
-          ? Effect.fail(refuse(`a note of 1 to ${noteMax} characters is wanted`))
+          ? Effect.fail(refuse(`a note of 1 to ${noteMax} characters is required`))
           : Effect.void
 
       const giveUp = Effect.fn("OperatorMoves.giveUp")(function* (id: string, note: string) {

@@ -161,7 +161,7 @@ export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper
         if (!name.startsWith("mcp://") || !URL.canParse(endpoint) || !/^https?:/.test(endpoint)) {
           return yield* new SettingsRefused({
             path: "network_security.resolved_mcp_endpoints",
-            message: "an mcp:// identifier and an http(s) URL are wanted"
+            message: "an mcp:// identifier and an http(s) URL are required"
           })
         }
       }

@@ -70,7 +70,7 @@ export interface Operation {
   readonly schema: Readonly<Record<string, unknown>> | undefined
 }
 
-/** A resource as an index wants it. */
+/** A resource as an index needs it. */
 export interface ResourceDocument {
   readonly id: bigint
   readonly type: ResourceType

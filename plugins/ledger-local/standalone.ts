@@ -78,7 +78,7 @@ export const standalone = Effect.fnUntraced(function* (
     faults.push(fault)
   }
   if (options.httpsPort !== undefined && options.folder === undefined) {
-    return yield* new HttpsRefused({ message: "HTTPS wants a folder for its certificate" })
+    return yield* new HttpsRefused({ message: "HTTPS needs a folder for its certificate" })
   }
   const config: ConfigValues = {
     ...configDefaults,

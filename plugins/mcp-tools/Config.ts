@@ -39,7 +39,7 @@ const httpSection = section("http", "The listener of the agent tools.", {
   port: integer({ default: 4522, min: 0, max: 65_535, doc: "TCP port; 0 picks a free one." }),
   api_keys_env: text({
     default: "TOOLS_API_KEYS",
-    doc: "Environment variable with the agents' bearer keys, comma separated. Wanted when there is a signer."
+    doc: "Environment variable with the agents' bearer keys, comma separated. Required when there is a signer."
   }),
   allowed_hosts: list(Schema.String, {
     default: [],
@@ -83,7 +83,7 @@ const signerSection = section("signer", "Who pays for the agent.", {
   external_url: text({ default: "", doc: "external: https URL of the signer, without a slash at the end." }),
   external_token_env: text({
     default: "TOOLS_SIGNER_TOKEN",
-    doc: "external: environment variable with a bearer token for the signer, when it wants one."
+    doc: "external: environment variable with a bearer token for the signer, when it needs one."
   }),
   keystore_file: text({ default: "", doc: "encrypted-key: path of the keystore." }),
   keystore_key_env: text({
@@ -182,10 +182,10 @@ const readFacilitatorUrl = (text: string, mayBeInsecure: boolean) => {
     url.search !== "" ||
     url.hash !== ""
   ) {
-    return Effect.fail(refuse("facilitator.base_url", "an http(s) URL without user, query and fragment is wanted"))
+    return Effect.fail(refuse("facilitator.base_url", "an http(s) URL without user, query and fragment is required"))
   }
   return url.protocol === "http:" && !mayBeInsecure
-    ? Effect.fail(refuse("facilitator.base_url", "plain HTTP wants facilitator.allow_insecure"))
+    ? Effect.fail(refuse("facilitator.base_url", "plain HTTP needs facilitator.allow_insecure"))
     : Effect.succeed(url)
 }
 
@@ -215,19 +215,19 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
         if (!name.startsWith("mcp://") || !URL.canParse(endpoint) || !/^https?:/.test(endpoint)) {
           return yield* refuse(
             "network_security.resolved_mcp_endpoints",
-            "an mcp:// identifier and an http(s) URL are wanted"
+            "an mcp:// identifier and an http(s) URL are required"
           )
         }
       }
       if (signer.mode === "env-secret" && transport !== "stdio")
         return yield* refuse(
           "signer.mode",
-          "env-secret is for stdio alone; remote agents want external or encrypted-key"
+          "env-secret is for stdio alone; remote agents need external or encrypted-key"
         )
       if (signer.mode === "external" && !/^https:\/\/[^?#@]+[^/?#@]$/.test(signer.external_url))
-        return yield* refuse("signer.external_url", "an https URL is wanted")
+        return yield* refuse("signer.external_url", "an https URL is required")
       if (signer.mode === "encrypted-key" && signer.keystore_file === "")
-        return yield* refuse("signer.keystore_file", "a keystore is wanted")
+        return yield* refuse("signer.keystore_file", "a keystore is required")
       return Config.of({
         facilitatorUrl: yield* readFacilitatorUrl(facilitator.base_url.replace(/\/+$/, ""), facilitator.allow_insecure),
         facilitatorMayBeInsecure: facilitator.allow_insecure,

@@ -1,5 +1,5 @@
 // The reference by which an agent names a resource: `v1.` and the base64url of the canonical JSON `{n?, t, u}`: tool
-// name, type and URL, which are the resource's identity (S193). It says nothing that discovery does not, wants no
+// name, type and URL, which are the resource's identity (S193). It says nothing that discovery does not, needs no
 // secret, and is never connected to: it is only asked for at the facilitator (S200). One identity has exactly one
 // reference. Pure.
 import { Result } from "effect"

@@ -42,7 +42,7 @@ const failed = (message: string, perhapsTheTexts = false) => new EmbeddingFailed
 
 /** The vector with length 1, or why it is none. */
 export const checkVector = (numbers: ReadonlyArray<number>, dimension: number): Float32Array | string => {
-  if (numbers.length !== dimension) return `a vector has ${numbers.length} numbers, ${dimension} are wanted`
+  if (numbers.length !== dimension) return `a vector has ${numbers.length} numbers, ${dimension} are required`
   let square = 0
   for (const one of numbers) square += one * one
   if (!Number.isFinite(square)) return "a vector holds what is not a number"

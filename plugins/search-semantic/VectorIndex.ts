@@ -51,7 +51,7 @@ export const toHit = (id: bigint, similarity: number): Hit => ({
 
 /** So few hits make another look worth its time. */
 const fewHits = 20
-/** Asked for beyond what is wanted, for those that are hidden; under a filter, in those wanted. */
+/** Asked for beyond the number needed, for those that are hidden; under a filter, in those wanted. */
 const spare = 20
 const filteredShare = 3
 /** The widest look at the nearest. */

@@ -34,9 +34,9 @@ const list = Command.make("list", placeFlags(), (place) =>
       const channels = yield* moves.list
       for (const channel of channels) yield* Console.log(lineOf(channel))
       const ready = channels.filter(({ claimed, state }) => claimed && state === "ready").length
-      const wanted = yield* moves.wanted
+      const required = yield* moves.wanted
       yield* Console.log(
-        `${ready} of ${channels.length} ready; wanted: ${wanted ?? `${network.channelCount}, as configured`}`
+        `${ready} of ${channels.length} ready; required: ${required ?? `${network.channelCount}, as configured`}`
       )
     })
   )

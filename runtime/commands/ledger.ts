@@ -24,7 +24,7 @@ export const ledger = Command.make(
   {
     port: Flag.Int("port").pipe(Flag.withDescription("TCP port; 0 picks a free one"), Flag.withDefault(8_000)),
     https: Flag.Int("https").pipe(
-      Flag.withDescription("TCP port for HTTPS; wants --state for its certificate"),
+      Flag.withDescription("TCP port for HTTPS; needs --state for its certificate"),
       Flag.optional
     ),
     close: Flag.String("close").pipe(
@@ -50,12 +50,12 @@ export const ledger = Command.make(
       if (close === undefined)
         return yield* Effect.fail({
           _tag: "Usage",
-          message: "--close wants a time from 50ms to 60s, such as 1s or 250ms, or manual"
+          message: "--close needs a time from 50ms to 60s, such as 1s or 250ms, or manual"
         } as const)
       if (Option.isSome(flags.https) && Option.isNone(flags.state)) {
         return yield* Effect.fail({
           _tag: "Usage",
-          message: "--https wants --state, the folder for its certificate"
+          message: "--https needs --state, the folder for its certificate"
         } as const)
       }
       if (Option.isSome(flags.state)) yield* lockFolder(flags.state.value)

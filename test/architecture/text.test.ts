@@ -33,6 +33,13 @@ describe("the text of every file", () => {
     expect(odd).toEqual([])
   })
 
+  it("says what is required in the field's words", () => {
+    const odd =
+      /\b(?:is|are) wanted\b|\bwants? (?:a|an|one|the) (?:key|signer|time|method|code)|has a word in it|\bis weather\b/
+    const files = textFiles.filter((path) => /^(?:kernel|plugins|runtime|examples|README)/.test(path))
+    expect(files.filter((path) => odd.test(readText(path)))).toEqual([])
+  })
+
   it.each([
     "cd /home/anna/x",
     "see /work/main",

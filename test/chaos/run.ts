@@ -38,7 +38,7 @@ const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(reso
 
 const folder = await mkdtemp(join(tmpdir(), "tollkeeper-chaos-"))
 const postgres = await startPostgres()
-if (postgres.restart === undefined) throw new Error("the chaos run wants a PostgreSQL of its own")
+if (postgres.restart === undefined) throw new Error("the chaos run needs a PostgreSQL of its own")
 const ledgerPort = await freePort()
 const ledgerUrl = `http://127.0.0.1:${ledgerPort}`
 const ledger = startProgram(

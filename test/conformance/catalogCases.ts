@@ -206,7 +206,7 @@ const officialDiscovery = async (
   }
   const named = ({ resource, toolName = "" }: any): string => `${resource} ${toolName}`
   const { search: state } = await getJson(`${world.facilitator}/health/ready`)
-  // The client knows no mode: what both branches would find is wanted, and answered in part where one of them is off.
+  // The client knows no mode: what both branches would find is required, and answered in part where one of them is off.
   const isPartial = state.semantic !== "ready"
   await part.check("the official discovery client finds each declaration by its words [S115][S127][S334]", async () => {
     assert.equal(state.lexical, "ready")

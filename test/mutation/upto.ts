@@ -1,6 +1,6 @@
-// Every guard of an upto payment taken out, one at a time: in the contract, whose tests build it from the changed source,
-// in the offline checks, in the simulation and the executed transaction, in the judgement's walk, and in what the signer
-// authorizes.
+// Every guard of an upto payment taken out, one at a time: in the contract, whose tests build it from the changed
+// source, in the offline checks, in the simulation and the executed transaction, in the judgement's walk, and in what
+// the signer authorizes.
 import { checks } from "../../plugins/x402-upto/checks.ts"
 import type { Mutation } from "./Mutation.ts"
 

@@ -18,7 +18,7 @@ export interface ChannelRow {
   readonly leased: boolean
 }
 
-/** What was wanted is wanted for so long: three surveys of a minute. */
+/** A wish is remembered for so long: three surveys of a minute. */
 const lapseSeconds = 180
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>

@@ -18,7 +18,7 @@ export interface Survey {
   readonly asOf: number
 }
 
-/** Create what is missing, top up what is low; when nothing is, take back what is wanted no more. */
+/** Create what is missing, top up what is low; when nothing is, take back what is required no more. */
 export const choresOf = (
   { accounts, asOf, kept, leaving }: Survey,
   sponsor: string,

@@ -1,4 +1,4 @@
-// Keeps as many channels as are wanted: rows, each an account on the ledger with enough balance and a known sequence
+// Keeps as many channels as are required: rows, each an account on the ledger with enough balance and a known sequence
 // number. Missing accounts are created by the sponsor, many in one transaction; in development the sponsor itself is
 // funded by a faucet first. Those beyond the wanted number are lent no more and, once nothing holds them, merged back
 // into the sponsor. A number that is not known any more, or that somebody else has moved on, is read again. Of replicas
@@ -107,7 +107,7 @@ const endMerges = Effect.fnUntraced(function* ({ accounts, leaving }: Survey) {
   }
 })
 
-/** Whether the minute is over, another number is wanted, or a channel waits for something. */
+/** Whether the minute is over, another number is required, or a channel waits for something. */
 const isDue = Effect.fnUntraced(function* (memory: Memory, wanted: number) {
   const now = yield* Clock.currentTimeMillis
   if (!memory.ready || wanted !== memory.wantedBefore || Math.abs(now - memory.surveyedAt) >= surveyMillis) return true

@@ -29,7 +29,8 @@ const readMove = (body: unknown, by: string): MoveRequest | ReadonlyArray<string
   const wrong: Array<string> = []
   if (type !== "http" && type !== "mcp") wrong.push("type: http or mcp")
   if (typeof url !== "string" || url === "") wrong.push("url: the URL of the resource")
-  if (typeof toolName !== "string" || (type === "mcp" && toolName === "")) wrong.push("toolName: wanted with type mcp")
+  if (typeof toolName !== "string" || (type === "mcp" && toolName === ""))
+    wrong.push("toolName: required with type mcp")
   if (!operatorMoves.some((known) => known === move)) wrong.push(`move: ${operatorMoves.join(", ")}`)
   if (typeof note !== "string") wrong.push("note: a string")
   return wrong.length > 0
@@ -72,7 +73,7 @@ export const addAdministrationRoutes = Effect.fnUntraced(function* (hooks: {
     if (Option.isNone(label)) return unauthorized
     const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), (bytes) => parseJson(bytes)))
     if (Option.isNone(body))
-      return json({ error: "invalid_request", details: ["a JSON object is wanted"] }, { status: 400 })
+      return json({ error: "invalid_request", details: ["a JSON object is required"] }, { status: 400 })
     const read = readMove(body.value, label.value)
     if (!("move" in read)) return json({ error: "invalid_request", details: read }, { status: 400 })
     const moved = yield* moveResource(read, facts, crypto)

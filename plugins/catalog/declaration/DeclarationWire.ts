@@ -219,8 +219,8 @@ const aboutOf = (resource: Payment["resource"], operation: Operation, type: stri
 export const declaredUrl = (payment: Payment): string => Option.getOrElse(payment.resourceUrl, () => "").slice(0, 2_048)
 
 /**
- * The terms under which a resource is offered: the seller's, with the amount that the buyer accepted. What is settled may
- * be less, where a scheme charges for what was used, and is no change of the offer.
+ * The terms under which a resource is offered: the seller's, with the amount that the buyer accepted. What is settled
+ * may be less, where a scheme charges for what was used, and is no change of the offer.
  */
 export const offered = ({ accepted, requirements }: Payment): Terms => ({
   ...requirements,

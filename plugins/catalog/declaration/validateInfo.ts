@@ -136,7 +136,7 @@ const compile = (schema: Readonly<Record<string, unknown>>): ValidateFunction | 
     })
     return ajv.compile(withWeights(schema) as Record<string, unknown>)
   } catch {
-    return { detail: "the schema cannot be compiled, or a pattern wants backtracking" }
+    return { detail: "the schema cannot be compiled, or a pattern needs backtracking" }
   }
 }
 

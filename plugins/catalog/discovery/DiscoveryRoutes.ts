@@ -1,5 +1,5 @@
-// The public routes: browse, resolve, search. No key is wanted, nothing is written, and no body holds anything internal
-// (S106–S113, S115, S131, S132).
+// The public routes: browse, resolve, search. No key is required, nothing is written, and no body holds anything
+// internal (S106–S113, S115, S131, S132).
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { SqlError } from "effect/sql"
@@ -66,7 +66,7 @@ export const addDiscoveryRoutes = Effect.fnUntraced(function* ({ browse, resolve
     const wrong: Array<string> = []
     if (type !== "http" && type !== "mcp") wrong.push("type: http or mcp")
     if (url === null || url === "") wrong.push("url: the URL of the resource")
-    if (type === "mcp" && toolName === "") wrong.push("toolName: wanted with type=mcp")
+    if (type === "mcp" && toolName === "") wrong.push("toolName: required with type=mcp")
     if (wrong.length > 0) return fault(400, "invalid_filter", wrong)
     const found = yield* resolve({ type: type as "http" | "mcp", url: url!, toolName: type === "mcp" ? toolName : "" })
     return Option.isNone(found)
@@ -84,7 +84,7 @@ export const addDiscoveryRoutes = Effect.fnUntraced(function* ({ browse, resolve
       case "InvalidCursor":
         return fault(400, "invalid_cursor", ["cursor: not ours, ended, or made for another query"])
       case "Unauthorized":
-        return fault(401, "unauthorized", ["explain: wants a key"], { "www-authenticate": "Bearer" })
+        return fault(401, "unauthorized", ["explain: needs a key"], { "www-authenticate": "Bearer" })
       case "Page": {
         const pagination = JSON.stringify({ limit: read.limit, cursor: answer.cursor })
         const explained = answer.explained === undefined ? "" : `,"explained":${JSON.stringify(answer.explained)}`

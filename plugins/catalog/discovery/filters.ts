@@ -53,7 +53,7 @@ export const readFilters = (query: URLSearchParams): FilterQuery => {
     (value) => (filters.maxPrice = BigInt(value))
   )
   if (filters.maxPrice !== undefined && filters.asset === undefined)
-    faults.push("maxPrice: asset is wanted with it, for it is in that asset's atomic units")
+    faults.push("maxPrice: asset is required with it, for it is in that asset's atomic units")
   return { filters, faults }
 }
 
@@ -85,7 +85,7 @@ export const readPaging = (query: URLSearchParams, { clamp, limitDefault, limitM
     const value = given(query, name)
     if (value === undefined) return otherwise
     if (natural.test(value)) return Number(value)
-    faults.push(`${name}: a whole number of at least 0 is wanted`)
+    faults.push(`${name}: a whole number of at least 0 is required`)
     return otherwise
   }
   const limit = number("limit", limitDefault)

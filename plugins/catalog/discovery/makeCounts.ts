@@ -41,7 +41,7 @@ interface Kept extends Counted {
   readonly at: number
 }
 
-/** Too many different counts are wanted at once. */
+/** Too many different counts are required at once. */
 export class CatalogBusy extends Schema.TaggedError<CatalogBusy>()("CatalogBusy", {}) {}
 
 export interface CountParts {

@@ -36,7 +36,7 @@ const semantic = {
     doc: "Who embeds: none, or an endpoint that speaks OpenAI's embeddings interface."
   }),
   url: text({ default: "http://127.0.0.1:11434/v1/embeddings", doc: "The embeddings endpoint." }),
-  api_key_env: optionalText({ doc: "Environment variable with the endpoint's key, when it wants one." }),
+  api_key_env: optionalText({ doc: "Environment variable with the endpoint's key, when it needs one." }),
   model: text({ default: "bge-m3", doc: "The model's name at the endpoint." }),
   revision: text({
     default: "1",
@@ -53,7 +53,7 @@ const semantic = {
     doc: "Whether to ask the endpoint for vectors of this dimension."
   }),
   pooling: text({ default: "model", doc: "How the model pools, for the record." }),
-  query_prefix: text({ default: "", doc: "Stands before each query, for models that want an instruction." }),
+  query_prefix: text({ default: "", doc: "Stands before each query, for models that need an instruction." }),
   document_prefix: text({ default: "", doc: "Stands before each document." }),
   weight: fraction({ default: 0.8, min: 0, max: 1, doc: "Weight of the semantic rank in the fused rank." }),
   candidate_count: integer({ default: 60, min: 10, max: 1_000, doc: "Hits the semantic branch hands to fusion." }),
@@ -82,7 +82,7 @@ const reranking = {
     doc: "Who reranks: none, or an endpoint that speaks the interface of Cohere, Jina and TEI."
   }),
   url: text({ default: "http://127.0.0.1:8080/rerank", doc: "The reranking endpoint." }),
-  api_key_env: optionalText({ doc: "Environment variable with the endpoint's key, when it wants one." }),
+  api_key_env: optionalText({ doc: "Environment variable with the endpoint's key, when it needs one." }),
   model: text({ default: "bge-reranker-v2-m3", doc: "The model's name at the endpoint." }),
   top_k: integer({
     default: 30,

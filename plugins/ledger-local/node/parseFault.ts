@@ -68,7 +68,7 @@ export const parseFault = (text: string): Partial<Faults> | string => {
     }
     case "delay": {
       const [ledgers, chance] = [number(first, 1, 1_000), chanceOf(1)]
-      if (ledgers === undefined || chance === undefined) return "wants ledgers and a chance, such as delay=2:0.5"
+      if (ledgers === undefined || chance === undefined) return "needs ledgers and a chance, such as delay=2:0.5"
       const hits = ofTransaction(chance)
       return { delayLedgers: (frame) => (hits(latin1(frame.innerHash)) ? ledgers : 0) }
     }
@@ -80,38 +80,38 @@ export const parseFault = (text: string): Partial<Faults> | string => {
     }
     case "send-error": {
       const [code, chance] = [codeOf(first), chanceOf(1)]
-      if (code === undefined || chance === undefined) return "wants a result code, such as send-error=txBadSeq:0.2"
+      if (code === undefined || chance === undefined) return "needs a result code, such as send-error=txBadSeq:0.2"
       const hits = evenly(chance)
       return { onSend: () => (hits() ? code : undefined) }
     }
     case "rpc": {
       const [status, chance] = [number(second, 503, 599), chanceOf(2)]
       if (first === "" || status === undefined || status < 200 || chance === undefined)
-        return "wants a method and a status, such as rpc=*:503:0.2"
+        return "needs a method and a status, such as rpc=*:503:0.2"
       return onMethod(first, chance, { kind: "status", status })
     }
     case "rpc-error": {
       const code = Number(second ?? "-32603")
       const chance = chanceOf(2)
       if (first === "" || !Number.isInteger(code) || chance === undefined)
-        return "wants a method and a code, such as rpc-error=*:-32603"
+        return "needs a method and a code, such as rpc-error=*:-32603"
       return onMethod(first, chance, { kind: "error", code, message: "injected fault" })
     }
     case "lost":
     case "silent": {
       const chance = chanceOf(1)
-      if (first === "" || chance === undefined) return `wants a method, such as ${name}=sendTransaction:0.2`
+      if (first === "" || chance === undefined) return `needs a method, such as ${name}=sendTransaction:0.2`
       return onMethod(first, chance, { kind: name })
     }
     case "late": {
       const [millis, chance] = [number(second, 1_000, 600_000), chanceOf(2)]
       if (first === "" || millis === undefined || chance === undefined)
-        return "wants a method and milliseconds, such as late=*:2000"
+        return "needs a method and milliseconds, such as late=*:2000"
       return onMethod(first, chance, { kind: "late", millis })
     }
     case "stale": {
       const [ledgers, chance] = [number(first, 1, 64), chanceOf(1)]
-      if (ledgers === undefined || chance === undefined) return "wants up to 64 ledgers, such as stale=3:0.5"
+      if (ledgers === undefined || chance === undefined) return "needs up to 64 ledgers, such as stale=3:0.5"
       return onMethod("*", chance, { kind: "stale", ledgers })
     }
     default:

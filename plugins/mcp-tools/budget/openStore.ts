@@ -22,7 +22,7 @@ export const openStore = Effect.fnUntraced(function* (kind: BudgetValues["store"
       if (Context.get(context, Database).kind !== "server") {
         return yield* new SettingsRefused({
           path: "budget.store",
-          message: "postgres wants a PostgreSQL server in DATABASE_URL"
+          message: "postgres needs a PostgreSQL server in DATABASE_URL"
         })
       }
       yield* Effect.provideContext(Migrations.run("mcp-tools"), context)

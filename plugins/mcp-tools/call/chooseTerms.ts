@@ -53,7 +53,7 @@ export const chooseTerms = (
     const [option] = payable
     if (option === undefined) return yield* rejected("the operator lists no asset that the resource accepts")
     if (option.maxTimeoutSeconds > policy.timeoutSecondsMax)
-      return yield* rejected("the resource wants an authorization that lives too long")
+      return yield* rejected("the resource asks for an authorization that lives too long")
     const cap = [
       policy.perCall,
       policy.assets.get(option.asset)!,

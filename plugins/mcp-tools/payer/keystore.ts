@@ -41,7 +41,7 @@ export const openKeystore = Effect.fn("Payer.openKeystore")(function* (
   if (keyBytes === undefined)
     return yield* new SettingsRefused({
       path: "signer.keystore_key_env",
-      message: "32 bytes in hex or base64 are wanted"
+      message: "32 bytes in hex or base64 are required"
     })
   const opened = crypto.aes256GcmOpen(keyBytes, bytes[0]!, bytes[1]!, bytes[2]!)
   if (opened === undefined) return yield* refuse("it does not open with this key")

@@ -13,7 +13,7 @@ export const readSeed = (
 ): Effect.Effect<Redacted.Redacted<Uint8Array>, SettingsRefused> =>
   Effect.try({
     try: () => Redacted.make(StrKey.decodeEd25519SecretSeed(Redacted.value(text).trim())),
-    catch: () => new SettingsRefused({ path, message: "a secret seed (S…) is wanted" })
+    catch: () => new SettingsRefused({ path, message: "a secret seed (S…) is required" })
   })
 
 export const seedPayer = (crypto: Crypto["Service"], seed: Redacted.Redacted<Uint8Array>): Payer => {

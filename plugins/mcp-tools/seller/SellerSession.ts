@@ -1,4 +1,4 @@
-// One conversation with a seller's MCP server over Streamable HTTP, for one call: `initialize`, what is wanted of
+// One conversation with a seller's MCP server over Streamable HTTP, for one call: `initialize`, what is needed of
 // `tools/list`, the call without payment and at most once with it, and the end. Every request is bounded and pinned by
 // itself, and nothing is repeated here. A server that keeps its stream open after it has answered is not waited for
 // longer than the cap.

@@ -46,7 +46,7 @@ export const makeAdmit = (http: HttpValues, callers: Callers["Service"], boundHo
     const caller = callers.identify(request)
     if (Option.isNone(caller)) {
       return yield* Effect.fail(
-        refusal(401, "unauthorized", "a bearer key is wanted", { "www-authenticate": "Bearer" })
+        refusal(401, "unauthorized", "a bearer key is required", { "www-authenticate": "Bearer" })
       )
     }
     const waitSeconds = yield* rate(caller.value.source)

@@ -75,7 +75,7 @@ export const addStreamableRoutes = Effect.fnUntraced(function* (
       if (id === undefined) {
         return request.method === "POST" && isInitializeRequest(message)
           ? yield* begin(request, message, principal)
-          : badRequest(400, "a session is wanted: initialize first, then send Mcp-Session-Id")
+          : badRequest(400, "a session is required: initialize first, then send Mcp-Session-Id")
       }
       const session = yield* sessions.find(id, principal)
       return session === undefined ? noSession : yield* hand(session.transport, request, message)

@@ -52,7 +52,7 @@ for (const kind of databaseKinds) {
           yield* remove("0003_third.sql")
           expect(yield* refusal).toContain("older than the database")
           yield* write("0004_third.sql", "select 1")
-          expect(yield* refusal).toContain("number 3 is wanted")
+          expect(yield* refusal).toContain("number 3 is required")
           yield* remove("0004_third.sql")
           yield* write("3-third.sql", "select 1")
           expect(yield* refusal).toContain("named NNNN_name.sql")

@@ -338,7 +338,7 @@ describe("a body that is refused", () => {
           body.paymentRequirements.amount = { private: "word" }
         })
       )
-      expect(decoded).toMatchObject({ refusal: { message: "paymentRequirements.amount: a string is wanted" } })
+      expect(decoded).toMatchObject({ refusal: { message: "paymentRequirements.amount: a string is required" } })
     })
   )
 })

@@ -166,7 +166,7 @@ describe.runIf(databaseKinds.includes("postgres"))("readiness", () => {
     () =>
       Effect.gen(function* () {
         const opened = yield* Context.get(yield* Layer.build(sourceLayer("postgres")), DatabaseSource).open
-        if (opened.kind !== "server") throw new Error("a server is wanted")
+        if (opened.kind !== "server") throw new Error("a server is required")
         const facilitator = yield* startFacilitator({
           channels: 1,
           database: Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })

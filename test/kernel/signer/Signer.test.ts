@@ -66,7 +66,7 @@ const honestParts = Effect.promise(async () => {
   })
   const envelope = xdr.TransactionEnvelope.schema.decode(Uint8Array.from(atob(transaction), (c) => c.charCodeAt(0)))
   if (envelope.type !== 2 || envelope.v1.tx.ext.v !== 1)
-    throw new Error("a plain envelope with resource data is wanted")
+    throw new Error("a plain envelope with resource data is required")
   return {
     operationXdr: xdr.Operation.schema.encode(envelope.v1.tx.operations[0]!),
     sorobanDataXdr: xdr.SorobanTransactionData.schema.encode(envelope.v1.tx.ext.sorobanData)
@@ -116,7 +116,7 @@ describe("a settlement", () => {
         const signer = yield* Signer
         const signed = yield* signer.signSettlement(request(yield* honest))
         const bump = TransactionBuilder.fromXDR(signed.envelope, Networks.TESTNET)
-        if (!("innerTransaction" in bump)) throw new Error("a fee bump is wanted")
+        if (!("innerTransaction" in bump)) throw new Error("a fee bump is required")
         expect([bump.feeSource, bump.innerTransaction.source]).toEqual([sponsor.publicKey(), channel])
         expect(bump.fee).toBe("40200")
         expect(Buffer.from(bump.hash()).toString("hex")).toBe(signed.outerHash)

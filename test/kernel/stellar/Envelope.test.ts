@@ -173,7 +173,8 @@ describe("what the house builds", () => {
 
   it("settles with the client's one operation and nothing else of its envelope [S81]", async () => {
     const client = xdr.TransactionEnvelope.schema.decode(bytesOf(await honest()))
-    if (client.type !== 2 || client.v1.tx.ext.v !== 1) throw new Error("a plain envelope with resource data is wanted")
+    if (client.type !== 2 || client.v1.tx.ext.v !== 1)
+      throw new Error("a plain envelope with resource data is required")
     const [operation] = client.v1.tx.operations
     const operationXdr = xdr.Operation.schema.encode(operation!)
     const sorobanDataXdr = xdr.SorobanTransactionData.schema.encode(client.v1.tx.ext.sorobanData)

@@ -117,7 +117,7 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
           })
           expect(
             (yield* facilitator.ask("/discovery/resource?type=mcp&url=https://b.example.com/mcp")).json.details
-          ).toEqual(["toolName: wanted with type=mcp"])
+          ).toEqual(["toolName: required with type=mcp"])
           expect(
             (yield* facilitator.ask("/discovery/resource?type=http&url=https://nowhere.example.com/")).status
           ).toBe(404)

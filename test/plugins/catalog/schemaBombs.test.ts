@@ -70,7 +70,7 @@ const bombs: ReadonlyArray<readonly [name: string, schema: Json, info: Json, det
     "many patterns",
     { properties: named(300, (at) => ({ pattern: `^[a-z]{1,400}(x|y|z${at})*$` })) },
     {},
-    "the schema cannot be compiled, or a pattern wants backtracking"
+    "the schema cannot be compiled, or a pattern needs backtracking"
   ],
   ["many parts", { properties: named(450, () => ({})) }, {}, "the schema has too many parts"],
   [

@@ -186,9 +186,9 @@ describe("tollkeeper ledger", () => {
   }, 30_000)
 
   it.each<readonly [string, ReadonlyArray<string>, RegExp]>([
-    ["an interval that is none", ["--close", "soon"], /--close wants a time from 50ms to 60s/],
-    ["an interval that would never rest", ["--close", "0s"], /--close wants a time from 50ms to 60s/],
-    ["HTTPS without a folder", ["--https", "0"], /--https wants --state/],
+    ["an interval that is none", ["--close", "soon"], /--close needs a time from 50ms to 60s/],
+    ["an interval that would never rest", ["--close", "0s"], /--close needs a time from 50ms to 60s/],
+    ["HTTPS without a folder", ["--https", "0"], /--https needs --state/],
     ["a fault it does not know", ["--fault", "rain=1"], /no such fault; there are drop/]
   ])(
     "refuses %s in one sentence",

@@ -112,7 +112,7 @@ describe("Streamable HTTP", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.effect("wants an initialization and then its session, which DELETE ends [S182, S183]", () =>
+  it.effect("needs an initialization and then its session, which DELETE ends [S182, S183]", () =>
     Effect.gen(function* () {
       const url = yield* start()
       expect((yield* send(url, "/mcp", { body: listTools })).status).toBe(400)

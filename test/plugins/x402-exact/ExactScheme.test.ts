@@ -207,7 +207,7 @@ describe("exact", () => {
         const envelope = xdr.TransactionEnvelope.schema.decode(
           Uint8Array.from(atob(ledger.envelopes[0]!), (c) => c.charCodeAt(0))
         )
-        if (envelope.type !== 2) throw new Error("a plain envelope is wanted")
+        if (envelope.type !== 2) throw new Error("a plain envelope is required")
         const { cond, ext, memo, operations } = envelope.v1.tx
         expect([
           cond.type,

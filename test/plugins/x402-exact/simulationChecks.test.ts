@@ -127,7 +127,7 @@ it("tells a refusal by the ledger with its code and what it means [S266]", () =>
   expect(isSpent({ ...answer, code: "HostError: Error(Auth, ExistingValue)" })).toBe(true)
 })
 
-it("wants archived entries restored first", () => {
+it("needs archived entries restored first", () => {
   expect(reasonOf({ _tag: "RestoreWanted", latestLedger: 1 })).toBe("invalid_ledger_restore_required")
 })
 

@@ -107,7 +107,7 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 180_000, excludeTestSe
         expect([settled.success, paid]).toEqual([true, price])
         const included = yield* Effect.promise(() => awaitTransaction(facilitator.rpc, settled.transaction))
         const bump = TransactionBuilder.fromXDR(included.envelopeXdr, Networks.TESTNET)
-        if (!("innerTransaction" in bump)) throw new Error("a fee bump is wanted")
+        if (!("innerTransaction" in bump)) throw new Error("a fee bump is required")
         const inner = bump.innerTransaction
         expect([inner.memo.type, inner.operations.length, Number(bump.fee) < 210_001]).toEqual(["none", 1, true])
         expect(inner.ledgerBounds?.maxLedger).toBeGreaterThan(0)
@@ -117,7 +117,7 @@ layer(Layer.effect(World, startFacilitator()), { timeout: 180_000, excludeTestSe
 
   const wrapped = (envelope: xdr.TransactionEnvelope): xdr.TransactionEnvelope => {
     const inner = TransactionBuilder.fromXDR(envelope.toXdr("base64"), Networks.TESTNET)
-    if ("innerTransaction" in inner) throw new Error("a plain transaction is wanted")
+    if ("innerTransaction" in inner) throw new Error("a plain transaction is required")
     const bump = TransactionBuilder.buildFeeBumpTransaction(Keypair.random(), "100000", inner, Networks.TESTNET)
     return xdr.TransactionEnvelope.fromXdr(bump.toXDR(), "base64")
   }

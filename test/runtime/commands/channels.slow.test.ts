@@ -80,7 +80,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("tollkeeper channels", () =
         yield* until(states, (text) => text === "2 ready, 6 retired")
         yield* Fiber.join(paying)
         const listed = yield* channels("list")
-        expect(listed.text).toContain("2 of 8 ready; wanted: 2")
+        expect(listed.text).toContain("2 of 8 ready; required: 2")
         const accounts = listed.text.match(/G[A-Z2-7]{55}/g)!
         const exists = yield* Effect.forEach(accounts, (address) =>
           Effect.promise(() =>

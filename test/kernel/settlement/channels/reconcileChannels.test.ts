@@ -481,7 +481,7 @@ for (const kind of databaseKinds) {
     )
 
     it.live(
-      "that shall go and are wanted again before they went are lent on",
+      "that shall go and are required again before they went are lent on",
       () =>
         run(
           2,
