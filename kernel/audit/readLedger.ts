@@ -1,12 +1,14 @@
 // What the ledger says happened, for the auditor: every transaction of our accounts since a ledger, read page by page
-// from one endpoint with a decoding of its own, and the accounts as they are now.
-import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+// from one endpoint by a reading of its own, and the accounts as they are now.
+import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
-import { hashesOf, networkIdOf } from "../stellar/Envelope.ts"
+import { accountText } from "../stellar/Address.ts"
+import { bumpIn, hashesOf, hasSucceeded, networkIdOf, sourceOf, transactionIn } from "../stellar/Envelope.ts"
+import { accountKey, readAccount } from "../stellar/LedgerEntry.ts"
 import { makeEndpoints } from "../ledger/JsonRpc.ts"
 import { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
-import { readEvent, type TransferEvent } from "../stellar/TransferEvents.ts"
+import { contractEventsIn, readEvent, type TransferEvent } from "../stellar/TransferEvents.ts"
 import { Crypto } from "../platform/Crypto.ts"
 
 /** A transaction that one of our accounts made or paid for. */
@@ -66,21 +68,11 @@ export interface ReadLedgerOptions {
 }
 
 const bytesOf = (text: string): Uint8Array => Result.getOrThrow(Base64.decode(text))
-const muxed = (account: xdr.MuxedAccountWire): string =>
-  StrKey.encodeEd25519PublicKey((account.type === 0 ? account.ed25519 : account.med25519.ed25519) as Uint8Array)
-
-const transfersIn = (meta: xdr.TransactionMetaWire): ReadonlyArray<TransferEvent> => {
-  const events =
-    meta.v === 4
-      ? meta.v4.operations.flatMap(({ events }) => events)
-      : meta.v === 3
-        ? (meta.v3.sorobanMeta?.events ?? [])
-        : []
-  return events.flatMap((event) => {
+const transfersIn = (meta: xdr.TransactionMetaWire): ReadonlyArray<TransferEvent> =>
+  (contractEventsIn(meta) ?? []).flatMap((event) => {
     const read = readEvent(event)
     return read._tag === "Moved" ? [read.transfer] : []
   })
-}
 
 /** Reads the ledger's side of the books. */
 export const readLedger = Effect.fn("audit.readLedger")(function* (options: ReadLedgerOptions) {
@@ -94,10 +86,11 @@ export const readLedger = Effect.fn("audit.readLedger")(function* (options: Read
     transaction: NonNullable<(typeof Transactions.Type)["transactions"]>[number]
   ): LedgerEntry | undefined => {
     const envelope = xdr.TransactionEnvelope.schema.decode(bytesOf(transaction.envelopeXdr))
-    if (envelope.type !== 2 && envelope.type !== 5) return undefined
-    const inner = envelope.type === 5 ? envelope.feeBump.tx.innerTx.v1.tx : envelope.v1.tx
-    const source = muxed(inner.sourceAccount)
-    const feeSource = envelope.type === 5 ? muxed(envelope.feeBump.tx.feeSource) : source
+    const inner = transactionIn(envelope)
+    if (inner === undefined) return undefined
+    const source = sourceOf(inner)
+    const bump = bumpIn(envelope)
+    const feeSource = bump === undefined ? source : accountText(bump.feeSource)
     if (!options.accounts.has(source) && !options.accounts.has(feeSource)) return undefined
     const result = xdr.TransactionResult.schema.decode(bytesOf(transaction.resultXdr))
     return {
@@ -106,7 +99,7 @@ export const readLedger = Effect.fn("audit.readLedger")(function* (options: Read
       source,
       feeSource,
       sequence: inner.seqNum,
-      succeeded: result.result.code === 0 || result.result.code === 1,
+      succeeded: hasSucceeded(result),
       feeChargedStroops: result.feeCharged,
       transfers: transfersIn(xdr.TransactionMeta.schema.decode(bytesOf(transaction.resultMetaXdr)))
     }
@@ -138,22 +131,11 @@ export const readLedger = Effect.fn("audit.readLedger")(function* (options: Read
   const sequences = new Map<string, bigint>()
   const addresses = [...options.accounts]
   for (let from = 0; from < addresses.length; from += pageMax) {
-    const keys = addresses.slice(from, from + pageMax).map((address) =>
-      Base64.encode(
-        xdr.LedgerKey.schema.encode({
-          type: 0,
-          account: { accountId: { type: 0, ed25519: StrKey.decodeEd25519PublicKey(address) } }
-        } as never)
-      )
-    )
+    const keys = addresses.slice(from, from + pageMax).map(accountKey)
     const answer = yield* ask("getLedgerEntries", { keys }, Entries)
     for (const entry of answer.entries ?? []) {
-      const data = xdr.LedgerEntryData.schema.decode(bytesOf(entry.xdr))
-      if (data.type === 0)
-        sequences.set(
-          StrKey.encodeEd25519PublicKey((data.account.accountId as { readonly ed25519: Uint8Array }).ed25519),
-          data.account.seqNum
-        )
+      const account = readAccount(xdr.LedgerEntryData.schema.decode(bytesOf(entry.xdr)))
+      if (account !== undefined) sequences.set(account.address, account.sequence)
     }
   }
   const view: LedgerView = { fromLedger, toLedger, entries, sequences }

@@ -4,6 +4,7 @@
 // itself.
 import { Context, type Effect, Option } from "effect"
 import type { Envelope } from "../stellar/Envelope.ts"
+import type { LedgerAccount } from "../stellar/LedgerEntry.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
 import type { LedgerUnavailable } from "./LedgerUnavailable.ts"
 
@@ -74,17 +75,6 @@ export type SimulationAnswer =
   | { readonly _tag: "Refused"; readonly latestLedger: number; readonly code: string; readonly detail: string }
   /** Archived entries would have to be restored first. */
   | { readonly _tag: "RestoreWanted"; readonly latestLedger: number }
-
-export interface LedgerAccount {
-  /** Address, G… */
-  readonly address: string
-  readonly balanceStroops: bigint
-  /** What the ledger makes it keep of its balance: for its entries, and for what it sells. */
-  readonly reserveStroops: bigint
-  readonly sequence: bigint
-  /** The ledger in which the sequence was last used, when the account says so. */
-  readonly sequenceLedger: Option.Option<number>
-}
 
 export interface StandingQuery {
   /** Address, G… */

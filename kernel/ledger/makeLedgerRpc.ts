@@ -7,29 +7,15 @@ import { Duration, Effect, Layer, Option } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Crypto } from "../platform/Crypto.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
-import { hashesOf, networkIdOf } from "../stellar/Envelope.ts"
+import { hashesOf, hasSucceeded, isLegacy, networkIdOf } from "../stellar/Envelope.ts"
 import { makeEndpoints } from "./JsonRpc.ts"
-import {
-  type LedgerAccount,
-  LedgerRpc,
-  type ScanAnswer,
-  type ScanRequest,
-  type SimulationAnswer,
-  type StandingQuery
-} from "./LedgerRpc.ts"
-import {
-  accountKey,
-  decodeWith,
-  fromBase64,
-  nonceKey,
-  readAccount,
-  readStandings,
-  standingKeys
-} from "./ledgerEntries.ts"
+import { LedgerRpc, type ScanAnswer, type ScanRequest, type SimulationAnswer, type StandingQuery } from "./LedgerRpc.ts"
+import { decodeWith, fromBase64, readStandings, standingKeys } from "./ledgerEntries.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import * as Wire from "./LedgerWire.ts"
 import { readRefusal } from "./readRefusal.ts"
-import { readEvent } from "../stellar/TransferEvents.ts"
+import { type ContractEvent, contractEventsIn, readEvent } from "../stellar/TransferEvents.ts"
+import { accountKey, type LedgerAccount, nonceKey, readAccount } from "../stellar/LedgerEntry.ts"
 
 export interface LedgerRpcOptions {
   /** At least one; the first is preferred. */
@@ -64,20 +50,8 @@ export const readHostError = (error: string): { readonly code: string; readonly 
   return { code, detail: said.slice(0, detailCharactersMax) }
 }
 
-/** The contract events of a transaction's operations; None when its meta is of a kind we cannot read. */
-const eventsOf = (meta: xdr.TransactionMetaWire | undefined): ReadonlyArray<xdr.ContractEventWire> | undefined => {
-  switch (meta?.v) {
-    case 4:
-      return meta.v4.operations.flatMap((operation) => operation.events)
-    case 3:
-      return meta.v3.sorobanMeta?.events ?? []
-    default:
-      return undefined
-  }
-}
-
 /** The token movements among them; None when there are none to read, or one cannot be read. */
-const transfersOf = (events: ReadonlyArray<xdr.ContractEventWire> | undefined): ExecutedTransaction["transfers"] => {
+const transfersOf = (events: ReadonlyArray<ContractEvent> | undefined): ExecutedTransaction["transfers"] => {
   if (events === undefined) return Option.none()
   const read = events.map(readEvent)
   if (read.some(({ _tag }) => _tag === "Unreadable")) return Option.none()
@@ -166,16 +140,16 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   ) => {
     const envelope = decodeWith(xdr.TransactionEnvelope.schema, answer.envelopeXdr)
     // The kind of before fee bumps has another hash, calls no contract, and is of no interest here.
-    if (envelope?.type === 0) return "of another kind" as const
+    if (envelope !== undefined && isLegacy(envelope)) return "of another kind" as const
     const hashes = envelope === undefined ? undefined : hashesOf(crypto, networkId, envelope)
     if (envelope === undefined || hashes === undefined || !isWanted(hashes))
       return "the answer is about another transaction"
     const result = decodeWith(xdr.TransactionResult.schema, answer.resultXdr)
-    const succeeded = result !== undefined && (result.result.code === 0 || result.result.code === 1)
+    const succeeded = result !== undefined && hasSucceeded(result)
     if (result === undefined || succeeded !== (answer.status === "SUCCESS") || answer.ledger === undefined) {
       return "status and result contradict each other"
     }
-    const events = eventsOf(decodeWith(xdr.TransactionMeta.schema, answer.resultMetaXdr))
+    const events = contractEventsIn(decodeWith(xdr.TransactionMeta.schema, answer.resultMetaXdr))
     const executed: ExecutedTransaction = {
       ledger: answer.ledger,
       closedAtSeconds: Number(answer.createdAt ?? 0),

@@ -2,7 +2,7 @@
 // whose fee is too low, the bid that would be enough.
 import type { xdr } from "@stellar/stellar-sdk/base"
 import { Result } from "effect"
-import { readEnvelope } from "../stellar/Envelope.ts"
+import { bumpedIn, readEnvelope, resourceFeeOf } from "../stellar/Envelope.ts"
 
 const resultCodes: Readonly<Record<number, string>> = {
   1: "txFeeBumpInnerSuccess",
@@ -38,8 +38,8 @@ const codeOf = (result: xdr.TransactionResultWire | undefined): string => {
 /** What a bump offers beside its bid: the resource fee of the transaction in it. */
 const resourceStroopsOf = (envelope: string): bigint => {
   const read = Result.getOrUndefined(readEnvelope(envelope))
-  const ext = read?.type === 5 ? read.feeBump.tx.innerTx.v1.tx.ext : undefined
-  return ext?.v === 1 ? ext.sorobanData.resourceFee : 0n
+  const inner = read === undefined ? undefined : bumpedIn(read)
+  return (inner === undefined ? undefined : resourceFeeOf(inner)) ?? 0n
 }
 
 /** A refusal by the queue; of one for its fee, the whole fee that would be enough is told. */

@@ -3,14 +3,14 @@
 // that is ours is stored as the settlement it was. Anything else was somebody else's doing. What used a nonce does not
 // change, so it is remembered for a while, whatever authorizations are shown for that nonce; and nobody's looks crowd
 // out another principal's.
-import { type xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option, Semaphore } from "effect"
-import { encodeEnvelope, type Transaction } from "../stellar/Envelope.ts"
+import { accountText } from "../stellar/Address.ts"
+import { bumpIn, encodeEnvelope, ledgerMaxOf, resourceFeeOf, sourceOf, type Transaction } from "../stellar/Envelope.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Signer } from "../signer/Signer.ts"
 import { Authorizations, type Nonce, type Promised } from "./Authorizations.ts"
-import { accountText, findSpending, ofOurs, type OwnAccounts, readSpending, type Spending } from "./findSpending.ts"
+import { findSpending, ofOurs, type OwnAccounts, readSpending, type Spending } from "./findSpending.ts"
 import { type AdoptAnswer, type AdoptedSettlement, Settlements } from "./Settlements.ts"
 
 /** A payment whose authorization is spent. */
@@ -39,9 +39,6 @@ const looksOfPrincipalMax = 4
 
 const unknown = (message: string) => new LedgerUnavailable({ operation: "getTransactions", message })
 
-const ledgerMaxOf = (cond: xdr.PreconditionsWire): number | undefined =>
-  cond.type === 2 ? cond.v2.ledgerBounds?.maxLedger : undefined
-
 /** The settlement that a transaction of ours was. */
 const settlementOf = (
   request: AdoptionRequest,
@@ -49,16 +46,16 @@ const settlementOf = (
   inner: Transaction,
   moved: bigint
 ): AdoptedSettlement => {
-  const resourceFeeStroops = inner.ext.v === 1 ? inner.ext.sorobanData.resourceFee : 0n
-  const bump = envelope.type === 5 ? envelope.feeBump.tx : undefined
+  const resourceFeeStroops = resourceFeeOf(inner) ?? 0n
+  const bump = bumpIn(envelope)
   return {
     ...request,
-    authorizationExpiresLedger: (ledgerMaxOf(inner.cond) ?? executed.ledger + 1) - 1,
+    authorizationExpiresLedger: (ledgerMaxOf(inner) ?? executed.ledger + 1) - 1,
     innerHash: executed.innerHash,
     outerHash: executed.outerHash,
     envelope: encodeEnvelope(envelope),
     sponsor: bump === undefined ? "" : accountText(bump.feeSource),
-    channel: accountText(inner.sourceAccount),
+    channel: sourceOf(inner),
     channelSequence: BigInt(inner.seqNum),
     resourceFeeStroops,
     inclusionStroops: BigInt(bump?.fee ?? 0) - resourceFeeStroops,

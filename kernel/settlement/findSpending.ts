@@ -2,9 +2,10 @@
 // channels that carries exactly this authorization and moved what was promised; anything else that used the nonce is
 // somebody else's doing. On the way the transaction with a settlement's sequence number is noticed, whoever sent it.
 // What was not seen proves nothing by itself: the answer says which ledgers were looked through.
-import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Effect } from "effect"
-import type { Envelope, Transaction } from "../stellar/Envelope.ts"
+import { accountText, isMuxedAccount } from "../stellar/Address.ts"
+import { encodeOperation } from "../stellar/ContractCall.ts"
+import { bumpedIn, bumpIn, type Envelope, sourceOf, type Transaction, transactionIn } from "../stellar/Envelope.ts"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import { LedgerRpc, type ScanAnswer } from "../ledger/LedgerRpc.ts"
 import { Authorizations, type Promised } from "./Authorizations.ts"
@@ -15,14 +16,6 @@ export interface Spending {
   /** What moved, when it is ours; absent when it is somebody else's. */
   readonly moved: bigint | undefined
 }
-
-/** The transaction inside an envelope; none in one of the kind before fee bumps, which can call no contract. */
-const innerOf = (envelope: Envelope): Transaction | undefined =>
-  envelope.type === 5 ? envelope.feeBump.tx.innerTx.v1.tx : envelope.type === 2 ? envelope.v1.tx : undefined
-
-/** The account behind a source, whatever number it carries. */
-export const accountText = (account: xdr.MuxedAccountWire): string =>
-  StrKey.encodeEd25519PublicKey((account.type === 0 ? account.ed25519 : account.med25519.ed25519) as Uint8Array)
 
 /** Whose transactions are ours. */
 export interface OwnAccounts {
@@ -36,11 +29,10 @@ export interface OwnAccounts {
  * replica of other settings has channels whose keys this process does not hold.
  */
 export const ofOurs = (envelope: Envelope, { channels, sponsor }: OwnAccounts): Transaction | undefined => {
-  if (envelope.type !== 5) return undefined
-  const { feeSource, innerTx } = envelope.feeBump.tx
-  const inner = innerTx.v1.tx
-  if (inner.sourceAccount.type !== 0) return undefined
-  return accountText(feeSource) === sponsor || channels.has(accountText(inner.sourceAccount)) ? inner : undefined
+  const bump = bumpIn(envelope)
+  const inner = bumpedIn(envelope)
+  if (bump === undefined || inner === undefined || isMuxedAccount(inner.sourceAccount)) return undefined
+  return accountText(bump.feeSource) === sponsor || channels.has(sourceOf(inner)) ? inner : undefined
 }
 
 /** Whether one found transaction used the authorization, and whether it is ours. */
@@ -51,8 +43,8 @@ export const readSpending = (
   own: OwnAccounts
 ): Spending | undefined => {
   if (!executed.succeeded) return undefined
-  const uses = (innerOf(envelope)?.operations ?? []).map((operation) =>
-    authorizations.useIn(promised, xdr.Operation.schema.encode(operation))
+  const uses = (transactionIn(envelope)?.operations ?? []).map((operation) =>
+    authorizations.useIn(promised, encodeOperation(operation))
   )
   if (uses.every((use) => use === "none")) return undefined
   const isOurs = ofOurs(envelope, own) !== undefined && uses.length === 1 && uses[0] === "same"
@@ -81,12 +73,12 @@ export const findSpending = Effect.fn("settlement.findSpending")(function* (quer
     // Two authorizations of one nonce may both be used, the second after the first has died: ours is what counts.
     const used = readSpending(authorizations, one, promised, query.own)
     if (spending?.moved === undefined) spending = used ?? spending
-    const inner = innerOf(one.envelope)
+    const inner = transactionIn(one.envelope)
     const isNumbered =
       number !== undefined &&
       inner !== undefined &&
       BigInt(inner.seqNum) === number.sequence &&
-      accountText(inner.sourceAccount) === number.channel
+      sourceOf(inner) === number.channel
     if (isNumbered) withNumber = one.executed
   }
   return { scannedTo: Math.min(scannedTo, toLedger), spending, withNumber }

@@ -1,7 +1,7 @@
 // What is bid for inclusion. A new fee bump around the same inner transaction: the identity of the settlement stays,
 // only the bid rises. The inner transaction is taken from the first attempt as it was recorded.
 import { Effect } from "effect"
-import { decodeEnvelope } from "../stellar/Envelope.ts"
+import { bumpedIn, decodeEnvelope } from "../stellar/Envelope.ts"
 import type { InclusionFees } from "../ledger/LedgerClock.ts"
 import { Signer } from "../signer/Signer.ts"
 import type { OpenRecord } from "./Settlements.ts"
@@ -21,9 +21,10 @@ export const rebid = Effect.fnUntraced(function* (record: OpenRecord, inclusionS
   const first = record.attempts.find(({ kind }) => kind === "payment")
   if (first === undefined) return yield* Effect.die(new Error("a settlement without a payment attempt"))
   const envelope = yield* Effect.orDie(decodeEnvelope(first.envelope))
-  if (envelope.type !== 5) return yield* Effect.die(new Error("an attempt that is no fee bump"))
+  const transaction = bumpedIn(envelope)
+  if (transaction === undefined) return yield* Effect.die(new Error("an attempt that is no fee bump"))
   return yield* signer.signSettlement({
-    transaction: envelope.feeBump.tx.innerTx.v1.tx,
+    transaction,
     channel: record.channel,
     scheme: record.scheme,
     inclusionStroops

@@ -4,18 +4,28 @@
 // create, fund or merge our channels. A refusal here is a bug or an attack, so it is a defect that names what was wrong
 // and nothing of the content. A call that a scheme has named may hold the sponsor at one argument; its authorization of
 // that call is signed here too (`ownAuthorization.ts`).
-import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { Hex } from "effect/encoding"
 import { contract } from "../Contract.ts"
 import { type FeeCeilings, Network } from "../config/Network.ts"
+import { actsAsSource, signatureValue, signedPayload } from "../stellar/AuthEntry.ts"
+import { authOf, decodeOperation, encodeOperation, invokedBy } from "../stellar/ContractCall.ts"
 import {
   bumpWithSignature,
+  conditionsOf,
   type Envelope,
   encodeEnvelope,
   feeBump,
   feeBumpHash,
+  hasMemo,
+  ledgerMaxOf,
   networkIdOf,
+  type Operation,
+  readSponsorOperation,
+  resourceFeeOf,
+  sequenceBumpOf,
+  sourceOf,
   type Transaction,
   transactionHash,
   withSignatures
@@ -23,12 +33,12 @@ import {
 import { Crypto } from "../platform/Crypto.ts"
 import {
   judgeAuthorization,
-  authorizationHash,
-  ownInvocation,
+  ownEntry,
   settlementNamingFault,
   type SponsoredCall,
-  withOwnAuthorization
+  withEntry
 } from "./ownAuthorization.ts"
+import { voidValue } from "../stellar/Value.ts"
 import { Vault } from "./Vault.ts"
 
 /** What the sponsor's own transactions may offer for an operation, stroops. */
@@ -127,7 +137,7 @@ export class Signer extends Context.Service<
           settlementFault(transaction, channel) ??
           settlementNamingFault(transaction.operations[0]!, sponsors, ourKeys, crypto, networkId)
         if (fault !== undefined) return yield* refuse(fault)
-        const resourceStroops = transaction.ext.v === 1 ? transaction.ext.sorobanData.resourceFee : 0n
+        const resourceStroops = resourceFeeOf(transaction) ?? 0n
         const dear = feeFault(transaction, resourceStroops, inclusionStroops, network.feeCeilings(scheme))
         if (dear !== undefined) return yield* refuse(dear)
         return yield* wrap(transaction, channel, resourceStroops + inclusionStroops)
@@ -144,13 +154,15 @@ export class Signer extends Context.Service<
 
       const signAuthorization = Effect.fn("Signer.signAuthorization")(function* (request: AuthorizationToSign) {
         const { expiresLedger } = request
-        const operation = xdr.Operation.schema.decode(request.operationXdr)
+        const operation = decodeOperation(request.operationXdr)
         const judged = judgeAuthorization(operation, [...allowed], sponsors, ourKeys)
         if ("fault" in judged) return yield* refuse(judged.fault)
         const nonce = new DataView(crypto.randomBytes(8).slice().buffer).getBigInt64(0)
-        const hash = authorizationHash(crypto, networkId, nonce, expiresLedger, ownInvocation(operation))
-        const signed = yield* signAs(judged.sponsor, hash)
-        return xdr.Operation.schema.encode(withOwnAuthorization(operation, { ...signed, nonce, expiresLedger }))
+        const own = { sponsor: judged.sponsor, nonce, expiresLedger }
+        const hash = signedPayload(crypto, networkId, ownEntry(operation, { ...own, signature: voidValue }))!
+        const { publicKey, signature } = yield* signAs(judged.sponsor, hash)
+        const entry = ownEntry(operation, { ...own, signature: signatureValue({ key: publicKey, signature }) })
+        return encodeOperation(withEntry(operation, entry))
       })
 
       const signCancel = Effect.fn("Signer.signCancel")(function* (request: {
@@ -166,8 +178,8 @@ export class Signer extends Context.Service<
         const harmless =
           transaction.operations.length === 1 &&
           operation?.sourceAccount == null &&
-          operation?.body.type === 11 &&
-          BigInt(operation.body.bumpSequenceOp.bumpTo) === 0n &&
+          operation !== undefined &&
+          sequenceBumpOf(operation) === 0n &&
           conditionFault(transaction) === undefined
         if (!harmless) return yield* refuse("a no-op that does something")
         const dear = feeFault(transaction, 0n, inclusionStroops, network.feeCeilings(scheme))
@@ -206,11 +218,6 @@ export class Signer extends Context.Service<
   )
 }
 
-const muxedText = (account: xdr.MuxedAccountWire): string =>
-  StrKey.encodeEd25519PublicKey((account.type === 0 ? account.ed25519 : account.med25519.ed25519) as Uint8Array)
-
-const sourceOf = (transaction: Transaction): string => muxedText(transaction.sourceAccount)
-
 /** What is wrong with a settlement's transaction, if anything. */
 const settlementFault = (transaction: Transaction, channel: string): string | undefined => {
   if (sourceOf(transaction) !== channel) return "a settlement whose source is not its channel"
@@ -220,12 +227,10 @@ const settlementFault = (transaction: Transaction, channel: string): string | un
   if (transaction.operations.length !== 1 || operation === undefined)
     return "a settlement with other than one operation"
   if (operation.sourceAccount != null) return "a settlement whose operation has a source"
-  if (operation.body.type !== 24) return "a settlement that is no host function"
-  if (operation.body.invokeHostFunctionOp.hostFunction.type !== 0) return "a settlement that is no contract call"
-  if (transaction.ext.v !== 1) return "a settlement without resource data"
-  const { auth } = operation.body.invokeHostFunctionOp
+  if (invokedBy(operation) === undefined) return "a settlement that is no contract call"
+  if (resourceFeeOf(transaction) === undefined) return "a settlement without resource data"
   // The source is a channel of ours: such an entry would act in its name.
-  return auth.some(({ credentials }) => credentials.type === 0) ? "a settlement that acts as its own source" : undefined
+  return authOf(operation).some(actsAsSource) ? "a settlement that acts as its own source" : undefined
 }
 
 /** What is wrong with what a transaction on a channel would cost, alone or bumped. */
@@ -244,45 +249,32 @@ const feeFault = (
 }
 
 /** What every transaction on a channel has: an end in ledgers, and no condition or text beside it. */
-const conditionFault = ({ cond, memo }: Transaction): string | undefined => {
-  if (memo.type !== 0) return "a channel's transaction with a memo"
-  if (cond.type !== 2 || !cond.v2.ledgerBounds?.maxLedger) return "a channel's transaction without a ledger bound"
-  const { extraSigners, minSeqAge, minSeqLedgerGap, minSeqNum } = cond.v2
+const conditionFault = (transaction: Transaction): string | undefined => {
+  if (hasMemo(transaction)) return "a channel's transaction with a memo"
+  const conditions = conditionsOf(transaction)
+  if (conditions === undefined || !ledgerMaxOf(transaction)) return "a channel's transaction without a ledger bound"
+  const { extraSigners, minSeqAge, minSeqLedgerGap, minSeqNum } = conditions
   const plain = extraSigners.length === 0 && minSeqNum == null && BigInt(minSeqAge) === 0n && minSeqLedgerGap === 0
   return plain ? undefined : "a channel's transaction with further conditions"
 }
 
-const sponsorFault = (
-  operation: xdr.OperationWire,
-  vault: Vault["Service"],
-  merged: Array<string>
-): string | undefined => {
-  const { body } = operation
+/** What is wrong with an operation of the sponsor's own, if anything; accounts that it merges are noted. */
+const sponsorFault = (operation: Operation, vault: Vault["Service"], merged: Array<string>): string | undefined => {
+  const read = readSponsorOperation(operation)
+  if (read === undefined) return "an operation the sponsor has no business with"
   const isChannel = (address: string) => vault.channels.includes(address)
-  switch (body.type) {
-    case 0: {
-      const address = StrKey.encodeEd25519PublicKey(
-        (body.createAccountOp.destination as { readonly ed25519: Uint8Array }).ed25519
-      )
-      return operation.sourceAccount == null && isChannel(address)
-        ? undefined
-        : "a new account that is no channel of ours"
-    }
-    case 1:
-      return operation.sourceAccount == null &&
-        isChannel(muxedText(body.paymentOp.destination)) &&
-        body.paymentOp.asset.type === 0
-        ? undefined
-        : "a payment that does not fund a channel of ours"
-    case 8: {
-      const from = operation.sourceAccount == null ? "" : muxedText(operation.sourceAccount)
-      merged.push(from)
-      return (isChannel(from) || vault.formerChannels.includes(from)) && muxedText(body.destination) === vault.sponsor
+  const isOwn = read.source === undefined
+  const chore = read.operation
+  switch (chore._tag) {
+    case "Create":
+      return isOwn && isChannel(chore.account) ? undefined : "a new account that is no channel of ours"
+    case "Fund":
+      return isOwn && isChannel(chore.account) ? undefined : "a payment that does not fund a channel of ours"
+    case "Merge":
+      merged.push(chore.account)
+      return (isChannel(chore.account) || vault.formerChannels.includes(chore.account)) && chore.into === vault.sponsor
         ? undefined
         : "a merge that is not of a channel into the sponsor"
-    }
-    default:
-      return "an operation the sponsor has no business with"
   }
 }
 

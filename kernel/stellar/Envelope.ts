@@ -2,10 +2,12 @@
 // encoding. Out: the transactions the house builds: a settlement on a channel, the fee bump around it, the no-op that
 // cancels it, and the sponsor's own. Hashes are computed here from the network's passphrase. Values are the SDK's plain
 // wire objects; nothing here signs.
-import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+import { xdr } from "@stellar/stellar-sdk/base"
 import { Data, Effect, Result } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import type { Crypto } from "../platform/Crypto.ts"
+import { accountOf, accountText, publicKeyOf, publicKeyText } from "./Address.ts"
+import { assetKind, conditionKind, envelopeKind, extensionKind, memoKind, operationKind, resultKind } from "./kinds.ts"
 
 export type Envelope = xdr.TransactionEnvelopeWire
 export type Transaction = xdr.TransactionWire
@@ -56,15 +58,6 @@ const innerFeeMax = 0xffff_ffffn
 /** What the network asks of one operation, and again for a fee bump, in stroops. */
 export const baseFeeStroops = 100n
 
-const accountOf = (address: string): xdr.MuxedAccountWire => ({
-  type: 0,
-  ed25519: StrKey.decodeEd25519PublicKey(address)
-})
-const publicKeyOf = (address: string): xdr.PublicKeyWire => ({
-  type: 0,
-  ed25519: StrKey.decodeEd25519PublicKey(address)
-})
-
 export interface Bounds {
   /** Last ledger in which the transaction may be included. */
   readonly ledgerMax: number
@@ -76,7 +69,7 @@ export interface Bounds {
 
 const preconditions = (bounds: Bounds): xdr.PreconditionsWire =>
   ({
-    type: 2,
+    type: conditionKind.v2,
     v2: {
       timeBounds: { minTime: 0n, maxTime: bounds.timeMax },
       ledgerBounds: { minLedger: 0, maxLedger: bounds.ledgerMax },
@@ -103,7 +96,7 @@ const unsigned = (
     fee: Number(options.fee > innerFeeMax ? innerFeeMax : options.fee),
     seqNum: options.sequence,
     cond: preconditions(options.bounds),
-    memo: { type: 0 },
+    memo: { type: memoKind.none },
     operations: options.operations,
     ext: options.ext
   }) as unknown as Transaction
@@ -118,14 +111,15 @@ export const settlementTransaction = (
     ...options,
     fee: sorobanData.resourceFee + baseFeeStroops,
     operations: [operation],
-    ext: { v: 1, sorobanData }
+    ext: { v: extensionKind.soroban, sorobanData }
   })
 }
 
 /** An ordinary no-op with the same channel and sequence: whichever of the two lands, the other never can. */
 export const cancelTransaction = (options: OnChannel): Transaction => {
-  const operation = { sourceAccount: null, body: { type: 11, bumpSequenceOp: { bumpTo: 0n } } } as unknown as Operation
-  return unsigned({ ...options, fee: baseFeeStroops, operations: [operation], ext: { v: 0 } })
+  const body = { type: operationKind.bumpSequence, bumpSequenceOp: { bumpTo: 0n } }
+  const operation = { sourceAccount: null, body } as unknown as Operation
+  return unsigned({ ...options, fee: baseFeeStroops, operations: [operation], ext: { v: extensionKind.none } })
 }
 
 /** A transaction of the sponsor's own: creates, funds or merges channel accounts, at most 100 operations. */
@@ -136,7 +130,7 @@ export const sponsorTransaction = (
     ...options,
     fee: options.feeStroopsPerOperation * BigInt(options.operations.length),
     operations: options.operations.map(sponsorOperation),
-    ext: { v: 0 }
+    ext: { v: extensionKind.none }
   })
 
 export type SponsorOperation =
@@ -151,7 +145,7 @@ const sponsorOperation = (operation: SponsorOperation): Operation => {
       return {
         sourceAccount: null,
         body: {
-          type: 0,
+          type: operationKind.createAccount,
           createAccountOp: { destination: publicKeyOf(operation.account), startingBalance: operation.balanceStroops }
         }
       } as unknown as Operation
@@ -159,14 +153,18 @@ const sponsorOperation = (operation: SponsorOperation): Operation => {
       return {
         sourceAccount: null,
         body: {
-          type: 1,
-          paymentOp: { destination: accountOf(operation.account), asset: { type: 0 }, amount: operation.amountStroops }
+          type: operationKind.payment,
+          paymentOp: {
+            destination: accountOf(operation.account),
+            asset: { type: assetKind.native },
+            amount: operation.amountStroops
+          }
         }
       } as unknown as Operation
     case "Merge":
       return {
         sourceAccount: accountOf(operation.account),
-        body: { type: 8, destination: accountOf(operation.into) }
+        body: { type: operationKind.accountMerge, destination: accountOf(operation.into) }
       } as unknown as Operation
   }
 }
@@ -183,24 +181,24 @@ const decorated = ({ publicKey, signature }: Signed): xdr.DecoratedSignatureWire
 })
 
 export const withSignatures = (tx: Transaction, signatures: ReadonlyArray<Signed>): Envelope =>
-  ({ type: 2, v1: { tx, signatures: signatures.map(decorated) } }) as unknown as Envelope
+  ({ type: envelopeKind.v1, v1: { tx, signatures: signatures.map(decorated) } }) as unknown as Envelope
 
 /**
  * A fee bump around a signed transaction, unsigned. `fee` is everything offered: resource fee and inclusion bid, once
  * each.
  */
 export const feeBump = (inner: Envelope, sponsor: string, feeStroops: bigint): xdr.FeeBumpTransactionWire => {
-  if (inner.type !== 2) throw new Error("a fee bump wraps a plain transaction")
+  if (inner.type !== envelopeKind.v1) throw new Error("a fee bump wraps a plain transaction")
   return {
     feeSource: accountOf(sponsor),
     fee: feeStroops,
-    innerTx: { type: 2, v1: inner.v1 },
-    ext: { v: 0 }
+    innerTx: { type: envelopeKind.v1, v1: inner.v1 },
+    ext: { v: extensionKind.none }
   } as unknown as xdr.FeeBumpTransactionWire
 }
 
 export const bumpWithSignature = (tx: xdr.FeeBumpTransactionWire, signature: Signed): Envelope =>
-  ({ type: 5, feeBump: { tx, signatures: [decorated(signature)] } }) as unknown as Envelope
+  ({ type: envelopeKind.feeBump, feeBump: { tx, signatures: [decorated(signature)] } }) as unknown as Envelope
 
 /** sha256 of the passphrase: what every hash of a network begins with. */
 export const networkIdOf = (crypto: Crypto["Service"], passphrase: string): Uint8Array =>
@@ -222,14 +220,104 @@ export const hashesOf = (
   networkId: Uint8Array,
   envelope: Envelope
 ): { readonly innerHash: string; readonly outerHash: string } | undefined => {
-  if (envelope.type === 2) {
+  if (envelope.type === envelopeKind.v1) {
     const hash = Hex.encode(transactionHash(crypto, networkId, envelope.v1.tx))
     return { innerHash: hash, outerHash: hash }
   }
-  if (envelope.type !== 5) return undefined
+  if (envelope.type !== envelopeKind.feeBump) return undefined
   const { tx } = envelope.feeBump
   return {
     innerHash: Hex.encode(transactionHash(crypto, networkId, tx.innerTx.v1.tx)),
     outerHash: Hex.encode(feeBumpHash(crypto, networkId, tx))
   }
 }
+
+/** The transaction of an envelope that is no fee bump; none in one of the kind before fee bumps. */
+export const plainIn = (envelope: Envelope): Transaction | undefined =>
+  envelope.type === envelopeKind.v1 ? envelope.v1.tx : undefined
+
+/** How many signatures stand beside the transaction of an envelope that is no fee bump. */
+export const signaturesIn = (envelope: Envelope): number =>
+  envelope.type === envelopeKind.v1 ? envelope.v1.signatures.length : 0
+
+/** The fee bump of an envelope. */
+export const bumpIn = (envelope: Envelope): xdr.FeeBumpTransactionWire | undefined =>
+  envelope.type === envelopeKind.feeBump ? envelope.feeBump.tx : undefined
+
+/** The transaction inside a fee bump. */
+export const bumpedIn = (envelope: Envelope): Transaction | undefined => bumpIn(envelope)?.innerTx.v1.tx
+
+/** The transaction inside an envelope, bumped or not; none in one of the kind before fee bumps. */
+export const transactionIn = (envelope: Envelope): Transaction | undefined => bumpedIn(envelope) ?? plainIn(envelope)
+
+/** Whether an envelope is of the kind before fee bumps, whose transactions call no contract and have other hashes. */
+export const isLegacy = (envelope: Envelope): boolean => envelope.type === envelopeKind.v0
+
+/** The account that a transaction acts as. */
+export const sourceOf = (tx: Pick<Transaction, "sourceAccount">): string => accountText(tx.sourceAccount)
+
+/** The resource fee of a transaction, stroops; undefined without resource data. */
+export const resourceFeeOf = ({ ext }: Transaction): bigint | undefined =>
+  ext.v === extensionKind.soroban ? ext.sorobanData.resourceFee : undefined
+
+/** The conditions beside a transaction's sequence number, when it has more than a time bound. */
+export const conditionsOf = ({ cond }: Transaction): xdr.PreconditionsV2Wire | undefined =>
+  cond.type === conditionKind.v2 ? cond.v2 : undefined
+
+/** Last ledger in which a transaction may be included; undefined when it does not say. */
+export const ledgerMaxOf = (tx: Transaction): number | undefined => conditionsOf(tx)?.ledgerBounds?.maxLedger
+
+export const hasMemo = ({ memo }: Transaction): boolean => memo.type !== memoKind.none
+
+/** The number that an operation moves its source's sequence to; undefined for any other operation. */
+export const sequenceBumpOf = ({ body }: Operation): bigint | undefined =>
+  body.type === operationKind.bumpSequence ? BigInt(body.bumpSequenceOp.bumpTo) : undefined
+
+/** An operation as one of the sponsor's own, and who does it; undefined for any other, and for other assets. */
+export const readSponsorOperation = ({
+  body,
+  sourceAccount
+}: Operation): { readonly operation: SponsorOperation; readonly source: string | undefined } | undefined => {
+  const source = sourceAccount == null ? undefined : accountText(sourceAccount)
+  switch (body.type) {
+    case operationKind.createAccount: {
+      const { destination, startingBalance } = body.createAccountOp
+      return {
+        source,
+        operation: { _tag: "Create", account: publicKeyText(destination), balanceStroops: startingBalance }
+      }
+    }
+    case operationKind.payment: {
+      const { amount, asset, destination } = body.paymentOp
+      return asset.type === assetKind.native
+        ? { source, operation: { _tag: "Fund", account: accountText(destination), amountStroops: amount } }
+        : undefined
+    }
+    case operationKind.accountMerge:
+      return { source, operation: { _tag: "Merge", account: source ?? "", into: accountText(body.destination) } }
+    default:
+      return undefined
+  }
+}
+
+/** An envelope that only carries an operation to a simulation: a source, and nothing that depends on one. */
+export const simulationEnvelope = (source: xdr.MuxedAccountWire, operation: Operation): string =>
+  encodeEnvelope({
+    type: envelopeKind.v1,
+    v1: {
+      tx: {
+        sourceAccount: source,
+        fee: Number(baseFeeStroops),
+        seqNum: 1n,
+        cond: { type: conditionKind.none },
+        memo: { type: memoKind.none },
+        operations: [operation],
+        ext: { v: extensionKind.none }
+      },
+      signatures: []
+    }
+  } as never)
+
+/** Whether a transaction did what it says: alone, or inside the fee bump whose result this is. */
+export const hasSucceeded = ({ result }: xdr.TransactionResultWire): boolean =>
+  result.code === resultKind.success || result.code === resultKind.bumpSuccess

@@ -10,7 +10,7 @@ import { Network } from "../../kernel/config/Network.ts"
 import { encodeEnvelope, networkIdOf } from "../../kernel/stellar/Envelope.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
-import { addressText } from "../../kernel/stellar/TransferEvents.ts"
+import { addressText } from "../../kernel/stellar/Address.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
 import {

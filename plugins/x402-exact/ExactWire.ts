@@ -4,7 +4,7 @@
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Result } from "effect"
 import { type Envelope, type Operation, readEnvelope } from "../../kernel/stellar/Envelope.ts"
-import { addressText } from "../../kernel/stellar/TransferEvents.ts"
+import { addressText } from "../../kernel/stellar/Address.ts"
 
 export type AuthEntry = xdr.SorobanAuthorizationEntryWire
 

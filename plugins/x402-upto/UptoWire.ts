@@ -4,7 +4,7 @@
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { Result } from "effect"
 import { encodeEnvelope, type Envelope, readEnvelope } from "../../kernel/stellar/Envelope.ts"
-import { addressText } from "../../kernel/stellar/TransferEvents.ts"
+import { addressText } from "../../kernel/stellar/Address.ts"
 
 export type AuthEntry = xdr.SorobanAuthorizationEntryWire
 export type Invocation = xdr.SorobanAuthorizedInvocationWire

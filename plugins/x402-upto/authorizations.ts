@@ -3,7 +3,7 @@
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Option, Result } from "effect"
 import { Hex } from "effect/encoding"
-import { addressText } from "../../kernel/stellar/TransferEvents.ts"
+import { addressText } from "../../kernel/stellar/Address.ts"
 import type { Authorization, Promise } from "../../kernel/payment/Scheme.ts"
 import type { NonceUse } from "../../kernel/settlement/Authorizations.ts"
 import { type AuthEntry, callIn, credentialsOf, entriesOf, type UptoPayload } from "./UptoWire.ts"

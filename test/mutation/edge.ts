@@ -180,7 +180,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       'if (contract === undefined || amount === undefined || first === undefined) return { _tag: "Unreadable", contract }',
       'if (contract === undefined || amount === undefined || first === undefined) return { _tag: "Other", contract }'
     ],
-    ["a diagnostic event moves tokens", "const kind = event.type === 1 ?", "const kind = event.type >= 0 ?"]
+    ["a diagnostic event moves tokens", "event.type === eventKind.contract", "event.type >= 0"]
   ]),
   ...guards("kernel/ledger/JsonRpc.ts", "test/kernel/ledger/makeLedgerRpc.test.ts", [
     ["any network is asked", "if (passphrase !== options.passphrase) return", 'if (passphrase === "") return'],
@@ -271,11 +271,11 @@ export const mutations: ReadonlyArray<Mutation> = [
       'if (sourceOf(transaction) !== channel) return "a settlement',
       'if (channel === "") return "a settlement'
     ],
-    ["a memo", "if (memo.type !== 0) return", "if (memo.type > 9) return"],
+    ["a memo", "if (hasMemo(transaction)) return", "if (hasMemo(transaction) && !hasMemo(transaction)) return"],
     [
       "no end in ledgers",
-      "if (cond.type !== 2 || !cond.v2.ledgerBounds?.maxLedger) return",
-      "if (cond.type !== 2) return"
+      "if (conditions === undefined || !ledgerMaxOf(transaction)) return",
+      "if (conditions === undefined) return"
     ],
     ["further conditions", "return plain ? undefined :", "return plain || !plain ? undefined :"],
     [
@@ -303,8 +303,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     [
       "the channel signs for itself",
-      "return auth.some(({ credentials }) => credentials.type === 0)",
-      "return auth.length > 99"
+      "return authOf(operation).some(actsAsSource)",
+      "return authOf(operation).length > 99"
     ],
     [
       "the sponsor's own transactions at any price",
@@ -314,15 +314,21 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a cancellation that does something", "if (!harmless) return", "if (harmless && !harmless) return"],
     [
       "a stranger's account is created",
-      "return operation.sourceAccount == null && isChannel(address) ?",
-      "return operation.sourceAccount == null ?"
+      'return isOwn && isChannel(chore.account) ? undefined : "a new account',
+      'return isOwn ? undefined : "a new account'
     ],
-    ["the sponsor pays anybody", "isChannel(muxedText(body.paymentOp.destination)) && ", ""],
-    ["the sponsor pays an asset", " && body.paymentOp.asset.type === 0", ""],
+    [
+      "the sponsor pays anybody",
+      'return isOwn && isChannel(chore.account) ? undefined : "a payment',
+      'return isOwn ? undefined : "a payment'
+    ],
     [
       "a channel merges into anybody",
-      "(isChannel(from) || vault.formerChannels.includes(from)) && muxedText(body.destination) === vault.sponsor",
-      "isChannel(from)"
+      "(isChannel(chore.account) || vault.formerChannels.includes(chore.account)) && chore.into === vault.sponsor",
+      "isChannel(chore.account)"
     ]
+  ]),
+  ...guards("kernel/stellar/Envelope.ts", "test/kernel/signer/Signer.test.ts", [
+    ["the sponsor pays an asset", "return asset.type === assetKind.native", "return asset.type >= assetKind.native"]
   ])
 ]

@@ -150,8 +150,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "kernel/stellar/TransferEvents.ts",
-        from: "const kind = event.type === 1 ?",
-        to: "const kind = event.type >= 0 ?"
+        from: "event.type === eventKind.contract",
+        to: "event.type >= 0"
       }
     ],
     ...simulation

@@ -435,14 +435,14 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "somebody else's transaction adopted",
     changes: change(
       spending,
-      "return accountText(feeSource) === sponsor || channels.has(accountText(inner.sourceAccount)) ? inner : undefined",
+      "return accountText(bump.feeSource) === sponsor || channels.has(sourceOf(inner)) ? inner : undefined",
       "return inner"
     ),
     ...by("settlement/findSpending.test.ts", {})
   },
   {
     name: "only this process's channels are ours",
-    changes: change(spending, "accountText(feeSource) === sponsor || channels", "channels"),
+    changes: change(spending, "accountText(bump.feeSource) === sponsor || channels", "channels"),
     ...by("settlement/findSpending.test.ts", {})
   },
   {

@@ -267,7 +267,7 @@ const ofTheSigner: ReadonlyArray<Mutation> = [
   signed("the sponsor authorizes any contract", "candidate.contract === contract && candidate", "candidate"),
   signed(
     "the sponsor authorizes any function",
-    "candidate.contract === contract && candidate.functionName === nameOf(call.functionName)",
+    "candidate.contract === contract && candidate.functionName === symbolText(call.functionName)",
     "candidate.contract === contract"
   ),
   signed(
@@ -277,8 +277,8 @@ const ofTheSigner: ReadonlyArray<Mutation> = [
   ),
   signed(
     "the operation may have a source",
-    "if (operation.sourceAccount != null || found === undefined) return",
-    "if (found === undefined) return"
+    "if (operation.sourceAccount != null || call === undefined) return",
+    "if (call === undefined) return"
   ),
   signed(
     "the sponsor may stand elsewhere",
@@ -294,15 +294,11 @@ const ofTheSigner: ReadonlyArray<Mutation> = [
   ),
   signed(
     "an unsigned authorization is the sponsor's",
-    "signed !== undefined && verifyEd25519(",
-    "true || verifyEd25519("
+    "payload !== undefined && verifyEd25519(",
+    "payload !== undefined || verifyEd25519("
   ),
-  signed("a call below is the sponsor's too", "rootInvocation.subInvocations.length === 0 &&", ""),
-  signed(
-    "another call is the sponsor's too",
-    "sameBytes(bytesOf(rootInvocation.function.contractFn), bytesOf(call)) &&",
-    ""
-  )
+  signed("a call below is the sponsor's too", "entry.rootInvocation.subInvocations.length === 0 &&", ""),
+  signed("another call is the sponsor's too", "sameBytes(encodeInvoked(authorized), encodeInvoked(call)) &&", "")
 ]
 
 export const mutations: ReadonlyArray<Mutation> = [

@@ -7,7 +7,7 @@ import { Base64 } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
 import { inTransaction } from "../../database/Database.ts"
-import { decodeEnvelope, type SponsorOperation, sponsorTransaction } from "../../stellar/Envelope.ts"
+import { decodeEnvelope, plainIn, type SponsorOperation, sponsorTransaction } from "../../stellar/Envelope.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import { Signer, type SignerRefused, sponsorStroopsPerOperationMax } from "../../signer/Signer.ts"
@@ -75,8 +75,9 @@ export class SponsorTransactions extends Context.Service<
         const envelope = yield* Effect.orDie(decodeEnvelope(Base64.encode(open.envelope)))
         const { accounts, latestLedger } = yield* rpc.accounts([signer.sponsor])
         const sequence = accounts.get(signer.sponsor)?.sequence
-        if (envelope.type !== 2 || latestLedger < Number(open.ledger_max)) return false
-        const isUsed = sequence !== undefined && sequence >= BigInt(envelope.v1.tx.seqNum)
+        const transaction = plainIn(envelope)
+        if (transaction === undefined || latestLedger < Number(open.ledger_max)) return false
+        const isUsed = sequence !== undefined && sequence >= BigInt(transaction.seqNum)
         yield* isUsed ? end(open.hash, "landed", null, null) : end(open.hash, "expired", 0n, null)
         return true
       })

@@ -1,6 +1,6 @@
 // What the sponsor has to do for its channels, from what stands in the table and on the ledger. Pure.
 import type { SponsorOperation } from "../../stellar/Envelope.ts"
-import type { LedgerAccount } from "../../ledger/LedgerRpc.ts"
+import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
 import type { ChannelRow } from "./ChannelRows.ts"
 
 /** Operations a transaction may hold. */

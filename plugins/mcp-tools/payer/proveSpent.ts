@@ -7,7 +7,7 @@ import { Effect, Option } from "effect"
 import type { Envelope } from "../../../kernel/stellar/Envelope.ts"
 import type { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import type { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
-import { addressText } from "../../../kernel/stellar/TransferEvents.ts"
+import { addressText } from "../../../kernel/stellar/Address.ts"
 import type { Authorization } from "../budget/Reservation.ts"
 import type { Transfer } from "./authorization.ts"
 

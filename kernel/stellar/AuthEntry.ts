@@ -1,0 +1,107 @@
+// Authorizations of contract calls: whose they are, what they cover, what their signatures sign and how an account's
+// signatures stand in them. Pure; nothing here signs or verifies.
+import { xdr } from "@stellar/stellar-sdk/base"
+import type { Crypto } from "../platform/Crypto.ts"
+import { contractAddressOf } from "./Address.ts"
+import { authorizedKind, credentialsKind, preimageKind } from "./kinds.ts"
+import { bytesOf, bytesValue, entriesOf, mapValue, type Value, vecOf, vecValue } from "./Value.ts"
+
+export type AuthEntry = xdr.SorobanAuthorizationEntryWire
+export type Invocation = xdr.SorobanAuthorizedInvocationWire
+
+/** The address credentials of an entry, for the two kinds that a payment may carry. */
+export const credentialsOf = (entry: AuthEntry) => {
+  const { credentials } = entry
+  switch (credentials.type) {
+    case credentialsKind.address:
+      return { kind: "address" as const, ...credentials.address }
+    case credentialsKind.addressV2:
+      return { kind: "address-v2" as const, ...credentials.addressV2 }
+    default:
+      return undefined
+  }
+}
+
+/** Whether an entry acts in the name of the transaction's own source, without a signature of its own. */
+export const actsAsSource = ({ credentials }: AuthEntry): boolean => credentials.type === credentialsKind.sourceAccount
+
+/** The contract call that an invocation authorizes; undefined for any other kind. */
+export const authorizedCall = ({ function: fn }: Invocation): xdr.InvokeContractArgsWire | undefined =>
+  fn.type === authorizedKind.contractFunction ? fn.contractFn : undefined
+
+/** The part of an invocation that names its call. */
+export const invokedInstead = (call: xdr.InvokeContractArgsWire): Pick<Invocation, "function"> =>
+  ({ function: { type: authorizedKind.contractFunction, contractFn: call } }) as unknown as Invocation
+
+/** The authorization of one whole call, and of nothing below it. */
+export const invocationOf = (call: xdr.InvokeContractArgsWire): Invocation =>
+  ({ ...invokedInstead(call), subInvocations: [] }) as unknown as Invocation
+
+export const encodeEntry = (entry: AuthEntry): Uint8Array => xdr.SorobanAuthorizationEntry.schema.encode(entry)
+
+/** An entry that acts as the transaction's source: worth something in a simulation alone. */
+export const sourceEntry = (invocation: Invocation): AuthEntry =>
+  ({ credentials: { type: credentialsKind.sourceAccount }, rootInvocation: invocation }) as unknown as AuthEntry
+
+export interface Signed {
+  /** Whose it is: an account or a contract. */
+  readonly address: string
+  readonly nonce: bigint
+  readonly signatureExpirationLedger: number
+  readonly signature: Value
+}
+
+/** An entry of an address. */
+export const addressEntry = (signed: Signed, invocation: Invocation): AuthEntry =>
+  ({
+    credentials: {
+      type: credentialsKind.address,
+      address: { ...signed, address: contractAddressOf(signed.address) }
+    },
+    rootInvocation: invocation
+  }) as unknown as AuthEntry
+
+/** What a signature of an entry signs: 32 bytes; undefined for credentials that are not an address's. */
+export const signedPayload = (
+  crypto: Crypto["Service"],
+  networkId: Uint8Array,
+  entry: AuthEntry
+): Uint8Array | undefined => {
+  const credentials = credentialsOf(entry)
+  if (credentials === undefined) return undefined
+  const { nonce, signatureExpirationLedger } = credentials
+  const common = { networkId, nonce, signatureExpirationLedger, invocation: entry.rootInvocation }
+  const preimage =
+    credentials.kind === "address"
+      ? { type: preimageKind.sorobanAuthorization, sorobanAuthorization: common }
+      : {
+          type: preimageKind.sorobanAuthorizationWithAddress,
+          sorobanAuthorizationWithAddress: { ...common, address: credentials.address }
+        }
+  return crypto.sha256(xdr.HashIdPreimage.schema.encode(preimage as never))
+}
+
+export interface KeySignature {
+  readonly key: Uint8Array
+  readonly signature: Uint8Array
+}
+
+/** The listed key signatures of a classic account; undefined when the signature value has any other form. */
+export const keySignatures = (value: Value): ReadonlyArray<KeySignature> | undefined => {
+  const items = vecOf(value)
+  const read = (items ?? []).flatMap((item) => {
+    const [first, second] = entriesOf(item) ?? []
+    const [key, signature] = [bytesOf(first?.val), bytesOf(second?.val)]
+    return key === undefined || signature === undefined ? [] : [{ key, signature }]
+  })
+  return items === undefined || read.length < items.length ? undefined : read
+}
+
+/** The signature value of an account with one key. */
+export const signatureValue = ({ key, signature }: KeySignature): Value =>
+  vecValue([
+    mapValue([
+      ["public_key", bytesValue(key)],
+      ["signature", bytesValue(signature)]
+    ])
+  ])

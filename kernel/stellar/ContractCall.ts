@@ -1,0 +1,71 @@
+// The one contract call that a transaction or an operation is, whatever its function and arguments turn out to be; or
+// undefined, when it is anything else.
+import { xdr } from "@stellar/stellar-sdk/base"
+import { addressText } from "./Address.ts"
+import type { AuthEntry } from "./AuthEntry.ts"
+import type { Operation, Transaction } from "./Envelope.ts"
+import { hostFunctionKind, operationKind } from "./kinds.ts"
+import { symbolText } from "./Value.ts"
+
+/** A contract, a function and its arguments, as they stand in the XDR. */
+export type Invoked = xdr.InvokeContractArgsWire
+
+export interface ContractCall {
+  readonly operation: Operation
+  /** Contract address, C… */
+  readonly contract: string
+  readonly functionName: string
+  readonly args: ReadonlyArray<xdr.ScValWire>
+  readonly auth: ReadonlyArray<AuthEntry>
+  readonly invoked: Invoked
+}
+
+/** The authorizations of an operation; none when it invokes no host function. */
+export const authOf = ({ body }: Operation): ReadonlyArray<AuthEntry> =>
+  body.type === operationKind.invokeHostFunction ? body.invokeHostFunctionOp.auth : []
+
+/** What an operation invokes, of whatever kind its contract's address is. */
+export const invokedBy = ({ body }: Operation): Invoked | undefined =>
+  body.type === operationKind.invokeHostFunction &&
+  body.invokeHostFunctionOp.hostFunction.type === hostFunctionKind.invokeContract
+    ? body.invokeHostFunctionOp.hostFunction.invokeContract
+    : undefined
+
+/** The contract call that an operation is. */
+export const callOfOperation = (operation: Operation): ContractCall | undefined => {
+  const invoked = invokedBy(operation)
+  const contract = invoked === undefined ? undefined : addressText(invoked.contractAddress)
+  return invoked === undefined || contract === undefined
+    ? undefined
+    : {
+        operation,
+        contract,
+        functionName: symbolText(invoked.functionName),
+        args: invoked.args,
+        auth: authOf(operation),
+        invoked
+      }
+}
+
+/** The contract call that a transaction is, when it is that and nothing more. */
+export const callOf = ({ operations }: Pick<Transaction, "operations">): ContractCall | undefined => {
+  const [operation] = operations
+  return operations.length !== 1 || operation === undefined ? undefined : callOfOperation(operation)
+}
+
+/** An operation without a source that makes this call under these authorizations. */
+export const callOperation = (invoked: Invoked, auth: ReadonlyArray<AuthEntry>): Operation =>
+  ({
+    sourceAccount: null,
+    body: {
+      type: operationKind.invokeHostFunction,
+      invokeHostFunctionOp: {
+        hostFunction: { type: hostFunctionKind.invokeContract, invokeContract: invoked },
+        auth: [...auth]
+      }
+    }
+  }) as unknown as Operation
+
+export const encodeInvoked = (invoked: Invoked): Uint8Array => xdr.InvokeContractArgs.schema.encode(invoked)
+export const encodeOperation = (operation: Operation): Uint8Array => xdr.Operation.schema.encode(operation)
+export const decodeOperation = (bytes: Uint8Array): Operation => xdr.Operation.schema.decode(bytes)

@@ -1,0 +1,62 @@
+// The entries of the ledger that the house asks for: their keys, and what an account's entry says.
+import { xdr } from "@stellar/stellar-sdk/base"
+import { Option } from "effect"
+import { Base64 } from "effect/encoding"
+import { contractAddressOf, publicKeyOf, publicKeyText } from "./Address.ts"
+import { durability, entryKind, valueKind } from "./kinds.ts"
+
+/** An account as its entry tells it. */
+export interface LedgerAccount {
+  /** Address, G… */
+  readonly address: string
+  readonly balanceStroops: bigint
+  /** What the ledger makes it keep of its balance: for its entries, and for what it sells. */
+  readonly reserveStroops: bigint
+  readonly sequence: bigint
+  /** The ledger in which the sequence was last used, when the account says so. */
+  readonly sequenceLedger: Option.Option<number>
+}
+
+/** What the network makes an account keep for each of its entries, two of which every account has. */
+const baseReserveStroops = 5_000_000n
+
+/** The key of an account's entry, base64. */
+export const accountKey = (address: string): string =>
+  Base64.encode(
+    xdr.LedgerKey.schema.encode({
+      type: entryKind.account,
+      account: { accountId: publicKeyOf(address) }
+    } as never)
+  )
+
+/** The key of the entry that keeps an authorization's nonce, base64. */
+export const nonceKey = (address: string, nonce: bigint): string =>
+  Base64.encode(
+    xdr.LedgerKey.schema.encode({
+      type: entryKind.contractData,
+      contractData: {
+        contract: contractAddressOf(address),
+        key: { type: valueKind.nonceKey, nonceKey: { nonce } },
+        durability: durability.temporary
+      }
+    } as never)
+  )
+
+/** What an account's entry says; undefined for an entry of any other kind. */
+export const readAccount = (data: xdr.LedgerEntryDataWire): LedgerAccount | undefined => {
+  if (data.type !== entryKind.account) return undefined
+  const { account } = data
+  // Each version of the entry hangs on the one before it.
+  const v1 = account.ext.v === 1 ? account.ext.v1 : undefined
+  const v2 = v1 !== undefined && v1.ext.v === 2 ? v1.ext.v2 : undefined
+  const v3 = v2 !== undefined && v2.ext.v === 3 ? v2.ext.v3 : undefined
+  return {
+    address: publicKeyText(account.accountId),
+    balanceStroops: account.balance,
+    reserveStroops:
+      baseReserveStroops * BigInt(2 + account.numSubEntries + (v2?.numSponsoring ?? 0) - (v2?.numSponsored ?? 0)) +
+      (v1?.liabilities.selling ?? 0n),
+    sequence: account.seqNum,
+    sequenceLedger: Option.fromUndefinedOr(v3?.seqLedger)
+  }
+}

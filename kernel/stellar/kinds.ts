@@ -1,0 +1,43 @@
+// Discriminants of the ledger's XDR by name, as the protocol numbers them. Only this folder knows them: elsewhere XDR is
+// read and made by the functions beside this file.
+
+export const envelopeKind = { v0: 0, v1: 2, feeBump: 5 } as const
+export const operationKind = {
+  createAccount: 0,
+  payment: 1,
+  accountMerge: 8,
+  bumpSequence: 11,
+  invokeHostFunction: 24
+} as const
+export const hostFunctionKind = { invokeContract: 0 } as const
+/** What an invocation authorizes. */
+export const authorizedKind = { contractFunction: 0 } as const
+export const credentialsKind = { sourceAccount: 0, address: 1, addressV2: 2 } as const
+export const valueKind = {
+  void: 1,
+  u32: 3,
+  i128: 10,
+  bytes: 13,
+  symbol: 15,
+  vec: 16,
+  map: 17,
+  address: 18,
+  nonceKey: 21
+} as const
+export const addressKind = { account: 0, contract: 1, muxedAccount: 2 } as const
+/** Of a public key, and of an account that may carry a number beside it. */
+export const keyKind = { ed25519: 0 } as const
+export const memoKind = { none: 0 } as const
+export const conditionKind = { none: 0, v2: 2 } as const
+export const assetKind = { native: 0 } as const
+export const entryKind = { account: 0, contractData: 6 } as const
+export const durability = { temporary: 0 } as const
+export const eventKind = { contract: 1 } as const
+/** What a hash is made of. */
+export const preimageKind = { sorobanAuthorization: 9, sorobanAuthorizationWithAddress: 10 } as const
+/** Of a transaction: with resource data or without. */
+export const extensionKind = { none: 0, soroban: 1 } as const
+/** Versions of a transaction's meta that hold contract events. */
+export const metaKind = { v3: 3, v4: 4 } as const
+/** Results of a transaction that succeeded, alone or inside a fee bump. */
+export const resultKind = { success: 0, bumpSuccess: 1 } as const
