@@ -22,7 +22,7 @@ import { Extensions } from "./Extension.ts"
 import { Facilitator } from "./Facilitator.ts"
 import { observePayment } from "./observePayment.ts"
 import type { Payment } from "./Payment.ts"
-import { isRefusal, type Refusal, refusal, type RefusalRow, spineRows } from "./Refusal.ts"
+import { isRefusal, type Refusal, refusal } from "./Refusal.ts"
 import { Schemes } from "./Scheme.ts"
 import { encodeSettlementState } from "./settlementState.ts"
 import { encodeSupported } from "./supported.ts"
@@ -44,9 +44,6 @@ interface Operation<A> {
     answer: A
   ) => { readonly payer: string; readonly transaction: Option.Option<string> } | undefined
 }
-
-/** The spine's own rows; a scheme's words are business refusals. */
-const statuses = new Map<string, RefusalRow["status"]>(spineRows.map(({ reason, status }) => [reason, status]))
 
 /** A word of a refusal is from the house's own table, so it may be a label. */
 const answersTotal = Metric.counter("tollkeeper_payment_answers_total", {
@@ -80,9 +77,9 @@ export const layer = HttpRouter.use((router) =>
       headers: Readonly<Record<string, string>> = {}
     ): Response => {
       const refused = operation.refusalOf(given)
-      const busy = refused !== undefined && statuses.get(refused.reason) === 503
+      const busy = refused !== undefined && schemes.statusOf(refused.reason) === 503
       return json(operation.encode(given, into), {
-        status: refused === undefined ? 200 : (statuses.get(refused.reason) ?? 200),
+        status: refused === undefined ? 200 : schemes.statusOf(refused.reason),
         headers: { ...(busy ? { "retry-after": "1" } : {}), ...headers }
       })
     }
@@ -137,7 +134,7 @@ export const layer = HttpRouter.use((router) =>
       const given = refused === undefined ? yield* operation.run(payment) : operation.refuse(refused)
       const unfit = operation.refusalOf(given)
       // What could not be judged, for want of a ledger or a database, is no verification.
-      if (operation.name === "verify" && (unfit === undefined || (statuses.get(unfit.reason) ?? 200) < 500))
+      if (operation.name === "verify" && (unfit === undefined || schemes.statusOf(unfit.reason) < 500))
         yield* extensions.judged(unfit === undefined)
       if (refused !== undefined) return answer(operation, given, into)
       yield* Metric.update(

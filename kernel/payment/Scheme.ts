@@ -8,7 +8,7 @@ import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import type { Nonce, NonceUse } from "../settlement/Authorizations.ts"
 import type { Payment } from "./Payment.ts"
-import type { Refusal, RefusalRow } from "./Refusal.ts"
+import { type Refusal, type RefusalRow, spineRows } from "./Refusal.ts"
 
 /**
  * What a payment is judged for. `verify`: before the seller's work, by what the payer signed at most; `settle`: after
@@ -113,24 +113,42 @@ export class SchemeRefused extends Schema.TaggedError<SchemeRefused>()("SchemeRe
 export class Schemes extends Context.Service<
   Schemes,
   {
-    /** Offers a scheme for as long as the Scope lives. */
+    /**
+     * Offers a scheme, with its words, for as long as the Scope lives. A word of the spine's or of another scheme is
+     * taken: one word has one meaning.
+     */
     readonly register: (scheme: Scheme) => Effect.Effect<void, SchemeRefused, Scope.Scope>
+    /** The HTTP status of a refusal's word; 200 for one that nobody registered. */
+    readonly statusOf: (reason: string) => RefusalRow["status"]
     readonly find: (scheme: string) => Option.Option<Scheme>
     readonly all: () => ReadonlyArray<Scheme>
   }
 >()("tollkeeper/payment/Schemes") {
   static readonly layer = Layer.sync(Schemes, () => {
     const schemes = new Map<string, Scheme>()
+    const statuses = new Map<string, RefusalRow["status"]>(spineRows.map(({ reason, status }) => [reason, status]))
+    const offer = (scheme: Scheme) => {
+      schemes.set(scheme.scheme, scheme)
+      for (const { reason, status } of scheme.refusals) statuses.set(reason, status)
+    }
+    const takeBack = ({ refusals, scheme }: Scheme) => {
+      schemes.delete(scheme)
+      for (const { reason } of refusals) statuses.delete(reason)
+    }
     const register = Effect.fnUntraced(function* (scheme: Scheme) {
-      if (schemes.has(scheme.scheme))
-        return yield* new SchemeRefused({ scheme: scheme.scheme, message: "offered twice" })
+      const refuse = (message: string) => new SchemeRefused({ scheme: scheme.scheme, message })
+      if (schemes.has(scheme.scheme)) return yield* refuse("offered twice")
+      const words = scheme.refusals.map(({ reason }) => reason)
+      const taken = words.find((word, index) => statuses.has(word) || words.indexOf(word) !== index)
+      if (taken !== undefined) return yield* refuse(`the word ${taken} is taken`)
       yield* Effect.acquireRelease(
-        Effect.sync(() => schemes.set(scheme.scheme, scheme)),
-        () => Effect.sync(() => schemes.delete(scheme.scheme))
+        Effect.sync(() => offer(scheme)),
+        () => Effect.sync(() => takeBack(scheme))
       )
     })
     return Schemes.of({
       register,
+      statusOf: (reason) => statuses.get(reason) ?? 200,
       find: (scheme) => Option.fromUndefinedOr(schemes.get(scheme)),
       all: () => [...schemes.values()]
     })

@@ -1,0 +1,50 @@
+// The registry of schemes: one name and one meaning a word, from whoever brings them, for as long as they stay.
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { RefusalRow } from "../../../kernel/payment/Refusal.ts"
+import { type Scheme, Schemes } from "../../../kernel/payment/Scheme.ts"
+import { refusals as exact } from "../../../plugins/x402-exact/refusals.ts"
+import { refusals as upto } from "../../../plugins/x402-upto/refusals.ts"
+
+const schemeWith = (scheme: string, refusals: ReadonlyArray<RefusalRow>) => ({ scheme, refusals }) as unknown as Scheme
+const row = (reason: string, status: RefusalRow["status"] = 200): RefusalRow => ({ reason, check: "a check", status })
+
+describe("schemes", () => {
+  it.effect("bring words with statuses, and take them along", () =>
+    Effect.gen(function* () {
+      const schemes = yield* Schemes
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* schemes.register(schemeWith("barter", [row("invalid_barter", 409)]))
+          assert.strictEqual(schemes.statusOf("invalid_barter"), 409)
+        })
+      )
+      assert.deepStrictEqual([schemes.statusOf("invalid_barter"), schemes.all().length], [200, 0])
+      yield* schemes.register(schemeWith("barter", [row("invalid_barter", 409)]))
+    }).pipe(Effect.scoped, Effect.provide(Schemes.layer))
+  )
+
+  it.effect("are refused with a name or a word that is taken, by the spine, by another or by themselves", () =>
+    Effect.gen(function* () {
+      const schemes = yield* Schemes
+      yield* schemes.register(schemeWith("barter", [row("invalid_barter")]))
+      for (const [scheme, message] of [
+        [schemeWith("barter", []), "offered twice"],
+        [schemeWith("gift", [row("invalid_barter")]), "the word invalid_barter is taken"],
+        [schemeWith("gift", [row("requirements_mismatch")]), "the word requirements_mismatch is taken"],
+        [schemeWith("gift", [row("invalid_gift"), row("invalid_gift")]), "the word invalid_gift is taken"]
+      ] as const)
+        assert.strictEqual((yield* Effect.flip(schemes.register(scheme))).message, message)
+      assert.strictEqual(schemes.statusOf("rate_limited"), 429)
+      yield* schemes.register(schemeWith("gift", [row("invalid_gift")]))
+    }).pipe(Effect.scoped, Effect.provide(Schemes.layer))
+  )
+
+  it.effect("of this program have words of their own", () =>
+    Effect.gen(function* () {
+      const schemes = yield* Schemes
+      yield* schemes.register(schemeWith("exact", exact))
+      yield* schemes.register(schemeWith("upto", upto))
+    }).pipe(Effect.scoped, Effect.provide(Schemes.layer))
+  )
+})
