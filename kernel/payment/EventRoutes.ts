@@ -22,6 +22,11 @@ const headers = {
 
 const refused = {
   unauthorized: json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } }),
+  // All keyless callers are one principal: a stranger would follow everybody's payments.
+  stranger: json(
+    { error: "forbidden", message: "a stream needs a key; where none is configured, it is for this machine alone" },
+    { status: 403 }
+  ),
   cursor: json({ error: "invalid_cursor", message: "a cursor is the id of an event" }, { status: 400 }),
   room: json(
     { error: "too_many_streams", message: "as many streams are open as this facilitator allows" },
@@ -50,6 +55,7 @@ export const layer = HttpRouter.use((router) =>
         const caller = callers.identify(request)
         if (Option.isNone(caller)) return refused.unauthorized
         const principal = caller.value
+        if (!principal.keyed && !callers.isLocal(request)) return refused.stranger
         const cursor = cursorOf(request)
         if (Option.isNone(cursor)) return refused.cursor
         if (!streams.hasRoom(principal)) return refused.room

@@ -107,6 +107,7 @@ const followed: ReadonlyArray<RouteDescription> = [
       ...faults({
         400: "The cursor is not the id of an event.",
         401: keyRequired,
+        403: "No key is configured, and the caller is not on this machine.",
         429: "As many streams are open as this facilitator allows.",
         503: "The database cannot be asked; nothing is known."
       })

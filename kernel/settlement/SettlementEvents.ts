@@ -12,6 +12,8 @@ import type { SettlementRecord } from "./Settlements.ts"
 
 /** The longest another replica's facts wait to be noticed. */
 const lookEvery = "1 second"
+/** Events looked at at once on the way back in time: a window costs what it holds, not what the journal holds. */
+const lookBackMax = 1_000
 
 export interface SettlementEvent {
   readonly position: bigint
@@ -26,6 +28,15 @@ interface EventRow extends SettlementRow {
   readonly position: bigint
   readonly type: string
   readonly told_at: Date
+}
+
+/** A stretch of the journal, read backwards. */
+interface LookBack {
+  readonly seen: number
+  readonly lowest: bigint | null
+  /** Of those that are not too old. */
+  readonly recent: number
+  readonly first: bigint | null
 }
 
 export interface Whose {
@@ -72,10 +83,18 @@ export class SettlementEvents extends Context.Service<
       })
 
       const before = Effect.fn("SettlementEvents.before")(function* (whose: Whose, at: Date) {
-        const end = yield* facts.end
-        const [row] = yield* sql<{ first: bigint | null }>`select min(position) as first from kernel_facts
-          where ${own(whose)} and position is not null and at >= ${at}`
-        return row?.first == null ? end : row.first - 1n
+        let found = yield* facts.end
+        let below = found + 1n
+        while (true) {
+          const [row] = yield* sql<LookBack>`select count(*)::int as seen, min(position) as lowest,
+              count(*) filter (where at >= ${at})::int as recent, min(position) filter (where at >= ${at}) as first
+            from (select position, at from kernel_facts where ${own(whose)} and position < ${below}
+              order by position desc limit ${lookBackMax}) p`
+          const { first, lowest, recent, seen } = row!
+          if (first !== null) found = first - 1n
+          if (seen < lookBackMax || recent < seen) return found
+          below = lowest!
+        }
       })
 
       /** Where the last look ended; undefined while nobody waits. */

@@ -115,6 +115,37 @@ describe("streams of settlements", () => {
   )
 
   it.live(
+    "are for this machine alone where no key is configured, and look back no further than they remember",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ channels: 2, closeMillis: 300, set: [plugins] })
+        const url = `${facilitator.url}/settlements/events`
+        const behindProxy = yield* openEvents(url, { "x-forwarded-for": "203.0.113.9" })
+        expect([behindProxy.status, behindProxy.body.error]).toEqual([403, "forbidden"])
+        const payer = yield* facilitator.account()
+        const payTo = (yield* facilitator.account()).publicKey()
+        for (let times = 0; times < 2; times++) {
+          const { body } = yield* facilitator.payment({ payer, payTo, amount: 10_000n })
+          expect((yield* facilitator.settle(body)).json).toMatchObject({ success: true })
+        }
+        const all = yield* openEvents(url)
+        const told = [...(yield* all.until(({ length }) => length === 4))]
+        // Long ago, and so many that the way back takes several looks.
+        yield* facilitator.sql`update kernel_facts set at = at - interval '16 minutes' where position <= ${told[1]!.id}`
+        const late = yield* openEvents(url)
+        expect((yield* late.until(({ length }) => length === 2)).map(({ id }) => id)).toEqual(
+          told.slice(2).map(({ id }) => id)
+        )
+        yield* facilitator.sql`insert into kernel_facts (type, version, subject, principal, data)
+          select type, version, subject, principal, data from kernel_facts, generate_series(1, 1500)
+          where position = ${told[3]!.id}`
+        const many = yield* openEvents(url)
+        expect((yield* many.until(({ length }) => length >= 1502))[0]!.id).toBe(told[2]!.id)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
+  it.live(
     "carry comments while they are quiet, and end when the process stops",
     () =>
       Effect.gen(function* () {
