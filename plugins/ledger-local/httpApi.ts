@@ -1,6 +1,6 @@
 // The embedded ledger over HTTP, as one function from a web-standard request to a response: JSON-RPC at `/` and `/rpc`,
-// the friendbot, Horizon's ledgers and, when ledgers are closed by hand, `/close`. Open to every origin, as public RPC
-// nodes are. Nothing is answered 500 for what a client sends.
+// the friendbot, Horizon's ledgers, `/advance` and, when ledgers are closed by hand, `/close`. Open to every origin, as
+// public RPC nodes are. Nothing is answered 500 for what a client sends.
 import { Effect } from "effect"
 import { horizonLedgers } from "./node/horizon.ts"
 import type { LocalLedger } from "./LocalLedger.ts"
@@ -96,6 +96,27 @@ const close = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], url: 
   return json({ ledger: yield* ledger.closeMany(ledgers) })
 })
 
+/** Ledgers and seconds that one request may leap: about two months of the one, ten years of the other. */
+const ADVANCE_LEDGERS_MAX = 1_000_000
+const ADVANCE_SECONDS_MAX = 315_360_000
+
+const wholeNumber = (text: string | null, most: number): number | undefined => {
+  if (text === null || !/^[0-9]{1,9}$/.test(text)) return undefined
+  const value = Number(text)
+  return value >= 1 && value <= most ? value : undefined
+}
+
+/** Closes many ledgers, or sets the clock ahead: what takes months on the network, such as archival, takes seconds. */
+const advance = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], { searchParams }: URL) {
+  const ledgers = wholeNumber(searchParams.get("ledgers"), ADVANCE_LEDGERS_MAX)
+  const seconds = wholeNumber(searchParams.get("seconds"), ADVANCE_SECONDS_MAX)
+  if ((ledgers === undefined) === (seconds === undefined)) {
+    const bounds = `ledgers=1 to ${ADVANCE_LEDGERS_MAX}, or seconds=1 to ${ADVANCE_SECONDS_MAX}`
+    return problem(400, "Bad Request", `one of the two is required: ${bounds}`)
+  }
+  return json({ ledger: yield* ledgers === undefined ? ledger.advanceSeconds(seconds!) : ledger.closeMany(ledgers) })
+})
+
 /** Answers one request. */
 export const handle = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], request: Request) {
   const url = new URL(request.url)
@@ -122,6 +143,10 @@ export const handle = Effect.fnUntraced(function* (ledger: LocalLedger["Service"
       return method === "POST"
         ? yield* close(ledger, url)
         : problem(405, "Method Not Allowed", "POST closes the next ledger")
+    case "/advance":
+      return method === "POST"
+        ? yield* advance(ledger, url)
+        : problem(405, "Method Not Allowed", "POST closes many ledgers, or sets the clock ahead")
     default:
       return problem(404, "Not Found", "there are /, /rpc, /friendbot and /ledgers")
   }

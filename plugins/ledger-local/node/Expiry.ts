@@ -1,6 +1,7 @@
 // Which temporary entries end when, so that closing a ledger can evict what expired without looking through the state.
 // Every payment leaves a nonce behind; without this a ledger under load would grow for as long as it runs. Persistent
 // entries are never evicted here: an expired one is archived where it lies, until somebody restores it.
+import { EntryType } from "../engine/xdr/types.ts"
 import { Durability, keyOfEntry, keyString, type KeyString, ttlKeyString } from "../engine/state/LedgerKeys.ts"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import type { Change, Store } from "../engine/state/Store.ts"
@@ -13,7 +14,7 @@ interface Temporary {
 }
 
 const isTemporary = (entry: LedgerEntry | undefined): boolean =>
-  entry?.data.type === 6 && entry.data.contractData.durability === Durability.temporary
+  entry?.data.type === EntryType.contractData && entry.data.contractData.durability === Durability.temporary
 
 export class Expiry {
   /** By the key of the TTL entry. */
@@ -29,7 +30,7 @@ export class Expiry {
     this.#latest = latest
     const changes: Array<Change> = []
     for (const after of store.entries()) {
-      if (after.data.type === 9 || isTemporary(after))
+      if (after.data.type === EntryType.ttl || isTemporary(after))
         changes.push({ key: keyString(keyOfEntry(after)), before: undefined, after })
     }
     this.follow(changes, latest)
@@ -50,8 +51,9 @@ export class Expiry {
       else if (!this.#temporary.has(ttl)) this.#temporary.set(ttl, { data: key, liveUntil: undefined })
     }
     for (const { key, after } of changes) {
-      const known = after?.data.type === 9 ? this.#temporary.get(key) : undefined
-      if (after?.data.type === 9 && known !== undefined) this.#end(key, known, after.data.ttl.liveUntilLedgerSeq)
+      const known = after?.data.type === EntryType.ttl ? this.#temporary.get(key) : undefined
+      if (after?.data.type === EntryType.ttl && known !== undefined)
+        this.#end(key, known, after.data.ttl.liveUntilLedgerSeq)
     }
   }
 
@@ -86,7 +88,7 @@ export class Expiry {
     for (let ended = this.#latest; ended < ledgerSeq; ended++) {
       for (const ttl of this.#ending.get(ended) ?? []) {
         const entry = store.get(ttl)
-        if (entry?.data.type !== 9 || entry.data.ttl.liveUntilLedgerSeq >= ledgerSeq) continue
+        if (entry?.data.type !== EntryType.ttl || entry.data.ttl.liveUntilLedgerSeq >= ledgerSeq) continue
         const { data } = this.#temporary.get(ttl)!
         store.delete(data)
         store.delete(ttl)

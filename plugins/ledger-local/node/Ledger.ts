@@ -2,6 +2,7 @@
 // for. A close is computed on an overlay (`prepareClose`) and takes effect only with `publish`, so that the owner can
 // write it to disk in between; what arrives meanwhile is judged against the old ledger, as on a network. Close times
 // never go back.
+import { EnvelopeType } from "../engine/xdr/types.ts"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import type { ContractRuntime } from "../engine/host/HostTypes.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
@@ -165,7 +166,7 @@ export class Ledger {
   send(envelope: TransactionEnvelope, bytes: Uint8Array, now: bigint): SendAnswer {
     const frame = this.frame(envelope, bytes)
     if (frame === undefined) {
-      const code = envelope.type === 0 ? TxCode.notSupported : TxCode.malformed
+      const code = envelope.type === EnvelopeType.v0 ? TxCode.notSupported : TxCode.malformed
       return { status: "ERROR", hash: this.#looseHash(envelope), error: errorResult(code) }
     }
     const hash = toHex(frame.hash)
@@ -217,9 +218,9 @@ export class Ledger {
 
   #looseHash(envelope: TransactionEnvelope): string {
     const { crypto, networkId } = this.options
-    if (envelope.type === 0) return toHex(crypto.sha256(codecs.TransactionEnvelope.encode(envelope)))
+    if (envelope.type === EnvelopeType.v0) return toHex(crypto.sha256(codecs.TransactionEnvelope.encode(envelope)))
     const taggedTransaction =
-      envelope.type === 5
+      envelope.type === EnvelopeType.feeBump
         ? { type: 5 as const, feeBump: envelope.feeBump.tx }
         : { type: 2 as const, tx: envelope.v1.tx }
     return toHex(crypto.sha256(codec.TransactionSignaturePayload.encode({ networkId, taggedTransaction })))

@@ -1,6 +1,7 @@
 // The friendbot: 10 000 XLM for an account, by a real transaction that it signs itself, and on request a USDC trustline
 // with an amount of USDC, by an edit of the state in the same ledger (a trustline needs its owner's signature, which a
 // friendbot does not have). Each request is a ledger of its own and does not wait for the next one.
+import { EntryType } from "../engine/xdr/types.ts"
 import type { Store } from "../engine/state/Store.ts"
 import { accountKey, keyString, trustLineKey } from "../engine/state/LedgerKeys.ts"
 import { type PublicKey, publicKey, type Transaction } from "../engine/xdr/Xdr.ts"
@@ -30,7 +31,7 @@ const fundOperation = (store: Store, id: PublicKey): Operation => ({
 /** Opens the trustline when there is none and adds `units` to its balance. */
 const giveUsdc = (store: Store, id: PublicKey, units: bigint, ledgerSeq: number): void => {
   const line = store.get(keyString(trustLineKey(id, usdc)))
-  const balance = units + (line?.data.type === 1 ? line.data.trustLine.balance : 0n)
+  const balance = units + (line?.data.type === EntryType.trustLine ? line.data.trustLine.balance : 0n)
   const opened = {
     accountId: id,
     asset: usdc,
@@ -39,10 +40,10 @@ const giveUsdc = (store: Store, id: PublicKey, units: bigint, ledgerSeq: number)
     flags: TrustFlag.authorized,
     ext: { v: 0 as const }
   }
-  const trustLine = line?.data.type === 1 ? { ...line.data.trustLine, balance } : opened
+  const trustLine = line?.data.type === EntryType.trustLine ? { ...line.data.trustLine, balance } : opened
   store.put({ lastModifiedLedgerSeq: ledgerSeq, data: { type: 1, trustLine }, ext: line?.ext ?? { v: 0 } })
   const owner = store.get(keyString(accountKey(id)))
-  if (line !== undefined || owner?.data.type !== 0) return
+  if (line !== undefined || owner?.data.type !== EntryType.account) return
   const account = { ...owner.data.account, numSubEntries: owner.data.account.numSubEntries + 1 }
   store.put({ ...owner, lastModifiedLedgerSeq: ledgerSeq, data: { type: 0, account } })
 }

@@ -1,6 +1,7 @@
 // How the ledger begins: at ledger 1 000 with the network's root, a friendbot, and two assets that have their
 // contracts, native XLM and the test network's USDC. Starting high, everything that is signed here names ledgers that
 // are long past on the real test network, so no signature made here can be used there.
+import { EntryType } from "../engine/xdr/types.ts"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import { invokeHostFunction } from "../engine/host/Host.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
@@ -63,7 +64,7 @@ const deployAsset = (input: GenesisInput, store: Store, ledgerSeq: number, asset
 const extendAll = (input: GenesisInput, store: Store, ledgerSeq: number): void => {
   const liveUntilLedgerSeq = ledgerSeq + input.settings.ttl.maxEntryLedgers - 1
   for (const entry of [...store.entries()]) {
-    if (entry.data.type === 9)
+    if (entry.data.type === EntryType.ttl)
       store.put({ ...entry, data: { type: 9, ttl: { ...entry.data.ttl, liveUntilLedgerSeq } } })
   }
 }

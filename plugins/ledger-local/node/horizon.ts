@@ -71,8 +71,10 @@ export const horizonLedgers = (ledger: Ledger, url: URL): object | undefined => 
     records.push(record)
     sequence += step
   }
+  const cursorOf = (from: LedgerRecord | undefined): string =>
+    from === undefined ? "" : toid(from.sequence, 0, 0).toString()
   const link = (from: LedgerRecord | undefined, direction: string): { readonly href: string } => ({
-    href: `${url.origin}/ledgers?cursor=${from === undefined ? "" : toid(from.sequence, 0, 0)}&limit=${limit}&order=${direction}`
+    href: `${url.origin}/ledgers?cursor=${cursorOf(from)}&limit=${limit}&order=${direction}`
   })
   const closeTimes = spacedCloseTimes(records)
   return {

@@ -1,6 +1,7 @@
 // getEvents: contract events of a range of ledgers, by contract and by topic. Five filters, each with five contracts
 // and five topic patterns of up to four segments; `*` stands for any one segment, a trailing `**` for any number more.
 // Fee events stand before and after all transactions of their ledger.
+import { EventType } from "../engine/xdr/types.ts"
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { codec, type ContractEvent } from "../engine/xdr/Xdr.ts"
 import type { LedgerRecord } from "../node/History.ts"
@@ -138,7 +139,7 @@ const idOf = ({ order, index }: Found): string =>
 const item = (record: LedgerRecord, found: Found, topics: ReadonlyArray<string>) => {
   const { event } = found
   return {
-    type: event.type === 0 ? "system" : "contract",
+    type: event.type === EventType.system ? "system" : "contract",
     ledger: record.sequence,
     ledgerClosedAt: new Date(Number(record.closeTime) * 1_000).toISOString().replace(".000Z", "Z"),
     contractId: event.contractId === null ? "" : StrKey.encodeContract(event.contractId),

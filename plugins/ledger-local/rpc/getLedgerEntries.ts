@@ -1,5 +1,6 @@
 // getLedgerEntries: up to 200 keys at once; what does not exist is left out of the answer, the order of the rest is
 // kept. Contract entries come with the last ledger they live in, archived ones too.
+import { EntryType } from "../engine/xdr/types.ts"
 import { hasTtl, keyString, ttlKeyString } from "../engine/state/LedgerKeys.ts"
 import { codec, type LedgerKey } from "../engine/xdr/Xdr.ts"
 import { fromBase64, toBase64 } from "../node/text.ts"
@@ -30,7 +31,7 @@ export const getLedgerEntries = ({ ledger, store, latest }: View, params: Params
   const entries: Array<unknown> = []
   for (const [index, text] of keys.entries()) {
     const key = decodeKey(text, index)
-    if (key.type === 9) throw invalidParams("ledger ttl entries cannot be queried directly")
+    if (key.type === EntryType.ttl) throw invalidParams("ledger ttl entries cannot be queried directly")
     const id = keyString(key)
     const entry = store.get(id)
     if (entry === undefined) continue
@@ -39,7 +40,7 @@ export const getLedgerEntries = ({ ledger, store, latest }: View, params: Params
       key: text,
       xdr: toBase64(codecs.LedgerEntryData.encode(entry.data)),
       lastModifiedLedgerSeq: entry.lastModifiedLedgerSeq,
-      ...(ttl?.data.type === 9 ? { liveUntilLedgerSeq: ttl.data.ttl.liveUntilLedgerSeq } : {}),
+      ...(ttl?.data.type === EntryType.ttl ? { liveUntilLedgerSeq: ttl.data.ttl.liveUntilLedgerSeq } : {}),
       extXdr: toBase64(codecs.LedgerEntryExt.encode(entry.ext))
     })
   }

@@ -30,7 +30,8 @@ export const getLedgers = ({ ledger, latest }: View, params: Params) => {
   const start = cursor === "" ? startLedger : Number(cursor) + 1
   if (start < oldest.sequence || start > latest.sequence + (cursor === "" ? 0 : 1)) {
     throw invalidRequest(
-      `start ledger (${start}) must be between the oldest ledger: ${oldest.sequence} and the latest ledger: ${latest.sequence} for this rpc instance`
+      `start ledger (${start}) must be between the oldest ledger: ${oldest.sequence} ` +
+        `and the latest ledger: ${latest.sequence} for this rpc instance`
     )
   }
   const ledgers: Array<ReturnType<typeof item>> = []

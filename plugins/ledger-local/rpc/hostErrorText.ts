@@ -1,5 +1,6 @@
 // The text in which the RPC tells a failed simulation: the error, then the event log with the newest event first. Codes
 // and main messages are the network's own; how deep the log goes is this engine's.
+import { EventType, ScErrorType, ScType } from "../engine/xdr/types.ts"
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { errorCodes, errorTypes, type HostError } from "../engine/host/HostError.ts"
 import { addressStrKey, type DiagnosticEvent, type ScVal, textOf } from "../engine/xdr/Xdr.ts"
@@ -10,35 +11,35 @@ const utf8 = new TextDecoder()
 /** A contract value as the host's log shows it. */
 export const valueText = (value: ScVal): string => {
   switch (value.type) {
-    case 0:
+    case ScType.bool:
       return String(value.b)
-    case 1:
+    case ScType.void:
       return "Void"
-    case 2:
-      return value.error.type === 0
+    case ScType.error:
+      return value.error.type === ScErrorType.contract
         ? `Error(Contract, #${value.error.contractCode})`
         : `Error(${errorTypes[value.error.type]}, ${errorCodes[value.error.code]})`
-    case 3:
+    case ScType.u32:
       return String(value.u32)
-    case 4:
+    case ScType.i32:
       return String(value.i32)
-    case 5:
+    case ScType.u64:
       return String(value.u64)
-    case 6:
+    case ScType.i64:
       return String(value.i64)
-    case 10:
+    case ScType.i128:
       return String((value.i128.hi << 64n) + value.i128.lo)
-    case 13:
+    case ScType.bytes:
       return `Bytes(${toHex(value.bytes)})`
-    case 14:
+    case ScType.string:
       return JSON.stringify(utf8.decode(value.str.bytes))
-    case 15:
+    case ScType.symbol:
       return textOf(value.sym)
-    case 16:
+    case ScType.vec:
       return `[${(value.vec ?? []).map(valueText).join(", ")}]`
-    case 17:
+    case ScType.map:
       return `{${(value.map ?? []).map(({ key, val }) => `${valueText(key)}: ${valueText(val)}`).join(", ")}}`
-    case 18:
+    case ScType.address:
       return addressStrKey(value.address)
     default:
       return `ScVal(${value.type})`
@@ -48,11 +49,12 @@ export const valueText = (value: ScVal): string => {
 const kinds = ["System", "Contract", "Diagnostic"] as const
 
 const eventText = ({ event, inSuccessfulContractCall }: DiagnosticEvent, index: number): string => {
-  const failed = inSuccessfulContractCall || event.type === 2 ? "" : "Failed "
+  const failed = inSuccessfulContractCall || event.type === EventType.diagnostic ? "" : "Failed "
   const suffix = failed === "" ? "" : " (not emitted)"
   const contract = event.contractId === null ? "" : ` contract:${StrKey.encodeContract(event.contractId)},`
   const { topics, data } = event.body.v0
-  return `   ${index}: [${failed}${kinds[event.type]} Event${suffix}]${contract} topics:[${topics.map(valueText).join(", ")}], data:${valueText(data)}`
+  const head = `   ${index}: [${failed}${kinds[event.type]} Event${suffix}]${contract}`
+  return `${head} topics:[${topics.map(valueText).join(", ")}], data:${valueText(data)}`
 }
 
 /** The `error` of a simulation. */

@@ -2,6 +2,8 @@
 // Neither source, sequence number, signatures of the envelope, fees nor bounds matter. The call always succeeds; what
 // went wrong is a text in `error`. Authorization is enforced when entries are given and recorded when not, unless
 // `authMode` says.
+import { EntryType, EnvelopeType, MemoType } from "../engine/xdr/types.ts"
+import { OperationType } from "../transaction/Wire.ts"
 import { entrySizeBytes } from "../engine/state/entrySize.ts"
 import { Unsupported } from "../engine/host/HostError.ts"
 import { invokeHostFunction } from "../engine/host/Host.ts"
@@ -57,13 +59,13 @@ const restoreData = (view: View, keys: ReadonlyArray<LedgerKey>) => {
     const id = keyString(key)
     const entry = view.store.get(id)
     const ttl = hasTtl(key) ? view.store.get(ttlKeyString(view.ledger.options.crypto, id)) : undefined
-    const liveUntil = ttl?.data.type === 9 ? ttl.data.ttl.liveUntilLedgerSeq : 0
+    const liveUntil = ttl?.data.type === EntryType.ttl ? ttl.data.ttl.liveUntilLedgerSeq : 0
     if (entry === undefined || liveUntil >= ledgerSeq) continue
     bytes += entrySizeBytes(entry)
     const newSizeBytes = rentSizeBytes(settings, entry)
     rentChanges.push({
       persistent: true,
-      isCode: key.type === 7,
+      isCode: key.type === EntryType.contractCode,
       oldSizeBytes: 0,
       newSizeBytes,
       oldLiveUntil: 0,
@@ -163,13 +165,13 @@ const simulateExtend = (view: View, body: BodyOf<25>, footprint: LedgerFootprint
     const id = keyString(key)
     const entry = view.store.get(id)
     const ttl = hasTtl(key) ? view.store.get(ttlKeyString(crypto, id)) : undefined
-    const oldLiveUntil = ttl?.data.type === 9 ? ttl.data.ttl.liveUntilLedgerSeq : 0
+    const oldLiveUntil = ttl?.data.type === EntryType.ttl ? ttl.data.ttl.liveUntilLedgerSeq : 0
     if (entry === undefined || oldLiveUntil < ledgerSeq || oldLiveUntil >= newLiveUntil) return []
     const size = rentSizeBytes(settings, entry)
     return [
       {
         persistent: isPersistent(key),
-        isCode: key.type === 7,
+        isCode: key.type === EntryType.contractCode,
         oldSizeBytes: size,
         newSizeBytes: size,
         oldLiveUntil,
@@ -192,12 +194,13 @@ export const simulateTransaction = (view: View, params: Params): object => {
   const decoded = decodeEnvelope(text(params, "transaction"))
   if (decoded === undefined) return failed(view, "Could not unmarshal transaction")
   const { envelope } = decoded
-  if (envelope.type === 0) return failed(view, "Could not unmarshal transaction")
-  const { tx } = envelope.type === 5 ? envelope.feeBump.tx.innerTx.v1 : envelope.v1
+  if (envelope.type === EnvelopeType.v0) return failed(view, "Could not unmarshal transaction")
+  const { tx } = envelope.type === EnvelopeType.feeBump ? envelope.feeBump.tx.innerTx.v1 : envelope.v1
   const [operation, second] = tx.operations
   if (operation === undefined || second !== undefined)
     return failed(view, "Transaction contains more than one operation")
-  if (tx.memo.type !== 0) return failed(view, "Transaction contains a memo. Soroban transactions do not support memos.")
+  if (tx.memo.type !== MemoType.none)
+    return failed(view, "Transaction contains a memo. Soroban transactions do not support memos.")
   const authMode = text(params, "authMode")
   const mode = authModes.find((known) => known === authMode)
   if (mode === undefined) {
@@ -205,17 +208,21 @@ export const simulateTransaction = (view: View, params: Params): object => {
   }
   const { body } = operation
   try {
-    if (body.type === 24) return simulateInvoke(view, tx, operation, body, params, mode)
-    if (body.type !== 25 && body.type !== 26)
+    if (body.type === OperationType.invokeHostFunction) return simulateInvoke(view, tx, operation, body, params, mode)
+    if (body.type !== OperationType.extendFootprintTtl && body.type !== OperationType.restoreFootprint)
       return failed(view, `transaction contains unsupported operation type: ${body.type}`)
     if (mode !== "") return failed(view, "authMode can only be specified for InvokeHostFunction operations")
     if (tx.ext.v !== 1)
       return failed(
         view,
-        "to perform a SimulateTransaction for ExtendFootprintTTL or RestoreFootprint operations, SorobanTransactionData must be provided"
+        "to perform a SimulateTransaction for ExtendFootprintTTL or RestoreFootprint operations, " +
+          "SorobanTransactionData must be provided"
       )
     const { footprint } = tx.ext.sorobanData.resources
-    const data = body.type === 25 ? simulateExtend(view, body, footprint) : restoreData(view, footprint.readWrite)
+    const data =
+      body.type === OperationType.extendFootprintTtl
+        ? simulateExtend(view, body, footprint)
+        : restoreData(view, footprint.readWrite)
     return { ...encodeData(data), latestLedger: view.latest.sequence }
   } catch (error) {
     if (error instanceof Unsupported) return failed(view, error.message)

@@ -1,5 +1,6 @@
 // What a simulation recommends: the metered resources with the RPC's own padding, the size of the largest envelope that
 // may become of the transaction (twenty signatures, muxed sources, all preconditions), and the fee for both.
+import { OperationType } from "../transaction/Wire.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import { eventsFeeStroops, nonRefundableFeeStroops, rentFeeStroops, type RentChange } from "../engine/state/Fees.ts"
 import {
@@ -79,7 +80,8 @@ export const recommendedData = (input: CostInput): SorobanTransactionData => {
   const size = paddedSize(input.body, resources.footprint)
   const refundable =
     rentFeeStroops(settings, input.rentChanges, input.ledgerSeq) + eventsFeeStroops(settings, input.eventsBytes)
-  const diskReads = input.body.type === 26 ? resources.footprint.readWrite.length : archivedIndices.length
+  const diskReads =
+    input.body.type === OperationType.restoreFootprint ? resources.footprint.readWrite.length : archivedIndices.length
   const resourceFee = nonRefundableFeeStroops(settings, resources, size, diskReads) + (refundable * 115n) / 100n
   return {
     ext:

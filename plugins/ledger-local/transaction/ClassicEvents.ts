@@ -1,6 +1,7 @@
 // The events that classic operations and fees emit since protocol 23 (CAP-67): the same words that an asset's contract
 // uses, so one reader follows both. A transfer from the issuer is a mint, to the issuer a burn; the receiver's muxed id
 // or the transaction's memo travels in the data. With events switched off, nothing is collected.
+import { AccountType, AssetType, ClaimAtomType, MemoType } from "../engine/xdr/types.ts"
 import { assetContractId } from "./assetContractId.ts"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import * as scv from "../engine/xdr/ScVal.ts"
@@ -28,17 +29,21 @@ const assetCode = (bytes: Uint8Array): string => latin1(bytes).replace(/\0+$/, "
 /** An asset in the form of SEP-11: `native` or `CODE:ISSUER`. */
 export const sep11 = (asset: Asset): string => {
   switch (asset.type) {
-    case 0:
+    case AssetType.native:
       return "native"
-    case 1:
+    case AssetType.alphaNum4:
       return `${assetCode(asset.alphaNum4.assetCode)}:${accountStrKey(asset.alphaNum4.issuer)}`
-    case 2:
+    case AssetType.alphaNum12:
       return `${assetCode(asset.alphaNum12.assetCode)}:${accountStrKey(asset.alphaNum12.issuer)}`
   }
 }
 
 export const issuerOf = (asset: Asset): PublicKey | undefined =>
-  asset.type === 1 ? asset.alphaNum4.issuer : asset.type === 2 ? asset.alphaNum12.issuer : undefined
+  asset.type === AssetType.alphaNum4
+    ? asset.alphaNum4.issuer
+    : asset.type === AssetType.alphaNum12
+      ? asset.alphaNum12.issuer
+      : undefined
 
 export const isIssuer = (id: PublicKey, asset: Asset): boolean => {
   const issuer = issuerOf(asset)
@@ -47,15 +52,15 @@ export const isIssuer = (id: PublicKey, asset: Asset): boolean => {
 
 const memoValue = (memo: Memo): ScVal | undefined => {
   switch (memo.type) {
-    case 0:
+    case MemoType.none:
       return undefined
-    case 1:
+    case MemoType.text:
       return { type: 14, str: memo.text }
-    case 2:
+    case MemoType.id:
       return scv.u64(memo.id)
-    case 3:
+    case MemoType.hash:
       return scv.bytes(memo.hash)
-    case 4:
+    case MemoType.return:
       return scv.bytes(memo.retHash)
   }
 }
@@ -91,7 +96,7 @@ export class ClassicEvents {
   /** What was traded with each offer taken, seen from the trader. A memo is not about these. */
   claimed(trader: MuxedAccount, claims: ReadonlyArray<ClaimAtom>): void {
     for (const claim of claims) {
-      if (claim.type !== 1) continue
+      if (claim.type !== ClaimAtomType.orderBook) continue
       const { sellerId, assetSold, amountSold, assetBought, amountBought } = claim.orderBook
       const [own, seller] = [plainAccount(accountOf(trader)), plainAccount(sellerId)]
       this.moved(assetBought, own, seller, amountBought, false)
@@ -108,7 +113,7 @@ export class ClassicEvents {
   }
 
   #received(to: MuxedAccount, amount: bigint): ScVal {
-    const muxed = to.type === 256 ? scv.u64(to.med25519.id) : memoValue(this.#memo)
+    const muxed = to.type === AccountType.muxed ? scv.u64(to.med25519.id) : memoValue(this.#memo)
     return muxed === undefined ? scv.i128(amount) : scv.structMap({ amount: scv.i128(amount), to_muxed_id: muxed })
   }
 

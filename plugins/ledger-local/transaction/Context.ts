@@ -12,7 +12,15 @@ import type { RefundableFee } from "./RefundableFee.ts"
 import type { Threshold } from "./Signatures.ts"
 import type { Sponsorships } from "./Sponsorships.ts"
 import type { Restored, Txn } from "./Txn.ts"
-import type { BodyOf, MuxedAccount, OpErrorCode, Operation, OperationBody, OperationResult } from "./Wire.ts"
+import {
+  type BodyOf,
+  type MuxedAccount,
+  type OpErrorCode,
+  type Operation,
+  type OperationBody,
+  type OperationResult,
+  OperationType
+} from "./Wire.ts"
 
 /** The ledger that a transaction is checked against or applied in. */
 export interface LedgerContext {
@@ -118,7 +126,8 @@ export const inner = (
   code: number,
   rest: Readonly<Record<string, unknown>> = {}
 ): OperationResult => {
-  const shown = type === 4 ? 3 : type
+  // A passive offer's result has the form of a sell offer's.
+  const shown = type === OperationType.createPassiveSellOffer ? OperationType.manageSellOffer : type
   return { code: 0, tr: { type: shown, [resultFields[shown]]: { code, ...rest } } } as unknown as OperationResult
 }
 
@@ -131,22 +140,22 @@ const NO_OFFER = { offersClaimed: [], offer: { effect: 2 } }
 /** What the network reports for an operation that never ran: the success of its kind, with nothing in it. */
 export const untouched = (type: OperationBody["type"]): OperationResult => {
   switch (type) {
-    case 2:
-    case 13:
+    case OperationType.pathPaymentStrictReceive:
+    case OperationType.pathPaymentStrictSend:
       return inner(type, 0, {
         success: { offers: [], last: { destination: { type: 0, ed25519: EMPTY_HASH }, asset: { type: 0 }, amount: 0n } }
       })
-    case 3:
-    case 4:
-    case 12:
+    case OperationType.manageSellOffer:
+    case OperationType.createPassiveSellOffer:
+    case OperationType.manageBuyOffer:
       return inner(type, 0, { success: NO_OFFER })
-    case 8:
+    case OperationType.accountMerge:
       return inner(type, 0, { sourceAccountBalance: 0n })
-    case 9:
+    case OperationType.inflation:
       return inner(type, 0, { payouts: [] })
-    case 14:
+    case OperationType.createClaimableBalance:
       return inner(type, 0, { balanceId: { type: 0, v0: EMPTY_HASH } })
-    case 24:
+    case OperationType.invokeHostFunction:
       return inner(type, 0, { success: EMPTY_HASH })
     default:
       return inner(type, 0)

@@ -2,6 +2,7 @@
 // terms that validation, the queue and the ledger share. A frame is immutable and cheap to keep; it never judges the
 // envelope, except that an envelope whose fee fields make no sense has no frame (`undefined`), which is refused as
 // malformed.
+import { AccountType, EnvelopeType } from "../engine/xdr/types.ts"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import {
   codec,
@@ -58,7 +59,7 @@ export const isSorobanOperation = (operation: Operation): boolean =>
 
 /** The account behind a plain or muxed address. */
 export const accountOf = (account: MuxedAccount): PublicKey =>
-  publicKey(account.type === 0 ? account.ed25519 : account.med25519.ed25519)
+  publicKey(account.type === AccountType.ed25519 ? account.ed25519 : account.med25519.ed25519)
 
 export const operationSource = (frame: Frame, operation: Operation): MuxedAccount =>
   operation.sourceAccount ?? frame.tx.sourceAccount
@@ -74,21 +75,21 @@ export const frameOf = (
   envelope: TransactionEnvelope,
   bytes: Uint8Array = codec.TransactionEnvelope.encode(envelope)
 ): Frame | undefined => {
-  if (envelope.type === 0) return undefined
-  const isFeeBump = envelope.type === 5
-  const inner = envelope.type === 5 ? envelope.feeBump.tx.innerTx.v1 : envelope.v1
+  if (envelope.type === EnvelopeType.v0) return undefined
+  const isFeeBump = envelope.type === EnvelopeType.feeBump
+  const inner = envelope.type === EnvelopeType.feeBump ? envelope.feeBump.tx.innerTx.v1 : envelope.v1
   const { tx } = inner
   const isSoroban = tx.operations[0] !== undefined && isSorobanOperation(tx.operations[0])
   const soroban = tx.ext.v === 1 ? tx.ext.sorobanData : undefined
   if (isSoroban !== (soroban !== undefined)) return undefined
   const resourceFeeStroops = soroban?.resourceFee ?? 0n
   if (resourceFeeStroops < 0n || resourceFeeStroops > RESOURCE_FEE_STROOPS_MAX) return undefined
-  const fullFeeStroops = envelope.type === 5 ? envelope.feeBump.tx.fee : BigInt(tx.fee)
+  const fullFeeStroops = envelope.type === EnvelopeType.feeBump ? envelope.feeBump.tx.fee : BigInt(tx.fee)
   if (fullFeeStroops < 0n) return undefined
   const innerBytes = isFeeBump ? codec.TransactionEnvelope.encode({ type: 2, v1: inner }) : bytes
   const innerHash = transactionHash(crypto, networkId, tx)
   const hash =
-    envelope.type === 5
+    envelope.type === EnvelopeType.feeBump
       ? crypto.sha256(
           codec.TransactionSignaturePayload.encode({
             networkId,
@@ -104,13 +105,13 @@ export const frameOf = (
     isFeeBump,
     tx,
     signatures: inner.signatures,
-    feeBumpSignatures: envelope.type === 5 ? envelope.feeBump.signatures : [],
+    feeBumpSignatures: envelope.type === EnvelopeType.feeBump ? envelope.feeBump.signatures : [],
     hash,
     innerHash,
     fullHash,
     innerFullHash: isFeeBump ? latin1(crypto.sha256(innerBytes)) : fullHash,
     source,
-    feeSource: envelope.type === 5 ? accountOf(envelope.feeBump.tx.feeSource) : source,
+    feeSource: envelope.type === EnvelopeType.feeBump ? accountOf(envelope.feeBump.tx.feeSource) : source,
     feeOperations: Math.max(1, tx.operations.length + (isFeeBump ? 1 : 0)),
     isSoroban,
     soroban,

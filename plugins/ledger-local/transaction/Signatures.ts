@@ -1,6 +1,7 @@
 // Counting signatures as the network does: each decorated signature may serve several weighings, each signer counts
 // once in one weighing, and a weighing stops as soon as its weight is reached. A signature that served nowhere makes
 // the whole transaction invalid (BAD_AUTH_EXTRA). Verification is strict ed25519 through the engine's crypto port.
+import { SignerKeyType } from "../engine/xdr/types.ts"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import { type AccountEntry, equalBytes, type PublicKey } from "../engine/xdr/Xdr.ts"
@@ -35,7 +36,7 @@ export class SignatureChecker {
   check(signers: ReadonlyArray<Signer>, neededWeight: number): boolean {
     let weight = 0
     for (const { key, weight: own } of signers) {
-      if (key.type !== 1 || !equalBytes(key.preAuthTx, this.#hash)) continue
+      if (key.type !== SignerKeyType.preAuthTx || !equalBytes(key.preAuthTx, this.#hash)) continue
       weight += Math.min(own, WEIGHT_MAX)
       if (weight >= neededWeight) return true
     }
@@ -69,11 +70,11 @@ export class SignatureChecker {
 
   #verifies({ hint, signature }: DecoratedSignature, key: SignerKey): boolean {
     switch (key.type) {
-      case 0:
+      case SignerKeyType.ed25519:
         return equalBytes(hint, hintOf(key.ed25519)) && verifyEd25519(this.#crypto, key.ed25519, this.#hash, signature)
-      case 2:
+      case SignerKeyType.hashX:
         return equalBytes(hint, hintOf(key.hashX)) && equalBytes(this.#crypto.sha256(signature), key.hashX)
-      case 3: {
+      case SignerKeyType.signedPayload: {
         const { ed25519, payload } = key.ed25519SignedPayload
         const wanted = hintOf(ed25519).map((byte, i) => byte ^ payloadHint(payload)[i]!)
         return equalBytes(hint, wanted) && verifyEd25519(this.#crypto, ed25519, payload, signature)

@@ -1,6 +1,7 @@
 // A unit of change on the ledger's entries, as the network counts changes: an entry that was loaded for writing belongs
 // to the unit, and appears in the meta with its ledger number moved, even when nothing in it changed. Entries that were
 // only peeked at do not. Nothing reaches the outer store before `commit`.
+import { EntryType } from "../engine/xdr/types.ts"
 import { accountKey, keyOfEntry, keyString, type KeyString, trustLineKey } from "../engine/state/LedgerKeys.ts"
 import type { Store } from "../engine/state/Store.ts"
 import {
@@ -50,12 +51,12 @@ export class Txn {
 
   peekAccount(id: PublicKey): AccountEntry | undefined {
     const entry = this.peek(accountKey(id))
-    return entry?.data.type === 0 ? entry.data.account : undefined
+    return entry?.data.type === EntryType.account ? entry.data.account : undefined
   }
 
   loadAccount(id: PublicKey): AccountEntry | undefined {
     const entry = this.load(accountKey(id))
-    return entry?.data.type === 0 ? entry.data.account : undefined
+    return entry?.data.type === EntryType.account ? entry.data.account : undefined
   }
 
   /** Writes a changed account back, keeping what the entry carries around it. */
@@ -66,12 +67,12 @@ export class Txn {
 
   peekTrustLine(id: PublicKey, asset: TrustLineAsset): TrustLineEntry | undefined {
     const entry = this.peek(trustLineKey(id, asset))
-    return entry?.data.type === 1 ? entry.data.trustLine : undefined
+    return entry?.data.type === EntryType.trustLine ? entry.data.trustLine : undefined
   }
 
   loadTrustLine(id: PublicKey, asset: TrustLineAsset): TrustLineEntry | undefined {
     const entry = this.load(trustLineKey(id, asset))
-    return entry?.data.type === 1 ? entry.data.trustLine : undefined
+    return entry?.data.type === EntryType.trustLine ? entry.data.trustLine : undefined
   }
 
   putTrustLine(trustLine: TrustLineEntry): void {

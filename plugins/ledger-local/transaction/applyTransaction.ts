@@ -2,6 +2,7 @@
 // prepared (judged again, sequence number consumed, one-time signers removed) and run, and when all have run what was
 // not used goes back. Nothing fails here: whatever happens is in the result. What the engine does not implement is
 // thrown as `Unsupported`, and only `runOrInternalError` catches.
+import { SignerKeyType } from "../engine/xdr/types.ts"
 import type { Store } from "../engine/state/Store.ts"
 import { type DiagnosticEvent, equalBytes, type PublicKey } from "../engine/xdr/Xdr.ts"
 import { withAddedBalance, withSequence } from "./Accounts.ts"
@@ -116,7 +117,9 @@ const failWith = (applying: Applying, code: Applying["code"]): void => {
 /** A signer that stood for this very transaction has done its work. */
 const removeOneTimeSigner = (txn: Txn, id: PublicKey, hash: Uint8Array): void => {
   const account = txn.peekAccount(id)
-  const at = account?.signers.findIndex(({ key }) => key.type === 1 && equalBytes(key.preAuthTx, hash)) ?? -1
+  const at =
+    account?.signers.findIndex(({ key }) => key.type === SignerKeyType.preAuthTx && equalBytes(key.preAuthTx, hash)) ??
+    -1
   if (at >= 0) txn.putAccount(withoutSigner(txn, txn.loadAccount(id)!, at))
 }
 

@@ -1,4 +1,5 @@
 // When an asset or a text is well formed, by the network's rules.
+import { AssetType } from "../engine/xdr/types.ts"
 import type { Asset } from "../engine/xdr/Xdr.ts"
 
 const isLetterOrDigit = (byte: number): boolean =>
@@ -17,7 +18,8 @@ const isCode = (code: Uint8Array, min: number): boolean => {
 
 /** Codes of 1 to 4 characters use the short form, of 5 to 12 the long one. */
 export const isAssetValid = (asset: Asset): boolean =>
-  asset.type === 0 || (asset.type === 1 ? isCode(asset.alphaNum4.assetCode, 1) : isCode(asset.alphaNum12.assetCode, 5))
+  asset.type === AssetType.native ||
+  (asset.type === AssetType.alphaNum4 ? isCode(asset.alphaNum4.assetCode, 1) : isCode(asset.alphaNum12.assetCode, 5))
 
 /** ASCII without control characters. */
 export const isTextValid = (bytes: Uint8Array): boolean => bytes.every((byte) => byte >= 0x20 && byte < 0x7f)

@@ -1,6 +1,7 @@
 // What a contract transaction may declare: instructions, bytes, entries and keys within the network's limits, keys that
 // a contract can use at all, and archived entries named in order. The answer is the diagnostic that the network would
 // show, or nothing when all is well.
+import { AssetType, EntryType } from "../engine/xdr/types.ts"
 import { hasTtl, isDiskKey, keyString } from "../engine/state/LedgerKeys.ts"
 import type { HostErrorCode, HostErrorType } from "../engine/host/HostError.ts"
 import { errorCodes, errorTypes } from "../engine/host/HostError.ts"
@@ -29,15 +30,15 @@ export const diagnosticError = (
 }
 
 const keyProblem = (key: LedgerKey, keyBytesMax: number): DiagnosticEvent | undefined => {
-  if (key.type === 1) {
+  if (key.type === EntryType.trustLine) {
     const asset = key.trustLine.asset
     const bad =
-      asset.type === 0 ||
-      asset.type === 3 ||
+      asset.type === AssetType.native ||
+      asset.type === AssetType.poolShare ||
       !isAssetValid(asset as Asset) ||
       isIssuer(key.trustLine.accountId, asset as Asset)
     if (bad) return diagnosticError("Storage", "InvalidInput", "transaction footprint contains invalid trustline asset")
-  } else if (key.type !== 0 && !hasTtl(key)) {
+  } else if (key.type !== EntryType.account && !hasTtl(key)) {
     return diagnosticError("Storage", "UnexpectedType", "transaction footprint contains unsupported ledger key type", [
       BigInt(key.type)
     ])
@@ -143,6 +144,7 @@ export const duplicateProblem = (frame: Frame): DiagnosticEvent | undefined => {
   const keys = new Set([...readOnly, ...readWrite].map(keyString))
   if (keys.size === readOnly.length + readWrite.length) return undefined
   const message =
-    "Found duplicate key in the Soroban footprint; every key across read-only and read-write footprints has to be unique."
+    "Found duplicate key in the Soroban footprint; every key across read-only and " +
+    "read-write footprints has to be unique."
   return diagnosticError("Storage", "InvalidInput", message)
 }

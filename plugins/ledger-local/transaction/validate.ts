@@ -1,6 +1,7 @@
 // Whether a transaction may enter the queue or be applied, judged in the network's own order so that the first failing
 // rule gives the same result code. `commonValid` is used for both; when applying, the fee has been charged already, the
 // time is the ledger's own, and a failure still tells whether the sequence number was consumed.
+import { AccountType, EntryType, MemoType, PreconditionsType, SignerKeyType } from "../engine/xdr/types.ts"
 import { minimumInclusionFeeStroops, nonRefundableFeeStroops } from "../engine/state/Fees.ts"
 import type { Store } from "../engine/state/Store.ts"
 import { accountKey, keyString } from "../engine/state/LedgerKeys.ts"
@@ -43,7 +44,7 @@ export interface CheckOptions {
 
 export const readAccount = (store: Store, id: PublicKey): AccountEntry | undefined => {
   const entry = store.get(keyString(accountKey(id)))
-  return entry?.data.type === 0 ? entry.data.account : undefined
+  return entry?.data.type === EntryType.account ? entry.data.account : undefined
 }
 
 /** Contract entries that are read from disk: those to be restored on the way, and all that RestoreFootprint names. */
@@ -60,26 +61,34 @@ export const declaredNonRefundable = (frame: Frame, ledger: LedgerContext): bigi
     : nonRefundableFeeStroops(ledger.settings, frame.soroban.resources, frame.innerBytesLength, archivedReads(frame))
 
 const timeBounds = ({ tx: { cond } }: Frame) =>
-  cond.type === 1 ? cond.timeBounds : cond.type === 2 ? cond.v2.timeBounds : null
+  cond.type === PreconditionsType.time
+    ? cond.timeBounds
+    : cond.type === PreconditionsType.v2
+      ? cond.v2.timeBounds
+      : null
 
 const isTooEarly = (frame: Frame, ledger: LedgerContext): boolean => {
   const bounds = timeBounds(frame)
   if (bounds !== null && bounds.minTime > ledger.closeTime) return true
   const { cond } = frame.tx
-  return cond.type === 2 && cond.v2.ledgerBounds !== null && cond.v2.ledgerBounds.minLedger > ledger.ledgerSeq
+  return (
+    cond.type === PreconditionsType.v2 &&
+    cond.v2.ledgerBounds !== null &&
+    cond.v2.ledgerBounds.minLedger > ledger.ledgerSeq
+  )
 }
 
 const isTooLate = (frame: Frame, ledger: LedgerContext, offset: bigint): boolean => {
   const bounds = timeBounds(frame)
   if (bounds !== null && bounds.maxTime !== 0n && bounds.maxTime < ledger.closeTime + offset) return true
   const { cond } = frame.tx
-  const max = cond.type === 2 ? (cond.v2.ledgerBounds?.maxLedger ?? 0) : 0
+  const max = cond.type === PreconditionsType.v2 ? (cond.v2.ledgerBounds?.maxLedger ?? 0) : 0
   return max !== 0 && max <= ledger.ledgerSeq
 }
 
 const isTooEarlyForAccount = (frame: Frame, ledger: LedgerContext, account: AccountEntry): boolean => {
   const { cond } = frame.tx
-  const [minAge, minGap] = cond.type === 2 ? [cond.v2.minSeqAge, cond.v2.minSeqLedgerGap] : [0n, 0]
+  const [minAge, minGap] = cond.type === PreconditionsType.v2 ? [cond.v2.minSeqAge, cond.v2.minSeqLedgerGap] : [0n, 0]
   const age = sequenceAge(account)
   return (
     minAge > ledger.closeTime ||
@@ -91,12 +100,12 @@ const isTooEarlyForAccount = (frame: Frame, ledger: LedgerContext, account: Acco
 
 const isBadSequence = ({ tx }: Frame, ledger: LedgerContext, current: bigint): boolean => {
   if (tx.seqNum === startingSequence(ledger.ledgerSeq)) return true
-  const min = tx.cond.type === 2 ? tx.cond.v2.minSeqNum : null
+  const min = tx.cond.type === PreconditionsType.v2 ? tx.cond.v2.minSeqNum : null
   return min === null ? current + 1n !== tx.seqNum : current < min || current >= tx.seqNum
 }
 
 const areExtraSignersMalformed = ({ tx: { cond } }: Frame): boolean => {
-  if (cond.type !== 2) return false
+  if (cond.type !== PreconditionsType.v2) return false
   const [first, second] = cond.v2.extraSigners
   if (
     first !== undefined &&
@@ -104,7 +113,9 @@ const areExtraSignersMalformed = ({ tx: { cond } }: Frame): boolean => {
     equalBytes(codecs.SignerKey.encode(first), codecs.SignerKey.encode(second))
   )
     return true
-  return cond.v2.extraSigners.some((key) => key.type === 3 && key.ed25519SignedPayload.payload.length === 0)
+  return cond.v2.extraSigners.some(
+    (key) => key.type === SignerKeyType.signedPayload && key.ed25519SignedPayload.payload.length === 0
+  )
 }
 
 /** A contract operation stands alone; classic operations carry no contract data. */
@@ -113,10 +124,11 @@ const isMixed = ({ tx, isSoroban }: Frame): boolean =>
   (isSoroban && tx.operations.length !== 1)
 
 const isMuxed = (frame: Frame): boolean =>
-  frame.tx.sourceAccount.type === 256 || frame.tx.operations.some(({ sourceAccount }) => sourceAccount?.type === 256)
+  frame.tx.sourceAccount.type === AccountType.muxed ||
+  frame.tx.operations.some(({ sourceAccount }) => sourceAccount?.type === AccountType.muxed)
 
 const sorobanProblem = (frame: Frame, ledger: LedgerContext): DiagnosticEvent | undefined => {
-  if (frame.tx.memo.type !== 0 || isMuxed(frame)) {
+  if (frame.tx.memo.type !== MemoType.none || isMuxed(frame)) {
     return diagnosticError(
       "Context",
       "InvalidInput",
@@ -176,7 +188,7 @@ export const commonValid = (
   if (isTooEarlyForAccount(frame, ledger, account)) return fail(TxCode.badMinSeqAgeOrGap, "sequence")
   if (!checker.checkAccount(account, account.thresholds[Threshold.low]!)) return fail(TxCode.badAuth, "sequence")
   const { cond } = frame.tx
-  if (cond.type === 2 && cond.v2.extraSigners.length > 0) {
+  if (cond.type === PreconditionsType.v2 && cond.v2.extraSigners.length > 0) {
     const signers = cond.v2.extraSigners.map((key) => ({ key, weight: 1 }))
     if (!checker.check(signers, signers.length)) return fail(TxCode.badAuth, "sequence")
   }

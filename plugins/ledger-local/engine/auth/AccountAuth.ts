@@ -2,6 +2,7 @@
 // is a vector of one to twenty maps {public_key, signature}, keys strictly ascending, each a signer with weight,
 // together at least the medium threshold. Signatures are checked strictly (small-order points and large scalars are
 // refused).
+import { EntryType, SignerKeyType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import type { AccountAuthHost } from "../host/HostTypes.ts"
 import { accountKey } from "../state/LedgerKeys.ts"
@@ -28,7 +29,9 @@ const readSignature = (value: ScVal): readonly [publicKey: Uint8Array, signature
 
 const weightOf = (account: AccountEntry, publicKey: Uint8Array): number => {
   if (equalBytes(publicKey, account.accountId.ed25519)) return account.thresholds[0] ?? 0
-  const signer = account.signers.find(({ key }) => key.type === 0 && equalBytes(key.ed25519, publicKey))
+  const signer = account.signers.find(
+    ({ key }) => key.type === SignerKeyType.ed25519 && equalBytes(key.ed25519, publicKey)
+  )
   return signer === undefined ? 0 : Math.min(255, signer.weight)
 }
 
@@ -45,7 +48,7 @@ export const checkAccountAuth = (
   }
   if (signatures.length === 0) throw HostError.contract(AUTHENTICATION, "no account signatures found")
   const entry = host.require(accountKey(accountId), "account entry is missing")
-  if (entry.data.type !== 0) throw HostError.of("Storage", "InternalError", "unexpected entry found")
+  if (entry.data.type !== EntryType.account) throw HostError.of("Storage", "InternalError", "unexpected entry found")
   const account = entry.data.account
   let previous: Uint8Array | undefined
   let weight = 0

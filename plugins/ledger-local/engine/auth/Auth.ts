@@ -2,6 +2,7 @@
 // entry, whose signature, expiry and nonce are checked once, when its root is first used, and anew after a rollback.
 // Recording, the entries that would be needed are built. The direct caller contract, and what it authorized for its
 // callee, need no entry.
+import { AddressType, CredentialsType, EntryType, ExecutableType, ScType } from "../xdr/types.ts"
 import { Price } from "../host/instructionPrices.ts"
 import { valuesIn } from "../xdr/valueSizes.ts"
 import { HostError } from "../host/HostError.ts"
@@ -213,7 +214,7 @@ export class Auth implements Authorization {
     const invocation = entry.rootInvocation
     const payload = crypto.sha256(
       codec.HashIdPreimage.encode(
-        entry.credentials.type === 1
+        entry.credentials.type === CredentialsType.address
           ? { type: 9, sorobanAuthorization: { networkId, nonce, signatureExpirationLedger, invocation } }
           : {
               type: 10,
@@ -221,7 +222,10 @@ export class Auth implements Authorization {
             }
       )
     )
-    const delegates = entry.credentials.type === 3 ? entry.credentials.addressWithDelegates.delegates : []
+    const delegates =
+      entry.credentials.type === CredentialsType.addressWithDelegates
+        ? entry.credentials.addressWithDelegates.delegates
+        : []
     this.#check(address, signature, {
       payload,
       invocation,
@@ -230,10 +234,10 @@ export class Auth implements Authorization {
   }
 
   #check(address: ScAddress, signature: ScVal, check: AuthCheck): void {
-    if (address.type === 0) {
+    if (address.type === AddressType.account) {
       this.#host.countAddressAuth()
       checkAccountAuth(this.#host.accountAuth, address.accountId, check.payload, signature)
-    } else if (address.type === 1) {
+    } else if (address.type === AddressType.contract) {
       this.#host.callCheckAuth(
         address.contractId,
         [bytes(check.payload), signature, vec(authContexts(check.invocation))],
@@ -292,7 +296,8 @@ export class Auth implements Authorization {
       throw HostError.of(
         "Auth",
         "InvalidAction",
-        "[recording authorization only] encountered authorization not tied to the root contract invocation for an address. " +
+        "[recording authorization only] encountered authorization not tied to the root contract invocation " +
+          "for an address. " +
           "Use `require_auth()` in the top invocation or enable non-root authorization.",
         [addressVal(address)]
       )
@@ -336,15 +341,15 @@ export class Auth implements Authorization {
 
   #touchSigner(address: ScAddress): void {
     const { storage } = this.#host
-    if (address.type === 0) {
+    if (address.type === AddressType.account) {
       this.#host.countAddressAuth()
       this.#host.accountAuth.countSignature()
       storage.get(accountKey(address.accountId))
       return
     }
     const instance = storage.get(contractInstanceKey(address))
-    const value = instance?.data.type === 6 ? instance.data.contractData.val : undefined
-    if (value?.type === 19 && value.instance.executable.type === 0)
+    const value = instance?.data.type === EntryType.contractData ? instance.data.contractData.val : undefined
+    if (value?.type === ScType.contractInstance && value.instance.executable.type === ExecutableType.wasm)
       storage.get(contractCodeKey(value.instance.executable.wasmHash))
   }
 }

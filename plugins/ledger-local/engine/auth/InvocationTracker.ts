@@ -2,13 +2,16 @@
 // call stack has one slot; a slot is filled when that frame's requirement matched a node, and a later requirement may
 // only match an unused child of the deepest filled slot. The root matches once. Recording builds such a tree instead of
 // matching it.
+import { AuthorizedFunctionType } from "../xdr/types.ts"
 import { codec, latin1, type SorobanAuthorizedFunction, type SorobanAuthorizedInvocation } from "../xdr/Xdr.ts"
 
 /** A function as a string for comparison; creation without constructor arguments is the same in both of its forms. */
 export const functionString = (fn: SorobanAuthorizedFunction): string =>
   latin1(
     codec.SorobanAuthorizedFunction.encode(
-      fn.type === 1 ? { type: 2, createContractV2HostFn: { ...fn.createContractHostFn, constructorArgs: [] } } : fn
+      fn.type === AuthorizedFunctionType.createContract
+        ? { type: 2, createContractV2HostFn: { ...fn.createContractHostFn, constructorArgs: [] } }
+        : fn
     )
   )
 
@@ -30,7 +33,7 @@ const idOf = (node: InvocationNode): string => (node.id ??= functionString(node.
 
 const invocationOf = (node: InvocationNode): SorobanAuthorizedInvocation => ({
   function:
-    node.fn.type === 1
+    node.fn.type === AuthorizedFunctionType.createContract
       ? { type: 2, createContractV2HostFn: { ...node.fn.createContractHostFn, constructorArgs: [] } }
       : node.fn,
   subInvocations: node.children.map(invocationOf)

@@ -1,19 +1,23 @@
 // The authorization context that a contract account's `__check_auth` gets: what its signer is asked to allow, one value
 // per call of the authorized tree.
+import { AuthorizedFunctionType, ExecutableType, PreimageType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import { address as addressVal, bytes, structMap, sym, vec } from "../xdr/ScVal.ts"
 import type { ScVal, SorobanAuthorizedFunction, SorobanAuthorizedInvocation } from "../xdr/Xdr.ts"
 
 const createContext = (fn: Exclude<SorobanAuthorizedFunction, { type: 0 }>): ScVal => {
-  const args = fn.type === 1 ? { ...fn.createContractHostFn, constructorArgs: [] } : fn.createContractV2HostFn
-  if (args.executable.type !== 0) {
+  const args =
+    fn.type === AuthorizedFunctionType.createContract
+      ? { ...fn.createContractHostFn, constructorArgs: [] }
+      : fn.createContractV2HostFn
+  if (args.executable.type !== ExecutableType.wasm) {
     throw HostError.of(
       "Auth",
       "InvalidInput",
       "StellarAsset executable is not allowed when authorizing create_contract host fn"
     )
   }
-  if (args.contractIdPreimage.type !== 0) {
+  if (args.contractIdPreimage.type !== PreimageType.address) {
     throw HostError.of("Auth", "InvalidInput", "asset preimage is not allowed when authorizing create_contract host fn")
   }
   const executable = vec([sym("Wasm"), bytes(args.executable.wasmHash)])
@@ -30,7 +34,7 @@ const createContext = (fn: Exclude<SorobanAuthorizedFunction, { type: 0 }>): ScV
 export const authContexts = (invocation: SorobanAuthorizedInvocation): Array<ScVal> => {
   const fn = invocation.function
   const own =
-    fn.type === 0
+    fn.type === AuthorizedFunctionType.contract
       ? vec([
           sym("Contract"),
           structMap({

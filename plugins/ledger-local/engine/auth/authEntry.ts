@@ -1,5 +1,6 @@
 // An authorization entry as it is given: its credentials, and the checks of its form that fail a whole call before
 // anything of it runs, whether or not the entry would ever be used.
+import { AuthorizedFunctionType, CredentialsType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import { checkScVal, checkSymbol } from "../xdr/ScVal.ts"
 import {
@@ -13,7 +14,7 @@ import {
 
 const checkInvocation = (invocation: SorobanAuthorizedInvocation): void => {
   const fn = invocation.function
-  if (fn.type === 0) {
+  if (fn.type === AuthorizedFunctionType.contract) {
     checkSymbol(fn.contractFn.functionName.bytes)
     if (fn.contractFn.contractAddress.type > 2) throw HostError.of("Value", "InvalidInput", "unexpected address type")
     for (const arg of fn.contractFn.args) checkScVal(arg)
@@ -38,13 +39,13 @@ const checkDelegates = (delegates: ReadonlyArray<SorobanDelegateSignature>): voi
 export const credentialsOf = (entry: SorobanAuthorizationEntry): SorobanAddressCredentials | undefined => {
   const credentials = entry.credentials
   switch (credentials.type) {
-    case 0:
+    case CredentialsType.sourceAccount:
       return undefined
-    case 1:
+    case CredentialsType.address:
       return credentials.address
-    case 2:
+    case CredentialsType.addressV2:
       return credentials.addressV2
-    case 3:
+    case CredentialsType.addressWithDelegates:
       return credentials.addressWithDelegates.addressCredentials
   }
 }
@@ -54,5 +55,6 @@ export const checkEntry = (entry: SorobanAuthorizationEntry): void => {
   checkInvocation(entry.rootInvocation)
   const credentials = credentialsOf(entry)
   if (credentials !== undefined) checkScVal(credentials.signature)
-  if (entry.credentials.type === 3) checkDelegates(entry.credentials.addressWithDelegates.delegates)
+  if (entry.credentials.type === CredentialsType.addressWithDelegates)
+    checkDelegates(entry.credentials.addressWithDelegates.delegates)
 }

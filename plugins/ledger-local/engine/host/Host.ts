@@ -2,6 +2,7 @@
 // deterministic and synchronous, and writes nothing: on success the changes are an overlay the caller commits, on
 // failure there are none. Read-write entries count as changed even when they are not, because the network stamps them
 // with the ledger.
+import { AddressType, EntryType, HostFunctionType } from "../xdr/types.ts"
 import { createContract, uploadWasm } from "./createContract.ts"
 import { entrySizeBytes } from "../state/entrySize.ts"
 import type { RentChange } from "../state/Fees.ts"
@@ -21,16 +22,17 @@ type Keyed = readonly [KeyString, LedgerKey]
 const run = (host: HostContext): ScVal => {
   const fn = host.input.hostFunction
   switch (fn.type) {
-    case 0: {
+    case HostFunctionType.invokeContract: {
       const { contractAddress: address, functionName, args } = fn.invokeContract
-      if (address.type !== 1) throw HostError.of("Value", "UnexpectedType", "only contracts can be invoked")
+      if (address.type !== AddressType.contract)
+        throw HostError.of("Value", "UnexpectedType", "only contracts can be invoked")
       return host.invoke(address.contractId, textOf(functionName), args)
     }
-    case 1:
+    case HostFunctionType.createContract:
       return createContract(host, { ...fn.createContract, constructorArgs: [] })
-    case 2:
+    case HostFunctionType.uploadWasm:
       return uploadWasm(host, fn.wasm)
-    case 3:
+    case HostFunctionType.createContractV2:
       return createContract(host, fn.createContractV2)
   }
 }
@@ -81,18 +83,18 @@ export const rentChangesOf = (
     if (!after.touched(id) && !after.touched(ttlId)) continue
     const entry = after.get(id)
     if (entry === undefined) continue
-    const isPersistent = key.type !== 6 || key.contractData.durability === 1
+    const isPersistent = key.type !== EntryType.contractData || key.contractData.durability === 1
     const wasRestored = storage.restored.has(id) || input.restored?.has(id) === true
     const oldEntry = wasRestored ? undefined : before.get(id)
     const oldTtl = before.get(ttlId)
-    const oldLive = oldTtl?.data.type === 9 ? oldTtl.data.ttl.liveUntilLedgerSeq : 0
+    const oldLive = oldTtl?.data.type === EntryType.ttl ? oldTtl.data.ttl.liveUntilLedgerSeq : 0
     // An expired temporary entry is as good as absent: what replaces it is new.
     const isNew = oldEntry === undefined || (!isPersistent && oldLive < input.ledgerSeq)
     const newTtl = after.get(ttlId)
-    const newLiveUntil = newTtl?.data.type === 9 ? newTtl.data.ttl.liveUntilLedgerSeq : 0
+    const newLiveUntil = newTtl?.data.type === EntryType.ttl ? newTtl.data.ttl.liveUntilLedgerSeq : 0
     const change: RentChange = {
       persistent: isPersistent,
-      isCode: key.type === 7,
+      isCode: key.type === EntryType.contractCode,
       oldSizeBytes: isNew ? 0 : rentSizeBytes(input.settings, oldEntry),
       newSizeBytes: rentSizeBytes(input.settings, entry),
       oldLiveUntil: isNew ? 0 : oldLive,

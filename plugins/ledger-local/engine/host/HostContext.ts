@@ -1,6 +1,7 @@
 // The running host: its storage, authorization, events and stack of frames. Calling a contract opens a frame with an
 // overlay of its own; when the callee fails everything since is taken back, the nonces it used included. The built-in
 // asset contract and a contract runtime for wasm both work through the methods here.
+import { EntryType, ExecutableType, ScType } from "../xdr/types.ts"
 import { Auth } from "../auth/Auth.ts"
 import { EventLog } from "./EventLog.ts"
 import { HostError, Unsupported } from "./HostError.ts"
@@ -112,8 +113,9 @@ export class HostContext implements ContractHost {
     const instanceKey = contractInstanceKey(contractAddress(contractId))
     try {
       const entry = this.storage.require(instanceKey, "trying to get non-existing value for contract instance")
-      const value = entry.data.type === 6 ? entry.data.contractData.val : undefined
-      if (value?.type !== 19) throw HostError.of("Storage", "InternalError", "contract instance is malformed")
+      const value = entry.data.type === EntryType.contractData ? entry.data.contractData.val : undefined
+      if (value?.type !== ScType.contractInstance)
+        throw HostError.of("Storage", "InternalError", "contract instance is malformed")
       return {
         contractId,
         fn,
@@ -159,14 +161,15 @@ export class HostContext implements ContractHost {
   #execute(frame: Frame, options: CallOptions): ScVal {
     const { executable } = frame.instance
     switch (executable.type) {
-      case 1:
+      case ExecutableType.stellarAsset:
         if (frame.fn !== "init_asset") this.meter.spend(Price.assetFrame)
         return callSac(this, frame)
-      case 0: {
+      case ExecutableType.wasm: {
         const { contracts } = this.input
         if (contracts === undefined) throw new Unsupported("contract wasm")
         const code = this.storage.require(contractCodeKey(executable.wasmHash), "Wasm does not exist")
-        if (code.data.type !== 7) throw HostError.of("Storage", "InternalError", "contract code is malformed")
+        if (code.data.type !== EntryType.contractCode)
+          throw HostError.of("Storage", "InternalError", "contract code is malformed")
         this.meter.spend(Price.wasmFrame)
         return contracts.call(this, {
           contractId: frame.contractId,
@@ -193,11 +196,13 @@ export class HostContext implements ContractHost {
 
   #storeInstance(frame: Frame): void {
     const entry = this.storage.require(frame.instanceKey, "contract instance is missing")
-    if (entry.data.type !== 6) throw HostError.of("Storage", "InternalError", "contract instance is malformed")
+    if (entry.data.type !== EntryType.contractData)
+      throw HostError.of("Storage", "InternalError", "contract instance is malformed")
     const storage = frame.instanceStorage.length === 0 ? null : (frame.instanceStorage as ScMapEntry[])
     // The instance may have been upgraded to other code by this very call; only its storage is ours to write.
     const current = entry.data.contractData.val
-    const executable = current.type === 19 ? current.instance.executable : frame.instance.executable
+    const executable =
+      current.type === ScType.contractInstance ? current.instance.executable : frame.instance.executable
     this.storage.put(frame.instanceKey, {
       type: 6,
       contractData: { ...entry.data.contractData, val: { type: 19, instance: { executable, storage } } }
@@ -227,7 +232,7 @@ export class HostContext implements ContractHost {
   /** Calls a contract account's `__check_auth`, which must return void. */
   callCheckAuth(contractId: Uint8Array, args: ReadonlyArray<ScVal>, authCheck: AuthCheck): void {
     const value = this.call(contractId, "__check_auth", args, { reserved: true, allowSelfReentry: true, authCheck })
-    if (value.type !== 1) throw HostError.of("Value", "UnexpectedType", "__check_auth must return void")
+    if (value.type !== ScType.void) throw HostError.of("Value", "UnexpectedType", "__check_auth must return void")
   }
 
   /** Calls the host's top-level contract function with arguments from the transaction. */

@@ -2,6 +2,7 @@
 // diagnostic events. It is thrown inside the engine, caught at the edge of a host function call and handed out as a
 // value; it never leaves `invokeHostFunction` as an exception. `Unsupported` marks what this engine does not implement:
 // it is never reported as a failure of the transaction itself, so that an unknown outcome is not taken for a refusal.
+import { ScErrorType } from "../xdr/types.ts"
 import type { ScError, ScVal } from "../xdr/Xdr.ts"
 
 /** `SCErrorType`, in wire order. */
@@ -66,7 +67,7 @@ export class HostError extends Error {
 
   /** From the wire form; codes outside the known range become InternalError. */
   static fromScError(error: ScError, message: string, args: ErrorArguments = []): HostError {
-    if (error.type === 0) return HostError.contract(error.contractCode, message, args)
+    if (error.type === ScErrorType.contract) return HostError.contract(error.contractCode, message, args)
     return new HostError(errorTypes[error.type] ?? "Context", errorCodes[error.code] ?? "InternalError", message, args)
   }
 

@@ -3,6 +3,7 @@
 // whose time to live has passed read as absent (temporary) or are restored on the way (persistent, recording only; a
 // transaction that is applied restores archived entries before the host runs). Reads and writes follow the network's
 // own order.
+import { EntryType, ScType } from "../xdr/types.ts"
 import { HostError } from "./HostError.ts"
 import type { InstructionMeter } from "./InstructionMeter.ts"
 import { Price } from "./instructionPrices.ts"
@@ -19,7 +20,7 @@ interface Touched {
 }
 
 const durabilityOf = (key: LedgerKey): Durability =>
-  key.type === 6 ? (key.contractData.durability as Durability) : Durability.persistent
+  key.type === EntryType.contractData ? (key.contractData.durability as Durability) : Durability.persistent
 
 export class Storage {
   /** The innermost overlay; the frames push and pop it. */
@@ -54,9 +55,9 @@ export class Storage {
 
   /** What a change to an entry costs, by what it is. */
   #spend(key: LedgerKey, data: number, instance: number, code: number): void {
-    if (key.type === 7) this.meter?.spend(code)
-    else if (key.type === 6) {
-      const own = key.contractData.key.type === 20 ? instance : data
+    if (key.type === EntryType.contractCode) this.meter?.spend(code)
+    else if (key.type === EntryType.contractData) {
+      const own = key.contractData.key.type === ScType.ledgerKeyContractInstance ? instance : data
       this.meter?.spend(own + Price.keyValue * valuesIn(key.contractData.key))
     }
   }
@@ -86,7 +87,7 @@ export class Storage {
   /** The last ledger an entry lives in, or undefined when it has no TTL entry. */
   liveUntil(id: KeyString): number | undefined {
     const entry = this.store.get(this.ttlId(id))
-    return entry?.data.type === 9 ? entry.data.ttl.liveUntilLedgerSeq : undefined
+    return entry?.data.type === EntryType.ttl ? entry.data.ttl.liveUntilLedgerSeq : undefined
   }
 
   ttlId(id: KeyString): KeyString {
@@ -95,7 +96,8 @@ export class Storage {
 
   /** The entry, or undefined when it is absent or, being temporary, has expired. */
   get(key: LedgerKey): LedgerEntry | undefined {
-    if (key.type === 6 && key.contractData.key.type !== 20) this.meter?.spend(Price.dataGet)
+    if (key.type === EntryType.contractData && key.contractData.key.type !== ScType.ledgerKeyContractInstance)
+      this.meter?.spend(Price.dataGet)
     else if (!hasTtl(key)) this.meter?.spend(Price.classicGet)
     const id = keyString(key)
     this.#access(id, key, false)

@@ -1,6 +1,7 @@
 // What the network charges around a host function call: for decoding what comes in (the call, its authorization, the
 // footprint and its entries), and for encoding what goes out (the value, the events, and every entry that may have
 // changed). It is known for sure when the call has ended, because a simulation finds the footprint on the way.
+import { CredentialsType, EntryType } from "../xdr/types.ts"
 import { callsIn } from "../auth/Auth.ts"
 import { hasTtl, keyString } from "../state/LedgerKeys.ts"
 import type { Store } from "../state/Store.ts"
@@ -42,15 +43,16 @@ const chargeEncoding = (meter: InstructionMeter, pieces: number, bytes: number):
 const chargeEntryRead = (meter: InstructionMeter, key: LedgerKey, entry: LedgerEntry): void => {
   chargeDecoding(meter, codec.LedgerEntry.encode(entry).length)
   if (hasTtl(key)) chargeDecoding(meter, TTL_BYTES)
-  if (entry.data.type === 7) meter.spend(Price.codeRead)
-  else if (entry.data.type === 1) meter.spend(Price.trustLineRead)
-  else if (entry.data.type === 6) meter.spend(Price.valueRead * valuesIn(entry.data.contractData.val))
+  if (entry.data.type === EntryType.contractCode) meter.spend(Price.codeRead)
+  else if (entry.data.type === EntryType.trustLine) meter.spend(Price.trustLineRead)
+  else if (entry.data.type === EntryType.contractData)
+    meter.spend(Price.valueRead * valuesIn(entry.data.contractData.val))
 }
 
 const chargeAuth = (host: HostContext, auth: ReadonlyArray<SorobanAuthorizationEntry>): void => {
   const isRecorded = host.input.access.mode === "record"
   for (const entry of auth) {
-    const unsigned = isRecorded && entry.credentials.type !== 0 ? SIGNATURE_BYTES : 0
+    const unsigned = isRecorded && entry.credentials.type !== CredentialsType.sourceAccount ? SIGNATURE_BYTES : 0
     chargeDecoding(host.meter, codec.SorobanAuthorizationEntry.encode(entry).length + unsigned)
     // Entries that were given are counted when they are taken in.
     if (isRecorded) host.meter.spend(Price.authorizedCall * callsIn(entry.rootInvocation))

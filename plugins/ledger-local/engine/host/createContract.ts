@@ -1,6 +1,7 @@
 // Creating contracts: the contract of an asset, a contract from uploaded wasm, and the upload itself. A contract's id
 // is the hash of the network and of what it is made from, so the same asset has one contract per network. A deployer's
 // address must authorize the creation; an asset's contract needs nobody's leave.
+import { EntryType, ExecutableType, PreimageType } from "../xdr/types.ts"
 import type { ContractHost } from "./HostTypes.ts"
 import { Price } from "./instructionPrices.ts"
 import { HostError, Unsupported } from "./HostError.ts"
@@ -27,7 +28,7 @@ export const assetContractId = (
 ): Uint8Array => contractIdOf(crypto, networkId, { type: 1, fromAsset: asset })
 
 const checkPair = ({ contractIdPreimage, executable }: CreateContractArgs): void => {
-  if ((contractIdPreimage.type === 1) !== (executable.type === 1)) {
+  if ((contractIdPreimage.type === PreimageType.asset) !== (executable.type === ExecutableType.stellarAsset)) {
     throw HostError.of("Value", "InvalidInput", "the contract's preimage and executable do not match")
   }
 }
@@ -40,8 +41,9 @@ const store = (host: ContractHost, args: CreateContractArgs): Uint8Array => {
   if (host.storage.get(key) !== undefined) {
     throw HostError.of("Storage", "ExistingValue", "contract already exists", [bytes(contractId)])
   }
-  if (args.executable.type === 2) throw new Unsupported("external contract executables")
-  if (args.executable.type === 0) host.storage.require(contractCodeKey(args.executable.wasmHash), "Wasm does not exist")
+  if (args.executable.type === ExecutableType.externalRef) throw new Unsupported("external contract executables")
+  if (args.executable.type === ExecutableType.wasm)
+    host.storage.require(contractCodeKey(args.executable.wasmHash), "Wasm does not exist")
   host.storage.put(key, {
     type: 6,
     contractData: {
@@ -61,10 +63,11 @@ const CONSTRUCTORS_SINCE = 22
 /** The network instantiates a new contract's module to see which protocol it was built for. */
 const mayHaveConstructor = (host: ContractHost, { executable, constructorArgs }: CreateContractArgs): boolean => {
   const { contracts } = host.input
-  if (executable.type !== 0) throw new Unsupported("external contract executables")
+  if (executable.type !== ExecutableType.wasm) throw new Unsupported("external contract executables")
   if (contracts === undefined) throw new Unsupported("contract wasm")
   const entry = host.storage.require(contractCodeKey(executable.wasmHash), "Wasm does not exist")
-  if (entry.data.type !== 7) throw HostError.of("Storage", "InternalError", "contract code is malformed")
+  if (entry.data.type !== EntryType.contractCode)
+    throw HostError.of("Storage", "InternalError", "contract code is malformed")
   host.meter.spend(Price.contractCreated)
   const { code } = entry.data.contractCode
   const protocol = contracts.protocolOf(host, { wasmHash: executable.wasmHash, code, isNew: host.isNewCode(entry) })
@@ -83,7 +86,7 @@ export const createContract = (host: ContractHost, args: CreateContractArgs): Sc
   for (const arg of args.constructorArgs) checkScVal(arg)
   const { contractIdPreimage } = args
   let contractId: Uint8Array
-  if (contractIdPreimage.type === 0) {
+  if (contractIdPreimage.type === PreimageType.address) {
     host.auth.pushCreate({ type: 2, createContractV2HostFn: args })
     try {
       host.auth.require(contractIdPreimage.fromAddress.address, [])

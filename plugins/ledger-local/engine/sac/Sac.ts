@@ -2,6 +2,7 @@
 // order (amount, asset and issuer, authorization, then the instance's TTL, then balances, then the event), because
 // which error a caller sees depends on it. Amounts are i128 atomic units; errors carry the contract's published
 // numbers.
+import { AddressType, ScType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import type { ContractHost, Frame } from "../host/HostTypes.ts"
 import { allowanceOf, spendAllowance, writeAllowance } from "./SacAllowance.ts"
@@ -70,7 +71,7 @@ const adminOf = ({ sac }: Call): ScAddress => {
 
 /** A destination may be multiplexed: the underlying account, and the id that the event carries. */
 const readDestination = (value: ScVal): { readonly to: ScAddress; readonly muxedId: bigint | undefined } => {
-  if (value.type === 18 && value.address.type === 2) {
+  if (value.type === ScType.address && value.address.type === AddressType.muxedAccount) {
     const { id, ed25519 } = value.address.muxedAccount
     return { to: accountAddress(publicKey(ed25519)), muxedId: id }
   }

@@ -1,5 +1,6 @@
 // Allowances of the asset contract: temporary entries that say how much a spender may take from an owner until which
 // ledger. One that has passed its ledger reads as zero. Spending rewrites the remainder under the same expiry.
+import { EntryType } from "../xdr/types.ts"
 import type { ContractHost } from "../host/HostTypes.ts"
 import { HostError } from "../host/HostError.ts"
 import { contractDataKey, Durability } from "../state/LedgerKeys.ts"
@@ -20,7 +21,7 @@ const keyOf = (host: ContractHost, from: ScAddress, spender: ScAddress): LedgerK
 
 const read = (host: ContractHost, key: LedgerKey): Allowance | undefined => {
   const entry = host.storage.get(key)
-  if (entry?.data.type !== 6) return undefined
+  if (entry?.data.type !== EntryType.contractData) return undefined
   const map = readMap(entry.data.contractData.val)
   const amount = field(map, "amount")
   const liveUntil = field(map, "live_until_ledger")

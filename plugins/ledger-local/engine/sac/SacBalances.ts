@@ -1,6 +1,7 @@
 // Balances of the asset contract. An account's balance is its account entry (native) or trustline, the issuer's is
 // unlimited and touches nothing; a contract's balance is a persistent entry of the asset contract, with its own flags.
 // A native transfer to an account that does not exist creates it when it covers two base reserves (CAP-73).
+import { AddressType, EntryType } from "../xdr/types.ts"
 import { accountRange, type BalanceRange, INT64_MAX, trustLineRange } from "../state/ClassicBalance.ts"
 import type { ContractHost, Frame } from "../host/HostTypes.ts"
 import { HostError } from "../host/HostError.ts"
@@ -86,13 +87,13 @@ export class SacBalances {
   #issuerHas(flag: number): boolean {
     if (this.#sac.issuer === undefined) return false
     const entry = this.#host.storage.require(accountKey(this.#sac.issuer), "account entry is missing")
-    return entry.data.type === 0 && (entry.data.account.flags & flag) !== 0
+    return entry.data.type === EntryType.account && (entry.data.account.flags & flag) !== 0
   }
 
   #line(account: PublicKey): readonly [LedgerKey, TrustLineEntry] {
     const key = trustLineKey(account, trustLineAsset(this.#sac.asset))
     const entry = this.#host.storage.get(key)
-    if (entry?.data.type !== 1) {
+    if (entry?.data.type !== EntryType.trustLine) {
       throw fail(SacError.trustLineMissing, "trustline entry is missing for account", [
         addressVal({ type: 0, accountId: account })
       ])
@@ -107,7 +108,7 @@ export class SacBalances {
 
   #contractBalance(owner: ScAddress): ContractBalance | undefined {
     const entry: LedgerEntry | undefined = this.#host.storage.get(this.#contractKey(owner).key)
-    return entry?.data.type === 6 ? readBalance(entry.data.contractData.val) : undefined
+    return entry?.data.type === EntryType.contractData ? readBalance(entry.data.contractData.val) : undefined
   }
 
   #writeContractBalance(owner: ScAddress, balance: ContractBalance): void {
@@ -123,7 +124,7 @@ export class SacBalances {
   }
 
   isAuthorized(owner: ScAddress): boolean {
-    if (owner.type === 0) {
+    if (owner.type === AddressType.account) {
       if (this.#sac.issuer === undefined || this.#isIssuer(owner.accountId)) return true
       return (this.#line(owner.accountId)[1].flags & LineFlag.authorized) !== 0
     }
@@ -132,7 +133,7 @@ export class SacBalances {
 
   /** The whole balance, reserve included; the issuer's is the greatest i64. */
   read(owner: ScAddress): bigint {
-    if (owner.type !== 0) {
+    if (owner.type !== AddressType.account) {
       const balance = this.#contractBalance(owner)
       if (balance === undefined) return 0n
       this.#host.storage.extend(this.#contractKey(owner).key, BALANCE_THRESHOLD, BALANCE_EXTEND_TO)
@@ -140,7 +141,8 @@ export class SacBalances {
     }
     if (this.#sac.issuer === undefined) {
       const entry = this.#host.storage.get(accountKey(owner.accountId))
-      if (entry?.data.type !== 0) throw fail(SacError.accountMissing, "account entry is missing", [addressVal(owner)])
+      if (entry?.data.type !== EntryType.account)
+        throw fail(SacError.accountMissing, "account entry is missing", [addressVal(owner)])
       return this.#checked(
         entry.data.account.balance,
         accountRange(entry.data.account, this.#host.input.settings.baseReserveStroops)
@@ -168,7 +170,7 @@ export class SacBalances {
 
   /** Debits whatever the authorization flag says, as a clawback does. */
   spendUnchecked(owner: ScAddress, amount: bigint): void {
-    if (owner.type === 0) {
+    if (owner.type === AddressType.account) {
       if (amount > INT64_MAX) throw fail(SacError.overflow, "spent amount is too large for an i64")
       this.#moveClassic(owner, -amount)
       return
@@ -186,7 +188,7 @@ export class SacBalances {
 
   receive(owner: ScAddress, amount: bigint): void {
     this.#requireAuthorized(owner)
-    if (owner.type === 0) {
+    if (owner.type === AddressType.account) {
       if (amount > INT64_MAX) throw fail(SacError.overflow, "received amount is too large for an i64")
       this.#moveClassic(owner, amount)
       return
@@ -215,7 +217,7 @@ export class SacBalances {
     const { storage, input } = this.#host
     const key = accountKey(owner.accountId)
     const entry = storage.get(key)
-    if (entry?.data.type !== 0) return this.#createAccount(owner, key, amount)
+    if (entry?.data.type !== EntryType.account) return this.#createAccount(owner, key, amount)
     const account = entry.data.account
     const range = accountRange(account, input.settings.baseReserveStroops)
     const balance = account.balance + amount
@@ -238,7 +240,7 @@ export class SacBalances {
 
   /** Refuses unless the balance can be clawed back, before any authorization is looked at. */
   checkClawback(owner: ScAddress): void {
-    if (owner.type !== 0) {
+    if (owner.type !== AddressType.account) {
       const balance = this.#contractBalance(owner)
       if (balance === undefined) throw fail(SacError.balance, "no balance to clawback")
       if (!balance.clawback) throw fail(SacError.balance, "balance isn't clawbackable")
@@ -255,7 +257,7 @@ export class SacBalances {
     if (!authorized && !this.#issuerHas(AccountFlag.revocable)) {
       throw fail(SacError.operationNotSupported, "issuer does not have AUTH_REVOCABLE set")
     }
-    if (owner.type !== 0) {
+    if (owner.type !== AddressType.account) {
       const balance = this.#contractBalance(owner) ?? { amount: 0n, clawback: this.#issuerHas(AccountFlag.clawback) }
       this.#writeContractBalance(owner, { ...balance, authorized })
       return

@@ -1,6 +1,7 @@
 // The instance of a Stellar Asset Contract: which asset it stands for, its metadata and its administrator, as they are
 // kept in instance storage. Reading is cached by the instance value, since every call needs it and it almost never
 // changes.
+import { AssetType, ScType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import {
   bytes,
@@ -49,7 +50,7 @@ const cache = new WeakMap<ReadonlyArray<ScMapEntry>, SacInstance>()
 
 const malformed = (): HostError => HostError.of("Storage", "MissingValue", "malformed asset contract instance")
 
-const tagOf = (key: ScVal): string | undefined => (key.type === 16 ? symbolText(key.vec?.[0]) : undefined)
+const tagOf = (key: ScVal): string | undefined => (key.type === ScType.vec ? symbolText(key.vec?.[0]) : undefined)
 
 const readAsset = (info: ScVal): Asset => {
   const [kind, details] = readVec(info)
@@ -59,7 +60,7 @@ const readAsset = (info: ScVal): Asset => {
   const map = readMap(details)
   const code = field(map, "asset_code")
   const issuerBytes = field(map, "issuer")
-  if (code?.type !== 14 || issuerBytes === undefined) throw malformed()
+  if (code?.type !== ScType.string || issuerBytes === undefined) throw malformed()
   const issuer = publicKey(readBytes(issuerBytes))
   return name === "AlphaNum4"
     ? { type: 1, alphaNum4: { assetCode: code.str.bytes, issuer } }
@@ -68,7 +69,11 @@ const readAsset = (info: ScVal): Asset => {
 
 /** The issuer of an asset, or undefined for the native one. */
 export const issuerOf = (asset: Asset): PublicKey | undefined =>
-  asset.type === 1 ? asset.alphaNum4.issuer : asset.type === 2 ? asset.alphaNum12.issuer : undefined
+  asset.type === AssetType.alphaNum4
+    ? asset.alphaNum4.issuer
+    : asset.type === AssetType.alphaNum12
+      ? asset.alphaNum12.issuer
+      : undefined
 
 /** Reads the instance storage of an asset contract. */
 export const readSacInstance = (storage: ReadonlyArray<ScMapEntry>): SacInstance => {
@@ -99,9 +104,9 @@ const trimmedCode = (code: Uint8Array): string => latin1(code).replace(/\0+$/, "
 
 /** The code of an asset without padding, or `native`. */
 export const assetCodeText = (asset: Asset): string =>
-  asset.type === 1
+  asset.type === AssetType.alphaNum4
     ? trimmedCode(asset.alphaNum4.assetCode)
-    : asset.type === 2
+    : asset.type === AssetType.alphaNum12
       ? trimmedCode(asset.alphaNum12.assetCode)
       : "native"
 
@@ -117,7 +122,11 @@ export const ADMIN_KEY: ScVal = vec([sym("Admin")])
 export const newSacStorage = (asset: Asset): Array<ScMapEntry> => {
   const issuer = issuerOf(asset)
   const code =
-    asset.type === 1 ? asset.alphaNum4.assetCode : asset.type === 2 ? asset.alphaNum12.assetCode : new Uint8Array()
+    asset.type === AssetType.alphaNum4
+      ? asset.alphaNum4.assetCode
+      : asset.type === AssetType.alphaNum12
+        ? asset.alphaNum12.assetCode
+        : new Uint8Array()
   const metadata = structMap({
     decimal: u32(SAC_DECIMALS),
     name: str(assetName(asset)),
@@ -131,7 +140,7 @@ export const newSacStorage = (asset: Asset): Array<ScMapEntry> => {
       issuer === undefined
         ? vec([sym("Native")])
         : vec([
-            sym(asset.type === 1 ? "AlphaNum4" : "AlphaNum12"),
+            sym(asset.type === AssetType.alphaNum4 ? "AlphaNum4" : "AlphaNum12"),
             structMap({
               asset_code: { type: 14, str: new xdr.XdrString(fromLatin1(latin1(code))) },
               issuer: bytes(issuer.ed25519)

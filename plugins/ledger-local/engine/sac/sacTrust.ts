@@ -1,5 +1,6 @@
 // The asset contract's `trust` (protocol 26): opens an unlimited trustline for an account under that account's own
 // authorization. Nothing happens for a contract address or an account that already has the line.
+import { AddressType, EntryType } from "../xdr/types.ts"
 import { accountRange, INT64_MAX } from "../state/ClassicBalance.ts"
 import type { ContractHost } from "../host/HostTypes.ts"
 import { HostError } from "../host/HostError.ts"
@@ -21,7 +22,7 @@ export const createTrustLine = (
   owner: ScAddress,
   args: ReadonlyArray<ScVal>
 ): void => {
-  if (owner.type !== 0) return
+  if (owner.type !== AddressType.account) return
   const { issuer } = sac
   if (issuer === undefined) {
     throw HostError.contract(SacError.operationNotSupported, "trust operation is not supported for native asset")
@@ -34,10 +35,10 @@ export const createTrustLine = (
   if (host.storage.get(lineKey) !== undefined) return
   host.auth.require(owner, args)
   const issuerEntry = host.storage.require(accountKey(issuer), "account entry is missing")
-  const issuerFlags = issuerEntry.data.type === 0 ? issuerEntry.data.account.flags : 0
+  const issuerFlags = issuerEntry.data.type === EntryType.account ? issuerEntry.data.account.flags : 0
   const key = accountKey(owner.accountId)
   const entry = host.storage.get(key)
-  if (entry?.data.type !== 0)
+  if (entry?.data.type !== EntryType.account)
     throw HostError.contract(SacError.accountMissing, "account entry is missing", [addressVal(owner)])
   const account = entry.data.account
   if (account.numSubEntries >= SUBENTRIES_MAX) {

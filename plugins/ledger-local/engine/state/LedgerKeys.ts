@@ -2,6 +2,7 @@
 // one character per byte; the kinds a payment touches are assembled directly, which costs a fraction of an encode.
 // Because of that identity a key string can be hashed (a TTL entry's key is the hash of the key it guards) and decoded
 // back.
+import { AddressType, AssetType, EntryType, ScType } from "../xdr/types.ts"
 import { INSTANCE_KEY } from "../xdr/ScVal.ts"
 import {
   type Asset,
@@ -43,11 +44,11 @@ const TTL_PREFIX = "\0\0\0\x09"
 
 const assetXdr = (asset: Asset | TrustLineAsset): string | undefined => {
   switch (asset.type) {
-    case 0:
+    case AssetType.native:
       return "\0\0\0\0"
-    case 1:
+    case AssetType.alphaNum4:
       return `\0\0\0\x01${latin1(asset.alphaNum4.assetCode)}\0\0\0\0${latin1(asset.alphaNum4.issuer.ed25519)}`
-    case 2:
+    case AssetType.alphaNum12:
       return `\0\0\0\x02${latin1(asset.alphaNum12.assetCode)}\0\0\0\0${latin1(asset.alphaNum12.issuer.ed25519)}`
     default:
       return undefined
@@ -56,9 +57,9 @@ const assetXdr = (asset: Asset | TrustLineAsset): string | undefined => {
 
 const addressXdr = (address: ScAddress): string => {
   switch (address.type) {
-    case 0:
+    case AddressType.account:
       return ACCOUNT_PREFIX + latin1(address.accountId.ed25519)
-    case 1:
+    case AddressType.contract:
       return "\0\0\0\x01" + latin1(address.contractId)
     default:
       return latin1(codec.ScAddress.encode(address))
@@ -70,22 +71,23 @@ export const accountKeyString = (accountId: PublicKey): KeyString => ACCOUNT_PRE
 /** The key's XDR, one character per byte. */
 export const keyString = (key: LedgerKey): KeyString => {
   switch (key.type) {
-    case 0:
+    case EntryType.account:
       return ACCOUNT_PREFIX + latin1(key.account.accountId.ed25519)
-    case 1: {
+    case EntryType.trustLine: {
       const asset = assetXdr(key.trustLine.asset)
       return asset === undefined
         ? latin1(codec.LedgerKey.encode(key))
         : TRUST_PREFIX + latin1(key.trustLine.accountId.ed25519) + asset
     }
-    case 6: {
+    case EntryType.contractData: {
       const { contract, durability, key: value } = key.contractData
-      const valueXdr = value.type === 20 ? INSTANCE_XDR : latin1(codec.ScVal.encode(value))
+      const valueXdr =
+        value.type === ScType.ledgerKeyContractInstance ? INSTANCE_XDR : latin1(codec.ScVal.encode(value))
       return `\0\0\0\x06${addressXdr(contract)}${valueXdr}\0\0\0${durability === 1 ? "\x01" : "\0"}`
     }
-    case 7:
+    case EntryType.contractCode:
       return CODE_PREFIX + latin1(key.contractCode.hash)
-    case 9:
+    case EntryType.ttl:
       return TTL_PREFIX + latin1(key.ttl.keyHash)
     default:
       return latin1(codec.LedgerKey.encode(key))
@@ -96,10 +98,12 @@ export const keyString = (key: LedgerKey): KeyString => {
 export const keyOfString = (text: KeyString): LedgerKey => codec.LedgerKey.decode(fromLatin1(text))
 
 /** True for contract data and contract code, the two kinds that have a time to live. */
-export const hasTtl = (key: LedgerKey): boolean => key.type === 6 || key.type === 7
+export const hasTtl = (key: LedgerKey): boolean =>
+  key.type === EntryType.contractData || key.type === EntryType.contractCode
 
 /** True when the entry is read from disk and metered as such: everything but contract data, code and TTLs. */
-export const isDiskKey = (key: LedgerKey): boolean => key.type !== 6 && key.type !== 7 && key.type !== 9
+export const isDiskKey = (key: LedgerKey): boolean =>
+  key.type !== EntryType.contractData && key.type !== EntryType.contractCode && key.type !== EntryType.ttl
 
 export interface Sha256 {
   readonly sha256: (bytes: Uint8Array) => Uint8Array
@@ -131,29 +135,29 @@ export const ttlEntry = (
 export const keyOfEntry = (entry: LedgerEntry): LedgerKey => {
   const data = entry.data
   switch (data.type) {
-    case 0:
+    case EntryType.account:
       return accountKey(data.account.accountId)
-    case 1:
+    case EntryType.trustLine:
       return trustLineKey(data.trustLine.accountId, data.trustLine.asset)
-    case 2:
+    case EntryType.offer:
       return { type: 2, offer: { sellerId: data.offer.sellerId, offerId: data.offer.offerId } }
-    case 3:
+    case EntryType.data:
       return { type: 3, data: { accountId: data.data.accountId, dataName: data.data.dataName } }
-    case 4:
+    case EntryType.claimableBalance:
       return { type: 4, claimableBalance: { balanceId: data.claimableBalance.balanceId } }
-    case 5:
+    case EntryType.liquidityPool:
       return { type: 5, liquidityPool: { liquidityPoolId: data.liquidityPool.liquidityPoolId } }
-    case 6:
+    case EntryType.contractData:
       return contractDataKey(
         data.contractData.contract,
         data.contractData.key,
         data.contractData.durability as Durability
       )
-    case 7:
+    case EntryType.contractCode:
       return contractCodeKey(data.contractCode.hash)
-    case 8:
+    case EntryType.configSetting:
       return { type: 8, configSetting: { configSettingId: data.configSetting.configSettingID } }
-    case 9:
+    case EntryType.ttl:
       return { type: 9, ttl: { keyHash: data.ttl.keyHash } }
   }
 }

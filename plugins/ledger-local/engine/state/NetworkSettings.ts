@@ -135,118 +135,119 @@ export const testnet: NetworkSettings = {
 /** Position of the module parsing costs (instructions first) in the network's list of cost parameters. */
 const PARSE_INSTRUCTIONS = 23
 
-const withConfigSetting = (settings: NetworkSettings, entry: ConfigSettingEntry): NetworkSettings => {
-  const { fees, limits } = settings
-  switch (entry.configSettingID) {
-    case 0:
-      return { ...settings, limits: { ...limits, contractCodeBytesMax: entry.contractMaxSizeBytes } }
-    case 1: {
-      const value = entry.contractCompute
-      return {
-        ...settings,
-        fees: { ...fees, instructionsPer10kStroops: value.feeRatePerInstructionsIncrement },
-        limits: { ...limits, txInstructionsMax: Number(value.txMaxInstructions), txMemoryBytesMax: value.txMemoryLimit }
-      }
-    }
-    case 2: {
-      const value = entry.contractLedgerCost
-      return {
-        ...settings,
-        fees: {
-          ...fees,
-          diskReadEntryStroops: value.feeDiskReadLedgerEntry,
-          writeEntryStroops: value.feeWriteLedgerEntry,
-          diskRead1KbStroops: value.feeDiskRead1Kb,
-          rent1KbLowStroops: value.rentFee1KbSorobanStateSizeLow,
-          rent1KbHighStroops: value.rentFee1KbSorobanStateSizeHigh,
-          stateTargetSizeBytes: value.sorobanStateTargetSizeBytes,
-          rentGrowthFactor: BigInt(value.sorobanStateRentFeeGrowthFactor)
-        },
-        limits: {
-          ...limits,
-          txDiskReadEntriesMax: value.txMaxDiskReadEntries,
-          txDiskReadBytesMax: value.txMaxDiskReadBytes,
-          txWriteEntriesMax: value.txMaxWriteLedgerEntries,
-          txWriteBytesMax: value.txMaxWriteBytes
-        }
-      }
-    }
-    case 3:
-      return { ...settings, fees: { ...fees, historical1KbStroops: entry.contractHistoricalData.feeHistorical1Kb } }
-    case 4:
-      return {
-        ...settings,
-        fees: { ...fees, events1KbStroops: entry.contractEvents.feeContractEvents1Kb },
-        limits: { ...limits, txEventsBytesMax: entry.contractEvents.txMaxContractEventsSizeBytes }
-      }
-    case 5:
-      return {
-        ...settings,
-        fees: { ...fees, bandwidth1KbStroops: entry.contractBandwidth.feeTxSize1Kb },
-        limits: { ...limits, txSizeBytesMax: entry.contractBandwidth.txMaxSizeBytes }
-      }
-    case 6:
-      return { ...settings, cpuCosts: withCpuCosts(settings.cpuCosts, entry.contractCostParamsCpuInsns) }
-    case 7: {
-      const [base, ...rest] = entry.contractCostParamsMemBytes.slice(PARSE_INSTRUCTIONS, PARSE_INSTRUCTIONS + 10)
-      if (base === undefined || rest.length < 9) return settings
-      const rate = (i: number): bigint => rest[i]!.linearTerm
-      return {
-        ...settings,
-        moduleMemory: {
-          baseBytes: base.constTerm,
-          instruction128: base.linearTerm,
-          function128: rate(0),
-          global128: rate(1),
-          tableEntry128: rate(2),
-          type128: rate(3),
-          dataSegment128: rate(4),
-          elemSegment128: rate(5),
-          import128: rate(6),
-          export128: rate(7),
-          dataSegmentByte128: rate(8)
-        }
-      }
-    }
-    case 8:
-      return { ...settings, limits: { ...limits, dataKeyBytesMax: entry.contractDataKeySizeBytes } }
-    case 9:
-      return { ...settings, limits: { ...limits, dataEntryBytesMax: entry.contractDataEntrySizeBytes } }
-    case 10: {
-      const value = entry.stateArchivalSettings
-      return {
-        ...settings,
-        fees: {
-          ...fees,
-          persistentRentDenominator: value.persistentRentRateDenominator,
-          temporaryRentDenominator: value.tempRentRateDenominator
-        },
-        ttl: {
-          minTemporaryLedgers: value.minTemporaryTtl,
-          minPersistentLedgers: value.minPersistentTtl,
-          maxEntryLedgers: value.maxEntryTtl
-        }
-      }
-    }
-    case 12: {
-      const window = entry.liveSorobanStateSizeWindow
-      if (window.length === 0) return settings
-      return {
-        ...settings,
-        fees: { ...fees, stateSizeBytes: window.reduce((sum, size) => sum + size, 0n) / BigInt(window.length) }
-      }
-    }
-    case 15:
-      return {
-        ...settings,
-        fees: { ...fees, write1KbStroops: entry.contractLedgerCostExt.feeWrite1Kb },
-        limits: { ...limits, txFootprintEntriesMax: entry.contractLedgerCostExt.txMaxFootprintEntries }
-      }
-    case 17:
-      return { ...settings, frozenKeys: new Set(entry.frozenLedgerKeys.keys.map(latin1)) }
-    default:
-      return settings
+type Setting<Id extends ConfigSettingEntry["configSettingID"]> = Extract<ConfigSettingEntry, { configSettingID: Id }>
+/** What a configuration entry changes. */
+type Reader<Id extends ConfigSettingEntry["configSettingID"]> = (
+  settings: NetworkSettings,
+  entry: Setting<Id>
+) => Partial<NetworkSettings>
+
+const compute: Reader<1> = ({ fees, limits }, { contractCompute: value }) => ({
+  fees: { ...fees, instructionsPer10kStroops: value.feeRatePerInstructionsIncrement },
+  limits: { ...limits, txInstructionsMax: Number(value.txMaxInstructions), txMemoryBytesMax: value.txMemoryLimit }
+})
+
+const ledgerCost: Reader<2> = ({ fees, limits }, { contractLedgerCost: value }) => ({
+  fees: {
+    ...fees,
+    diskReadEntryStroops: value.feeDiskReadLedgerEntry,
+    writeEntryStroops: value.feeWriteLedgerEntry,
+    diskRead1KbStroops: value.feeDiskRead1Kb,
+    rent1KbLowStroops: value.rentFee1KbSorobanStateSizeLow,
+    rent1KbHighStroops: value.rentFee1KbSorobanStateSizeHigh,
+    stateTargetSizeBytes: value.sorobanStateTargetSizeBytes,
+    rentGrowthFactor: BigInt(value.sorobanStateRentFeeGrowthFactor)
+  },
+  limits: {
+    ...limits,
+    txDiskReadEntriesMax: value.txMaxDiskReadEntries,
+    txDiskReadBytesMax: value.txMaxDiskReadBytes,
+    txWriteEntriesMax: value.txMaxWriteLedgerEntries,
+    txWriteBytesMax: value.txMaxWriteBytes
   }
+})
+
+const historical: Reader<3> = ({ fees }, { contractHistoricalData: value }) => ({
+  fees: { ...fees, historical1KbStroops: value.feeHistorical1Kb }
+})
+
+const eventsSetting: Reader<4> = ({ fees, limits }, { contractEvents: value }) => ({
+  fees: { ...fees, events1KbStroops: value.feeContractEvents1Kb },
+  limits: { ...limits, txEventsBytesMax: value.txMaxContractEventsSizeBytes }
+})
+
+const bandwidth: Reader<5> = ({ fees, limits }, { contractBandwidth: value }) => ({
+  fees: { ...fees, bandwidth1KbStroops: value.feeTxSize1Kb },
+  limits: { ...limits, txSizeBytesMax: value.txMaxSizeBytes }
+})
+
+const memoryCosts: Reader<7> = (_, { contractCostParamsMemBytes: costs }) => {
+  const [base, ...rest] = costs.slice(PARSE_INSTRUCTIONS, PARSE_INSTRUCTIONS + 10)
+  if (base === undefined || rest.length < 9) return {}
+  const rate = (i: number): bigint => rest[i]!.linearTerm
+  return {
+    moduleMemory: {
+      baseBytes: base.constTerm,
+      instruction128: base.linearTerm,
+      function128: rate(0),
+      global128: rate(1),
+      tableEntry128: rate(2),
+      type128: rate(3),
+      dataSegment128: rate(4),
+      elemSegment128: rate(5),
+      import128: rate(6),
+      export128: rate(7),
+      dataSegmentByte128: rate(8)
+    }
+  }
+}
+
+const archival: Reader<10> = ({ fees }, { stateArchivalSettings: value }) => ({
+  fees: {
+    ...fees,
+    persistentRentDenominator: value.persistentRentRateDenominator,
+    temporaryRentDenominator: value.tempRentRateDenominator
+  },
+  ttl: {
+    minTemporaryLedgers: value.minTemporaryTtl,
+    minPersistentLedgers: value.minPersistentTtl,
+    maxEntryLedgers: value.maxEntryTtl
+  }
+})
+
+const stateSize: Reader<12> = ({ fees }, { liveSorobanStateSizeWindow: window }) =>
+  window.length === 0
+    ? {}
+    : { fees: { ...fees, stateSizeBytes: window.reduce((sum, size) => sum + size, 0n) / BigInt(window.length) } }
+
+const ledgerCostMore: Reader<15> = ({ fees, limits }, { contractLedgerCostExt: value }) => ({
+  fees: { ...fees, write1KbStroops: value.feeWrite1Kb },
+  limits: { ...limits, txFootprintEntriesMax: value.txMaxFootprintEntries }
+})
+
+/** By the number of the configuration entry; what the engine has no use for is absent. */
+const readers: { readonly [Id in ConfigSettingEntry["configSettingID"]]?: Reader<Id> } = {
+  0: ({ limits }, { contractMaxSizeBytes }) => ({ limits: { ...limits, contractCodeBytesMax: contractMaxSizeBytes } }),
+  1: compute,
+  2: ledgerCost,
+  3: historical,
+  4: eventsSetting,
+  5: bandwidth,
+  6: ({ cpuCosts }, { contractCostParamsCpuInsns }) => ({
+    cpuCosts: withCpuCosts(cpuCosts, contractCostParamsCpuInsns)
+  }),
+  7: memoryCosts,
+  8: ({ limits }, entry) => ({ limits: { ...limits, dataKeyBytesMax: entry.contractDataKeySizeBytes } }),
+  9: ({ limits }, entry) => ({ limits: { ...limits, dataEntryBytesMax: entry.contractDataEntrySizeBytes } }),
+  10: archival,
+  12: stateSize,
+  15: ledgerCostMore,
+  17: (_, { frozenLedgerKeys }) => ({ frozenKeys: new Set(frozenLedgerKeys.keys.map(latin1)) })
+}
+
+const withConfigSetting = (settings: NetworkSettings, entry: ConfigSettingEntry): NetworkSettings => {
+  const read = readers[entry.configSettingID] as Reader<typeof entry.configSettingID> | undefined
+  return read === undefined ? settings : { ...settings, ...read(settings, entry as never) }
 }
 
 /** The settings with the network's own configuration entries read over them, in the order given. */

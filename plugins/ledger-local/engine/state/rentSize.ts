@@ -1,5 +1,6 @@
 // The size by which an entry pays rent: its XDR, and for contract code the memory of the parsed module as well,
 // estimated by the network's own memory cost parameters from the counts the code entry carries.
+import { EntryType } from "../xdr/types.ts"
 import { entrySizeBytes } from "./entrySize.ts"
 import type { NetworkSettings } from "./NetworkSettings.ts"
 import type { LedgerEntry } from "../xdr/Xdr.ts"
@@ -7,7 +8,7 @@ import type { LedgerEntry } from "../xdr/Xdr.ts"
 /** Bytes of rent for an entry. */
 export const rentSizeBytes = (settings: NetworkSettings, entry: LedgerEntry): number => {
   const size = entrySizeBytes(entry)
-  if (entry.data.type !== 7 || entry.data.contractCode.ext.v !== 1) return size
+  if (entry.data.type !== EntryType.contractCode || entry.data.contractCode.ext.v !== 1) return size
   const inputs = entry.data.contractCode.ext.v1.costInputs
   const costs = settings.moduleMemory
   // Linear terms are per unit in 128ths of a byte.

@@ -1,6 +1,7 @@
 // The contract's view of values: 64-bit words whose low byte is a tag. Small values fit in the word, others are handles
 // into a table of the running frame, so that a contract can only name what it was given or made. A word with an unknown
 // tag or a handle out of range is refused as the host does.
+import { AddressType, ScErrorType, ScType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import type { InstructionMeter } from "../host/InstructionMeter.ts"
 import { bool, i128, i64, sym, u32, u64, VOID } from "../xdr/ScVal.ts"
@@ -59,21 +60,21 @@ const join = (parts: ReadonlyArray<bigint>): bigint =>
 /** The bigint of any integer value of 64 bits or more. */
 export const bigOf = (value: ScVal): bigint => {
   switch (value.type) {
-    case 5:
+    case ScType.u64:
       return value.u64
-    case 6:
+    case ScType.i64:
       return value.i64
-    case 7:
+    case ScType.timepoint:
       return value.timepoint
-    case 8:
+    case ScType.duration:
       return value.duration
-    case 9:
+    case ScType.u128:
       return join([value.u128.hi, value.u128.lo])
-    case 10:
+    case ScType.i128:
       return BigInt.asIntN(128, join([value.i128.hi, value.i128.lo]))
-    case 11:
+    case ScType.u256:
       return join([value.u256.hiHi, value.u256.hiLo, value.u256.loHi, value.u256.loLo])
-    case 12:
+    case ScType.i256:
       return BigInt.asIntN(256, join([value.i256.hiHi, value.i256.hiLo, value.i256.loHi, value.i256.loLo]))
     default:
       throw HostError.of("Value", "UnexpectedType", "value is not a large integer")
@@ -100,13 +101,13 @@ export const i256 = (value: bigint): ScVal => ({
 /** About the bytes a value takes by itself; what it refers to was counted when that was made. */
 const shallowBytes = (value: ScVal): number => {
   switch (value.type) {
-    case 13:
+    case ScType.bytes:
       return 64 + value.bytes.length
-    case 14:
+    case ScType.string:
       return 64 + value.str.bytes.length
-    case 16:
+    case ScType.vec:
       return 64 + 8 * (value.vec?.length ?? 0)
-    case 17:
+    case ScType.map:
       return 64 + 16 * (value.map?.length ?? 0)
     default:
       return 64
@@ -146,44 +147,51 @@ export class Values {
   /** The word of a value, making a handle when it does not fit. */
   word(value: ScVal): bigint {
     switch (value.type) {
-      case 0:
+      case ScType.bool:
         return boolWord(value.b)
-      case 1:
+      case ScType.void:
         return VOID_WORD
-      case 2:
-        return major(value.error.type === 0 ? value.error.contractCode : value.error.code, value.error.type, Tag.error)
-      case 3:
+      case ScType.error:
+        return major(
+          value.error.type === ScErrorType.contract ? value.error.contractCode : value.error.code,
+          value.error.type,
+          Tag.error
+        )
+      case ScType.u32:
         return u32Word(value.u32)
-      case 4:
+      case ScType.i32:
         return major(value.i32 >>> 0, 0, Tag.i32)
-      case 5:
+      case ScType.u64:
         return this.#number(value, Tag.u64, Tag.u64Object, false)
-      case 6:
+      case ScType.i64:
         return this.#number(value, Tag.i64, Tag.i64Object, true)
-      case 7:
+      case ScType.timepoint:
         return this.#number(value, Tag.timepoint, Tag.timepointObject, false)
-      case 8:
+      case ScType.duration:
         return this.#number(value, Tag.duration, Tag.durationObject, false)
-      case 9:
+      case ScType.u128:
         return this.#number(value, Tag.u128, Tag.u128Object, false)
-      case 10:
+      case ScType.i128:
         return this.#number(value, Tag.i128, Tag.i128Object, true)
-      case 11:
+      case ScType.u256:
         return this.#number(value, Tag.u256, Tag.u256Object, false)
-      case 12:
+      case ScType.i256:
         return this.#number(value, Tag.i256, Tag.i256Object, true)
-      case 13:
+      case ScType.bytes:
         return this.#object(Tag.bytesObject, value)
-      case 14:
+      case ScType.string:
         return this.#object(Tag.stringObject, value)
-      case 15:
+      case ScType.symbol:
         return this.#symbol(value)
-      case 16:
+      case ScType.vec:
         return this.#object(Tag.vecObject, value)
-      case 17:
+      case ScType.map:
         return this.#object(Tag.mapObject, value)
-      case 18:
-        return this.#object(value.address.type === 2 ? Tag.muxedAddressObject : Tag.addressObject, value)
+      case ScType.address:
+        return this.#object(
+          value.address.type === AddressType.muxedAccount ? Tag.muxedAddressObject : Tag.addressObject,
+          value
+        )
       default:
         throw HostError.of("Value", "InvalidInput", "value is reserved for ledger keys")
     }

@@ -1,6 +1,7 @@
 // One contract frame's virtual machine as the host functions see it: its values, its linear memory and its fuel. Every
 // access to memory is checked against its current size, and every host function pays for the bytes or values it moves,
 // so that a module cannot make the host work for nothing.
+import { AddressType, ScType } from "../xdr/types.ts"
 import type { ContractHost } from "../host/HostTypes.ts"
 import { HostError } from "../host/HostError.ts"
 import { readAddress, readBytes, readMap, readVec } from "../xdr/ScVal.ts"
@@ -131,7 +132,7 @@ export class Vm {
   }
 
   measured(value: ScVal): ScVal {
-    if (value.type !== 16 && value.type !== 17) return value
+    if (value.type !== ScType.vec && value.type !== ScType.map) return value
     const { bytes, levels } = deepSize(value)
     if (levels >= VALUE_LEVELS_MAX) throw HostError.of("Context", "ExceededLimit", "value is nested too deeply")
     if (bytes > VALUE_BYTES_MAX) throw HostError.of("Budget", "ExceededLimit", "value is too large")
@@ -181,7 +182,11 @@ export class Vm {
     const value = this.value(word)
     if (value.type !== type)
       throw HostError.of("Value", "UnexpectedType", type === 14 ? "value is not a string" : "value is not a symbol")
-    return value.type === 14 ? value.str.bytes : value.type === 15 ? value.sym.bytes : new Uint8Array()
+    return value.type === ScType.string
+      ? value.str.bytes
+      : value.type === ScType.symbol
+        ? value.sym.bytes
+        : new Uint8Array()
   }
 
   address(word: bigint): ScAddress {
@@ -190,7 +195,8 @@ export class Vm {
 
   contract(word: bigint): Uint8Array {
     const address = this.address(word)
-    if (address.type !== 1) throw HostError.of("Value", "UnexpectedType", "address is not a contract")
+    if (address.type !== AddressType.contract)
+      throw HostError.of("Value", "UnexpectedType", "address is not a contract")
     return address.contractId
   }
 }

@@ -2,6 +2,7 @@
 // (fuel, bounded memory) and compiled once; each call gets a fresh instance, so nothing survives it but what it stored.
 // A hostile module runs out of fuel, memory or time and fails like any other. A host function that is not implemented
 // is `Unsupported`, when the module is called, never a failure of the contract.
+import { ScErrorType, ScType } from "../xdr/types.ts"
 import { DeadlinePassed, type RunWithin } from "../../../../kernel/platform/Deadline.ts"
 import { HostError, Unsupported } from "../host/HostError.ts"
 import type { ContractCall, ContractHost, ContractModule, ContractRuntime } from "../host/HostTypes.ts"
@@ -219,8 +220,8 @@ const run = (host: ContractHost, call: ContractCall, { module, prepared }: Compi
 
 /** A returned error value fails the call: a contract's own as it is, any other as an invalid action. */
 const resultOf = (value: ScVal): ScVal => {
-  if (value.type !== 2) return value
-  if (value.error.type === 0)
+  if (value.type !== ScType.error) return value
+  if (value.error.type === ScErrorType.contract)
     throw HostError.contract(value.error.contractCode, "escalating Ok(ScErrorType::Contract) frame-exit to Err")
   throw HostError.of("Context", "InvalidAction", "frame-exit with an error that is no contract error")
 }

@@ -1,6 +1,7 @@
 // Host functions on the context (`x.*`), calls (`d.*`), addresses and authorization (`a.*`) and cryptography (`c.*`). A
 // caught error keeps a contract's own number and becomes `Error(Context, InvalidAction)` otherwise; internal errors and
 // exceeded limits cannot be caught.
+import { AddressType, EntryType, ScErrorType, ScType } from "../xdr/types.ts"
 import { chargeSignature } from "../host/instructionPrices.ts"
 import type { ContractHost } from "../host/HostTypes.ts"
 import { HostError } from "../host/HostError.ts"
@@ -65,7 +66,7 @@ const invokerInvocation = (host: ContractHost, value: ScVal): SorobanAuthorizedI
   if (name === "Contract") {
     const context = part(content, "context")
     const [contract, fn] = [part(context, "contract"), part(context, "fn_name")]
-    if (contract.type !== 18 || fn.type !== 15) throw malformedAuth()
+    if (contract.type !== ScType.address || fn.type !== ScType.symbol) throw malformedAuth()
     const contractFn = {
       contractAddress: contract.address,
       functionName: fn.sym,
@@ -76,7 +77,8 @@ const invokerInvocation = (host: ContractHost, value: ScVal): SorobanAuthorizedI
   }
   const [executable, salt] = [readVec(part(content, "executable")), part(content, "salt")]
   const wasmHash = executable[1]
-  if (symbolText(executable[0]) !== "Wasm" || wasmHash?.type !== 13 || salt.type !== 13) throw malformedAuth()
+  if (symbolText(executable[0]) !== "Wasm" || wasmHash?.type !== ScType.bytes || salt.type !== ScType.bytes)
+    throw malformedAuth()
   const constructorArgs = name === "CreateContractWithCtorHostFn" ? [...readVec(part(content, "constructor_args"))] : []
   if (name !== "CreateContractHostFn" && name !== "CreateContractWithCtorHostFn") throw malformedAuth()
   const fromAddress = { address: contractAddress(host.frame.contractId), salt: salt.bytes }
@@ -106,7 +108,7 @@ const ADDRESS_TEXT_WORK = 1_000
 const strKeyOf = (vm: Vm, word: bigint): string => {
   vm.payWork(ADDRESS_TEXT_WORK)
   const value = vm.value(word)
-  return value.type === 13 ? latin1(value.bytes) : latin1(vm.text(word, 14))
+  return value.type === ScType.bytes ? latin1(value.bytes) : latin1(vm.text(word, 14))
 }
 
 const addressText = (vm: Vm, address: ScAddress): ScVal => {
@@ -147,7 +149,7 @@ export const callFunctions: HostFunctions = {
   "x.5": (vm, error) => {
     // fail_with_error
     const value = vm.value(error)
-    if (value.type !== 2 || value.error.type !== 0)
+    if (value.type !== ScType.error || value.error.type !== ScErrorType.contract)
       throw HostError.of("Context", "UnexpectedType", "contract attempted to fail with other than a contract error")
     throw HostError.contract(value.error.contractCode, "failing with contract error", [u32(value.error.contractCode)])
   },
@@ -182,33 +184,33 @@ export const callFunctions: HostFunctions = {
   "a.4": (vm, word) => {
     // get_address_from_muxed_address
     const value = vm.value(word)
-    if (value.type !== 18 || value.address.type !== 2)
+    if (value.type !== ScType.address || value.address.type !== AddressType.muxedAccount)
       throw HostError.of("Value", "UnexpectedType", "not a muxed address")
     return addressVal(accountAddress(publicKey(value.address.muxedAccount.ed25519)))
   },
   "a.5": (vm, word) => {
     // get_id_from_muxed_address
     const value = vm.value(word)
-    if (value.type !== 18 || value.address.type !== 2)
+    if (value.type !== ScType.address || value.address.type !== AddressType.muxedAccount)
       throw HostError.of("Value", "UnexpectedType", "not a muxed address")
     return u64(value.address.muxedAccount.id)
   },
   "a.6": (vm, word) => {
     // get_address_executable
     const address = vm.address(word)
-    if (address.type === 0)
+    if (address.type === AddressType.account)
       return vm.host.storage.get({ type: 0, account: { accountId: address.accountId } }) === undefined
         ? VOID
         : vec([sym("Account")])
     const entry = vm.host.storage.get(contractInstanceKey(address))
-    const value = entry?.data.type === 6 ? entry.data.contractData.val : undefined
-    return value?.type === 19 ? executableVal(value.instance.executable) : VOID
+    const value = entry?.data.type === EntryType.contractData ? entry.data.contractData.val : undefined
+    return value?.type === ScType.contractInstance ? executableVal(value.instance.executable) : VOID
   },
   "a.7": (vm, text) => readAddressText(strKeyOf(vm, text), muxedAddressOfStrKey), // strkey_to_muxed_address
   "a.8": (vm, word) => {
     // muxed_address_to_strkey
     const value = vm.value(word)
-    if (value.type !== 18) throw HostError.of("Value", "UnexpectedType", "not an address")
+    if (value.type !== ScType.address) throw HostError.of("Value", "UnexpectedType", "not an address")
     return addressText(vm, value.address)
   },
   "a.9": (vm) => {

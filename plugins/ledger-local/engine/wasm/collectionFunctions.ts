@@ -1,6 +1,7 @@
 // Host functions on vectors (`v.*`), maps (`m.*`) and buffers (`b.*`). All of them are pure: each makes a new value.
 // Positions beyond the end and missing keys are the object errors of the network; the comments give the host's own
 // names.
+import { ScType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import { bytes as bytesVal, checkScVal, checkSymbol, compareScVal, readVec, sym, u32, vec, VOID } from "../xdr/ScVal.ts"
 import { codec, latin1, type ScMapEntry, type ScVal, xdrText } from "../xdr/Xdr.ts"
@@ -176,7 +177,7 @@ export const collectionFunctions: HostFunctions = {
     const names = vm.readTexts(vm.u32(keys), vm.u32(count))
     if (entries.length !== names.length) throw HostError.of("Object", "UnexpectedSize", "map of another size")
     entries.forEach(({ key }, i) => {
-      if (key.type !== 15 || latin1(key.sym.bytes) !== names[i])
+      if (key.type !== ScType.symbol || latin1(key.sym.bytes) !== names[i])
         throw HostError.of("Value", "InvalidInput", "map of other keys")
     })
     vm.writeValues(

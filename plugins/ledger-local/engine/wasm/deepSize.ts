@@ -1,6 +1,7 @@
 // About how large and how deep a value is when written out. A contract can build, from a handful of vectors that repeat
 // each other, a value whose XDR would fill the machine; its measure is therefore taken from its parts when it is made,
 // never by walking it.
+import { ScType } from "../xdr/types.ts"
 import type { ScVal } from "../xdr/Xdr.ts"
 
 export interface DeepSize {
@@ -29,19 +30,21 @@ const sum = (values: Iterable<ScVal>): DeepSize => {
 /** Costs a walk over the direct parts only, once each. */
 export const deepSize = (value: ScVal): DeepSize => {
   switch (value.type) {
-    case 13:
+    case ScType.bytes:
       return plain(8 + value.bytes.length)
-    case 14:
+    case ScType.string:
       return plain(8 + value.str.bytes.length)
-    case 16:
-    case 17: {
+    case ScType.vec:
+    case ScType.map: {
       const known = sizes.get(value)
       if (known !== undefined) return known
-      const size = sum(value.type === 16 ? (value.vec ?? []) : (value.map ?? []).flatMap(({ key, val }) => [key, val]))
+      const size = sum(
+        value.type === ScType.vec ? (value.vec ?? []) : (value.map ?? []).flatMap(({ key, val }) => [key, val])
+      )
       sizes.set(value, size)
       return size
     }
-    case 18:
+    case ScType.address:
       return ADDRESS
     default:
       return SMALL

@@ -1,5 +1,6 @@
 // Host functions on integers (`i.*`): building and taking apart 64, 128 and 256 bit values, and 256 bit arithmetic.
 // Overflow and division by zero are `Error(Object, ArithDomain)`, or nothing for the checked forms.
+import { ScType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import { bytes, i128, i64, u64, VOID } from "../xdr/ScVal.ts"
 import type { ScVal } from "../xdr/Xdr.ts"
@@ -71,14 +72,14 @@ const power: Operation = (base, exponent) => {
 const shiftLeft =
   (width: Width): Operation =>
   (a, n) =>
-    n >= 256n ? undefined : width.type === 11 ? BigInt.asUintN(256, a << n) : BigInt.asIntN(256, a << n)
+    n >= 256n ? undefined : width.type === ScType.u256 ? BigInt.asUintN(256, a << n) : BigInt.asIntN(256, a << n)
 const shiftRight: Operation = (a, n) => (n >= 256n ? undefined : a >> n)
 
 const fromBytes =
   (width: Width): HostFunction =>
   (vm, b) => {
     const raw = vm.sized(b, 32).reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
-    return width.make(width.type === 11 ? raw : BigInt.asIntN(256, raw))
+    return width.make(width.type === ScType.u256 ? raw : BigInt.asIntN(256, raw))
   }
 
 const toBytes =

@@ -1,6 +1,7 @@
 // Host functions on the ledger (`l.*`): a contract's own data with its three kinds of storage, times to live, and
 // making or replacing contracts. Instance storage is part of the instance entry and is written when the frame ends
 // well.
+import { EntryType, ExecutableType, ScType } from "../xdr/types.ts"
 import type { ContractHost } from "../host/HostTypes.ts"
 import { contractIdOf, createContract, uploadWasm } from "../host/createContract.ts"
 import { HostError } from "../host/HostError.ts"
@@ -31,13 +32,14 @@ const put = (vm: Vm, key: ScVal, val: ScVal, storage: bigint): void => {
 const get = (vm: Vm, key: ScVal, storage: bigint): ScVal | undefined => {
   if (storage === INSTANCE) return vm.host.instanceGet(key)
   const entry = vm.host.storage.get(keyOf(vm, key, storage))
-  return entry?.data.type === 6 ? entry.data.contractData.val : undefined
+  return entry?.data.type === EntryType.contractData ? entry.data.contractData.val : undefined
 }
 
 const executableOf = (host: ContractHost, contractId: Uint8Array): ContractExecutable => {
   const entry = host.storage.require(contractInstanceKey(contractAddress(contractId)), "contract instance is missing")
-  const value = entry.data.type === 6 ? entry.data.contractData.val : undefined
-  if (value?.type !== 19) throw HostError.of("Storage", "InternalError", "contract instance is malformed")
+  const value = entry.data.type === EntryType.contractData ? entry.data.contractData.val : undefined
+  if (value?.type !== ScType.contractInstance)
+    throw HostError.of("Storage", "InternalError", "contract instance is malformed")
   return value.instance.executable
 }
 
@@ -46,7 +48,8 @@ const extendInstance = (host: ContractHost, contractId: Uint8Array, threshold: n
 
 const extendCode = (host: ContractHost, contractId: Uint8Array, threshold: number, extendTo: number): void => {
   const executable = executableOf(host, contractId)
-  if (executable.type === 0) host.storage.extend(contractCodeKey(executable.wasmHash), threshold, extendTo)
+  if (executable.type === ExecutableType.wasm)
+    host.storage.extend(contractCodeKey(executable.wasmHash), threshold, extendTo)
 }
 
 const extendBoth = (vm: Vm, contractId: Uint8Array, threshold: bigint, extendTo: bigint): void => {
@@ -69,12 +72,13 @@ const extendScope = (
   if (scope !== Scope.code) vm.host.storage.extendWithin(contractInstanceKey(contractAddress(contractId)), ...bounds)
   if (scope === Scope.instance) return
   const executable = executableOf(vm.host, contractId)
-  if (executable.type === 0) vm.host.storage.extendWithin(contractCodeKey(executable.wasmHash), ...bounds)
+  if (executable.type === ExecutableType.wasm)
+    vm.host.storage.extendWithin(contractCodeKey(executable.wasmHash), ...bounds)
 }
 
 /** The value by which events and contexts show an executable. */
 export const executableVal = (executable: ContractExecutable): ScVal =>
-  executable.type === 0 ? vec([sym("Wasm"), bytes(executable.wasmHash)]) : vec([sym("StellarAsset")])
+  executable.type === ExecutableType.wasm ? vec([sym("Wasm"), bytes(executable.wasmHash)]) : vec([sym("StellarAsset")])
 
 const create = (
   vm: Vm,
@@ -143,10 +147,11 @@ export const ledgerFunctions: HostFunctions = {
     const before = executableOf(host, contractId)
     host.log.system(contractId, [sym("executable_update"), executableVal(before), executableVal(executable)], vec([]))
     const entry = host.storage.require(instanceKey, "contract instance is missing")
-    if (entry.data.type !== 6 || entry.data.contractData.val.type !== 19) return
+    if (entry.data.type !== EntryType.contractData || entry.data.contractData.val.type !== ScType.contractInstance)
+      return
     const { contractData } = entry.data
     const { val } = contractData
-    if (val.type !== 19) return
+    if (val.type !== ScType.contractInstance) return
     host.storage.put(instanceKey, {
       type: 6,
       contractData: { ...contractData, val: { type: 19, instance: { ...val.instance, executable } } }
@@ -157,8 +162,10 @@ export const ledgerFunctions: HostFunctions = {
     if (t === INSTANCE) return extendBoth(vm, vm.host.frame.contractId, threshold, extendTo)
     vm.host.storage.extend(keyOf(vm, vm.whole(k), t), vm.u32(threshold), vm.u32(extendTo))
   },
-  "l.8": (vm, threshold, extendTo) => extendBoth(vm, vm.host.frame.contractId, threshold, extendTo), // extend_current_contract_instance_and_code_ttl
-  "l.9": (vm, c, threshold, extendTo) => extendBoth(vm, vm.contract(c), threshold, extendTo), // extend_contract_instance_and_code_ttl
+  // extend_current_contract_instance_and_code_ttl
+  "l.8": (vm, threshold, extendTo) => extendBoth(vm, vm.host.frame.contractId, threshold, extendTo),
+  // extend_contract_instance_and_code_ttl
+  "l.9": (vm, c, threshold, extendTo) => extendBoth(vm, vm.contract(c), threshold, extendTo),
   "l.a": (vm, deployer, salt) => {
     // get_contract_id
     const { crypto, networkId } = vm.host.input
@@ -170,9 +177,12 @@ export const ledgerFunctions: HostFunctions = {
     const { crypto, networkId } = vm.host.input
     return addressVal(contractAddress(contractIdOf(crypto, networkId, { type: 1, fromAsset: readAsset(vm, asset) })))
   },
-  "l.c": (vm, c, threshold, extendTo) => extendInstance(vm.host, vm.contract(c), vm.u32(threshold), vm.u32(extendTo)), // extend_contract_instance_ttl
-  "l.d": (vm, c, threshold, extendTo) => extendCode(vm.host, vm.contract(c), vm.u32(threshold), vm.u32(extendTo)), // extend_contract_code_ttl
-  "l.e": (vm, deployer, hash, salt, args) => create(vm, deployer, hash, salt, vm.wholes(args)), // create_contract_with_constructor
+  // extend_contract_instance_ttl
+  "l.c": (vm, c, threshold, extendTo) => extendInstance(vm.host, vm.contract(c), vm.u32(threshold), vm.u32(extendTo)),
+  // extend_contract_code_ttl
+  "l.d": (vm, c, threshold, extendTo) => extendCode(vm.host, vm.contract(c), vm.u32(threshold), vm.u32(extendTo)),
+  // create_contract_with_constructor
+  "l.e": (vm, deployer, hash, salt, args) => create(vm, deployer, hash, salt, vm.wholes(args)),
   "l.f": (vm, k, t, extendTo, least, most) => {
     // extend_contract_data_ttl_v2
     vm.host.storage.extendWithin(keyOf(vm, vm.whole(k), t), vm.u32(extendTo), vm.u32(least), vm.u32(most))

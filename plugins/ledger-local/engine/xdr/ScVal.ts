@@ -1,6 +1,7 @@
 // Constructors and readers of contract values in wire form. Readers refuse a value of the wrong type with the host's
 // own error (`Error(Value, UnexpectedType)`), so a wrong argument fails here exactly as it does on the network.
 // Integers of 64 and 128 bits are `bigint`s; symbols, which are short ASCII, are cached by their text.
+import { ScErrorType, ScType } from "./types.ts"
 import type { xdr } from "@stellar/stellar-sdk/base"
 import { HostError } from "../host/HostError.ts"
 import { codec, compareBytes, latin1, type ScAddress, type ScMapEntry, type ScVal, textOf, xdrText } from "./Xdr.ts"
@@ -70,44 +71,44 @@ export const structMap = (fields: Readonly<Record<string, ScVal>>): Extract<ScVa
 const wrongType = (wanted: string): HostError => HostError.of("Value", "UnexpectedType", `value is not ${wanted}`)
 
 export const readI128 = (value: ScVal): bigint => {
-  if (value.type !== 10) throw wrongType("an i128")
+  if (value.type !== ScType.i128) throw wrongType("an i128")
   return (value.i128.hi << 64n) + value.i128.lo
 }
 
 export const readU32 = (value: ScVal): number => {
-  if (value.type !== 3) throw wrongType("a u32")
+  if (value.type !== ScType.u32) throw wrongType("a u32")
   return value.u32
 }
 
 export const readBool = (value: ScVal): boolean => {
-  if (value.type !== 0) throw wrongType("a bool")
+  if (value.type !== ScType.bool) throw wrongType("a bool")
   return value.b
 }
 
 export const readVec = (value: ScVal): ReadonlyArray<ScVal> => {
-  if (value.type !== 16 || value.vec === null) throw wrongType("a vector")
+  if (value.type !== ScType.vec || value.vec === null) throw wrongType("a vector")
   return value.vec
 }
 
 export const readMap = (value: ScVal): ReadonlyArray<ScMapEntry> => {
-  if (value.type !== 17 || value.map === null) throw wrongType("a map")
+  if (value.type !== ScType.map || value.map === null) throw wrongType("a map")
   return value.map
 }
 
 export const readBytes = (value: ScVal): Uint8Array => {
-  if (value.type !== 13) throw wrongType("bytes")
+  if (value.type !== ScType.bytes) throw wrongType("bytes")
   return value.bytes
 }
 
 /** An account's or a contract's address; muxed and other addresses are refused. */
 export const readAddress = (value: ScVal): ScAddress => {
-  if (value.type !== 18 || value.address.type > 1) throw wrongType("an address")
+  if (value.type !== ScType.address || value.address.type > 1) throw wrongType("an address")
   return value.address
 }
 
 /** The text of a symbol, or undefined when the value is something else. */
 export const symbolText = (value: ScVal | undefined): string | undefined =>
-  value?.type === 15 ? textOf(value.sym) : undefined
+  value?.type === ScType.symbol ? textOf(value.sym) : undefined
 
 /** The field of a struct map by its symbol, or undefined. */
 export const field = (map: ReadonlyArray<ScMapEntry>, name: string): ScVal | undefined =>
@@ -139,42 +140,45 @@ const QUARTERS = ["hiHi", "hiLo", "loHi", "loLo"]
 export const compareScVal = (a: ScVal, b: ScVal): number => {
   if (a.type !== b.type) return a.type - b.type
   switch (a.type) {
-    case 0:
+    case ScType.bool:
       return compareNumbers(Number(a.b), Number((b as typeof a).b))
-    case 2: {
+    case ScType.error: {
       const [x, y] = [a.error, (b as typeof a).error]
       if (x.type !== y.type) return x.type - y.type
-      return (x.type === 0 ? x.contractCode : x.code) - (y.type === 0 ? y.contractCode : y.code)
+      return (
+        (x.type === ScErrorType.contract ? x.contractCode : x.code) -
+        (y.type === ScErrorType.contract ? y.contractCode : y.code)
+      )
     }
-    case 3:
+    case ScType.u32:
       return compareNumbers(a.u32, (b as typeof a).u32)
-    case 4:
+    case ScType.i32:
       return compareNumbers(a.i32, (b as typeof a).i32)
-    case 5:
+    case ScType.u64:
       return compareNumbers(a.u64, (b as typeof a).u64)
-    case 6:
+    case ScType.i64:
       return compareNumbers(a.i64, (b as typeof a).i64)
-    case 7:
+    case ScType.timepoint:
       return compareNumbers(a.timepoint, (b as typeof a).timepoint)
-    case 8:
+    case ScType.duration:
       return compareNumbers(a.duration, (b as typeof a).duration)
-    case 9:
+    case ScType.u128:
       return compareNumbers(wide({ ...a.u128 }, HALVES), wide({ ...(b as typeof a).u128 }, HALVES))
-    case 10:
+    case ScType.i128:
       return compareNumbers(wide({ ...a.i128 }, HALVES), wide({ ...(b as typeof a).i128 }, HALVES))
-    case 11:
+    case ScType.u256:
       return compareNumbers(wide({ ...a.u256 }, QUARTERS), wide({ ...(b as typeof a).u256 }, QUARTERS))
-    case 12:
+    case ScType.i256:
       return compareNumbers(wide({ ...a.i256 }, QUARTERS), wide({ ...(b as typeof a).i256 }, QUARTERS))
-    case 13:
+    case ScType.bytes:
       return compareBytes(a.bytes, (b as typeof a).bytes)
-    case 14:
+    case ScType.string:
       return compareBytes(a.str.bytes, (b as typeof a).str.bytes)
-    case 15:
+    case ScType.symbol:
       return compareBytes(a.sym.bytes, (b as typeof a).sym.bytes)
-    case 16:
+    case ScType.vec:
       return compareLists(a.vec ?? [], (b as typeof a).vec ?? [], compareScVal)
-    case 17:
+    case ScType.map:
       return compareLists(
         a.map ?? [],
         (b as typeof a).map ?? [],
@@ -196,14 +200,14 @@ const isSymbolByte = (byte: number): boolean =>
  */
 export const checkScVal = (value: ScVal): void => {
   switch (value.type) {
-    case 15:
+    case ScType.symbol:
       checkSymbol(value.sym.bytes)
       return
-    case 16:
+    case ScType.vec:
       if (value.vec === null) throw HostError.of("Value", "InvalidInput", "absent vector")
       for (const item of value.vec) checkScVal(item)
       return
-    case 17: {
+    case ScType.map: {
       if (value.map === null) throw HostError.of("Value", "InvalidInput", "absent map")
       let previous: ScVal | undefined
       for (const entry of value.map) {
@@ -216,13 +220,13 @@ export const checkScVal = (value: ScVal): void => {
       }
       return
     }
-    case 18:
+    case ScType.address:
       if (value.address.type > 2) throw HostError.of("Value", "UnexpectedType", "unexpected address type")
       return
-    case 19:
-    case 20:
-    case 21:
-    case 22:
+    case ScType.contractInstance:
+    case ScType.ledgerKeyContractInstance:
+    case ScType.ledgerKeyNonce:
+    case ScType.executableTag:
       throw HostError.of("Value", "InvalidInput", "value is reserved for ledger keys")
   }
 }

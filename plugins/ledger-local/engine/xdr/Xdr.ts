@@ -3,6 +3,7 @@
 // convention they are never mutated once another object can see them. Decoding throws on malformed input; callers at
 // the edge catch. Text and bytes convert through one latin-1 pair, so a string made of bytes compares as those bytes
 // do.
+import { AddressType } from "./types.ts"
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 
 export type ScVal = xdr.ScValWire
@@ -105,9 +106,9 @@ export const publicKey = (ed25519: Uint8Array): PublicKey => ({ type: 0, ed25519
 /** A cheap unique string of an address, for map keys and equality. */
 export const addressString = (address: ScAddress): string => {
   switch (address.type) {
-    case 0:
+    case AddressType.account:
       return "\0\0\0\0\0\0\0\0" + latin1(address.accountId.ed25519)
-    case 1:
+    case AddressType.contract:
       return "\0\0\0\x01" + latin1(address.contractId)
     default:
       return latin1(codec.ScAddress.encode(address))
@@ -116,19 +117,20 @@ export const addressString = (address: ScAddress): string => {
 
 export const equalAddress = (a: ScAddress, b: ScAddress): boolean => {
   if (a.type !== b.type) return false
-  if (a.type === 0 && b.type === 0) return equalBytes(a.accountId.ed25519, b.accountId.ed25519)
-  if (a.type === 1 && b.type === 1) return equalBytes(a.contractId, b.contractId)
+  if (a.type === AddressType.account && b.type === AddressType.account)
+    return equalBytes(a.accountId.ed25519, b.accountId.ed25519)
+  if (a.type === AddressType.contract && b.type === AddressType.contract) return equalBytes(a.contractId, b.contractId)
   return addressString(a) === addressString(b)
 }
 
 /** The StrKey of an address: `G…`, `C…`, `M…`; other kinds as `type:hex`-like text. */
 export const addressStrKey = (address: ScAddress): string => {
   switch (address.type) {
-    case 0:
+    case AddressType.account:
       return StrKey.encodeEd25519PublicKey(address.accountId.ed25519)
-    case 1:
+    case AddressType.contract:
       return StrKey.encodeContract(address.contractId)
-    case 2: {
+    case AddressType.muxedAccount: {
       const bytes = new Uint8Array(40)
       bytes.set(address.muxedAccount.ed25519)
       new DataView(bytes.buffer).setBigUint64(32, address.muxedAccount.id)

@@ -1,5 +1,6 @@
 // How much there is in a contract value: values within it, those of them that the network's host keeps as objects, and
 // the pieces in which its XDR is written. These are what the network's metering counts.
+import { AddressType, AssetType, EntryType, ExecutableType, ScType } from "./types.ts"
 import type { ContractEvent, LedgerEntry, LedgerKey, ScAddress, ScVal } from "./Xdr.ts"
 
 const sum = <A>(items: ReadonlyArray<A>, of: (item: A) => number): number =>
@@ -7,8 +8,8 @@ const sum = <A>(items: ReadonlyArray<A>, of: (item: A) => number): number =>
 
 /** The value and all within it. */
 export const valuesIn = (value: ScVal): number => {
-  if (value.type === 16) return 1 + sum(value.vec ?? [], valuesIn)
-  if (value.type === 17) return 1 + sum(value.map ?? [], ({ key, val }) => valuesIn(key) + valuesIn(val))
+  if (value.type === ScType.vec) return 1 + sum(value.vec ?? [], valuesIn)
+  if (value.type === ScType.map) return 1 + sum(value.map ?? [], ({ key, val }) => valuesIn(key) + valuesIn(val))
   return 1
 }
 
@@ -17,17 +18,17 @@ const SMALL_SYMBOL_MAX = 9
 /** Those that do not fit into a word. */
 export const objectsIn = (value: ScVal): number => {
   switch (value.type) {
-    case 9:
-    case 10:
-    case 13:
-    case 14:
-    case 18:
+    case ScType.u128:
+    case ScType.i128:
+    case ScType.bytes:
+    case ScType.string:
+    case ScType.address:
       return 1
-    case 15:
+    case ScType.symbol:
       return value.sym.bytes.length > SMALL_SYMBOL_MAX ? 1 : 0
-    case 16:
+    case ScType.vec:
       return 1 + sum(value.vec ?? [], objectsIn)
-    case 17:
+    case ScType.map:
       return 1 + sum(value.map ?? [], ({ key, val }) => objectsIn(key) + objectsIn(val))
     default:
       return 0
@@ -37,36 +38,37 @@ export const objectsIn = (value: ScVal): number => {
 /** Bytes of any length are written as they are, and padded to whole words. */
 const opaque = (length: number): number => (length === 0 ? 0 : length % 4 === 0 ? 1 : 2)
 
-const piecesOfAddress = (address: ScAddress): number => (address.type === 0 || address.type === 2 ? 3 : 2)
+const piecesOfAddress = (address: ScAddress): number =>
+  address.type === AddressType.account || address.type === AddressType.muxedAccount ? 3 : 2
 
 export const piecesOfValue = (value: ScVal): number => {
   switch (value.type) {
-    case 1:
-    case 20:
+    case ScType.void:
+    case ScType.ledgerKeyContractInstance:
       return 1
-    case 2:
-    case 9:
-    case 10:
+    case ScType.error:
+    case ScType.u128:
+    case ScType.i128:
       return 3
-    case 11:
-    case 12:
+    case ScType.u256:
+    case ScType.i256:
       return 5
-    case 13:
+    case ScType.bytes:
       return 2 + opaque(value.bytes.length)
-    case 14:
+    case ScType.string:
       return 2 + opaque(value.str.bytes.length)
-    case 15:
+    case ScType.symbol:
       return 2 + opaque(value.sym.bytes.length)
-    case 16:
+    case ScType.vec:
       return 3 + sum(value.vec ?? [], piecesOfValue)
-    case 17:
+    case ScType.map:
       return 3 + sum(value.map ?? [], ({ key, val }) => piecesOfValue(key) + piecesOfValue(val))
-    case 18:
+    case ScType.address:
       return 1 + piecesOfAddress(value.address)
-    case 19: {
+    case ScType.contractInstance: {
       const { executable, storage } = value.instance
       const entries = sum(storage ?? [], ({ key, val }) => piecesOfValue(key) + piecesOfValue(val))
-      return (executable.type === 0 ? 4 : 3) + (storage === null ? 0 : 1) + entries
+      return (executable.type === ExecutableType.wasm ? 4 : 3) + (storage === null ? 0 : 1) + entries
     }
     default:
       return 2
@@ -75,13 +77,13 @@ export const piecesOfValue = (value: ScVal): number => {
 
 export const piecesOfKey = (key: LedgerKey): number => {
   switch (key.type) {
-    case 0:
+    case EntryType.account:
       return 3
-    case 1:
-      return key.trustLine.asset.type === 0 ? 4 : 7
-    case 6:
+    case EntryType.trustLine:
+      return key.trustLine.asset.type === AssetType.native ? 4 : 7
+    case EntryType.contractData:
       return 2 + piecesOfAddress(key.contractData.contract) + piecesOfValue(key.contractData.key)
-    case 7:
+    case EntryType.contractCode:
       return 2
     default:
       return 4
@@ -103,15 +105,15 @@ const piecesOfAccount = (account: Account): number => {
 export const piecesOfEntry = ({ data, ext }: LedgerEntry): number => {
   const around = 3 + (ext.v === 1 ? (ext.v1.sponsoringId === null ? 2 : 4) : 0)
   switch (data.type) {
-    case 0:
+    case EntryType.account:
       return around + piecesOfAccount(data.account)
-    case 1:
-      return around + (data.trustLine.asset.type === 0 ? 7 : 10) + (data.trustLine.ext.v === 1 ? 3 : 0)
-    case 6: {
+    case EntryType.trustLine:
+      return around + (data.trustLine.asset.type === AssetType.native ? 7 : 10) + (data.trustLine.ext.v === 1 ? 3 : 0)
+    case EntryType.contractData: {
       const { contract, key, val } = data.contractData
       return around + 2 + piecesOfAddress(contract) + piecesOfValue(key) + piecesOfValue(val)
     }
-    case 7:
+    case EntryType.contractCode:
       return around + 3 + (data.contractCode.ext.v === 1 ? 12 : 0) + opaque(data.contractCode.code.length)
     default:
       return around

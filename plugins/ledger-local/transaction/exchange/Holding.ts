@@ -2,6 +2,7 @@
 // trustline, and nowhere for the issuer itself, who can sell and take any amount. Liabilities are what open offers
 // promise; they lower what may be spent and what may still be received. Writing through a holding loads its entry, as
 // the network counts it.
+import { AssetType } from "../../engine/xdr/types.ts"
 import type { Asset, PublicKey } from "../../engine/xdr/Xdr.ts"
 import {
   accountLiabilities,
@@ -31,7 +32,7 @@ const NOTHING: Holding = { available: 0n, room: 0n, maySell: false }
 
 /** Looks without loading. */
 export const holdingOf = ({ txn, ledger }: ApplyContext, id: PublicKey, asset: Asset): Holding => {
-  if (asset.type === 0) {
+  if (asset.type === AssetType.native) {
     const account = txn.peekAccount(id)
     if (account === undefined) return NOTHING
     return {
@@ -63,7 +64,7 @@ export const buyableMax = (context: ApplyContext, id: PublicKey, asset: Asset): 
 
 /** Adds to the balance; false when limits, promises or the lack of authorization forbid it. */
 export const addToBalance = ({ txn, ledger }: ApplyContext, id: PublicKey, asset: Asset, delta: bigint): boolean => {
-  if (asset.type === 0) {
+  if (asset.type === AssetType.native) {
     const changed = withAddedBalance(txn.loadAccount(id)!, delta, ledger.settings.baseReserveStroops)
     if (changed !== undefined) txn.putAccount(changed)
     return changed !== undefined
@@ -83,7 +84,7 @@ export const addLiabilities = (
   side: "buying" | "selling",
   delta: bigint
 ): boolean => {
-  if (asset.type === 0) {
+  if (asset.type === AssetType.native) {
     const account = txn.loadAccount(id)!
     const now = accountLiabilities(account)
     const amount = now[side] + delta

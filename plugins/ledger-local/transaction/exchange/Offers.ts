@@ -1,6 +1,7 @@
 // Offers as entries: their keys and order, what they promise, and the book of a pair of assets. The best offer is the
 // cheapest, the oldest among equals; prices compare as the network compares them, as floating-point quotients. The book
 // is read from the whole state when somebody trades, which is rare here and keeps every other operation free of it.
+import { AssetType, EntryType } from "../../engine/xdr/types.ts"
 import { Unsupported } from "../../engine/host/HostError.ts"
 import { accountKeyString, keyOfEntry, trustLineKey, keyString } from "../../engine/state/LedgerKeys.ts"
 import {
@@ -33,7 +34,7 @@ const assetId = (asset: Asset): string => latin1(codecAsset.encode(asset))
 export const sameAsset = (a: Asset, b: Asset): boolean => assetId(a) === assetId(b)
 
 export const offerOf = (entry: LedgerEntry | undefined): OfferEntry | undefined =>
-  entry?.data.type === 2 ? entry.data.offer : undefined
+  entry?.data.type === EntryType.offer ? entry.data.offer : undefined
 
 const quotient = ({ price }: OfferEntry): number => price.n / price.d
 
@@ -65,7 +66,7 @@ export const offersAbout = ({ txn }: ApplyContext, seller: PublicKey, asset: Ass
 /** Throws where a pool trades the pair, which the network would then prefer or not. */
 export const refusePools = ({ txn }: ApplyContext, one: Asset, other: Asset): void => {
   for (const { data } of txn.store.entriesUnder(POOL_PREFIX)) {
-    if (data.type !== 5) continue
+    if (data.type !== EntryType.liquidityPool) continue
     const { params, reserveA, reserveB } = data.liquidityPool.body.constantProduct
     if (reserveA <= 0n || reserveB <= 0n) continue
     const pair = [assetId(params.assetA), assetId(params.assetB)]
@@ -100,7 +101,9 @@ export const isFrozen = ({ ledger }: ApplyContext, { sellerId, selling, buying }
   const { frozenKeys } = ledger.settings
   if (frozenKeys.size === 0) return false
   const isKeyFrozen = (asset: Asset): boolean =>
-    asset.type === 0 || isIssuer(sellerId, asset) ? false : frozenKeys.has(keyString(trustLineKey(sellerId, asset)))
+    asset.type === AssetType.native || isIssuer(sellerId, asset)
+      ? false
+      : frozenKeys.has(keyString(trustLineKey(sellerId, asset)))
   return frozenKeys.has(accountKeyString(sellerId)) || isKeyFrozen(selling) || isKeyFrozen(buying)
 }
 

@@ -1,4 +1,5 @@
 // ChangeTrust: opens, limits or closes a trustline. Pool shares are not supported and are refused before this.
+import { AssetType, EntryType } from "../../engine/xdr/types.ts"
 import { AccountFlag, poolUses, TrustFlag, trustLiabilities } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
 import { isIssuer, issuerOf } from "../ClassicEvents.ts"
@@ -22,7 +23,7 @@ const result = (code: number) => inner(OperationType.changeTrust, code)
 
 const change = (context: ApplyContext, asset: Asset, limit: bigint, entry: LedgerEntry) => {
   const { txn, source } = context
-  const line = entry.data.type === 1 ? entry.data.trustLine : undefined
+  const line = entry.data.type === EntryType.trustLine ? entry.data.trustLine : undefined
   if (line === undefined || limit < line.balance + trustLiabilities(line).buying) return result(Code.invalidLimit)
   if (limit === 0n) {
     if (poolUses(line) !== 0) return result(Code.cannotDelete)
@@ -55,7 +56,7 @@ const open = (context: ApplyContext, asset: Asset, limit: bigint) => {
 
 /** The asset of the line, or nothing for a pool share. */
 const lineAsset = ({ changeTrustOp }: BodyOf<6>): Asset | undefined =>
-  changeTrustOp.line.type === 3 ? undefined : changeTrustOp.line
+  changeTrustOp.line.type === AssetType.poolShare ? undefined : changeTrustOp.line
 
 export const isPoolShare = (body: BodyOf<6>): boolean => lineAsset(body) === undefined
 
@@ -66,7 +67,7 @@ export const changeTrust: OperationRules<6> = {
     const bad =
       body.changeTrustOp.limit < 0n ||
       asset === undefined ||
-      asset.type === 0 ||
+      asset.type === AssetType.native ||
       !isAssetValid(asset) ||
       isIssuer(source, asset)
     return bad ? Code.malformed : 0

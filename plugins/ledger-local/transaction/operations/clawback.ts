@@ -1,4 +1,5 @@
 // Clawback: an issuer takes its asset back from a trustline that was opened under its clawback flag, authorized or not.
+import { AssetType } from "../../engine/xdr/types.ts"
 import { TrustFlag, trustLiabilities } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
 import { isIssuer } from "../ClassicEvents.ts"
@@ -17,7 +18,7 @@ export const clawback: OperationRules<19> = {
     const bad =
       equalBytes(accountOf(from).ed25519, source.ed25519) ||
       amount < 1n ||
-      asset.type === 0 ||
+      asset.type === AssetType.native ||
       !isAssetValid(asset) ||
       !isIssuer(source, asset)
     return bad ? Code.malformed : 0

@@ -1,5 +1,6 @@
 // ExtendFootprintTTL: lets the contract entries of the read-only footprint live longer, for rent. What is absent,
 // archived or lives longer already is passed over. Nothing but TTL entries changes.
+import { EntryType } from "../../engine/xdr/types.ts"
 import { rentFeeStroops, type RentChange } from "../../engine/state/Fees.ts"
 import { hasTtl, keyString, ttlEntry, ttlHash, ttlKeyString } from "../../engine/state/LedgerKeys.ts"
 import { rentSizeBytes } from "../../engine/state/rentSize.ts"
@@ -28,13 +29,13 @@ export const extendFootprintTtl: OperationRules<25> = {
       const id = keyString(key)
       const ttlId = ttlKeyString(ledger.crypto, id)
       const ttl = txn.store.get(ttlId)
-      const oldLiveUntil = ttl?.data.type === 9 ? ttl.data.ttl.liveUntilLedgerSeq : 0
+      const oldLiveUntil = ttl?.data.type === EntryType.ttl ? ttl.data.ttl.liveUntilLedgerSeq : 0
       if (oldLiveUntil >= newLiveUntil) continue
       if (!isSizeAllowed(ledger, key, entry)) return result(Code.resourceLimitExceeded)
       const size = rentSizeBytes(ledger.settings, entry)
       rents.push({
         persistent: isPersistent(key),
-        isCode: key.type === 7,
+        isCode: key.type === EntryType.contractCode,
         oldSizeBytes: size,
         newSizeBytes: size,
         oldLiveUntil,

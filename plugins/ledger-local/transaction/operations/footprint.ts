@@ -1,6 +1,7 @@
 // What the three contract operations share: which keys have a life that can end, whether it has ended, what sizes are
 // allowed, and how an entry comes back from the archive. An entry whose TTL entry has passed (or is gone, for one that
 // was evicted) is archived when persistent and does not exist when temporary.
+import { EntryType } from "../../engine/xdr/types.ts"
 import { entrySizeBytes } from "../../engine/state/entrySize.ts"
 import { hasTtl, keyString, type KeyString, ttlEntry, ttlHash, ttlKeyString } from "../../engine/state/LedgerKeys.ts"
 import type { LedgerEntry, LedgerKey } from "../../engine/xdr/Xdr.ts"
@@ -8,7 +9,7 @@ import type { ApplyContext, LedgerContext } from "../Context.ts"
 import type { Restored } from "../Txn.ts"
 
 export const isPersistent = (key: LedgerKey): boolean =>
-  key.type === 7 || (key.type === 6 && key.contractData.durability === 1)
+  key.type === EntryType.contractCode || (key.type === EntryType.contractData && key.contractData.durability === 1)
 
 export type Life = "absent" | "live" | "expired" | "archived"
 
@@ -23,14 +24,15 @@ export const lifeOf = (
   if (entry === undefined) return { life: "absent", entry }
   if (!hasTtl(key)) return { life: "live", entry }
   const ttl = txn.store.get(ttlKeyString(ledger.crypto, id))
-  if (ttl?.data.type === 9 && ttl.data.ttl.liveUntilLedgerSeq >= ledger.ledgerSeq) return { life: "live", entry }
+  if (ttl?.data.type === EntryType.ttl && ttl.data.ttl.liveUntilLedgerSeq >= ledger.ledgerSeq)
+    return { life: "live", entry }
   return { life: isPersistent(key) ? "archived" : "expired", entry }
 }
 
 /** False when a contract entry is larger than the network allows now. */
 export const isSizeAllowed = ({ settings }: LedgerContext, key: LedgerKey, entry: LedgerEntry): boolean => {
-  if (key.type === 6) return entrySizeBytes(entry) <= settings.limits.dataEntryBytesMax
-  if (key.type === 7) return entrySizeBytes(entry) <= settings.limits.contractCodeBytesMax
+  if (key.type === EntryType.contractData) return entrySizeBytes(entry) <= settings.limits.dataEntryBytesMax
+  if (key.type === EntryType.contractCode) return entrySizeBytes(entry) <= settings.limits.contractCodeBytesMax
   return true
 }
 

@@ -1,6 +1,7 @@
 // InvokeHostFunction: reads are metered and archived entries brought back before the host runs, writes and events
 // metered after it, and rent and events paid last, each with its own result code, in the network's order. What the host
 // did is kept only when all of that fits.
+import { HostFunctionType, PreimageType } from "../../engine/xdr/types.ts"
 import { entrySizeBytes } from "../../engine/state/entrySize.ts"
 import { eventsFeeStroops, rentFeeStroops } from "../../engine/state/Fees.ts"
 import { invokeHostFunction as invoke } from "../../engine/host/Host.ts"
@@ -74,15 +75,18 @@ const settle = (context: ApplyContext, host: HostSuccess): number => {
 export const invokeHostFunction: OperationRules<24> = {
   threshold: Threshold.low,
   check: ({ invokeHostFunctionOp: { hostFunction } }, { ledger }) => {
-    if (hostFunction.type === 2 && hostFunction.wasm.length > ledger.settings.limits.contractCodeBytesMax)
+    if (
+      hostFunction.type === HostFunctionType.uploadWasm &&
+      hostFunction.wasm.length > ledger.settings.limits.contractCodeBytesMax
+    )
       return Code.malformed
     const preimage =
-      hostFunction.type === 1
+      hostFunction.type === HostFunctionType.createContract
         ? hostFunction.createContract.contractIdPreimage
-        : hostFunction.type === 3
+        : hostFunction.type === HostFunctionType.createContractV2
           ? hostFunction.createContractV2.contractIdPreimage
           : undefined
-    return preimage?.type === 1 && !isAssetValid(preimage.fromAsset) ? Code.malformed : 0
+    return preimage?.type === PreimageType.asset && !isAssetValid(preimage.fromAsset) ? Code.malformed : 0
   },
   apply: ({ invokeHostFunctionOp: { hostFunction, auth } }, context) => {
     const { ledger, frame, source, txn, soroban, restored } = context

@@ -1,4 +1,5 @@
 // ManageData: a named value of up to 64 bytes under an account; no value deletes it.
+import { EntryType } from "../../engine/xdr/types.ts"
 import { isTextValid } from "../assetRules.ts"
 import { inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
@@ -23,7 +24,7 @@ export const manageData: OperationRules<10> = {
       txn.erase(key)
       return result(Code.success)
     }
-    if (entry !== undefined && entry.data.type === 3) {
+    if (entry !== undefined && entry.data.type === EntryType.data) {
       txn.put({ ...entry, data: { type: 3, data: { ...entry.data.data, dataValue } } })
       return result(Code.success)
     }

@@ -2,6 +2,7 @@
 // better; what is left of it joins the book with its promises counted. Changing an offer releases its promises first
 // and gives it the same number again; naming the amount zero deletes it. The reserve is taken before anything is
 // traded.
+import { AssetType } from "../../engine/xdr/types.ts"
 import type { LedgerEntry, OfferEntry } from "../../engine/xdr/Xdr.ts"
 import { isAuthorized } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
@@ -13,7 +14,7 @@ import { addToBalance, buyableMax, holdingOf, sellableMax } from "../exchange/Ho
 import { acquire, offerKey, offerOf, PASSIVE_FLAG, putOffer, release, sameAsset } from "../exchange/Offers.ts"
 import { Threshold } from "../Signatures.ts"
 import { createSubentry, removeSubentry, reserveFailure } from "../reserves.ts"
-import { type BodyOf, OpCode, type OperationResult } from "../Wire.ts"
+import { type BodyOf, OpCode, OperationType, type OperationResult } from "../Wire.ts"
 
 const Code = {
   malformed: -1,
@@ -47,11 +48,11 @@ interface Wish {
 
 const wishOf = (body: BodyOf<3> | BodyOf<4> | BodyOf<12>): Wish => {
   switch (body.type) {
-    case 3:
+    case OperationType.manageSellOffer:
       return { type: 3, ...body.manageSellOfferOp, isBuying: false, isPassive: false }
-    case 4:
+    case OperationType.createPassiveSellOffer:
       return { type: 4, ...body.createPassiveSellOfferOp, offerId: 0n, isBuying: false, isPassive: true }
-    case 12: {
+    case OperationType.manageBuyOffer: {
       const { buyAmount, price, ...rest } = body.manageBuyOfferOp
       return {
         type: 12,
@@ -77,13 +78,13 @@ const isMalformed = ({ selling, buying, amount, price, offerId }: Wish): boolean
 
 /** What the trustlines forbid from the start; 0 when nothing. */
 const trustProblem = ({ txn, source }: ApplyContext, { selling, buying }: Wish): number => {
-  if (selling.type !== 0 && !isIssuer(source, selling)) {
+  if (selling.type !== AssetType.native && !isIssuer(source, selling)) {
     const line = txn.peekTrustLine(source, selling)
     if (line === undefined) return Code.sellNoTrust
     if (line.balance === 0n) return Code.underfunded
     if (!isAuthorized(line)) return Code.sellNotAuthorized
   }
-  if (buying.type !== 0 && !isIssuer(source, buying)) {
+  if (buying.type !== AssetType.native && !isIssuer(source, buying)) {
     const line = txn.peekTrustLine(source, buying)
     if (line === undefined) return Code.buyNoTrust
     if (!isAuthorized(line)) return Code.buyNotAuthorized

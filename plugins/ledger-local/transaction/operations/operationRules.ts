@@ -1,5 +1,6 @@
 // The operations this ledger knows, by kind. One that is not here is answered "not supported", as the network answers
 // an operation that its protocol version does not have.
+import { OperationType } from "../Wire.ts"
 import type { OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
 import type { OperationBody } from "../Wire.ts"
@@ -46,7 +47,9 @@ const rules = new Map<OperationBody["type"], unknown>([
 
 /** The rules for an operation, or nothing when it is not supported. */
 export const rulesOf = (body: OperationBody): AnyRules | undefined =>
-  body.type === 6 && isPoolShare(body) ? undefined : (rules.get(body.type) as AnyRules | undefined)
+  body.type === OperationType.changeTrust && isPoolShare(body)
+    ? undefined
+    : (rules.get(body.type) as AnyRules | undefined)
 
 /** The weight that the source's signers must show; an unsupported operation is judged at the usual one. */
 export const thresholdOf = (body: OperationBody): Threshold => {

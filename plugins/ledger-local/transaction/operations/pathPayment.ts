@@ -2,6 +2,7 @@
 // to its beginning) or an exact amount is sent (strict send, the other way round). Every leg goes through the book and
 // must reach its amount in full; the sender's bound on the other side decides last. Equal neighbours on the path cost
 // nothing.
+import { AssetType } from "../../engine/xdr/types.ts"
 import type { Asset, PublicKey } from "../../engine/xdr/Xdr.ts"
 import { INT64_MAX } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
@@ -55,7 +56,7 @@ const hasDestination = (
   receive: Asset,
   path: ReadonlyArray<Asset>
 ): boolean =>
-  (receive.type !== 0 && path.length === 0 && sameAsset(send, receive) && isIssuer(to, receive)) ||
+  (receive.type !== AssetType.native && path.length === 0 && sameAsset(send, receive) && isIssuer(to, receive)) ||
   txn.peekAccount(to) !== undefined
 
 const finish = (

@@ -1,5 +1,6 @@
 // Payment of native or issued assets. The receiver is credited before the sender is debited, which decides the error
 // when both would fail. An issuer has no trustline to itself: what it sends is created, what it receives is gone.
+import { AssetType } from "../../engine/xdr/types.ts"
 import { availableBalance, isAuthorized, withAddedBalance, withAddedTrustBalance } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
 import { isIssuer } from "../ClassicEvents.ts"
@@ -24,7 +25,7 @@ const result = (code: number) => inner(OperationType.payment, code)
 
 /** Adds a payment to what `to` holds; its code. */
 export const credit = ({ txn, ledger }: ApplyContext, to: PublicKey, asset: Asset, amount: bigint): number => {
-  if (asset.type === 0) {
+  if (asset.type === AssetType.native) {
     const credited = withAddedBalance(txn.loadAccount(to)!, amount, ledger.settings.baseReserveStroops)
     if (credited === undefined) return Code.lineFull
     txn.putAccount(credited)
@@ -42,7 +43,7 @@ export const credit = ({ txn, ledger }: ApplyContext, to: PublicKey, asset: Asse
 
 /** Takes a payment from what `from` holds; its code. */
 export const debit = ({ txn, ledger }: ApplyContext, from: PublicKey, asset: Asset, amount: bigint): number => {
-  if (asset.type === 0) {
+  if (asset.type === AssetType.native) {
     const account = txn.loadAccount(from)!
     const reserve = ledger.settings.baseReserveStroops
     const debited =
@@ -68,7 +69,7 @@ export const payment: OperationRules<1> = {
     const { asset, amount } = paymentOp
     const { source, txn } = context
     const destination = accountOf(paymentOp.destination)
-    if (asset.type !== 0 || !equalBytes(destination.ed25519, source.ed25519)) {
+    if (asset.type !== AssetType.native || !equalBytes(destination.ed25519, source.ed25519)) {
       if (!isIssuer(destination, asset) && txn.peekAccount(destination) === undefined) return result(Code.noDestination)
       const code = credit(context, destination, asset, amount) || debit(context, source, asset, amount)
       if (code !== Code.success) return result(code)

@@ -1,5 +1,6 @@
 // RestoreFootprint: brings the archived entries of the read-write footprint back for the minimum time, for rent as if
 // they were new. What is live or was never there is passed over.
+import { EntryType } from "../../engine/xdr/types.ts"
 import { entrySizeBytes } from "../../engine/state/entrySize.ts"
 import { rentFeeStroops, type RentChange } from "../../engine/state/Fees.ts"
 import { rentSizeBytes } from "../../engine/state/rentSize.ts"
@@ -32,7 +33,7 @@ export const restoreFootprint: OperationRules<26> = {
       }
       rents.push({
         persistent: true,
-        isCode: key.type === 7,
+        isCode: key.type === EntryType.contractCode,
         oldSizeBytes: 0,
         newSizeBytes: rentSizeBytes(ledger.settings, entry),
         oldLiveUntil: 0,

@@ -1,4 +1,5 @@
 // SetOptions: flags, weights, thresholds, home domain and one signer at a time. Signers are kept sorted by key.
+import { SignerKeyType } from "../../engine/xdr/types.ts"
 import { AccountFlag } from "../Accounts.ts"
 import { isTextValid } from "../assetRules.ts"
 import { type ApplyContext, inner, type OperationRules } from "../Context.ts"
@@ -29,13 +30,13 @@ const BYTE_MAX = 255
 
 const keyBytes = (key: SignerKey): Uint8Array => {
   switch (key.type) {
-    case 0:
+    case SignerKeyType.ed25519:
       return key.ed25519
-    case 1:
+    case SignerKeyType.preAuthTx:
       return key.preAuthTx
-    case 2:
+    case SignerKeyType.hashX:
       return key.hashX
-    case 3:
+    case SignerKeyType.signedPayload:
       return new Uint8Array([...key.ed25519SignedPayload.ed25519, ...key.ed25519SignedPayload.payload])
   }
 }
@@ -45,9 +46,9 @@ export const compareSignerKeys = (a: SignerKey, b: SignerKey): number =>
   a.type - b.type || compareBytes(keyBytes(a), keyBytes(b))
 
 const isSignerBad = ({ key, weight }: Signer, source: Uint8Array): boolean =>
-  (key.type === 0 && equalBytes(key.ed25519, source)) ||
+  (key.type === SignerKeyType.ed25519 && equalBytes(key.ed25519, source)) ||
   weight > BYTE_MAX ||
-  (key.type === 3 && key.ed25519SignedPayload.payload.length === 0)
+  (key.type === SignerKeyType.signedPayload && key.ed25519SignedPayload.payload.length === 0)
 
 const withThreshold = (account: AccountEntry, at: number, value: number | null): AccountEntry =>
   value === null ? account : { ...account, thresholds: account.thresholds.map((old, i) => (i === at ? value : old)) }

@@ -1,5 +1,6 @@
 // SetTrustLineFlags and its older form AllowTrust: an issuer grants, limits or revokes another account's use of its
 // asset. Revoking needs the issuer's AUTH_REVOCABLE flag, and takes the account's offers in the asset out of the book.
+import { AssetType } from "../../engine/xdr/types.ts"
 import { AccountFlag, isAuthorized, maintainsLiabilities, TrustFlag } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
 import { isIssuer } from "../ClassicEvents.ts"
@@ -36,7 +37,7 @@ export const setTrustLineFlags: OperationRules<21> = {
   threshold: Threshold.low,
   check: ({ setTrustLineFlagsOp: op }, { source }) => {
     const bad =
-      op.asset.type === 0 ||
+      op.asset.type === AssetType.native ||
       !isAssetValid(op.asset) ||
       !isIssuer(source, op.asset) ||
       equalBytes(op.trustor.ed25519, source.ed25519) ||
@@ -61,7 +62,7 @@ const Allow = { success: 0, malformed: -1, noTrustLine: -2, cantRevoke: -4, self
 const allowResult = (code: number) => inner(OperationType.allowTrust, code)
 
 const allowedAsset = ({ allowTrustOp }: BodyOf<7>, issuer: PublicKey): Asset =>
-  allowTrustOp.asset.type === 1
+  allowTrustOp.asset.type === AssetType.alphaNum4
     ? { type: 1, alphaNum4: { assetCode: allowTrustOp.asset.assetCode4, issuer } }
     : { type: 2, alphaNum12: { assetCode: allowTrustOp.asset.assetCode12, issuer } }
 

@@ -1,0 +1,69 @@
+// A JSON-RPC request against the ledger as it is now, or as a fault has it: refused, lost, late, of a node that lags,
+// or altered on the way back. What goes wrong inside becomes an error of the answer.
+import { Effect } from "effect"
+import type { RpcFault } from "../node/Faults.ts"
+import type { LedgerMachine } from "../node/LedgerMachine.ts"
+import { callMethod, errorResponse, readRequest, type RpcRequest, type RpcResponse } from "./jsonRpc.ts"
+import { RpcCode, RpcError } from "./RpcError.ts"
+import { viewOf } from "./View.ts"
+
+/** What a request may meet instead of an answer: a status without a body, or the loss of an answer after the work. */
+export type Unanswered = { readonly _tag: "Unanswered"; readonly status: number }
+
+const answer = Effect.fnUntraced(function* (
+  machine: LedgerMachine,
+  friendbotUrl: string | undefined,
+  { id, method, params }: RpcRequest,
+  ledgersBehind = 0
+) {
+  const { ledger, passphrase } = machine
+  const now = yield* machine.now
+  try {
+    const result = callMethod(viewOf(ledger, { passphrase, friendbotUrl }, now, ledgersBehind), method, params)
+    yield* machine.tellDefects
+    return { jsonrpc: "2.0" as const, id, result }
+  } catch (error) {
+    if (error instanceof RpcError) return errorResponse(id, error.code, error.message)
+    yield* Effect.logError(`the embedded ledger failed in ${method}`, error)
+    return errorResponse(id, RpcCode.internal, "internal error")
+  }
+})
+
+const withFault = Effect.fnUntraced(function* (
+  fault: RpcFault,
+  id: unknown,
+  answered: (ledgersBehind?: number) => Effect.Effect<RpcResponse>
+): Effect.fn.Return<RpcResponse, Unanswered> {
+  switch (fault.kind) {
+    case "error":
+      return errorResponse(id, fault.code, fault.message)
+    case "status":
+      return yield* Effect.fail<Unanswered>({ _tag: "Unanswered", status: fault.status })
+    case "silent":
+      return yield* Effect.never
+    case "lost":
+      yield* answered()
+      return yield* Effect.fail<Unanswered>({ _tag: "Unanswered", status: 504 })
+    case "late":
+      yield* Effect.sleep(fault.millis)
+      return yield* answered()
+    case "stale":
+      return yield* answered(fault.ledgers)
+    case "wrong": {
+      const response = yield* answered()
+      return "result" in response ? { ...response, result: fault.change(response.result) } : response
+    }
+  }
+})
+
+export const answerRequest = Effect.fn("LocalLedger.rpc")(function* (
+  machine: LedgerMachine,
+  friendbotUrl: string | undefined,
+  request: unknown
+): Effect.fn.Return<RpcResponse, Unanswered> {
+  const read = readRequest(request)
+  if (!("method" in read)) return read
+  const answered = (ledgersBehind?: number) => answer(machine, friendbotUrl, read, ledgersBehind)
+  const fault = machine.ledger.faults.onRpc(read.method, read.params)
+  return yield* fault === undefined ? answered() : withFault(fault, read.id, answered)
+})
