@@ -32,8 +32,6 @@ const longFunctions: Readonly<Record<string, number>> = {
   "plugins/catalog/search/rankResources.ts": 100,
   "plugins/catalog/store/Journal.ts": 230,
   "plugins/catalog/store/recordDeclaration.ts": 230,
-  "plugins/ledger-local/LocalLedger.ts": 170,
-  "plugins/ledger-local/engine/state/NetworkSettings.ts": 140,
   "plugins/mcp-tools/Config.ts": 100,
   "plugins/mcp-tools/call/callResource.ts": 140,
   "plugins/mcp-tools/call/payInvocation.ts": 200,

@@ -91,7 +91,11 @@ export const mutations: ReadonlyArray<Mutation> = [
         "(isSoroban && tx.operations.length !== 1)",
         "(isSoroban && tx.operations.length < 1)"
       ],
-      ["a memo on a contract call", "if (frame.tx.memo.type !== 0 || isMuxed(frame)) {", "if (isMuxed(frame)) {"],
+      [
+        "a memo on a contract call",
+        "if (frame.tx.memo.type !== MemoType.none || isMuxed(frame)) {",
+        "if (isMuxed(frame)) {"
+      ],
       ["any resource fee", "if (declared < needed) {", "if (declared < 0n) {"],
       [
         "any bid of a fee bump",
