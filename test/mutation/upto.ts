@@ -28,7 +28,7 @@ const shown = inFile("plugins/x402-upto/simulationChecks.ts", vitest(`${folder}/
 const executed = inFile("plugins/x402-upto/executedChecks.ts", vitest(`${folder}/simulationChecks.test.ts`))
 const offered = inFile("plugins/x402-upto/UptoScheme.ts", vitest(`${folder}/UptoScheme.test.ts`))
 const signed = inFile("kernel/signer/ownAuthorization.ts", vitest("test/kernel/signer/ownAuthorization.test.ts"))
-const audited = inFile("kernel/audit/compare.ts", vitest(`${folder}/audit.daily.test.ts`))
+const audited = inFile("kernel/audit/compare.ts", vitest("test/kernel/audit/compare.test.ts"))
 
 /** One whole check that finds nothing any more. */
 const withoutCheck = ({ name }: { readonly name: string }): Mutation =>

@@ -29,6 +29,7 @@ export interface UptoTamper {
   /** The amount that stands in the envelope; the honest one is the maximum. */
   readonly sentAmount?: bigint
   /** The authorization. */
+  readonly signedFunctionName?: string
   readonly signedArgs?: (args: ReadonlyArray<xdr.ScVal>) => ReadonlyArray<xdr.ScVal>
   readonly subInvocations?: (
     honest: ReadonlyArray<xdr.SorobanAuthorizedInvocation>
@@ -131,7 +132,7 @@ export const makeUptoPayment = async (options: UptoOptions): Promise<UptoPayment
   const entry = signAuthorization({
     payer: options.payer,
     invocation: invocationOf(
-      callOf(contract, functionName, tamper.signedArgs?.(signedArgs) ?? signedArgs),
+      callOf(contract, tamper.signedFunctionName ?? functionName, tamper.signedArgs?.(signedArgs) ?? signedArgs),
       tamper.subInvocations?.(honestSubs) ?? honestSubs
     ),
     nonce,

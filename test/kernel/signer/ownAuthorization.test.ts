@@ -221,7 +221,7 @@ describe("a settlement with the sponsor's authorization", () => {
     }).pipe(Effect.provide(signers))
   )
 
-  const changes: ReadonlyArray<readonly [string, (entry: any) => any]> = [
+  const changes: Array<readonly [string, (entry: any) => any]> = [
     ["without the authorization", () => []],
     ["with it twice", (entry) => [entry, entry]],
     ["signed by nobody", (entry) => changedCredentials(entry, { signature: { type: 1 } })],
@@ -251,6 +251,22 @@ describe("a settlement with the sponsor's authorization", () => {
     ...entry,
     rootInvocation: { ...entry.rootInvocation, ...change }
   })
+
+  /** Signed by the sponsor's own key, as only a leak of it could. */
+  const signedBySponsor = (invocation: xdr.SorobanAuthorizedInvocation) => () =>
+    signAuthorization({
+      payer: sponsor,
+      invocation,
+      nonce: 5n,
+      expirationLedger: 2_000,
+      networkPassphrase: Networks.TESTNET
+    }).toXdrObject()
+  const honestCall = callOf(contract, "settle", honestArgs)
+  const more = [...honestArgs.slice(0, 2), nativeToScVal(6n, { type: "i128" })]
+  changes.push(
+    ["signed for another amount", signedBySponsor(invocationOf(callOf(contract, "settle", more)))],
+    ["signed with a call below it", signedBySponsor(invocationOf(honestCall, [invocationOf(honestCall)]))]
+  )
   for (const [name, change] of changes) {
     it.effect(`is not signed ${name}`, () =>
       Effect.gen(function* () {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Keypair, StrKey, xdr } from "@stellar/stellar-sdk"
+import { Keypair, nativeToScVal, StrKey, xdr } from "@stellar/stellar-sdk"
 import { Effect } from "effect"
 import { checks } from "../../../plugins/x402-upto/checks.ts"
 import { refusals, type UptoReason } from "../../../plugins/x402-upto/refusals.ts"
@@ -37,6 +37,17 @@ const scAddress = (address: string) =>
   xdr.ScVal.scvAddress(xdr.ScAddress.scAddressTypeAccount(Keypair.fromPublicKey(address).xdrAccountId()))
 const muxedOf = (address: string) =>
   StrKey.encodeMed25519PublicKey(Uint8Array.from([...StrKey.decodeEd25519PublicKey(address), 0, 0, 0, 0, 0, 0, 0, 5]))
+const i128 = (amount: bigint) => nativeToScVal(amount, { type: "i128" })
+/** The same allowance of another amount. */
+const withAmount = (approval: xdr.SorobanAuthorizedInvocation, amount: bigint): xdr.SorobanAuthorizedInvocation => {
+  const wire: any = approval.toXdrObject()
+  const { contractFn } = wire.function
+  const args = [...contractFn.args.slice(0, 2), i128(amount).toXdrObject(), contractFn.args[3]]
+  return xdr.SorobanAuthorizedInvocation.fromXdrObject({
+    ...wire,
+    function: { ...wire.function, contractFn: { ...contractFn, args } }
+  })
+}
 const approveOf = (spender: string) => invocationOf(callOf(native, "approve", [scAddress(spender)]))
 
 const breaches: ReadonlyArray<Breach> = [
@@ -216,6 +227,18 @@ const breaches: ReadonlyArray<Breach> = [
     reason: "payload_missing_payer_signature"
   },
   {
+    what: "an authorization for another function",
+    check: "the payer authorizes this very call, all but its amount",
+    tamper: () => ({ signedFunctionName: "settle_all" }),
+    reason: "payload_missing_payer_signature"
+  },
+  {
+    what: "a larger allowance",
+    check: "below it the allowance and its end",
+    tamper: () => ({ subInvocations: ([opened, closed]) => [withAmount(opened!, max + 1n), closed!] }),
+    reason: "payload_wrong_subinvocations"
+  },
+  {
     what: "no end of the allowance",
     check: "below it the allowance and its end",
     tamper: () => ({ subInvocations: ([opened]) => [opened!] }),
@@ -261,6 +284,15 @@ const breaches: ReadonlyArray<Breach> = [
     what: "a deadline too far",
     check: "not too far in the future",
     tamper: () => ({ deadline: 100_000 }),
+    reason: "expiration_too_far"
+  },
+  {
+    what: "a deadline too far under a signature that ends in time",
+    check: "not too far in the future",
+    tamper: ({ facilitator }) => ({
+      deadline: 100_000,
+      expirationLedger: facilitator.ledger.ledger.latest.sequence + 10
+    }),
     reason: "expiration_too_far"
   },
   {
