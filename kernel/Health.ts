@@ -23,6 +23,8 @@ export interface SearchReport extends HealthReport {
   readonly generation?: string
 }
 
+/** Branches that stand in the body whether anybody registers them or not (S64). */
+const searchBranches = ["lexical", "semantic"] as const
 const detailMax = 200
 const reportTimeout = "1 second"
 
@@ -45,9 +47,12 @@ export class Health extends Context.Service<
      * of them is, with all their words and figures.
      */
     readonly register: (name: string, report: Effect.Effect<HealthReport>) => Effect.Effect<void, never, Scope.Scope>
-    /** The report of one branch of search; a branch that nobody registers is `disabled`. */
+    /**
+     * The report of one branch of search, by any plugin. `lexical` and `semantic` always stand in the body, `disabled`
+     * when nobody registers them.
+     */
     readonly registerSearch: (
-      branch: "lexical" | "semantic",
+      branch: string,
       report: Effect.Effect<SearchReport>
     ) => Effect.Effect<void, never, Scope.Scope>
     readonly reports: Effect.Effect<Readonly<Record<string, HealthReport>>>
@@ -94,14 +99,13 @@ export class Health extends Context.Service<
         )
       }),
       search: Effect.gen(function* () {
-        const lexical = yield* ask(branches.get("lexical"))
-        const semantic: SearchReport = yield* ask(branches.get("semantic"))
-        const detail = lexical.detail ?? semantic.detail
+        const names = [...new Set([...searchBranches, ...branches.keys()])]
+        const said: ReadonlyArray<SearchReport> = yield* Effect.forEach(names, (name) => ask(branches.get(name)))
+        const detail = said.find((report) => report.detail !== undefined)?.detail
         return {
-          lexical: lexical.state,
-          semantic: semantic.state,
-          vectorSupport: semantic.vectorSupport ?? false,
-          generation: semantic.generation ?? null,
+          ...Object.fromEntries(names.map((name, index) => [name, said[index]?.state ?? "disabled"])),
+          vectorSupport: said.some(({ vectorSupport }) => vectorSupport === true),
+          generation: said.find(({ generation }) => generation !== undefined)?.generation ?? null,
           ...(detail === undefined ? {} : { detail: detail.slice(0, detailMax) })
         }
       })

@@ -2,7 +2,20 @@
 // may cost. Networks carry their neutral names here (`ledger:testnet`, `ledger:pubnet`). More than one enabled network
 // is refused; so is pubnet, wholesale, until every condition of its startup gate is checked.
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
-import { amount, entry, flag, integer, list, optionalText, scalar, table, text } from "./Setting.ts"
+import { allNetworkKeys, type NetworkKeys } from "./NetworkKeys.ts"
+import {
+  amount,
+  entry,
+  flag,
+  integer,
+  lazySection,
+  list,
+  optionalText,
+  type Setting,
+  table,
+  text,
+  type ValuesOf
+} from "./Setting.ts"
 import { Settings, SettingsRefused } from "./Settings.ts"
 
 export type NetworkId = "ledger:testnet" | "ledger:pubnet"
@@ -27,56 +40,66 @@ const asset = entry({
     doc: "Largest single payment, atomic units."
   })
 })
-/** The section that names the networks; an agent tool server reads from it which ones are enabled. */
-export const networksSection = scalar(
-  "networks",
-  table(
-    entry({
-      enabled: flag({ default: false, doc: "Whether this process serves the network. One per process." }),
-      rpc_urls: list(Schema.String, { default: [], doc: "RPC endpoints, the first preferred." }),
-      friendbot_url: text({ default: "", doc: "Faucet for the development funding of the sponsor." }),
-      sponsor_secret_env: text({
-        default: "SPONSOR_SECRET",
-        doc: "Environment variable with the sponsor's secret seed; after a rotation those of before behind commas."
-      }),
-      channel_secrets_env: optionalText({
-        doc: "Environment variable with channel seeds, comma separated. Absent: derived from the sponsor's seed."
-      }),
-      channel_count: integer({ default: 20, min: 1, max: 1_000, doc: "Channel accounts, until an operator resizes." }),
-      channel_count_max: integer({
-        default: 200,
-        min: 1,
-        max: 1_000,
-        doc: "Channel accounts an operator may ask for; at least channel_count."
-      }),
-      channel_min_balance_stroops: amount({
-        default: 50_000_000,
-        doc: "Balance below which a channel is topped up, stroops."
-      }),
-      development_auto_fund: flag({
-        default: false,
-        doc: "Create and fund missing sponsor and channels at boot. Refused on pubnet."
-      }),
-      fee_ceilings_calibrated: flag({
-        default: false,
-        doc: "The operator measured the fee ceilings. Wanted on pubnet."
-      }),
-      max_timeout_seconds: integer({
-        default: 300,
-        min: 1,
-        max: 3_600,
-        unit: "seconds",
-        doc: "Longest maxTimeoutSeconds of a payment."
-      }),
-      upto_contract: optionalText({
-        doc: "Address of the upto settlement contract; absent: not offered. The one of this project is not audited."
-      }),
-      assets: list(asset, { default: [], doc: "Assets that may be paid with." }),
-      fees: table(fees, { default: {}, doc: "Fee ceilings by scheme." })
-    }),
-    { default: {}, doc: "Networks by neutral name." }
-  )
-)
+const ownKeys = {
+  enabled: flag({ default: false, doc: "Whether this process serves the network. One per process." }),
+  rpc_urls: list(Schema.String, { default: [], doc: "RPC endpoints, the first preferred." }),
+  friendbot_url: text({ default: "", doc: "Faucet for the development funding of the sponsor." }),
+  sponsor_secret_env: text({
+    default: "SPONSOR_SECRET",
+    doc: "Environment variable with the sponsor's secret seed; after a rotation those of before behind commas."
+  }),
+  channel_secrets_env: optionalText({
+    doc: "Environment variable with channel seeds, comma separated. Absent: derived from the sponsor's seed."
+  }),
+  channel_count: integer({ default: 20, min: 1, max: 1_000, doc: "Channel accounts, until an operator resizes." }),
+  channel_count_max: integer({
+    default: 200,
+    min: 1,
+    max: 1_000,
+    doc: "Channel accounts an operator may ask for; at least channel_count."
+  }),
+  channel_min_balance_stroops: amount({
+    default: 50_000_000,
+    doc: "Balance below which a channel is topped up, stroops."
+  }),
+  development_auto_fund: flag({
+    default: false,
+    doc: "Create and fund missing sponsor and channels at boot. Refused on pubnet."
+  }),
+  fee_ceilings_calibrated: flag({
+    default: false,
+    doc: "The operator measured the fee ceilings. Wanted on pubnet."
+  }),
+  max_timeout_seconds: integer({
+    default: 300,
+    min: 1,
+    max: 3_600,
+    unit: "seconds",
+    doc: "Longest maxTimeoutSeconds of a payment."
+  }),
+  assets: list(asset, { default: [], doc: "Assets that may be paid with." }),
+  fees: table(fees, { default: {}, doc: "Fee ceilings by scheme." })
+}
+
+/** The kernel's keys of one network. */
+type OwnValues = ValuesOf<typeof ownKeys>
+
+const networksSchema = () => {
+  const fields: Record<string, Setting<any>> = { ...ownKeys }
+  for (const keys of allNetworkKeys()) {
+    for (const [key, setting] of Object.entries(keys.fields)) {
+      if (key in fields) throw new Error(`networks.<id>.${key} is contributed by ${keys.owner}, and taken`)
+      fields[key] = setting
+    }
+  }
+  return table(entry(fields), { default: {}, doc: "Networks by neutral name." })
+}
+
+/**
+ * The section that names the networks; an agent tool server reads from it which ones are enabled. It holds what plugins
+ * of the program contribute (`NetworkKeys.ts`), and is therefore read when all of them are known.
+ */
+export const networksSection = lazySection<Readonly<Record<string, OwnValues>>>("networks", networksSchema)
 
 export interface Asset {
   /** Contract address, C… */
@@ -113,7 +136,8 @@ export interface NetworkValues {
   readonly channelBalanceStroopsMin: bigint
   readonly developmentAutoFund: boolean
   readonly timeoutSecondsMax: number
-  readonly uptoContract: Option.Option<string>
+  /** What a plugin contributed to the settings of this network. */
+  readonly keys: <A>(keys: NetworkKeys<A>) => A
   /** By contract address. */
   readonly assets: ReadonlyMap<string, Asset>
   readonly feeCeilings: (scheme: string) => FeeCeilings
@@ -122,6 +146,19 @@ export interface NetworkValues {
 const isNetworkId = (id: string): id is NetworkId => id in passphrases
 const present = (value: string | undefined): Option.Option<string> =>
   value === undefined || value === "" ? Option.none() : Option.some(value)
+
+/** The values of contributed keys. */
+const pick = (values: OwnValues, { fields }: NetworkKeys<unknown>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(values as Readonly<Record<string, unknown>>).filter(([key]) => Object.hasOwn(fields, key))
+  )
+
+/** What the plugins of the program say against serving pubnet with these values, all told together. */
+const pubnetFaults = (values: OwnValues): ReadonlyArray<string> =>
+  allNetworkKeys().flatMap((keys) => {
+    const fault = keys.pubnetFault(pick(values, keys))
+    return fault === undefined ? [] : [`${keys.owner}: ${fault}`]
+  })
 
 export class Network extends Context.Service<Network, NetworkValues>()("tollkeeper/config/Network") {
   static readonly layer = Layer.effect(
@@ -135,7 +172,8 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
       }
       const enabled = Object.entries(all).filter(([, values]) => values.enabled)
       if (all["ledger:pubnet"]?.enabled === true) {
-        return yield* refuse("ledger:pubnet.enabled", "pubnet is disabled in this version")
+        const faults = pubnetFaults(all["ledger:pubnet"])
+        return yield* refuse("ledger:pubnet.enabled", ["pubnet is disabled in this version", ...faults].join("; "))
       }
       const [first, second] = enabled
       if (first === undefined) return yield* refuse("", "no network is enabled")
@@ -160,7 +198,7 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
         channelBalanceStroopsMin: values.channel_min_balance_stroops,
         developmentAutoFund: values.development_auto_fund,
         timeoutSecondsMax: values.max_timeout_seconds,
-        uptoContract: present(values.upto_contract),
+        keys: <A>(keys: NetworkKeys<A>) => pick(values, keys) as A,
         assets: new Map(
           values.assets.map(({ max_payment, ...asset }) => [asset.contract, { ...asset, paymentMax: max_payment }])
         ),

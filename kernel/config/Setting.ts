@@ -97,19 +97,27 @@ export interface Section<out A> {
 
 const defined = new Map<string, Section<unknown>>()
 
-const define = <A>(name: string, schema: Schema.Codec<A, any>): Section<A> => {
-  if (defined.has(name)) throw new Error(`settings section ${name} is defined twice`)
-  const section = { name, schema }
-  defined.set(name, section)
+const define = <A>(section: Section<A>): Section<A> => {
+  if (defined.has(section.name)) throw new Error(`settings section ${section.name} is defined twice`)
+  defined.set(section.name, section)
   return section
 }
 
 /** Defines a section with several settings below one key. */
 export const section = <F extends Fields>(name: string, doc: string, fields: F): Section<ValuesOf<F>> =>
-  define(name, group(fields, { doc }) as any)
+  define({ name, schema: group(fields, { doc }) as any })
 
 /** Defines a section that is a single value. */
-export const scalar = <A>(name: string, setting: Setting<A>): Section<A> => define(name, setting as any)
+export const scalar = <A>(name: string, setting: Setting<A>): Section<A> => define({ name, schema: setting as any })
+
+/** Defines a section whose schema is made when it is read: others contribute to it until then. */
+export const lazySection = <A>(name: string, schema: () => Setting<any>): Section<A> =>
+  define({
+    name,
+    get schema() {
+      return schema() as any
+    }
+  })
 
 /** Every section known to this program, by name. */
 export const sections = (): ReadonlyMap<string, Section<unknown>> => defined

@@ -11,6 +11,7 @@ import { refusal } from "../../kernel/payment/Refusal.ts"
 import { type Scheme, Schemes } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
+import { uptoKeys } from "./Config.ts"
 import { authorizationOf, readKey, useIn } from "./authorizations.ts"
 import { expiryFault } from "./checks.ts"
 import { movedAsPromised } from "./executedChecks.ts"
@@ -66,9 +67,8 @@ const makeScheme = Effect.fnUntraced(function* (contract: string) {
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const schemes = yield* Schemes
-    const { uptoContract } = yield* Network
-    if (Option.isNone(uptoContract)) return yield* Effect.logInfo("upto is not offered: no contract is configured")
-    const contract = uptoContract.value
+    const { upto_contract: contract = "" } = (yield* Network).keys(uptoKeys)
+    if (contract === "") return yield* Effect.logInfo("upto is not offered: no contract is configured")
     yield* (yield* Signer).allowAuthorization({ contract, functionName: "settle", position: facilitatorPosition })
     yield* schemes.register(yield* makeScheme(contract))
   })

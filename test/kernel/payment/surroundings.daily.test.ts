@@ -130,9 +130,12 @@ layer(Layer.effect(World, startFacilitator({ set: ["plugins=[ledger-local, x402-
               generation: "minilm-1"
             })
           )
+          // Any plugin may be a branch of search.
+          yield* health.registerSearch("pictures", Effect.succeed({ state: "ready" }))
           const { json, status } = yield* facilitator.ask("/health/ready")
           expect([status, json.status]).toEqual([200, "ready"])
           expect(json.search).toMatchObject({
+            pictures: "ready",
             lexical: "ready",
             semantic: "degraded",
             vectorSupport: true,

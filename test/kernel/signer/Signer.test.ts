@@ -38,7 +38,7 @@ const networkWith = (values: Partial<Network["Service"]> = {}) =>
     channelBalanceStroopsMin: 0n,
     developmentAutoFund: false,
     timeoutSecondsMax: 300,
-    uptoContract: Option.none(),
+    keys: () => ({}) as never,
     assets: new Map(),
     feeCeilings: (scheme) => ({
       resourceStroopsMax: 200_000n,

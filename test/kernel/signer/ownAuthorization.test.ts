@@ -33,7 +33,7 @@ const network = Network.layerTest({
   channelBalanceStroopsMin: 0n,
   developmentAutoFund: false,
   timeoutSecondsMax: 300,
-  uptoContract: Option.none(),
+  keys: () => ({}) as never,
   assets: new Map(),
   feeCeilings: () => ({ resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n })
 } as Network["Service"])

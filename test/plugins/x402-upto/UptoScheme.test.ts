@@ -48,7 +48,7 @@ const network = Network.layerTest({
   channelBalanceStroopsMin: 0n,
   developmentAutoFund: false,
   timeoutSecondsMax: 300,
-  uptoContract: Option.some(contract),
+  keys: () => ({ upto_contract: contract }) as never,
   assets: new Map([[testnetUsdc, { contract: testnetUsdc, symbol: "USDC", decimals: 7, paymentMax: 10_000n }]]),
   feeCeilings: () => ({ resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n })
 } as Network["Service"])

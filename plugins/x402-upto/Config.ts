@@ -1,0 +1,14 @@
+// What a network's settings say of `upto`: where its settlement contract is. Without it the scheme is not offered there.
+import { networkKeys } from "../../kernel/config/NetworkKeys.ts"
+import { optionalText } from "../../kernel/config/Setting.ts"
+
+export const uptoKeys = networkKeys(
+  "x402-upto",
+  {
+    upto_contract: optionalText({
+      doc: "Address of the upto settlement contract; absent: not offered. The one of this project is not audited."
+    })
+  },
+  ({ upto_contract }) =>
+    upto_contract === undefined || upto_contract === "" ? undefined : "its settlement contract has not been audited"
+)

@@ -1,0 +1,65 @@
+// Settings of a network that a plugin of the program contributes: they are read and refused like the kernel's own,
+// whether the plugin is enabled or not.
+import { expect, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { Network, networksSection } from "../../../kernel/config/Network.ts"
+import { networkKeys } from "../../../kernel/config/NetworkKeys.ts"
+import { integer, optionalText } from "../../../kernel/config/Setting.ts"
+import { Settings } from "../../../kernel/config/Settings.ts"
+
+const keys = networkKeys(
+  "x402-later",
+  {
+    later_contract: optionalText({ doc: "Where it is." }),
+    later_limit: integer({ default: 7, min: 1, max: 9, doc: "How much of it." })
+  },
+  ({ later_contract }) => (later_contract === undefined ? undefined : "nobody has looked at it")
+)
+
+const network = (entry: object, id = "ledger:testnet") =>
+  Effect.flatMap(Network, Effect.succeed).pipe(
+    Effect.provide(Network.layer),
+    Effect.provide(Settings.layerTest({ networks: { [id]: { enabled: true, rpc_urls: ["http://rpc"], ...entry } } }))
+  )
+
+it.effect("are read beside the kernel's own, with their defaults [S302]", () =>
+  Effect.gen(function* () {
+    expect((yield* network({})).keys(keys)).toEqual({ later_limit: 7 })
+    expect((yield* network({ later_contract: "C1", later_limit: 9 })).keys(keys)).toEqual({
+      later_contract: "C1",
+      later_limit: 9
+    })
+  })
+)
+
+it.effect("are refused when they are ill-typed, as a key that nobody contributes is", () =>
+  Effect.gen(function* () {
+    for (const wrong of [{ later_limit: 10 }, { later_contract: 5 }, { latter_contract: "C1" }]) {
+      const refused = yield* Effect.flip(network(wrong))
+      expect(refused.path).toBe("networks")
+      expect(refused.message).toContain(Object.keys(wrong)[0])
+    }
+  })
+)
+
+it.effect("stand in the described settings", () =>
+  Effect.sync(() => {
+    const described = JSON.stringify(Schema.toJsonSchemaDocument(networksSection.schema).schema)
+    expect(described).toContain("later_limit")
+    expect(described).toContain("How much of it.")
+    expect(described).toContain("rpc_urls")
+  })
+)
+
+it.effect("tell what speaks against pubnet, together with the kernel", () =>
+  Effect.gen(function* () {
+    const refused = yield* Effect.flip(network({ later_contract: "C1" }, "ledger:pubnet"))
+    expect(refused.message).toBe("pubnet is disabled in this version; x402-later: nobody has looked at it")
+    const quiet = yield* Effect.flip(network({}, "ledger:pubnet"))
+    expect(quiet.message).toBe("pubnet is disabled in this version")
+  })
+)
+
+it("belong to one plugin, and not to the kernel's", () => {
+  expect(() => networkKeys("x402-other", { later_limit: optionalText({ doc: "" }) })).toThrow("belongs to x402-later")
+})
