@@ -80,7 +80,7 @@ describe("the tree", () => {
 
   it("numbers each owner's migrations without a gap [S311]", () => {
     const owners = Map.groupBy(
-      textFiles.filter((path) => /^migrations\/.*\.sql$/.test(path)),
+      textFiles.filter((path) => /^migrations\/[a-z0-9-]+\/.*\.sql$/.test(path)),
       (path) => dirname(path)
     )
     for (const [owner, files] of owners) {

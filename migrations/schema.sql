@@ -1,0 +1,851 @@
+-- What all migrations together make, for reading; nothing runs this file. Written by `npm run schema`, and held to the
+-- migrations by a test.
+
+CREATE TABLE public.analytics_attendance (
+    width text NOT NULL,
+    starts_at timestamp with time zone NOT NULL,
+    role text NOT NULL,
+    members bigint NOT NULL,
+    CONSTRAINT analytics_attendance_role_check CHECK ((role = ANY (ARRAY['buyer'::text, 'seller'::text]))),
+    CONSTRAINT analytics_attendance_width_check CHECK ((width = ANY (ARRAY['hour'::text, 'day'::text])))
+);
+
+CREATE TABLE public.analytics_member_days (
+    kind text NOT NULL,
+    last_day date NOT NULL,
+    members bigint NOT NULL
+);
+
+CREATE TABLE public.analytics_members (
+    kind text NOT NULL,
+    name text NOT NULL,
+    pseudonym text,
+    last_day date NOT NULL,
+    CONSTRAINT analytics_members_kind_check CHECK ((kind = ANY (ARRAY['buyer'::text, 'seller'::text, 'facilitator'::text, 'network'::text, 'resource'::text])))
+);
+
+CREATE TABLE public.analytics_pairs (
+    payer text NOT NULL,
+    pay_to text NOT NULL,
+    asset text NOT NULL,
+    transactions bigint NOT NULL,
+    successful bigint NOT NULL,
+    amount numeric NOT NULL,
+    first_at timestamp with time zone NOT NULL,
+    last_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.analytics_resources (
+    resource_id bigint NOT NULL,
+    origin text,
+    asset text NOT NULL,
+    transactions bigint NOT NULL,
+    successful bigint NOT NULL,
+    amount numeric NOT NULL,
+    first_at timestamp with time zone NOT NULL,
+    last_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.analytics_secrets (
+    name text NOT NULL,
+    secret text NOT NULL
+);
+
+CREATE TABLE public.analytics_settlements (
+    id uuid NOT NULL,
+    occurred_at timestamp with time zone NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    network text NOT NULL,
+    scheme text NOT NULL,
+    asset text NOT NULL,
+    payer text NOT NULL,
+    pay_to text NOT NULL,
+    amount_max numeric(39,0) NOT NULL,
+    amount_meant numeric(39,0) NOT NULL,
+    amount numeric(39,0),
+    fee_stroops bigint DEFAULT 0 NOT NULL,
+    transaction_hash text NOT NULL,
+    status text NOT NULL,
+    facilitator_id text NOT NULL,
+    resource_id bigint,
+    resource_origin text,
+    resource_url text,
+    error_reason text,
+    organic boolean NOT NULL,
+    CONSTRAINT analytics_settlements_status_check CHECK ((status = ANY (ARRAY['open'::text, 'unknown'::text, 'success'::text, 'failed'::text])))
+);
+
+CREATE TABLE public.analytics_standings (
+    role text NOT NULL,
+    day date NOT NULL,
+    address text NOT NULL,
+    asset text NOT NULL,
+    networks text[] NOT NULL,
+    schemes text[] NOT NULL,
+    facilitators text[] NOT NULL,
+    transactions bigint NOT NULL,
+    successful bigint NOT NULL,
+    failed bigint NOT NULL,
+    amount numeric NOT NULL,
+    first_at timestamp with time zone NOT NULL,
+    last_at timestamp with time zone NOT NULL,
+    CONSTRAINT analytics_standings_role_check CHECK ((role = ANY (ARRAY['buyer'::text, 'seller'::text])))
+);
+
+CREATE TABLE public.analytics_totals (
+    width text NOT NULL,
+    starts_at timestamp with time zone NOT NULL,
+    network text NOT NULL,
+    scheme text NOT NULL,
+    asset text NOT NULL,
+    status text NOT NULL,
+    transactions bigint NOT NULL,
+    amount numeric NOT NULL,
+    fee_stroops numeric NOT NULL,
+    organic_transactions bigint NOT NULL,
+    organic_amount numeric NOT NULL,
+    CONSTRAINT analytics_totals_width_check CHECK ((width = ANY (ARRAY['hour'::text, 'day'::text])))
+);
+
+CREATE TABLE public.analytics_verifications (
+    day date NOT NULL,
+    valid bigint DEFAULT 0 NOT NULL,
+    refused bigint DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.catalog_activity (
+    resource_id bigint NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL,
+    observed bigint DEFAULT 0 NOT NULL,
+    settled bigint DEFAULT 0 NOT NULL,
+    payers bigint DEFAULT 0 NOT NULL,
+    last_settled_at timestamp with time zone
+);
+
+CREATE TABLE public.catalog_claims (
+    resource_id bigint NOT NULL,
+    pay_to text NOT NULL,
+    declaration jsonb NOT NULL,
+    option jsonb NOT NULL,
+    first_seen_at timestamp with time zone NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.catalog_decisions (
+    id bigint NOT NULL,
+    resource_id bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    by text NOT NULL,
+    move text NOT NULL,
+    from_state text,
+    to_state text NOT NULL,
+    reason text NOT NULL,
+    detail text
+);
+
+ALTER TABLE public.catalog_decisions ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.catalog_decisions_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.catalog_impressions (
+    id bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    session text NOT NULL,
+    mode text NOT NULL,
+    first_position integer NOT NULL,
+    resource_ids bigint[] NOT NULL,
+    milliseconds integer NOT NULL,
+    missing text[] NOT NULL,
+    reranking text NOT NULL,
+    CONSTRAINT catalog_impressions_mode_check CHECK ((mode = ANY (ARRAY['lexical'::text, 'semantic'::text, 'hybrid'::text]))),
+    CONSTRAINT catalog_impressions_reranking_check CHECK ((reranking = ANY (ARRAY['off'::text, 'used'::text, 'failed'::text])))
+);
+
+ALTER TABLE public.catalog_impressions ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.catalog_impressions_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.catalog_observations (
+    id bigint NOT NULL,
+    digest text NOT NULL,
+    resource_key text,
+    resource_id bigint,
+    url text NOT NULL,
+    type text,
+    tool_name text,
+    pay_to text NOT NULL,
+    stage text NOT NULL,
+    decision text NOT NULL,
+    reason text,
+    detail text,
+    first_at timestamp with time zone NOT NULL,
+    last_at timestamp with time zone NOT NULL,
+    times bigint DEFAULT 1 NOT NULL,
+    lag_ms integer NOT NULL,
+    CONSTRAINT catalog_observations_decision_check CHECK ((decision = ANY (ARRAY['listed'::text, 'updated'::text, 'unchanged'::text, 'held'::text, 'rejected'::text]))),
+    CONSTRAINT catalog_observations_stage_check CHECK ((stage = ANY (ARRAY['verified'::text, 'settled'::text])))
+);
+
+ALTER TABLE public.catalog_observations ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.catalog_observations_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.catalog_options (
+    id bigint NOT NULL,
+    resource_id bigint NOT NULL,
+    operation text NOT NULL,
+    scheme text NOT NULL,
+    network text NOT NULL,
+    asset text NOT NULL,
+    amount numeric(39,0) NOT NULL,
+    pay_to text NOT NULL,
+    option jsonb NOT NULL,
+    first_seen_at timestamp with time zone NOT NULL,
+    retired_at timestamp with time zone,
+    CONSTRAINT catalog_options_amount_check CHECK ((amount >= (0)::numeric))
+);
+
+ALTER TABLE public.catalog_options ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.catalog_options_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.catalog_payers (
+    resource_id bigint NOT NULL,
+    payer text NOT NULL,
+    settled bigint DEFAULT 0 NOT NULL,
+    last_settled_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.catalog_probes (
+    resource_id bigint NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    fence bigint DEFAULT 0 NOT NULL,
+    leased_until timestamp with time zone,
+    asked_at timestamp with time zone,
+    outcome text,
+    detail text
+);
+
+CREATE TABLE public.catalog_quotas (
+    day date NOT NULL,
+    subject text NOT NULL,
+    used bigint NOT NULL
+);
+
+CREATE TABLE public.catalog_resources (
+    id bigint NOT NULL,
+    key text NOT NULL,
+    resource_key text NOT NULL,
+    type text NOT NULL,
+    resource text NOT NULL,
+    tool_name text DEFAULT ''::text NOT NULL,
+    origin text,
+    state text DEFAULT 'active'::text NOT NULL,
+    state_reason text,
+    state_changed_at timestamp with time zone NOT NULL,
+    verification text NOT NULL,
+    ownership text DEFAULT 'provisional'::text NOT NULL,
+    pay_tos text[] NOT NULL,
+    version integer NOT NULL,
+    version_hash text NOT NULL,
+    declaration jsonb NOT NULL,
+    extensions text[] NOT NULL,
+    document text NOT NULL,
+    first_seen_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT catalog_resources_ownership_check CHECK ((ownership = ANY (ARRAY['provisional'::text, 'proven'::text]))),
+    CONSTRAINT catalog_resources_state_check CHECK ((state = ANY (ARRAY['active'::text, 'stale'::text, 'quarantined'::text, 'removed'::text]))),
+    CONSTRAINT catalog_resources_type_check CHECK ((type = ANY (ARRAY['http'::text, 'mcp'::text]))),
+    CONSTRAINT catalog_resources_verification_check CHECK ((verification = ANY (ARRAY['unverified'::text, 'payment_observed'::text]))),
+    CONSTRAINT catalog_resources_version_check CHECK ((version > 0))
+);
+
+ALTER TABLE public.catalog_resources ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.catalog_resources_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.catalog_sales (
+    transaction text NOT NULL,
+    resource_id bigint NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.catalog_secrets (
+    name text NOT NULL,
+    secret text NOT NULL
+);
+
+CREATE TABLE public.catalog_versions (
+    resource_id bigint NOT NULL,
+    version integer NOT NULL,
+    version_hash text NOT NULL,
+    document text NOT NULL,
+    pay_to text NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.kernel_attempts (
+    settlement uuid NOT NULL,
+    number integer NOT NULL,
+    kind text NOT NULL,
+    inner_hash text NOT NULL,
+    outer_hash text NOT NULL,
+    envelope bytea NOT NULL,
+    inclusion_stroops bigint NOT NULL,
+    recorded_ledger bigint NOT NULL,
+    sent_status text,
+    sent_ledger bigint,
+    sent_code text,
+    taken boolean DEFAULT false NOT NULL,
+    CONSTRAINT kernel_attempts_kind_check CHECK ((kind = ANY (ARRAY['payment'::text, 'cancel'::text]))),
+    CONSTRAINT kernel_attempts_number_check CHECK ((number > 0))
+);
+
+CREATE TABLE public.kernel_channel_counts (
+    network text NOT NULL,
+    count integer NOT NULL,
+    changed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT kernel_channel_counts_count_check CHECK (((count >= 1) AND (count <= 1000)))
+);
+
+CREATE TABLE public.kernel_channels (
+    address text NOT NULL,
+    network text NOT NULL,
+    sponsor text NOT NULL,
+    number integer NOT NULL,
+    state text DEFAULT 'wanted'::text NOT NULL,
+    sequence bigint,
+    sequence_ledger bigint DEFAULT 0 NOT NULL,
+    fence bigint DEFAULT 0 NOT NULL,
+    leased_until timestamp with time zone,
+    settlement uuid,
+    used_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    wanted_by text,
+    wanted_until timestamp with time zone DEFAULT (clock_timestamp() + '00:03:00'::interval) NOT NULL,
+    CONSTRAINT kernel_channels_state_check CHECK ((state = ANY (ARRAY['wanted'::text, 'ready'::text, 'retiring'::text, 'merging'::text, 'retired'::text])))
+);
+
+CREATE TABLE public.kernel_fact_cursors (
+    consumer text NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    "position" bigint DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.kernel_facts (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    type text NOT NULL,
+    version integer NOT NULL,
+    subject text NOT NULL,
+    data jsonb NOT NULL,
+    "position" bigint,
+    principal text,
+    CONSTRAINT kernel_facts_version_check CHECK ((version > 0))
+);
+
+ALTER TABLE public.kernel_facts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.kernel_facts_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.kernel_leases (
+    name text NOT NULL,
+    holder text NOT NULL,
+    fence bigint DEFAULT 1 NOT NULL,
+    until timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.kernel_settlements (
+    id uuid NOT NULL,
+    network text NOT NULL,
+    scheme text NOT NULL,
+    authorization_key text NOT NULL,
+    authorization_expires_ledger bigint NOT NULL,
+    fingerprint text NOT NULL,
+    principal text NOT NULL,
+    identifier text,
+    payer text NOT NULL,
+    pay_to text NOT NULL,
+    asset text NOT NULL,
+    amount_max numeric(39,0) NOT NULL,
+    amount numeric(39,0) NOT NULL,
+    resource_url text,
+    inner_hash text NOT NULL,
+    sponsor text NOT NULL,
+    channel text NOT NULL,
+    channel_sequence bigint NOT NULL,
+    resource_fee_stroops bigint NOT NULL,
+    recorded_ledger bigint NOT NULL,
+    recorded_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    deadline_at timestamp with time zone NOT NULL,
+    budget_day date NOT NULL,
+    budget_stroops bigint NOT NULL,
+    budget_shard integer NOT NULL,
+    budget_keyed boolean NOT NULL,
+    state text DEFAULT 'prepared'::text NOT NULL,
+    resolved_at timestamp with time zone,
+    ledger bigint,
+    closed_at timestamp with time zone,
+    moved numeric(39,0),
+    fee_charged_stroops bigint,
+    reason text,
+    reason_message text,
+    delivered_at timestamp with time zone,
+    budget_principal text NOT NULL,
+    ended_by text,
+    attempt_count integer DEFAULT 1 NOT NULL,
+    CONSTRAINT kernel_settlements_amount_check CHECK ((amount >= (0)::numeric)),
+    CONSTRAINT kernel_settlements_amount_max_check CHECK ((amount_max >= (0)::numeric)),
+    CONSTRAINT kernel_settlements_attempt_count_check CHECK ((attempt_count > 0)),
+    CONSTRAINT kernel_settlements_budget_stroops_check CHECK ((budget_stroops >= 0)),
+    CONSTRAINT kernel_settlements_state_check CHECK ((state = ANY (ARRAY['prepared'::text, 'submitted'::text, 'settled'::text, 'failed'::text, 'expired'::text, 'unresolved'::text])))
+);
+
+CREATE TABLE public.kernel_sponsor_budget (
+    day date NOT NULL,
+    principal text NOT NULL,
+    reserved_stroops bigint DEFAULT 0 NOT NULL,
+    committed_stroops bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT kernel_sponsor_budget_committed_stroops_check CHECK ((committed_stroops >= 0)),
+    CONSTRAINT kernel_sponsor_budget_reserved_stroops_check CHECK ((reserved_stroops >= 0))
+);
+
+CREATE TABLE public.kernel_sponsor_budget_total (
+    day date NOT NULL,
+    keyed boolean NOT NULL,
+    shard integer NOT NULL,
+    reserved_stroops bigint DEFAULT 0 NOT NULL,
+    committed_stroops bigint DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.kernel_sponsor_transactions (
+    hash text NOT NULL,
+    network text NOT NULL,
+    sponsor text NOT NULL,
+    purpose text NOT NULL,
+    envelope bytea NOT NULL,
+    ledger_max bigint NOT NULL,
+    recorded_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    state text DEFAULT 'open'::text NOT NULL,
+    fee_charged_stroops bigint,
+    ledger bigint,
+    CONSTRAINT kernel_sponsor_transactions_state_check CHECK ((state = ANY (ARRAY['open'::text, 'landed'::text, 'failed'::text, 'expired'::text])))
+);
+
+CREATE TABLE public.mcp_tools_reservations (
+    id text NOT NULL,
+    day date NOT NULL,
+    agent text NOT NULL,
+    session text NOT NULL,
+    invocation text NOT NULL,
+    network text NOT NULL,
+    asset text NOT NULL,
+    pay_to text NOT NULL,
+    amount numeric(39,0) NOT NULL,
+    state text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    payer text,
+    nonce numeric(20,0),
+    expiration_ledger bigint,
+    transaction text,
+    CONSTRAINT mcp_tools_reservations_amount_check CHECK ((amount > (0)::numeric)),
+    CONSTRAINT mcp_tools_reservations_check CHECK (((state = ANY (ARRAY['reserved'::text, 'released'::text])) OR ((payer IS NOT NULL) AND (nonce IS NOT NULL) AND (expiration_ledger IS NOT NULL)))),
+    CONSTRAINT mcp_tools_reservations_state_check CHECK ((state = ANY (ARRAY['reserved'::text, 'signed'::text, 'unknown'::text, 'spent'::text, 'settled'::text, 'released'::text])))
+);
+
+CREATE TABLE public.search_lexical_documents (
+    language text NOT NULL,
+    id bigint NOT NULL,
+    version integer NOT NULL,
+    document tsvector NOT NULL
+);
+
+CREATE TABLE public.search_lexical_state (
+    language text NOT NULL,
+    scanned bigint DEFAULT 0 NOT NULL,
+    complete boolean DEFAULT false NOT NULL,
+    documents integer DEFAULT 0 NOT NULL,
+    average_lexemes double precision DEFAULT 1 NOT NULL,
+    changed integer DEFAULT 0 NOT NULL,
+    refreshed_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    begun_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.search_lexical_terms (
+    language text NOT NULL,
+    lexeme text NOT NULL COLLATE pg_catalog."C",
+    documents integer NOT NULL,
+    naming integer NOT NULL,
+    grams text[] NOT NULL
+);
+
+CREATE TABLE public.search_semantic_generations (
+    id bigint NOT NULL,
+    fingerprint text NOT NULL,
+    provider text NOT NULL,
+    url text NOT NULL,
+    model text NOT NULL,
+    revision text NOT NULL,
+    dimension integer NOT NULL,
+    pooling text NOT NULL,
+    normalization text NOT NULL,
+    query_prefix text NOT NULL,
+    document_prefix text NOT NULL,
+    method text NOT NULL,
+    status text DEFAULT 'building'::text NOT NULL,
+    detail text,
+    scanned bigint DEFAULT 0 NOT NULL,
+    scan_complete boolean DEFAULT false NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    activated_at timestamp with time zone,
+    retired_at timestamp with time zone,
+    dropped boolean DEFAULT false NOT NULL,
+    CONSTRAINT search_semantic_generations_dimension_check CHECK ((dimension > 0)),
+    CONSTRAINT search_semantic_generations_method_check CHECK ((method = ANY (ARRAY['hnsw'::text, 'scan'::text]))),
+    CONSTRAINT search_semantic_generations_status_check CHECK ((status = ANY (ARRAY['building'::text, 'active'::text, 'retired'::text, 'failed'::text])))
+);
+
+ALTER TABLE public.search_semantic_generations ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.search_semantic_generations_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.search_semantic_jobs (
+    generation bigint NOT NULL,
+    id bigint NOT NULL,
+    state text DEFAULT 'due'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    fence bigint DEFAULT 0 NOT NULL,
+    leased_until timestamp with time zone,
+    error text,
+    CONSTRAINT search_semantic_jobs_state_check CHECK ((state = ANY (ARRAY['due'::text, 'dead'::text])))
+);
+
+CREATE TABLE public.webhooks_deliveries (
+    id bigint NOT NULL,
+    receiver text NOT NULL,
+    "position" bigint NOT NULL,
+    type text NOT NULL,
+    settlement uuid NOT NULL,
+    told_at timestamp with time zone NOT NULL,
+    state text DEFAULT 'due'::text NOT NULL,
+    queued_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    due_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    leased_until timestamp with time zone,
+    fence bigint DEFAULT 0 NOT NULL,
+    last_answer text,
+    ended_at timestamp with time zone,
+    CONSTRAINT webhooks_deliveries_state_check CHECK ((state = ANY (ARRAY['due'::text, 'delivered'::text, 'given_up'::text])))
+);
+
+ALTER TABLE public.webhooks_deliveries ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.webhooks_deliveries_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+ALTER TABLE ONLY public.analytics_attendance
+    ADD CONSTRAINT analytics_attendance_pkey PRIMARY KEY (width, starts_at, role);
+
+ALTER TABLE ONLY public.analytics_member_days
+    ADD CONSTRAINT analytics_member_days_pkey PRIMARY KEY (kind, last_day);
+
+ALTER TABLE ONLY public.analytics_members
+    ADD CONSTRAINT analytics_members_pkey PRIMARY KEY (kind, name);
+
+ALTER TABLE ONLY public.analytics_pairs
+    ADD CONSTRAINT analytics_pairs_pkey PRIMARY KEY (payer, pay_to, asset);
+
+ALTER TABLE ONLY public.analytics_resources
+    ADD CONSTRAINT analytics_resources_pkey PRIMARY KEY (resource_id, asset);
+
+ALTER TABLE ONLY public.analytics_secrets
+    ADD CONSTRAINT analytics_secrets_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.analytics_settlements
+    ADD CONSTRAINT analytics_settlements_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.analytics_standings
+    ADD CONSTRAINT analytics_standings_pkey PRIMARY KEY (role, day, address, asset);
+
+ALTER TABLE ONLY public.analytics_totals
+    ADD CONSTRAINT analytics_totals_pkey PRIMARY KEY (width, starts_at, network, scheme, asset, status);
+
+ALTER TABLE ONLY public.analytics_verifications
+    ADD CONSTRAINT analytics_verifications_pkey PRIMARY KEY (day);
+
+ALTER TABLE ONLY public.catalog_activity
+    ADD CONSTRAINT catalog_activity_pkey PRIMARY KEY (resource_id);
+
+ALTER TABLE ONLY public.catalog_claims
+    ADD CONSTRAINT catalog_claims_pkey PRIMARY KEY (resource_id, pay_to);
+
+ALTER TABLE ONLY public.catalog_decisions
+    ADD CONSTRAINT catalog_decisions_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.catalog_impressions
+    ADD CONSTRAINT catalog_impressions_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.catalog_observations
+    ADD CONSTRAINT catalog_observations_digest_key UNIQUE (digest);
+
+ALTER TABLE ONLY public.catalog_observations
+    ADD CONSTRAINT catalog_observations_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.catalog_options
+    ADD CONSTRAINT catalog_options_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.catalog_payers
+    ADD CONSTRAINT catalog_payers_pkey PRIMARY KEY (resource_id, payer);
+
+ALTER TABLE ONLY public.catalog_probes
+    ADD CONSTRAINT catalog_probes_pkey PRIMARY KEY (resource_id);
+
+ALTER TABLE ONLY public.catalog_quotas
+    ADD CONSTRAINT catalog_quotas_pkey PRIMARY KEY (day, subject);
+
+ALTER TABLE ONLY public.catalog_resources
+    ADD CONSTRAINT catalog_resources_key_key UNIQUE (key);
+
+ALTER TABLE ONLY public.catalog_resources
+    ADD CONSTRAINT catalog_resources_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.catalog_sales
+    ADD CONSTRAINT catalog_sales_pkey PRIMARY KEY (transaction);
+
+ALTER TABLE ONLY public.catalog_secrets
+    ADD CONSTRAINT catalog_secrets_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.catalog_versions
+    ADD CONSTRAINT catalog_versions_pkey PRIMARY KEY (resource_id, version);
+
+ALTER TABLE ONLY public.kernel_attempts
+    ADD CONSTRAINT kernel_attempts_pkey PRIMARY KEY (settlement, number);
+
+ALTER TABLE ONLY public.kernel_channel_counts
+    ADD CONSTRAINT kernel_channel_counts_pkey PRIMARY KEY (network);
+
+ALTER TABLE ONLY public.kernel_channels
+    ADD CONSTRAINT kernel_channels_pkey PRIMARY KEY (address);
+
+ALTER TABLE ONLY public.kernel_fact_cursors
+    ADD CONSTRAINT kernel_fact_cursors_pkey PRIMARY KEY (consumer);
+
+ALTER TABLE ONLY public.kernel_facts
+    ADD CONSTRAINT kernel_facts_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.kernel_leases
+    ADD CONSTRAINT kernel_leases_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.kernel_settlements
+    ADD CONSTRAINT kernel_settlements_authorization UNIQUE (network, scheme, authorization_key);
+
+ALTER TABLE ONLY public.kernel_settlements
+    ADD CONSTRAINT kernel_settlements_inner_hash UNIQUE (network, inner_hash);
+
+ALTER TABLE ONLY public.kernel_settlements
+    ADD CONSTRAINT kernel_settlements_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.kernel_sponsor_budget
+    ADD CONSTRAINT kernel_sponsor_budget_pkey PRIMARY KEY (day, principal);
+
+ALTER TABLE ONLY public.kernel_sponsor_budget_total
+    ADD CONSTRAINT kernel_sponsor_budget_total_pkey PRIMARY KEY (day, keyed, shard);
+
+ALTER TABLE ONLY public.kernel_sponsor_transactions
+    ADD CONSTRAINT kernel_sponsor_transactions_pkey PRIMARY KEY (hash);
+
+ALTER TABLE ONLY public.mcp_tools_reservations
+    ADD CONSTRAINT mcp_tools_reservations_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.search_lexical_documents
+    ADD CONSTRAINT search_lexical_documents_pkey PRIMARY KEY (language, id);
+
+ALTER TABLE ONLY public.search_lexical_state
+    ADD CONSTRAINT search_lexical_state_pkey PRIMARY KEY (language);
+
+ALTER TABLE ONLY public.search_lexical_terms
+    ADD CONSTRAINT search_lexical_terms_pkey PRIMARY KEY (language, lexeme);
+
+ALTER TABLE ONLY public.search_semantic_generations
+    ADD CONSTRAINT search_semantic_generations_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.search_semantic_jobs
+    ADD CONSTRAINT search_semantic_jobs_pkey PRIMARY KEY (generation, id);
+
+ALTER TABLE ONLY public.webhooks_deliveries
+    ADD CONSTRAINT webhooks_deliveries_event UNIQUE (receiver, "position");
+
+ALTER TABLE ONLY public.webhooks_deliveries
+    ADD CONSTRAINT webhooks_deliveries_pkey PRIMARY KEY (id);
+
+CREATE INDEX analytics_members_pseudonym ON public.analytics_members USING btree (pseudonym) WHERE (pseudonym IS NOT NULL);
+
+CREATE INDEX analytics_pairs_pay_to ON public.analytics_pairs USING btree (pay_to, payer);
+
+CREATE INDEX analytics_resources_origin ON public.analytics_resources USING btree (origin);
+
+CREATE INDEX analytics_settlements_asset ON public.analytics_settlements USING btree (asset, occurred_at DESC, id DESC) WHERE (status <> 'open'::text);
+
+CREATE INDEX analytics_settlements_due ON public.analytics_settlements USING btree (due_at) WHERE (status = 'open'::text);
+
+CREATE INDEX analytics_settlements_hash ON public.analytics_settlements USING btree (transaction_hash);
+
+CREATE INDEX analytics_settlements_newest ON public.analytics_settlements USING btree (occurred_at DESC, id DESC) WHERE (status <> 'open'::text);
+
+CREATE INDEX analytics_settlements_pair ON public.analytics_settlements USING btree (payer, pay_to, occurred_at);
+
+CREATE INDEX analytics_settlements_pay_to ON public.analytics_settlements USING btree (pay_to, occurred_at DESC, id DESC) WHERE (status <> 'open'::text);
+
+CREATE INDEX analytics_settlements_payer ON public.analytics_settlements USING btree (payer, occurred_at DESC, id DESC) WHERE (status <> 'open'::text);
+
+CREATE INDEX analytics_settlements_resource ON public.analytics_settlements USING btree (resource_id, occurred_at DESC, id DESC) WHERE ((resource_id IS NOT NULL) AND (status <> 'open'::text));
+
+CREATE INDEX analytics_settlements_scheme ON public.analytics_settlements USING btree (scheme, occurred_at DESC, id DESC) WHERE (status <> 'open'::text);
+
+CREATE INDEX analytics_settlements_status ON public.analytics_settlements USING btree (status, occurred_at DESC, id DESC) WHERE (status = ANY (ARRAY['unknown'::text, 'failed'::text]));
+
+CREATE INDEX analytics_standings_address ON public.analytics_standings USING btree (address, day);
+
+CREATE INDEX catalog_decisions_resource ON public.catalog_decisions USING btree (resource_id, id DESC);
+
+CREATE INDEX catalog_impressions_at ON public.catalog_impressions USING btree (at);
+
+CREATE INDEX catalog_observations_age ON public.catalog_observations USING btree (last_at);
+
+CREATE INDEX catalog_observations_resource ON public.catalog_observations USING btree (resource_key, last_at DESC);
+
+CREATE INDEX catalog_options_asset ON public.catalog_options USING btree (asset, resource_id DESC) INCLUDE (amount) WHERE (retired_at IS NULL);
+
+CREATE INDEX catalog_options_history ON public.catalog_options USING btree (resource_id, id);
+
+CREATE UNIQUE INDEX catalog_options_live ON public.catalog_options USING btree (resource_id, operation, scheme, network, asset, pay_to) WHERE (retired_at IS NULL);
+
+CREATE INDEX catalog_options_network ON public.catalog_options USING btree (network, resource_id DESC) WHERE (retired_at IS NULL);
+
+CREATE INDEX catalog_options_pay_to ON public.catalog_options USING btree (pay_to, resource_id DESC) WHERE (retired_at IS NULL);
+
+CREATE INDEX catalog_options_price ON public.catalog_options USING btree (asset, amount, resource_id) WHERE (retired_at IS NULL);
+
+CREATE INDEX catalog_options_scheme ON public.catalog_options USING btree (scheme, resource_id DESC) WHERE (retired_at IS NULL);
+
+CREATE INDEX catalog_probes_due ON public.catalog_probes USING btree (due_at);
+
+CREATE INDEX catalog_resources_extensions ON public.catalog_resources USING gin (extensions);
+
+CREATE INDEX catalog_resources_listed ON public.catalog_resources USING btree (id DESC) INCLUDE (state, verification, type, extensions);
+
+CREATE INDEX catalog_resources_origin ON public.catalog_resources USING btree (origin);
+
+CREATE INDEX catalog_resources_resource ON public.catalog_resources USING btree (resource_key);
+
+CREATE INDEX catalog_sales_at ON public.catalog_sales USING btree (at);
+
+CREATE INDEX kernel_attempts_outer_hash ON public.kernel_attempts USING btree (outer_hash);
+
+CREATE UNIQUE INDEX kernel_facts_position ON public.kernel_facts USING btree ("position");
+
+CREATE INDEX kernel_facts_principal ON public.kernel_facts USING btree (principal, "position") WHERE ((principal IS NOT NULL) AND ("position" IS NOT NULL));
+
+CREATE INDEX kernel_facts_unplaced ON public.kernel_facts USING btree (id) WHERE ("position" IS NULL);
+
+CREATE UNIQUE INDEX kernel_settlements_ended_by ON public.kernel_settlements USING btree (network, ended_by) WHERE (ended_by IS NOT NULL);
+
+CREATE UNIQUE INDEX kernel_settlements_identifier ON public.kernel_settlements USING btree (principal, pay_to, payer, identifier) WHERE (identifier IS NOT NULL);
+
+CREATE INDEX kernel_settlements_open ON public.kernel_settlements USING btree (recorded_at) WHERE (state = ANY (ARRAY['prepared'::text, 'submitted'::text]));
+
+CREATE UNIQUE INDEX kernel_sponsor_transactions_one_open ON public.kernel_sponsor_transactions USING btree (network, sponsor) WHERE (state = 'open'::text);
+
+CREATE INDEX mcp_tools_reservations_invocation ON public.mcp_tools_reservations USING btree (invocation) WHERE (state = ANY (ARRAY['signed'::text, 'unknown'::text, 'spent'::text]));
+
+CREATE INDEX mcp_tools_reservations_open ON public.mcp_tools_reservations USING btree (created_at) WHERE (state = ANY (ARRAY['reserved'::text, 'signed'::text, 'unknown'::text]));
+
+CREATE INDEX mcp_tools_reservations_spent ON public.mcp_tools_reservations USING btree (day, agent, network, asset) WHERE (state <> 'released'::text);
+
+CREATE INDEX search_lexical_documents_gin ON public.search_lexical_documents USING gin (document) WITH (fastupdate=off);
+
+CREATE INDEX search_lexical_documents_naming ON public.search_lexical_documents USING gin (ts_filter(document, '{a,c}'::"char"[])) WITH (fastupdate=off);
+
+CREATE INDEX search_lexical_terms_grams ON public.search_lexical_terms USING gin (grams) WITH (fastupdate=off);
+
+CREATE UNIQUE INDEX search_semantic_generations_active ON public.search_semantic_generations USING btree ((true)) WHERE (status = 'active'::text);
+
+CREATE UNIQUE INDEX search_semantic_generations_live ON public.search_semantic_generations USING btree (fingerprint) WHERE (status = ANY (ARRAY['building'::text, 'active'::text]));
+
+CREATE INDEX search_semantic_jobs_due ON public.search_semantic_jobs USING btree (due_at) WHERE (state = 'due'::text);
+
+CREATE INDEX webhooks_deliveries_due ON public.webhooks_deliveries USING btree (receiver, due_at) WHERE (state = 'due'::text);
+
+CREATE INDEX webhooks_deliveries_ended ON public.webhooks_deliveries USING btree (ended_at) WHERE (state <> 'due'::text);
+
+CREATE INDEX webhooks_deliveries_order ON public.webhooks_deliveries USING btree (receiver, settlement, "position") WHERE (state = 'due'::text);
+
+ALTER TABLE ONLY public.catalog_activity
+    ADD CONSTRAINT catalog_activity_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.catalog_claims
+    ADD CONSTRAINT catalog_claims_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.catalog_decisions
+    ADD CONSTRAINT catalog_decisions_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.catalog_options
+    ADD CONSTRAINT catalog_options_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.catalog_payers
+    ADD CONSTRAINT catalog_payers_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.catalog_probes
+    ADD CONSTRAINT catalog_probes_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.catalog_versions
+    ADD CONSTRAINT catalog_versions_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.kernel_attempts
+    ADD CONSTRAINT kernel_attempts_settlement_fkey FOREIGN KEY (settlement) REFERENCES public.kernel_settlements(id);
+
+ALTER TABLE ONLY public.kernel_channels
+    ADD CONSTRAINT kernel_channels_settlement_fkey FOREIGN KEY (settlement) REFERENCES public.kernel_settlements(id);
+
+ALTER TABLE ONLY public.search_semantic_jobs
+    ADD CONSTRAINT search_semantic_jobs_generation_fkey FOREIGN KEY (generation) REFERENCES public.search_semantic_generations(id) ON DELETE CASCADE;

@@ -1,0 +1,70 @@
+// `npm run schema`: what all migrations together make, written to `migrations/schema.sql` for people to read. The
+// statements are PostgreSQL's own (pg_dump), without what depends on the server's version or on the day. Nothing runs
+// this file at start: migrations alone make a database.
+import { NodeServices } from "@effect/platform-node"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer, Redacted } from "effect"
+import { execFileSync } from "node:child_process"
+import { existsSync, readdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as Migrations from "../../kernel/database/Migrations.ts"
+import * as NodeCrypto from "../../runtime/platform/nodeCrypto.ts"
+import { startPostgres, systemBinaries } from "../support/postgres.ts"
+
+const folder = fileURLToPath(new URL("../../migrations/", import.meta.url))
+
+/** Every owner of migrations; the kernel first, as at start. */
+export const owners: ReadonlyArray<string> = readdirSync(folder, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name)
+  .sort((a, b) => Number(b === "kernel") - Number(a === "kernel") || a.localeCompare(b))
+
+const head = `-- What all migrations together make, for reading; nothing runs this file. Written by \`npm run schema\`, and held to the
+-- migrations by a test.
+`
+
+/** Leaves out comments, settings of the session and the tables that count migrations. */
+const tidy = (dump: string): string => {
+  const statements = dump
+    .split("\n")
+    .filter((line) => !/^(--|SET |SELECT pg_catalog|\\(un)?restrict)/.test(line))
+    .join("\n")
+    .split(/;\n/)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== "" && !statement.includes("tollkeeper_migrations_"))
+  return `${head}\n${statements.map((statement) => `${statement};`).join("\n\n")}\n`
+}
+
+const program = () => {
+  const binaries = systemBinaries()
+  const file = binaries === undefined ? undefined : join(binaries, "pg_dump")
+  if (file === undefined || !existsSync(file))
+    throw new Error("npm run schema needs pg_dump of an installed PostgreSQL")
+  return file
+}
+
+if (import.meta.main) {
+  const dump = program()
+  const server = await startPostgres()
+  const migrate = Effect.forEach(owners, Migrations.run).pipe(
+    Effect.provide(
+      Layer.mergeAll(
+        PgClient.layer({ url: Redacted.make(server.url), maxConnections: 1 }),
+        NodeServices.layer,
+        NodeCrypto.layer,
+        Layer.succeed(Migrations.MigrationsFolder, { path: folder })
+      )
+    )
+  ) as Effect.Effect<unknown, unknown>
+  try {
+    await Effect.runPromise(Effect.scoped(migrate))
+    const text = execFileSync(dump, ["--schema-only", "--no-owner", "--no-privileges", server.url], {
+      encoding: "utf8"
+    })
+    writeFileSync(join(folder, "schema.sql"), tidy(text))
+    console.log(`migrations/schema.sql: ${owners.join(", ")}`)
+  } finally {
+    await server.stop()
+  }
+}
