@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
+import { isReached, notBeyond } from "../ledger/notBeyond.ts"
 import { Signer } from "../signer/Signer.ts"
 import { Authorizations } from "./Authorizations.ts"
 import { findSpending, type Spending } from "./findSpending.ts"
@@ -32,10 +33,14 @@ export const landedOf = Effect.fnUntraced(function* (
 /** Asks for the payment's hash, and for the no-op's when there is one. */
 export const askHash = Effect.fnUntraced(function* (
   record: OpenRecord
-): Effect.fn.Return<Seen, Effect.Error<ReturnType<LedgerRpc["Service"]["transaction"]>>, LedgerRpc | Authorizations> {
+): Effect.fn.Return<
+  Seen,
+  Effect.Error<ReturnType<LedgerRpc["Service"]["transaction"]>>,
+  LedgerRpc | LedgerClock | Authorizations
+> {
   const rpc = yield* LedgerRpc
   const payment = yield* rpc.transaction(record.innerHash)
-  const { latestLedger } = payment
+  const latestLedger = yield* notBeyond(payment.latestLedger)
   if (payment._tag === "Included") {
     return { _tag: "Included", landed: yield* landedOf(record, "payment", payment.executed), latestLedger }
   }
@@ -57,6 +62,8 @@ export const askStandings = Effect.fnUntraced(function* (records: ReadonlyArray<
     const some = records.slice(at, at + standingsMax)
     const asked = some.map((record) => ({ channel: record.channel, nonce: authorizations.nonceOf(record) }))
     const answer = yield* rpc.standings(asked)
+    // Of a ledger that nobody has seen yet: no proof, one way or the other.
+    if (!(yield* isReached(answer.latestLedger))) continue
     for (const [index, record] of some.entries()) {
       const one = answer.standings[index]
       if (one !== undefined) standings.set(record.id, { ...one, ledger: answer.latestLedger })

@@ -260,5 +260,82 @@ export const mutations: ReadonlyArray<Mutation> = [
       }
     ],
     ...facts
+  },
+  {
+    name: "an absence far ahead of the ledger counts",
+    changes: [
+      {
+        file: "kernel/ledger/notBeyond.ts",
+        from: "return Math.min(latestLedger, sequence)",
+        to: "return Math.max(latestLedger, sequence - sequence)"
+      }
+    ],
+    ...simulation
+  },
+  {
+    name: "a standing far ahead of the ledger counts",
+    changes: [
+      {
+        file: "kernel/settlement/gatherEvidence.ts",
+        from: "if (!(yield* isReached(answer.latestLedger))) continue",
+        to: "yield* isReached(answer.latestLedger)"
+      }
+    ],
+    ...simulation
+  },
+  {
+    name: "no bid in the budget",
+    changes: [
+      {
+        file: "kernel/payment/settle/recordSettlement.ts",
+        from: "budgetStroops: verified.resourceFeeStroops + (yield* mostBid(settling))",
+        to: "budgetStroops: verified.resourceFeeStroops + 0n * (yield* mostBid(settling))"
+      }
+    ],
+    ...simulation
+  },
+  {
+    name: "no resource fee in the budget",
+    changes: [
+      {
+        file: "kernel/payment/settle/recordSettlement.ts",
+        from: "budgetStroops: verified.resourceFeeStroops + (yield* mostBid(settling))",
+        to: "budgetStroops: yield* mostBid(settling)"
+      }
+    ],
+    ...simulation
+  },
+  {
+    name: "an envelope that outlives its authorization",
+    changes: [
+      {
+        file: "kernel/payment/settle/recordSettlement.ts",
+        from: "ledgerMax: verified.authorizationExpiresLedger + 1",
+        to: "ledgerMax: verified.authorizationExpiresLedger + 2"
+      }
+    ],
+    ...simulation
+  },
+  {
+    name: "an envelope that ends by this machine's clock",
+    changes: [
+      {
+        file: "kernel/payment/settle/recordSettlement.ts",
+        from: "timeMax: BigInt(ledger.closedAtSeconds + timeNetSeconds)",
+        to: "timeMax: BigInt(Math.floor(settling.startedAt / 1_000) + 3_600)"
+      }
+    ],
+    ...simulation
+  },
+  {
+    name: "one channel's number used twice",
+    changes: [
+      {
+        file: "kernel/payment/settle/recordSettlement.ts",
+        from: "sequence: lease.sequence,",
+        to: "sequence: lease.sequence - (lease.sequence % 2n),"
+      }
+    ],
+    ...simulation
   }
 ]

@@ -88,7 +88,7 @@ export class World {
       node.lag = chance(0.4) ? int(1, 4) : 0
       node.hides = storms.hidingNodes && chance(0.25) ? 0.1 + 0.6 * this.random.next() : 0
       node.indexLag = storms.hidingNodes && chance(0.2) ? int(1, 6) : 0
-      node.ahead = storms.strayNodes && chance(0.15) ? 0.02 : 0
+      node.ahead = storms.strayNodes && chance(0.2) ? 0.1 : 0
       return node
     })
   }

@@ -121,6 +121,13 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       Effect.flatMap((answer) => (answer instanceof LedgerUnavailable ? Effect.fail(answer) : Effect.succeed(answer)))
     ) as Effect.Effect<A, LedgerUnavailable>
 
+  /** What a node says its newest ledger is, now and then far ahead. */
+  const claimed = (node: SimulatedNode): number => {
+    const sequence = node.claimedLedger
+    if (sequence !== node.latestLedger) world.coverage.count("node far ahead")
+    return sequence
+  }
+
   const transaction = (hash: string) =>
     asked("getTransaction", (node) => {
       const { latestLedger, oldestLedger } = node
@@ -129,7 +136,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
         return { _tag: "Included" as const, latestLedger, executed: executedOf(found) }
       if (found !== undefined && found.ledger <= latestLedger && found.ledger >= oldestLedger)
         world.coverage.count("false NOT_FOUND")
-      return { _tag: "NotFound" as const, latestLedger, oldestLedger }
+      return { _tag: "NotFound" as const, latestLedger: claimed(node), oldestLedger }
     })
 
   const scan = ({ fromLedger, toLedger, wanted }: ScanRequest) =>
@@ -174,14 +181,14 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
     }))
 
   const standings: LedgerRpc["Service"]["standings"] = (queries) =>
-    asked("getLedgerEntries", ({ latestLedger }) => ({
-      latestLedger,
+    asked("getLedgerEntries", (node) => ({
+      latestLedger: claimed(node),
       standings: queries.map(({ channel, nonce }) => ({
-        sequence: ledger.accountAt(channel, latestLedger)?.sequence,
+        sequence: ledger.accountAt(channel, node.latestLedger)?.sequence,
         nonce:
           nonce === undefined
             ? ("unknown" as const)
-            : (ledger.spentAt({ payer: nonce.address, nonce: nonce.nonce }, latestLedger)?.ledger ??
+            : (ledger.spentAt({ payer: nonce.address, nonce: nonce.nonce }, node.latestLedger)?.ledger ??
               ("unspent" as const))
       }))
     }))
@@ -196,8 +203,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
     asked(
       "getLatestLedger",
       (node) => {
-        const sequence = node.claimedLedger
-        if (sequence !== node.latestLedger) world.coverage.count("node far ahead")
+        const sequence = claimed(node)
         const endpoint = world.isBalanced ? 0 : world.nodes.indexOf(node)
         const closedAtSeconds = ledger.closeTimeOf(node.latestLedger)
         return { sequence, closedAtSeconds, protocolVersion: 26, endpoint }

@@ -8,8 +8,10 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
 import { inTransaction } from "../../database/Database.ts"
 import { decodeEnvelope, plainIn, type SponsorOperation, sponsorTransaction } from "../../stellar/Envelope.ts"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
+import { notBeyond } from "../../ledger/notBeyond.ts"
 import { Signer, type SignerRefused, sponsorStroopsPerOperationMax } from "../../signer/Signer.ts"
 
 /** Ledgers a sponsor transaction may wait for its inclusion. */
@@ -57,6 +59,8 @@ export class SponsorTransactions extends Context.Service<
       const network = yield* Network
       const rpc = yield* LedgerRpc
       const signer = yield* Signer
+      const clock = yield* LedgerClock
+      const believed = (latestLedger: number) => Effect.provideService(notBeyond(latestLedger), LedgerClock, clock)
 
       const end = (
         hash: string,
@@ -76,7 +80,7 @@ export class SponsorTransactions extends Context.Service<
         const { accounts, latestLedger } = yield* rpc.accounts([signer.sponsor])
         const sequence = accounts.get(signer.sponsor)?.sequence
         const transaction = plainIn(envelope)
-        if (transaction === undefined || latestLedger < Number(open.ledger_max)) return false
+        if (transaction === undefined || (yield* believed(latestLedger)) < Number(open.ledger_max)) return false
         const isUsed = sequence !== undefined && sequence >= BigInt(transaction.seqNum)
         yield* isUsed ? end(open.hash, "landed", null, null) : end(open.hash, "expired", 0n, null)
         return true
@@ -93,11 +97,12 @@ export class SponsorTransactions extends Context.Service<
           return true
         }
         const ledgerMax = Number(open.ledger_max)
-        if (answer.latestLedger >= ledgerMax && answer.oldestLedger <= ledgerMax - lifeLedgers) {
+        const hasPassed = (yield* believed(answer.latestLedger)) >= ledgerMax
+        if (hasPassed && answer.oldestLedger <= ledgerMax - lifeLedgers) {
           yield* end(open.hash, "expired", 0n, null)
           return true
         }
-        if (answer.latestLedger >= ledgerMax) return yield* endForgotten(open)
+        if (hasPassed) return yield* endForgotten(open)
         yield* rpc.send(Base64.encode(open.envelope), open.hash)
         return false
       }).pipe(Effect.withSpan("SponsorTransactions.settleOpen"))
@@ -144,7 +149,7 @@ export class SponsorTransactions extends Context.Service<
         const account = Option.fromUndefinedOr(accounts.get(signer.sponsor))
         const feeStroopsPerOperation = yield* bid
         if (Option.isNone(account) || Option.isNone(feeStroopsPerOperation)) return
-        const ledgerMax = latestLedger + lifeLedgers
+        const ledgerMax = (yield* believed(latestLedger)) + lifeLedgers
         const transaction = sponsorTransaction({
           channel: signer.sponsor,
           sequence: account.value.sequence + 1n,

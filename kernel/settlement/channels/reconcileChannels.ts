@@ -12,6 +12,7 @@ import { Network } from "../../config/Network.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
+import { notBeyond } from "../../ledger/notBeyond.ts"
 import { Signer } from "../../signer/Signer.ts"
 import { Leases } from "../Leases.ts"
 import { ChannelCount } from "./ChannelCount.ts"
@@ -57,7 +58,7 @@ const readAccounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<strin
   let asOf = Number.MAX_SAFE_INTEGER
   for (let at = 0; at < addresses.length; at += accountsMax) {
     const answer = yield* rpc.accounts(addresses.slice(at, at + accountsMax))
-    asOf = Math.min(asOf, answer.latestLedger)
+    asOf = Math.min(asOf, yield* notBeyond(answer.latestLedger))
     for (const [address, account] of answer.accounts) accounts.set(address, account)
   }
   return { accounts, asOf }
