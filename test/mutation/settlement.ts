@@ -267,10 +267,10 @@ export const mutations: ReadonlyArray<Mutation> = [
       {
         file: "kernel/ledger/notBeyond.ts",
         from: "return Math.min(latestLedger, sequence)",
-        to: "return Math.max(latestLedger, sequence - sequence)"
+        to: "return Math.max(latestLedger, sequence)"
       }
     ],
-    ...simulation
+    catcher: vitest("test/kernel/ledger/notBeyond.test.ts")
   },
   {
     name: "a standing far ahead of the ledger counts",
