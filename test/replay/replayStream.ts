@@ -32,19 +32,24 @@ export interface ReplayOptions {
 /** Protocols whose rules the engine follows; 24 and 25 have no streams that would prove it. */
 const isFollowed = (protocolVersion: number): boolean => protocolVersion === 23 || protocolVersion >= 26
 
-/** Real or own changes by key: the entry's XDR, or null when removed. */
+/** Real or own changes by key: the entry's XDR, or null when removed; and, apart, the entries as they were before. */
 const byKey = (changes: ReadonlyArray<EntryChange>): Map<string, string | null> => {
   const result = new Map<string, string | null>()
   for (const change of changes) {
-    if (change.type === 3) continue
     if (change.type === 2) result.set(keyString(change.removed), null)
-    else {
+    else if (change.type === 3) {
+      const key = BEFORE + keyString(keyOfEntry(change.state))
+      if (!result.has(key)) result.set(key, latin1(codec.LedgerEntry.encode(change.state)))
+    } else {
       const entry = change.type === 0 ? change.created : change.type === 1 ? change.updated : change.restored
       result.set(keyString(keyOfEntry(entry)), `${change.type} ${latin1(codec.LedgerEntry.encode(entry))}`)
     }
   }
   return result
 }
+
+/** Marks the image of an entry before a change; no key's XDR begins so. */
+const BEFORE = "before "
 
 /** Contract calls are metered by the rules of this protocol and later. */
 const METERED_SINCE = 26
@@ -68,7 +73,10 @@ const compareChanges = (
   own: ReadonlyArray<EntryChange>
 ): Array<string> => {
   const [theirs, ours] = [byKey(real), byKey(own)]
-  const kind = (key: string): string => kinds[key.charCodeAt(3)] ?? "?"
+  const kind = (key: string): string =>
+    key.startsWith(BEFORE)
+      ? `image before of ${kinds[key.charCodeAt(BEFORE.length + 3)] ?? "?"}`
+      : (kinds[key.charCodeAt(3)] ?? "?")
   return [
     ...[...theirs]
       .filter(([key, entry]) => ours.get(key) !== entry)
@@ -115,8 +123,7 @@ const touchesPool = (change: EntryChange): boolean => {
 
 const whyUnsupported = (item: Item, protocolVersion: number): string | undefined => {
   if (!isFollowed(protocolVersion)) return `protocol ${protocolVersion}`
-  if (item.placed === undefined || item.placed.envelope.type === 0) return "a version 0 envelope"
-  if (item.frame === undefined) return "an envelope that has no frame"
+  if (item.placed === undefined || item.frame === undefined) return undefined
   const missing = item.frame.tx.operations.find(({ body }) => rulesOf(body) === undefined)
   if (missing !== undefined) return `operation type ${missing.body.type}`
   if (item.processing.result.result.result.code === TxCode.internalError)
@@ -221,9 +228,15 @@ class LedgerReplay {
     })
   }
 
+  /** A result without its envelope, or the other way round, is a difference; what has none is not executed. */
+  #match(item: Item): void {
+    if (item.unsupported !== undefined || item.frame !== undefined) return
+    item.differences.push(item.placed === undefined ? "a result without an envelope" : "an envelope without a frame")
+  }
+
   /** Runs a phase of ours on a copy of the state, unless the transaction is out already. */
   #phase(item: Item, body: (store: LedgerState["store"]) => void): void {
-    if (item.unsupported !== undefined) return
+    if (item.unsupported !== undefined || item.frame === undefined) return
     try {
       body(this.#state.store.child())
     } catch (error) {
@@ -272,7 +285,8 @@ class LedgerReplay {
     this.#state.offerIds.last = lastOfferId
     this.#follow(this.#ttl.visible(real, footprint))
     const after = metaOf(item).txChangesAfter
-    if (item.unsupported === undefined) item.differences.push(...compareChanges("after", after, []))
+    if (item.unsupported === undefined && item.frame !== undefined)
+      item.differences.push(...compareChanges("after", after, []))
     this.#follow(after)
   }
 
@@ -301,6 +315,7 @@ class LedgerReplay {
   }
 
   replay(): void {
+    for (const item of this.items) this.#match(item)
     for (const item of this.items) this.#charge(item)
     // Classic transactions take their sequence numbers one by one, contract transactions all before the first of them.
     const firstParallel = this.items.findIndex(({ placed }) => placed?.stage !== undefined)

@@ -127,9 +127,10 @@ const succeed = (
     if (entry !== undefined) writeBytes += entrySizeBytes(entry)
   }
   const events = host.log.emitted
-  chargeSurroundings(host, changes, { returnValue, events, footprint, auth: recordedAuth ?? input.auth })
   let eventsBytes = codec.ScVal.encode(returnValue).length
   for (const event of events) eventsBytes += codec.ContractEvent.encode(event).length
+  const auth = recordedAuth ?? input.auth
+  chargeSurroundings(host, changes, { returnValue, events, eventsBytes, readOnly, readWrite, auth })
   const restoredIndices = readWrite.flatMap(([id], i) => (storage.restored.has(id) ? [i] : []))
   return {
     ok: true,

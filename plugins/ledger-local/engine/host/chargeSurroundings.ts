@@ -3,14 +3,14 @@
 // changed). It is known for sure when the call has ended, because a simulation finds the footprint on the way.
 import { CredentialsType, EntryType } from "../xdr/types.ts"
 import { callsIn } from "../auth/Auth.ts"
-import { hasTtl, keyString } from "../state/LedgerKeys.ts"
+import { entrySizeBytes } from "../state/entrySize.ts"
+import { hasTtl, type KeyString } from "../state/LedgerKeys.ts"
 import type { Store } from "../state/Store.ts"
 import { piecesOfEntry, piecesOfEvent, piecesOfKey, piecesOfValue, valuesIn } from "../xdr/valueSizes.ts"
 import {
   codec,
   type ContractEvent,
   type LedgerEntry,
-  type LedgerFootprint,
   type LedgerKey,
   type ScVal,
   type SorobanAuthorizationEntry
@@ -19,10 +19,15 @@ import type { HostContext } from "./HostContext.ts"
 import type { InstructionMeter } from "./InstructionMeter.ts"
 import { Price } from "./instructionPrices.ts"
 
+type Keys = ReadonlyArray<readonly [KeyString, LedgerKey]>
+
 export interface Surroundings {
   readonly returnValue: ScVal
   readonly events: ReadonlyArray<ContractEvent>
-  readonly footprint: LedgerFootprint
+  /** Of the value and the events together. */
+  readonly eventsBytes: number
+  readonly readOnly: Keys
+  readonly readWrite: Keys
   readonly auth: ReadonlyArray<SorobanAuthorizationEntry>
 }
 
@@ -32,6 +37,7 @@ const TTL_BYTES = 48
 /** What a signature will add to an authorization entry that a simulation leaves unsigned. */
 const SIGNATURE_BYTES = 160
 const SEED_BYTES = 64
+const RESOURCES_BYTES = 20
 
 const chargeDecoding = (meter: InstructionMeter, bytes: number): void => meter.charge(meter.costs.valDeser, bytes)
 
@@ -41,7 +47,7 @@ const chargeEncoding = (meter: InstructionMeter, pieces: number, bytes: number):
 }
 
 const chargeEntryRead = (meter: InstructionMeter, key: LedgerKey, entry: LedgerEntry): void => {
-  chargeDecoding(meter, codec.LedgerEntry.encode(entry).length)
+  chargeDecoding(meter, entrySizeBytes(entry))
   if (hasTtl(key)) chargeDecoding(meter, TTL_BYTES)
   if (entry.data.type === EntryType.contractCode) meter.spend(Price.codeRead)
   else if (entry.data.type === EntryType.trustLine) meter.spend(Price.trustLineRead)
@@ -59,29 +65,30 @@ const chargeAuth = (host: HostContext, auth: ReadonlyArray<SorobanAuthorizationE
   }
 }
 
+/** Footprint and resources as XDR: keys, two counts and three numbers. A key's string is its XDR. */
+const resourcesBytes = (keys: Keys): number => keys.reduce((bytes, [id]) => bytes + id.length, RESOURCES_BYTES)
+
 export const chargeSurroundings = (host: HostContext, changes: Store, around: Surroundings): void => {
   const { meter, input } = host
-  const { readOnly, readWrite } = around.footprint
-  const keys = readOnly.length + readWrite.length
-  meter.spend(Price.call + Price.readOnlyKey * readOnly.length + (Price.pairOfKeys * keys * (keys + 1)) / 2)
+  const { returnValue, events, readOnly, readWrite } = around
+  const keys = [...readOnly, ...readWrite]
+  const pairs = (keys.length * (keys.length + 1)) / 2
+  meter.spend(Price.call + Price.readOnlyKey * readOnly.length + Price.pairOfKeys * pairs)
   meter.charge(meter.costs.computeSha256Hash, SEED_BYTES)
   meter.charge(meter.costs.computeSha256Hash, SEED_BYTES)
   chargeDecoding(meter, SOURCE_BYTES)
   chargeDecoding(meter, codec.HostFunction.encode(input.hostFunction).length)
-  const resources = { footprint: around.footprint, instructions: 0, diskReadBytes: 0, writeBytes: 0 }
-  chargeDecoding(meter, codec.SorobanResources.encode(resources).length)
+  chargeDecoding(meter, resourcesBytes(keys))
   chargeAuth(host, around.auth)
-  chargeEncoding(meter, piecesOfValue(around.returnValue), codec.ScVal.encode(around.returnValue).length)
-  for (const event of around.events)
-    chargeEncoding(meter, piecesOfEvent(event), codec.ContractEvent.encode(event).length)
-  for (const [i, key] of [...readOnly, ...readWrite].entries()) {
-    const id = keyString(key)
-    chargeEncoding(meter, piecesOfKey(key), codec.LedgerKey.encode(key).length)
+  const pieces = events.reduce((sum, event) => sum + piecesOfEvent(event), piecesOfValue(returnValue))
+  chargeEncoding(meter, pieces, around.eventsBytes)
+  for (const [i, [id, key]] of keys.entries()) {
+    chargeEncoding(meter, piecesOfKey(key), id.length)
     const before = input.store.get(id)
     if (before !== undefined) chargeEntryRead(meter, key, before)
     const after = i < readOnly.length ? undefined : changes.get(id)
     if (after === undefined) continue
-    chargeEncoding(meter, piecesOfEntry(after), codec.LedgerEntry.encode(after).length)
+    chargeEncoding(meter, piecesOfEntry(after), entrySizeBytes(after))
     meter.spend(Price.entryWritten)
   }
 }
