@@ -14,7 +14,7 @@ export interface Liveness {
 }
 
 /** Of what is alive in a storm, at least this share settles, over many runs. */
-export const aliveShareMin = 0.6
+export const aliveShareMin = 0.8
 
 export const none: Liveness = { alive: 0, aliveSettled: 0, calmAsked: 0, calmSettled: 0 }
 

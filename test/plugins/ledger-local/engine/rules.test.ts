@@ -108,13 +108,15 @@ describe("an allowance", () => {
 })
 
 describe("a footprint", () => {
-  it("lets nothing be written that it names for reading only", () => {
+  it("lets nothing be touched that it does not name, nor written what it names for reading only", () => {
     const world = paidWorld()
     const args = transferArgs(payer, payee, 1n)
     const found = succeeded(world.call("transfer", args, { by: payer })).footprint
     const enforced = (footprint: typeof found) =>
       world.call("transfer", args, { by: payer, access: { mode: "enforce", footprint } })
     expect(enforced(found).ok).toBe(true)
+    const short = { ...found, readOnly: found.readOnly.slice(1) }
+    expect(errorOf(enforced(short))).toMatch(/Storage, ExceededLimit.*outside of the footprint/)
     const readOnly = { readOnly: [...found.readOnly, ...found.readWrite], readWrite: [] }
     expect(errorOf(enforced(readOnly))).toMatch(/Storage, ExceededLimit.*write a read-only entry/)
   })
