@@ -1,19 +1,41 @@
 // The one SQL client of the process, over a PostgreSQL server or the embedded database alike. Statements, locks and
-// idle transactions are bounded on the server; an interrupted transaction rolls back. int8 arrives as bigint, numeric
-// as string, timestamptz as Date, on both. Select a vector only with a cast: its raw type ends the connection.
-import { PgClient } from "@effect/sql-pg"
-import { Cause, Context, Duration, Effect, Layer, Schedule, Schema } from "effect"
+// idle transactions are bounded on the server, and the wait for a connection and for each answer here, so a server that
+// has stopped answering is an error in time; an interrupted transaction rolls back. int8 arrives as bigint, numeric as
+// string, timestamptz as Date, on both. Select a vector only with a cast: its raw type ends the connection.
+import type { PgClient } from "@effect/sql-pg"
+import { Cause, Context, Duration, Effect, Layer, type Redacted, Schedule, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import { integer, section } from "../config/Setting.ts"
+import { integer, type Section, section } from "../config/Setting.ts"
 import { Settings } from "../config/Settings.ts"
 import { contract } from "../Contract.ts"
-import { DatabaseRefused, DatabaseSource } from "./DatabaseSource.ts"
+import { DatabaseRefused, DatabaseSource, type OpenedDatabase } from "./DatabaseSource.ts"
+import { Lane } from "./Lane.ts"
+import { lanedClient } from "./lanedClient.ts"
 
 const database = section(
   "database",
   "The SQL client. Where the database is, DATABASE_URL says; without it, it is embedded.",
   {
-    max_connections: integer({ default: 16, min: 2, max: 500, doc: "Connections to a server at most." }),
+    max_connections: integer({
+      default: 16,
+      min: 2,
+      max: 500,
+      doc: "Connections to a server at most; half of them for anything but payments. A server that admits fewer is no fault."
+    }),
+    connection_wait_ms: integer({
+      default: 5_000,
+      min: 100,
+      max: 60_000,
+      unit: "ms",
+      doc: "Longest wait for a connection."
+    }),
+    answer_timeout_ms: integer({
+      default: 7_000,
+      min: 100,
+      max: 600_000,
+      unit: "ms",
+      doc: "Longest wait of a payment for one answer of a server."
+    }),
     statement_timeout_ms: integer({
       default: 15_000,
       min: 100,
@@ -53,6 +75,67 @@ export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>
   cause: Schema.Defect()
 }) {}
 
+type Values = typeof database extends Section<infer A> ? A : never
+
+const connectTimeout = "3 seconds"
+const forever = Duration.infinity
+
+const serverClient = (url: Redacted.Redacted, values: Values) =>
+  lanedClient(
+    {
+      applicationName: "tollkeeper",
+      minConnections: 1,
+      connectTimeout,
+      url,
+      startupParameters: {
+        statement_timeout: String(values.statement_timeout_ms),
+        lock_timeout: String(values.lock_timeout_ms),
+        idle_in_transaction_session_timeout: String(values.idle_transaction_timeout_ms)
+      }
+    },
+    {
+      connectionsMax: values.max_connections,
+      connectionWait: Duration.millis(values.connection_wait_ms),
+      answerWait: {
+        payments: Duration.millis(values.answer_timeout_ms),
+        // The server ends the statement itself; one that has not said so by then says nothing any more.
+        background: Duration.millis(values.statement_timeout_ms + 5_000),
+        maintenance: forever
+      }
+    }
+  )
+
+/** One session whose statements nobody can end: they are waited for longer, and only payments for less than a minute. */
+const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedded" }>) =>
+  lanedClient(
+    {
+      applicationName: "tollkeeper",
+      minConnections: 1,
+      stream: source.connect,
+      username: "postgres",
+      database: "postgres",
+      prepare: false
+    },
+    {
+      connectionsMax: source.connectionsMax,
+      connectionWait: Duration.seconds(20),
+      answerWait: { payments: Duration.seconds(20), background: Duration.minutes(1), maintenance: forever }
+    }
+  )
+
+/** Says so when the server has not as many connections left as this process may open; it works with what it gets. */
+const warnOfFewConnections = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, connectionsMax: number) {
+  const [row] = yield* sql<{ max: number; others: number }>`select
+    (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int) as max,
+    (select count(*)::int from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()) as others`
+  if (row === undefined || row.max - row.others >= connectionsMax) return
+  yield* Effect.logWarning(
+    `the database server admits ${row.max} connections and ${row.others} of them are in use, so this process cannot ` +
+      `open the ${connectionsMax} of database.max_connections; it works with those it gets. ` +
+      `Raise the server's max_connections, or give each replica fewer`
+  )
+})
+
 export class Database extends Context.Service<
   Database,
   {
@@ -70,27 +153,7 @@ export class Database extends Context.Service<
     Effect.gen(function* () {
       const values = yield* (yield* Settings).section(database)
       const source = yield* (yield* DatabaseSource).open
-      const common = { applicationName: "tollkeeper", minConnections: 1, connectTimeout: "5 seconds" } as const
-      const client =
-        source.kind === "server"
-          ? PgClient.layer({
-              ...common,
-              url: source.url,
-              maxConnections: values.max_connections,
-              startupParameters: {
-                statement_timeout: String(values.statement_timeout_ms),
-                lock_timeout: String(values.lock_timeout_ms),
-                idle_in_transaction_session_timeout: String(values.idle_transaction_timeout_ms)
-              }
-            })
-          : PgClient.layer({
-              ...common,
-              stream: source.connect,
-              username: "postgres",
-              database: "postgres",
-              maxConnections: source.connectionsMax,
-              prepare: false
-            })
+      const client = source.kind === "server" ? serverClient(source.url, values) : embeddedClient(source)
       const checked = Layer.effect(
         Database,
         Effect.gen(function* () {
@@ -101,7 +164,9 @@ export class Database extends Context.Service<
               message: `PostgreSQL 15 or newer is required, this server is ${row?.version}`
             })
           }
+          if (source.kind === "server") yield* Effect.ignore(warnOfFewConnections(sql, values.max_connections))
           const ping = Effect.asVoid(sql`select 1`).pipe(
+            Effect.provideService(Lane, "payments"),
             Effect.timeout(Duration.millis(values.ping_timeout_ms)),
             Effect.mapError((cause) => new DatabaseUnavailable({ cause }))
           )

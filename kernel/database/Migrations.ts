@@ -6,6 +6,7 @@
 import { Context, Effect, FileSystem, Path, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
+import { Lane } from "./Lane.ts"
 import { Crypto } from "../platform/Crypto.ts"
 
 /** The folder `migrations/` of this program; the runtime knows where it stands. */
@@ -94,32 +95,35 @@ export const pending = (
 const tableOf = (owner: string): string => `tollkeeper_migrations_${owner.replaceAll("-", "_")}`
 
 /** Runs an owner's pending migrations and returns their names; none when the database is up to date. */
-export const run = Effect.fn("Migrations.run")(function* (
-  owner: string
-): Effect.fn.Return<
-  ReadonlyArray<string>,
-  MigrationRefused | SqlError.SqlError,
-  SqlClient.SqlClient | FileSystem.FileSystem | Path.Path | Crypto | MigrationsFolder
-> {
-  const sql = yield* SqlClient.SqlClient
-  const migrations = yield* read(owner)
-  const table = tableOf(owner)
-  return yield* sql.withTransaction(
-    Effect.gen(function* () {
-      // One lock for all owners: held to the end of the transaction, waited for by a second replica that boots at once.
-      yield* sql`select pg_advisory_xact_lock(724402402)`
-      yield* sql`create table if not exists ${sql(table)} (
+export const run = Effect.fn("Migrations.run")(
+  function* (
+    owner: string
+  ): Effect.fn.Return<
+    ReadonlyArray<string>,
+    MigrationRefused | SqlError.SqlError,
+    SqlClient.SqlClient | FileSystem.FileSystem | Path.Path | Crypto | MigrationsFolder
+  > {
+    const sql = yield* SqlClient.SqlClient
+    const migrations = yield* read(owner)
+    const table = tableOf(owner)
+    return yield* sql.withTransaction(
+      Effect.gen(function* () {
+        // One lock for all owners: held to the end of the transaction, waited for by a second replica that boots at once.
+        yield* sql`select pg_advisory_xact_lock(724402402)`
+        yield* sql`create table if not exists ${sql(table)} (
       id integer primary key, name text not null, checksum text not null, ran_at timestamptz not null default clock_timestamp())`
-      const applied = yield* sql<Applied>`select id, name, checksum from ${sql(table)} order by id`
-      const todo = yield* pending(owner, migrations, applied)
-      for (const { checksum, id, name, sql: text } of todo) {
-        for (const statement of splitStatements(text)) yield* sql.unsafe(statement).unprepared
-        yield* sql`insert into ${sql(table)} ${sql.insert({ id, name, checksum })}`
-      }
-      return todo.map(({ name }) => name)
-    })
-  )
-})
+        const applied = yield* sql<Applied>`select id, name, checksum from ${sql(table)} order by id`
+        const todo = yield* pending(owner, migrations, applied)
+        for (const { checksum, id, name, sql: text } of todo) {
+          for (const statement of splitStatements(text)) yield* sql.unsafe(statement).unprepared
+          yield* sql`insert into ${sql(table)} ${sql.insert({ id, name, checksum })}`
+        }
+        return todo.map(({ name }) => name)
+      })
+    )
+  },
+  Effect.provideService(Lane, "maintenance")
+)
 
 /**
  * Splits SQL at semicolons that stand outside of strings, quoted names, dollar quotes and comments. Comments are kept

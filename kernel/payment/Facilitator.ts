@@ -7,6 +7,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { Budget } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
+import { Lane } from "../database/Lane.ts"
 import type { Principal } from "../http/Principal.ts"
 import { ChannelPool } from "../settlement/channels/ChannelPool.ts"
 import { Outcomes } from "../settlement/Outcomes.ts"
@@ -52,20 +53,28 @@ export class Facilitator extends Context.Service<
       >()
       const scope = yield* Effect.scope
 
-      const verify = Effect.fn("Facilitator.verify")(function* (payment: Payment) {
-        const scheme = schemes.find(payment.requirements.scheme)
-        if (Option.isNone(scheme)) return noScheme
-        const judged = verifyPayment(payment, scheme.value).pipe(
-          Effect.catch((fault) => Effect.as(logFault(fault), unavailable(fault)))
-        )
-        return yield* within(judged, scope, limits.settleTimeout, () => tooLate)
-      }, Effect.provideContext(services))
+      const verify = Effect.fn("Facilitator.verify")(
+        function* (payment: Payment) {
+          const scheme = schemes.find(payment.requirements.scheme)
+          if (Option.isNone(scheme)) return noScheme
+          const judged = verifyPayment(payment, scheme.value).pipe(
+            Effect.catch((fault) => Effect.as(logFault(fault), unavailable(fault)))
+          )
+          return yield* within(judged, scope, limits.settleTimeout, () => tooLate)
+        },
+        Effect.provideContext(services),
+        Effect.provideService(Lane, "payments")
+      )
 
-      const settle = Effect.fn("Facilitator.settle")(function* (payment: Payment) {
-        const scheme = schemes.find(payment.requirements.scheme)
-        if (Option.isNone(scheme)) return refuse(noScheme)
-        return yield* shareFlight(payment, scheme.value, scope)
-      }, Effect.provideContext(services))
+      const settle = Effect.fn("Facilitator.settle")(
+        function* (payment: Payment) {
+          const scheme = schemes.find(payment.requirements.scheme)
+          if (Option.isNone(scheme)) return refuse(noScheme)
+          return yield* shareFlight(payment, scheme.value, scope)
+        },
+        Effect.provideContext(services),
+        Effect.provideService(Lane, "payments")
+      )
 
       return Facilitator.of({
         verify,

@@ -4,6 +4,7 @@
 import { Context, Deferred, Duration, Effect, Layer, Option } from "effect"
 import { reconciler } from "../Actor.ts"
 import { Limits } from "../config/Limits.ts"
+import { Lane } from "../database/Lane.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { EndedAuthorizations } from "./EndedAuthorizations.ts"
 import { isOpen } from "./Settlement.ts"
@@ -41,7 +42,11 @@ export class Outcomes extends Context.Service<
       })
 
       const look = Effect.suspend(() => Effect.flatMap(settlements.byIds([...waiters.keys()]), complete))
-      const looking = yield* reconciler({ id: "outcomes", every: limits.settlePoll, turn: look })
+      const looking = yield* reconciler({
+        id: "outcomes",
+        every: limits.settlePoll,
+        turn: Effect.provideService(look, Lane, "payments")
+      })
       yield* clock.subscribe(looking.wake)
 
       return Outcomes.of({

@@ -5,6 +5,7 @@
 import { Cause, Clock, Duration, Effect } from "effect"
 import { type Reconciler, reconciler } from "../Actor.ts"
 import { Limits } from "../config/Limits.ts"
+import { Lane } from "../database/Lane.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { carryOut, optionsFor } from "./carryOut.ts"
 import { decide, isDue } from "./decide.ts"
@@ -104,7 +105,11 @@ export const startFollower = Effect.gen(function* () {
     yield* eachOf(answered, (record) => follow(record, seen.get(record.id)!, standings.get(record.id)))
   })
 
-  const follower: Reconciler = yield* reconciler({ id: "settlements", every: limits.recoveryPeriod, turn })
+  const follower: Reconciler = yield* reconciler({
+    id: "settlements",
+    every: limits.recoveryPeriod,
+    turn: Effect.provideService(turn, Lane, "payments")
+  })
   yield* clock.subscribe(follower.wake)
   return follower
 })

@@ -6,6 +6,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
+import { Lane } from "../../kernel/database/Lane.ts"
 import type { ResourceDocument } from "../catalog/contract.ts"
 import { documentText } from "./documentText.ts"
 
@@ -148,7 +149,10 @@ export class LexicalStore extends Context.Service<
               where language = ${language}`
             return true
           })
-          return yield* Effect.provideService(inTransaction(counting), SqlClient.SqlClient, sql)
+          return yield* inTransaction(counting).pipe(
+            Effect.provideService(SqlClient.SqlClient, sql),
+            Effect.provideService(Lane, "maintenance")
+          )
         })
 
         return LexicalStore.of({

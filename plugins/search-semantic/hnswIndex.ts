@@ -4,6 +4,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
+import { Lane } from "../../kernel/database/Lane.ts"
 import { lookCloser, type StoredVector, tableOf, toHit, type VectorIndex } from "./VectorIndex.ts"
 
 const fullPrecisionMax = 2_000
@@ -62,7 +63,7 @@ export const makeHnswIndex = (sql: SqlClient.SqlClient): VectorIndex => {
               `${operators(place.dimension)})`
           )
         })
-      ),
+      ).pipe(Effect.provideService(Lane, "maintenance")),
     warm: () => Effect.void,
     nearest: Effect.fn("HnswIndex.nearest")(function* (place, { condition, filtered, limit, vector }) {
       const table = sql(tableOf(place))

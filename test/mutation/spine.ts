@@ -19,6 +19,7 @@ const outcomes = by("settlement/outcomes.slow.test.ts", {
 })
 const machineTests = by("settlement/decide.test.ts", {})
 const driveTests = by("settlement/drive.test.ts", {})
+const databaseBounds = by("database/bounds.daily.test.ts")
 const replicas = by("settlement/channels/replicas.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
 const poolTests = by("settlement/channels/ChannelPool.test.ts", {})
 
@@ -28,6 +29,7 @@ const spending = "kernel/settlement/findSpending.ts"
 const settlements = "kernel/settlement/SqlSettlements.ts"
 const store = "kernel/settlement/channels/ChannelStore.ts"
 const pool = "kernel/settlement/channels/ChannelPool.ts"
+const connections = "kernel/database/Connections.ts"
 const queue = "kernel/settlement/channels/ChannelQueue.ts"
 const admission = "kernel/settlement/channels/Admission.ts"
 const rows = "kernel/settlement/channels/ChannelRows.ts"
@@ -320,6 +322,43 @@ export const mutations: ReadonlyArray<Mutation> = [
       "(waited) => waited"
     ),
     ...poolTests
+  },
+  {
+    name: "the wait for an answer without end",
+    changes: change(
+      "kernel/database/Database.ts",
+      "payments: Duration.millis(values.answer_timeout_ms),",
+      "payments: forever,"
+    ),
+    ...databaseBounds
+  },
+  {
+    name: "the wait for a connection without end",
+    changes: change(
+      "kernel/database/Database.ts",
+      "connectionWait: Duration.millis(values.connection_wait_ms),",
+      "connectionWait: forever,"
+    ),
+    ...databaseBounds
+  },
+  {
+    name: "a pool that fails because it cannot grow",
+    changes: change(connections, "if (refusal === undefined) return yield* exit", "return yield* exit"),
+    ...databaseBounds
+  },
+  {
+    name: "a connection lent with a transaction that was left behind",
+    changes: change(
+      connections,
+      "Effect.ensuring(cleanUp(exit.value, leftover), giveBack)",
+      "Effect.ensuring(leftover, giveBack)"
+    ),
+    ...databaseBounds
+  },
+  {
+    name: "background work on every connection",
+    changes: change(connections, "Semaphore.makeUnsafe(half(max))", "Semaphore.makeUnsafe(max)"),
+    ...databaseBounds
   },
   {
     name: "a channel without its key lent",

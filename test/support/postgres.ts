@@ -16,6 +16,9 @@ export interface TestPostgres {
   readonly description: string
   /** Cuts every connection and starts again from the log, as after a crash; absent for a server that is not ours. */
   readonly restart?: () => Promise<void>
+  /** Stops every process of the server where it stands (SIGSTOP), and lets them go on; absent like `restart`. */
+  readonly freeze?: () => void
+  readonly thaw?: () => void
   readonly stop: () => Promise<void>
 }
 
@@ -80,7 +83,7 @@ const answers = (port: number): Promise<boolean> => {
   return promise
 }
 
-const startFrom = async (binaries: string): Promise<TestPostgres> => {
+const startFrom = async (binaries: string, connectionsMax: number): Promise<TestPostgres> => {
   const user = unprivileged()
   const folder = mkdtempSync(join(tmpdir(), "tollkeeper-postgres-"))
   if (user.uid !== undefined) chownSync(folder, user.uid, user.gid!)
@@ -98,7 +101,7 @@ const startFrom = async (binaries: string): Promise<TestPostgres> => {
     "fsync=off",
     "full_page_writes=off",
     "synchronous_commit=on",
-    "max_connections=200",
+    `max_connections=${connectionsMax}`,
     "unix_socket_directories=",
     "listen_addresses=127.0.0.1",
     `port=${port}`
@@ -127,6 +130,8 @@ const startFrom = async (binaries: string): Promise<TestPostgres> => {
       await running.ended
       running = await launch()
     },
+    freeze: () => signalAll(running.server.pid!, "SIGSTOP"),
+    thaw: () => signalAll(running.server.pid!, "SIGCONT"),
     stop: async () => {
       running.server.kill("SIGINT")
       await running.ended
@@ -146,7 +151,7 @@ const binariesWith = (...programs: ReadonlyArray<string>): string => {
 }
 
 /** A fresh cluster of its own, with the client programs that dump and restore. */
-export const startCluster = (): Promise<TestPostgres> => startFrom(binariesWith("pg_dump", "pg_restore"))
+export const startCluster = (): Promise<TestPostgres> => startFrom(binariesWith("pg_dump", "pg_restore"), 200)
 
 /** Dumps a database as `pg_dump` does, and restores it into an empty one of another cluster. */
 export const moveDatabase = (fromUrl: string, toUrl: string): void => {
@@ -154,6 +159,24 @@ export const moveDatabase = (fromUrl: string, toUrl: string): void => {
   const options = { env: { ...process.env, LC_ALL: "C" }, maxBuffer: 1 << 30 }
   const dump = execFileSync(join(binaries, "pg_dump"), ["--format=custom", fromUrl], options)
   execFileSync(join(binaries, "pg_restore"), ["--exit-on-error", "--dbname", toUrl], { ...options, input: dump })
+}
+
+/** A signal to a process and to those that it has started: a server has one for each connection. */
+const signalAll = (pid: number, signal: NodeJS.Signals): void => {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean)
+  for (const each of [pid, ...children.map(Number)]) {
+    try {
+      process.kill(each, signal)
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+}
+
+/** A server of one's own that admits as many connections; undefined where none can be started. */
+export const startOwnPostgres = async (connectionsMax: number): Promise<TestPostgres | undefined> => {
+  const binaries = systemBinaries() ?? packageBinaries()
+  return binaries === undefined ? undefined : startFrom(binaries, connectionsMax)
 }
 
 /** Starts or finds the server; throws when there is none to be had. */
@@ -168,5 +191,5 @@ export const startPostgres = async (): Promise<TestPostgres> => {
       "no PostgreSQL ≥ 15: install one, set TOLLKEEPER_TEST_DATABASE_URL, or leave `postgres` out of TOLLKEEPER_TEST_DATABASES"
     )
   }
-  return startFrom(binaries)
+  return startFrom(binaries, 200)
 }

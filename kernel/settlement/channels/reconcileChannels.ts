@@ -9,6 +9,7 @@ import { Clock, Duration, Effect } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
 import { reconciler } from "../../Actor.ts"
 import { Network } from "../../config/Network.ts"
+import { Lane } from "../../database/Lane.ts"
 import { LedgerClock } from "../../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../ledger/LedgerRpc.ts"
 import type { LedgerAccount } from "../../stellar/LedgerEntry.ts"
@@ -163,7 +164,7 @@ export const startChannels = Effect.fnUntraced(function* () {
   const channels = yield* reconciler({
     id: "channels",
     every: Effect.sync(() => (memory.ready ? Duration.minutes(1) : Duration.seconds(1))),
-    turn: turn(memory)
+    turn: Effect.provideService(turn(memory), Lane, "payments")
   })
   yield* (yield* LedgerClock).subscribe(channels.wake)
   return channels

@@ -1,0 +1,185 @@
+// The connections of the process, lent in two lanes and never waited for longer than is said. A server that admits fewer
+// than the pool may open (others have them, or a pooler stands before it) is no fault: the pool works with what it has,
+// and tries now and then whether there are more. A connection whose statement was left behind comes back when that has
+// ended.
+import { Clock, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
+import { type SqlClient, type SqlConnection, SqlError } from "effect/sql"
+import { Lane, type LaneName } from "./Lane.ts"
+import { type Leftover, tookTooLong, withinTime } from "./withinTime.ts"
+
+/** Between two tries for a connection while there is none at all. */
+const retryPause = Duration.millis(100)
+/** Longest wait for the end of a transaction that was left behind. */
+const rollbackWait = Duration.seconds(5)
+/** A pool that could not grow tries again after this. */
+const growAgainMillis = 10_000
+
+export interface ConnectionBounds {
+  /** Connections of the pool at most. */
+  readonly connectionsMax: number
+  /** Longest wait for a connection. */
+  readonly connectionWait: Duration.Duration
+  /** Longest wait for the answer to one statement, by lane. */
+  readonly answerWait: Readonly<Record<LaneName, Duration.Duration>>
+}
+
+type Connection = SqlConnection.Connection
+type Acquirer = SqlClient.SqlClient["reserve"]
+
+/** Permits for the connections there are: as many as the pool may open, fewer while the server admits no more. */
+class Permits {
+  readonly #all: Semaphore.Semaphore
+  readonly #background: Semaphore.Semaphore
+  readonly #max: number
+  #size: number
+  #held = 0
+  #triedAt = 0
+
+  constructor(max: number) {
+    this.#max = this.#size = max
+    this.#all = Semaphore.makeUnsafe(max)
+    this.#background = Semaphore.makeUnsafe(half(max))
+  }
+
+  /** Waits for a permit; interruptible while it waits. */
+  take(lane: LaneName): Effect.Effect<void> {
+    const count = Effect.sync(() => void (this.#held += 1))
+    return Effect.uninterruptibleMask((restore) => {
+      const any = Effect.andThen(restore(this.#all.take(1)), count)
+      if (lane === "payments") return any
+      const giveBack = Effect.asVoid(this.#background.release(1))
+      return Effect.andThen(
+        restore(this.#background.take(1)),
+        Effect.onInterrupt(any, () => giveBack)
+      )
+    })
+  }
+
+  release(lane: LaneName): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.#held -= 1
+      return Effect.andThen(
+        this.#all.release(1),
+        lane === "payments" ? Effect.void : Effect.asVoid(this.#background.release(1))
+      )
+    })
+  }
+
+  /** The server admits no further connection: what others hold is all there is. */
+  shrink(now: number): Effect.Effect<void> {
+    this.#triedAt = now
+    return this.#resize(Math.max(1, this.#held - 1))
+  }
+
+  /** One more is tried for, when there were too few for a while. */
+  grow(now: number): Effect.Effect<void> {
+    if (this.#size >= this.#max || now - this.#triedAt < growAgainMillis) return Effect.void
+    this.#triedAt = now
+    return this.#resize(this.#size + 1)
+  }
+
+  #resize(size: number): Effect.Effect<void> {
+    this.#size = size
+    return Effect.andThen(this.#all.resize(size), this.#background.resize(half(size)))
+  }
+}
+
+const half = (count: number): number => Math.max(1, Math.floor(count / 2))
+
+/** Why no connection was made, when that may pass: anything but a name or a key that is wrong. */
+const refusalOf = (exit: Exit.Failure<unknown, SqlError.SqlError>): SqlError.SqlError | undefined => {
+  const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+  return error?.reason._tag === "AuthenticationError" || error?.reason._tag === "AuthorizationError" ? undefined : error
+}
+
+/** What ends a transaction: done for the caller by whoever cleans up after a statement that was left behind. */
+const endsTransaction = /^(ROLLBACK|RELEASE)\b/
+
+/** A connection each of whose statements is waited for so long at most; none follows one that was left behind. */
+const bounded = (
+  connection: Connection,
+  answerWait: Duration.Duration,
+  owner: Scope.Scope,
+  left: (leftover: Leftover) => void
+): Connection => {
+  let isLeft = false
+  const leave = (leftover: Leftover) => {
+    isLeft = true
+    left(leftover)
+  }
+  const within = <A>(
+    sql: string,
+    statement: Effect.Effect<A, SqlError.SqlError>
+  ): Effect.Effect<A, SqlError.SqlError> =>
+    Effect.suspend(() => {
+      if (!isLeft) return withinTime(statement, answerWait, owner, leave)
+      return endsTransaction.test(sql)
+        ? Effect.succeed([] as unknown as A)
+        : Effect.fail(tookTooLong("query", answerWait))
+    })
+  return {
+    execute: (sql, ...args) => within(sql, connection.execute(sql, ...args)),
+    executeRaw: (sql, ...args) => within(sql, connection.executeRaw(sql, ...args)),
+    executeValues: (sql, ...args) => within(sql, connection.executeValues(sql, ...args)),
+    executeValuesUnprepared: (sql, ...args) => within(sql, connection.executeValuesUnprepared(sql, ...args)),
+    executeUnprepared: (sql, ...args) => within(sql, connection.executeUnprepared(sql, ...args)),
+    executeStream: connection.executeStream
+  }
+}
+
+/**
+ * A connection whose statement was left behind is out of its transaction before anybody else has it. One that cannot be
+ * brought out of it is closed by the driver.
+ */
+const cleanUp = (connection: Connection, leftover: Leftover): Effect.Effect<void> =>
+  Effect.andThen(
+    leftover,
+    Effect.ignore(Effect.timeout(connection.executeUnprepared("ROLLBACK", [], undefined), rollbackWait))
+  )
+
+/** Lends the connections of `pool` in the lane of whoever asks. `owner` keeps what is left behind. */
+export const lend = (pool: Acquirer, bounds: ConnectionBounds, owner: Scope.Scope): Acquirer => {
+  const permits = new Permits(bounds.connectionsMax)
+
+  /** Nothing is held when it fails or is interrupted; else the caller's Scope gives the connection back. */
+  const lease = (lane: LaneName, refused: (error: SqlError.SqlError) => void) =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.gen(function* () {
+        while (true) {
+          yield* restore(permits.take(lane))
+          const own = yield* Scope.make()
+          const exit = yield* Effect.exit(Scope.provide(restore(pool), own))
+          const now = yield* Clock.currentTimeMillis
+          const giveBack = Effect.andThen(Scope.close(own, Exit.void), permits.release(lane))
+          if (Exit.isSuccess(exit)) {
+            yield* permits.grow(now)
+            let leftover: Leftover | undefined
+            yield* Effect.addFinalizer(() =>
+              leftover === undefined
+                ? giveBack
+                : Effect.forkIn(Effect.ensuring(cleanUp(exit.value, leftover), giveBack), owner, {
+                    startImmediately: true
+                  })
+            )
+            return bounded(exit.value, bounds.answerWait[lane], owner, (left) => void (leftover = left))
+          }
+          const refusal = refusalOf(exit)
+          if (refusal !== undefined) yield* permits.shrink(now)
+          yield* giveBack
+          if (refusal === undefined) return yield* exit
+          refused(refusal)
+          yield* restore(Effect.sleep(retryPause))
+        }
+      })
+    )
+
+  return Effect.flatMap(Lane, (lane) => {
+    let last: SqlError.SqlError | undefined
+    return lease(lane, (error) => void (last = error)).pipe(
+      Effect.timeoutOrElse({
+        duration: bounds.connectionWait,
+        orElse: () => Effect.fail(last ?? tookTooLong("connect", bounds.connectionWait))
+      })
+    )
+  })
+}
