@@ -2,15 +2,11 @@
 // call on the ledger. Offline checks come first; then one enforcing simulation serves as proof, event check, fee check
 // and source of the resource data with which the transaction is rebuilt. Nothing of the client's envelope but the
 // operation survives.
-import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Layer, Option, Result } from "effect"
-import { Hex } from "effect/encoding"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
-import { encodeEnvelope, networkIdOf } from "../../kernel/stellar/Envelope.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
-import { addressText } from "../../kernel/stellar/Address.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
 import { refusal } from "../../kernel/payment/Refusal.ts"
 import {
@@ -22,8 +18,13 @@ import {
 } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
+import { addressText } from "../../kernel/stellar/Address.ts"
+import { credentialsOf } from "../../kernel/stellar/AuthEntry.ts"
+import { authorizationKeyOf, haveOneNonce, readAuthorizationKey } from "../../kernel/stellar/AuthorizationKey.ts"
+import { authOf, callOf, callOfOperation, decodeOperation, encodeOperation } from "../../kernel/stellar/ContractCall.ts"
+import { networkIdOf, simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
 import { expiryFault, firstFault, type Subject } from "./checks.ts"
-import { type AuthEntry, callOf, credentialsOf, decodePayload, type ExactPayload, transferArgs } from "./ExactWire.ts"
+import { decodePayload, type ExactPayload, transferArgs } from "./ExactWire.ts"
 import { refusals } from "./refusals.ts"
 import { isSpent, movedAsPromised, simulationFault } from "./simulationChecks.ts"
 
@@ -40,27 +41,16 @@ const authorizationOf = (payload: ExactPayload): Option.Option<Authorization> =>
   const [entry] = callOf(payload.tx)?.auth ?? []
   const credentials = entry === undefined ? undefined : credentialsOf(entry)
   const payer = credentials === undefined ? undefined : addressText(credentials.address)
-  const key = entry === undefined ? undefined : keyOf(entry)
+  const key = entry === undefined ? undefined : authorizationKeyOf(entry)
   return key === undefined || payer === undefined ? Option.none() : Option.some({ key, payer })
-}
-
-const keyOf = (entry: AuthEntry): string | undefined => {
-  const credentials = credentialsOf(entry)
-  if (credentials === undefined) return undefined
-  const address = Hex.encode(xdr.ScAddress.schema.encode(credentials.address))
-  return `${address}:${credentials.nonce}:${credentials.signatureExpirationLedger}`
 }
 
 /** How an operation uses an authorization's nonce: exactly as this transfer, or otherwise. */
 const useIn: NonceReader["useIn"] = (key, promise, operationXdr) => {
-  const operation = xdr.Operation.schema.decode(operationXdr)
-  const { body } = operation
-  if (body.type !== 24) return "none"
-  const keys = body.invokeHostFunctionOp.auth.flatMap((entry) => keyOf(entry) ?? [])
-  // Address and nonce: what the ledger keeps uses apart by. The expiry is what two signatures may differ in.
-  const nonceOf = (text: string) => text.slice(0, text.lastIndexOf(":"))
-  if (!keys.some((one) => nonceOf(one) === nonceOf(key))) return "none"
-  const call = callOf({ operations: [operation] } as xdr.TransactionWire)
+  const operation = decodeOperation(operationXdr)
+  const keys = authOf(operation).flatMap((entry) => authorizationKeyOf(entry) ?? [])
+  if (!keys.some((one) => haveOneNonce(one, key))) return "none"
+  const call = callOfOperation(operation)
   const { amount, from, to } = transferArgs(call?.args ?? [])
   const isSame =
     keys.length === 1 &&
@@ -73,24 +63,6 @@ const useIn: NonceReader["useIn"] = (key, promise, operationXdr) => {
     amount === promise.amount
   return isSame ? "same" : "other"
 }
-
-/** The address and nonce that a key was made of. */
-const readKey = (key: string): { readonly address: string; readonly nonce: bigint } | undefined => {
-  const [hex = "", nonce = ""] = key.split(":")
-  const bytes = Result.getOrUndefined(Hex.decode(hex))
-  const address = bytes === undefined ? undefined : addressText(xdr.ScAddress.schema.decode(bytes))
-  return address === undefined ? undefined : { address, nonce: BigInt(nonce) }
-}
-
-/** The client's operation without a source, in an envelope that only carries it: its source account does not matter. */
-const simulationEnvelope = (payload: ExactPayload, operation: xdr.OperationWire): string =>
-  encodeEnvelope({
-    type: 2,
-    v1: {
-      tx: { ...payload.tx, memo: { type: 0 }, cond: { type: 0 }, operations: [operation], ext: { v: 0 } },
-      signatures: []
-    }
-  } as never)
 
 const makeScheme = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
@@ -144,7 +116,7 @@ const makeScheme = Effect.gen(function* () {
     if (fault !== undefined) return refusal(fault[0], fault[1], payer)
     const operation = { ...call!.operation, sourceAccount: null }
     const promise = { payer: transfer.from!, payTo: terms.payTo, asset: terms.asset, amount: transfer.amount! }
-    const simulated = yield* rpc.simulate(simulationEnvelope(payload, operation))
+    const simulated = yield* rpc.simulate(simulationEnvelope(payload.tx.sourceAccount, operation))
     const refused = simulationFault(simulated, promise, ceilings)
     if (refused !== undefined || simulated._tag !== "Simulated") {
       const [reason, message] = refused ?? [
@@ -157,7 +129,7 @@ const makeScheme = Effect.gen(function* () {
       }
     }
     const state: State = {
-      operationXdr: xdr.Operation.schema.encode(operation),
+      operationXdr: encodeOperation(operation),
       sorobanDataXdr: simulated.sorobanDataXdr
     }
     const verified: Verified = {
@@ -182,7 +154,7 @@ const makeScheme = Effect.gen(function* () {
       const fault = expiryFault(verified.authorizationExpiresLedger, (yield* clock.now).sequence)
       return fault === undefined ? (verified.state as State) : refusal(fault[0], fault[1], Option.some(verified.payer))
     }),
-    nonces: { nonceOf: readKey, useIn },
+    nonces: { nonceOf: readAuthorizationKey, useIn },
     checkExecuted: (promise, { transfers }) =>
       Option.isNone(transfers) || movedAsPromised(transfers.value, promise)
         ? { _tag: "Moved", amount: promise.amount }

@@ -2,20 +2,23 @@
 // safety, authorization, signatures, expiry. They need the payload, the terms, the ledger's time and nothing else; no
 // RPC. Each gives the word and the sentence of its refusal, or nothing. Sources: the x402 `exact` scheme for Stellar
 // and decisions 1 and 3.
-import { StrKey, xdr } from "@stellar/stellar-sdk/base"
-import type { Crypto } from "../../kernel/platform/Crypto.ts"
+import { StrKey } from "@stellar/stellar-sdk/base"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
-import { sameBytes } from "../../kernel/stellar/Envelope.ts"
 import type { LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import type { Terms } from "../../kernel/payment/Payment.ts"
+import type { Crypto } from "../../kernel/platform/Crypto.ts"
+import { addressesIn } from "../../kernel/stellar/Address.ts"
 import {
-  addressesIn,
   type AuthEntry,
-  type ContractCall,
+  authorizedCall,
   credentialsOf,
-  type ExactPayload,
-  type TransferArgs
-} from "./ExactWire.ts"
+  keySignatures,
+  signedPayload
+} from "../../kernel/stellar/AuthEntry.ts"
+import { type ContractCall, encodeInvoked } from "../../kernel/stellar/ContractCall.ts"
+import { sameBytes } from "../../kernel/stellar/Envelope.ts"
+import { isVoid } from "../../kernel/stellar/Value.ts"
+import type { ExactPayload, TransferArgs } from "./ExactWire.ts"
 import type { ExactReason } from "./refusals.ts"
 
 export interface Subject {
@@ -64,36 +67,6 @@ const hasSubInvocations = (entry: AuthEntry): boolean => entry.rootInvocation.su
 const credentialAddress = (entry: AuthEntry): string | undefined => {
   const credentials = credentialsOf(entry)
   return credentials === undefined ? undefined : [...addressesIn(credentials.address)][0]
-}
-
-/** What a signature of an authorization entry signs. */
-const signedPayload = ({ crypto, networkId }: Subject, entry: AuthEntry): Uint8Array | undefined => {
-  const credentials = credentialsOf(entry)
-  if (credentials === undefined) return undefined
-  const { nonce, signatureExpirationLedger } = credentials
-  const common = { networkId, nonce, signatureExpirationLedger, invocation: entry.rootInvocation }
-  const preimage =
-    credentials.kind === "address"
-      ? { type: 9, sorobanAuthorization: common }
-      : { type: 10, sorobanAuthorizationWithAddress: { ...common, address: credentials.address } }
-  return crypto.sha256(xdr.HashIdPreimage.schema.encode(preimage as never))
-}
-
-/** The listed key signatures of a classic account; undefined when the signature value has any other form. */
-const keySignatures = (
-  value: xdr.ScValWire
-): ReadonlyArray<{ readonly key: Uint8Array; readonly signature: Uint8Array }> | undefined => {
-  if (value.type !== 16 || value.vec == null) return undefined
-  const read = value.vec.map((item) => {
-    if (item.type !== 17 || item.map == null) return undefined
-    const [key, signature] = item.map
-    return key?.val.type === 13 && signature?.val.type === 13
-      ? { key: key.val.bytes as Uint8Array, signature: signature.val.bytes as Uint8Array }
-      : undefined
-  })
-  return read.some((item) => item === undefined)
-    ? undefined
-    : (read as ReadonlyArray<{ key: Uint8Array; signature: Uint8Array }>)
 }
 
 /** A client measures the ledger's pace over another window than ours; its clock may run this much faster. */
@@ -256,18 +229,11 @@ export const checks: ReadonlyArray<Check> = [
     name: "the payer authorizes this very call",
     find: ({ call }) => {
       const [entry] = call?.auth ?? []
-      const authorized = entry?.rootInvocation.function
-      const invoked =
-        call?.operation.body.type === 24 && call.operation.body.invokeHostFunctionOp.hostFunction.type === 0
-          ? call.operation.body.invokeHostFunctionOp.hostFunction.invokeContract
-          : undefined
+      const authorized = entry === undefined ? undefined : authorizedCall(entry.rootInvocation)
       const same =
-        authorized?.type === 0 &&
-        invoked !== undefined &&
-        sameBytes(
-          xdr.InvokeContractArgs.schema.encode(authorized.contractFn),
-          xdr.InvokeContractArgs.schema.encode(invoked)
-        )
+        authorized !== undefined &&
+        call !== undefined &&
+        sameBytes(encodeInvoked(authorized), encodeInvoked(call.invoked))
       return same
         ? undefined
         : ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is for another call"]
@@ -277,7 +243,7 @@ export const checks: ReadonlyArray<Check> = [
     name: "signed",
     find: (subject) =>
       everyEntry(subject, (entry) =>
-        credentialsOf(entry)?.signature.type === 1
+        isVoid(credentialsOf(entry)?.signature)
           ? ["invalid_exact_ledger_payload_missing_payer_signature", "the authorization is not signed"]
           : undefined
       )
@@ -306,7 +272,7 @@ export const checks: ReadonlyArray<Check> = [
     find: (subject) =>
       everyEntry(subject, (entry) => {
         const credentials = credentialsOf(entry)
-        const payload = signedPayload(subject, entry)
+        const payload = signedPayload(subject.crypto, subject.networkId, entry)
         // A contract account's signature is its own contract's business: the simulation judges it.
         if (
           credentials === undefined ||

@@ -11,9 +11,10 @@ import { refusal } from "../../kernel/payment/Refusal.ts"
 import { type Scheme, Schemes } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
-import { uptoKeys } from "./Config.ts"
-import { authorizationOf, readKey, useIn } from "./authorizations.ts"
+import { readAuthorizationKey } from "../../kernel/stellar/AuthorizationKey.ts"
+import { authorizationOf, useIn } from "./authorizations.ts"
 import { expiryFault } from "./checks.ts"
+import { uptoKeys } from "./Config.ts"
 import { movedAsPromised } from "./executedChecks.ts"
 import { judgePayment, scheme, type State } from "./judgePayment.ts"
 import { refusals } from "./refusals.ts"
@@ -52,7 +53,7 @@ const makeScheme = Effect.fnUntraced(function* (contract: string) {
       return fault === undefined ? (verified.state as State) : refusal(fault[0], fault[1], Option.some(verified.payer))
     }),
     nonces: {
-      nonceOf: readKey,
+      nonceOf: readAuthorizationKey,
       useIn: (key, promise, operationXdr) => useIn(contract, key, promise, operationXdr)
     },
     checkExecuted: (promise, executed) =>

@@ -2,31 +2,31 @@
 // amounts, safety, authorization, window, signatures. They need the payload, the terms, the ledger's time and nothing
 // else; no RPC. Each gives the word and the sentence of its refusal, or nothing. What the payer signed is the ceiling;
 // what is to be settled is judged against it and never the other way round.
-import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+import { StrKey } from "@stellar/stellar-sdk/base"
 import { Option } from "effect"
-import type { Crypto } from "../../kernel/platform/Crypto.ts"
 import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
-import { sameBytes } from "../../kernel/stellar/Envelope.ts"
 import type { LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import type { Terms } from "../../kernel/payment/Payment.ts"
+import type { Crypto } from "../../kernel/platform/Crypto.ts"
+import { addressesIn } from "../../kernel/stellar/Address.ts"
+import {
+  type AuthEntry,
+  credentialsOf,
+  type Invocation,
+  keySignatures,
+  signedPayload
+} from "../../kernel/stellar/AuthEntry.ts"
+import { sameBytes } from "../../kernel/stellar/Envelope.ts"
+import { addressOf, i128Of, isVoid, u32Of } from "../../kernel/stellar/Value.ts"
 import type { Fault } from "./refusals.ts"
 import {
-  addressesIn,
-  addressOf,
   argumentCount,
-  type AuthEntry,
   contractCallOf,
-  credentialsOf,
   encodeValues,
   facilitatorPosition,
-  i128Of,
-  type Invocation,
-  isVoid,
   type SettleArgs,
   type SettleCall,
-  u32Of,
-  type UptoPayload,
-  type Value
+  type UptoPayload
 } from "./UptoWire.ts"
 
 /** Whether a payment is judged before the seller's work, against its maximum, or after it, with the actual amount. */
@@ -84,37 +84,8 @@ export const latestExpiry = ({
   return time.sequence + Math.ceil(accepted.maxTimeoutSeconds / secondsPerLedger) + expiryToleranceLedgers
 }
 
-/** What a signature of an authorization entry signs. */
-const signedPayload = ({ crypto, networkId }: Subject, entry: AuthEntry): Uint8Array | undefined => {
-  const credentials = credentialsOf(entry)
-  if (credentials === undefined) return undefined
-  const { nonce, signatureExpirationLedger } = credentials
-  const common = { networkId, nonce, signatureExpirationLedger, invocation: entry.rootInvocation }
-  const preimage =
-    credentials.kind === "address"
-      ? { type: 9, sorobanAuthorization: common }
-      : { type: 10, sorobanAuthorizationWithAddress: { ...common, address: credentials.address } }
-  return crypto.sha256(xdr.HashIdPreimage.schema.encode(preimage as never))
-}
-
-/** The listed key signatures of a classic account; undefined when the signature value has any other form. */
-const keySignatures = (
-  value: Value
-): ReadonlyArray<{ readonly key: Uint8Array; readonly signature: Uint8Array }> | undefined => {
-  if (value.type !== 16 || value.vec == null) return undefined
-  const read = value.vec.flatMap((item) => {
-    if (item.type !== 17 || item.map == null) return []
-    const [key, signature] = item.map
-    return key?.val.type === 13 && signature?.val.type === 13
-      ? [{ key: key.val.bytes as Uint8Array, signature: signature.val.bytes as Uint8Array }]
-      : []
-  })
-  return read.length === value.vec.length ? read : undefined
-}
-
-/** A classic account's; that of a contract account is its own contract's business, and the simulation judges it. */
 const signatureHolds = (subject: Subject, entry: AuthEntry): boolean => {
-  const payload = signedPayload(subject, entry)
+  const payload = signedPayload(subject.crypto, subject.networkId, entry)
   const credentials = credentialsOf(entry)
   const signatures = credentials === undefined ? undefined : keySignatures(credentials.signature)
   return (

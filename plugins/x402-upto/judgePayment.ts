@@ -2,11 +2,9 @@
 // To verify, the facilitator stands as the source of the simulation, which needs no signature of it: nothing that could
 // settle exists before the seller has named an amount. To settle, both signatures are in place, and the bytes that were
 // simulated are what goes to the ledger.
-import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option, Result } from "effect"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
-import { networkIdOf } from "../../kernel/stellar/Envelope.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc } from "../../kernel/ledger/LedgerRpc.ts"
 import type { Payment } from "../../kernel/payment/Payment.ts"
@@ -14,6 +12,9 @@ import { refusal } from "../../kernel/payment/Refusal.ts"
 import type { Stage, Verified } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
+import { accountOf } from "../../kernel/stellar/Address.ts"
+import { decodeOperation, encodeOperation } from "../../kernel/stellar/ContractCall.ts"
+import { networkIdOf, simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
 import { authorizationOf } from "./authorizations.ts"
 import { firstFault, lastLedgerOf, type Subject } from "./checks.ts"
 import type { Fault } from "./refusals.ts"
@@ -22,7 +23,6 @@ import {
   callWithAmount,
   type decodePayload,
   type SettleCall,
-  simulationEnvelope,
   sourceAuthorization,
   type UptoPayload
 } from "./UptoWire.ts"
@@ -71,8 +71,8 @@ const offlineFault = Effect.fnUntraced(function* (subject: Subject) {
 const operationOf = Effect.fnUntraced(function* (call: SettleCall, amount: bigint, stage: Stage) {
   const alone = callWithAmount(call, amount, call.auth)
   if (stage === "verify")
-    return xdr.Operation.schema.encode(callWithAmount(call, amount, [...call.auth, sourceAuthorization(alone)]))
-  const request = { operationXdr: xdr.Operation.schema.encode(alone), expiresLedger: lastLedgerOf(call) }
+    return encodeOperation(callWithAmount(call, amount, [...call.auth, sourceAuthorization(alone)]))
+  const request = { operationXdr: encodeOperation(alone), expiresLedger: lastLedgerOf(call) }
   return yield* Effect.orDie((yield* Signer).signAuthorization(request))
 })
 
@@ -98,7 +98,9 @@ export const judgePayment = Effect.fnUntraced(function* (
     amount: Option.getOrThrow(payment.requirements.amount)
   }
   const operationXdr = yield* operationOf(call, settlement.amount, stage)
-  const simulated = yield* (yield* LedgerRpc).simulate(simulationEnvelope(operationXdr, call.args.facilitator!))
+  const simulated = yield* (yield* LedgerRpc).simulate(
+    simulationEnvelope(accountOf(call.args.facilitator!), decodeOperation(operationXdr))
+  )
   const ceilings = (yield* Network).feeCeilings(scheme)
   const refused = simulationFault(simulated, settlement, ceilings, stage === "verify" ? ownAuthorizationStroops : 0n)
   if (refused !== undefined || simulated._tag !== "Simulated") {

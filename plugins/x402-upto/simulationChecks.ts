@@ -5,9 +5,9 @@
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
-import { type ContractEvent, readEvent } from "../../kernel/stellar/TransferEvents.ts"
+import { type ContractEvent, isPublished, readEvent } from "../../kernel/stellar/TransferEvents.ts"
 import type { Fault } from "./refusals.ts"
-import { addressOf, fieldsOf, i128Of, symbolOf, vecOf } from "./UptoWire.ts"
+import { addressOf, fieldsOf, i128Of, symbolOf, vecOf } from "../../kernel/stellar/Value.ts"
 
 /** What a settlement is to move. `contract` is the settlement contract. */
 export interface Settlement {
@@ -51,7 +51,7 @@ const contractEvents = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<Con
   try {
     return eventsXdr.flatMap((bytes) => {
       const { event, inSuccessfulContractCall } = xdr.DiagnosticEvent.schema.decode(bytes)
-      return inSuccessfulContractCall && event.type === 1 ? [event] : []
+      return inSuccessfulContractCall && isPublished(event) ? [event] : []
     })
   } catch {
     return undefined

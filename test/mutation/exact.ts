@@ -169,12 +169,12 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   {
     name: "a muxed address is as good as a plain one",
-    changes: [{ file: wireFile, from: "muxed: from.muxed || to.muxed,", to: "muxed: false," }],
+    changes: [{ file: wireFile, from: "muxed: isMuxed(from) || isMuxed(to),", to: "muxed: false," }],
     ...offline
   },
   {
     name: "addresses below the surface are not found",
-    changes: [{ file: wireFile, from: "    pending.push(...Object.values(record))\n", to: "" }],
+    changes: [{ file: "kernel/stellar/Address.ts", from: "    pending.push(...Object.values(record))\n", to: "" }],
     ...offline
   },
   {
@@ -228,7 +228,13 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "two nonces are one authorization",
-    changes: [{ file: schemeFile, from: "${address}:${credentials.nonce}:", to: "${address}:" }],
+    changes: [
+      {
+        file: "kernel/stellar/AuthorizationKey.ts",
+        from: "(encodeAddress(address))}:${nonce}:",
+        to: "(encodeAddress(address))}:"
+      }
+    ],
     ...scheme
   }
 ]

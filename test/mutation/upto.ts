@@ -190,12 +190,12 @@ const ofTheEvents: ReadonlyArray<Mutation> = [
   ),
   shown(
     "events of failed calls count",
-    "return inSuccessfulContractCall && event.type === 1 ?",
-    "return event.type === 1 ?"
+    "return inSuccessfulContractCall && isPublished(event) ?",
+    "return isPublished(event) ?"
   ),
   shown(
     "diagnostic events count",
-    "return inSuccessfulContractCall && event.type === 1 ?",
+    "return inSuccessfulContractCall && isPublished(event) ?",
     "return inSuccessfulContractCall ?"
   ),
   shown(
@@ -229,8 +229,8 @@ const ofTheEvents: ReadonlyArray<Mutation> = [
 const ofTheWalk: ReadonlyArray<Mutation> = [
   judged(
     "the facilitator signs at verify",
-    'if (stage === "verify") return xdr',
-    'if (stage === ("never" as string)) return xdr'
+    'if (stage === "verify") return encodeOperation',
+    'if (stage === ("never" as string)) return encodeOperation'
   ),
   judged("a first look decides", "return mayBeOurs(fault) ?", "return fault === null ?"),
   judged("the offline checks decide nothing", "if (fault !== undefined) return refusal(fault[0], fault[1], payer)", ""),

@@ -2,37 +2,23 @@
 // moved the amount from payer to recipient, and carries this very nonce in its envelope: an older transfer of the same
 // amount proves nothing (S215). A live nonce entry proves it too; its absence proves the contrary only as of the last
 // ledger in which the authorization could be spent.
-import { xdr } from "@stellar/stellar-sdk/base"
 import { Effect, Option } from "effect"
-import type { Envelope } from "../../../kernel/stellar/Envelope.ts"
+import { credentialsOf } from "../../../kernel/stellar/AuthEntry.ts"
+import { authOf } from "../../../kernel/stellar/ContractCall.ts"
+import { type Envelope, transactionIn } from "../../../kernel/stellar/Envelope.ts"
 import type { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import type { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
 import { addressText } from "../../../kernel/stellar/Address.ts"
 import type { Authorization } from "../budget/Reservation.ts"
 import type { Transfer } from "./authorization.ts"
 
-const operationsOf = (envelope: Envelope): ReadonlyArray<xdr.OperationWire> => {
-  switch (envelope.type) {
-    case 2:
-      return envelope.v1.tx.operations
-    case 5:
-      return envelope.feeBump.tx.innerTx.v1.tx.operations
-    default:
-      return []
-  }
-}
-
 const carries = (envelope: Envelope, { nonce, payer }: Authorization): boolean =>
-  operationsOf(envelope).some(
-    ({ body }) =>
-      body.type === 24 &&
-      body.invokeHostFunctionOp.auth.some(
-        ({ credentials }) =>
-          credentials.type === 1 &&
-          BigInt(credentials.address.nonce) === nonce &&
-          addressText(credentials.address.address) === payer
-      )
-  )
+  (transactionIn(envelope)?.operations ?? []).flatMap(authOf).some((entry) => {
+    const credentials = credentialsOf(entry)
+    return (
+      credentials !== undefined && BigInt(credentials.nonce) === nonce && addressText(credentials.address) === payer
+    )
+  })
 
 /** Whether the transaction `hash` is the payment. False also for one that the node does not know yet. */
 export const provesPayment = Effect.fn("Payer.provesPayment")(function* (
