@@ -7,7 +7,7 @@ import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { isReached, notBeyond } from "../ledger/notBeyond.ts"
 import { Signer } from "../signer/Signer.ts"
-import { Authorizations } from "./Authorizations.ts"
+import { Authorizations, type Nonce } from "./Authorizations.ts"
 import { findSpending, type Spending } from "./findSpending.ts"
 import type { Landed, Search, Seen, Standing } from "./Settlement.ts"
 import type { OpenRecord } from "./Settlements.ts"
@@ -53,18 +53,22 @@ export const askHash = Effect.fnUntraced(function* (
       { _tag: "Absent", latestLedger: Math.min(latestLedger, answer.latestLedger) }
 })
 
+/** A settlement whose hashes do not decide it, and the nonce of its authorization. */
+export interface Doubtful {
+  readonly record: OpenRecord
+  readonly nonce: Nonce | undefined
+}
+
 /** Channel and nonce of each settlement, by its id; those that could not be asked for are left out. */
-export const askStandings = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>) {
+export const askStandings = Effect.fnUntraced(function* (doubtful: ReadonlyArray<Doubtful>) {
   const rpc = yield* LedgerRpc
-  const authorizations = yield* Authorizations
   const standings = new Map<string, Standing>()
-  for (let at = 0; at < records.length; at += standingsMax) {
-    const some = records.slice(at, at + standingsMax)
-    const asked = some.map((record) => ({ channel: record.channel, nonce: authorizations.nonceOf(record) }))
-    const answer = yield* rpc.standings(asked)
+  for (let at = 0; at < doubtful.length; at += standingsMax) {
+    const some = doubtful.slice(at, at + standingsMax)
+    const answer = yield* rpc.standings(some.map(({ nonce, record }) => ({ channel: record.channel, nonce })))
     // Of a ledger that nobody has seen yet: no proof, one way or the other.
     if (!(yield* isReached(answer.latestLedger))) continue
-    for (const [index, record] of some.entries()) {
+    for (const [index, { record }] of some.entries()) {
       const one = answer.standings[index]
       if (one !== undefined) standings.set(record.id, { ...one, ledger: answer.latestLedger })
     }

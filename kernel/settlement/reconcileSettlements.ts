@@ -7,6 +7,7 @@ import { type Reconciler, reconciler } from "../Actor.ts"
 import { Limits } from "../config/Limits.ts"
 import { Lane } from "../database/Lane.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
+import { Authorizations } from "./Authorizations.ts"
 import { carryOut, optionsFor } from "./carryOut.ts"
 import { decide, isDue } from "./decide.ts"
 import { askHash, askStandings, makeSearcher } from "./gatherEvidence.ts"
@@ -32,6 +33,10 @@ const guarded = <A, E, R>(record: OpenRecord, step: Effect.Effect<A, E, R>): Eff
     return Effect.as(told.pipe(Effect.annotateLogs({ settlement: record.id })), undefined)
   })
 
+/** A step for each settlement, some at a time. */
+const eachOf = <A, E, R>(records: ReadonlyArray<OpenRecord>, step: (record: OpenRecord) => Effect.Effect<A, E, R>) =>
+  Effect.forEach(records, (record) => guarded(record, step(record)), { concurrency })
+
 /** The open settlements of which something may be new. */
 const readDue = Effect.gen(function* () {
   const open = yield* (yield* Settlements).open(batchMax)
@@ -46,11 +51,9 @@ export const startFollower = Effect.gen(function* () {
   const clock = yield* LedgerClock
   const limits = yield* Limits
   const leases = yield* Leases
+  const authorizations = yield* Authorizations
   const scan = yield* makeScanner
   const search = yield* makeSearcher
-
-  const eachOf = <A, E, R>(records: ReadonlyArray<OpenRecord>, step: (record: OpenRecord) => Effect.Effect<A, E, R>) =>
-    Effect.forEach(records, (record) => guarded(record, step(record)), { concurrency })
 
   /** What is seen of each settlement's hashes: by one look through the new ledgers, or by asking. */
   const look = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>) {
@@ -68,10 +71,10 @@ export const startFollower = Effect.gen(function* () {
   const lookCloser = Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>, seen: ReadonlyMap<string, Seen>) {
     const doubtful = yield* eachOf(records, (record) =>
       Effect.map(decideOn(record, { seen: seen.get(record.id)!, standing: undefined, search: undefined }), (decision) =>
-        decision._tag === "AskStanding" ? record : undefined
+        decision._tag === "AskStanding" ? { record, nonce: authorizations.nonceOf(record) } : undefined
       )
     )
-    return yield* Effect.catch(askStandings(doubtful.filter((record) => record !== undefined)), (error) =>
+    return yield* Effect.catch(askStandings(doubtful.filter((one) => one !== undefined)), (error) =>
       Effect.as(
         Effect.logWarning("channels could not be asked about", error),
         new Map() as ReadonlyMap<string, Standing>

@@ -20,7 +20,6 @@ const longFunctions: Readonly<Record<string, number>> = {
   "kernel/settlement/OperatorMoves.ts": 130,
   "kernel/settlement/SqlSettlements.ts": 250,
   "kernel/settlement/channels/SponsorTransactions.ts": 150,
-  "kernel/settlement/reconcileSettlements.ts": 170,
   "kernel/signer/Signer.ts": 130,
   "plugins/catalog/administration/makeRecords.ts": 150,
   "plugins/catalog/discovery/makeCounts.ts": 110,

@@ -17,6 +17,15 @@ const twin = {
   catcher: vitest("test/simulation/twin.daily.test.ts"),
   environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
 }
+const storeTests = {
+  catcher: vitest("test/kernel/settlement/SqlSettlements.test.ts"),
+  environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
+}
+const fast = (file: string) => ({ catcher: vitest(`test/kernel/${file}`), environment: {} })
+const scanTests = fast("ledger/scanLedgers.test.ts")
+const followerTests = fast("settlement/follower.test.ts")
+const driveTests = fast("settlement/drive.test.ts")
+const adoptTests = fast("settlement/adopt.test.ts")
 const decideTests = { catcher: vitest("test/kernel/settlement/decide.test.ts"), environment: {} }
 const facts = { catcher: vitest("test/kernel/Facts.test.ts"), environment: { TOLLKEEPER_TEST_DATABASES: "postgres" } }
 
@@ -337,5 +346,201 @@ export const mutations: ReadonlyArray<Mutation> = [
       }
     ],
     ...simulation
-  }
+  },
+  {
+    name: "a look through ledgers that does not compare hashes",
+    changes: [
+      {
+        file: "kernel/ledger/makeLedgerRpc.ts",
+        from: "readIncluded(one, ({ outerHash }) => outerHash === one.txHash)",
+        to: "readIncluded(one, () => true)"
+      }
+    ],
+    ...scanTests
+  },
+  {
+    name: "a full page counts its last ledger as read",
+    changes: [
+      {
+        file: "kernel/ledger/makeLedgerRpc.ts",
+        from: "isFull && last !== undefined ? last.ledger - 1 :",
+        to: "isFull && last !== undefined ? last.ledger :"
+      }
+    ],
+    ...scanTests
+  },
+  {
+    name: "a scan that believes in any hash",
+    changes: [
+      {
+        file: "kernel/settlement/scanLedgers.ts",
+        from: "attempts.get(executed.outerHash) ?? attempts.get(executed.innerHash)",
+        to: "[...attempts.values()][0]"
+      }
+    ],
+    ...followerTests
+  },
+  {
+    name: "an unsent attempt is never sent",
+    changes: [
+      {
+        file: deciding,
+        from: "return now.millisSinceRecord >= unsentAfterMillis || now.sequence > (newest?.recordedLedger ?? 0) + 1",
+        to: "return now.millisSinceRecord < unsentAfterMillis && unsentAfterMillis === 0"
+      }
+    ],
+    ...decideTests
+  },
+  {
+    name: "the first attempt is sent again instead of the newest",
+    changes: [
+      {
+        file: "kernel/settlement/drive.ts",
+        from: 'attempts.findLast(({ kind }) => kind === "payment")',
+        to: 'attempts.find(({ kind }) => kind === "payment")'
+      }
+    ],
+    ...driveTests
+  },
+  {
+    name: "a send although the store added no attempt",
+    changes: [
+      {
+        file: "kernel/settlement/carryOut.ts",
+        from: "if (number !== undefined) yield* submitAttempt(record.id, { ...attempt, number })",
+        to: "yield* submitAttempt(record.id, { ...attempt, number: number ?? 1 })"
+      }
+    ],
+    ...followerTests
+  },
+  {
+    name: "an attempt added by who did not know of the newest",
+    changes: [
+      {
+        file: settlements,
+        from: "and state in ('prepared', 'submitted') and attempt_count = ${attemptsKnown} returning 1",
+        to: "and state in ('prepared', 'submitted') returning 1"
+      }
+    ],
+    ...twin
+  },
+  {
+    name: "an end decided without the newest attempt",
+    changes: [
+      {
+        file: settlements,
+        from: "and (${attemptsKnown ?? null}::int is null or attempt_count = ${attemptsKnown ?? null}::int)",
+        to: "and (${attemptsKnown ?? null}::int is null or true)"
+      }
+    ],
+    ...twin
+  },
+  {
+    name: "the end frees whatever holds the channel",
+    changes: [
+      {
+        file: settlements,
+        from: "where address = ${row.channel} and settlement = ${id}",
+        to: "where address = ${row.channel}"
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "a channel freed early keeps its fence",
+    changes: [
+      {
+        file: settlements,
+        from: "greatest(sequence_ledger, ${ledger}::int8), fence = fence + 1",
+        to: "greatest(sequence_ledger, ${ledger}::int8)"
+      }
+    ],
+    ...twin
+  },
+  {
+    name: "one transaction ends two settlements",
+    changes: [
+      {
+        file: "migrations/kernel/0008_endings.sql",
+        from: "create unique index kernel_settlements_ended_by",
+        to: "create index kernel_settlements_ended_by"
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "a later refusal makes one forget that a node took it",
+    changes: [{ file: settlements, from: "taken = taken or ${isTaken}", to: "taken = ${isTaken}" }],
+    ...storeTests
+  },
+  {
+    name: "the reservation is given back for what may have landed",
+    changes: [
+      {
+        file: settlements,
+        from: "case when ${outcome.feeUnknown} then budget_stroops else 0 end",
+        to: "case when ${outcome.feeUnknown} then 0 else 0 end"
+      }
+    ],
+    ...storeTests
+  },
+  {
+    name: "insufficient fee is cancelled",
+    changes: [
+      { file: "kernel/settlement/drive.ts", from: '  "txMalformed",', to: '  "txMalformed",\n  "txInsufficientFee",' }
+    ],
+    ...driveTests
+  },
+  {
+    name: "a rotated sponsor signs for what was before it",
+    changes: [
+      {
+        file: "kernel/settlement/carryOut.ts",
+        from: "record.sponsor === signer.sponsor && signer.channels.includes(record.channel)",
+        to: "signer.channels.includes(record.channel)"
+      }
+    ],
+    ...followerTests
+  },
+  {
+    name: "a defect in one settlement ends the turn",
+    changes: [
+      {
+        file: "kernel/settlement/reconcileSettlements.ts",
+        from: "if (Cause.hasInterrupts(cause)) return Effect.interrupt",
+        to: "if (Cause.hasInterrupts(cause) || Cause.hasDies(cause)) return Effect.failCause(cause as Cause.Cause<never>)"
+      }
+    ],
+    ...followerTests
+  },
+  {
+    name: "what spent a nonce is looked up for each expiry",
+    changes: [
+      {
+        file: "kernel/settlement/adopt.ts",
+        from: "${request.network} ${nonce.address} ${nonce.nonce}",
+        to: "${request.network} ${request.authorizationKey}"
+      }
+    ],
+    ...adoptTests
+  },
+  {
+    name: "one caller's looks crowd out another's",
+    changes: [{ file: "kernel/settlement/adopt.ts", from: "if (mine >= looksOfPrincipalMax)", to: "if (mine < 0)" }],
+    ...adoptTests
+  },
+  ...["failed-is-not-asked-why", "a-passed-number-is-somebody-elses"].map((name): Mutation => ({
+    name: `explored: ${name}`,
+    changes: [
+      {
+        file: "test/explore/worlds.ts",
+        from: "export const sound: Product = { decide, readUse }",
+        to:
+          "export const sound: Product = { get decide() { return defects[" +
+          JSON.stringify(name) +
+          "]!.decide }, readUse }"
+      }
+    ],
+    catcher: ["test/explore/run.ts", "--small"]
+  }))
 ]

@@ -1,11 +1,14 @@
 // Payments whose transaction failed, or whose hash is hidden, through a whole facilitator and the embedded ledger: what
 // they hear is what became of the money, whoever moved it.
 import { expect, it } from "@effect/vitest"
-import { StrKey } from "@stellar/stellar-sdk"
-import { Effect, Fiber, Schedule } from "effect"
+import { Keypair, StrKey } from "@stellar/stellar-sdk"
+import { Context, Effect, Fiber, Layer, Schedule } from "effect"
 import { describe } from "vitest"
+import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import type { Frame } from "../../../plugins/ledger-local/transaction/Frame.ts"
-import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { TxCode } from "../../../plugins/ledger-local/transaction/Wire.ts"
+import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
+import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../../support/facilitator.ts"
 
 const price = 10_000n
 
@@ -66,7 +69,13 @@ const hideHashes = {
         } as const)
       : undefined
 }
-const start = (options = {}) => startFacilitator({ closeMillis: 200, ...options })
+/** A database that one facilitator uses after another. */
+const sharedDatabase = Effect.fnUntraced(function* (kind: DatabaseKind) {
+  const opened = yield* Context.get(yield* Layer.build(sourceLayer(kind)), DatabaseSource).open
+  return Layer.succeed(DatabaseSource, { open: Effect.succeed(opened) })
+})
+
+const start = (options: FacilitatorOptions = {}) => startFacilitator({ closeMillis: 200, ...options })
 
 describe("a payment whose transaction failed on the ledger", () => {
   it.live(
@@ -198,5 +207,87 @@ describe("a payment whose hash no node knows", () => {
         expect(yield* facilitator.sql`select 1 from kernel_channels where settlement is not null`).toEqual([])
       }).pipe(Effect.scoped),
     60_000
+  )
+})
+
+describe("a payment in a surge", () => {
+  it.live(
+    "is offered a higher bid until it suffices, and never cancelled",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start({ channels: 1 })
+        const { pay, payTo } = yield* parties(facilitator)
+        yield* facilitator.ledger.setFaults([
+          {
+            onSend: ({ inclusionFeeStroops, isSoroban }: Frame) =>
+              isSoroban && inclusionFeeStroops < 2_000n ? TxCode.insufficientFee : undefined
+          }
+        ])
+        const answer = yield* facilitator.settle((yield* pay()).body)
+        expect(answer.json, answer.text).toMatchObject({ success: true })
+        expect(
+          yield* facilitator.sql`select kind, inclusion_stroops as bid from kernel_attempts order by number`
+        ).toEqual([
+          { kind: "payment", bid: 200n },
+          { kind: "payment", bid: 2_000n }
+        ])
+        expect(yield* facilitator.balance(payTo)).toBe(price)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
+  it.live(
+    "that asks more than the ceiling is bid the ceiling, expires, and is charged nothing",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* start({ channels: 1 })
+        const { pay, payTo } = yield* parties(facilitator)
+        yield* facilitator.ledger.setFaults([
+          { onSend: ({ isSoroban }: Frame) => (isSoroban ? TxCode.insufficientFee : undefined) }
+        ])
+        const answer = yield* facilitator.settle((yield* pay({}, 60)).body)
+        expect(answer.json, answer.text).toMatchObject({
+          success: false,
+          errorReason: "settle_ledger_transaction_expired"
+        })
+        const attempts = yield* facilitator.sql<{ kind: string; bid: bigint }>`select kind, inclusion_stroops as bid
+          from kernel_attempts order by number`
+        expect(attempts.map(({ kind }) => kind)).toEqual(["payment", "payment", "payment"])
+        expect(attempts.at(-1)!.bid).toBe(10_000n)
+        expect(yield* facilitator.sql`select fee_charged_stroops as fee from kernel_settlements`).toEqual([{ fee: 0n }])
+        expect(yield* facilitator.balance(payTo)).toBe(0n)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+})
+
+describe.each(databaseKinds)("a payment that was signed for a sponsor of before, on %s", (kind) => {
+  it.live(
+    "is sent as it was recorded, and settles",
+    () =>
+      Effect.gen(function* () {
+        // Its life must outlast the way from one facilitator to the next.
+        const outer = yield* start({ closeMillis: 1_000 })
+        const database = yield* sharedDatabase(kind)
+        const options = {
+          database,
+          ledgerUrl: outer.ledgerUrl,
+          channels: 1,
+          set: ["limits.settle_timeout_ms=2000"]
+        }
+        const former = yield* start({ ...options, environment: { SPONSOR_SECRET: Keypair.random().secret() } })
+        const { pay, payTo } = yield* parties(former)
+        yield* outer.ledger.setFaults([{ drops: ({ isSoroban }: Frame) => isSoroban }])
+        yield* Effect.forkChild(former.settle((yield* pay()).body))
+        const [open] = yield* recorded(former, 1)
+        yield* former.stop
+        const next = yield* start({ ...options, environment: { SPONSOR_SECRET: Keypair.random().secret() } })
+        yield* outer.ledger.setFaults([])
+        const rows = yield* until(settlementsOf(next), (all) => all.every(({ state }) => state === "settled"))
+        expect(rows).toMatchObject([{ state: "settled", ended_by: open!.inner_hash }])
+        expect(yield* next.balance(payTo)).toBe(price)
+        expect((yield* next.settle((yield* pay()).body)).json).toMatchObject({ success: true })
+      }).pipe(Effect.scoped),
+    120_000
   )
 })

@@ -1,0 +1,250 @@
+// The follower over ports that a test holds in its hands: what it asks of the ledger, and what it does to the store.
+import { expect, it } from "@effect/vitest"
+import { StrKey } from "@stellar/stellar-sdk/base"
+import { Duration, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { describe } from "vitest"
+import { Limits } from "../../../kernel/config/Limits.ts"
+import { Network } from "../../../kernel/config/Network.ts"
+import { LedgerClock } from "../../../kernel/ledger/LedgerClock.ts"
+import { LedgerRpc, type TransactionAnswer } from "../../../kernel/ledger/LedgerRpc.ts"
+import { LedgerUnavailable } from "../../../kernel/ledger/LedgerUnavailable.ts"
+import { Authorizations } from "../../../kernel/settlement/Authorizations.ts"
+import { ChannelPool } from "../../../kernel/settlement/channels/ChannelPool.ts"
+import { Leases } from "../../../kernel/settlement/Leases.ts"
+import { Outcomes } from "../../../kernel/settlement/Outcomes.ts"
+import { startFollower } from "../../../kernel/settlement/reconcileSettlements.ts"
+import { ScanAbove } from "../../../kernel/settlement/scanLedgers.ts"
+import type { Attempt, Outcome, Standing } from "../../../kernel/settlement/Settlement.ts"
+import { type OpenRecord, type ResolveAnswer, Settlements } from "../../../kernel/settlement/Settlements.ts"
+import { Sponsor } from "../../../kernel/settlement/Sponsor.ts"
+import { Signer } from "../../../kernel/signer/Signer.ts"
+import { Supervisor } from "../../../kernel/Supervisor.ts"
+import { attempt, executed, expires, recordedLedger } from "./lives.ts"
+
+/** Any account. */
+const channel = StrKey.encodeEd25519PublicKey(new Uint8Array(32).fill(7))
+
+const recordOf = (name: string, changes: Partial<OpenRecord> = {}, attempts?: ReadonlyArray<Attempt>): OpenRecord =>
+  ({
+    id: name,
+    network: "ledger:testnet",
+    scheme: "exact",
+    authorizationKey: name,
+    payer: "payer",
+    payTo: "seller",
+    asset: "asset",
+    amount: 10n,
+    innerHash: `inner ${name}`,
+    channel,
+    channelSequence: 7n,
+    channelHeld: true,
+    sponsor: "sponsor",
+    authorizationExpiresLedger: expires,
+    recordedLedger,
+    recordedAt: new Date(0),
+    resourceFeeStroops: 40_000n,
+    attempts: attempts ?? [attempt({ innerHash: `inner ${name}`, outerHash: `outer ${name}`, envelope: name })],
+    attemptCount: (attempts ?? [1]).length,
+    ...changes
+  }) as OpenRecord
+
+interface World {
+  readonly records: ReadonlyArray<OpenRecord>
+  readonly ledger: number
+  readonly transaction?: (hash: string) => TransactionAnswer | undefined
+  readonly standing?: Partial<Omit<Standing, "ledger">>
+  readonly scanned?: ReadonlyArray<ReturnType<typeof executed>>
+  readonly resolves?: (outcome: Outcome) => ResolveAnswer
+  readonly adds?: boolean
+  readonly nonceOf?: (name: string) => { readonly address: string; readonly nonce: bigint }
+}
+
+/** Runs turns of the follower over a world for a while, and tells what it did. */
+const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50) {
+  const asked: Array<string> = []
+  const sent: Array<string> = []
+  const ended: Array<readonly [string, Outcome]> = []
+  const freed: Array<string> = []
+  const signed: Array<string> = []
+  const latestLedger = world.ledger
+  const rpc = {
+    transaction: (hash: string) =>
+      Effect.sync(() => {
+        asked.push(hash)
+        return world.transaction?.(hash) ?? { _tag: "NotFound", latestLedger, oldestLedger: 1 }
+      }),
+    standings: (queries: ReadonlyArray<unknown>) =>
+      Effect.succeed({
+        latestLedger,
+        standings: queries.map(() => ({ sequence: 6n, nonce: "unspent", ...world.standing }))
+      }),
+    scan: () =>
+      world.scanned === undefined
+        ? Effect.fail(new LedgerUnavailable({ operation: "getTransactions", message: "no history" }))
+        : Effect.succeed({
+            scannedTo: latestLedger,
+            oldestLedger: 1,
+            found: world.scanned.map((one) => ({ executed: one, envelope: undefined }))
+          }),
+    send: (envelope: string) => Effect.sync(() => void sent.push(envelope)).pipe(Effect.as({ _tag: "Pending" }))
+  }
+  const settlements = {
+    open: () => Effect.sync(() => world.records.filter(({ id }) => !ended.some(([name]) => name === id))),
+    addAttempt: () => Effect.succeed(world.adds === false ? undefined : 2),
+    noteSent: () => Effect.void,
+    freeChannel: (id: string) => Effect.sync(() => freed.push(id) > 0),
+    resolve: (id: string, outcome: Outcome) =>
+      Effect.sync(() => {
+        const answer = world.resolves?.(outcome) ?? "Resolved"
+        if (answer === "Resolved") ended.push([id, outcome])
+        return answer
+      }),
+    byIds: () => Effect.succeed([])
+  }
+  const ports = Layer.mergeAll(
+    Layer.succeed(LedgerRpc, rpc as never),
+    Layer.succeed(Settlements, settlements as never),
+    Layer.succeed(LedgerClock, {
+      now: Effect.succeed({ sequence: latestLedger, closedAtSeconds: 0, secondsPerLedger: 5 }),
+      subscribe: () => Effect.void
+    } as never),
+    Layer.succeed(Limits, { recoveryPeriod: Duration.seconds(15) } as never),
+    Layer.succeed(Leases, { hold: () => Effect.succeed(true) } as never),
+    Layer.succeed(Outcomes, { complete: () => Effect.void } as never),
+    Layer.succeed(Sponsor, { suspect: Effect.void } as never),
+    Layer.succeed(ChannelPool, { freed: Effect.void } as never),
+    Layer.succeed(Network, {
+      feeCeilings: () => ({ resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 210_000n })
+    } as never),
+    Layer.succeed(Signer, {
+      sponsor: "sponsor",
+      channels: [channel],
+      signSettlement: () => Effect.sync(() => void signed.push("payment")),
+      signCancel: ({ inclusionStroops }: { inclusionStroops: bigint }) =>
+        Effect.sync(() => {
+          signed.push(`cancel for ${inclusionStroops}`)
+          return { envelope: "cancel", innerHash: "no-op", outerHash: "no-op bumped" }
+        })
+    } as never),
+    Layer.succeed(Authorizations, {
+      nonceOf: ({ authorizationKey }: { authorizationKey: string }) =>
+        world.nonceOf?.(authorizationKey) ?? { address: "payer", nonce: 1n },
+      useIn: () => "none",
+      moved: () => 10n
+    } as never),
+    Supervisor.layer
+  )
+  yield* TestClock.adjust("1 minute")
+  const run = Effect.andThen(startFollower, TestClock.adjust("10 seconds"))
+  yield* Effect.scoped(Effect.provide(run, ports)).pipe(Effect.provideService(ScanAbove, scanAbove))
+  return { asked, sent, ended, freed, signed }
+})
+
+const included = (innerHash: string): TransactionAnswer => ({
+  _tag: "Included",
+  executed: executed({ innerHash }),
+  latestLedger: 1_004
+})
+
+describe("the follower", () => {
+  it.effect("asks by the hash that a bump does not change, and for the no-op beside it", () =>
+    Effect.gen(function* () {
+      const cancel = attempt({ number: 2, kind: "cancel", innerHash: "no-op", sentLedger: 1_001 })
+      const one = recordOf("one", {}, [attempt({ innerHash: "inner one" }), cancel])
+      const { asked } = yield* follow({ records: [one], ledger: 1_001 })
+      expect(asked).toEqual(["inner one", "no-op"])
+    })
+  )
+
+  it.effect("leaves the others followed when one settlement meets a defect", () =>
+    Effect.gen(function* () {
+      const records = ["broken", "whole"].map((name) => recordOf(name))
+      const { ended } = yield* follow({
+        records,
+        ledger: 1_004,
+        transaction: (hash) => {
+          if (hash === "inner broken") throw new Error("a defect")
+          return included(hash)
+        }
+      })
+      expect(ended.map(([name]) => name)).toEqual(["whole"])
+    })
+  )
+
+  it.effect("leaves the others followed when one settlement's key cannot be read", () =>
+    Effect.gen(function* () {
+      const { ended } = yield* follow({
+        records: ["broken", "whole"].map((name) => recordOf(name)),
+        ledger: expires,
+        nonceOf: (name) => {
+          if (name === "broken") throw new Error("no key of mine")
+          return { address: "payer", nonce: 1n }
+        }
+      })
+      expect(ended.map(([name, { state }]) => [name, state])).toEqual([["whole", "expired"]])
+    })
+  )
+
+  it.effect("sends nothing that the store did not add", () =>
+    Effect.gen(function* () {
+      const refused = attempt({ sentStatus: "Error", sentCode: "txMalformed", taken: false, envelope: "first" })
+      const one = recordOf("one", { authorizationExpiresLedger: 1_060 }, [refused])
+      const added = yield* follow({ records: [one], ledger: 1_006 })
+      expect([added.signed, added.sent]).toEqual([["cancel for 10000"], ["cancel"]])
+      const { sent } = yield* follow({ records: [one], ledger: 1_006, adds: false })
+      expect(sent).toEqual([])
+    })
+  )
+
+  it.effect("sends what was recorded, and signs nothing, for a sponsor of before", () =>
+    Effect.gen(function* () {
+      const { sent, signed } = yield* follow({ records: [recordOf("one", { sponsor: "former" })], ledger: 1_003 })
+      expect([sent, signed]).toEqual([["one"], []])
+    })
+  )
+
+  it.effect("frees a channel whose number is used, though no ledger can be looked through", () =>
+    Effect.gen(function* () {
+      const { ended, freed } = yield* follow({
+        records: [recordOf("one")],
+        ledger: 1_005,
+        standing: { sequence: 7n, nonce: 1_004 }
+      })
+      expect([freed, ended]).toEqual([["one"], []])
+    })
+  )
+
+  it.effect("calls a settlement spent whose transaction has ended another", () =>
+    Effect.gen(function* () {
+      const { ended } = yield* follow({
+        records: [recordOf("one")],
+        ledger: 1_004,
+        transaction: included,
+        resolves: ({ transaction }) => (transaction === undefined ? "Resolved" : "TransactionTaken")
+      })
+      expect(ended.map(([name, { reason, state }]) => [name, state, reason])).toEqual([
+        ["one", "failed", "settle_ledger_authorization_spent"]
+      ])
+    })
+  )
+
+  it.effect("finds settlements by one look through ledgers, by either hash, and minds nobody else's", () =>
+    Effect.gen(function* () {
+      const { asked, ended } = yield* follow(
+        {
+          records: ["one", "two", "three"].map((name) => recordOf(name)),
+          ledger: 1_001,
+          scanned: [
+            executed({ innerHash: "unknown", outerHash: "outer one" }),
+            executed({ innerHash: "inner two", outerHash: "unknown" }),
+            executed({ innerHash: "foreign", outerHash: "foreign" })
+          ]
+        },
+        0
+      )
+      expect(ended.map(([name]) => name).sort()).toEqual(["one", "two"])
+      expect(asked).toEqual([])
+    })
+  )
+})

@@ -1,0 +1,12 @@
+// The envelope of a transaction of a channel of ours, in its sponsor's fee bump.
+import { Keypair } from "@stellar/stellar-sdk"
+import { bumpWithSignature, cancelTransaction, feeBump, withSignatures } from "../../../kernel/stellar/Envelope.ts"
+
+const channel = Keypair.random().publicKey()
+const transaction = cancelTransaction({ channel, sequence: 7n, bounds: { ledgerMax: 1_011, timeMax: 0n } })
+const signed = { publicKey: new Uint8Array(32), signature: new Uint8Array(64) }
+
+export const spendingEnvelope = {
+  channel,
+  envelope: bumpWithSignature(feeBump(withSignatures(transaction, []), Keypair.random().publicKey(), 500n), signed)
+}
