@@ -16,6 +16,7 @@ import { Sponsor } from "../settlement/Sponsor.ts"
 import type { SettleAnswer, VerifyAnswer } from "./Answer.ts"
 import { noScheme, refuse } from "./answers.ts"
 import { logFault, tooLate, unavailable } from "./faults.ts"
+import { named } from "./named.ts"
 import type { Payment } from "./Payment.ts"
 import { Schemes } from "./Scheme.ts"
 import { Adoption } from "./settle/Adoption.ts"
@@ -70,7 +71,10 @@ export class Facilitator extends Context.Service<
         function* (payment: Payment) {
           const scheme = schemes.find(payment.requirements.scheme)
           if (Option.isNone(scheme)) return refuse(noScheme)
-          return yield* shareFlight(payment, scheme.value, scope)
+          const answer = yield* shareFlight(payment, scheme.value, scope)
+          return answer._tag === "Failed"
+            ? { ...answer, refusal: named(answer.refusal, payment, scheme.value) }
+            : answer
         },
         Effect.provideContext(services),
         Effect.provideService(Lane, "payments")

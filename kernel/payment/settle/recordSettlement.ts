@@ -1,6 +1,6 @@
 // Prepare, sign, record: a verified payment becomes a settlement on a leased channel. The signed envelope is stored in
 // one transaction with everything else before anybody could send it; until then there is nothing to undo.
-import { Duration, Effect } from "effect"
+import { Effect } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { bidCeiling, Network } from "../../config/Network.ts"
 import { settlementTransaction } from "../../stellar/Envelope.ts"
@@ -16,6 +16,7 @@ import type { Payment } from "../Payment.ts"
 import { isRefusal } from "../Refusal.ts"
 import type { Prepared, Scheme, Verified } from "../Scheme.ts"
 import { newId } from "./newId.ts"
+import { deadlineOf } from "./waitForOutcome.ts"
 
 /** What the steps of one settlement share. */
 export interface Settling {
@@ -100,7 +101,7 @@ export const recordSettlement = Effect.fnUntraced(function* (settling: Settling,
       channel: lease,
       resourceFeeStroops: verified.resourceFeeStroops,
       recordedLedger: ledger.sequence,
-      deadlineAt: startedAt + Duration.toMillis(limits.settleTimeout),
+      deadlineAt: deadlineOf(startedAt, limits.settleTimeout),
       budgetStroops: verified.resourceFeeStroops + (yield* mostBid(settling)),
       attempt
     })

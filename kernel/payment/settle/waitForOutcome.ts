@@ -19,6 +19,12 @@ export const timeLeft = Effect.fnUntraced(function* (startedAt: number) {
 const claimShare = 0.1
 const claimMillisMax = 1_000
 
+/** Until when an outcome is waited for, Unix milliseconds; a settlement that is open then is unknown to its caller. */
+export const deadlineOf = (startedAt: number, settleTimeout: Duration.Duration): number => {
+  const millis = Duration.toMillis(settleTimeout)
+  return startedAt + millis - Math.min(millis * claimShare, claimMillisMax)
+}
+
 export const waitForOutcome = Effect.fnUntraced(function* (
   settlement: { readonly id: string; readonly innerHash: string; readonly payer: string },
   principal: Principal,
@@ -27,8 +33,9 @@ export const waitForOutcome = Effect.fnUntraced(function* (
   const outcomes = yield* Outcomes
   const settlements = yield* Settlements
   const { id, innerHash, payer } = settlement
-  const left = yield* timeLeft(startedAt)
-  const record = yield* outcomes.await(id, Duration.millis(left - Math.min(left * claimShare, claimMillisMax)))
+  const deadline = deadlineOf(startedAt, (yield* Limits).settleTimeout)
+  const left = Math.max(0, deadline - (yield* Clock.currentTimeMillis))
+  const record = yield* outcomes.await(id, Duration.millis(left))
   const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
   if (Option.isNone(record)) return pending
   if (record.value.state !== "settled") return answerFinal(record.value, true)
