@@ -74,6 +74,9 @@ export class Report {
     }
   }
 
+  /** Executed transactions, and those of them whose diagnostic events came out word for word. */
+  readonly diagnostics = { told: 0, identical: 0 }
+
   /** Calls for which a simulation would have declared less than the real node used. */
   readonly tooLow: Array<string> = []
 
@@ -125,6 +128,8 @@ export class Report {
     if (this.#differences.length > 0) write("\ndifferent")
     for (const difference of this.#differences.slice(0, differencesMax)) write(`  ${difference}`)
     if (this.#differences.length > differencesMax) write(`  … and ${this.#differences.length - differencesMax} more`)
+    const { told, identical: same } = this.diagnostics
+    write(`\ndiagnostic events: word for word in ${same} of ${told} transactions`)
     const { streams, identical, different, unsupported, fees } = this.total
     const executed = identical + different
     const share = executed === 0 ? "0.00" : ((100 * identical) / executed).toFixed(2)

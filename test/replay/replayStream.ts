@@ -6,7 +6,13 @@ import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypt
 import type { ContractRuntime } from "../../plugins/ledger-local/engine/host/HostTypes.ts"
 import { keyOfEntry, keyString } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import { symbolText } from "../../plugins/ledger-local/engine/xdr/ScVal.ts"
-import { codec, equalBytes, latin1, type LedgerFootprint } from "../../plugins/ledger-local/engine/xdr/Xdr.ts"
+import {
+  codec,
+  type DiagnosticEvent,
+  equalBytes,
+  latin1,
+  type LedgerFootprint
+} from "../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import {
   type Applying,
   chargeFee,
@@ -132,6 +138,19 @@ const whyUnsupported = (item: Item, protocolVersion: number): string | undefined
     ? "pools or claimable balances touched by another operation"
     : undefined
 }
+
+/** The node's measurements, which are no part of what a contract did. */
+const isMeasurement = ({ event }: DiagnosticEvent): boolean => symbolText(event.body.v0.topics[0]) === "core_metrics"
+
+const told = (events: ReadonlyArray<DiagnosticEvent>): string =>
+  events
+    .filter((event) => !isMeasurement(event))
+    .map((event) => latin1(codec.DiagnosticEvent.encode(event)))
+    .join("|")
+
+/** True when both nodes tell the same of a transaction, word for word. */
+const tellTheSame = ({ processing: { txApplyProcessing: real }, applying }: Item): boolean =>
+  real.v === 4 && told(real.v4.diagnosticEvents) === told([...applying!.diagnostics, ...applying!.outcome.diagnostics])
 
 /** The names a transaction is known by in a result: the hash of its outer envelope. */
 const hashOf = ({ crypto, networkId }: ReplayOptions, { envelope }: Placed): string | undefined => {
@@ -357,7 +376,12 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
     replay.replay()
     // A header shows the network after the ledger's upgrades, which the ledger's own transactions did not see.
     state.follow(ledger.header)
-    for (const item of replay.items)
+    for (const item of replay.items) {
+      if (item.unsupported === undefined && item.applying !== undefined) {
+        report.diagnostics.told++
+        if (tellTheSame(item)) report.diagnostics.identical++
+      }
       report.add(file.family, `${file.suite}/${file.name} ledger ${ledger.header.ledgerSeq}`, verdictOf(item))
+    }
   }
 }

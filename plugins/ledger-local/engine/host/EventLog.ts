@@ -1,7 +1,7 @@
 // The events of one host function call in order: contract events and the diagnostics between them. When a frame fails
 // its events stay in the log, marked as not emitted, because that is how the network shows them.
 import type { HostError } from "./HostError.ts"
-import { bytes, str, sym, vec } from "../xdr/ScVal.ts"
+import { bytes, str, sym, vec, VOID } from "../xdr/ScVal.ts"
 import type { ContractEvent, DiagnosticEvent, ScVal } from "../xdr/Xdr.ts"
 
 const SYSTEM = 0
@@ -25,7 +25,7 @@ const eventOf = (
   body: { v: 0, v0: { topics: topics as ScVal[], data } }
 })
 
-const oneOrVec = (args: ReadonlyArray<ScVal>): ScVal => (args.length === 1 ? args[0]! : vec(args))
+const oneOrVec = (args: ReadonlyArray<ScVal>): ScVal => (args.length > 1 ? vec(args) : (args[0] ?? VOID))
 
 export class EventLog {
   readonly #entries: Array<Entry> = []

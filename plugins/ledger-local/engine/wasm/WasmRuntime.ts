@@ -4,7 +4,7 @@
 // is `Unsupported`, when the module is called, never a failure of the contract.
 import { ScErrorType, ScType } from "../xdr/types.ts"
 import { DeadlinePassed, type RunWithin } from "../../../../kernel/platform/Deadline.ts"
-import { HostError, Unsupported } from "../host/HostError.ts"
+import { HostError, type HostErrorCode, Unsupported } from "../host/HostError.ts"
 import type { ContractCall, ContractHost, ContractModule, ContractRuntime } from "../host/HostTypes.ts"
 import { latin1, type ScVal } from "../xdr/Xdr.ts"
 import { sym, VOID } from "../xdr/ScVal.ts"
@@ -58,21 +58,24 @@ const checkEnvironment = ({ environmentProtocol, prerelease, imports }: Prepared
   checkProtocol(imports, Math.min(environmentProtocol, protocol))
 }
 
-const trapOf = (error: unknown, vm: Vm): unknown => {
+const trap = (code: HostErrorCode, what: string, fn: string): HostError =>
+  HostError.of("WasmVm", code, `VM call trapped: ${what}`, [sym(fn)])
+
+/** The network's error for whatever a contract's function `fn` ended with. */
+const trapOf = (error: unknown, vm: Vm, fn: string): unknown => {
   if (error instanceof HostError || error instanceof Unsupported) return error
-  if (vm.isEmpty) return HostError.of("Budget", "ExceededLimit", "instruction limit exceeded")
-  if (error instanceof RangeError) return HostError.of("Budget", "ExceededLimit", "call stack exhausted")
+  if (vm.isEmpty) return HostError.of("Budget", "ExceededLimit", "VM call trapped: OutOfFuel", [sym(fn)])
+  if (error instanceof RangeError)
+    return HostError.of("Budget", "ExceededLimit", "VM call trapped: StackOverflow", [sym(fn)])
   if (!(error instanceof WebAssembly.RuntimeError)) return error
   const { message } = error
-  if (message.includes("out of bounds")) return HostError.of("WasmVm", "IndexBounds", "VM call trapped: out of bounds")
-  if (message.includes("null function"))
-    return HostError.of("WasmVm", "MissingValue", "VM call trapped: IndirectCallToNull")
-  if (message.includes("signature mismatch"))
-    return HostError.of("WasmVm", "UnexpectedType", "VM call trapped: BadSignature")
-  if (message.includes("divide") || message.includes("remainder") || message.includes("unrepresentable")) {
-    return HostError.of("WasmVm", "ArithDomain", "VM call trapped: arithmetic")
-  }
-  return HostError.of("WasmVm", "InvalidAction", "VM call trapped: UnreachableCodeReached")
+  if (message.includes("table index")) return trap("IndexBounds", "TableOutOfBounds", fn)
+  if (message.includes("out of bounds")) return trap("IndexBounds", "MemoryOutOfBounds", fn)
+  if (message.includes("null function")) return trap("MissingValue", "IndirectCallToNull", fn)
+  if (message.includes("signature mismatch")) return trap("UnexpectedType", "BadSignature", fn)
+  if (message.includes("by zero")) return trap("ArithDomain", "IntegerDivisionByZero", fn)
+  if (message.includes("unrepresentable")) return trap("ArithDomain", "IntegerOverflow", fn)
+  return trap("InvalidAction", "UnreachableCodeReached", fn)
 }
 
 /** How long contracts may run for one host function call, and what stops them. */
@@ -210,9 +213,9 @@ const run = (host: ContractHost, call: ContractCall, { module, prepared }: Compi
     vm.pause()
     return resultOf(vm.whole(word))
   } catch (error) {
-    const trap = trapOf(error, vm)
+    const ended = trapOf(error, vm, call.fn)
     if (!vm.isEmpty) vm.pause()
-    throw trap
+    throw ended
   } finally {
     vm.release()
   }

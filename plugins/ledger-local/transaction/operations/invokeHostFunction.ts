@@ -12,6 +12,7 @@ import { isAssetValid } from "../assetRules.ts"
 import { type ApplyContext, inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
 import { OperationType } from "../Wire.ts"
+import { archivedAccess, exceeded, hostFunctionFailed, ofFailure } from "./operationDiagnostics.ts"
 import { isSizeAllowed, lifeOf, restore } from "./footprint.ts"
 
 const Code = {
@@ -41,11 +42,17 @@ const read = (context: ApplyContext): number => {
   const readKey = (key: LedgerKey, mayRestore: boolean): number => {
     const { life, entry } = lifeOf(context, key)
     if (entry === undefined || life === "expired") return 0
-    if (life === "archived" && !mayRestore) return Code.entryArchived
+    if (life === "archived" && !mayRestore) {
+      context.soroban.diagnostics = [archivedAccess(key)]
+      return Code.entryArchived
+    }
     if (!isSizeAllowed(context.ledger, key, entry)) return Code.resourceLimitExceeded
     if (life === "archived") restore(context, key, entry, true)
     if (life === "archived" || !hasTtl(key)) bytes += entrySizeBytes(entry)
-    return bytes > diskReadBytes ? Code.resourceLimitExceeded : 0
+    if (bytes <= diskReadBytes) return 0
+    const message = "operation byte-read resources exceeds amount specified"
+    context.soroban.diagnostics = [exceeded(message, BigInt(bytes), BigInt(diskReadBytes))]
+    return Code.resourceLimitExceeded
   }
   for (const key of footprint.readOnly) {
     const code = readKey(key, false)
@@ -58,18 +65,38 @@ const read = (context: ApplyContext): number => {
   return 0
 }
 
+/** Pays rent and events out of the refundable fee. */
+const pay = (context: ApplyContext, host: HostSuccess): number => {
+  const { ledger, soroban } = context
+  const refundable = context.refundable!
+  const rent = rentFeeStroops(ledger.settings, host.rentChanges, ledger.ledgerSeq)
+  const events = eventsFeeStroops(ledger.settings, host.eventsBytes)
+  const [before, maximum] = [refundable.rentStroops, refundable.maximumStroops]
+  if (refundable.consume(rent, events)) return 0
+  const offered = "refundable resource fee was not sufficient to cover the"
+  const [message, due, left] =
+    before + rent > maximum
+      ? [`${offered} ledger storage rent: {} > {}`, rent, maximum - before]
+      : [`${offered} events fee after paying for ledger storage rent: {} > {}`, events, maximum - before - rent]
+  soroban.diagnostics = [...host.diagnostics, exceeded(message, due, left)]
+  return Code.insufficientRefundableFee
+}
+
 /** Meters what the host wrote and emitted, and pays for it. */
 const settle = (context: ApplyContext, host: HostSuccess): number => {
-  const { ledger, frame, refundable } = context
-  if (host.writeBytes > frame.soroban!.resources.writeBytes) return Code.resourceLimitExceeded
+  const { ledger, frame, soroban } = context
+  const { writeBytes } = frame.soroban!.resources
+  soroban.diagnostics = host.diagnostics
+  if (host.writeBytes > writeBytes) {
+    const message = "operation byte-write resources exceeds amount specified"
+    soroban.diagnostics = [...host.diagnostics, exceeded(message, BigInt(host.writeBytes), BigInt(writeBytes))]
+    return Code.resourceLimitExceeded
+  }
   for (const { after } of host.changes.changes()) {
     if (after !== undefined && !isSizeAllowed(ledger, keyOfEntry(after), after)) return Code.resourceLimitExceeded
   }
   if (host.eventsBytes > ledger.settings.limits.txEventsBytesMax) return Code.resourceLimitExceeded
-  const rent = rentFeeStroops(ledger.settings, host.rentChanges, ledger.ledgerSeq)
-  return refundable!.consume(rent, eventsFeeStroops(ledger.settings, host.eventsBytes))
-    ? 0
-    : Code.insufficientRefundableFee
+  return pay(context, host)
 }
 
 export const invokeHostFunction: OperationRules<24> = {
@@ -108,9 +135,11 @@ export const invokeHostFunction: OperationRules<24> = {
       instructionsMax: frame.soroban!.resources.instructions,
       randomSeed: operationSeed(context)
     })
-    soroban.diagnostics = host.diagnostics
     soroban.instructions = host.instructions
-    if (!host.ok) return result(host.error.is("Budget", "ExceededLimit") ? Code.resourceLimitExceeded : Code.trapped)
+    if (!host.ok) {
+      soroban.diagnostics = ofFailure(host.diagnostics, hostFunctionFailed(host.error.scError))
+      return result(host.error.is("Budget", "ExceededLimit") ? Code.resourceLimitExceeded : Code.trapped)
+    }
     const unpaid = settle(context, host)
     if (unpaid !== 0) return result(unpaid)
     host.changes.commit()

@@ -1,0 +1,54 @@
+// What a node says, beside the contracts' own diagnostics, about a contract operation that failed: the limit or the fee
+// that was not enough, the archived entry, and that the host function failed. In a failed operation no event counts as
+// one of a successful call.
+import { errorCodes, errorTypes, type HostErrorCode, type HostErrorType } from "../../engine/host/HostError.ts"
+import { EntryType, EventType } from "../../engine/xdr/types.ts"
+import { bytes, str, sym, u64, vec, VOID } from "../../engine/xdr/ScVal.ts"
+import type { DiagnosticEvent, LedgerKey, ScError, ScVal } from "../../engine/xdr/Xdr.ts"
+
+const diagnostic = (topics: ReadonlyArray<ScVal>, data: ScVal): DiagnosticEvent => ({
+  inSuccessfulContractCall: false,
+  event: {
+    ext: { v: 0 },
+    contractId: null,
+    type: EventType.diagnostic,
+    body: { v: 0, v0: { topics: [...topics], data } }
+  }
+})
+
+const errorVal = (error: ScError): ScVal => ({ type: 2, error })
+
+const hostError = (type: Exclude<HostErrorType, "Contract">, code: HostErrorCode): ScError =>
+  ({ type: errorTypes.indexOf(type), code: errorCodes.indexOf(code) }) as ScError
+
+const explained = (error: ScError, message: string, args: ReadonlyArray<ScVal>): DiagnosticEvent =>
+  diagnostic([sym("error"), errorVal(error)], vec([str(message), ...args]))
+
+/** A limit that was declared, or a fee, and by what it was exceeded. */
+export const exceeded = (message: string, used: bigint, declared: bigint): DiagnosticEvent =>
+  explained(hostError("Budget", "ExceededLimit"), message, [u64(used), u64(declared)])
+
+/** An archived entry that the transaction would read and does not restore. */
+export const archivedAccess = (key: LedgerKey): DiagnosticEvent => {
+  const [what, args] =
+    key.type === EntryType.contractData
+      ? ["data", [{ type: 18 as const, address: key.contractData.contract }, key.contractData.key]]
+      : ["code", key.type === EntryType.contractCode ? [bytes(key.contractCode.hash)] : []]
+  return explained(
+    hostError("Value", "InvalidInput"),
+    `trying to access an archived contract ${what} entry`,
+    args as ScVal[]
+  )
+}
+
+export const hostFunctionFailed = (error: ScError): DiagnosticEvent =>
+  diagnostic([sym("host_fn_failed"), errorVal(error)], VOID)
+
+/** The events of a failed operation, and what the node adds to them. */
+export const ofFailure = (
+  events: ReadonlyArray<DiagnosticEvent>,
+  ...added: ReadonlyArray<DiagnosticEvent>
+): ReadonlyArray<DiagnosticEvent> => [
+  ...events.map(({ event }) => ({ inSuccessfulContractCall: false, event })),
+  ...added
+]
