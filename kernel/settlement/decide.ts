@@ -89,10 +89,12 @@ const boundPassed = (settlement: OpenSettlement, evidence: Evidence): Decision =
   // Its own transaction never landed. One of ours whose record was lost may have: the nonce's entry still tells.
   if (typeof nonce !== "number" || nonce > settlement.authorizationExpiresLedger) return end(expired)
   if (evidence.search === undefined) return { _tag: "Search", fromLedger: nonce, toLedger: nonce }
-  const { spending, toLedger } = evidence.search
+  const { spending } = evidence.search
   if (spending?._tag === "Ours") return end(Ending.paidByLost(expired, spending))
+  if (spending?._tag === "Elsewhere") return end(Ending.spentUnused(expired))
+  // That it was used is certain; a look that does not show by whom has missed it.
   const isLate = evidence.seen.latestLedger >= settlement.authorizationExpiresLedger + unresolvedAfterLedgers
-  return toLedger >= nonce || isLate ? end(expired) : { _tag: "Wait" }
+  return isLate ? end(Ending.unresolved(undefined, ledger)) : { _tag: "Wait" }
 }
 
 /** The nonce is spent, or too old to be seen unspent: the transaction that used it decides, when it can be shown. */

@@ -108,6 +108,14 @@ export const spentElsewhere = (landed: Landed | undefined, ledger: number): Outc
   message: "the authorization was used in another transaction"
 })
 
+/** The same, when the settlement's own transaction never landed: the payer has paid, and not through us. */
+export const spentUnused = (expired: Outcome): Outcome => ({
+  ...expired,
+  state: "failed",
+  reason: "settle_ledger_authorization_spent",
+  message: "the authorization was used in another transaction"
+})
+
 /** At or past the bound the channel's number is still below the settlement's: it never landed and never will. */
 export const expired = (settlement: OpenSettlement, sequence: bigint, ledger: number): Outcome => ({
   transaction: undefined,

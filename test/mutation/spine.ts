@@ -467,6 +467,20 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...outcomes
   },
   {
+    name: "spent by somebody else, and called expired",
+    changes: change("kernel/settlement/decide.ts", "return end(Ending.spentUnused(expired))", "return end(expired)"),
+    ...machineTests
+  },
+  {
+    name: "a look that shows nothing proves that nothing was",
+    changes: change(
+      "kernel/settlement/decide.ts",
+      'return isLate ? end(Ending.unresolved(undefined, ledger)) : { _tag: "Wait" }',
+      "return isLate ? end(Ending.unresolved(undefined, ledger)) : end(expired)"
+    ),
+    ...machineTests
+  },
+  {
     name: "somebody else's transaction adopted",
     changes: change(
       spending,

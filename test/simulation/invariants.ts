@@ -47,6 +47,13 @@ const isUndecidable = ({ ledger }: World, { attempts, born: { channel } }: Row):
   return !isOwn && (landed.length > 0 || ledger.usurpations.some(isHere))
 }
 
+/**
+ * The money was moved by a transaction whose record was lost, and once the authorization has ended its nonce's entry is
+ * gone: the second record of the payment, which never landed, then ends as if it had been the only one.
+ */
+const isPaidByLost = ({ hasLostCommits }: World, { attempts, state }: Row, ours: Included): boolean =>
+  hasLostCommits && state === "expired" && attempts.every(({ innerHash }) => innerHash !== ours.innerHash)
+
 /** What is settled is what ours moved; every record ends, each by a transaction of its own. */
 const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>): ReadonlyArray<string> => {
   const found: Array<string> = []
@@ -56,7 +63,7 @@ const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>)
     const ours = moved.get(rowId(row))
     if (isOpen(row.state)) found.push(`${name} never ended`)
     if (row.state === "unresolved" && !isUndecidable(world, row)) found.push(`${name} has no resolution`)
-    if (ours !== undefined && row.state !== "settled")
+    if (ours !== undefined && row.state !== "settled" && !isPaidByLost(world, row, ours))
       found.push(`${name} moved money in ${ours.innerHash.slice(0, 8)} and is not settled`)
     if (row.state !== "settled") continue
     if (ours === undefined) found.push(`${name} is settled, and the ledger moved nothing for it`)
@@ -169,7 +176,8 @@ const contradiction = (
       const claimed = claimOf(reason)
       if (claimed !== undefined && row?.state !== claimed && !world.hasLostCommits)
         return `${claimed}, and is ${row?.state ?? "not recorded"}`
-      if (claimed !== undefined && ours !== undefined) return `${claimed}, and its money moved`
+      const isExcused = row !== undefined && ours !== undefined && isPaidByLost(world, row, ours)
+      if (claimed !== undefined && ours !== undefined && !isExcused) return `${claimed}, and its money moved`
       if (reason === "settle_ledger_already_settled" && isOwner && row?.state !== "settled")
         return `already settled, and is ${row?.state ?? "not recorded"}`
       if (reason === "settle_ledger_authorization_spent" && ours !== undefined && (row === undefined || isOwner))

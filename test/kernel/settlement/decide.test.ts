@@ -172,8 +172,22 @@ describe("a hash that is absent", () => {
       feeUnknown: false,
       channel: { sequenceUsed: false, ledger: expires }
     })
-    expect(endOf(settlement(), look({ spending: { _tag: "Elsewhere" } }))?.state).toBe("expired")
     expect(decide(settlement(), look({ toLedger: 1_004 }), options)).toEqual({ _tag: "Wait" })
+  })
+
+  it("is told at the bound that somebody else used the authorization, and waits where nobody shows who", () => {
+    const spent = { standing: standing({ ledger: expires, nonce: 1_005 }) }
+    const look = (latestLedger: number, changes: Parameters<typeof search>[0]) =>
+      absent(latestLedger, { ...spent, search: search({ fromLedger: 1_005, toLedger: 1_005, ...changes }) })
+    expect(endOf(settlement(), look(expires, { spending: { _tag: "Elsewhere" } }))).toMatchObject({
+      state: "failed",
+      reason: "settle_ledger_authorization_spent",
+      feeChargedStroops: 0n,
+      feeUnknown: false,
+      channel: { sequenceUsed: false, ledger: expires }
+    })
+    expect(decide(settlement(), look(expires, {}), options)).toEqual({ _tag: "Wait" })
+    expect(endOf(settlement(), look(expires + 720, {}))?.state).toBe("unresolved")
   })
 
   it("is not judged by what the nonce was before its number was used", () => {
