@@ -581,5 +581,20 @@ export const mutations: ReadonlyArray<Mutation> = [
     name,
     changes: change(file, from, to),
     ...by("settlement/sponsor.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
+  })),
+  ...(
+    [
+      ["a network that was reset is waited for", channels, "if (yield* forgetReset) memory.ready = false", ""],
+      [
+        "the old network's sponsor transactions hold up the new one's",
+        "kernel/settlement/channels/forgetReset.ts",
+        "update kernel_sponsor_transactions set ledger = null,",
+        "update kernel_sponsor_transactions set ledger = ledger,"
+      ]
+    ] as const
+  ).map(([name, file, from, to]) => ({
+    name,
+    changes: change(file, from, to),
+    ...by("ledger/reset.daily.test.ts", {})
   }))
 ]

@@ -21,6 +21,7 @@ import { ChannelPool } from "./ChannelPool.ts"
 import { type ChannelRow, ChannelRows } from "./ChannelRows.ts"
 import { ChannelStore } from "./ChannelStore.ts"
 import { choresOf, costOf, type Survey } from "./chores.ts"
+import { forgetReset } from "./forgetReset.ts"
 import { SponsorTransactions } from "./SponsorTransactions.ts"
 
 /** Accounts one RPC call may ask for. */
@@ -134,6 +135,7 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   const transactions = yield* SponsorTransactions
   const wanted = yield* (yield* ChannelCount).read
   if (!(yield* (yield* Leases).hold(`channels ${rows.settingsId}`, leaseDuration))) return
+  if (yield* forgetReset) memory.ready = false
   if (!(yield* isDue(memory, wanted))) return
   yield* rows.want(wanted)
   memory.wantedBefore = wanted

@@ -1,0 +1,34 @@
+// A test network that was reset begins again: its ledgers have lower numbers and close later than those we remember.
+// What is remembered of channels and of the sponsor's transactions is then of a network that is no more, and would be
+// waited for until the new one has grown as old. It is forgotten, so that accounts are made and numbers read anew. A
+// node that lags is not taken for that: its ledgers closed earlier. Open settlements keep their channels: how they
+// ended is an operator's to say.
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { Network } from "../../config/Network.ts"
+import { LedgerClock } from "../../ledger/LedgerClock.ts"
+
+/** Ledgers by which a node may be behind what another said of a channel, before anything is suspected. */
+const lagMax = 12
+
+/** True when what was remembered of an earlier network was forgotten. */
+export const forgetReset = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { id } = yield* Network
+  const { closedAtSeconds, sequence } = yield* (yield* LedgerClock).now
+  const [known] = yield* sql<{ ledger: bigint | null }>`select max(sequence_ledger) as ledger
+    from kernel_channels where network = ${id}`
+  if (Number(known?.ledger ?? 0n) <= sequence + lagMax) return false
+  const [last] = yield* sql<{ closed: number }>`select extract(epoch from closed_at)::float8 as closed
+    from kernel_settlements where network = ${id} and ledger > ${sequence} and closed_at is not null
+    order by ledger desc limit 1`
+  if (last === undefined || closedAtSeconds <= last.closed) return false
+  yield* Effect.logWarning(
+    "the network was reset: channels are made anew, and open settlements are an operator's to end"
+  )
+  yield* sql`update kernel_sponsor_transactions set ledger = null,
+    state = case when state = 'open' then 'expired' else state end where network = ${id} and (ledger > ${sequence} or state = 'open')`
+  yield* sql`update kernel_channels set sequence = null, sequence_ledger = 0, fence = fence + 1, leased_until = null
+    where network = ${id} and settlement is null and state <> 'retired'`
+  return true
+})

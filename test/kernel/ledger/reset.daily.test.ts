@@ -1,0 +1,100 @@
+// The network under a running facilitator: reset, so that its ledgers begin again at a low number; and an endpoint that
+// tells of a ledger a million ahead. Neither needs a restart, over HTTP and with nothing replaced.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { startFacilitator, type Facilitator } from "../../support/facilitator.ts"
+
+const price = 10_000n
+
+/** One address in front of a ledger that can be exchanged for another. */
+const startFront = (first: string) =>
+  Effect.gen(function* () {
+    const front = { target: first, url: "" }
+    const server = createServer((request, response) => {
+      const chunks: Array<Buffer> = []
+      request.on("data", (chunk: Buffer) => chunks.push(chunk))
+      request.on("end", () => {
+        const body = request.method === "POST" ? { body: Buffer.concat(chunks) } : {}
+        const headers = { "content-type": "application/json" }
+        fetch(`${front.target}${request.url}`, { method: request.method!, headers, ...body })
+          .then(async (answer) => response.writeHead(answer.status, headers).end(await answer.text()))
+          .catch(() => response.destroy())
+      })
+    })
+    yield* Effect.acquireRelease(
+      Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))),
+      () => Effect.sync(() => void server.close().closeAllConnections())
+    )
+    front.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    return front
+  })
+
+const pay = Effect.fnUntraced(function* (facilitator: Facilitator) {
+  const payer = yield* facilitator.account()
+  const payTo = (yield* facilitator.account(0n)).publicKey()
+  const { body } = yield* facilitator.payment({ payer, payTo, amount: price, maxTimeoutSeconds: 300 })
+  return yield* facilitator.settle(body)
+})
+
+const until = <A>(look: Effect.Effect<A>, holds: (seen: A) => boolean) =>
+  Effect.gen(function* () {
+    while (true) {
+      const seen = yield* look
+      if (holds(seen)) return seen
+      yield* Effect.sleep("100 millis")
+    }
+  }).pipe(Effect.timeout("40 seconds"))
+
+const ledgerOf = (facilitator: Facilitator) => Effect.map(facilitator.ask("/health/ready"), ({ json }) => json.ledger)
+
+it.live(
+  "a network that was reset is followed, its channels are made anew, and payments settle again",
+  () =>
+    Effect.gen(function* () {
+      const old = yield* startFacilitator({ channels: 1, closeMillis: 100 })
+      const front = yield* startFront(old.ledgerUrl)
+      const facilitator = yield* startFacilitator({ ledgerUrl: front.url, channels: 2 })
+      yield* until(ledgerOf(facilitator), ({ sequence }) => sequence > 1_100)
+      expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+      const young = yield* startFacilitator({ channels: 1, closeMillis: 500 })
+      front.target = young.ledgerUrl
+      const after = yield* until(ledgerOf(facilitator), ({ sequence }) => sequence < 1_100)
+      expect(after.sequence).toBeLessThan(1_100)
+      yield* until(ledgerOf(facilitator), ({ channelsUsable, state }) => channelsUsable === 2 && state === "ready")
+      expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live(
+  "answers a million ledgers ahead stop nothing, one at a time or for a while",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startFacilitator({ channels: 2 })
+      let calls = 0
+      const lying = (when: () => boolean) => ({
+        onRpc: (method: string) =>
+          method === "getLatestLedger" && when()
+            ? {
+                kind: "wrong" as const,
+                change: (result: any) => ({ ...result, sequence: result.sequence + 1_000_000 })
+              }
+            : undefined
+      })
+      yield* facilitator.ledger.setFaults([lying(() => ++calls % 5 === 0)])
+      yield* until(
+        Effect.sync(() => calls),
+        (count) => count > 20
+      )
+      yield* facilitator.ledger.setFaults([])
+      expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+      yield* facilitator.ledger.setFaults([lying(() => true)])
+      yield* until(ledgerOf(facilitator), ({ sequence }) => sequence > 1_000_000)
+      yield* facilitator.ledger.setFaults([])
+      yield* until(ledgerOf(facilitator), ({ sequence }) => sequence < 1_000_000)
+      expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
+    }).pipe(Effect.scoped),
+  120_000
+)
