@@ -135,6 +135,12 @@ describe("tollkeeper start", () => {
       const { ledger } = facilitator
       const [buyer, owner] = [Keypair.random(), Keypair.random()]
       for (const account of [buyer, owner]) await askFriendbot(ledger, account.publicKey(), 1)
+      // At a first start there is nothing to pay with until the channels are made.
+      const usable = async () => {
+        const { ledger } = (await (await fetch(`${facilitator.url}/health/ready`)).json()) as any
+        return ledger.channelsUsable > 0
+      }
+      while (!(await usable())) await new Promise((resolve) => setTimeout(resolve, 50))
       const seller = await startSeller({
         facilitator: facilitator.url,
         payTo: owner.publicKey(),

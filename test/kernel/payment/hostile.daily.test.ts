@@ -316,10 +316,8 @@ it.live(
         expect(yield* facilitator.balance(seller)).toBe(price)
         expect(new Set(wrong.asked)).toEqual(new Set(["getNetwork"]))
         const ready = yield* facilitator.ask("/health/ready")
-        expect([ready.status, ready.json.ledger]).toEqual([
-          200,
-          { state: "degraded", detail: "endpoint 1: wrong network" }
-        ])
+        expect(ready.status).toBe(200)
+        expect(ready.json.ledger).toMatchObject({ state: "degraded", detail: "endpoint 1: wrong network" })
       })
     ),
   180_000
