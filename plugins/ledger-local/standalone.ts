@@ -34,6 +34,8 @@ export interface StandaloneOptions {
   /** Absent: in memory. */
   readonly folder?: string
   readonly seedAccounts?: boolean
+  /** Gives up what follows a damaged line of the journal. */
+  readonly repair?: boolean
 }
 
 export interface SeededAccount {
@@ -88,7 +90,7 @@ export const standalone = Effect.fnUntraced(function* (
     close: options.close ?? configDefaults.close,
     faults
   }
-  const ledgerOptions = { close: config.close, faults }
+  const ledgerOptions = { close: config.close, faults, repair: options.repair === true }
   const layer =
     options.folder === undefined
       ? LocalLedger.layerTest(ledgerOptions)

@@ -39,6 +39,10 @@ export const ledger = Command.make(
       Flag.withDescription("Folder to keep the ledger in; in memory without"),
       Flag.optional
     ),
+    repair: Flag.Boolean("repair").pipe(
+      Flag.withDescription("Give up what follows a damaged line of the kept ledger's journal"),
+      Flag.withDefault(false)
+    ),
     seedAccounts: Flag.Boolean("seed-accounts").pipe(
       Flag.withDescription("Four accounts with XLM and USDC from the start"),
       Flag.withDefault(false)
@@ -64,6 +68,7 @@ export const ledger = Command.make(
         close,
         faults: flags.fault,
         seedAccounts: flags.seedAccounts,
+        repair: flags.repair,
         ...Option.match(flags.state, { onNone: () => ({}), onSome: (folder) => ({ folder }) }),
         ...Option.match(flags.https, { onNone: () => ({}), onSome: (httpsPort) => ({ httpsPort }) })
       })

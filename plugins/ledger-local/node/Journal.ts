@@ -1,6 +1,7 @@
 // The ledger on disk: a snapshot and a journal of the ledgers after it, one line of JSON each, in a folder of its own.
 // A ledger is appended before anybody can see it, so what a client was told survives `kill -9` (not a power cut:
-// nothing is synced). A torn last line is a ledger that never happened. When the journal has grown, a new snapshot is
+// nothing is synced). Each line has a checksum: one that is damaged or missing is said, and what follows is given up
+// only when asked to. A torn last line is a ledger that never happened. When the journal has grown, a new snapshot is
 // written beside the old one and takes its place in one rename; lines that the snapshot covers already are passed over
 // when reading.
 import { Effect, FileSystem, Path } from "effect"
@@ -12,7 +13,7 @@ import { ZERO_HASH } from "./Header.ts"
 import type { KeyString } from "../engine/state/LedgerKeys.ts"
 import type { ClosedLedger, Ledger, LedgerState } from "./Ledger.ts"
 import type { LedgerRecord, TransactionRecord } from "./History.ts"
-import { fromBase64, toBase64 } from "./text.ts"
+import { fromBase64, toBase64, toHex } from "./text.ts"
 import { emptyHashes } from "./transactionSet.ts"
 
 const VERSION = 1
@@ -164,6 +165,63 @@ const snapshotOf = (ledger: Ledger): Snapshot => {
   }
 }
 
+/** A journal as far as it is whole. */
+interface Whole {
+  readonly lines: ReadonlyArray<JournalLine>
+  /** Characters of the text up to the end of the last whole line. */
+  readonly length: number
+  /** What is wrong with the line after that; absent when nothing is. */
+  readonly damage: string | undefined
+}
+
+const CHECKED = /^(.*),"c":"([0-9a-f]{16})"\}$/
+const CHECK_CHARACTERS = 16
+
+const checkOf = (crypto: EngineCrypto, json: string): string =>
+  toHex(crypto.sha256(new TextEncoder().encode(json))).slice(0, CHECK_CHARACTERS)
+
+/** A line with a checksum of itself at its end. */
+const withCheck = (crypto: EngineCrypto, line: JournalLine): string => {
+  const json = JSON.stringify(line)
+  return `${json.slice(0, -1)},"c":"${checkOf(crypto, json)}"}\n`
+}
+
+/** A line, or undefined when it is not what was written. Lines of earlier versions have no checksum. */
+const readLine = (crypto: EngineCrypto, text: string): JournalLine | undefined => {
+  const [, body, check] = CHECKED.exec(text) ?? []
+  const json = body === undefined ? text : `${body}}`
+  if (body !== undefined && checkOf(crypto, json) !== check) return undefined
+  try {
+    const line = JSON.parse(json) as Partial<JournalLine> | null
+    return typeof line?.n === "number" && typeof line.hash === "string" ? (line as JournalLine) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The lines after the ledger `latest`, in order and without gaps. What follows the last newline was being written when
+ * the process died, and never happened; lines that the snapshot covers are passed over.
+ */
+const readLines = (crypto: EngineCrypto, text: string, latest: number): Whole => {
+  const lines: Array<JournalLine> = []
+  let [length, number, expected] = [0, 0, latest + 1]
+  for (const line of text
+    .slice(0, text.lastIndexOf("\n") + 1)
+    .split("\n")
+    .slice(0, -1)) {
+    number++
+    const read = readLine(crypto, line)
+    if (read === undefined) return { lines, length, damage: `line ${number} is not what was written` }
+    if (read.n > expected) return { lines, length, damage: `ledger ${expected} is missing before line ${number}` }
+    length += line.length + 1
+    if (read.n < expected) continue
+    lines.push(read)
+    expected++
+  }
+  return { lines, length, damage: undefined }
+}
+
 const replay = (crypto: EngineCrypto, snapshot: Snapshot, lines: ReadonlyArray<JournalLine>): LedgerState => {
   const store = Store.import(snapshot.entries.map(bytes))
   const ledgers: Array<LedgerRecord> = []
@@ -179,21 +237,12 @@ const replay = (crypto: EngineCrypto, snapshot: Snapshot, lines: ReadonlyArray<J
   }
   for (const line of snapshot.ledgers) add(line)
   for (const line of lines) {
-    if (line.n !== ledgers.at(-1)!.sequence + 1) continue
     for (const entry of line.put ?? []) store.put(codec.LedgerEntry.decode(bytes(entry)))
     for (const key of [...(line.gone ?? []), ...(line.evicted ?? [])]) store.delete(keyOfText(key))
     add(line)
   }
   return { store, ledgers }
 }
-
-/** Complete lines only: what follows the last newline was being written when the process died. */
-const parseLines = (text: string): ReadonlyArray<JournalLine> =>
-  text
-    .slice(0, text.lastIndexOf("\n") + 1)
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as JournalLine)
 
 export interface Journal {
   /** What an earlier run left, or nothing in a fresh folder. */
@@ -206,11 +255,18 @@ export interface Journal {
   readonly compact: (ledger: Ledger) => Effect.Effect<void>
 }
 
+export interface JournalOptions {
+  /** Lines after which a snapshot is due. */
+  readonly linesMax?: number | undefined
+  /** Gives up what follows a damaged line, which is kept in a file beside; otherwise such a journal is a defect. */
+  readonly repair?: boolean | undefined
+}
+
 /** Opens the journal in `folder`, which is made when it is absent. A folder of another network is a defect. */
 export const openJournal = Effect.fn("openJournal")(function* (
   folder: string,
   networkId: Uint8Array,
-  linesMax = JOURNAL_LINES_MAX
+  { linesMax = JOURNAL_LINES_MAX, repair = false }: JournalOptions = {}
 ) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -233,6 +289,14 @@ export const openJournal = Effect.fn("openJournal")(function* (
     size = 0
   })
 
+  const onDamage = Effect.fnUntraced(function* ({ damage, lines: kept }: Whole, text: string) {
+    const said = `${journalFile}: ${damage}; ${kept.length} ledgers before it are whole`
+    if (!repair) return yield* Effect.die(new Error(`${said}. Start once with --repair to go on from there`))
+    const damaged = path.join(folder, "journal.damaged.jsonl")
+    yield* files.writeFileString(damaged, text, { mode: 0o600 })
+    yield* Effect.logWarning(`${said}; the journal as it was is in ${damaged}`)
+  })
+
   const read = Effect.gen(function* () {
     if (!(yield* files.exists(snapshotFile))) return undefined
     const snapshotText = yield* files.readFileString(snapshotFile)
@@ -242,16 +306,16 @@ export const openJournal = Effect.fn("openJournal")(function* (
       return yield* Effect.die(new Error(`${folder} holds the ledger of another network or version`))
     }
     const text = (yield* files.exists(journalFile)) ? yield* files.readFileString(journalFile) : ""
-    const parsed = parseLines(text)
-    if (text !== "" && !text.endsWith("\n"))
-      yield* files.writeFileString(journalFile, text.slice(0, text.lastIndexOf("\n") + 1))
-    lines = parsed.length
-    size = text.length
-    return replay(crypto, stored, parsed)
+    const whole = readLines(crypto, text, stored.ledgers.at(-1)!.n)
+    if (whole.damage !== undefined) yield* onDamage(whole, text)
+    if (whole.length < text.length) yield* files.writeFileString(journalFile, text.slice(0, whole.length))
+    lines = whole.lines.length
+    size = whole.length
+    return replay(crypto, stored, whole.lines)
   })
 
   const append = Effect.fnUntraced(function* (closed: ClosedLedger) {
-    const line = `${JSON.stringify(journalLine(closed))}\n`
+    const line = withCheck(crypto, journalLine(closed))
     yield* files.writeFileString(journalFile, line, { flag: "a" })
     lines += 1
     size += line.length

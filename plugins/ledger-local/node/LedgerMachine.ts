@@ -30,6 +30,8 @@ export interface MachineOptions {
   readonly genesisSequence?: number
   /** Ledgers in the journal before it is folded into a snapshot; default 20 000. */
   readonly journalLinesMax?: number
+  /** Gives up what follows a damaged line of the journal; otherwise it is a defect. */
+  readonly repair?: boolean
   readonly faults?: ReadonlyArray<Partial<Faults>>
 }
 
@@ -74,7 +76,10 @@ export const openMachine = Effect.fnUntraced(function* (options: MachineOptions,
   const now = Effect.zipWith(Clock.currentTimeMillis, Ref.get(ahead), (millis, seconds) => {
     return BigInt(Math.floor(millis / second)) + seconds
   })
-  const journal = folder === undefined ? undefined : yield* openJournal(folder, networkId, options.journalLinesMax)
+  const journal =
+    folder === undefined
+      ? undefined
+      : yield* openJournal(folder, networkId, { linesMax: options.journalLinesMax, repair: options.repair })
   const stored = journal === undefined ? undefined : yield* journal.read
   const { genesisSequence: sequence, close = "manual" } = options
   const fresh = { crypto, networkId, settings, closeTime: yield* now, ...(sequence === undefined ? {} : { sequence }) }

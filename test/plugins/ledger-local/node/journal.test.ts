@@ -62,6 +62,31 @@ describe("the journal", () => {
     }).pipe(Effect.scoped, Effect.provide(platform))
   )
 
+  it.live("says when a line is damaged or missing, and goes on from the one before only when asked to", () =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const damages: ReadonlyArray<readonly [said: RegExp, damage: (lines: Array<string>) => ReadonlyArray<string>]> = [
+        [/line 3 is not what was written/, (lines) => lines.with(2, lines[2]!.replace('"time":"1', '"time":"2'))],
+        [/line 3 is not what was written/, (lines) => lines.with(2, lines[2]!.slice(0, 30))],
+        [/ledger 1003 is missing before line 3/, (lines) => lines.toSpliced(2, 1)]
+      ]
+      for (const [said, damage] of damages) {
+        const folder = yield* files.makeTempDirectoryScoped()
+        const close = Effect.flatMap(LocalLedger, (ledger) => ledger.closeMany(5))
+        expect(yield* close.pipe(open(folder))).toBe(1_005)
+        const whole = (yield* files.readFileString(`${folder}/journal.jsonl`)).trimEnd().split("\n")
+        const damaged = `${damage(whole).join("\n")}\n`
+        yield* files.writeFileString(`${folder}/journal.jsonl`, damaged)
+        const refused = yield* Effect.exit(close.pipe(open(folder)))
+        expect(String(refused)).toMatch(said)
+        expect(yield* files.readFileString(`${folder}/journal.jsonl`)).toBe(damaged)
+        expect(yield* close.pipe(open(folder, { repair: true }))).toBe(1_007)
+        expect(yield* files.readFileString(`${folder}/journal.damaged.jsonl`)).toBe(damaged)
+        expect(yield* close.pipe(open(folder))).toBe(1_012)
+      }
+    }).pipe(Effect.scoped, Effect.provide(platform))
+  )
+
   it.live("reads a folder in which the process died between snapshot and journal", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
