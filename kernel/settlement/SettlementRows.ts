@@ -1,10 +1,11 @@
-// How settlement rows come out of the database: snake case, null, Date and decimal text become the house's own forms
-// here.
+// How settlement rows go into the database and come out of it: snake case, null, Date and decimal text become the house's
+// own forms here.
 import { Option } from "effect"
 import { Base64 } from "effect/encoding"
+import type { Reservation } from "../budget/Budget.ts"
 import type { NetworkId } from "../config/Network.ts"
 import type { Attempt, SettlementState } from "./Settlement.ts"
-import type { OpenRecord, SettlementRecord } from "./Settlements.ts"
+import type { AdoptedSettlement, NewSettlement, OpenRecord, SettlementRecord } from "./Settlements.ts"
 
 /** The columns a record is read from, as SQL. */
 export const recordColumns = `id::text as id, network, scheme, authorization_key, authorization_expires_ledger, fingerprint, principal,
@@ -116,4 +117,71 @@ export const toOpen = (row: OpenRow, attempts: ReadonlyArray<AttemptRow>): OpenR
   resourceFeeStroops: row.resource_fee_stroops,
   attemptCount: row.attempt_count,
   attempts: attempts.filter(({ settlement }) => settlement === row.id).map(toAttempt)
+})
+
+/** The row of a settlement that is born. */
+export const bornRow = (settlement: NewSettlement, reservation: Reservation) => ({
+  id: settlement.id,
+  network: settlement.network,
+  scheme: settlement.scheme,
+  authorization_key: settlement.authorizationKey,
+  authorization_expires_ledger: settlement.authorizationExpiresLedger,
+  fingerprint: settlement.fingerprint,
+  principal: settlement.principal.owner,
+  budget_principal: settlement.principal.source,
+  identifier: Option.getOrNull(settlement.identifier),
+  payer: settlement.payer,
+  pay_to: settlement.payTo,
+  asset: settlement.asset,
+  amount_max: settlement.amountMax.toString(),
+  amount: settlement.amount.toString(),
+  resource_url: Option.getOrNull(settlement.resourceUrl),
+  inner_hash: settlement.innerHash,
+  sponsor: settlement.sponsor,
+  channel: settlement.channel.address,
+  channel_sequence: settlement.channel.sequence,
+  resource_fee_stroops: settlement.resourceFeeStroops,
+  recorded_ledger: settlement.recordedLedger,
+  deadline_at: new Date(settlement.deadlineAt),
+  budget_day: reservation.day,
+  budget_stroops: reservation.stroops,
+  budget_shard: reservation.shard,
+  budget_keyed: reservation.keyed
+})
+
+/** The row of a settlement that is born and ended at once. */
+export const adoptedRow = (settlement: AdoptedSettlement, charge: Reservation) => ({
+  id: settlement.id,
+  network: settlement.network,
+  scheme: settlement.scheme,
+  authorization_key: settlement.authorizationKey,
+  authorization_expires_ledger: settlement.authorizationExpiresLedger,
+  fingerprint: settlement.fingerprint,
+  principal: settlement.principal.owner,
+  budget_principal: settlement.principal.source,
+  identifier: Option.getOrNull(settlement.identifier),
+  payer: settlement.payer,
+  pay_to: settlement.payTo,
+  asset: settlement.asset,
+  amount_max: settlement.amount.toString(),
+  amount: settlement.amount.toString(),
+  resource_url: Option.getOrNull(settlement.resourceUrl),
+  inner_hash: settlement.innerHash,
+  sponsor: settlement.sponsor,
+  channel: settlement.channel,
+  channel_sequence: settlement.channelSequence,
+  resource_fee_stroops: settlement.resourceFeeStroops,
+  recorded_ledger: settlement.ledger,
+  deadline_at: new Date(settlement.closedAtSeconds * 1_000),
+  budget_day: charge.day,
+  budget_stroops: charge.stroops,
+  budget_shard: charge.shard,
+  budget_keyed: charge.keyed,
+  state: "settled",
+  ended_by: settlement.innerHash,
+  resolved_at: new Date(settlement.closedAtSeconds * 1_000),
+  ledger: settlement.ledger,
+  closed_at: new Date(settlement.closedAtSeconds * 1_000),
+  moved: settlement.moved.toString(),
+  fee_charged_stroops: settlement.feeChargedStroops
 })

@@ -1,9 +1,9 @@
 // The repository of settlements in SQL. Inside a transaction there is only SQL. Unique constraints, not reads, decide
 // between replicas; every change names the state it expects.
-import { Effect, Layer, Option, Result } from "effect"
+import { Context, Effect, Layer, Option, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { Base64 } from "effect/encoding"
-import { Budget, type Reservation } from "../budget/Budget.ts"
+import { Budget } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import { Server } from "../config/Server.ts"
@@ -24,7 +24,16 @@ import {
   type SentNote,
   Settlements
 } from "./Settlements.ts"
-import { type AttemptRow, type OpenRow, recordColumns, type SettlementRow, toOpen, toRecord } from "./SettlementRows.ts"
+import {
+  adoptedRow,
+  type AttemptRow,
+  bornRow,
+  type OpenRow,
+  recordColumns,
+  type SettlementRow,
+  toOpen,
+  toRecord
+} from "./SettlementRows.ts"
 
 /** Leaves the transaction with an answer instead of an error: everything in it is undone. */
 class Undo extends Error {
@@ -54,322 +63,293 @@ interface EndedRow {
   readonly charged: bigint
 }
 
-/** The row of a settlement that is born. */
-const bornRow = (settlement: NewSettlement, reservation: Reservation) => ({
-  id: settlement.id,
-  network: settlement.network,
-  scheme: settlement.scheme,
-  authorization_key: settlement.authorizationKey,
-  authorization_expires_ledger: settlement.authorizationExpiresLedger,
-  fingerprint: settlement.fingerprint,
-  principal: settlement.principal.owner,
-  budget_principal: settlement.principal.source,
-  identifier: Option.getOrNull(settlement.identifier),
-  payer: settlement.payer,
-  pay_to: settlement.payTo,
-  asset: settlement.asset,
-  amount_max: settlement.amountMax.toString(),
-  amount: settlement.amount.toString(),
-  resource_url: Option.getOrNull(settlement.resourceUrl),
-  inner_hash: settlement.innerHash,
-  sponsor: settlement.sponsor,
-  channel: settlement.channel.address,
-  channel_sequence: settlement.channel.sequence,
-  resource_fee_stroops: settlement.resourceFeeStroops,
-  recorded_ledger: settlement.recordedLedger,
-  deadline_at: new Date(settlement.deadlineAt),
-  budget_day: reservation.day,
-  budget_stroops: reservation.stroops,
-  budget_shard: reservation.shard,
-  budget_keyed: reservation.keyed
+/** Inserts an attempt under its number. */
+const insertAttempt = Effect.fnUntraced(function* (id: string, number: number, attempt: NewAttempt) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`insert into kernel_attempts ${sql.insert({
+    settlement: id,
+    number,
+    kind: attempt.kind,
+    inner_hash: attempt.innerHash,
+    outer_hash: attempt.outerHash,
+    envelope: bytesOf(attempt.envelope),
+    inclusion_stroops: attempt.inclusionStroops,
+    recorded_ledger: attempt.recordedLedger
+  })}`
 })
 
-/** The row of a settlement that is born and ended at once. */
-const adoptedRow = (settlement: AdoptedSettlement, charge: Reservation) => ({
-  id: settlement.id,
-  network: settlement.network,
-  scheme: settlement.scheme,
-  authorization_key: settlement.authorizationKey,
-  authorization_expires_ledger: settlement.authorizationExpiresLedger,
-  fingerprint: settlement.fingerprint,
-  principal: settlement.principal.owner,
-  budget_principal: settlement.principal.source,
-  identifier: Option.getOrNull(settlement.identifier),
-  payer: settlement.payer,
-  pay_to: settlement.payTo,
-  asset: settlement.asset,
-  amount_max: settlement.amount.toString(),
-  amount: settlement.amount.toString(),
-  resource_url: Option.getOrNull(settlement.resourceUrl),
-  inner_hash: settlement.innerHash,
-  sponsor: settlement.sponsor,
-  channel: settlement.channel,
-  channel_sequence: settlement.channelSequence,
-  resource_fee_stroops: settlement.resourceFeeStroops,
-  recorded_ledger: settlement.ledger,
-  deadline_at: new Date(settlement.closedAtSeconds * 1_000),
-  budget_day: charge.day,
-  budget_stroops: charge.stroops,
-  budget_shard: charge.shard,
-  budget_keyed: charge.keyed,
-  state: "settled",
-  ended_by: settlement.innerHash,
-  resolved_at: new Date(settlement.closedAtSeconds * 1_000),
-  ledger: settlement.ledger,
-  closed_at: new Date(settlement.closedAtSeconds * 1_000),
-  moved: settlement.moved.toString(),
-  fee_charged_stroops: settlement.feeChargedStroops
+/** Which replica records. */
+const facilitatorName = Effect.gen(function* () {
+  return (yield* Server).instance ?? (yield* Host).name
+})
+
+const find = Effect.fn("Settlements.find")(function* (query: FindQuery) {
+  const sql = yield* SqlClient.SqlClient
+  const columns = sql.literal(recordColumns)
+  const key = Option.getOrNull(query.authorizationKey)
+  const payer = Option.getOrNull(query.payer)
+  const identifier = payer === null ? null : Option.getOrNull(query.identifier)
+  if (key === null && identifier === null) return []
+  const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
+    where (${key}::text is not null and network = ${query.network} and scheme = ${query.scheme} and authorization_key = ${key}::text)
+    union
+    select ${columns} from kernel_settlements
+    where (${identifier}::text is not null and principal = ${query.principal} and pay_to = ${query.payTo}
+      and payer = ${payer}::text and identifier = ${identifier}::text)`
+  return rows.map(toRecord)
+})
+
+const record = Effect.fn("Settlements.record")(function* (settlement: NewSettlement) {
+  const sql = yield* SqlClient.SqlClient
+  const budget = yield* Budget
+  const limits = yield* Limits
+  const facts = yield* Facts
+  const facilitator = yield* facilitatorName
+  const undo = (answer: RecordAnswer) => Effect.fail(new Undo(answer))
+  return yield* inTransaction(
+    Effect.gen(function* () {
+      const [open] = yield* sql<{ count: number }>`select count(*)::int as count from kernel_settlements
+      where state in ('prepared', 'submitted')`
+      if ((open?.count ?? 0) >= limits.pendingSettlementsMax) return yield* undo({ _tag: "TooManyOpen" })
+      const reservation = yield* budget.reserve(
+        counted(settlement.principal),
+        settlement.budgetStroops,
+        spreadOf(settlement.id)
+      )
+      if (reservation === undefined) return yield* undo({ _tag: "BudgetExceeded" })
+      yield* sql`insert into kernel_settlements ${sql.insert(bornRow(settlement, reservation))}`
+      yield* insertAttempt(settlement.id, 1, settlement.attempt)
+      const held =
+        yield* sql`update kernel_channels set settlement = ${settlement.id}, leased_until = null, used_at = clock_timestamp()
+      where address = ${settlement.channel.address} and fence = ${settlement.channel.fence} and settlement is null returning 1`
+      if (held.length === 0) return yield* undo({ _tag: "FenceLost" })
+      yield* facts.publish(recordedFact(settlement, facilitator))
+      return { _tag: "Recorded" } as RecordAnswer
+    })
+  ).pipe(
+    Effect.catchIf(
+      (error): error is Undo => error instanceof Undo,
+      ({ answer }) => Effect.succeed(answer)
+    ),
+    Effect.catchIf(
+      (error) => isUniqueViolation(error),
+      () => Effect.succeed<RecordAnswer>({ _tag: "Known" })
+    )
+  )
+})
+
+const addAttempt = Effect.fn("Settlements.addAttempt")(function* (
+  id: string,
+  attempt: NewAttempt,
+  attemptsKnown: number
+) {
+  const sql = yield* SqlClient.SqlClient
+  return yield* inTransaction(
+    Effect.gen(function* () {
+      const open = yield* sql`update kernel_settlements set attempt_count = attempt_count + 1
+        where id = ${id} and state in ('prepared', 'submitted') and attempt_count = ${attemptsKnown} returning 1`
+      if (open.length === 0) return undefined
+      const [last] = yield* sql<{
+        number: number
+      }>`select max(number)::int as number from kernel_attempts where settlement = ${id}`
+      const number = (last?.number ?? 0) + 1
+      yield* insertAttempt(id, number, attempt)
+      return number
+    })
+  )
+})
+
+const noteSent = Effect.fn("Settlements.noteSent")(function* (id: string, number: number, sent: SentNote) {
+  const sql = yield* SqlClient.SqlClient
+  const isTaken = sent.status === "Pending" || sent.status === "Duplicate" || sent.status === "Lost"
+  yield* sql`with sent as (
+      update kernel_attempts set sent_status = ${sent.status}, sent_ledger = ${sent.ledger},
+        sent_code = ${sent.code ?? null}, taken = taken or ${isTaken}
+      where settlement = ${id} and number = ${number})
+    update kernel_settlements set state = 'submitted' where id = ${id} and state = 'prepared'`
+})
+
+const open = Effect.fn("Settlements.open")(function* (limit: number) {
+  const sql = yield* SqlClient.SqlClient
+  const columns = sql.literal(recordColumns)
+  const network = yield* Network
+  const rows =
+    yield* sql<OpenRow>`select ${columns}, channel_sequence, recorded_ledger, sponsor, resource_fee_stroops, attempt_count,
+      exists (select 1 from kernel_channels as held where held.settlement = kernel_settlements.id) as channel_held
+    from kernel_settlements where network = ${network.id} and state in ('prepared', 'submitted')
+    order by recorded_at limit ${limit}`
+  if (rows.length === 0) return []
+  const attempts =
+    yield* sql<AttemptRow>`select settlement::text as settlement, number, kind, inner_hash, outer_hash, envelope,
+    inclusion_stroops, recorded_ledger, sent_status, sent_ledger, sent_code, taken from kernel_attempts
+    where settlement in ${sql.in(rows.map(({ id }) => id))} order by settlement, number`
+  const bySettlement = Map.groupBy(attempts, ({ settlement }) => settlement)
+  return rows.map((row) => toOpen(row, bySettlement.get(row.id) ?? []))
+})
+
+const resolve = Effect.fn("Settlements.resolve")(function* (id: string, outcome: Outcome, attemptsKnown?: number) {
+  const sql = yield* SqlClient.SqlClient
+  const budget = yield* Budget
+  const facts = yield* Facts
+  return yield* inTransaction(
+    Effect.gen(function* () {
+      const rows = yield* sql<EndedRow>`update kernel_settlements set state = ${outcome.state},
+        resolved_at = clock_timestamp(), ended_by = ${outcome.transaction ?? null}, ledger = ${outcome.ledger ?? null}::int8,
+        closed_at = ${outcome.closedAtSeconds === undefined ? null : new Date(outcome.closedAtSeconds * 1_000)}::timestamptz,
+        moved = ${outcome.moved?.toString() ?? null}::numeric,
+        fee_charged_stroops = ${outcome.feeChargedStroops}::int8 + case when ${outcome.feeUnknown} then budget_stroops else 0 end,
+        reason = ${outcome.reason ?? null}, reason_message = ${outcome.message ?? null}
+      where id = ${id} and state in ('prepared', 'submitted')
+        and (${attemptsKnown ?? null}::int is null or attempt_count = ${attemptsKnown ?? null}::int)
+      returning budget_day::text as day, budget_principal as principal, principal as owner,
+        budget_keyed as keyed, budget_shard as shard, budget_stroops as stroops,
+        channel, channel_sequence as sequence, inner_hash, fee_charged_stroops as charged`
+      const [row] = rows
+      if (row === undefined) return "Changed"
+      yield* budget.commit(row, row.charged)
+      if (outcome.channel !== undefined) {
+        const used = outcome.channel.sequenceUsed
+        yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(),
+        sequence = ${used === undefined ? null : used ? row.sequence : row.sequence - 1n}::int8,
+        sequence_ledger = greatest(sequence_ledger, ${outcome.channel.ledger}::int8)
+        where address = ${row.channel} and settlement = ${id}`
+      }
+      const told = outcome.state === "settled" ? (outcome.transaction ?? row.inner_hash) : row.inner_hash
+      const ended = { id, principal: row.owner, innerHash: told }
+      yield* facts.publish(endedFact(ended, { ...outcome, feeChargedStroops: row.charged }))
+      return "Resolved"
+    })
+  ).pipe(
+    // One transaction of the ledger ends one settlement.
+    Effect.catchIf(
+      (error) => isUniqueViolation(error),
+      () => Effect.succeed<ResolveAnswer>("TransactionTaken")
+    ),
+    Effect.map((answer): ResolveAnswer => answer as ResolveAnswer)
+  )
+})
+
+const freeChannel = Effect.fn("Settlements.freeChannel")(function* (id: string, ledger: number) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(), sequence = null,
+      sequence_ledger = greatest(sequence_ledger, ${ledger}::int8), fence = fence + 1
+    where settlement = ${id} returning 1`
+  return rows.length === 1
+})
+
+/** Which constraint stood in the way of an adoption. */
+const knownOrTaken = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
+  const sql = yield* SqlClient.SqlClient
+  const known = yield* sql`select 1 from kernel_settlements where network = ${settlement.network}
+    and ((scheme = ${settlement.scheme} and authorization_key = ${settlement.authorizationKey}) or (
+      principal = ${settlement.principal.owner} and pay_to = ${settlement.payTo} and payer = ${settlement.payer}
+      and identifier = ${Option.getOrNull(settlement.identifier)}::text))`
+  return (known.length > 0 ? "Known" : "TransactionTaken") as AdoptAnswer
+})
+
+const adopt = Effect.fn("Settlements.adopt")(function* (settlement: AdoptedSettlement) {
+  const sql = yield* SqlClient.SqlClient
+  const budget = yield* Budget
+  const facts = yield* Facts
+  const facilitator = yield* facilitatorName
+  return yield* inTransaction(
+    Effect.gen(function* () {
+      const charge = yield* budget.charge(
+        counted(settlement.principal),
+        settlement.feeChargedStroops,
+        spreadOf(settlement.id)
+      )
+      yield* sql`insert into kernel_settlements ${sql.insert(adoptedRow(settlement, charge))}`
+      yield* insertAttempt(settlement.id, 1, { ...settlement, kind: "payment", recordedLedger: settlement.ledger })
+      // What was lost with the record may be the channel's sequence too: it is read again.
+      yield* sql`update kernel_channels set sequence = null, sequence_ledger = greatest(sequence_ledger, ${settlement.ledger}::int8)
+      where address = ${settlement.channel} and settlement is null and sequence < ${settlement.channelSequence}::int8`
+      yield* facts.publish(recordedFact({ ...settlement, amountMax: settlement.amount }, facilitator))
+      yield* facts.publish(
+        endedFact(
+          { ...settlement, principal: settlement.principal.owner },
+          { ...settlement, state: "settled", reason: undefined }
+        )
+      )
+      return "Adopted" as AdoptAnswer
+    })
+  ).pipe(
+    Effect.catchIf(
+      (error) => isUniqueViolation(error),
+      () => knownOrTaken(settlement)
+    )
+  )
+})
+
+const claimDelivery = Effect.fn("Settlements.claimDelivery")(function* (id: string, principal: string) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql`update kernel_settlements set delivered_at = clock_timestamp()
+    where id = ${id} and principal = ${principal} and state = 'settled' and delivered_at is null returning 1`
+  return rows.length === 1
+})
+
+const openCount = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{
+    open: number
+  }>`select count(*)::int as open from kernel_settlements where state in ('prepared', 'submitted')`
+  return row?.open ?? 0
+})
+
+const byIds = Effect.fn("Settlements.byIds")(function* (ids: ReadonlyArray<string>) {
+  const sql = yield* SqlClient.SqlClient
+  const columns = sql.literal(recordColumns)
+  if (ids.length === 0) return []
+  return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id in ${sql.in(ids)}`).map(toRecord)
+})
+
+const lookup = Effect.fn("Settlements.lookup")(function* (
+  principal: string,
+  by: { readonly identifier: string } | { readonly hash: string }
+) {
+  const sql = yield* SqlClient.SqlClient
+  const columns = sql.literal(recordColumns)
+  const where =
+    "identifier" in by
+      ? sql`identifier = ${by.identifier}`
+      : sql`(inner_hash = ${by.hash} or ended_by = ${by.hash}
+          or id in (select settlement from kernel_attempts where outer_hash = ${by.hash}))`
+  const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
+    where principal = ${principal} and ${where} order by recorded_at desc limit 20`
+  return rows.map(toRecord)
+})
+
+/** What every statement stands on. */
+const ownServices = Effect.gen(function* () {
+  return Context.empty().pipe(
+    Context.add(SqlClient.SqlClient, yield* SqlClient.SqlClient),
+    Context.add(Budget, yield* Budget),
+    Context.add(Facts, yield* Facts),
+    Context.add(Limits, yield* Limits),
+    Context.add(Network, yield* Network),
+    Context.add(Server, yield* Server),
+    Context.add(Host, yield* Host)
+  )
 })
 
 export const layer = Layer.effect(
   Settlements,
   Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const budget = yield* Budget
-    const facts = yield* Facts
-    const limits = yield* Limits
-    const network = yield* Network
-    const facilitator = (yield* Server).instance ?? (yield* Host).name
-    const columns = sql.literal(recordColumns)
-    const transactional = <A, E>(effect: Effect.Effect<A, E>) =>
-      Effect.provideService(inTransaction(effect), SqlClient.SqlClient, sql)
-
-    const insertAttempt = (id: string, number: number, attempt: NewAttempt) =>
-      sql`insert into kernel_attempts ${sql.insert({
-        settlement: id,
-        number,
-        kind: attempt.kind,
-        inner_hash: attempt.innerHash,
-        outer_hash: attempt.outerHash,
-        envelope: bytesOf(attempt.envelope),
-        inclusion_stroops: attempt.inclusionStroops,
-        recorded_ledger: attempt.recordedLedger
-      })}`
-
-    const find = Effect.fn("Settlements.find")(function* (query: FindQuery) {
-      const key = Option.getOrNull(query.authorizationKey)
-      const payer = Option.getOrNull(query.payer)
-      const identifier = payer === null ? null : Option.getOrNull(query.identifier)
-      if (key === null && identifier === null) return []
-      const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
-        where (${key}::text is not null and network = ${query.network} and scheme = ${query.scheme} and authorization_key = ${key}::text)
-        union
-        select ${columns} from kernel_settlements
-        where (${identifier}::text is not null and principal = ${query.principal} and pay_to = ${query.payTo}
-          and payer = ${payer}::text and identifier = ${identifier}::text)`
-      return rows.map(toRecord)
-    })
-
-    const record = Effect.fn("Settlements.record")(function* (settlement: NewSettlement) {
-      const undo = (answer: RecordAnswer) => Effect.fail(new Undo(answer))
-      return yield* transactional(
-        Effect.gen(function* () {
-          const [open] = yield* sql<{ count: number }>`select count(*)::int as count from kernel_settlements
-          where state in ('prepared', 'submitted')`
-          if ((open?.count ?? 0) >= limits.pendingSettlementsMax) return yield* undo({ _tag: "TooManyOpen" })
-          const reservation = yield* budget.reserve(
-            counted(settlement.principal),
-            settlement.budgetStroops,
-            spreadOf(settlement.id)
-          )
-          if (reservation === undefined) return yield* undo({ _tag: "BudgetExceeded" })
-          yield* sql`insert into kernel_settlements ${sql.insert(bornRow(settlement, reservation))}`
-          yield* insertAttempt(settlement.id, 1, settlement.attempt)
-          const held =
-            yield* sql`update kernel_channels set settlement = ${settlement.id}, leased_until = null, used_at = clock_timestamp()
-          where address = ${settlement.channel.address} and fence = ${settlement.channel.fence} and settlement is null returning 1`
-          if (held.length === 0) return yield* undo({ _tag: "FenceLost" })
-          yield* facts.publish(recordedFact(settlement, facilitator))
-          return { _tag: "Recorded" } as RecordAnswer
-        })
-      ).pipe(
-        Effect.catchIf(
-          (error): error is Undo => error instanceof Undo,
-          ({ answer }) => Effect.succeed(answer)
-        ),
-        Effect.catchIf(
-          (error) => isUniqueViolation(error),
-          () => Effect.succeed<RecordAnswer>({ _tag: "Known" })
-        )
-      )
-    })
-
-    const addAttempt = Effect.fn("Settlements.addAttempt")(function* (
-      id: string,
-      attempt: NewAttempt,
-      attemptsKnown: number
-    ) {
-      return yield* transactional(
-        Effect.gen(function* () {
-          const open = yield* sql`update kernel_settlements set attempt_count = attempt_count + 1
-            where id = ${id} and state in ('prepared', 'submitted') and attempt_count = ${attemptsKnown} returning 1`
-          if (open.length === 0) return undefined
-          const [last] = yield* sql<{
-            number: number
-          }>`select max(number)::int as number from kernel_attempts where settlement = ${id}`
-          const number = (last?.number ?? 0) + 1
-          yield* insertAttempt(id, number, attempt)
-          return number
-        })
-      )
-    })
-
-    const noteSent = Effect.fn("Settlements.noteSent")(function* (id: string, number: number, sent: SentNote) {
-      const isTaken = sent.status === "Pending" || sent.status === "Duplicate" || sent.status === "Lost"
-      yield* sql`with sent as (
-          update kernel_attempts set sent_status = ${sent.status}, sent_ledger = ${sent.ledger},
-            sent_code = ${sent.code ?? null}, taken = taken or ${isTaken}
-          where settlement = ${id} and number = ${number})
-        update kernel_settlements set state = 'submitted' where id = ${id} and state = 'prepared'`
-    })
-
-    const open = Effect.fn("Settlements.open")(function* (limit: number) {
-      const rows =
-        yield* sql<OpenRow>`select ${columns}, channel_sequence, recorded_ledger, sponsor, resource_fee_stroops, attempt_count,
-          exists (select 1 from kernel_channels as held where held.settlement = kernel_settlements.id) as channel_held
-        from kernel_settlements where network = ${network.id} and state in ('prepared', 'submitted')
-        order by recorded_at limit ${limit}`
-      if (rows.length === 0) return []
-      const attempts =
-        yield* sql<AttemptRow>`select settlement::text as settlement, number, kind, inner_hash, outer_hash, envelope,
-        inclusion_stroops, recorded_ledger, sent_status, sent_ledger, sent_code, taken from kernel_attempts
-        where settlement in ${sql.in(rows.map(({ id }) => id))} order by settlement, number`
-      const bySettlement = Map.groupBy(attempts, ({ settlement }) => settlement)
-      return rows.map((row) => toOpen(row, bySettlement.get(row.id) ?? []))
-    })
-
-    const resolve = Effect.fn("Settlements.resolve")(function* (id: string, outcome: Outcome, attemptsKnown?: number) {
-      return yield* transactional(
-        Effect.gen(function* () {
-          const rows = yield* sql<EndedRow>`update kernel_settlements set state = ${outcome.state},
-            resolved_at = clock_timestamp(), ended_by = ${outcome.transaction ?? null}, ledger = ${outcome.ledger ?? null}::int8,
-            closed_at = ${outcome.closedAtSeconds === undefined ? null : new Date(outcome.closedAtSeconds * 1_000)}::timestamptz,
-            moved = ${outcome.moved?.toString() ?? null}::numeric,
-            fee_charged_stroops = ${outcome.feeChargedStroops}::int8 + case when ${outcome.feeUnknown} then budget_stroops else 0 end,
-            reason = ${outcome.reason ?? null}, reason_message = ${outcome.message ?? null}
-          where id = ${id} and state in ('prepared', 'submitted')
-            and (${attemptsKnown ?? null}::int is null or attempt_count = ${attemptsKnown ?? null}::int)
-          returning budget_day::text as day, budget_principal as principal, principal as owner,
-            budget_keyed as keyed, budget_shard as shard, budget_stroops as stroops,
-            channel, channel_sequence as sequence, inner_hash, fee_charged_stroops as charged`
-          const [row] = rows
-          if (row === undefined) return "Changed"
-          yield* budget.commit(row, row.charged)
-          if (outcome.channel !== undefined) {
-            const used = outcome.channel.sequenceUsed
-            yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(),
-            sequence = ${used === undefined ? null : used ? row.sequence : row.sequence - 1n}::int8,
-            sequence_ledger = greatest(sequence_ledger, ${outcome.channel.ledger}::int8)
-            where address = ${row.channel} and settlement = ${id}`
-          }
-          const told = outcome.state === "settled" ? (outcome.transaction ?? row.inner_hash) : row.inner_hash
-          const ended = { id, principal: row.owner, innerHash: told }
-          yield* facts.publish(endedFact(ended, { ...outcome, feeChargedStroops: row.charged }))
-          return "Resolved"
-        })
-      ).pipe(
-        // One transaction of the ledger ends one settlement.
-        Effect.catchIf(
-          (error) => isUniqueViolation(error),
-          () => Effect.succeed<ResolveAnswer>("TransactionTaken")
-        ),
-        Effect.map((answer): ResolveAnswer => answer as ResolveAnswer)
-      )
-    })
-
-    const freeChannel = Effect.fn("Settlements.freeChannel")(function* (id: string, ledger: number) {
-      const rows =
-        yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(), sequence = null,
-          sequence_ledger = greatest(sequence_ledger, ${ledger}::int8), fence = fence + 1
-        where settlement = ${id} returning 1`
-      return rows.length === 1
-    })
-
-    /** Which constraint stood in the way of an adoption. */
-    const knownOrTaken = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
-      const known = yield* sql`select 1 from kernel_settlements where network = ${settlement.network}
-        and ((scheme = ${settlement.scheme} and authorization_key = ${settlement.authorizationKey}) or (
-          principal = ${settlement.principal.owner} and pay_to = ${settlement.payTo} and payer = ${settlement.payer}
-          and identifier = ${Option.getOrNull(settlement.identifier)}::text))`
-      return (known.length > 0 ? "Known" : "TransactionTaken") as AdoptAnswer
-    })
-
-    const adopt = Effect.fn("Settlements.adopt")(function* (settlement: AdoptedSettlement) {
-      return yield* transactional(
-        Effect.gen(function* () {
-          const charge = yield* budget.charge(
-            counted(settlement.principal),
-            settlement.feeChargedStroops,
-            spreadOf(settlement.id)
-          )
-          yield* sql`insert into kernel_settlements ${sql.insert(adoptedRow(settlement, charge))}`
-          yield* insertAttempt(settlement.id, 1, { ...settlement, kind: "payment", recordedLedger: settlement.ledger })
-          // What was lost with the record may be the channel's sequence too: it is read again.
-          yield* sql`update kernel_channels set sequence = null, sequence_ledger = greatest(sequence_ledger, ${settlement.ledger}::int8)
-          where address = ${settlement.channel} and settlement is null and sequence < ${settlement.channelSequence}::int8`
-          yield* facts.publish(recordedFact({ ...settlement, amountMax: settlement.amount }, facilitator))
-          yield* facts.publish(
-            endedFact(
-              { ...settlement, principal: settlement.principal.owner },
-              { ...settlement, state: "settled", reason: undefined }
-            )
-          )
-          return "Adopted" as AdoptAnswer
-        })
-      ).pipe(
-        Effect.catchIf(
-          (error) => isUniqueViolation(error),
-          () => knownOrTaken(settlement)
-        )
-      )
-    })
-
-    const claimDelivery = Effect.fn("Settlements.claimDelivery")(function* (id: string, principal: string) {
-      const rows = yield* sql`update kernel_settlements set delivered_at = clock_timestamp()
-        where id = ${id} and principal = ${principal} and state = 'settled' and delivered_at is null returning 1`
-      return rows.length === 1
-    })
-
-    const openCount = Effect.map(
-      sql<{
-        open: number
-      }>`select count(*)::int as open from kernel_settlements where state in ('prepared', 'submitted')`,
-      ([row]) => row?.open ?? 0
-    )
-
-    const byIds = Effect.fn("Settlements.byIds")(function* (ids: ReadonlyArray<string>) {
-      if (ids.length === 0) return []
-      return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id in ${sql.in(ids)}`).map(
-        toRecord
-      )
-    })
-
-    const lookup = Effect.fn("Settlements.lookup")(function* (
-      principal: string,
-      by: { readonly identifier: string } | { readonly hash: string }
-    ) {
-      const where =
-        "identifier" in by
-          ? sql`identifier = ${by.identifier}`
-          : sql`(inner_hash = ${by.hash} or id in (select settlement from kernel_attempts where outer_hash = ${by.hash}))`
-      const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
-        where principal = ${principal} and ${where} order by recorded_at desc limit 20`
-      return rows.map(toRecord)
-    })
-
+    const own = yield* ownServices
+    const given = Effect.provideContext(own)
     return Settlements.of({
-      find,
-      record,
-      addAttempt,
-      noteSent,
-      open,
-      resolve,
-      freeChannel,
-      claimDelivery,
-      openCount,
-      adopt,
-      byIds,
-      lookup
+      find: (query) => given(find(query)),
+      record: (settlement) => given(record(settlement)),
+      addAttempt: (id, attempt, attemptsKnown) => given(addAttempt(id, attempt, attemptsKnown)),
+      noteSent: (id, number, sent) => given(noteSent(id, number, sent)),
+      open: (limit) => given(open(limit)),
+      resolve: (id, outcome, attemptsKnown) => given(resolve(id, outcome, attemptsKnown)),
+      freeChannel: (id, ledger) => given(freeChannel(id, ledger)),
+      claimDelivery: (id, principal) => given(claimDelivery(id, principal)),
+      openCount: given(openCount),
+      adopt: (settlement) => given(adopt(settlement)),
+      byIds: (ids) => given(byIds(ids)),
+      lookup: (principal, by) => given(lookup(principal, by))
     })
   })
 )

@@ -18,7 +18,6 @@ const longFunctions: Readonly<Record<string, number>> = {
   "kernel/ledger/makeLedgerRpc.ts": 230,
   "kernel/payment/Routes.ts": 190,
   "kernel/settlement/OperatorMoves.ts": 130,
-  "kernel/settlement/SqlSettlements.ts": 250,
   "kernel/settlement/channels/SponsorTransactions.ts": 150,
   "kernel/signer/Signer.ts": 130,
   "plugins/catalog/administration/makeRecords.ts": 150,

@@ -397,6 +397,8 @@ for (const kind of databaseKinds) {
             )
             expect(yield* told(3, outcomeOf("failed", { transaction: undefined }))).toEqual(Option.none())
             expect(yield* told(4, outcomeOf("expired"))).toEqual(Option.some(hashOf("a4")))
+            const found = yield* settlements.lookup("key:a", { hash: hashOf("b9") })
+            expect(found.map(({ id }) => id)).toEqual([idOf(1)])
           }),
           5
         )
