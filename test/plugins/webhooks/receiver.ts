@@ -6,6 +6,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 
 export interface Received {
+  readonly path: string
   readonly id: string
   readonly type: string
   readonly data: any
@@ -38,6 +39,7 @@ export const startReceiver = ({ answer, location, port, secret }: ReceiverOption
                 const expected = `v1,${createHmac("sha256", secret).update(signed).digest("base64")}`
                 const { data, type } = JSON.parse(body)
                 const one = {
+                  path: request.url!,
                   id: headers["webhook-id"]!,
                   type,
                   data,

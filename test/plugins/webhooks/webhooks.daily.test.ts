@@ -198,12 +198,12 @@ describe("webhooks", () => {
     () =>
       Effect.gen(function* () {
         const inside = yield* startReceiver({ secret })
-        const redirecting = yield* startReceiver({ secret, answer: () => 307, location: inside.url })
+        const redirecting = yield* startReceiver({ secret, answer: () => 307, location: "/elsewhere" })
         const facilitator = yield* start([receivers({ key: "shop", url: redirecting.url, secret_env: "SHOP_HOOK" })])
         const pay = yield* paying(facilitator)
         expect((yield* pay(facilitator)).json).toMatchObject({ success: true })
-        yield* redirecting.until(({ length }) => length >= 2)
-        expect(inside.received).toEqual([])
+        const asked = yield* redirecting.until(({ length }) => length >= 3)
+        expect(new Set(asked.map(({ path }) => path))).toEqual(new Set(["/hook"]))
         const guarded = yield* start([
           "webhooks.allow_local_receivers=false",
           receivers({ key: "shop", url: inside.url.replace("http:", "https:"), secret_env: "SHOP_HOOK" })
