@@ -28,8 +28,11 @@ export const wanted = [
   "node behind",
   "node forgets",
   "node far ahead",
+  "false NOT_FOUND",
   "node stands still",
   "network halts",
+  "commits lost",
+  "adopted",
   "surge",
   "bid too low",
   "never acceptable",
@@ -61,7 +64,7 @@ export const wanted = [
   "lease taken over",
   "channel freed before the end"
 ] as const
-export type Wanted = (typeof wanted)[number] | "false NOT_FOUND" | "commits lost" | "adopted"
+export type Wanted = (typeof wanted)[number]
 
 export class Coverage {
   readonly counts = new Map<string, number>()

@@ -32,27 +32,6 @@ export const quiet: Faults = {
 
 export const quietLedger: LedgerFaults = { drop: 0, passOver: 0, fail: 0 }
 
-/** What befalls a run beside the faults of single calls. */
-export const storms = {
-  /** Somebody asks with an authorization that is not his. */
-  strangers: true,
-  /** Two authorizations of one nonce. */
-  sharedNonces: true,
-  /** An index that misses transactions, or is older than the rest of its answer. */
-  hidingNodes: true,
-  /** A newest ledger that is far ahead, and one that does not move. */
-  strayNodes: true,
-  /** Clocks that are off by hours. */
-  hours: true,
-  usurpers: true,
-  lostCommits: true,
-  surges: true,
-  halts: true,
-  differentSettings: true,
-  /** A clock that jumps may not lengthen a caller's wait. */
-  boundedWaits: false
-}
-
 export interface Weather {
   readonly faults: Faults
   readonly ledger: LedgerFaults

@@ -2,7 +2,6 @@
 // identifier, strangers who ask with somebody else's authorization or submit it themselves, envelopes that no node
 // takes.
 import type { Payment } from "../../kernel/payment/Payment.ts"
-import { storms } from "./Faults.ts"
 import { authorizationOf, keyOf, paymentOf, schemeNames } from "./simulatedScheme.ts"
 import type { Authorization } from "./SimulatedLedger.ts"
 import type { World } from "./World.ts"
@@ -78,7 +77,7 @@ export const planPayment = (scenario: Scenario): void => {
       ledger.spendElsewhere(authorization)
     })
   }
-  if (storms.sharedNonces && chance(0.08)) {
+  if (chance(0.08)) {
     coverage.count("nonce shared")
     const like = newAuthorization(world, { ledgers: int(2, 18), like: authorization })
     const twin = paymentOf({
@@ -89,7 +88,7 @@ export const planPayment = (scenario: Scenario): void => {
     payments.push(twin)
     time.after(int(0, 12_000), () => ask(twin, 1))
   }
-  if (storms.strangers && chance(0.08)) {
+  if (chance(0.08)) {
     coverage.count("a stranger asks")
     const identifier = payment.identifier._tag === "Some" && chance(0.5) ? payment.identifier.value : undefined
     const theirs = paymentOf({ authorization, principal: stranger, identifier, variant: chance(0.5) ? "-other" : "" })

@@ -6,7 +6,7 @@ import { CrashPoints } from "../../kernel/settlement/CrashPoints.ts"
 import { ScanAbove } from "../../kernel/settlement/scanLedgers.ts"
 import type { Outcome } from "../../kernel/settlement/Settlement.ts"
 import { Coverage, type Wanted } from "./Coverage.ts"
-import { type Faults, quiet, quietLedger, storms } from "./Faults.ts"
+import { type Faults, quiet, quietLedger } from "./Faults.ts"
 import { channelsMax, channelsMin, keysOf } from "./keys.ts"
 import { makeRandom, type Random } from "./random.ts"
 import { type Authorization, SimulatedLedger, type Submission } from "./SimulatedLedger.ts"
@@ -69,7 +69,7 @@ export class World {
       () => this.time.now
     )
     const most = int(channelsMin, channelsMax)
-    this.channelCounts = [most, storms.differentSettings && chance(0.25) ? int(channelsMin, most) : most]
+    this.channelCounts = [most, chance(0.25) ? int(channelsMin, most) : most]
     for (const channel of keysOf(most).signer.channels) {
       const sequence = BigInt(int(1, 1_000)) << 32n
       this.ledger.addChannel(channel, sequence)
@@ -86,9 +86,9 @@ export class World {
       const node = new SimulatedNode(this.ledger, this.random, retention)
       if (isSound) return node
       node.lag = chance(0.4) ? int(1, 4) : 0
-      node.hides = storms.hidingNodes && chance(0.25) ? 0.1 + 0.6 * this.random.next() : 0
-      node.indexLag = storms.hidingNodes && chance(0.2) ? int(1, 6) : 0
-      node.ahead = storms.strayNodes && chance(0.2) ? 0.1 : 0
+      node.hides = chance(0.25) ? 0.1 + 0.6 * this.random.next() : 0
+      node.indexLag = chance(0.2) ? int(1, 6) : 0
+      node.ahead = chance(0.2) ? 0.1 : 0
       return node
     })
   }

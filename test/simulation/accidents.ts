@@ -1,6 +1,5 @@
 // What befalls a run beside the faults of single calls: clocks that jump, machines that die, nodes that stand still, a
 // surge, a network that halts, a store that loses its last transactions, somebody else on our channels.
-import { storms } from "./Faults.ts"
 import type { Replica } from "./Replica.ts"
 import type { World } from "./World.ts"
 
@@ -20,7 +19,7 @@ export interface Storm {
 
 /** How far a machine's clock is off when it starts: mostly not, sometimes seconds, now and then hours. */
 export const skewOf = ({ coverage, random: { chance, int } }: World): number => {
-  if (storms.hours && chance(0.12)) {
+  if (chance(0.12)) {
     coverage.count("clock off by hours")
     return int(-5 * 3_600_000, 5 * 3_600_000)
   }
@@ -35,7 +34,7 @@ const clockJumps = ({ millis, someReplica, world }: Storm) => {
       const replica = someReplica()
       if (replica === undefined) return
       coverage.count("clock jump")
-      replica.skewMillis += storms.hours && chance(0.2) ? int(-3_600_000, 3_600_000) : int(-60_000, 60_000)
+      replica.skewMillis += chance(0.2) ? int(-3_600_000, 3_600_000) : int(-60_000, 60_000)
     })
   }
 }
@@ -43,7 +42,7 @@ const clockJumps = ({ millis, someReplica, world }: Storm) => {
 const networkTrouble = ({ millis, world }: Storm) => {
   const { coverage, ledger, nodes, random, time } = world
   const { chance, int, pick } = random
-  if (storms.surges && chance(0.3)) {
+  if (chance(0.3)) {
     const begins = int(2_000, millis - 20_000)
     time.after(begins, () => {
       coverage.count("surge")
@@ -51,13 +50,13 @@ const networkTrouble = ({ millis, world }: Storm) => {
     })
     time.after(begins + int(8_000, 40_000), () => (ledger.surge = undefined))
   }
-  if (storms.strayNodes && chance(0.2)) {
+  if (chance(0.2)) {
     const node = nodes[int(1, 2)]!
     const begins = int(2_000, millis - 10_000)
     time.after(begins, () => (node.stillAt = node.latestLedger))
     time.after(begins + int(5_000, 60_000), () => (node.stillAt = undefined))
   }
-  if (storms.halts && chance(0.05)) {
+  if (chance(0.05)) {
     const begins = int(5_000, millis - 10_000)
     time.after(begins, () => {
       coverage.count("network halts")
@@ -71,7 +70,7 @@ const networkTrouble = ({ millis, world }: Storm) => {
 const usurpers = ({ millis, world }: Storm) => {
   const { coverage, ledger, random, time } = world
   const { chance, int, pick } = random
-  for (let uses = storms.usurpers && chance(0.2) ? int(1, 3) : 0; uses > 0; uses--) {
+  for (let uses = chance(0.2) ? int(1, 3) : 0; uses > 0; uses--) {
     time.after(int(2_000, millis), () => {
       coverage.count("channel used by others")
       world.hasUsurpers = true
@@ -84,7 +83,7 @@ const usurpers = ({ millis, world }: Storm) => {
 const lostCommits = ({ millis, world }: Storm) => {
   const { coverage, random, store, time } = world
   const { chance, int } = random
-  for (let losses = storms.lostCommits && chance(0.12) ? int(1, 2) : 0; losses > 0; losses--) {
+  for (let losses = chance(0.12) ? int(1, 2) : 0; losses > 0; losses--) {
     const at = int(8_000, millis - 5_000)
     let restore = () => {}
     time.after(at - int(100, 6_000), () => (restore = store.snapshot()))
