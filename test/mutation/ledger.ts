@@ -22,6 +22,66 @@ const rules = (
 
 export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
+    "engine/wasm/opcodes.ts",
+    ["engine/wasm/Hostile.test.ts"],
+    [
+      [
+        "an instruction that is not on the list is passed over",
+        "throw new Malformed(`instruction 0x${op.toString(16)} is not allowed`)",
+        "return 0"
+      ]
+    ]
+  ),
+  ...rules(
+    "engine/wasm/hostImports.ts",
+    ["engine/wasm/Hostile.test.ts"],
+    [
+      [
+        "a host function is imported with other parameters",
+        "if (!fits || results.length !== 1 || !results.every(isWord))",
+        "if (!fits && results.length > 9)"
+      ]
+    ]
+  ),
+  ...rules(
+    "transaction/applyTransaction.ts",
+    ["node/hostileContracts.test.ts"],
+    [
+      [
+        "a defect of one transaction stops the ledger",
+        "    failWith(applying, TxCode.internalError)\n",
+        "    if (applying.place >= 0) throw error\n"
+      ]
+    ]
+  ),
+  ...rules(
+    "engine/host/InstructionMeter.ts",
+    ["engine/host/InstructionMeter.test.ts"],
+    [
+      [
+        "a call uses more than it declared",
+        'if (this.#instructions > this.#instructionsMax) throw exceeded("instruction")',
+        ""
+      ]
+    ]
+  ),
+  ...rules(
+    "node/Journal.ts",
+    ["node/journal.test.ts"],
+    [
+      [
+        "a damaged line of the journal is believed",
+        "if (body !== undefined && checkOf(crypto, json) !== check) return undefined",
+        ""
+      ]
+    ]
+  ),
+  ...rules(
+    "engine/host/Random.ts",
+    ["transaction/random.test.ts"],
+    [["a seed is used as it was chosen", "new Random(crypto.hmacSha256(EXTRACTOR_KEY, seed))", "new Random(seed)"]]
+  ),
+  ...rules(
     "engine/auth/Auth.ts",
     ["engine/auth/Auth.test.ts", "engine/auth/Delegates.test.ts", "engine/rules.test.ts"],
     [
