@@ -91,21 +91,12 @@ const reasonOf = (error: unknown): string =>
       ? String(error._tag)
       : "failed"
 
-export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptions) {
+/** One question to one endpoint, and its answer as far as it is one to this question. */
+const makeExchange = Effect.gen(function* () {
   const client = yield* HttpClient.HttpClient
   const nextId = yield* Ref.make(0)
-  const badUntil = new Map<string, bigint>()
-  let unfit: ReadonlySet<number> = new Set()
-  /** Endpoints that have named the wanted network. */
-  const admitted = new Set<string>()
   const decodeEnvelope = Schema.decodeUnknownEffect(JsonRpcAnswer)
-
-  const exchange = Effect.fnUntraced(function* <A>(
-    url: string,
-    method: string,
-    params: unknown,
-    answer: Schema.Codec<A, any>
-  ) {
+  return Effect.fnUntraced(function* <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) {
     const id = yield* Ref.updateAndGet(nextId, (n) => n + 1)
     yield* Metric.update(Metric.withAttributes(callsTotal, { method }), 1)
     const request = HttpClientRequest.post(url).pipe(
@@ -125,6 +116,14 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
     if (envelope.id !== id) return yield* new RpcError({ code: 0, message: "the answer has another id" })
     return yield* Schema.decodeUnknownEffect(answer)(envelope.result)
   })
+})
+
+export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptions) {
+  const badUntil = new Map<string, bigint>()
+  let unfit: ReadonlySet<number> = new Set()
+  /** Endpoints that have named the wanted network. */
+  const admitted = new Set<string>()
+  const exchange = yield* makeExchange
 
   const admit = Effect.fnUntraced(function* (url: string) {
     if (options.passphrase === undefined || admitted.has(url)) return

@@ -8,7 +8,7 @@ import { reconciler } from "../Actor.ts"
 import { contract } from "../Contract.ts"
 import type { Supervisor } from "../Supervisor.ts"
 import { beginBelief, type Belief, believe, relationOf, unfitEndpoints } from "./believe.ts"
-import { makeClockSkew, skewSecondsMax } from "./ClockSkew.ts"
+import { type ClockSkew, makeClockSkew, skewSecondsMax } from "./ClockSkew.ts"
 import { type FeeStats, type LatestLedger, LedgerRpc } from "./LedgerRpc.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import { type Look, looksMax, paceOf } from "./paceOf.ts"
@@ -53,6 +53,27 @@ const surveyStillMillis = 2_000
 /** Time that elapses, milliseconds: a clock that is set does not move it. */
 const elapsing = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1_000_000n))
 
+/** Says once that this machine's clock is off, and once that it is right again. */
+const warningOf = (skew: ClockSkew) => {
+  let wasSkewed = false
+  return Effect.suspend(() => {
+    if (skew.isWrong() === wasSkewed) return Effect.void
+    wasSkewed = skew.isWrong()
+    const seconds = Math.round(skew.seconds() ?? 0)
+    return wasSkewed
+      ? Effect.logWarning(
+          `this machine's clock and the ledger's differ by more than ${skewSecondsMax} s; set the clock, or look at the endpoints`
+        ).pipe(Effect.annotateLogs({ seconds }))
+      : Effect.logInfo("this machine's clock agrees with the ledger's again").pipe(Effect.annotateLogs({ seconds }))
+  })
+}
+
+const timeOf = ({ newest: { closedAtSeconds, sequence } }: Belief, secondsPerLedger: number): LedgerTime => ({
+  sequence,
+  closedAtSeconds,
+  secondsPerLedger
+})
+
 /** What is believed, and how it came to be. */
 const makeFollower = Effect.gen(function* () {
   const rpc = yield* LedgerRpc
@@ -60,7 +81,6 @@ const makeFollower = Effect.gen(function* () {
   let belief: Belief | undefined
   let looks: ReadonlyArray<Look> = []
   let surveyedAt = -Infinity
-  let wasSkewed = false
 
   const pace = () => paceOf(looks)
 
@@ -75,16 +95,7 @@ const makeFollower = Effect.gen(function* () {
     return yield* rpc.latestLedgers
   })
 
-  const warnOfSkew = Effect.suspend(() => {
-    if (skew.isWrong() === wasSkewed) return Effect.void
-    wasSkewed = skew.isWrong()
-    const seconds = Math.round(skew.seconds() ?? 0)
-    return wasSkewed
-      ? Effect.logWarning(
-          `this machine's clock and the ledger's differ by more than ${skewSecondsMax} s; set the clock, or look at the endpoints`
-        ).pipe(Effect.annotateLogs({ seconds }))
-      : Effect.logInfo("this machine's clock agrees with the ledger's again").pipe(Effect.annotateLogs({ seconds }))
-  })
+  const warnOfSkew = warningOf(skew)
 
   /** Looks once; true when what is believed has changed. Fails when no endpoint answers. */
   const look = Effect.gen(function* () {
@@ -119,14 +130,7 @@ const makeFollower = Effect.gen(function* () {
   const standing = Effect.map(elapsing, (at): LedgerStanding => {
     const ageMillis = belief === undefined ? Infinity : at - belief.advancedAt
     return {
-      time:
-        belief === undefined
-          ? undefined
-          : {
-              sequence: belief.newest.sequence,
-              closedAtSeconds: belief.newest.closedAtSeconds,
-              secondsPerLedger: pace()
-            },
+      time: belief === undefined ? undefined : timeOf(belief, pace()),
       ageSeconds: ageMillis / 1_000,
       isFresh: ageMillis <= Math.max(Duration.toMillis(ageMax), ageLedgersMax * pace() * 1_000),
       skewSeconds: skew.seconds(),

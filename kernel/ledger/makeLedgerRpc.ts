@@ -8,7 +8,7 @@ import { FetchHttpClient } from "effect/http"
 import { Crypto } from "../platform/Crypto.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
 import { hashesOf, hasSucceeded, isLegacy, networkIdOf } from "../stellar/Envelope.ts"
-import { makeEndpoints } from "./JsonRpc.ts"
+import { type Endpoints, makeEndpoints } from "./JsonRpc.ts"
 import { LedgerRpc, type ScanAnswer, type ScanRequest, type SimulationAnswer, type StandingQuery } from "./LedgerRpc.ts"
 import { decodeWith, fromBase64, readStandings, standingKeys } from "./ledgerEntries.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
@@ -33,6 +33,12 @@ const surveyTimeout = Duration.seconds(2)
 /** Transactions on one page of a scan, and pages of one scan: two full ledgers' worth. */
 const scanPageMax = 100
 const scanPagesMax = 20
+
+/** What a hash is recomputed with. */
+interface Hashing {
+  readonly crypto: Crypto["Service"]
+  readonly networkId: Uint8Array
+}
 
 /** The fields of an answer that tell of an included transaction. */
 type IncludedAnswer = Pick<
@@ -64,28 +70,51 @@ const closeTimeOf = ({ closeTime, headerXdr }: typeof Wire.GetLatestLedger.Type)
   return Number.isSafeInteger(seconds) && seconds > 0 ? seconds : undefined
 }
 
-const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
-  const crypto = yield* Crypto
-  const networkId = networkIdOf(crypto, options.passphrase)
-  const { ask, askWhich, at, once, setUnfit } = yield* makeEndpoints(options)
-  const contradiction = (operation: string, message: string) => new LedgerUnavailable({ operation, message })
+const contradiction = (operation: string, message: string) => new LedgerUnavailable({ operation, message })
 
-  const readLatest = Effect.fnUntraced(function* ({
-    answer,
-    endpoint
-  }: {
-    readonly answer: typeof Wire.GetLatestLedger.Type
-    readonly endpoint: number
-  }) {
-    const closedAtSeconds = closeTimeOf(answer)
-    // Without it nothing could be bounded in time.
-    if (closedAtSeconds === undefined) return yield* contradiction("getLatestLedger", "a ledger without a close time")
-    return { sequence: answer.sequence, closedAtSeconds, protocolVersion: answer.protocolVersion, endpoint }
-  })
+const readLatest = Effect.fnUntraced(function* ({
+  answer,
+  endpoint
+}: {
+  readonly answer: typeof Wire.GetLatestLedger.Type
+  readonly endpoint: number
+}) {
+  const closedAtSeconds = closeTimeOf(answer)
+  // Without it nothing could be bounded in time.
+  if (closedAtSeconds === undefined) return yield* contradiction("getLatestLedger", "a ledger without a close time")
+  return { sequence: answer.sequence, closedAtSeconds, protocolVersion: answer.protocolVersion, endpoint }
+})
 
-  const simulate = Effect.fnUntraced(function* (
-    envelope: string
-  ): Effect.fn.Return<SimulationAnswer, LedgerUnavailable> {
+const toStroops = (text: string): bigint => (/^[0-9]{1,15}$/.test(text) ? BigInt(text) : 0n)
+
+/** The newest ledger and the fees, by one endpoint or by each. */
+const makeLatest = ({ askWhich, ask, at, setUnfit }: Endpoints, options: LedgerRpcOptions) => ({
+  latestLedger: Effect.flatMap(askWhich("getLatestLedger", undefined, Wire.GetLatestLedger), readLatest),
+  latestLedgers: Effect.map(
+    Effect.forEach(
+      options.urls,
+      (url, endpoint) =>
+        at(url, "getLatestLedger", undefined, Wire.GetLatestLedger).pipe(
+          Effect.flatMap((answer) => readLatest({ answer, endpoint })),
+          // One that is slow to speak must not keep the word of the others waiting.
+          Effect.timeout(options.urls.length > 1 ? Duration.min(surveyTimeout, options.timeout) : options.timeout),
+          Effect.option
+        ),
+      { concurrency: "unbounded" }
+    ),
+    (answers) => answers.flatMap((answer) => Option.toArray(answer))
+  ),
+  setUnfit: (endpoints: ReadonlySet<number>) => Effect.sync(() => setUnfit(endpoints)),
+  feeStats: Effect.map(ask("getFeeStats", undefined, Wire.GetFeeStats), ({ sorobanInclusionFee: fee }) => ({
+    p50: toStroops(fee.p50),
+    p90: toStroops(fee.p90),
+    p99: toStroops(fee.p99)
+  }))
+})
+
+/** Simulations, whose figures must agree with each other. */
+const makeSimulate = ({ ask }: Endpoints) =>
+  Effect.fnUntraced(function* (envelope: string): Effect.fn.Return<SimulationAnswer, LedgerUnavailable> {
     const answer = yield* ask("simulateTransaction", { transaction: envelope }, Wire.SimulateTransaction)
     const { latestLedger } = answer
     if (answer.error) return { _tag: "Refused", latestLedger, ...readHostError(answer.error) }
@@ -114,7 +143,9 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
     }
   })
 
-  const send = Effect.fnUntraced(
+/** Submissions, sent once; whatever comes back is an answer. */
+const makeSend = ({ once }: Endpoints) =>
+  Effect.fnUntraced(
     function* (envelope: string, outerHash: string) {
       const answer = yield* once("sendTransaction", { transaction: envelope }, Wire.SendTransaction)
       if (answer.hash !== outerHash)
@@ -133,40 +164,47 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
     Effect.catch((error) => Effect.succeed({ _tag: "Lost", message: error.message } as const))
   )
 
-  /** What an included transaction shows, or why that cannot be believed. */
-  const readIncluded = (
-    answer: IncludedAnswer,
-    isWanted: (hashes: { readonly innerHash: string; readonly outerHash: string }) => boolean
-  ) => {
-    const envelope = decodeWith(xdr.TransactionEnvelope.schema, answer.envelopeXdr)
-    // The kind of before fee bumps has another hash, calls no contract, and is of no interest here.
-    if (envelope !== undefined && isLegacy(envelope)) return "of another kind" as const
-    const hashes = envelope === undefined ? undefined : hashesOf(crypto, networkId, envelope)
-    if (envelope === undefined || hashes === undefined || !isWanted(hashes))
-      return "the answer is about another transaction"
-    const result = decodeWith(xdr.TransactionResult.schema, answer.resultXdr)
-    const succeeded = result !== undefined && hasSucceeded(result)
-    if (result === undefined || succeeded !== (answer.status === "SUCCESS") || answer.ledger === undefined) {
-      return "status and result contradict each other"
-    }
-    const events = contractEventsIn(decodeWith(xdr.TransactionMeta.schema, answer.resultMetaXdr))
-    const executed: ExecutedTransaction = {
-      ledger: answer.ledger,
-      closedAtSeconds: Number(answer.createdAt ?? 0),
-      ...hashes,
-      feeChargedStroops: result.feeCharged,
-      succeeded,
-      transfers: transfersOf(events),
-      ...(events === undefined ? {} : { contractEvents: events })
-    }
-    return { executed, envelope }
+/** What an included transaction shows, or why that cannot be believed. */
+const readIncluded = (
+  { crypto, networkId }: Hashing,
+  answer: IncludedAnswer,
+  isWanted: (hashes: { readonly innerHash: string; readonly outerHash: string }) => boolean
+) => {
+  const envelope = decodeWith(xdr.TransactionEnvelope.schema, answer.envelopeXdr)
+  // The kind of before fee bumps has another hash, calls no contract, and is of no interest here.
+  if (envelope !== undefined && isLegacy(envelope)) return "of another kind" as const
+  const hashes = envelope === undefined ? undefined : hashesOf(crypto, networkId, envelope)
+  if (envelope === undefined || hashes === undefined || !isWanted(hashes))
+    return "the answer is about another transaction"
+  const result = decodeWith(xdr.TransactionResult.schema, answer.resultXdr)
+  const succeeded = result !== undefined && hasSucceeded(result)
+  if (result === undefined || succeeded !== (answer.status === "SUCCESS") || answer.ledger === undefined) {
+    return "status and result contradict each other"
   }
+  const events = contractEventsIn(decodeWith(xdr.TransactionMeta.schema, answer.resultMetaXdr))
+  const executed: ExecutedTransaction = {
+    ledger: answer.ledger,
+    closedAtSeconds: Number(answer.createdAt ?? 0),
+    ...hashes,
+    feeChargedStroops: result.feeCharged,
+    succeeded,
+    transfers: transfersOf(events),
+    ...(events === undefined ? {} : { contractEvents: events })
+  }
+  return { executed, envelope }
+}
 
+/** Transactions by their hash, and ledgers looked through for them. */
+const makeTransactions = ({ ask }: Endpoints, hashing: Hashing) => {
   const transaction = Effect.fnUntraced(function* (hash: string) {
     const answer = yield* ask("getTransaction", { hash }, Wire.GetTransaction)
     const { latestLedger, oldestLedger } = answer
     if (answer.status === "NOT_FOUND") return { _tag: "NotFound", latestLedger, oldestLedger } as const
-    const included = readIncluded(answer, ({ innerHash, outerHash }) => innerHash === hash || outerHash === hash)
+    const included = readIncluded(
+      hashing,
+      answer,
+      ({ innerHash, outerHash }) => innerHash === hash || outerHash === hash
+    )
     if (typeof included === "string") return yield* contradiction("getTransaction", included)
     return { _tag: "Included", executed: included.executed, latestLedger } as const
   })
@@ -192,7 +230,7 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
       oldestLedger = Math.max(oldestLedger, answer.oldestLedger)
       for (const one of transactions) {
         if (one.ledger > toLedger || !wanted(one.txHash)) continue
-        const included = readIncluded(one, ({ outerHash }) => outerHash === one.txHash)
+        const included = readIncluded(hashing, one, ({ outerHash }) => outerHash === one.txHash)
         if (included === "of another kind") continue
         if (typeof included === "string") return yield* contradiction("getTransactions", included)
         found.push(included)
@@ -211,6 +249,11 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
     return { scannedTo, oldestLedger, found }
   })
 
+  return { transaction, scan }
+}
+
+/** Entries of the ledger: accounts, and nonces that were used. */
+const makeEntries = ({ ask }: Endpoints) => {
   const accounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<string>) {
     const answer = yield* ask("getLedgerEntries", { keys: addresses.map(accountKey) }, Wire.GetLedgerEntries)
     const found = new Map<string, LedgerAccount>()
@@ -240,37 +283,19 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
     }
   })
 
-  const toStroops = (text: string): bigint => (/^[0-9]{1,15}$/.test(text) ? BigInt(text) : 0n)
+  return { accounts, standings, nonceSpent }
+}
 
+const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
+  const crypto = yield* Crypto
+  const endpoints = yield* makeEndpoints(options)
+  const hashing = { crypto, networkId: networkIdOf(crypto, options.passphrase) }
   return LedgerRpc.of({
-    latestLedger: Effect.flatMap(askWhich("getLatestLedger", undefined, Wire.GetLatestLedger), readLatest),
-    latestLedgers: Effect.map(
-      Effect.forEach(
-        options.urls,
-        (url, endpoint) =>
-          at(url, "getLatestLedger", undefined, Wire.GetLatestLedger).pipe(
-            Effect.flatMap((answer) => readLatest({ answer, endpoint })),
-            // One that is slow to speak must not keep the word of the others waiting.
-            Effect.timeout(options.urls.length > 1 ? Duration.min(surveyTimeout, options.timeout) : options.timeout),
-            Effect.option
-          ),
-        { concurrency: "unbounded" }
-      ),
-      (answers) => answers.flatMap((answer) => Option.toArray(answer))
-    ),
-    setUnfit: (endpoints) => Effect.sync(() => setUnfit(endpoints)),
-    feeStats: Effect.map(ask("getFeeStats", undefined, Wire.GetFeeStats), ({ sorobanInclusionFee: fee }) => ({
-      p50: toStroops(fee.p50),
-      p90: toStroops(fee.p90),
-      p99: toStroops(fee.p99)
-    })),
-    simulate,
-    send,
-    transaction,
-    scan,
-    accounts,
-    standings,
-    nonceSpent
+    ...makeLatest(endpoints, options),
+    ...makeTransactions(endpoints, hashing),
+    ...makeEntries(endpoints),
+    simulate: makeSimulate(endpoints),
+    send: makeSend(endpoints)
   })
 })
 

@@ -352,8 +352,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: "kernel/ledger/makeLedgerRpc.ts",
-        from: "readIncluded(one, ({ outerHash }) => outerHash === one.txHash)",
-        to: "readIncluded(one, () => true)"
+        from: "readIncluded(hashing, one, ({ outerHash }) => outerHash === one.txHash)",
+        to: "readIncluded(hashing, one, () => true)"
       }
     ],
     ...scanTests
