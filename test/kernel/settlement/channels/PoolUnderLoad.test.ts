@@ -1,0 +1,99 @@
+// The pool for a minute of the tests' clock, over channels that come back with the ledger's closes: who is refused hears
+// so at once, channels never lie idle, and a caller's few payments come through a flood.
+import { expect, it } from "@effect/vitest"
+import { Clock, Duration, Effect, Fiber, Layer, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { Limits } from "../../../../kernel/config/Limits.ts"
+import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
+import { ChannelCount } from "../../../../kernel/settlement/channels/ChannelCount.ts"
+import { ChannelPool } from "../../../../kernel/settlement/channels/ChannelPool.ts"
+import { ChannelStore } from "../../../../kernel/settlement/channels/ChannelStore.ts"
+import { limitValues } from "../store.ts"
+
+const seconds = 60
+const channels = 20
+/** From a ledger's close to the end of its settlements. */
+const noticedMillis = 200
+/** Between a place and the lease: what judging takes. */
+const judgedMillis = 40
+
+const world = (ledgerSeconds: number) => {
+  let free = channels
+  const store = ChannelStore.of({
+    take: Effect.sync(() => {
+      if (free === 0) return Option.none()
+      free -= 1
+      return Option.some({ address: "channel", fence: 1n, sequence: 1n })
+    }),
+    release: () => Effect.sync(() => void (free += 1)),
+    learn: () => Effect.void,
+    correct: () => Effect.succeed(false),
+    counts: Effect.succeed({ ready: channels, free: 0 })
+  })
+  const layer = ChannelPool.layer.pipe(
+    Layer.provide(
+      Layer.mergeAll(
+        Layer.succeed(ChannelStore, store),
+        Layer.succeed(Limits, limitValues),
+        Layer.succeed(ChannelCount, { known: () => channels, read: Effect.succeed(channels) }),
+        Layer.succeed(LedgerClock, {
+          now: Effect.succeed({ sequence: 1_000, closedAtSeconds: 0, secondsPerLedger: ledgerSeconds })
+        } as never)
+      )
+    )
+  )
+  /** A channel is held until the next close that comes a moment after its transaction was sent, is noticed. */
+  const hold = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const ledgerMillis = ledgerSeconds * 1_000
+    const close = Math.ceil((now + 50) / ledgerMillis) * ledgerMillis
+    yield* Effect.sleep(Duration.millis(close + noticedMillis - now))
+    free += 1
+    yield* (yield* ChannelPool).freed
+  })
+  return { layer, hold }
+}
+
+interface Told {
+  readonly principal: string
+  readonly settled: boolean
+  readonly millis: number
+}
+
+it.effect.each([1, 5])(
+  "of ten times the capacity what is too much is refused at once, with ledgers of %i s; no channel lies idle [S84, S340]",
+  (ledgerSeconds) => {
+    const { hold, layer } = world(ledgerSeconds)
+    return Effect.gen(function* () {
+      const pool = yield* ChannelPool
+      const told: Array<Told> = []
+      const pay = Effect.fnUntraced(function* (principal: string) {
+        const from = yield* Clock.currentTimeMillis
+        const place = yield* pool.enter(principal, Duration.seconds(25))
+        let settled = false
+        if (place._tag === "Place") {
+          yield* Effect.sleep(Duration.millis(judgedMillis))
+          settled = Option.isSome(yield* place.lease)
+        }
+        told.push({ principal, settled, millis: (yield* Clock.currentTimeMillis) - from })
+        if (settled) yield* hold
+      })
+      const everyMillis = Math.floor((ledgerSeconds * 1_000) / (10 * channels))
+      const fibers: Array<Fiber.Fiber<void, unknown>> = []
+      for (let at = 0; at < seconds * 1_000; at += everyMillis) {
+        fibers.push(yield* Effect.forkChild(pay("flood")))
+        if (fibers.length % 1_000 < 5 && fibers.length > 1_000) fibers.push(yield* Effect.forkChild(pay("calm")))
+        yield* TestClock.adjust(everyMillis)
+      }
+      yield* TestClock.adjust("30 seconds")
+      const settled = told.filter((one) => one.settled).length
+      const refused = told.filter((one) => !one.settled && one.principal === "flood").map(({ millis }) => millis)
+      // Who waits in vain does so because its estimate was wrong: one in a hundred at most.
+      const late = refused.filter((millis) => millis > 250).length / refused.length
+      const calm = told.filter(({ principal }) => principal === "calm")
+      expect(late).toBeLessThan(0.01)
+      expect(settled).toBeGreaterThan(0.9 * ((seconds * channels) / ledgerSeconds))
+      expect(calm.every((one) => one.settled)).toBe(true)
+    }).pipe(Effect.provide(layer))
+  }
+)
