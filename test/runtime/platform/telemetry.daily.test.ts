@@ -83,13 +83,19 @@ it.live(
       const payer = yield* world.account()
       const seller = (yield* world.account(0n)).publicKey()
       const payment = yield* world.payment({ payer, payTo: seller, amount: 10_000n })
-      const settled = yield* Effect.promise(() =>
-        fetch(`${url}/settle`, {
-          method: "POST",
-          headers: { "content-type": "application/json", authorization: `Bearer ${secret}` },
-          body: JSON.stringify(payment.body)
-        }).then((response) => response.json() as Promise<any>)
-      )
+      // Ready is said before its channel is there: until then everybody is told to come again.
+      const settled = yield* Effect.promise(async () => {
+        for (let tries = 0; ; tries++) {
+          const response = await fetch(`${url}/settle`, {
+            method: "POST",
+            headers: { "content-type": "application/json", authorization: `Bearer ${secret}` },
+            body: JSON.stringify(payment.body)
+          })
+          const answer = (await response.json()) as any
+          if (response.status !== 503 || tries === 200) return answer
+          await new Promise((resolve) => setTimeout(resolve, 50))
+        }
+      })
       expect(settled).toMatchObject({ success: true })
       for (const path of [
         "/settlements?identifier=a-private-identifier",
