@@ -48,11 +48,13 @@ const isUndecidable = ({ ledger }: World, { attempts, born: { channel } }: Row):
 }
 
 /**
- * The money was moved by a transaction whose record was lost, and once the authorization has ended its nonce's entry is
- * gone: the second record of the payment, which never landed, then ends as if it had been the only one.
+ * The money was moved by a transaction whose record was lost: after the second record of the payment had failed, which
+ * was told that the authorization lives, or so long before its end that the nonce's entry was gone.
  */
 const isPaidByLost = ({ hasLostCommits }: World, { attempts, state }: Row, ours: Included): boolean =>
-  hasLostCommits && state === "expired" && attempts.every(({ innerHash }) => innerHash !== ours.innerHash)
+  hasLostCommits &&
+  (state === "expired" || state === "failed") &&
+  attempts.every(({ innerHash }) => innerHash !== ours.innerHash)
 
 /** What is settled is what ours moved; every record ends, each by a transaction of its own. */
 const endings = (world: World, rows: Rows, moved: ReadonlyMap<string, Included>): ReadonlyArray<string> => {
