@@ -9,41 +9,40 @@ const lineMax = 120
 
 /** The longest function of a file that has one that is too long. */
 const longFunctions: Readonly<Record<string, number>> = {
-  "kernel/audit/compare.ts": 100,
-  "kernel/audit/readLedger.ts": 100,
-  "kernel/drivers.ts": 150,
-  "kernel/http/Keys.ts": 100,
-  "kernel/payment/Routes.ts": 190,
-  "kernel/settlement/OperatorMoves.ts": 130,
-  "kernel/settlement/channels/SponsorTransactions.ts": 150,
-  "kernel/signer/Signer.ts": 130,
-  "plugins/catalog/administration/makeRecords.ts": 150,
-  "plugins/catalog/discovery/makeCounts.ts": 110,
-  "plugins/catalog/observePayments.ts": 220,
-  "plugins/catalog/ownership/applyVerdict.ts": 150,
-  "plugins/catalog/ownership/askOrigin.ts": 130,
-  "plugins/catalog/search/SearchReports.ts": 110,
-  "plugins/catalog/search/makeSearch.ts": 140,
-  "plugins/catalog/search/rankResources.ts": 100,
-  "plugins/catalog/store/Journal.ts": 230,
-  "plugins/catalog/store/recordDeclaration.ts": 230,
-  "plugins/mcp-tools/Config.ts": 100,
-  "plugins/mcp-tools/call/callResource.ts": 140,
-  "plugins/mcp-tools/call/payInvocation.ts": 200,
-  "plugins/mcp-tools/plugin.ts": 100,
-  "plugins/mcp-tools/seller/SellerSession.ts": 110,
-  "plugins/search-lexical/LexicalStore.ts": 130,
-  "plugins/search-lexical/readQuery.ts": 130,
-  "plugins/search-semantic/Generations.ts": 180,
-  "plugins/search-semantic/fillGenerations.ts": 170,
-  "plugins/search-semantic/plugin.ts": 160,
-  "plugins/search-semantic/scanIndex.ts": 140,
-  "plugins/search-semantic/vectorLoops.ts": 100,
-  "plugins/x402-exact/ExactScheme.ts": 130
+  "kernel/audit/compare.ts": 72,
+  "kernel/drivers.ts": 137,
+  "kernel/http/Keys.ts": 77,
+  "kernel/payment/Routes.ts": 170,
+  "kernel/settlement/OperatorMoves.ts": 111,
+  "kernel/settlement/channels/SponsorTransactions.ts": 125,
+  "kernel/signer/Signer.ts": 110,
+  "plugins/catalog/administration/makeRecords.ts": 131,
+  "plugins/catalog/discovery/makeCounts.ts": 83,
+  "plugins/catalog/observePayments.ts": 191,
+  "plugins/catalog/ownership/applyVerdict.ts": 126,
+  "plugins/catalog/ownership/askOrigin.ts": 103,
+  "plugins/catalog/search/SearchReports.ts": 89,
+  "plugins/catalog/search/makeSearch.ts": 118,
+  "plugins/catalog/search/rankResources.ts": 75,
+  "plugins/catalog/store/Journal.ts": 225,
+  "plugins/catalog/store/recordDeclaration.ts": 210,
+  "plugins/mcp-tools/Config.ts": 79,
+  "plugins/mcp-tools/call/callResource.ts": 114,
+  "plugins/mcp-tools/call/payInvocation.ts": 178,
+  "plugins/mcp-tools/plugin.ts": 77,
+  "plugins/mcp-tools/seller/SellerSession.ts": 81,
+  "plugins/search-lexical/LexicalStore.ts": 129,
+  "plugins/search-lexical/readQuery.ts": 104,
+  "plugins/search-semantic/Generations.ts": 176,
+  "plugins/search-semantic/fillGenerations.ts": 147,
+  "plugins/search-semantic/plugin.ts": 138,
+  "plugins/search-semantic/scanIndex.ts": 120,
+  "plugins/search-semantic/vectorLoops.ts": 74,
+  "plugins/x402-exact/ExactScheme.ts": 98
 }
 
 /** Lines that are too long, by folder: what the formatter does not break, statements of SQL most of all. */
-const longLines: Readonly<Record<string, number>> = { examples: 5, kernel: 90, plugins: 260, runtime: 10, test: 200 }
+const longLines: Readonly<Record<string, number>> = { kernel: 50, plugins: 20, test: 92 }
 
 /** The longest function of a source, a Layer's generator included. */
 const longestFunction = ({ program, text }: Source): number => {
