@@ -116,7 +116,17 @@ describe.each(databaseKinds)("twins on %s", (database) => {
     "and everybody else are answered while the database does not answer, and settle afterwards [S58, S269, S273]",
     () =>
       Effect.gen(function* () {
-        const facilitator = yield* startFacilitator({ database, set: ["limits.settle_timeout_ms=1000"] })
+        const facilitator = yield* startFacilitator({
+          database,
+          // The database's own bounds would end the wait too, later.
+          set: [
+            "limits.settle_timeout_ms=1000",
+            "database.answer_timeout_ms=600000",
+            "database.statement_timeout_ms=600000",
+            "database.lock_timeout_ms=600000",
+            "database.idle_transaction_timeout_ms=600000"
+          ]
+        })
         const { pay, payTo } = yield* cast(facilitator)
         const id = "asked-of-a-silent-database"
         const { body } = yield* pay({ extensions: { "payment-identifier": { info: { required: false, id } } } })
@@ -132,7 +142,10 @@ describe.each(databaseKinds)("twins on %s", (database) => {
           )
         )
         yield* Deferred.await(locked)
-        const settled = yield* Effect.forEach([1, 2, 3], () => facilitator.settle(body), { concurrency: 3 })
+        yield* Effect.addFinalizer(() => Deferred.succeed(unlock, undefined))
+        const settled = yield* Effect.forEach([1, 2, 3], () => facilitator.settle(body), { concurrency: 3 }).pipe(
+          Effect.timeout("30 seconds")
+        )
         for (const { json, status } of settled)
           expect([status, json.errorReason]).toEqual([503, "settle_ledger_temporarily_unavailable"])
         const verified = yield* facilitator.verify(body)
