@@ -1,7 +1,7 @@
-// The connections of the process, lent in two lanes and never waited for longer than is said. A server that admits fewer
-// than the pool may open (others have them, or a pooler stands before it) is no fault: the pool works with what it has,
-// and tries now and then whether there are more. A connection whose statement was left behind comes back when that has
-// ended.
+// The connections of the process, lent in two lanes and never waited for longer than is said. A server that admits
+// fewer than the pool may open (others have them, or a pooler stands before it) is no fault: the pool works with what
+// it has, and tries now and then whether there are more. A connection whose statement was left behind comes back when
+// that has ended.
 import { Clock, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import { type SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import { Lane, type LaneName } from "./Lane.ts"

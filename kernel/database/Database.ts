@@ -105,7 +105,9 @@ const serverClient = (url: Redacted.Redacted, values: Values) =>
     }
   )
 
-/** One session whose statements nobody can end: they are waited for longer, and only payments for less than a minute. */
+/**
+ * One session whose statements nobody can end: they are waited for longer, and only payments for less than a minute.
+ */
 const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedded" }>) =>
   lanedClient(
     {

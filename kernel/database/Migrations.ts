@@ -108,7 +108,8 @@ export const run = Effect.fn("Migrations.run")(
     const table = tableOf(owner)
     return yield* sql.withTransaction(
       Effect.gen(function* () {
-        // One lock for all owners: held to the end of the transaction, waited for by a second replica that boots at once.
+        // One lock for all owners: held to the end of the transaction, waited for by a second replica that boots at
+        // once.
         yield* sql`select pg_advisory_xact_lock(724402402)`
         yield* sql`create table if not exists ${sql(table)} (
       id integer primary key, name text not null, checksum text not null, ran_at timestamptz not null default clock_timestamp())`

@@ -15,8 +15,8 @@ export const tookTooLong = (operation: string, waited: Duration.Duration): SqlEr
 }
 
 /**
- * The effect, for so long at most. Who is interrupted or has waited long enough goes on at once, and `left` is told what
- * was left behind.
+ * The effect, for so long at most. Who is interrupted or has waited long enough goes on at once, and `left` is told
+ * what was left behind.
  */
 export const withinTime = <A>(
   effect: Effect.Effect<A, SqlError.SqlError>,

@@ -1,5 +1,5 @@
-// How settlement rows go into the database and come out of it: snake case, null, Date and decimal text become the house's
-// own forms here.
+// How settlement rows go into the database and come out of it: snake case, null, Date and decimal text become the
+// house's own forms here.
 import { Option } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Reservation } from "../budget/Budget.ts"

@@ -19,8 +19,8 @@ export class Vault extends Context.Service<
     /** The sponsor's address, G… */
     readonly sponsor: string
     /**
-     * Sponsors of before, whose secrets stand behind the sponsor's: they still authorize what was signed for them and pay
-     * for nothing.
+     * Sponsors of before, whose secrets stand behind the sponsor's: they still authorize what was signed for them and
+     * pay for nothing.
      */
     readonly formerSponsors: ReadonlyArray<string>
     /** The addresses of all channels there may be, by number, from 0: those in use are the first of them. */

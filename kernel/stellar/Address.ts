@@ -1,5 +1,5 @@
-// Addresses, from the ledger's XDR to text and back. An account may stand as the source of something, as an address that
-// a contract knows, or as a bare key; the text is the same.
+// Addresses, from the ledger's XDR to text and back. An account may stand as the source of something, as an address
+// that a contract knows, or as a bare key; the text is the same.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { addressKind, keyKind } from "./kinds.ts"
 

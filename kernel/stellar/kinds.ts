@@ -1,5 +1,5 @@
-// Discriminants of the ledger's XDR by name, as the protocol numbers them. Only this folder knows them: elsewhere XDR is
-// read and made by the functions beside this file.
+// Discriminants of the ledger's XDR by name, as the protocol numbers them. Only this folder knows them: elsewhere XDR
+// is read and made by the functions beside this file.
 
 export const envelopeKind = { v0: 0, v1: 2, feeBump: 5 } as const
 export const operationKind = {

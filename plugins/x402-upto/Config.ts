@@ -1,4 +1,5 @@
-// What a network's settings say of `upto`: where its settlement contract is. Without it the scheme is not offered there.
+// What a network's settings say of `upto`: where its settlement contract is. Without it the scheme is not offered
+// there.
 import { networkKeys } from "../../kernel/config/NetworkKeys.ts"
 import { optionalText } from "../../kernel/config/Setting.ts"
 

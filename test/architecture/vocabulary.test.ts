@@ -1,7 +1,7 @@
 // The numbers by which the ledger's XDR tells its kinds apart are known in `kernel/stellar/` and nowhere else: whoever
-// reads or makes XDR calls a function there. The embedded ledger is left out on purpose: it is the ledger, implements the
-// whole protocol rather than the few kinds that a payment meets, has names of its own for them, and shares no decoder
-// with what it is there to test.
+// reads or makes XDR calls a function there. The embedded ledger is left out on purpose: it is the ledger, implements
+// the whole protocol rather than the few kinds that a payment meets, has names of its own for them, and shares no
+// decoder with what it is there to test.
 import { describe, expect, it } from "vitest"
 import { eachNode, isNode, lineAt, type Node, parseSource, type Source, sourcesIn } from "./sources.ts"
 

@@ -1,7 +1,8 @@
-// Ten times as many payments as there is capacity for, for a minute, over HTTP: a ledger, a PostgreSQL and a facilitator
-// as processes of their own, and this one as the load. What the channels carry is measured first, with as many callers as
-// keep them busy; then payments come at ten times that rate, whether earlier ones were answered or not, from one key,
-// while another key's five come in between. Refusals must be quick, goodput near the capacity, and the five settled.
+// Ten times as many payments as there is capacity for, for a minute, over HTTP: a ledger, a PostgreSQL and a
+// facilitator as processes of their own, and this one as the load. What the channels carry is measured first, with as
+// many callers as keep them busy; then payments come at ten times that rate, whether earlier ones were answered or not,
+// from one key, while another key's five come in between. Refusals must be quick, goodput near the capacity, and the
+// five settled.
 import { Keypair } from "@stellar/stellar-sdk"
 import { Agent, request } from "node:http"
 import { readFileSync } from "node:fs"

@@ -1,11 +1,11 @@
-// A world small enough to be tried whole: one or two settlements of one nonce, the ledger that includes what was sent or
-// does not, strangers who use the nonce or the channel, a transaction of ours whose record was lost, and a follower that
-// asks nodes which lag, forget and deny hashes. The deciding code is the product's own. Every step that could happen
-// next is a successor; nothing is drawn.
+// A world small enough to be tried whole: one or two settlements of one nonce, the ledger that includes what was sent
+// or does not, strangers who use the nonce or the channel, a transaction of ours whose record was lost, and a follower
+// that asks nodes which lag, forget and deny hashes. The deciding code is the product's own. Every step that could
+// happen next is a successor; nothing is drawn.
 //
-// What nodes may do: be behind, know no hash, not answer, look through no ledger. What they may not: show of an account,
-// of a nonce or of a ledger's transactions something other than the ledger holds as of the ledger they name. A lost
-// transaction of ours lands, if it ever does, while the settlement is open.
+// What nodes may do: be behind, know no hash, not answer, look through no ledger. What they may not: show of an
+// account, of a nonce or of a ledger's transactions something other than the ledger holds as of the ledger they name. A
+// lost transaction of ours lands, if it ever does, while the settlement is open.
 import { Option } from "effect"
 import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
 import type {
@@ -431,7 +431,9 @@ export const successors = (state: State, bounds: Bounds, product: Product): Read
   return steps
 }
 
-/** What happens next when the weather is calm: each settlement is looked at truly, then a ledger includes what flies. */
+/**
+ * What happens next when the weather is calm: each settlement is looked at truly, then a ledger includes what flies.
+ */
 export const calmStep = (state: State, bounds: Bounds, product: Product): State => {
   let at = state
   state.settlements.forEach((settlement, index) => {

@@ -116,11 +116,11 @@ const replay: Part = {
 }
 
 const simulation: Part = {
-  name: "simulation, 20,000 seeds",
+  name: "simulation: 4,000 of the 20,000 seeds",
   command: node,
-  args: ["test/simulation/run.ts"],
+  args: ["test/simulation/run.ts", "--runs", "4000", "--least", "10"],
   figures: "status",
-  minutesMax: 12
+  minutesMax: 6
 }
 
 const exploration: Part = {
@@ -132,19 +132,19 @@ const exploration: Part = {
 }
 
 const mutation: Part = {
-  name: "mutation: settlement",
+  name: "mutation: one in eight of what may happen to money",
   command: node,
-  args: ["test/mutation/run.ts", "settlement"],
+  args: ["test/mutation/run.ts", "settlement", "spine", "--every", "8"],
   figures: "status",
   minutesMax: 12
 }
 
 const chaos: Part = {
-  name: "chaos: 2,000 payments",
+  name: "chaos: 800 of the 2,000 payments",
   command: node,
-  args: ["test/chaos/run.ts"],
+  args: ["test/chaos/run.ts", "--payments", "800", "--kills", "6"],
   figures: "status",
-  minutesMax: 15
+  minutesMax: 8
 }
 
 /** The parts of a plan; `deno` is the program to use as Deno. */

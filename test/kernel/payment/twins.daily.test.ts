@@ -1,5 +1,5 @@
-// Identical requests of one principal at the same time, and requests to a facilitator whose database does not answer, on
-// each database of the run: one settles, the others hear what it came to, and nobody waits for ever.
+// Identical requests of one principal at the same time, and requests to a facilitator whose database does not answer,
+// on each database of the run: one settles, the others hear what it came to, and nobody waits for ever.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Latch } from "effect"
 import { describe } from "vitest"

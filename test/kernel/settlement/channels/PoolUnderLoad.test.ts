@@ -1,5 +1,5 @@
-// The pool for a minute of the tests' clock, over channels that come back with the ledger's closes: who is refused hears
-// so at once, channels never lie idle, and a caller's few payments come through a flood.
+// The pool for a minute of the tests' clock, over channels that come back with the ledger's closes: who is refused
+// hears so at once, channels never lie idle, and a caller's few payments come through a flood.
 import { expect, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Fiber, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
