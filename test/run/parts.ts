@@ -62,7 +62,7 @@ const onNode: Part = {
   args: vitest,
   env: both,
   figures: "vitest",
-  minutesMax: 8.5
+  minutesMax: 13
 }
 
 const onDeno = (deno: string): Part => ({
@@ -71,7 +71,7 @@ const onDeno = (deno: string): Part => ({
   args: ["run", "-A", ...vitest],
   env: { ...both, DENO_NO_UPDATE_CHECK: "1" },
   figures: "vitest",
-  minutesMax: 8.5
+  minutesMax: 16
 })
 
 const fast: Part = {
@@ -97,7 +97,7 @@ const conformance: Part = {
   command: node,
   args: ["test/conformance/run.ts"],
   figures: "last-line",
-  minutesMax: 6
+  minutesMax: 5
 }
 
 const conformanceOnDeno = (deno: string): Part => ({
@@ -120,7 +120,7 @@ const simulation: Part = {
   command: node,
   args: ["test/simulation/run.ts", "--runs", "4000", "--least", "10"],
   figures: "status",
-  minutesMax: 6
+  minutesMax: 5
 }
 
 const exploration: Part = {
@@ -136,7 +136,7 @@ const mutation: Part = {
   command: node,
   args: ["test/mutation/run.ts", "settlement", "spine", "--every", "8"],
   figures: "status",
-  minutesMax: 12
+  minutesMax: 8
 }
 
 const chaos: Part = {
@@ -144,7 +144,7 @@ const chaos: Part = {
   command: node,
   args: ["test/chaos/run.ts", "--payments", "800", "--kills", "6"],
   figures: "status",
-  minutesMax: 8
+  minutesMax: 6
 }
 
 /** The parts of a plan; `deno` is the program to use as Deno. */

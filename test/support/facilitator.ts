@@ -3,11 +3,12 @@
 // HTTP and looks at its services beside that. It stops with the Scope.
 import { NodeServices } from "@effect/platform-node"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Context, Deferred, Effect, Fiber, FileSystem, type Layer, References, type Scope } from "effect"
+import { Context, Deferred, Effect, Fiber, FileSystem, type Layer, Option, References, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { createServer, type AddressInfo } from "node:net"
 import process from "node:process"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
+import { Sponsor } from "../../kernel/settlement/Sponsor.ts"
 import { ChannelPool } from "../../kernel/settlement/channels/ChannelPool.ts"
 import { CrashPoints, type Step } from "../../kernel/settlement/CrashPoints.ts"
 import { LocalLedger } from "../../plugins/ledger-local/LocalLedger.ts"
@@ -133,6 +134,10 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
     const { port, services } = yield* Deferred.await(ready)
     const pool = Context.getUnsafe(services, ChannelPool as never) as ChannelPool["Service"]
     while ((yield* pool.counts).ready < (options.channels ?? 3)) yield* Effect.sleep("20 millis")
+    // What was read of the sponsor before there were channels says that nothing can be paid for.
+    const sponsor = Context.getUnsafe(services, Sponsor as never) as Sponsor["Service"]
+    for (let looks = 0; looks < 20 && Option.isSome(yield* sponsor.unable("exact")); looks++)
+      yield* Effect.sleep("100 millis")
     const url = `http://127.0.0.1:${port}`
     const rpc = rpcCall(ledgerUrl)
     const post =
