@@ -201,7 +201,7 @@ export const mutations: ReadonlyArray<Mutation> = [
         to: "sequence === settlement.channelSequence - 1n ? true : undefined"
       }
     ],
-    ...simulation
+    catcher: vitest("test/kernel/settlement/decide.test.ts")
   },
   {
     name: "the reservation is kept on loss",

@@ -100,7 +100,7 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
       authorizationExpiresLedger: int(1_005, 1_050),
       fingerprint: `fingerprint-${number}`,
       principal: principalOf(principal),
-      identifier: chance(0.5) ? Option.some(`identifier-${int(1, 6)}`) : Option.none(),
+      identifier: chance(0.5) ? Option.some(`identifier-${int(1, 2)}`) : Option.none(),
       payer: `payer-${births % 2}`,
       payTo: `seller-${int(1, 2)}`,
       asset: "asset",
@@ -164,7 +164,7 @@ export const historyOf = (seed: number, length = 60): ReadonlyArray<Step> => {
       return {
         op: "find",
         key: `authorization-${int(1, 12)}`,
-        identifier: `identifier-${int(1, 6)}`,
+        identifier: `identifier-${int(1, 2)}`,
         principal: pick(["key:a", "key:b", "anonymous"]),
         payer: `payer-${int(0, 1)}`,
         payTo: `seller-${int(1, 2)}`
