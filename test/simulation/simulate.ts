@@ -40,6 +40,10 @@ export const faultsMin = 3
 const stormMillis = 60_000
 /** Virtual time after which a run that is not over has lost something. */
 const calmMillis = 4_500_000
+/** Virtual time after which only what nobody can decide is still open: an hour of ledgers ends it. */
+const patienceMillis = 240_000
+const hurriedMillis = 150
+const paceMillis = 120_000
 /** Payments that are asked for in calm weather, one after another. */
 const calmPayments = 3
 const calmEvery = 9_000
@@ -140,6 +144,8 @@ class Clients {
   readonly told: Array<Told> = []
   unfinished = 0
   isCalm = false
+  /** Only settlements that nobody can decide are waited for: ledgers close quickly meanwhile. */
+  isHurried = false
   readonly #world: World
   readonly #replicas: Replicas
 
@@ -241,7 +247,8 @@ const runStorm = (world: World, scenario: Scenario, clients: Clients, replicas: 
   ledger.faults = weather.ledger
   const closeLedgers = () => {
     ledger.close(time.now)
-    time.after(chance(0.05) && !clients.isCalm ? int(8_000, 15_000) : int(3_500, 6_000), closeLedgers)
+    const slow = chance(0.05) && !clients.isCalm ? int(8_000, 15_000) : int(3_500, 6_000)
+    time.after(clients.isHurried ? hurriedMillis : slow, closeLedgers)
   }
   time.after(1_000, closeLedgers)
   const survey = () => {
@@ -260,7 +267,15 @@ const runStorm = (world: World, scenario: Scenario, clients: Clients, replicas: 
   })
   const isOver = () =>
     clients.isCalm && clients.unfinished === 0 && [...store.rows.values()].every(({ state }) => !isOpen(state))
-  if (time.run(isOver, end + calmMillis)) return undefined
+  if (time.run(isOver, end + patienceMillis)) return undefined
+  clients.isHurried = clients.unfinished === 0
+  const isFinished = time.run(isOver, end + calmMillis)
+  if (clients.isHurried) {
+    clients.isHurried = false
+    // Until the ledger's pace is measured anew.
+    time.run(() => false, time.now + paceMillis)
+  }
+  if (isFinished) return undefined
   return `not over ${calmMillis / 1_000} s after everything healed: ${clients.unfinished} clients wait`
 }
 
