@@ -84,7 +84,10 @@ export const makeAdopter = Effect.gen(function* () {
   const authorizations = yield* Authorizations
   const services = yield* Effect.context<LedgerRpc | Authorizations>()
   const looking = yield* Semaphore.make(looksMax)
-  const own: OwnAccounts = { sponsor: signer.sponsor, channels: new Set(signer.channels) }
+  const own: OwnAccounts = {
+    sponsor: signer.sponsor,
+    channels: new Set([...signer.channels, ...signer.formerChannels])
+  }
   const remembered = new Map<string, Spending>()
   const waiting = new Map<string, number>()
 

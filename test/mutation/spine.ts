@@ -364,8 +364,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "a channel without its key lent",
     changes: change(
       store,
-      "where network = ${network.id} and address = any(${signer.channels}) and state = 'ready' and sequence is not null\n              and settlement is null",
-      "where network = ${network.id} and sponsor = ${signer.sponsor} and state = 'ready' and sequence is not null\n              and settlement is null"
+      "address = any(${signer.channels}) and state = 'ready'\n              and sequence is not null and settlement is null",
+      "sponsor = ${signer.sponsor} and state = 'ready'\n              and sequence is not null and settlement is null"
     ),
     ...replicas
   },

@@ -54,11 +54,12 @@ export class ChannelStore extends Context.Service<
 
       const take = Effect.gen(function* () {
         const rows = yield* sql<{ address: string; fence: bigint; sequence: bigint }>`update kernel_channels
-          set fence = fence + 1, leased_until = clock_timestamp() + make_interval(secs => ${Duration.toMillis(limits.channelLease) / 1_000}::float8)
+          set fence = fence + 1,
+            leased_until = clock_timestamp() + make_interval(secs => ${Duration.toSeconds(limits.channelLease)}::float8)
           where address = (
             select address from kernel_channels
-            where network = ${network.id} and address = any(${signer.channels}) and state = 'ready' and sequence is not null
-              and settlement is null
+            where network = ${network.id} and address = any(${signer.channels}) and state = 'ready'
+              and sequence is not null and settlement is null
               and (leased_until is null or leased_until < clock_timestamp())
             order by used_at limit 1 for update skip locked)
           returning address, fence, sequence + 1 as sequence`
@@ -71,18 +72,23 @@ export class ChannelStore extends Context.Service<
           Effect.asVoid(sql`update kernel_channels set leased_until = null
             where address = ${lease.address} and fence = ${lease.fence} and settlement is null`),
         learn: (address, sequence, asOfLedger) =>
-          Effect.asVoid(sql`update kernel_channels set state = 'ready', sequence = ${sequence}::int8, sequence_ledger = ${asOfLedger}
-            where address = ${address} and state in ('wanted', 'ready') and settlement is null and sequence is null and sequence_ledger <= ${asOfLedger}`),
+          Effect.asVoid(sql`update kernel_channels
+            set state = 'ready', sequence = ${sequence}::int8, sequence_ledger = ${asOfLedger}
+            where address = ${address} and state in ('wanted', 'ready') and settlement is null and sequence is null
+              and sequence_ledger <= ${asOfLedger}`),
         correct: (address, known, sequence, asOfLedger) =>
           Effect.map(
-            sql`update kernel_channels set sequence = ${sequence}::int8, sequence_ledger = ${asOfLedger}, fence = fence + 1
-              where address = ${address} and settlement is null and (leased_until is null or leased_until < clock_timestamp())
+            sql`update kernel_channels
+              set sequence = ${sequence}::int8, sequence_ledger = ${asOfLedger}, fence = fence + 1
+              where address = ${address} and settlement is null
+                and (leased_until is null or leased_until < clock_timestamp())
                 and sequence = ${known}::int8 and sequence_ledger <= ${asOfLedger} returning 1`,
             ({ length }) => length === 1
           ),
         counts: Effect.map(
           sql<{ ready: number; free: number }>`select count(*)::int as ready,
-            (count(*) filter (where settlement is null and (leased_until is null or leased_until < clock_timestamp())))::int as free
+            (count(*) filter (where settlement is null
+              and (leased_until is null or leased_until < clock_timestamp())))::int as free
             from kernel_channels where network = ${network.id} and address = any(${signer.channels}) and state = 'ready'
               and sequence is not null`,
           ([row]) => row ?? { ready: 0, free: 0 }

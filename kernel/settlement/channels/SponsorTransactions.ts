@@ -68,7 +68,8 @@ export class SponsorTransactions extends Context.Service<
         feeStroops: bigint | null,
         ledger: number | null
       ) =>
-        sql`update kernel_sponsor_transactions set state = ${state}, fee_charged_stroops = ${feeStroops}::int8, ledger = ${ledger}::int8
+        sql`update kernel_sponsor_transactions
+          set state = ${state}, fee_charged_stroops = ${feeStroops}::int8, ledger = ${ledger}::int8
           where hash = ${hash} and state = 'open'`
 
       /**
@@ -121,7 +122,8 @@ export class SponsorTransactions extends Context.Service<
           state: string
           fresh: boolean
         }>`select state, recorded_at > clock_timestamp() - make_interval(secs => ${restSeconds}) as fresh
-          from kernel_sponsor_transactions where network = ${network.id} and sponsor = ${signer.sponsor} order by recorded_at desc limit 2`
+          from kernel_sponsor_transactions where network = ${network.id} and sponsor = ${signer.sponsor}
+          order by recorded_at desc limit 2`
         if (last[0]?.state === "failed" && last[0].fresh) return Option.none()
         const landed = last.findIndex(({ state }) => state !== "expired")
         const stroops = feeStroopsMin * 10n ** BigInt(landed < 0 ? last.length : landed)
@@ -159,7 +161,8 @@ export class SponsorTransactions extends Context.Service<
         })
         const { envelope, hash } = yield* signer.signSponsor(transaction)
         const bytes = Result.getOrThrow(Base64.decode(envelope))
-        const record = sql`insert into kernel_sponsor_transactions (hash, network, sponsor, purpose, envelope, ledger_max)
+        const record = sql`insert into kernel_sponsor_transactions
+            (hash, network, sponsor, purpose, envelope, ledger_max)
           select ${hash}, ${network.id}, ${signer.sponsor}, ${purpose}, ${bytes}::bytea, ${ledgerMax}::int8
           where ${after ?? null}::text is not distinct from (select hash from kernel_sponsor_transactions
             where network = ${network.id} and sponsor = ${signer.sponsor} order by recorded_at desc limit 1)

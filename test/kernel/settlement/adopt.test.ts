@@ -54,7 +54,7 @@ const adopter = Effect.fnUntraced(function* ({ carried = "", gate = Effect.void,
         })
     } as never),
     Layer.succeed(Settlements, { adopt: () => Effect.succeed("Adopted") } as never),
-    Layer.succeed(Signer, { channels: [channel], sponsor: "sponsor" } as never),
+    Layer.succeed(Signer, { channels: [channel], sponsor: "sponsor", formerChannels: [] } as never),
     Layer.succeed(Authorizations, {
       nonceOf: ({ authorizationKey }: AdoptionRequest) => ({
         address: "payer",
