@@ -14,7 +14,6 @@ const longFunctions: Readonly<Record<string, number>> = {
   "kernel/http/Keys.ts": 77,
   "kernel/payment/Routes.ts": 170,
   "kernel/settlement/OperatorMoves.ts": 111,
-  "kernel/settlement/channels/SponsorTransactions.ts": 125,
   "kernel/signer/Signer.ts": 110,
   "plugins/catalog/administration/makeRecords.ts": 131,
   "plugins/catalog/discovery/makeCounts.ts": 83,

@@ -386,9 +386,9 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "a chore decided before another's transaction",
     changes: change(
-      sponsor,
-      "where ${after ?? null}::text is not distinct from (",
-      "where true or ${after ?? null}::text = ("
+      "kernel/settlement/channels/SponsorJournal.ts",
+      "where ${after ?? null}::text is not distinct from",
+      "where true or ${after ?? null}::text ="
     ),
     ...by("settlement/channels/reconcileChannels.test.ts")
   },
