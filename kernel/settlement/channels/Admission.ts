@@ -8,7 +8,7 @@ import type { Scarcity } from "./Scarcity.ts"
 const placesMax = 2_000
 const placesOfOneMax = 250
 /** Of a wait, what its estimate may take at most: estimates err, and who waits in vain is told so late. */
-const estimateShare = 0.75
+const estimateShare = 0.5
 /** Ledgers from a lease until its channel is free again, where channels are leased as soon as they come free. */
 const ledgersHeld = 1.2
 /** The shortest and the longest estimate that is told, in milliseconds. */
