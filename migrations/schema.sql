@@ -421,7 +421,7 @@ CREATE TABLE public.kernel_settlements (
     reason text,
     reason_message text,
     delivered_at timestamp with time zone,
-    budget_principal text NOT NULL,
+    budget_principal text,
     ended_by text,
     attempt_count integer DEFAULT 1 NOT NULL,
     CONSTRAINT kernel_settlements_amount_check CHECK ((amount >= (0)::numeric)),

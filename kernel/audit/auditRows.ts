@@ -83,7 +83,7 @@ export const readClaims = Effect.fn("audit.readClaims")(function* () {
             amount, moved::text as moved, inner_hash, ended_by, sponsor,
         channel, channel_sequence, recorded_ledger, ledger, fee_charged_stroops, budget_day::text as budget_day,
           budget_stroops,
-        budget_principal as principal from kernel_settlements order by recorded_at`,
+        coalesce(budget_principal, principal) as principal from kernel_settlements order by recorded_at`,
         attempts: yield* sql<AttemptClaim>`select settlement::text as settlement, kind, inner_hash, outer_hash
             from kernel_attempts`,
         sponsorTransactions: yield* sql<SponsorClaim>`select hash, sponsor, state, ledger, fee_charged_stroops

@@ -38,6 +38,29 @@ const reasons = {
 
 type Move = Effect.Effect<SettlementRecord, MoveRefused | SqlError.SqlError>
 
+interface EndedRow {
+  readonly day: string
+  readonly principal: string
+  readonly owner: string
+  readonly keyed: boolean
+  readonly shard: number
+  readonly before: bigint
+  readonly inner_hash: string
+  readonly moved: string | null
+}
+
+/** Writes an operator's finding to an unresolved settlement; no row when it is not one. */
+const endByHand = (sql: SqlClient.SqlClient, id: string, { feeChargedStroops, ledger, note, state }: Finding) =>
+  sql<EndedRow>`update kernel_settlements as s set state = ${state}, resolved_at = clock_timestamp(),
+      ended_by = ${ledger === undefined ? null : sql`s.inner_hash`}, ledger = ${ledger ?? null}::int8,
+      moved = case when ${state === "settled"} then amount else null end,
+      fee_charged_stroops = ${feeChargedStroops}::int8, reason = ${reasons[state] ?? null}, reason_message = ${note}
+    from (select id, fee_charged_stroops from kernel_settlements where id::text = ${id} for update) as old
+    where s.id = old.id and s.state = 'unresolved'
+    returning s.budget_day::text as day, coalesce(s.budget_principal, s.principal) as principal,
+      s.principal as owner, s.budget_keyed as keyed, s.budget_shard as shard, s.inner_hash,
+      coalesce(old.fee_charged_stroops, 0) as before, s.moved::text as moved`
+
 export class OperatorMoves extends Context.Service<
   OperatorMoves,
   {
@@ -75,14 +98,15 @@ export class OperatorMoves extends Context.Service<
               ? ["unresolved"]
               : ["prepared", "submitted", "unresolved"]
         const rows =
-          yield* sql<SettlementRow>`select ${columns} from kernel_settlements where state in ${sql.in(states)} order by recorded_at limit ${listMax}`
+          yield* sql<SettlementRow>`select ${columns} from kernel_settlements where state in ${sql.in(states)}
+            order by recorded_at limit ${listMax}`
         return rows.map(toRecord)
       })
 
       const find = Effect.fn("OperatorMoves.find")(function* (idOrHash: string) {
         const text = idOrHash.toLowerCase()
-        const rows =
-          yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id::text = ${text} or inner_hash = ${text}
+        const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
+          where id::text = ${text} or inner_hash = ${text}
           or id in (select settlement from kernel_attempts where outer_hash = ${text} or inner_hash = ${text}) limit 1`
         return rows.map(toRecord)[0]
       })
@@ -128,23 +152,7 @@ export class OperatorMoves extends Context.Service<
           return yield* refuse("nothing is charged for what never landed")
         yield* transactional(
           Effect.gen(function* () {
-            const [row] = yield* sql<{
-              day: string
-              principal: string
-              owner: string
-              keyed: boolean
-              shard: number
-              before: bigint
-              inner_hash: string
-              moved: string | null
-            }>`
-            update kernel_settlements as s set state = ${state}, ended_by = ${ledger === undefined ? null : sql`s.inner_hash`}, resolved_at = clock_timestamp(), ledger = ${ledger ?? null}::int8,
-              moved = case when ${state === "settled"} then amount else null end, fee_charged_stroops = ${feeChargedStroops}::int8,
-              reason = ${reasons[state] ?? null}, reason_message = ${note}
-            from (select id, fee_charged_stroops from kernel_settlements where id::text = ${id} for update) as old
-            where s.id = old.id and s.state = 'unresolved'
-            returning s.budget_day::text as day, s.budget_principal as principal, s.principal as owner, s.budget_keyed as keyed, s.budget_shard as shard,
-              coalesce(old.fee_charged_stroops, 0) as before, s.inner_hash, s.moved::text as moved`
+            const [row] = yield* endByHand(sql, id, finding)
             if (row === undefined)
               return yield* refuse("only an unresolved settlement can be resolved by hand; give an open one up first")
             yield* budget.commit({ ...row, stroops: 0n }, feeChargedStroops - row.before)

@@ -91,7 +91,8 @@ const find = Effect.fn("Settlements.find")(function* (query: FindQuery) {
   const identifier = payer === null ? null : Option.getOrNull(query.identifier)
   if (key === null && identifier === null) return []
   const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
-    where (${key}::text is not null and network = ${query.network} and scheme = ${query.scheme} and authorization_key = ${key}::text)
+    where (${key}::text is not null and network = ${query.network} and scheme = ${query.scheme}
+      and authorization_key = ${key}::text)
     union
     select ${columns} from kernel_settlements
     where (${identifier}::text is not null and principal = ${query.principal} and pay_to = ${query.payTo}
@@ -119,9 +120,10 @@ const record = Effect.fn("Settlements.record")(function* (settlement: NewSettlem
       if (reservation === undefined) return yield* undo({ _tag: "BudgetExceeded" })
       yield* sql`insert into kernel_settlements ${sql.insert(bornRow(settlement, reservation))}`
       yield* insertAttempt(settlement.id, 1, settlement.attempt)
-      const held =
-        yield* sql`update kernel_channels set settlement = ${settlement.id}, leased_until = null, used_at = clock_timestamp()
-      where address = ${settlement.channel.address} and fence = ${settlement.channel.fence} and settlement is null returning 1`
+      const held = yield* sql`update kernel_channels set settlement = ${settlement.id}, leased_until = null, used_at =
+          clock_timestamp()
+      where address = ${settlement.channel.address} and fence = ${settlement.channel.fence} and settlement is null
+        returning 1`
       if (held.length === 0) return yield* undo({ _tag: "FenceLost" })
       yield* facts.publish(recordedFact(settlement, facilitator))
       return { _tag: "Recorded" } as RecordAnswer
@@ -173,8 +175,8 @@ const open = Effect.fn("Settlements.open")(function* (limit: number) {
   const sql = yield* SqlClient.SqlClient
   const columns = sql.literal(recordColumns)
   const network = yield* Network
-  const rows =
-    yield* sql<OpenRow>`select ${columns}, channel_sequence, recorded_ledger, sponsor, resource_fee_stroops, attempt_count,
+  const rows = yield* sql<OpenRow>`select ${columns}, channel_sequence, recorded_ledger, sponsor, resource_fee_stroops,
+      attempt_count,
       exists (select 1 from kernel_channels as held where held.settlement = kernel_settlements.id) as channel_held
     from kernel_settlements where network = ${network.id} and state in ('prepared', 'submitted')
     order by recorded_at limit ${limit}`
@@ -194,14 +196,16 @@ const resolve = Effect.fn("Settlements.resolve")(function* (id: string, outcome:
   return yield* inTransaction(
     Effect.gen(function* () {
       const rows = yield* sql<EndedRow>`update kernel_settlements set state = ${outcome.state},
-        resolved_at = clock_timestamp(), ended_by = ${outcome.transaction ?? null}, ledger = ${outcome.ledger ?? null}::int8,
+        resolved_at = clock_timestamp(), ended_by = ${outcome.transaction ?? null}, ledger =
+          ${outcome.ledger ?? null}::int8,
         closed_at = ${outcome.closedAtSeconds === undefined ? null : new Date(outcome.closedAtSeconds * 1_000)}::timestamptz,
         moved = ${outcome.moved?.toString() ?? null}::numeric,
-        fee_charged_stroops = ${outcome.feeChargedStroops}::int8 + case when ${outcome.feeUnknown} then budget_stroops else 0 end,
+        fee_charged_stroops = ${outcome.feeChargedStroops}::int8 + case when ${outcome.feeUnknown} then budget_stroops
+          else 0 end,
         reason = ${outcome.reason ?? null}, reason_message = ${outcome.message ?? null}
       where id = ${id} and state in ('prepared', 'submitted')
         and (${attemptsKnown ?? null}::int is null or attempt_count = ${attemptsKnown ?? null}::int)
-      returning budget_day::text as day, budget_principal as principal, principal as owner,
+      returning budget_day::text as day, coalesce(budget_principal, principal) as principal, principal as owner,
         budget_keyed as keyed, budget_shard as shard, budget_stroops as stroops,
         channel, channel_sequence as sequence, inner_hash, fee_charged_stroops as charged`
       const [row] = rows
@@ -262,7 +266,8 @@ const adopt = Effect.fn("Settlements.adopt")(function* (settlement: AdoptedSettl
       yield* sql`insert into kernel_settlements ${sql.insert(adoptedRow(settlement, charge))}`
       yield* insertAttempt(settlement.id, 1, { ...settlement, kind: "payment", recordedLedger: settlement.ledger })
       // What was lost with the record may be the channel's sequence too: it is read again.
-      yield* sql`update kernel_channels set sequence = null, sequence_ledger = greatest(sequence_ledger, ${settlement.ledger}::int8)
+      yield* sql`update kernel_channels set sequence = null, sequence_ledger = greatest(sequence_ledger,
+        ${settlement.ledger}::int8)
       where address = ${settlement.channel} and settlement is null and sequence < ${settlement.channelSequence}::int8`
       yield* facts.publish(recordedFact({ ...settlement, amountMax: settlement.amount }, facilitator))
       yield* facts.publish(

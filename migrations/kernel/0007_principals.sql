@@ -2,7 +2,7 @@
 -- owner, payTo and payer.
 alter table kernel_settlements add column budget_principal text;
 update kernel_settlements set budget_principal = principal;
-alter table kernel_settlements alter column budget_principal set not null;
+-- It may be null: a replica of the version before, which may still run, names the budget's principal as the owner.
 
 drop index kernel_settlements_identifier;
 -- Of one identifier that callers at several addresses used for one payTo and payer, the first stays.

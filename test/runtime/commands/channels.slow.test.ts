@@ -12,7 +12,7 @@ import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 
-const cli = fileURLToPath(new URL("../../runtime/cli.ts", import.meta.url))
+const cli = fileURLToPath(new URL("../../../runtime/cli.ts", import.meta.url))
 
 const accountKey = (address: string) =>
   xdr.LedgerKey.account(
