@@ -80,7 +80,7 @@ const fast: Part = {
   args: vitest,
   env: { TOLLKEEPER_TEST_FAST: "only" },
   figures: "vitest",
-  minutesMax: 2
+  minutesMax: 4
 }
 
 const slow: Part = {
