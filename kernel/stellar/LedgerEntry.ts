@@ -1,6 +1,5 @@
 // The entries of the ledger that the house asks for: their keys, and what an account's entry says.
 import { xdr } from "@stellar/stellar-sdk/base"
-import { Option } from "effect"
 import { Base64 } from "effect/encoding"
 import { contractAddressOf, publicKeyOf, publicKeyText } from "./Address.ts"
 import { durability, entryKind, valueKind } from "./kinds.ts"
@@ -13,8 +12,6 @@ export interface LedgerAccount {
   /** What the ledger makes it keep of its balance: for its entries, and for what it sells. */
   readonly reserveStroops: bigint
   readonly sequence: bigint
-  /** The ledger in which the sequence was last used, when the account says so. */
-  readonly sequenceLedger: Option.Option<number>
 }
 
 /** What the network makes an account keep for each of its entries, two of which every account has. */
@@ -49,14 +46,12 @@ export const readAccount = (data: xdr.LedgerEntryDataWire): LedgerAccount | unde
   // Each version of the entry hangs on the one before it.
   const v1 = account.ext.v === 1 ? account.ext.v1 : undefined
   const v2 = v1 !== undefined && v1.ext.v === 2 ? v1.ext.v2 : undefined
-  const v3 = v2 !== undefined && v2.ext.v === 3 ? v2.ext.v3 : undefined
   return {
     address: publicKeyText(account.accountId),
     balanceStroops: account.balance,
     reserveStroops:
       baseReserveStroops * BigInt(2 + account.numSubEntries + (v2?.numSponsoring ?? 0) - (v2?.numSponsored ?? 0)) +
       (v1?.liabilities.selling ?? 0n),
-    sequence: account.seqNum,
-    sequenceLedger: Option.fromUndefinedOr(v3?.seqLedger)
+    sequence: account.seqNum
   }
 }

@@ -172,8 +172,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
               address,
               balanceStroops: sponsorBalanceStroops,
               reserveStroops: 10_000_000n,
-              sequence: state?.sequence ?? 1n,
-              sequenceLedger: state === undefined || state.ledger === 0 ? Option.none() : Option.some(state.ledger)
+              sequence: state?.sequence ?? 1n
             }
           ]
         })

@@ -41,8 +41,7 @@ const makeLedger = () => {
       address,
       balanceStroops,
       reserveStroops: 10_000_000n,
-      sequence,
-      sequenceLedger: Option.none()
+      sequence
     })
   const rpc = LedgerRpc.of({
     accounts: (addresses: ReadonlyArray<string>) =>
