@@ -14,8 +14,10 @@ export type AnyContract = Contract<string, any>
 /** The services a contract stands for. */
 export type ServicesOf<C> = C extends Contract<string, infer Services> ? Services : never
 
+type IdentifierOf<Key> = Key extends Context.Key<infer Identifier, any> ? Identifier : never
+
 /** Names the services that the plugin or driver `id` provides. */
-export const contract = <const Id extends string, Services>(
+export const contract = <const Id extends string, const Keys extends ReadonlyArray<Context.Key<any, any>>>(
   id: Id,
-  ...keys: ReadonlyArray<Context.Key<Services, any>>
-): Contract<Id, Services> => ({ id, keys })
+  ...keys: Keys
+): Contract<Id, IdentifierOf<Keys[number]>> => ({ id, keys })

@@ -46,178 +46,189 @@ import { Signer, signerContract } from "./signer/Signer.ts"
 import { Vault } from "./signer/Vault.ts"
 import { Supervisor, supervisorContract } from "./Supervisor.ts"
 
-export const configContract = contract<"config", Server | Limits | Events | WireWords>(
-  "config",
-  Server as any,
-  Limits as any,
-  Events as any,
-  WireWords as any
-)
+export const configContract = contract("config", Server, Limits, Events, WireWords)
 export const networkContract = contract("network", Network)
-export const httpContract = contract<"http", Keys | Callers | OpenApi.OpenApi>(
-  "http",
-  Keys as any,
-  Callers as any,
-  OpenApi.OpenApi as any
-)
-export const settlementContract = contract<
+export const httpContract = contract("http", Keys, Callers, OpenApi.OpenApi)
+export const settlementContract = contract(
   "settlement",
-  Settlements | SettlementEvents | ChannelCount | ChannelPool | Outcomes | Leases | Sponsor | SponsorTransactions
->(
-  "settlement",
-  Settlements as any,
-  SettlementEvents as any,
-  ChannelCount as any,
-  ChannelPool as any,
-  Outcomes as any,
-  Leases as any,
-  Sponsor as any,
-  SponsorTransactions as any
+  Settlements,
+  SettlementEvents,
+  ChannelCount,
+  ChannelPool,
+  Outcomes,
+  Leases,
+  Sponsor,
+  SponsorTransactions
 )
-export const paymentContract = contract<"payment", Schemes | Extensions | Facilitator>(
-  "payment",
-  Schemes as any,
-  Extensions as any,
-  Facilitator as any
-)
+export const paymentContract = contract("payment", Schemes, Extensions, Facilitator)
 
 const driver = { boot: "required", migrations: "none" } as const
+
+const supervisor = define({
+  ...driver,
+  id: "supervisor",
+  summary: "Owner of every long-running fiber.",
+  needs: [],
+  layer: Supervisor.layer
+})
+
+const health = define({ ...driver, id: "health", summary: "Who reports to readiness.", needs: [], layer: Health.layer })
+
+const config = define({
+  ...driver,
+  id: "config",
+  summary: "Server, limits and words of the wire.",
+  needs: [settingsContract],
+  layer: Layer.mergeAll(Server.layer, Limits.layer, Events.layer, WireWords.layer)
+})
+
+const network = define({
+  ...driver,
+  id: "network",
+  summary: "The one network served.",
+  needs: [settingsContract],
+  layer: Network.layer
+})
+
+const http = define({
+  ...driver,
+  id: "http",
+  summary: "Keys, callers and the description of the interface.",
+  needs: [settingsContract, configContract],
+  layer: Layer.merge(OpenApi.OpenApi.layer, Callers.layer.pipe(Layer.provideMerge(Keys.layer)))
+})
+
+const database = define({
+  ...driver,
+  id: "database",
+  summary: "The SQL client.",
+  needs: [settingsContract],
+  layer: Database.layer
+})
+
+const journal = define({
+  ...driver,
+  id: "kernel",
+  summary: "The journal of facts, and the kernel's tables.",
+  needs: [databaseContract, supervisorContract],
+  migrations: "folder",
+  layer: Facts.layer
+})
+
+const ledger = define({
+  ...driver,
+  id: "ledger",
+  summary: "The ledger's RPC and the clock that follows it.",
+  needs: [supervisorContract, healthContract, configContract, networkContract],
+  layer: Layer.unwrap(
+    Effect.gen(function* () {
+      const network = yield* Network
+      const limits = yield* Limits
+      const options = { urls: network.rpcUrls, passphrase: network.passphrase, timeout: limits.rpcTimeout }
+      return Layer.merge(
+        Layer.effectDiscard(reportClock).pipe(
+          Layer.provideMerge(LedgerClock.layer),
+          Layer.provideMerge(LedgerRpc.layer(options))
+        ),
+        Layer.effectDiscard(startNetworkCheck(options))
+      )
+    })
+  )
+})
+
+const signer = define({
+  ...driver,
+  id: "signer",
+  summary: "Signs what the house would have built.",
+  needs: [networkContract],
+  layer: Signer.layer.pipe(Layer.provide(Vault.layer))
+})
+
+const budget = define({
+  ...driver,
+  id: "budget",
+  summary: "What the sponsor may spend.",
+  needs: [databaseContract, configContract, factsContract],
+  layer: Layer.effectDiscard(Facts).pipe(Layer.provideMerge(Budget.layer))
+})
+
+const settlement = define({
+  ...driver,
+  id: "settlement",
+  summary: "Settlements, channels and who waits for them.",
+  needs: [
+    supervisorContract,
+    configContract,
+    networkContract,
+    databaseContract,
+    factsContract,
+    ledgerContract,
+    signerContract,
+    budgetContract
+  ],
+  layer: Layer.effectDiscard(startChannels()).pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(
+        Outcomes.layer,
+        ChannelPool.layer,
+        ChannelRows.layer,
+        Leases.layer,
+        Sponsor.layer,
+        SponsorTransactions.layer,
+        SettlementEvents.layer
+      )
+    ),
+    Layer.provideMerge(Layer.mergeAll(SqlSettlements.layer, ChannelStore.layer, ChannelCount.layer))
+  )
+})
+
+const payment = define({
+  ...driver,
+  id: "payment",
+  summary: "The payment spine: verify, settle, supported.",
+  needs: [
+    supervisorContract,
+    healthContract,
+    configContract,
+    networkContract,
+    httpContract,
+    databaseContract,
+    ledgerContract,
+    signerContract,
+    budgetContract,
+    settlementContract
+  ],
+  layer: Layer.mergeAll(
+    PaymentRoutes.layer,
+    EventRoutes.layer,
+    healthRoutes,
+    Metrics.routes,
+    OpenApi.routes,
+    Layer.effectDiscard(
+      Effect.gen(function* () {
+        const { describe } = yield* OpenApi.OpenApi
+        const schemes = yield* Schemes
+        yield* describe(() => spine(schemes.all().map(({ scheme }) => scheme)))
+      })
+    ),
+    Layer.effectDiscard(reportSponsor)
+  ).pipe(Layer.provideMerge(Facilitator.layer), Layer.provideMerge(Layer.mergeAll(Schemes.layer, Extensions.layer)))
+})
 
 /** Every driver, in dependency order. */
 export const drivers = (source: SettingsSource) =>
   [
     define({ ...driver, id: "settings", summary: "The profile's settings.", needs: [], layer: Settings.layer(source) }),
-    define({
-      ...driver,
-      id: "supervisor",
-      summary: "Owner of every long-running fiber.",
-      needs: [],
-      layer: Supervisor.layer
-    }),
-    define({ ...driver, id: "health", summary: "Who reports to readiness.", needs: [], layer: Health.layer }),
-    define({
-      ...driver,
-      id: "config",
-      summary: "Server, limits and words of the wire.",
-      needs: [settingsContract],
-      layer: Layer.mergeAll(Server.layer, Limits.layer, Events.layer, WireWords.layer)
-    }),
-    define({
-      ...driver,
-      id: "network",
-      summary: "The one network served.",
-      needs: [settingsContract],
-      layer: Network.layer
-    }),
-    define({
-      ...driver,
-      id: "http",
-      summary: "Keys, callers and the description of the interface.",
-      needs: [settingsContract, configContract],
-      layer: Layer.merge(OpenApi.OpenApi.layer, Callers.layer.pipe(Layer.provideMerge(Keys.layer)))
-    }),
-    define({ ...driver, id: "database", summary: "The SQL client.", needs: [settingsContract], layer: Database.layer }),
-    define({
-      ...driver,
-      id: "kernel",
-      summary: "The journal of facts, and the kernel's tables.",
-      needs: [databaseContract, supervisorContract],
-      migrations: "folder",
-      layer: Facts.layer
-    }),
-    define({
-      ...driver,
-      id: "ledger",
-      summary: "The ledger's RPC and the clock that follows it.",
-      needs: [supervisorContract, healthContract, configContract, networkContract],
-      layer: Layer.unwrap(
-        Effect.gen(function* () {
-          const network = yield* Network
-          const limits = yield* Limits
-          const options = { urls: network.rpcUrls, passphrase: network.passphrase, timeout: limits.rpcTimeout }
-          return Layer.merge(
-            Layer.effectDiscard(reportClock).pipe(
-              Layer.provideMerge(LedgerClock.layer),
-              Layer.provideMerge(LedgerRpc.layer(options))
-            ),
-            Layer.effectDiscard(startNetworkCheck(options))
-          )
-        })
-      )
-    }),
-    define({
-      ...driver,
-      id: "signer",
-      summary: "Signs what the house would have built.",
-      needs: [networkContract],
-      layer: Signer.layer.pipe(Layer.provide(Vault.layer))
-    }),
-    define({
-      ...driver,
-      id: "budget",
-      summary: "What the sponsor may spend.",
-      needs: [databaseContract, configContract, factsContract],
-      layer: Layer.effectDiscard(Facts).pipe(Layer.provideMerge(Budget.layer))
-    }),
-    define({
-      ...driver,
-      id: "settlement",
-      summary: "Settlements, channels and who waits for them.",
-      needs: [
-        supervisorContract,
-        configContract,
-        networkContract,
-        databaseContract,
-        factsContract,
-        ledgerContract,
-        signerContract,
-        budgetContract
-      ],
-      layer: Layer.effectDiscard(startChannels()).pipe(
-        Layer.provideMerge(
-          Layer.mergeAll(
-            Outcomes.layer,
-            ChannelPool.layer,
-            ChannelRows.layer,
-            Leases.layer,
-            Sponsor.layer,
-            SponsorTransactions.layer,
-            SettlementEvents.layer
-          )
-        ),
-        Layer.provideMerge(Layer.mergeAll(SqlSettlements.layer, ChannelStore.layer, ChannelCount.layer))
-      )
-    }),
-    define({
-      ...driver,
-      id: "payment",
-      summary: "The payment spine: verify, settle, supported.",
-      needs: [
-        supervisorContract,
-        healthContract,
-        configContract,
-        networkContract,
-        httpContract,
-        databaseContract,
-        ledgerContract,
-        signerContract,
-        budgetContract,
-        settlementContract
-      ],
-      layer: Layer.mergeAll(
-        PaymentRoutes.layer,
-        EventRoutes.layer,
-        healthRoutes,
-        Metrics.routes,
-        OpenApi.routes,
-        Layer.effectDiscard(
-          Effect.gen(function* () {
-            const { describe } = yield* OpenApi.OpenApi
-            const schemes = yield* Schemes
-            yield* describe(() => spine(schemes.all().map(({ scheme }) => scheme)))
-          })
-        ),
-        Layer.effectDiscard(reportSponsor)
-      ).pipe(Layer.provideMerge(Facilitator.layer), Layer.provideMerge(Layer.mergeAll(Schemes.layer, Extensions.layer)))
-    })
+    supervisor,
+    health,
+    config,
+    network,
+    http,
+    database,
+    journal,
+    ledger,
+    signer,
+    budget,
+    settlement,
+    payment
   ] as const

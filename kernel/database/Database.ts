@@ -186,11 +186,7 @@ export class Database extends Context.Service<
   )
 }
 
-export const databaseContract = contract<"database", Database | SqlClient.SqlClient>(
-  "database",
-  Database as any,
-  SqlClient.SqlClient as any
-)
+export const databaseContract = contract("database", Database, SqlClient.SqlClient)
 
 /** Conflicts that PostgreSQL resolves by ending one of the transactions; the loser may simply run again. */
 const isConflict = (error: unknown): boolean =>

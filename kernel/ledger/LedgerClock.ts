@@ -234,8 +234,4 @@ export class LedgerClock extends Context.Service<
 }
 
 /** The ledger driver: the RPC and the clock that follows it. */
-export const ledgerContract = contract<"ledger", LedgerRpc | LedgerClock>(
-  "ledger",
-  LedgerRpc as any,
-  LedgerClock as any
-)
+export const ledgerContract = contract("ledger", LedgerRpc, LedgerClock)

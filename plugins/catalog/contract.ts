@@ -340,10 +340,4 @@ export class SearchSettings extends Context.Service<SearchSettings, SearchValues
 ) {}
 
 /** A plugin that indexes, ranks or reports needs this. */
-export const catalogContract = contract<"catalog", Catalog | CatalogRecords | Search | SearchSettings>(
-  "catalog",
-  Catalog as any,
-  CatalogRecords as any,
-  Search as any,
-  SearchSettings as any
-)
+export const catalogContract = contract("catalog", Catalog, CatalogRecords, Search, SearchSettings)
