@@ -26,17 +26,32 @@ export interface AuditReport {
 
 const isOpen = (state: string) => state === "prepared" || state === "submitted"
 
+type Wrong = (rule: string, subject: string, detail: string) => void
+
 /** Compares the two sides. */
 export const compare = (claims: Claims, view: LedgerView): AuditReport => {
   const mismatches: Array<Mismatch> = []
-  const wrong = (rule: string, subject: string, detail: string) => mismatches.push({ rule, subject, detail })
-  const byHash = new Map(view.entries.map((entry) => [entry.innerHash, entry]))
-  const settlementOf = new Map(claims.settlements.map((settlement) => [settlement.id, settlement]))
-  const attemptOf = new Map(claims.attempts.map((attempt) => [attempt.inner_hash, attempt]))
+  const wrong: Wrong = (rule, subject, detail) => mismatches.push({ rule, subject, detail })
+  judgeTransactions(claims, view, wrong)
+  const counts = judgeSettlements(claims, view, wrong)
+  judgeMovements(claims, view, wrong)
+  judgeAccounts(claims, view, wrong)
+  judgeBooks(claims, wrong)
+  return {
+    settlements: claims.settlements.length,
+    transactions: view.entries.length,
+    ...counts,
+    mismatches
+  }
+}
+
+const attemptsByHash = (claims: Claims) => new Map(claims.attempts.map((attempt) => [attempt.inner_hash, attempt]))
+
+/** The ledger's transactions, each against its record. */
+const judgeTransactions = (claims: Claims, view: LedgerView, wrong: Wrong): void => {
+  const attemptOf = attemptsByHash(claims)
   const outerHashes = new Set(claims.attempts.map(({ outer_hash }) => outer_hash))
   const sponsorOf = new Map(claims.sponsorTransactions.map((transaction) => [transaction.hash, transaction]))
-
-  // The ledger's transactions, each against its record.
   for (const entry of view.entries) {
     const sponsored = sponsorOf.get(entry.innerHash)
     const attempt = attemptOf.get(entry.innerHash)
@@ -60,8 +75,15 @@ export const compare = (claims: Claims, view: LedgerView): AuditReport => {
     else if (!outerHashes.has(entry.outerHash))
       wrong("recorded before sent", entry.outerHash, "an envelope that was never recorded landed")
   }
+}
 
-  // The database's settlements, each against the ledger's word.
+/** The database's settlements, each against the ledger's word; how many of them are not judged, and why. */
+const judgeSettlements = (
+  claims: Claims,
+  view: LedgerView,
+  wrong: Wrong
+): Pick<AuditReport, "open" | "unresolved" | "forgotten"> => {
+  const byHash = new Map(view.entries.map((entry) => [entry.innerHash, entry]))
   let [open, unresolved, forgotten] = [0, 0, 0]
   for (const settlement of claims.settlements) {
     const attempts = claims.attempts.filter(({ settlement: id }) => id === settlement.id)
@@ -73,9 +95,16 @@ export const compare = (claims: Claims, view: LedgerView): AuditReport => {
     else if (Number(settlement.ledger ?? settlement.recorded_ledger) < view.fromLedger) forgotten += 1
     else judgeEnd(settlement, distinct, wrong)
   }
+  return { open, unresolved, forgotten }
+}
 
-  // One payment of a payer to a recipient is one transfer: what our transactions moved is what is settled. Of a signed
-  // maximum nothing may have been used, and then nothing has moved.
+/**
+ * One payment of a payer to a recipient is one transfer: what our transactions moved is what is settled. Of a signed
+ * maximum nothing may have been used, and then nothing has moved.
+ */
+const judgeMovements = (claims: Claims, view: LedgerView, wrong: Wrong): void => {
+  const attemptOf = attemptsByHash(claims)
+  const settlementOf = new Map(claims.settlements.map((settlement) => [settlement.id, settlement]))
   for (const { innerHash, source, transfers } of view.entries) {
     const attempt = attemptOf.get(innerHash)
     // The sponsor's own transactions fund channels: there our accounts are all there is.
@@ -87,20 +116,7 @@ export const compare = (claims: Claims, view: LedgerView): AuditReport => {
     if (settlement?.state === "settled" && transfers.length !== (settlement.moved === "0" ? 0 : 1))
       wrong("one movement", settlement.id, `${transfers.length} movements in ${innerHash}`)
   }
-
-  judgeAccounts(claims, view, wrong)
-  judgeBooks(claims, wrong)
-  return {
-    settlements: claims.settlements.length,
-    transactions: view.entries.length,
-    open,
-    unresolved,
-    forgotten,
-    mismatches
-  }
 }
-
-type Wrong = (rule: string, subject: string, detail: string) => void
 
 const judgeEnd = (settlement: SettlementClaim, landed: ReadonlyArray<LedgerEntry>, wrong: Wrong): void => {
   const [entry] = landed
@@ -157,12 +173,12 @@ const judgeAccounts = (claims: Claims, view: LedgerView, wrong: Wrong): void => 
 
 /** Budgets are the fees charged and what is reserved for open settlements; facts tell each birth and end once. */
 const judgeBooks = (claims: Claims, wrong: Wrong): void => {
-  const wanted = new Map<string, { reserved: bigint; committed: bigint }>()
+  const perPrincipal = new Map<string, { reserved: bigint; committed: bigint }>()
   const perDay = new Map<string, { reserved: bigint; committed: bigint }>()
   const facts = new Map(claims.facts.map(({ subject, types }) => [subject, types]))
   for (const settlement of claims.settlements) {
     for (const [sums, key] of [
-      [wanted, `${settlement.budget_day} ${settlement.principal}`],
+      [perPrincipal, `${settlement.budget_day} ${settlement.principal}`],
       [perDay, settlement.budget_day]
     ] as const) {
       const sum = sums.get(key) ?? { reserved: 0n, committed: 0n }
@@ -193,7 +209,7 @@ const judgeBooks = (claims: Claims, wrong: Wrong): void => {
       wrong(rule, key, `reserved ${found.reserved}, open settlements reserve ${sum.reserved}`)
   }
   for (const { committed, day, principal, reserved } of claims.budgets)
-    check("budget", `${day} ${principal}`, { committed, reserved }, wanted.get(`${day} ${principal}`))
+    check("budget", `${day} ${principal}`, { committed, reserved }, perPrincipal.get(`${day} ${principal}`))
   for (const { committed, day, reserved } of claims.totals)
     check("budget in all", day, { committed, reserved }, perDay.get(day))
 }

@@ -17,6 +17,43 @@ interface Key {
 const secretLengthMin = 16
 const labelled = /^([a-z][a-z0-9-]{0,31}):(.+)$/
 
+const hashOf = (crypto: Crypto["Service"], text: string) => crypto.sha256(new TextEncoder().encode(text))
+
+/** What one variable lists; a fault names the variable and the entry's place, never its text. */
+const readKeys = Effect.fnUntraced(function* (
+  settings: Settings["Service"],
+  crypto: Crypto["Service"],
+  variable: string
+): Effect.fn.Return<ReadonlyArray<Key>, SettingsRefused> {
+  const listed = yield* Effect.try({
+    try: () => settings.secret(variable),
+    catch: (fault) =>
+      new SettingsRefused({ path: variable, message: fault instanceof Error ? fault.message : "it cannot be read" })
+  })
+  const entries = Option.match(listed, {
+    onNone: () => [],
+    onSome: (list) =>
+      Redacted.value(list)
+        .split(/[,\n]/)
+        .map((entry) => entry.trim())
+        .filter((entry) => entry !== "")
+  })
+  const keys: Array<Key> = []
+  for (const [index, entry] of entries.entries()) {
+    const [, label, rest] = labelled.exec(entry) ?? []
+    const secret = rest ?? entry
+    if (secret.length < secretLengthMin) {
+      return yield* new SettingsRefused({
+        path: variable,
+        message: `entry ${index + 1} is shorter than ${secretLengthMin} characters`
+      })
+    }
+    const hash = hashOf(crypto, secret)
+    keys.push({ principal: label ?? Hex.encode(hash).slice(0, 16), hash })
+  }
+  return keys
+})
+
 export class Keys extends Context.Service<
   Keys,
   {
@@ -36,47 +73,12 @@ export class Keys extends Context.Service<
       const settings = yield* Settings
       const server = yield* Server
       const crypto = yield* Crypto
-      const hashOf = (text: string) => crypto.sha256(new TextEncoder().encode(text))
-
-      const parse = (variable: string): Effect.Effect<ReadonlyArray<Key>, SettingsRefused> =>
-        Effect.gen(function* () {
-          const listed = yield* Effect.try({
-            try: () => settings.secret(variable),
-            catch: (fault) =>
-              new SettingsRefused({
-                path: variable,
-                message: fault instanceof Error ? fault.message : "it cannot be read"
-              })
-          })
-          const entries = Option.match(listed, {
-            onNone: () => [],
-            onSome: (list) =>
-              Redacted.value(list)
-                .split(/[,\n]/)
-                .map((entry) => entry.trim())
-                .filter((entry) => entry !== "")
-          })
-          const keys: Array<Key> = []
-          for (const [index, entry] of entries.entries()) {
-            const [, label, rest] = labelled.exec(entry) ?? []
-            const secret = rest ?? entry
-            if (secret.length < secretLengthMin) {
-              return yield* new SettingsRefused({
-                path: variable,
-                message: `entry ${index + 1} is shorter than ${secretLengthMin} characters`
-              })
-            }
-            const hash = hashOf(secret)
-            keys.push({ principal: label ?? Hex.encode(hash).slice(0, 16), hash })
-          }
-          return keys
-        })
-
-      let callers = yield* parse(server.apiKeysEnv)
-      let operators = yield* parse(server.operatorKeysEnv)
+      const read = (variable: string) => readKeys(settings, crypto, variable)
+      let callers = yield* read(server.apiKeysEnv)
+      let operators = yield* read(server.operatorKeysEnv)
 
       const match = (keys: ReadonlyArray<Key>, bearer: string): Option.Option<string> => {
-        const hash = hashOf(bearer)
+        const hash = hashOf(crypto, bearer)
         let found: string | undefined
         // All keys are compared, so that the time taken does not tell which one came close.
         for (const key of keys) if (crypto.timingSafeEqual(key.hash, hash)) found = key.principal
@@ -89,7 +91,7 @@ export class Keys extends Context.Service<
         caller: (bearer) => match(callers, bearer),
         operator: (bearer) => match(operators, bearer),
         reread: Effect.gen(function* () {
-          const [nextCallers, nextOperators] = [yield* parse(server.apiKeysEnv), yield* parse(server.operatorKeysEnv)]
+          const [nextCallers, nextOperators] = [yield* read(server.apiKeysEnv), yield* read(server.operatorKeysEnv)]
           // A process that was started for known callers, and listens for them, is never opened to all by an empty
           // file.
           if (callers.length > 0 && nextCallers.length === 0) {

@@ -24,7 +24,7 @@ import { observePayment } from "./observePayment.ts"
 import type { Payment } from "./Payment.ts"
 import { isRefusal, type Refusal, refusal } from "./Refusal.ts"
 import { Schemes } from "./Scheme.ts"
-import { encodeSettlementState } from "./settlementState.ts"
+import { lookupSettlements } from "./lookupSettlements.ts"
 import { encodeSupported } from "./supported.ts"
 import { type AnswerIn, answerIn, decodePayment, encodeSettle, encodeVerify, extensionsPath } from "./Wire.ts"
 
@@ -53,6 +53,122 @@ const answersTotal = Metric.counter("tollkeeper_payment_answers_total", {
 
 const unauthorizedHeaders = { "www-authenticate": "Bearer" }
 
+const verifying = (run: Facilitator["Service"]["verify"]): Operation<VerifyAnswer> => ({
+  name: "verify",
+  run,
+  refuse: (refused) => refused,
+  encode: encodeVerify,
+  refusalOf: (given) => (isRefusal(given) ? given : undefined),
+  wordOf: (given) => (isRefusal(given) ? given.reason : "ok"),
+  observable: (given) => (isRefusal(given) ? undefined : { payer: given.payer, transaction: Option.none() })
+})
+
+const settling = (run: Facilitator["Service"]["settle"]): Operation<SettleAnswer> => ({
+  name: "settle",
+  run,
+  refuse: (refused) => ({ _tag: "Failed", refusal: refused, transaction: Option.none() }),
+  encode: encodeSettle,
+  refusalOf: (given) => (given._tag === "Failed" ? given.refusal : undefined),
+  wordOf: (given) => (given._tag === "Failed" ? given.refusal.reason : given._tag === "Pending" ? "pending" : "ok"),
+  observable: (given) =>
+    given._tag === "Settled" ? { payer: given.payer, transaction: Option.some(given.transaction) } : undefined
+})
+
+type Headers = Readonly<Record<string, string>>
+
+/** Writes answers of an operation, with the status that the reason's owner gave it. */
+const makeAnswering = Effect.gen(function* () {
+  const schemes = yield* Schemes
+  const words = yield* WireWords
+  const unread: AnswerIn = { dialect: words.dialects[0], network: "", words }
+
+  const answer = <A>(operation: Operation<A>, given: A, into: AnswerIn, headers: Headers = {}): Response => {
+    const refused = operation.refusalOf(given)
+    const busy = refused !== undefined && schemes.statusOf(refused.reason) === 503
+    return json(operation.encode(given, into), {
+      status: refused === undefined ? 200 : schemes.statusOf(refused.reason),
+      headers: { ...(busy ? { "retry-after": "1" } : {}), ...headers }
+    })
+  }
+
+  return {
+    answer,
+    /** Before anything is known of the payment. */
+    refuseEarly: <A>(operation: Operation<A>, reason: string, message: string, headers?: Headers) =>
+      answer(operation, operation.refuse(refusal(reason, message)), unread, headers),
+    unauthorized: <A>(operation: Operation<A>) =>
+      json(
+        {
+          ...operation.encode(operation.refuse(refusal("unauthorized", "a listed bearer key is required")), unread),
+          error: "unauthorized"
+        },
+        { status: 401, headers: unauthorizedHeaders }
+      )
+  }
+})
+
+/** Lets extensions look on and counts; the header in which they answered, if any did. */
+const makeObserving = Effect.gen(function* () {
+  const schemes = yield* Schemes
+  const extensions = yield* Extensions
+  const scope = yield* Effect.scope
+
+  /** What could not be judged, for want of a ledger or a database, is no verification. */
+  const judged = Effect.fnUntraced(function* <A>({ name, refusalOf }: Operation<A>, given: A) {
+    const unfit = refusalOf(given)
+    if (name === "verify" && (unfit === undefined || schemes.statusOf(unfit.reason) < 500))
+      yield* extensions.judged(unfit === undefined)
+  })
+
+  const answered = Effect.fnUntraced(function* <A>(operation: Operation<A>, payment: Payment, given: A) {
+    yield* Metric.update(
+      Metric.withAttributes(answersTotal, { operation: operation.name, word: operation.wordOf(given) }),
+      1
+    )
+    const observable = operation.observable(given)
+    if (observable === undefined) return {}
+    const stage = operation.name === "verify" ? "verified" : "settled"
+    const header = yield* observePayment(extensions, { payment, stage, ...observable }, scope)
+    return Option.match(header, { onNone: () => ({}), onSome: (value) => ({ "extension-responses": value }) })
+  })
+
+  return { judged, answered }
+})
+
+/** Reads a payment of a caller, has it judged or settled, and answers. */
+const makeRun = Effect.gen(function* () {
+  const schemes = yield* Schemes
+  const network = yield* Network
+  const server = yield* Server
+  const words = yield* WireWords
+  const crypto = yield* Crypto
+  const { answer, refuseEarly } = yield* makeAnswering
+  const { answered, judged } = yield* makeObserving
+  const context = { network, hasScheme: (scheme: string) => Option.isSome(schemes.find(scheme)) }
+
+  return Effect.fnUntraced(function* <A>(operation: Operation<A>, request: Request, principal: Principal) {
+    const body = yield* Effect.result(
+      Effect.flatMap(readBody(request, server.requestBytesMax), (bytes) => parseJsonWithMembers(bytes, extensionsPath))
+    )
+    if (body._tag === "Failure") {
+      const tooLarge = body.failure._tag === "BodyRefused" && body.failure.status === 413
+      return refuseEarly(operation, tooLarge ? "request_too_large" : "invalid_request", body.failure.message)
+    }
+    const { dropped, value } = body.success
+    const payment = decodePayment(value, { principal, words, crypto, dropped })
+    if ("_tag" in payment) {
+      const into = { dialect: payment.dialect ?? words.dialects[0], network: payment.network, words }
+      return answer(operation, operation.refuse(payment.refusal), into)
+    }
+    const into = answerIn(payment, words)
+    const refused = checkEnvelope(payment, context)
+    const given = refused === undefined ? yield* operation.run(payment) : operation.refuse(refused)
+    yield* judged(operation, given)
+    if (refused !== undefined) return answer(operation, given, into)
+    return answer(operation, given, into, yield* answered(operation, payment, given))
+  })
+})
+
 export const layer = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const facilitator = yield* Facilitator
@@ -60,122 +176,23 @@ export const layer = HttpRouter.use((router) =>
     const extensions = yield* Extensions
     const callers = yield* Callers
     const network = yield* Network
-    const server = yield* Server
     const limits = yield* Limits
     const words = yield* WireWords
     const signer = yield* Signer
     const channelCount = yield* ChannelCount
-    const crypto = yield* Crypto
-    const scope = yield* Effect.scope
-    const context = { network, hasScheme: (scheme: string) => Option.isSome(schemes.find(scheme)) }
-    const unread: AnswerIn = { dialect: words.dialects[0], network: "", words }
-
-    const answer = <A>(
-      operation: Operation<A>,
-      given: A,
-      into: AnswerIn,
-      headers: Readonly<Record<string, string>> = {}
-    ): Response => {
-      const refused = operation.refusalOf(given)
-      const busy = refused !== undefined && schemes.statusOf(refused.reason) === 503
-      return json(operation.encode(given, into), {
-        status: refused === undefined ? 200 : schemes.statusOf(refused.reason),
-        headers: { ...(busy ? { "retry-after": "1" } : {}), ...headers }
-      })
-    }
-
-    const refuseEarly = <A>(
-      operation: Operation<A>,
-      reason: string,
-      message: string,
-      headers?: Readonly<Record<string, string>>
-    ) => answer(operation, operation.refuse(refusal(reason, message)), unread, headers)
+    const { refuseEarly, unauthorized } = yield* makeAnswering
+    const run = yield* makeRun
 
     const handle = <A>(operation: Operation<A>, perSecond: number) => {
       const takeToken = makeRateLimit(perSecond)
       return Effect.fnUntraced(function* (request: Request) {
         const caller = callers.identify(request)
-        if (Option.isNone(caller)) {
-          const body = operation.encode(
-            operation.refuse(refusal("unauthorized", "a listed bearer key is required")),
-            unread
-          )
-          return json({ ...body, error: "unauthorized" }, { status: 401, headers: unauthorizedHeaders })
-        }
+        if (Option.isNone(caller)) return unauthorized(operation)
         const wait = yield* takeToken(caller.value.source)
         if (wait > 0)
           return refuseEarly(operation, "rate_limited", "too many requests", { "retry-after": String(wait) })
-        return yield* readAndRun(operation, request, caller.value)
+        return yield* run(operation, request, caller.value)
       })
-    }
-
-    const readAndRun = Effect.fnUntraced(function* <A>(
-      operation: Operation<A>,
-      request: Request,
-      principal: Principal
-    ) {
-      const body = yield* Effect.result(
-        Effect.flatMap(readBody(request, server.requestBytesMax), (bytes) =>
-          parseJsonWithMembers(bytes, extensionsPath)
-        )
-      )
-      if (body._tag === "Failure") {
-        const tooLarge = body.failure._tag === "BodyRefused" && body.failure.status === 413
-        return refuseEarly(operation, tooLarge ? "request_too_large" : "invalid_request", body.failure.message)
-      }
-      const { dropped, value } = body.success
-      const payment = decodePayment(value, { principal, words, crypto, dropped })
-      if ("_tag" in payment) {
-        const into = { dialect: payment.dialect ?? words.dialects[0], network: payment.network, words }
-        return answer(operation, operation.refuse(payment.refusal), into)
-      }
-      const into = answerIn(payment, words)
-      const refused = checkEnvelope(payment, context)
-      const given = refused === undefined ? yield* operation.run(payment) : operation.refuse(refused)
-      const unfit = operation.refusalOf(given)
-      // What could not be judged, for want of a ledger or a database, is no verification.
-      if (operation.name === "verify" && (unfit === undefined || schemes.statusOf(unfit.reason) < 500))
-        yield* extensions.judged(unfit === undefined)
-      if (refused !== undefined) return answer(operation, given, into)
-      yield* Metric.update(
-        Metric.withAttributes(answersTotal, { operation: operation.name, word: operation.wordOf(given) }),
-        1
-      )
-      const observable = operation.observable(given)
-      const header =
-        observable === undefined
-          ? Option.none<string>()
-          : yield* observePayment(
-              extensions,
-              { payment, stage: operation.name === "verify" ? "verified" : "settled", ...observable },
-              scope
-            )
-      return answer(
-        operation,
-        given,
-        into,
-        Option.match(header, { onNone: () => ({}), onSome: (value) => ({ "extension-responses": value }) })
-      )
-    })
-
-    const verify: Operation<VerifyAnswer> = {
-      name: "verify",
-      run: facilitator.verify,
-      refuse: (refused) => refused,
-      encode: encodeVerify,
-      refusalOf: (given) => (isRefusal(given) ? given : undefined),
-      wordOf: (given) => (isRefusal(given) ? given.reason : "ok"),
-      observable: (given) => (isRefusal(given) ? undefined : { payer: given.payer, transaction: Option.none() })
-    }
-    const settle: Operation<SettleAnswer> = {
-      name: "settle",
-      run: facilitator.settle,
-      refuse: (refused) => ({ _tag: "Failed", refusal: refused, transaction: Option.none() }),
-      encode: encodeSettle,
-      refusalOf: (given) => (given._tag === "Failed" ? given.refusal : undefined),
-      wordOf: (given) => (given._tag === "Failed" ? given.refusal.reason : given._tag === "Pending" ? "pending" : "ok"),
-      observable: (given) =>
-        given._tag === "Settled" ? { payer: given.payer, transaction: Option.some(given.transaction) } : undefined
     }
 
     const keyed = (run: (request: Request, principal: Principal) => Effect.Effect<Response>) => (request: Request) =>
@@ -184,35 +201,8 @@ export const layer = HttpRouter.use((router) =>
         onSome: (principal) => run(request, principal)
       })
 
-    const settlements = keyed((request, principal) =>
-      Effect.gen(function* () {
-        const params = new URL(request.url, "http://localhost").searchParams
-        const identifier = params.get("identifier")
-        const hash = params.get("hash")
-        const valid =
-          identifier !== null
-            ? /^[A-Za-z0-9_-]{16,128}$/.test(identifier)
-            : hash !== null && /^[0-9a-f]{64}$/.test(hash)
-        if (!valid || (identifier !== null && hash !== null)) {
-          return json(
-            { error: "invalid_request", details: ["one of identifier and hash (64 hex) is required"] },
-            { status: 400 }
-          )
-        }
-        const found = yield* facilitator.lookup(principal, identifier !== null ? { identifier } : { hash: hash! })
-        // Not knowing is not the same as there being none: who reads “not found” may pay again.
-        if (Option.isNone(found))
-          return json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
-        const records = found.value
-        const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
-        return records.length === 0
-          ? json({ error: "not_found" }, { status: 404 })
-          : json({ items: records.map((record) => encodeSettlementState(record, words.dialects[0], now)) })
-      })
-    )
-
-    yield* router.add("POST", "/verify", handle(verify, limits.verifyPerSecond))
-    yield* router.add("POST", "/settle", handle(settle, limits.settlePerSecond))
+    yield* router.add("POST", "/verify", handle(verifying(facilitator.verify), limits.verifyPerSecond))
+    yield* router.add("POST", "/settle", handle(settling(facilitator.settle), limits.settlePerSecond))
     yield* router.add(
       "GET",
       "/supported",
@@ -220,7 +210,7 @@ export const layer = HttpRouter.use((router) =>
         Effect.sync(() => json(encodeSupported({ channelCount, schemes, extensions, network, signer, words })))
       )
     )
-    yield* router.add("GET", "/settlements", settlements)
+    yield* router.add("GET", "/settlements", keyed(yield* lookupSettlements))
     yield* extensions.declare("payment-identifier")
   })
 )

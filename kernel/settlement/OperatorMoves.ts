@@ -61,6 +61,109 @@ const endByHand = (sql: SqlClient.SqlClient, id: string, { feeChargedStroops, le
       s.principal as owner, s.budget_keyed as keyed, s.budget_shard as shard, s.inner_hash,
       coalesce(old.fee_charged_stroops, 0) as before, s.moved::text as moved`
 
+const refuse = (message: string) => new MoveRefused({ message })
+
+const list = Effect.fn("OperatorMoves.list")(function* (which: "open" | "unresolved" | "all") {
+  const sql = yield* SqlClient.SqlClient
+  const states =
+    which === "open"
+      ? ["prepared", "submitted"]
+      : which === "unresolved"
+        ? ["unresolved"]
+        : ["prepared", "submitted", "unresolved"]
+  const rows =
+    yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements where state in ${sql.in(states)}
+      order by recorded_at limit ${listMax}`
+  return rows.map(toRecord)
+})
+
+const find = Effect.fn("OperatorMoves.find")(function* (idOrHash: string) {
+  const sql = yield* SqlClient.SqlClient
+  const text = idOrHash.toLowerCase()
+  const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
+    where id::text = ${text} or inner_hash = ${text}
+    or id in (select settlement from kernel_attempts where outer_hash = ${text} or inner_hash = ${text}) limit 1`
+  return rows.map(toRecord)[0]
+})
+
+const moved = Effect.fnUntraced(function* (id: string) {
+  const [record] = yield* (yield* Settlements).byIds([id])
+  return record === undefined ? yield* refuse("there is no such settlement") : record
+})
+
+const checkNote = (note: string) =>
+  note.length > noteMax || note.trim() === ""
+    ? Effect.fail(refuse(`a note of 1 to ${noteMax} characters is required`))
+    : Effect.void
+
+const giveUp = Effect.fn("OperatorMoves.giveUp")(function* (id: string, note: string) {
+  yield* checkNote(note)
+  const { authorizationExpiresLedger } = yield* moved(id)
+  // It may have landed: its reservation stays charged until it is known what became of it.
+  const outcome: Outcome = {
+    state: "unresolved",
+    transaction: undefined,
+    ledger: undefined,
+    closedAtSeconds: undefined,
+    moved: undefined,
+    feeChargedStroops: 0n,
+    feeUnknown: true,
+    reason: undefined,
+    message: note,
+    // Until its bound the transaction may still land and use the number.
+    channel: { sequenceUsed: undefined, ledger: authorizationExpiresLedger }
+  }
+  return (yield* (yield* Settlements).resolve(id, outcome)) === "Resolved"
+    ? yield* moved(id)
+    : yield* refuse("only an open settlement can be given up")
+})
+
+/** The row, the budget of its day and the fact, in the caller's transaction. */
+const endWithFact = Effect.fnUntraced(function* (id: string, finding: Finding) {
+  const { feeChargedStroops, ledger, state } = finding
+  const sql = yield* SqlClient.SqlClient
+  const budget = yield* Budget
+  const facts = yield* Facts
+  const [row] = yield* endByHand(sql, id, finding)
+  if (row === undefined)
+    return yield* refuse("only an unresolved settlement can be resolved by hand; give an open one up first")
+  yield* budget.commit({ ...row, stroops: 0n }, feeChargedStroops - row.before)
+  yield* facts.publish(
+    endedFact(
+      { id, principal: row.owner, innerHash: row.inner_hash },
+      {
+        state,
+        moved: row.moved === null ? undefined : BigInt(row.moved),
+        feeChargedStroops,
+        ledger,
+        reason: reasons[state]
+      },
+      "operator"
+    )
+  )
+})
+
+const resolve = Effect.fn("OperatorMoves.resolve")(function* (id: string, finding: Finding) {
+  const { feeChargedStroops, ledger, note, state } = finding
+  yield* checkNote(note)
+  if ((state === "expired") !== (ledger === undefined))
+    return yield* refuse("a ledger belongs to what landed, and to nothing else")
+  if (feeChargedStroops < 0n || (state === "expired" && feeChargedStroops !== 0n))
+    return yield* refuse("nothing is charged for what never landed")
+  yield* inTransaction(endWithFact(id, finding))
+  return yield* moved(id)
+})
+
+/** What every move stands on. */
+const ownServices = Effect.gen(function* () {
+  return Context.empty().pipe(
+    Context.add(SqlClient.SqlClient, yield* SqlClient.SqlClient),
+    Context.add(Settlements, yield* Settlements),
+    Context.add(Budget, yield* Budget),
+    Context.add(Facts, yield* Facts)
+  )
+})
+
 export class OperatorMoves extends Context.Service<
   OperatorMoves,
   {
@@ -81,100 +184,13 @@ export class OperatorMoves extends Context.Service<
   static readonly layer = Layer.effect(
     OperatorMoves,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const settlements = yield* Settlements
-      const budget = yield* Budget
-      const facts = yield* Facts
-      const columns = sql.literal(recordColumns)
-      const transactional = <A, E>(effect: Effect.Effect<A, E>) =>
-        Effect.provideService(inTransaction(effect), SqlClient.SqlClient, sql)
-      const refuse = (message: string) => new MoveRefused({ message })
-
-      const list = Effect.fn("OperatorMoves.list")(function* (which: "open" | "unresolved" | "all") {
-        const states =
-          which === "open"
-            ? ["prepared", "submitted"]
-            : which === "unresolved"
-              ? ["unresolved"]
-              : ["prepared", "submitted", "unresolved"]
-        const rows =
-          yield* sql<SettlementRow>`select ${columns} from kernel_settlements where state in ${sql.in(states)}
-            order by recorded_at limit ${listMax}`
-        return rows.map(toRecord)
+      const given = Effect.provideContext(yield* ownServices)
+      return OperatorMoves.of({
+        list: (which) => given(list(which)),
+        find: (idOrHash) => given(find(idOrHash)),
+        giveUp: (id, note) => given(giveUp(id, note)),
+        resolve: (id, finding) => given(resolve(id, finding))
       })
-
-      const find = Effect.fn("OperatorMoves.find")(function* (idOrHash: string) {
-        const text = idOrHash.toLowerCase()
-        const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
-          where id::text = ${text} or inner_hash = ${text}
-          or id in (select settlement from kernel_attempts where outer_hash = ${text} or inner_hash = ${text}) limit 1`
-        return rows.map(toRecord)[0]
-      })
-
-      const moved = Effect.fnUntraced(function* (id: string) {
-        const [record] = yield* settlements.byIds([id])
-        return record === undefined ? yield* refuse("there is no such settlement") : record
-      })
-
-      const checkNote = (note: string) =>
-        note.length > noteMax || note.trim() === ""
-          ? Effect.fail(refuse(`a note of 1 to ${noteMax} characters is required`))
-          : Effect.void
-
-      const giveUp = Effect.fn("OperatorMoves.giveUp")(function* (id: string, note: string) {
-        yield* checkNote(note)
-        const { authorizationExpiresLedger } = yield* moved(id)
-        // It may have landed: its reservation stays charged until it is known what became of it.
-        const outcome: Outcome = {
-          state: "unresolved",
-          transaction: undefined,
-          ledger: undefined,
-          closedAtSeconds: undefined,
-          moved: undefined,
-          feeChargedStroops: 0n,
-          feeUnknown: true,
-          reason: undefined,
-          message: note,
-          // Until its bound the transaction may still land and use the number.
-          channel: { sequenceUsed: undefined, ledger: authorizationExpiresLedger }
-        }
-        return (yield* settlements.resolve(id, outcome)) === "Resolved"
-          ? yield* moved(id)
-          : yield* refuse("only an open settlement can be given up")
-      })
-
-      const resolve = Effect.fn("OperatorMoves.resolve")(function* (id: string, finding: Finding) {
-        const { feeChargedStroops, ledger, note, state } = finding
-        yield* checkNote(note)
-        if ((state === "expired") !== (ledger === undefined))
-          return yield* refuse("a ledger belongs to what landed, and to nothing else")
-        if (feeChargedStroops < 0n || (state === "expired" && feeChargedStroops !== 0n))
-          return yield* refuse("nothing is charged for what never landed")
-        yield* transactional(
-          Effect.gen(function* () {
-            const [row] = yield* endByHand(sql, id, finding)
-            if (row === undefined)
-              return yield* refuse("only an unresolved settlement can be resolved by hand; give an open one up first")
-            yield* budget.commit({ ...row, stroops: 0n }, feeChargedStroops - row.before)
-            yield* facts.publish(
-              endedFact(
-                { id, principal: row.owner, innerHash: row.inner_hash },
-                {
-                  state,
-                  moved: row.moved === null ? undefined : BigInt(row.moved),
-                  feeChargedStroops,
-                  ledger,
-                  reason: reasons[state]
-                },
-                "operator"
-              )
-            )
-          })
-        )
-        return yield* moved(id)
-      })
-
-      return OperatorMoves.of({ list, find, giveUp, resolve })
     })
   )
 }

@@ -55,6 +55,7 @@ export interface SignedEnvelope {
   readonly outerHash: string
 }
 
+/** A settlement, or the no-op that cancels one. */
 export interface SettlementToSign {
   readonly transaction: Transaction
   readonly channel: string
@@ -68,6 +69,120 @@ export interface AuthorizationToSign {
   readonly operationXdr: Uint8Array
   readonly expiresLedger: number
 }
+
+/** Who signs, for which network, and whose addresses are ours. */
+interface House {
+  readonly vault: Vault["Service"]
+  readonly crypto: Crypto["Service"]
+  readonly network: Network["Service"]
+  readonly networkId: Uint8Array
+  readonly sponsors: ReadonlyArray<string>
+  readonly ours: ReadonlySet<string>
+  readonly ourKeys: ReadonlyArray<Uint8Array>
+}
+
+const readHouse = Effect.gen(function* (): Effect.fn.Return<House, never, Vault | Crypto | Network> {
+  const vault = yield* Vault
+  const crypto = yield* Crypto
+  const network = yield* Network
+  const sponsors = [vault.sponsor, ...vault.formerSponsors]
+  const ours = new Set([...sponsors, ...vault.channels, ...vault.formerChannels])
+  return {
+    vault,
+    crypto,
+    network,
+    networkId: networkIdOf(crypto, network.passphrase),
+    sponsors,
+    ours,
+    ourKeys: [...ours].map((address) => StrKey.decodeEd25519PublicKey(address))
+  }
+})
+
+const refuse = (message: string) => Effect.fail(new SignerRefused({ message }))
+
+/** One that is lent, or one of before. */
+const isChannelOfOurs = (vault: Vault["Service"], address: string): boolean =>
+  vault.channels.includes(address) || vault.formerChannels.includes(address)
+
+const signAs = ({ vault }: House, address: string, hash: Uint8Array) => {
+  const signed = vault.sign(address, hash)
+  return signed === undefined ? refuse("asked to sign as an account that is not ours") : Effect.succeed(signed)
+}
+
+const wrap = Effect.fnUntraced(function* (house: House, transaction: Transaction, channel: string, feeStroops: bigint) {
+  const { crypto, networkId, vault } = house
+  const hash = transactionHash(crypto, networkId, transaction)
+  const inner: Envelope = withSignatures(transaction, [yield* signAs(house, channel, hash)])
+  const bump = feeBump(inner, vault.sponsor, feeStroops)
+  const bumpHash = feeBumpHash(crypto, networkId, bump)
+  const envelope = bumpWithSignature(bump, yield* signAs(house, vault.sponsor, bumpHash))
+  return { envelope: encodeEnvelope(envelope), innerHash: Hex.encode(hash), outerHash: Hex.encode(bumpHash) }
+})
+
+const signSettlement = Effect.fn("Signer.signSettlement")(function* (house: House, request: SettlementToSign) {
+  const { crypto, network, networkId, ourKeys, sponsors, vault } = house
+  const { channel, inclusionStroops, scheme, transaction } = request
+  if (!vault.channels.includes(channel)) return yield* refuse("a settlement on an account that is no channel")
+  const fault =
+    settlementFault(transaction, channel) ??
+    settlementNamingFault(transaction.operations[0]!, sponsors, ourKeys, crypto, networkId)
+  if (fault !== undefined) return yield* refuse(fault)
+  const resourceStroops = resourceFeeOf(transaction) ?? 0n
+  const dear = feeFault(transaction, resourceStroops, inclusionStroops, network.feeCeilings(scheme))
+  if (dear !== undefined) return yield* refuse(dear)
+  return yield* wrap(house, transaction, channel, resourceStroops + inclusionStroops)
+})
+
+const signAuthorization = Effect.fn("Signer.signAuthorization")(function* (
+  house: House,
+  allowed: ReadonlySet<SponsoredCall>,
+  request: AuthorizationToSign
+) {
+  const { crypto, networkId, ourKeys, sponsors } = house
+  const { expiresLedger } = request
+  const operation = decodeOperation(request.operationXdr)
+  const judged = judgeAuthorization(operation, [...allowed], sponsors, ourKeys)
+  if ("fault" in judged) return yield* refuse(judged.fault)
+  const nonce = new DataView(crypto.randomBytes(8).slice().buffer).getBigInt64(0)
+  const own = { sponsor: judged.sponsor, nonce, expiresLedger }
+  const hash = signedPayload(crypto, networkId, ownEntry(operation, { ...own, signature: voidValue }))!
+  const { publicKey, signature } = yield* signAs(house, judged.sponsor, hash)
+  const entry = ownEntry(operation, { ...own, signature: signatureValue({ key: publicKey, signature }) })
+  return encodeOperation(withEntry(operation, entry))
+})
+
+const signCancel = Effect.fn("Signer.signCancel")(function* (house: House, request: SettlementToSign) {
+  const { channel, inclusionStroops, scheme, transaction } = request
+  if (!isChannelOfOurs(house.vault, channel) || sourceOf(transaction) !== channel)
+    return yield* refuse("a no-op on an account that is no channel")
+  const [operation] = transaction.operations
+  const harmless =
+    transaction.operations.length === 1 &&
+    operation?.sourceAccount == null &&
+    operation !== undefined &&
+    sequenceBumpOf(operation) === 0n &&
+    conditionFault(transaction) === undefined
+  if (!harmless) return yield* refuse("a no-op that does something")
+  const dear = feeFault(transaction, 0n, inclusionStroops, house.network.feeCeilings(scheme))
+  return dear === undefined ? yield* wrap(house, transaction, channel, inclusionStroops) : yield* refuse(dear)
+})
+
+const signSponsor = Effect.fn("Signer.signSponsor")(function* (house: House, transaction: Transaction) {
+  const { crypto, networkId, vault } = house
+  if (sourceOf(transaction) !== vault.sponsor) return yield* refuse("a sponsor transaction of another account")
+  if (BigInt(transaction.fee) > sponsorStroopsPerOperationMax * BigInt(transaction.operations.length))
+    return yield* refuse("a sponsor transaction whose fee is above its ceiling")
+  const merged: Array<string> = []
+  for (const operation of transaction.operations) {
+    const fault = sponsorFault(operation, vault, merged)
+    if (fault !== undefined) return yield* refuse(fault)
+  }
+  const hash = transactionHash(crypto, networkId, transaction)
+  const signatures = yield* Effect.forEach([vault.sponsor, ...new Set(merged)], (address) =>
+    signAs(house, address, hash)
+  )
+  return { envelope: encodeEnvelope(withSignatures(transaction, signatures)), hash: Hex.encode(hash) }
+})
 
 export class Signer extends Context.Service<
   Signer,
@@ -91,12 +206,7 @@ export class Signer extends Context.Service<
     /** Signs a settlement as its channel and wraps it in the sponsor's fee bump. */
     readonly signSettlement: (request: SettlementToSign) => Effect.Effect<SignedEnvelope, SignerRefused>
     /** Signs the no-op that cancels a settlement. */
-    readonly signCancel: (request: {
-      readonly transaction: Transaction
-      readonly channel: string
-      readonly scheme: string
-      readonly inclusionStroops: bigint
-    }) => Effect.Effect<SignedEnvelope, SignerRefused>
+    readonly signCancel: (request: SettlementToSign) => Effect.Effect<SignedEnvelope, SignerRefused>
     /** Signs a transaction of the sponsor's own. */
     readonly signSponsor: (
       transaction: Transaction
@@ -106,113 +216,26 @@ export class Signer extends Context.Service<
   static readonly layer = Layer.effect(
     Signer,
     Effect.gen(function* () {
-      const vault = yield* Vault
-      const crypto = yield* Crypto
-      const network = yield* Network
-      const networkId = networkIdOf(crypto, network.passphrase)
-      const allChannels = new Set([...vault.channels, ...vault.formerChannels])
-      const sponsors = [vault.sponsor, ...vault.formerSponsors]
-      const ours = new Set([...sponsors, ...allChannels])
-      const ourKeys = [...ours].map((address) => StrKey.decodeEd25519PublicKey(address))
-      const refuse = (message: string) => Effect.fail(new SignerRefused({ message }))
-
-      const signAs = (address: string, hash: Uint8Array) => {
-        const signed = vault.sign(address, hash)
-        return signed === undefined ? refuse("asked to sign as an account that is not ours") : Effect.succeed(signed)
-      }
-
-      const wrap = Effect.fnUntraced(function* (transaction: Transaction, channel: string, feeStroops: bigint) {
-        const hash = transactionHash(crypto, networkId, transaction)
-        const inner: Envelope = withSignatures(transaction, [yield* signAs(channel, hash)])
-        const bump = feeBump(inner, vault.sponsor, feeStroops)
-        const bumpHash = feeBumpHash(crypto, networkId, bump)
-        const envelope = bumpWithSignature(bump, yield* signAs(vault.sponsor, bumpHash))
-        return { envelope: encodeEnvelope(envelope), innerHash: Hex.encode(hash), outerHash: Hex.encode(bumpHash) }
-      })
-
-      const signSettlement = Effect.fn("Signer.signSettlement")(function* (request: SettlementToSign) {
-        const { channel, inclusionStroops, scheme, transaction } = request
-        if (!vault.channels.includes(channel)) return yield* refuse("a settlement on an account that is no channel")
-        const fault =
-          settlementFault(transaction, channel) ??
-          settlementNamingFault(transaction.operations[0]!, sponsors, ourKeys, crypto, networkId)
-        if (fault !== undefined) return yield* refuse(fault)
-        const resourceStroops = resourceFeeOf(transaction) ?? 0n
-        const dear = feeFault(transaction, resourceStroops, inclusionStroops, network.feeCeilings(scheme))
-        if (dear !== undefined) return yield* refuse(dear)
-        return yield* wrap(transaction, channel, resourceStroops + inclusionStroops)
-      })
-
+      const house = yield* readHouse
+      const { ours, sponsors, vault } = house
       const allowed = new Set<SponsoredCall>()
-      const allowAuthorization = (call: SponsoredCall) =>
-        Effect.asVoid(
-          Effect.acquireRelease(
-            Effect.sync(() => allowed.add(call)),
-            () => Effect.sync(() => allowed.delete(call))
-          )
-        )
-
-      const signAuthorization = Effect.fn("Signer.signAuthorization")(function* (request: AuthorizationToSign) {
-        const { expiresLedger } = request
-        const operation = decodeOperation(request.operationXdr)
-        const judged = judgeAuthorization(operation, [...allowed], sponsors, ourKeys)
-        if ("fault" in judged) return yield* refuse(judged.fault)
-        const nonce = new DataView(crypto.randomBytes(8).slice().buffer).getBigInt64(0)
-        const own = { sponsor: judged.sponsor, nonce, expiresLedger }
-        const hash = signedPayload(crypto, networkId, ownEntry(operation, { ...own, signature: voidValue }))!
-        const { publicKey, signature } = yield* signAs(judged.sponsor, hash)
-        const entry = ownEntry(operation, { ...own, signature: signatureValue({ key: publicKey, signature }) })
-        return encodeOperation(withEntry(operation, entry))
-      })
-
-      const signCancel = Effect.fn("Signer.signCancel")(function* (request: {
-        readonly transaction: Transaction
-        readonly channel: string
-        readonly scheme: string
-        readonly inclusionStroops: bigint
-      }) {
-        const { channel, inclusionStroops, scheme, transaction } = request
-        if (!allChannels.has(channel) || sourceOf(transaction) !== channel)
-          return yield* refuse("a no-op on an account that is no channel")
-        const [operation] = transaction.operations
-        const harmless =
-          transaction.operations.length === 1 &&
-          operation?.sourceAccount == null &&
-          operation !== undefined &&
-          sequenceBumpOf(operation) === 0n &&
-          conditionFault(transaction) === undefined
-        if (!harmless) return yield* refuse("a no-op that does something")
-        const dear = feeFault(transaction, 0n, inclusionStroops, network.feeCeilings(scheme))
-        return dear === undefined ? yield* wrap(transaction, channel, inclusionStroops) : yield* refuse(dear)
-      })
-
-      const signSponsor = Effect.fn("Signer.signSponsor")(function* (transaction: Transaction) {
-        if (sourceOf(transaction) !== vault.sponsor) return yield* refuse("a sponsor transaction of another account")
-        if (BigInt(transaction.fee) > sponsorStroopsPerOperationMax * BigInt(transaction.operations.length))
-          return yield* refuse("a sponsor transaction whose fee is above its ceiling")
-        const merged: Array<string> = []
-        for (const operation of transaction.operations) {
-          const fault = sponsorFault(operation, vault, merged)
-          if (fault !== undefined) return yield* refuse(fault)
-        }
-        const hash = transactionHash(crypto, networkId, transaction)
-        const signatures = yield* Effect.forEach([vault.sponsor, ...new Set(merged)], (address) =>
-          signAs(address, hash)
-        )
-        return { envelope: encodeEnvelope(withSignatures(transaction, signatures)), hash: Hex.encode(hash) }
-      })
-
       return Signer.of({
         sponsor: vault.sponsor,
         sponsors,
         channels: vault.channels,
         formerChannels: vault.formerChannels,
         isOurs: (address) => ours.has(address),
-        allowAuthorization,
-        signAuthorization,
-        signSettlement,
-        signCancel,
-        signSponsor
+        allowAuthorization: (call) =>
+          Effect.asVoid(
+            Effect.acquireRelease(
+              Effect.sync(() => allowed.add(call)),
+              () => Effect.sync(() => allowed.delete(call))
+            )
+          ),
+        signAuthorization: (request) => signAuthorization(house, allowed, request),
+        signSettlement: (request) => signSettlement(house, request),
+        signCancel: (request) => signCancel(house, request),
+        signSponsor: (transaction) => signSponsor(house, transaction)
       })
     })
   )
@@ -272,7 +295,7 @@ const sponsorFault = (operation: Operation, vault: Vault["Service"], merged: Arr
       return isOwn && isChannel(chore.account) ? undefined : "a payment that does not fund a channel of ours"
     case "Merge":
       merged.push(chore.account)
-      return (isChannel(chore.account) || vault.formerChannels.includes(chore.account)) && chore.into === vault.sponsor
+      return isChannelOfOurs(vault, chore.account) && chore.into === vault.sponsor
         ? undefined
         : "a merge that is not of a channel into the sponsor"
   }

@@ -64,44 +64,35 @@ const useIn: NonceReader["useIn"] = (key, promise, operationXdr) => {
   return isSame ? "same" : "other"
 }
 
-const makeScheme = Effect.gen(function* () {
-  const rpc = yield* LedgerRpc
-  const clock = yield* LedgerClock
-  const network = yield* Network
-  const limits = yield* Limits
-  const signer = yield* Signer
-  const crypto = yield* Crypto
-  const networkId = networkIdOf(crypto, network.passphrase)
-  const ceilings = network.feeCeilings(scheme)
+type Decoded = Result.Result<ExactPayload, { readonly reason: string }>
 
-  /**
-   * A payment is looked up by its authorization before and after it is verified; its transaction is decoded once for
-   * all of them.
-   */
-  const decodedPayloads = new WeakMap<Payment["payload"], ReturnType<typeof decodePayload>>()
-  const payloadOf = ({ payload }: Payment) => {
+/** A payment is looked up by its authorization before and after it is verified; its transaction is decoded once. */
+const decodeOnce = (): ((payment: Payment) => Decoded) => {
+  const decodedPayloads = new WeakMap<Payment["payload"], Decoded>()
+  return ({ payload }) => {
     const known = decodedPayloads.get(payload)
     if (known !== undefined) return known
     const decoded = decodePayload(payload)
     decodedPayloads.set(payload, decoded)
     return decoded
   }
+}
 
-  const verify = Effect.fn("x402-exact.verify")(function* (payment: Payment) {
-    const terms = payment.requirements
-    if (payment.accepted.amountText !== terms.amountText)
-      return refusal("requirements_mismatch", "the accepted amount is not the required one")
-    const decoded = payloadOf(payment)
-    if (Result.isFailure(decoded)) return refusal("invalid_exact_ledger_payload_malformed", decoded.failure.reason)
-    const payload = decoded.success
+/** What the offline checks find, and what they were told of the payment. */
+const makeOfflineChecks = Effect.gen(function* () {
+  const clock = yield* LedgerClock
+  const network = yield* Network
+  const limits = yield* Limits
+  const signer = yield* Signer
+  const crypto = yield* Crypto
+  const networkId = networkIdOf(crypto, network.passphrase)
+  return Effect.fnUntraced(function* (terms: Payment["requirements"], payload: ExactPayload) {
     const call = callOf(payload.tx)
-    const transfer = transferArgs(call?.args ?? [])
-    const payer = Option.fromUndefinedOr(transfer.from)
     const subject: Subject = {
       terms,
       payload,
       call,
-      transfer,
+      transfer: transferArgs(call?.args ?? []),
       time: yield* clock.now,
       networkId,
       isOurs: signer.isOurs,
@@ -113,6 +104,24 @@ const makeScheme = Effect.gen(function* () {
     // The buyer may know newer ledgers than our last look: too far is only what is too far by a look of this moment.
     if (fault?.[0] === "invalid_exact_ledger_signature_expiration_too_far")
       fault = firstFault({ ...subject, time: yield* clock.fresh })
+    return { subject, fault }
+  })
+})
+
+const makeVerify = Effect.fnUntraced(function* (payloadOf: (payment: Payment) => Decoded) {
+  const rpc = yield* LedgerRpc
+  const ceilings = (yield* Network).feeCeilings(scheme)
+  const checkOffline = yield* makeOfflineChecks
+  return Effect.fn("x402-exact.verify")(function* (payment: Payment) {
+    const terms = payment.requirements
+    if (payment.accepted.amountText !== terms.amountText)
+      return refusal("requirements_mismatch", "the accepted amount is not the required one")
+    const decoded = payloadOf(payment)
+    if (Result.isFailure(decoded)) return refusal("invalid_exact_ledger_payload_malformed", decoded.failure.reason)
+    const payload = decoded.success
+    const { fault, subject } = yield* checkOffline(terms, payload)
+    const { call, transfer } = subject
+    const payer = Option.fromUndefinedOr(transfer.from)
     if (fault !== undefined) return refusal(fault[0], fault[1], payer)
     const operation = { ...call!.operation, sourceAccount: null }
     const promise = { payer: transfer.from!, payTo: terms.payTo, asset: terms.asset, amount: transfer.amount! }
@@ -128,10 +137,7 @@ const makeScheme = Effect.gen(function* () {
         ...(isSpent(simulated) ? { authorizationSpent: true as const } : {})
       }
     }
-    const state: State = {
-      operationXdr: encodeOperation(operation),
-      sorobanDataXdr: simulated.sorobanDataXdr
-    }
+    const state: State = { operationXdr: encodeOperation(operation), sorobanDataXdr: simulated.sorobanDataXdr }
     const verified: Verified = {
       _tag: "Verified",
       ...promise,
@@ -143,13 +149,17 @@ const makeScheme = Effect.gen(function* () {
     }
     return verified
   })
+})
 
+const makeScheme = Effect.gen(function* () {
+  const clock = yield* LedgerClock
+  const payloadOf = decodeOnce()
   const exact: Scheme = {
     scheme,
     refusals,
     supportedExtra: () => Option.some({}),
     authorization: (payment) => Option.flatMap(Result.getSuccess(payloadOf(payment)), authorizationOf),
-    verify,
+    verify: yield* makeVerify(payloadOf),
     prepare: Effect.fnUntraced(function* (_payment, verified) {
       const fault = expiryFault(verified.authorizationExpiresLedger, (yield* clock.now).sequence)
       return fault === undefined ? (verified.state as State) : refusal(fault[0], fault[1], Option.some(verified.payer))

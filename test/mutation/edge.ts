@@ -298,8 +298,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["any fee of a transaction by itself", "|| BigInt(transaction.fee) > stroopsMax", ""],
     [
       "a cancellation at any price",
-      "return dear === undefined ? yield* wrap(transaction, channel, inclusionStroops)",
-      'return dear !== "never" ? yield* wrap(transaction, channel, inclusionStroops)'
+      "return dear === undefined ? yield* wrap(house, transaction, channel, inclusionStroops)",
+      'return dear !== "never" ? yield* wrap(house, transaction, channel, inclusionStroops)'
     ],
     [
       "the channel signs for itself",
@@ -324,8 +324,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     [
       "a channel merges into anybody",
-      "(isChannel(chore.account) || vault.formerChannels.includes(chore.account)) && chore.into === vault.sponsor",
-      "isChannel(chore.account)"
+      "return isChannelOfOurs(vault, chore.account) && chore.into === vault.sponsor",
+      "return isChannelOfOurs(vault, chore.account)"
     ]
   ]),
   ...guards("kernel/stellar/Envelope.ts", "test/kernel/signer/Signer.test.ts", [
