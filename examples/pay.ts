@@ -26,14 +26,6 @@ if (!ready) {
   process.exit(1)
 }
 
-// A first start makes its channels within seconds, and is busy until then.
-const channelsUsable = async (): Promise<number | undefined> => {
-  const report = (await (await fetch(`${facilitator}/health/ready`)).json()) as { ledger?: { channelsUsable?: number } }
-  return report.ledger?.channelsUsable
-}
-for (let looks = 0; looks < 100 && (await channelsUsable()) === 0; looks++)
-  await new Promise((resolve) => setTimeout(resolve, 200))
-
 const account = async (units: number): Promise<Keypair> => {
   const keypair = Keypair.random()
   const funded = await fetch(`${ledger}/friendbot?addr=${keypair.publicKey()}&usdc=${units}`).catch(() => undefined)

@@ -25,7 +25,7 @@ export const reportSponsor = Effect.gen(function* () {
   const sponsor = yield* Sponsor
   const schemes = yield* Schemes
   const faults = Effect.map(
-    Effect.suspend(() => Effect.forEach(schemes.all(), ({ scheme }) => sponsor.unable(scheme))),
+    Effect.suspend(() => Effect.forEach(schemes.all(), ({ scheme }) => sponsor.fault(scheme))),
     (unable) => [...new Set(unable.flatMap((fault) => Option.toArray(fault)))]
   )
   const report = Effect.gen(function* () {

@@ -10,7 +10,7 @@ import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import type { LedgerAccount } from "../stellar/LedgerEntry.ts"
 import { Signer } from "../signer/Signer.ts"
-import { sponsorFault, type SponsorStanding } from "./sponsorFault.ts"
+import { isOpening, sponsorFault, type SponsorStanding } from "./sponsorFault.ts"
 
 /** Accounts one RPC call may ask for. */
 const accountsMax = 200
@@ -25,6 +25,9 @@ const againMillis = 100
 const patience = Duration.millis(500)
 /** What is missing at a first start is there within seconds; only what lasts longer is warned of. */
 const warnAfterMillis = 10_000
+/** So long after its start a process lets payments wait for the channels that it is opening. */
+const openingMillis = 20_000
+const lookMillis = 200
 /** The longest time between two readings when no ledger comes. */
 const every = Duration.seconds(5)
 
@@ -147,6 +150,8 @@ export class Sponsor extends Context.Service<
   Sponsor,
   {
     /** Why no settlement of a scheme can be paid for now, as a sentence; None when one can, or nothing is known yet. */
+    readonly fault: (scheme: string) => Effect.Effect<Option.Option<string>>
+    /** The same for who brings a payment: in the first seconds of a process it waits for what is being opened. */
     readonly unable: (scheme: string) => Effect.Effect<Option.Option<string>>
     /** What was last read; None before the first reading. */
     readonly standing: Effect.Effect<Option.Option<SponsorStanding>>
@@ -168,17 +173,33 @@ export class Sponsor extends Context.Service<
         return sponsorFault(standing, (yield* clock.fees).asked, network.feeCeilings(scheme))
       })
 
-      const unable = Effect.fn("Sponsor.unable")(function* (scheme: string) {
-        let fault = yield* faultOf(scheme)
-        if (fault !== undefined) {
+      const fault = Effect.fn("Sponsor.fault")(function* (scheme: string) {
+        let found = yield* faultOf(scheme)
+        if (found !== undefined) {
           yield* readings.readAgain.pipe(
             Effect.timeoutOption(patience),
             Effect.catch((error) => Effect.logDebug("the sponsor could not be read again", error))
           )
-          fault = yield* faultOf(scheme)
+          found = yield* faultOf(scheme)
         }
-        yield* notes.note(scheme, fault)
-        return Option.fromUndefinedOr(fault)
+        yield* notes.note(scheme, found)
+        return Option.fromUndefinedOr(found)
+      })
+
+      const isFundedByFaucet = network.developmentAutoFund && Option.isSome(network.friendbotUrl)
+      const openUntil = (yield* elapsing) + openingMillis
+      const mayOpen = Effect.fnUntraced(function* (scheme: string) {
+        const standing = readings.standing()
+        if (standing === undefined || (yield* elapsing) >= openUntil) return false
+        return isOpening(standing, network.feeCeilings(scheme), isFundedByFaucet)
+      })
+      const unable = Effect.fnUntraced(function* (scheme: string) {
+        let found = yield* fault(scheme)
+        while (Option.isSome(found) && (yield* mayOpen(scheme))) {
+          yield* Effect.sleep(lookMillis)
+          found = yield* fault(scheme)
+        }
+        return found
       })
 
       const watch = yield* reconciler({
@@ -192,6 +213,7 @@ export class Sponsor extends Context.Service<
       yield* clock.subscribe(watch.wake)
 
       return Sponsor.of({
+        fault,
         unable,
         standing: Effect.sync(() => Option.fromUndefinedOr(readings.standing())),
         suspect: Effect.andThen(Effect.sync(readings.doubt), watch.wake)
@@ -201,6 +223,7 @@ export class Sponsor extends Context.Service<
 
   /** A sponsor that can always pay, for tests of what is above it. */
   static readonly layerAble = Layer.succeed(Sponsor, {
+    fault: () => Effect.succeedNone,
     unable: () => Effect.succeedNone,
     standing: Effect.succeedNone,
     suspect: Effect.void

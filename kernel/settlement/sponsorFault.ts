@@ -22,6 +22,15 @@ export interface SponsorStanding {
 export const spendable = ({ account, owedStroops }: SponsorStanding): bigint =>
   account === undefined ? 0n : account.balanceStroops - account.reserveStroops - owedStroops
 
+/**
+ * Whether all that is missing is on its way, as it is after a first start: the channels that this sponsor is about to
+ * open, or its own account where a faucet funds it.
+ */
+export const isOpening = (standing: SponsorStanding, ceilings: FeeCeilings, isFundedByFaucet: boolean): boolean =>
+  standing.account === undefined
+    ? isFundedByFaucet
+    : standing.channelsUsable === 0 && spendable(standing) >= ceilings.totalStroopsMax
+
 /** Why no settlement under these ceilings can be paid for now, as a sentence; nothing when one can. */
 export const sponsorFault = (
   standing: SponsorStanding,

@@ -548,7 +548,12 @@ export const mutations: ReadonlyArray<Mutation> = [
         "if (standing.account === undefined) return",
         "if (standing.account === null) return"
       ],
-      ["no channel is enough", "standing.channelsUsable === 0", "standing.channelsUsable < 0"],
+      ["no channel is enough", "if (standing.channelsUsable === 0)", "if (standing.channelsUsable < 0)"],
+      [
+        "an empty sponsor is waited for",
+        "standing.channelsUsable === 0 && spendable(standing) >= ceilings.totalStroopsMax",
+        "standing.channelsUsable === 0"
+      ],
       ["the network may ask anything", "return askedStroops > bidCeiling(ceilings, 0n) ?", "return askedStroops < 0n ?"]
     ] as const
   ).map(([name, from, to]) => ({

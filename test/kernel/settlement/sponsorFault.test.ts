@@ -1,6 +1,6 @@
 // When a settlement can be paid for: each thing that must be there, at the last stroop of it.
 import { describe, expect, it } from "@effect/vitest"
-import { sponsorFault, spendable, type SponsorStanding } from "../../../kernel/settlement/sponsorFault.ts"
+import { isOpening, sponsorFault, spendable, type SponsorStanding } from "../../../kernel/settlement/sponsorFault.ts"
 
 const ceilings = { resourceStroopsMax: 200_000n, inclusionStroopsMax: 10_000n, totalStroopsMax: 205_000n }
 const enough: SponsorStanding = {
@@ -38,5 +38,15 @@ describe("a settlement", () => {
     expect(faultOf({}, 10_001n)).toBe(dear)
     expect(sponsorFault(enough, 9_000n, { ...ceilings, totalStroopsMax: 8_999n })).toBe(dear)
     expect(sponsorFault(enough, 9_000n, { ...ceilings, totalStroopsMax: 9_000n })).toBeUndefined()
+  })
+
+  it("is waited for while channels are opened, or a faucet funds the sponsor; an empty sponsor opens none", () => {
+    const isWaitedFor = (change: Partial<SponsorStanding>, isFundedByFaucet = false) =>
+      isOpening({ ...enough, ...change }, ceilings, isFundedByFaucet)
+    expect(isWaitedFor({ channelsUsable: 0 })).toBe(true)
+    expect(isWaitedFor({ channelsUsable: 0, owedStroops: enough.owedStroops + 1n }, true)).toBe(false)
+    expect(isWaitedFor({ channelsUsable: 1 }, true)).toBe(false)
+    expect(isWaitedFor({ account: undefined }, true)).toBe(true)
+    expect(isWaitedFor({ account: undefined })).toBe(false)
   })
 })
