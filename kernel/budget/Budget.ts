@@ -28,6 +28,42 @@ export const shards = 8
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
+/** The UTC day that a payment of now is charged to. */
+const today = Effect.map(Clock.currentTimeMillis, (now) => new Date(now).toISOString().slice(0, 10))
+
+const charge = Effect.fn("Budget.charge")(function* (
+  sql: SqlClient.SqlClient,
+  principal: BudgetPrincipal,
+  stroops: bigint,
+  spread: number
+) {
+  const day = yield* today
+  const shard = Math.abs(spread) % shards
+  yield* sql`insert into kernel_sponsor_budget as b (day, principal, committed_stroops)
+    values (${day}::date, ${principal.id}, ${stroops}::int8)
+    on conflict (day, principal) do update
+    set committed_stroops = b.committed_stroops + excluded.committed_stroops`
+  yield* sql`insert into kernel_sponsor_budget_total as t (day, keyed, shard, committed_stroops)
+    values (${day}::date, ${principal.keyed}, ${shard}, ${stroops}::int8)
+    on conflict (day, keyed, shard) do update
+    set committed_stroops = t.committed_stroops + excluded.committed_stroops`
+  return { day, principal: principal.id, keyed: principal.keyed, shard, stroops }
+})
+
+const commit = Effect.fn("Budget.commit")(function* (
+  sql: SqlClient.SqlClient,
+  reservation: Reservation,
+  chargedStroops: bigint
+) {
+  yield* sql`update kernel_sponsor_budget set reserved_stroops = reserved_stroops - ${reservation.stroops}::int8,
+    committed_stroops = committed_stroops + ${chargedStroops}::int8
+    where day = ${reservation.day}::date and principal = ${reservation.principal}`
+  yield* sql`update kernel_sponsor_budget_total
+    set reserved_stroops = reserved_stroops - ${reservation.stroops}::int8,
+    committed_stroops = committed_stroops + ${chargedStroops}::int8
+    where day = ${reservation.day}::date and keyed = ${reservation.keyed} and shard = ${reservation.shard}`
+})
+
 export class Budget extends Context.Service<
   Budget,
   {
@@ -48,8 +84,6 @@ export class Budget extends Context.Service<
       const limits = yield* Limits
       const perPrincipal = limits.sponsoredPerPrincipalPerDayStroopsMax
       const inAll = limits.sponsoredPerDayStroopsMax
-
-      const today = Effect.map(Clock.currentTimeMillis, (now) => new Date(now).toISOString().slice(0, 10))
 
       const totalFits = Effect.fnUntraced(function* (day: string, keyed: boolean, stroops: bigint) {
         const [row] = yield* sql<{ all: bigint; anonymous: bigint }>`select
@@ -78,40 +112,22 @@ export class Budget extends Context.Service<
         const rows = yield* sql`insert into kernel_sponsor_budget as b (day, principal, reserved_stroops)
           values (${day}::date, ${principal.id}, ${stroops}::int8)
           on conflict (day, principal) do update set reserved_stroops = b.reserved_stroops + excluded.reserved_stroops
-          where b.reserved_stroops + b.committed_stroops + excluded.reserved_stroops <= ${perPrincipal}::int8 returning 1`
+          where b.reserved_stroops + b.committed_stroops + excluded.reserved_stroops <= ${perPrincipal}::int8
+          returning 1`
         if (rows.length === 0) return undefined
         yield* sql`insert into kernel_sponsor_budget_total as t (day, keyed, shard, reserved_stroops)
           values (${day}::date, ${principal.keyed}, ${shard}, ${stroops}::int8)
-          on conflict (day, keyed, shard) do update set reserved_stroops = t.reserved_stroops + excluded.reserved_stroops`
+          on conflict (day, keyed, shard) do update
+          set reserved_stroops = t.reserved_stroops + excluded.reserved_stroops`
         return { day, principal: principal.id, keyed: principal.keyed, shard, stroops }
       })
 
-      const charge = Effect.fn("Budget.charge")(function* (
-        principal: BudgetPrincipal,
-        stroops: bigint,
-        spread: number
-      ) {
-        const day = yield* today
-        const shard = Math.abs(spread) % shards
-        yield* sql`insert into kernel_sponsor_budget as b (day, principal, committed_stroops)
-          values (${day}::date, ${principal.id}, ${stroops}::int8)
-          on conflict (day, principal) do update set committed_stroops = b.committed_stroops + excluded.committed_stroops`
-        yield* sql`insert into kernel_sponsor_budget_total as t (day, keyed, shard, committed_stroops)
-          values (${day}::date, ${principal.keyed}, ${shard}, ${stroops}::int8)
-          on conflict (day, keyed, shard) do update set committed_stroops = t.committed_stroops + excluded.committed_stroops`
-        return { day, principal: principal.id, keyed: principal.keyed, shard, stroops }
+      return Budget.of({
+        fits,
+        reserve,
+        charge: (principal, stroops, spread) => charge(sql, principal, stroops, spread),
+        commit: (reservation, chargedStroops) => commit(sql, reservation, chargedStroops)
       })
-
-      const commit = Effect.fn("Budget.commit")(function* (reservation: Reservation, chargedStroops: bigint) {
-        yield* sql`update kernel_sponsor_budget set reserved_stroops = reserved_stroops - ${reservation.stroops}::int8,
-          committed_stroops = committed_stroops + ${chargedStroops}::int8
-          where day = ${reservation.day}::date and principal = ${reservation.principal}`
-        yield* sql`update kernel_sponsor_budget_total set reserved_stroops = reserved_stroops - ${reservation.stroops}::int8,
-          committed_stroops = committed_stroops + ${chargedStroops}::int8
-          where day = ${reservation.day}::date and keyed = ${reservation.keyed} and shard = ${reservation.shard}`
-      })
-
-      return Budget.of({ fits, reserve, charge, commit })
     })
   )
 }

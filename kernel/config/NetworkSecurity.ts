@@ -6,7 +6,9 @@ import { integer, section, table } from "./Setting.ts"
 export const networkSecuritySection = section("network_security", "Names and addresses that may be connected to.", {
   resolved_mcp_endpoints: table(Schema.String, {
     default: {},
-    doc: "Connectable endpoint (an https URL) of each symbolic mcp:// identifier; one that is not here is never connected to."
+    doc:
+      "Connectable endpoint (an https URL) of each symbolic mcp:// identifier; one that is not here is never " +
+      "connected to."
   }),
   max_response_bytes: integer({
     default: 8_388_608,

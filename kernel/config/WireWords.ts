@@ -10,7 +10,9 @@ const wire = section("wire", "The spellings of the wire.", {
   }),
   stellar_pending_reason: choice(["settlement_pending", "settle_stellar_transaction_status_unknown"], {
     default: "settlement_pending",
-    doc: "errorReason of an open settlement in the stellar spelling; official clients settle again by themselves only on the first."
+    doc:
+      "errorReason of an open settlement in the stellar spelling; official clients settle again by themselves only " +
+      "on the first."
   })
 })
 

@@ -20,7 +20,9 @@ const database = section(
       default: 16,
       min: 2,
       max: 500,
-      doc: "Connections to a server at most; half of them for anything but payments. A server that admits fewer is no fault."
+      doc:
+        "Connections to a server at most; half of them for anything but payments. A server that admits fewer is " +
+        "no fault."
     }),
     connection_wait_ms: integer({
       default: 5_000,
@@ -129,7 +131,8 @@ const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedd
 const warnOfFewConnections = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, connectionsMax: number) {
   const [row] = yield* sql<{ max: number; others: number }>`select
     (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int) as max,
-    (select count(*)::int from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()) as others`
+    (select count(*)::int from pg_stat_activity
+      where backend_type = 'client backend' and pid <> pg_backend_pid()) as others`
   if (row === undefined || row.max - row.others >= connectionsMax) return
   yield* Effect.logWarning(
     `the database server admits ${row.max} connections and ${row.others} of them are in use, so this process cannot ` +

@@ -112,7 +112,8 @@ export const run = Effect.fn("Migrations.run")(
         // once.
         yield* sql`select pg_advisory_xact_lock(724402402)`
         yield* sql`create table if not exists ${sql(table)} (
-      id integer primary key, name text not null, checksum text not null, ran_at timestamptz not null default clock_timestamp())`
+          id integer primary key, name text not null, checksum text not null,
+          ran_at timestamptz not null default clock_timestamp())`
         const applied = yield* sql<Applied>`select id, name, checksum from ${sql(table)} order by id`
         const todo = yield* pending(owner, migrations, applied)
         for (const { checksum, id, name, sql: text } of todo) {

@@ -62,7 +62,8 @@ const warningOf = (skew: ClockSkew) => {
     const seconds = Math.round(skew.seconds() ?? 0)
     return wasSkewed
       ? Effect.logWarning(
-          `this machine's clock and the ledger's differ by more than ${skewSecondsMax} s; set the clock, or look at the endpoints`
+          `this machine's clock and the ledger's differ by more than ${skewSecondsMax} s; ` +
+            "set the clock, or look at the endpoints"
         ).pipe(Effect.annotateLogs({ seconds }))
       : Effect.logInfo("this machine's clock agrees with the ledger's again").pipe(Effect.annotateLogs({ seconds }))
   })

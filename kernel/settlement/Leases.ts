@@ -27,8 +27,9 @@ export class Leases extends Context.Service<
         held.size === 0 ? Effect.void : Effect.ignore(sql`delete from kernel_leases where holder = ${holder}`)
       )
       const hold = Effect.fn("Leases.hold")(function* (name: string, duration: Duration.Duration) {
+        const seconds = Duration.toMillis(duration) / 1_000
         const rows = yield* sql`insert into kernel_leases as l (name, holder, until)
-          values (${name}, ${holder}, clock_timestamp() + make_interval(secs => ${Duration.toMillis(duration) / 1_000}::float8))
+          values (${name}, ${holder}, clock_timestamp() + make_interval(secs => ${seconds}::float8))
           on conflict (name) do update set holder = excluded.holder, until = excluded.until,
             fence = l.fence + case when l.holder = excluded.holder then 0 else 1 end
           where l.holder = excluded.holder or l.until < clock_timestamp() returning 1`

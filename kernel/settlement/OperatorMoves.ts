@@ -71,9 +71,8 @@ const list = Effect.fn("OperatorMoves.list")(function* (which: "open" | "unresol
       : which === "unresolved"
         ? ["unresolved"]
         : ["prepared", "submitted", "unresolved"]
-  const rows =
-    yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements where state in ${sql.in(states)}
-      order by recorded_at limit ${listMax}`
+  const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
+    where state in ${sql.in(states)} order by recorded_at limit ${listMax}`
   return rows.map(toRecord)
 })
 

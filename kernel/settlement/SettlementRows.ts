@@ -8,10 +8,11 @@ import type { Attempt, SettlementState } from "./Settlement.ts"
 import type { AdoptedSettlement, NewSettlement, OpenRecord, SettlementRecord } from "./Settlements.ts"
 
 /** The columns a record is read from, as SQL. */
-export const recordColumns = `id::text as id, network, scheme, authorization_key, authorization_expires_ledger, fingerprint, principal,
-  identifier, payer, pay_to, asset, amount::text as amount, inner_hash,
+export const recordColumns = `id::text as id, network, scheme, authorization_key, authorization_expires_ledger,
+  fingerprint, principal, identifier, payer, pay_to, asset, amount::text as amount, inner_hash,
   case when state = 'settled' then coalesce(ended_by, inner_hash)
-    when state = 'failed' and ended_by is null then null else inner_hash end as transaction, channel, state, recorded_at, deadline_at, resolved_at, ledger,
+    when state = 'failed' and ended_by is null then null else inner_hash end as transaction,
+  channel, state, recorded_at, deadline_at, resolved_at, ledger,
   moved::text as moved, fee_charged_stroops, reason, reason_message, delivered_at is not null as delivered`
 
 export interface SettlementRow {

@@ -193,12 +193,13 @@ const resolve = Effect.fn("Settlements.resolve")(function* (id: string, outcome:
   const sql = yield* SqlClient.SqlClient
   const budget = yield* Budget
   const facts = yield* Facts
+  const closedAt = outcome.closedAtSeconds === undefined ? null : new Date(outcome.closedAtSeconds * 1_000)
   return yield* inTransaction(
     Effect.gen(function* () {
       const rows = yield* sql<EndedRow>`update kernel_settlements set state = ${outcome.state},
-        resolved_at = clock_timestamp(), ended_by = ${outcome.transaction ?? null}, ledger =
-          ${outcome.ledger ?? null}::int8,
-        closed_at = ${outcome.closedAtSeconds === undefined ? null : new Date(outcome.closedAtSeconds * 1_000)}::timestamptz,
+        resolved_at = clock_timestamp(), ended_by = ${outcome.transaction ?? null},
+        ledger = ${outcome.ledger ?? null}::int8,
+        closed_at = ${closedAt}::timestamptz,
         moved = ${outcome.moved?.toString() ?? null}::numeric,
         fee_charged_stroops = ${outcome.feeChargedStroops}::int8 + case when ${outcome.feeUnknown} then budget_stroops
           else 0 end,

@@ -126,7 +126,9 @@ export const expired = (settlement: OpenSettlement, sequence: bigint, ledger: nu
   feeUnknown: false,
   state: "expired",
   reason: "settle_ledger_transaction_expired",
-  message: `the transaction was not included by ledger ${settlement.authorizationExpiresLedger}; the authorization is dead`,
+  message:
+    `the transaction was not included by ledger ${settlement.authorizationExpiresLedger}; ` +
+    "the authorization is dead",
   // A number that is not the one just before ours was never rightly known.
   channel: { sequenceUsed: sequence === settlement.channelSequence - 1n ? false : undefined, ledger }
 })

@@ -262,7 +262,8 @@ export const checks: ReadonlyArray<Check> = [
         (credentialsOf(entry)?.signatureExpirationLedger ?? 0) > latestExpiry(subject)
           ? [
               "invalid_exact_ledger_signature_expiration_too_far",
-              `the authorization ends at ledger ${credentialsOf(entry)?.signatureExpirationLedger}, beyond ledger ${latestExpiry(subject)}`
+              `the authorization ends at ledger ${credentialsOf(entry)?.signatureExpirationLedger}, ` +
+                `beyond ledger ${latestExpiry(subject)}`
             ]
           : undefined
       )

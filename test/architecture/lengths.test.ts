@@ -33,8 +33,17 @@ const longFunctions: Readonly<Record<string, number>> = {
   "plugins/search-semantic/vectorLoops.ts": 74
 }
 
-/** Lines that are too long, by folder: what the formatter does not break, statements of SQL most of all. */
-const longLines: Readonly<Record<string, number>> = { kernel: 50, plugins: 20, test: 92 }
+/** How many lines of a file are too long. */
+const longLines: Readonly<Record<string, number>> = {
+  "plugins/catalog/administration/makeRecords.ts": 1,
+  "plugins/mcp-tools/Config.ts": 3,
+  "plugins/mcp-tools/Reference.ts": 1,
+  "plugins/mcp-tools/budget/postgresStore.ts": 7,
+  "plugins/mcp-tools/call/callResource.ts": 1,
+  "plugins/mcp-tools/discovery/getResource.ts": 1,
+  "plugins/mcp-tools/discovery/searchResources.ts": 1,
+  "plugins/mcp-tools/server/makeMcpServer.ts": 1
+}
 
 /** The longest function of a source, a Layer's generator included. */
 const longestFunction = ({ program, text }: Source): number => {
@@ -46,7 +55,26 @@ const longestFunction = ({ program, text }: Source): number => {
   return longest
 }
 
-const linesTooLong = ({ text }: Source): number => text.split("\n").filter((line) => line.length > lineMax).length
+/**
+ * The lines that are too long. In a test one string may reach beyond: its name is a fact with its citations, and a
+ * vector or a snippet of source would not be found again in pieces.
+ */
+const linesTooLong = ({ path, program, text }: Source): number => {
+  const strings = new Map<number, number>()
+  if (path.startsWith("test/")) {
+    eachNode(program, ({ end, start, type, value }) => {
+      if (type !== "Literal" || typeof value !== "string") return
+      const lineStart = text.lastIndexOf("\n", start) + 1
+      strings.set(lineStart, Math.max(strings.get(lineStart) ?? 0, (end as number) - start))
+    })
+  }
+  let at = 0
+  return text.split("\n").filter((line) => {
+    const lineStart = at
+    at += line.length + 1
+    return line.length - (strings.get(lineStart) ?? 0) > lineMax
+  }).length
+}
 
 const functionFaults = (source: Source): ReadonlyArray<string> => {
   const most = longFunctions[source.path] ?? functionLinesMax
@@ -81,10 +109,10 @@ describe("the lengths of the house", () => {
   })
 
   it("of a line are a hundred and twenty characters at most", () => {
-    const areas = Map.groupBy(sources, ({ path }) => path.split("/")[0]!)
-    const grown = [...areas].flatMap(([area, files]) => {
-      const count = files.reduce((sum, file) => sum + linesTooLong(file), 0)
-      return count > (longLines[area] ?? 0) ? [`${area}: ${count} lines, more than ${longLines[area] ?? 0}`] : []
+    const grown = sources.flatMap((source) => {
+      const count = linesTooLong(source)
+      const most = longLines[source.path] ?? 0
+      return count > most ? [`${source.path}: ${count} lines, more than ${most}`] : []
     })
     expect(grown).toEqual([])
   })
@@ -93,6 +121,10 @@ describe("the lengths of the house", () => {
     const body = "  a()\n".repeat(functionLinesMax)
     expect(functionFaults(parseSource("kernel/x.ts", `export const f = () => {\n${body}}`))).toHaveLength(1)
     expect(linesTooLong(parseSource("kernel/x.ts", `// ${"x".repeat(lineMax)}`))).toBe(1)
+    const named = `it("${"x".repeat(lineMax)}", () => {})\n`
+    expect(linesTooLong(parseSource("kernel/x.ts", named))).toBe(1)
+    expect(linesTooLong(parseSource("test/x.ts", named))).toBe(0)
+    expect(linesTooLong(parseSource("test/x.ts", `${named}${"x".repeat(lineMax)}()`))).toBe(1)
   })
 })
 

@@ -52,11 +52,13 @@ export const sha256Hex = (bytes: Uint8Array): string => createHash("sha256").upd
 
 /** The module as a source of the program, which carries it to ledgers that do not have it yet. */
 export const wasmSource = (wasm: Uint8Array): string => {
+  const heading =
+    "// The settlement contract as it is put on a ledger, built from settle.as by npm run contract; not to be edited."
   const lines =
     Buffer.from(wasm)
       .toString("base64")
       .match(/.{1,100}/g) ?? []
-  return `// The settlement contract as it is put on a ledger, built from settle.as by npm run contract; not to be edited.
+  return `${heading}
 // The same bytes stand in settle.wasm. Its code has not been audited.
 
 /** sha256 of the module: the name of its code on every ledger. */

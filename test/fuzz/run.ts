@@ -52,8 +52,9 @@ const main = async (): Promise<number> => {
   await ledger.close()
   for (const breach of breaches.slice(0, 20)) console.log(breach)
   console.log(
-    `${total.modules} modules, ${total.uploaded} uploaded, ${total.ran} ran to their end, ${breaches.length} breaches; ` +
-      `on the processor: slowest answer ${total.answer.toFixed(0)} ms, slowest ledger of ${BATCH} ${total.close.toFixed(0)} ms`
+    `${total.modules} modules, ${total.uploaded} uploaded, ${total.ran} ran to their end, ` +
+      `${breaches.length} breaches; on the processor: slowest answer ${total.answer.toFixed(0)} ms, ` +
+      `slowest ledger of ${BATCH} ${total.close.toFixed(0)} ms`
   )
   return breaches.length === 0 ? 0 : 1
 }

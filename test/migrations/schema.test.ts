@@ -22,7 +22,8 @@ const shape = Effect.gen(function* () {
   const constraints = yield* sql<{ line: string }>`
     select format('%s %s', conrelid::regclass, pg_get_constraintdef(k.oid)) as line
     from pg_constraint k join pg_namespace n on n.oid = k.connamespace
-    where n.nspname = 'public' and contype <> 'n' and conrelid::regclass::text not like ${sql.literal(notOurs)} order by 1`
+    where n.nspname = 'public' and contype <> 'n'
+        and conrelid::regclass::text not like ${sql.literal(notOurs)} order by 1`
   const indexes = yield* sql<{ line: string }>`
     select indexdef as line from pg_indexes
     where schemaname = 'public' and tablename not like ${sql.literal(notOurs)} order by 1`

@@ -20,9 +20,11 @@ export const owners: ReadonlyArray<string> = readdirSync(folder, { withFileTypes
   .map(({ name }) => name)
   .sort((a, b) => Number(b === "kernel") - Number(a === "kernel") || a.localeCompare(b))
 
-const head = `-- What all migrations together make, for reading; nothing runs this file. Written by \`npm run schema\`, and held to the
--- migrations by a test.
-`
+const head = [
+  "-- What all migrations together make, for reading; nothing runs this file. Written by `npm run schema`, and held to the",
+  "-- migrations by a test.",
+  ""
+].join("\n")
 
 /** Leaves out comments, settings of the session and the tables that count migrations. */
 const tidy = (dump: string): string => {

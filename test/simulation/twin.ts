@@ -47,8 +47,10 @@ const ownTime = Effect.gen(function* () {
   yield* sql`create schema timed`
   yield* sql`create table timed.moment (at timestamptz not null)`
   yield* sql`insert into timed.moment values (to_timestamp(${startMillis / 1_000}::float8))`
-  yield* sql`create function timed.clock_timestamp() returns timestamptz language sql volatile as 'select at from timed.moment'`
-  yield* sql`do $$ begin execute format('alter database %I set search_path = timed, pg_catalog, public', current_database()); end $$`
+  yield* sql`create function timed.clock_timestamp() returns timestamptz
+      language sql volatile as 'select at from timed.moment'`
+  yield* sql`do $$ begin
+      execute format('alter database %I set search_path = timed, pg_catalog, public', current_database()); end $$`
   yield* sql`set search_path = timed, pg_catalog, public`
 })
 
@@ -133,13 +135,15 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
     },
     () => now
   )
-  yield* sql`truncate kernel_channels, kernel_settlements, kernel_attempts, kernel_leases, kernel_sponsor_budget, kernel_sponsor_budget_total, kernel_facts cascade`
+  yield* sql`truncate kernel_channels, kernel_settlements, kernel_attempts, kernel_leases,
+      kernel_sponsor_budget, kernel_sponsor_budget_total, kernel_facts cascade`
   yield* sql`update timed.moment set at = to_timestamp(${now / 1_000}::float8)`
   for (const [number, address] of channels.entries()) {
     now += 1
     yield* sql`update timed.moment set at = to_timestamp(${now / 1_000}::float8)`
     yield* sql`insert into kernel_channels (address, network, sponsor, number, state, sequence) values
-      (${address}, 'ledger:testnet', 'sponsor', ${number}, ${number === 2 ? "wanted" : "ready"}, ${number === 2 ? null : 100})`
+      (${address}, 'ledger:testnet', 'sponsor', ${number}, ${number === 2 ? "wanted" : "ready"},
+          ${number === 2 ? null : 100})`
     twin.addChannel(address, number === 2 ? undefined : 100n)
   }
   const leases = yield* Effect.forEach([0, 1], () => Layer.build(Layer.fresh(keptLeases)))
@@ -259,7 +263,8 @@ const keptLeases = Leases.layer
 const tablesDiffer = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, twin: TwinStore, seed: number) {
   const channelsOfSql = yield* sql<
     Record<string, unknown>
-  >`select address, sequence, fence, settlement::text as settlement, sequence_ledger from kernel_channels order by address`
+  >`select address, sequence, fence, settlement::text as settlement, sequence_ledger
+          from kernel_channels order by address`
   const channelsOfTwin = [...twin.channels.values()]
     .map(({ address, fence, sequence, sequenceLedger, settlement }) => ({
       address,
@@ -277,9 +282,8 @@ const tablesDiffer = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, twin
     .map(([key, { committed, reserved }]) => ({ key, reserved, committed }))
     .filter(({ committed, reserved }) => reserved > 0n || committed > 0n)
     .sort((a, b) => (a.key < b.key ? -1 : 1))
-  const totalsOfSql = yield* sql<
-    Record<string, unknown>
-  >`select coalesce(sum(reserved_stroops), 0)::int8 as reserved, coalesce(sum(committed_stroops), 0)::int8 as committed from kernel_sponsor_budget_total`
+  const totalsOfSql = yield* sql<Record<string, unknown>>`select coalesce(sum(reserved_stroops), 0)::int8 as reserved,
+          coalesce(sum(committed_stroops), 0)::int8 as committed from kernel_sponsor_budget_total`
   const totalsOfTwin = [
     budgetsOfTwin.reduce(
       (sum, { committed, reserved }) => ({ reserved: sum.reserved + reserved, committed: sum.committed + committed }),

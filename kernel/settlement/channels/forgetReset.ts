@@ -27,7 +27,8 @@ export const forgetReset = Effect.gen(function* () {
     "the network was reset: channels are made anew, and open settlements are an operator's to end"
   )
   yield* sql`update kernel_sponsor_transactions set ledger = null,
-    state = case when state = 'open' then 'expired' else state end where network = ${id} and (ledger > ${sequence} or state = 'open')`
+    state = case when state = 'open' then 'expired' else state end
+    where network = ${id} and (ledger > ${sequence} or state = 'open')`
   yield* sql`update kernel_channels set sequence = null, sequence_ledger = 0, fence = fence + 1, leased_until = null
     where network = ${id} and settlement is null and state <> 'retired'`
   return true

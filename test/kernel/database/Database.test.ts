@@ -32,7 +32,8 @@ describeDatabases("the SQL client", (database, kind) => {
         const sql = yield* SqlClient.SqlClient
         const [row] =
           yield* sql`select 9007199254740993::int8 as big, 12.340::numeric as exact, '{"a":[1]}'::jsonb as json,
-          '2026-01-02T03:04:05Z'::timestamptz as at, '\\x0102'::bytea as bytes, array['a','b'] as list, null::text as nothing`
+          '2026-01-02T03:04:05Z'::timestamptz as at, '\\x0102'::bytea as bytes,
+          array['a','b'] as list, null::text as nothing`
         expect(row).toEqual({
           big: 9007199254740993n,
           exact: "12.340",

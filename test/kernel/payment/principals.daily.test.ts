@@ -253,7 +253,8 @@ describe.each(databaseKinds)("rows of before on %s", (database) => {
         const sql = yield* SqlClient.SqlClient
         yield* sql`drop index kernel_settlements_identifier`
         yield* sql`alter table kernel_settlements drop column budget_principal`
-        yield* sql`create unique index kernel_settlements_identifier on kernel_settlements (principal, pay_to, identifier)
+        yield* sql`create unique index kernel_settlements_identifier
+        on kernel_settlements (principal, pay_to, identifier)
           where identifier is not null`
         const insert = (number: number, principal: string, payer: string, identifier: string | null) =>
           sql`insert into kernel_settlements (id, network, scheme, authorization_key, authorization_expires_ledger,

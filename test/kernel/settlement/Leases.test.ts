@@ -31,7 +31,8 @@ for (const kind of databaseKinds) {
           expect(yield* second.leases.hold("settlements", Duration.seconds(10))).toBe(false)
           expect(yield* first.leases.hold("settlements", Duration.seconds(10))).toBe(true)
           expect(yield* second.leases.hold("channels", Duration.seconds(10))).toBe(true)
-          yield* sql`update kernel_leases set until = clock_timestamp() - interval '1 millisecond' where name = 'settlements'`
+          yield* sql`update kernel_leases set until = clock_timestamp() - interval '1 millisecond'
+        where name = 'settlements'`
           expect(yield* second.leases.hold("settlements", Duration.seconds(10))).toBe(true)
           expect(yield* first.leases.hold("settlements", Duration.seconds(10))).toBe(false)
           const [lease] = yield* sql<{ fence: bigint }>`select fence from kernel_leases where name = 'settlements'`

@@ -111,15 +111,21 @@ it.live(
         Effect.fnUntraced(function* (sql) {
           const [before] = yield* openOf(sql)
           expect(before).toMatchObject({ open: 0, ready: count })
-          yield* sql`insert into kernel_settlements (id, network, scheme, authorization_key, authorization_expires_ledger, fingerprint, principal, payer, pay_to, asset,
-          amount_max, amount, inner_hash, sponsor, channel, channel_sequence, resource_fee_stroops, recorded_ledger, deadline_at, budget_day, budget_stroops,
-          budget_shard, budget_keyed, state)
-        select gen_random_uuid(), network, 'exact', 'authorization-' || number, ${now}, 'fingerprint-' || number, 'somebody', 'payer', 'seller', 'asset', 10, 10,
-          lpad(to_hex(number), 64, '0'), sponsor, address, sequence + 1, 40000, ${now - 10}, clock_timestamp(), current_date, 0, 0, false, 'submitted'
-        from kernel_channels where state = 'ready'`
-          yield* sql`insert into kernel_attempts (settlement, number, kind, inner_hash, outer_hash, envelope, inclusion_stroops, recorded_ledger, sent_status, sent_ledger)
-        select id, 1, 'payment', inner_hash, reverse(inner_hash), decode(repeat('00', 1500), 'hex'), 200, recorded_ledger, 'Pending', recorded_ledger from kernel_settlements`
-          yield* sql`update kernel_channels as c set settlement = s.id from kernel_settlements s where s.channel = c.address`
+          yield* sql`insert into kernel_settlements (id, network, scheme, authorization_key,
+              authorization_expires_ledger, fingerprint, principal, payer, pay_to, asset, amount_max, amount,
+              inner_hash, sponsor, channel, channel_sequence, resource_fee_stroops, recorded_ledger, deadline_at,
+              budget_day, budget_stroops, budget_shard, budget_keyed, state)
+            select gen_random_uuid(), network, 'exact', 'authorization-' || number,
+              ${now}, 'fingerprint-' || number, 'somebody', 'payer', 'seller', 'asset', 10, 10,
+              lpad(to_hex(number), 64, '0'), sponsor, address, sequence + 1, 40000, ${now - 10}, clock_timestamp(),
+              current_date, 0, 0, false, 'submitted'
+            from kernel_channels where state = 'ready'`
+          yield* sql`insert into kernel_attempts (settlement, number, kind, inner_hash, outer_hash, envelope,
+              inclusion_stroops, recorded_ledger, sent_status, sent_ledger)
+            select id, 1, 'payment', inner_hash, reverse(inner_hash), decode(repeat('00', 1500), 'hex'),
+              200, recorded_ledger, 'Pending', recorded_ledger from kernel_settlements`
+          yield* sql`update kernel_channels as c set settlement = s.id
+            from kernel_settlements s where s.channel = c.address`
           expect((yield* openOf(sql))[0]).toMatchObject({ open: count, held: count })
         })
       )

@@ -38,7 +38,8 @@ interface State {
 
 const settlementsOf = ({ sql }: Facilitator) =>
   sql<State>`select state, reason, reason_message, ledger, fee_charged_stroops as fee,
-    (select count(*)::int from kernel_attempts where settlement = id) as attempts from kernel_settlements order by recorded_at`
+    (select count(*)::int from kernel_attempts where settlement = id) as attempts
+      from kernel_settlements order by recorded_at`
 
 /** The rows of a facilitator at rest: nothing held or reserved, and fees as charged. */
 const expectAtRest = Effect.fnUntraced(function* ({ sql }: Facilitator) {
@@ -76,7 +77,8 @@ describe("a payment", () => {
         const first = yield* Effect.forEach([named, unnamed], ({ body }) => facilitator.settle(body))
         expect(first.map(({ json }) => json.success)).toEqual([true, true])
         const fees = yield* facilitator.sql`select sum(fee_charged_stroops)::int8 as charged from kernel_settlements`
-        yield* facilitator.sql`truncate kernel_settlements, kernel_attempts, kernel_sponsor_budget, kernel_sponsor_budget_total, kernel_facts cascade`
+        yield* facilitator.sql`truncate kernel_settlements, kernel_attempts,
+        kernel_sponsor_budget, kernel_sponsor_budget_total, kernel_facts cascade`
         yield* facilitator.sql`insert into kernel_channels (address, network, sponsor, number, state, sequence)
         select 'nothing', 'ledger:testnet', 'nobody', 0, 'retired', 0`
         for (const [index, { body }] of [named, unnamed].entries()) {

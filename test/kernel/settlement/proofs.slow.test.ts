@@ -114,7 +114,8 @@ describe("a payment whose transaction failed on the ledger", () => {
         const release = yield* hold(facilitator)
         const first = yield* Effect.forkChild(facilitator.settle(body))
         const [lost] = yield* recorded(facilitator, 1)
-        yield* facilitator.sql`update kernel_channels set settlement = null, state = 'retired' where settlement is not null`
+        yield* facilitator.sql`update kernel_channels set settlement = null, state = 'retired'
+        where settlement is not null`
         yield* facilitator.sql`delete from kernel_attempts`
         yield* facilitator.sql`delete from kernel_settlements`
         yield* Fiber.interrupt(first)

@@ -63,14 +63,16 @@ export const emptyStore = Effect.fnUntraced(function* (channels: number) {
   yield* sql`truncate kernel_channels, kernel_settlements, kernel_attempts, kernel_leases, kernel_sponsor_transactions,
     kernel_sponsor_budget, kernel_sponsor_budget_total, kernel_facts cascade`
   yield* sql`insert into kernel_channels (address, network, sponsor, number, state, sequence, used_at)
-    select 'channel-' || n, 'ledger:testnet', 'sponsor', n, 'ready', 100, clock_timestamp() - make_interval(secs => 1000 - n)
+    select 'channel-' || n, 'ledger:testnet', 'sponsor', n, 'ready', 100, clock_timestamp()
+        - make_interval(secs => 1000 - n)
     from generate_series(0, ${channels - 1}::int) n`
 })
 
 /** Lets every lease run out that is not a hold. */
 export const endLeases = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Effect.asVoid(
-    sql`update kernel_channels set leased_until = clock_timestamp() - interval '1 second' where leased_until is not null`
+    sql`update kernel_channels set leased_until = clock_timestamp() - interval '1 second'
+    where leased_until is not null`
   )
 )
 
@@ -145,9 +147,9 @@ export interface Books {
 /** What the budget's rows add up to: by principal, and in all. */
 export const books = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [own] =
-    yield* sql<Books>`select coalesce(sum(reserved_stroops), 0)::int8 as reserved, coalesce(sum(committed_stroops), 0)::int8 as committed from kernel_sponsor_budget`
-  const [all] =
-    yield* sql<Books>`select coalesce(sum(reserved_stroops), 0)::int8 as reserved, coalesce(sum(committed_stroops), 0)::int8 as committed from kernel_sponsor_budget_total`
+  const [own] = yield* sql<Books>`select coalesce(sum(reserved_stroops), 0)::int8 as reserved,
+      coalesce(sum(committed_stroops), 0)::int8 as committed from kernel_sponsor_budget`
+  const [all] = yield* sql<Books>`select coalesce(sum(reserved_stroops), 0)::int8 as reserved,
+      coalesce(sum(committed_stroops), 0)::int8 as committed from kernel_sponsor_budget_total`
   return { own: own!, all: all! }
 })

@@ -435,7 +435,8 @@ for (const kind of databaseKinds) {
 
             // Number 2 is leased: it stays until the lease has run out, and a lease of it is worth nothing once it is
             // merged.
-            yield* sql`update kernel_channels set leased_until = clock_timestamp() + interval '1 hour', fence = 8 where number = 2`
+            yield* sql`update kernel_channels set leased_until = clock_timestamp() + interval '1 hour', fence = 8
+          where number = 2`
             const before = ledger.sent.length
             yield* moves.resize(2)
             yield* ledger.wake
@@ -458,7 +459,8 @@ for (const kind of databaseKinds) {
             yield* land(ledger)
             yield* until(stateOf(24), (state) => state === "retired")
             expect(yield* stateOf(2)).toBe("retiring")
-            yield* sql`update kernel_channels set leased_until = clock_timestamp() - interval '1 second' where number = 2`
+            yield* sql`update kernel_channels set leased_until = clock_timestamp() - interval '1 second'
+          where number = 2`
             yield* ledger.wake
             yield* until(stateOf(2), (state) => state === "merging")
             expect(yield* sql`select fence::int as fence from kernel_channels where number = 2`).toEqual([{ fence: 9 }])

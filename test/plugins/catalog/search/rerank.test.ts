@@ -86,7 +86,9 @@ describe("a reranker", () => {
     [
       "a score that is no number",
       {
-        body: `{"results":[${[1e3, 1, 1].map((score, index) => `{"index":${index},"relevance_score":${score === 1e3 ? "1e999" : score}}`).join()}]}`
+        body: `{"results":[${["1e999", "1", "1"]
+          .map((score, index) => `{"index":${index},"relevance_score":${score}}`)
+          .join()}]}`
       }
     ],
     [

@@ -121,7 +121,7 @@ describe("a nonce", () => {
 
   for (const journalLinesMax of [1_000, 3]) {
     it.live(
-      `is evicted from a stored ledger too, whether it expired before or after the restart (${journalLinesMax} lines in the journal)`,
+      `is evicted from a stored ledger too, expired before or after the restart (journal of ${journalLinesMax} lines)`,
       () =>
         Effect.gen(function* () {
           const folder = yield* Effect.flatMap(FileSystem.FileSystem, (system) => system.makeTempDirectoryScoped())
