@@ -202,6 +202,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/ledger/makeLedgerRpc.ts", "test/kernel/ledger/makeLedgerRpc.test.ts", [
     ["another transaction's end", "|| hashes === undefined || !isWanted(hashes))", "|| hashes === undefined)"],
     ["a status against its result", 'succeeded !== (answer.status === "SUCCESS") || ', ""],
+    [
+      "the fee of the inner result",
+      "feeChargedStroops: result.feeCharged,",
+      "feeChargedStroops: (result as any).result.innerResultPair?.result.feeCharged ?? result.feeCharged,"
+    ],
     ["another transaction's acceptance", "if (answer.hash !== outerHash) return", 'if (answer.hash === "") return'],
     [
       "two fees of one simulation",

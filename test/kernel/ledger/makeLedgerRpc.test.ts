@@ -272,6 +272,26 @@ describe("a transaction's outcome", () => {
       })
       // A meta that cannot be read takes nothing from the status.
       if (answer._tag === "Included") expect(Option.isNone(answer.executed.transfers)).toBe(true)
+      // Of a bumped one the fee is the bump's; the inner result states none, or what the first bid would have cost.
+      const bumped = Base64.encode(
+        xdr.TransactionResult.schema.encode({
+          feeCharged: 654n,
+          result: {
+            code: 1,
+            innerResultPair: {
+              transactionHash: new Uint8Array(32),
+              result: { feeCharged: 100n, result: { code: 0, results: [] }, ext: { v: 0 } }
+            }
+          },
+          ext: { v: 0 }
+        } as never)
+      )
+      server.script["getTransaction"] = {
+        result: { ...common, status: "SUCCESS", envelopeXdr, resultXdr: bumped }
+      }
+      expect(yield* over([server], (rpc) => rpc.transaction(hash))).toMatchObject({
+        executed: { feeChargedStroops: 654n, succeeded: true }
+      })
       server.script["getTransaction"] = {
         result: { ...common, status: "FAILED", envelopeXdr, resultXdr: resultXdr(-5) }
       }
