@@ -1,15 +1,14 @@
 // The catalog as a plugin: it observes payments, lists what sellers declare, asks origins who owns what, and serves
 // discovery. It provides the contract that search, analytics and others build on. A fault in it never touches a
 // payment.
-import { Context, Effect, Layer, Option } from "effect"
-import { FetchHttpClient, HttpClient } from "effect/http"
+import { Context, Effect, Layer } from "effect"
+import { FetchHttpClient } from "effect/http"
 import { SqlClient } from "effect/sql"
-import { Settings, settingsContract } from "../../kernel/config/Settings.ts"
+import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { httpContract, paymentContract } from "../../kernel/drivers.ts"
 import { Facts, factsContract } from "../../kernel/Facts.ts"
 import { reconciler } from "../../kernel/Actor.ts"
-import { Callers } from "../../kernel/http/Callers.ts"
 import { describe } from "../../kernel/http/OpenApi.ts"
 import { Extensions } from "../../kernel/payment/Extension.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
@@ -21,7 +20,7 @@ import { explainListing } from "./administration/explainListing.ts"
 import { makeRecords } from "./administration/makeRecords.ts"
 import { moveResource } from "./administration/moveResource.ts"
 import { Config } from "./Config.ts"
-import { Catalog, CatalogRecords, Search, SearchSettings } from "./contract.ts"
+import { Catalog, CatalogRecords } from "./contract.ts"
 import { described } from "./description.ts"
 import { makeBrowse } from "./discovery/browse.ts"
 import { addDiscoveryRoutes } from "./discovery/DiscoveryRoutes.ts"
@@ -33,11 +32,8 @@ import { makeObserver } from "./observePayments.ts"
 import { makeApplyVerdict } from "./ownership/applyVerdict.ts"
 import { makeAskOrigin } from "./ownership/askOrigin.ts"
 import { startProbes } from "./ownership/reconcileProbes.ts"
-import { makeSearch } from "./search/makeSearch.ts"
-import { startImpressions } from "./search/recordImpressions.ts"
-import { addSearchReports } from "./search/SearchReports.ts"
-import { makeSearchRegistry } from "./search/SearchRegistry.ts"
-import { searchSection } from "./search/searchSection.ts"
+import { search } from "./search/layer.ts"
+import { Searcher } from "./search/Searcher.ts"
 import { makeJournal } from "./store/Journal.ts"
 import { makeRecorder } from "./store/recordDeclaration.ts"
 import { startAge } from "./store/reconcileAge.ts"
@@ -48,22 +44,15 @@ const layer = Layer.effectContext(
     const facts = yield* Facts
     const crypto = yield* Crypto
     const config = yield* Config
-    const callers = yield* Callers
     const extensions = yield* Extensions
     const outbound = yield* Outbound
     const scope = yield* Effect.scope
-
-    const values = yield* Settings
-    const settings = yield* values.section(searchSection)
-    const client = yield* HttpClient.HttpClient
-    const rerankingKey =
-      settings.reranking.api_key_env === undefined ? Option.none() : values.secret(settings.reranking.api_key_env)
 
     const cursors = makeCursors(yield* cursorSecrets(sql, crypto, config), crypto, config.cursorMinutes)
     const catalog = makeCatalog(sql, config, cursors)
     const { changed, count } = makeCounts({ sql, config, facts, scope })
     const browse = makeBrowse(sql, config, catalog, count)
-    const registry = makeSearchRegistry()
+    const searching = yield* Effect.provideService(Layer.build(search), Catalog, catalog)
     const recorder = makeRecorder({ sql, facts, crypto, config })
     const journal = makeJournal({ sql, facts, crypto })
     const observer = makeObserver({ config, crypto, recorder, journal, changed })
@@ -76,10 +65,8 @@ const layer = Layer.effectContext(
     yield* addDiscoveryRoutes({
       browse,
       resolve: makeResolve(sql, config, crypto),
-      search: makeSearch({ sql, catalog, crypto, callers, registry, settings, scope, client, rerankingKey })
+      search: Context.get(searching, Searcher).search
     })
-    yield* addSearchReports({ sql, callers, search: registry.registry, settings })
-    yield* startImpressions({ sql, crypto, search: registry.registry, days: settings.impressions_days })
     yield* addAdministrationRoutes({ moved, before: Effect.ignore(journal.flush) })
     yield* reconciler({ id: "journal", every: "1 second", turn: journal.flush })
     // What has gathered is stored before the database under it closes.
@@ -95,8 +82,7 @@ const layer = Layer.effectContext(
     }
     return Context.make(Catalog, catalog).pipe(
       Context.add(CatalogRecords, makeRecords(sql, crypto)),
-      Context.add(Search, registry.registry),
-      Context.add(SearchSettings, settings)
+      Context.merge(searching)
     )
   })
 )

@@ -10,13 +10,14 @@ import { supervisorContract } from "../../kernel/Supervisor.ts"
 import { Catalog, catalogContract, Search, SearchSettings } from "../catalog/contract.ts"
 import { startIndexing } from "./buildIndex.ts"
 import { LexicalStore } from "./LexicalStore.ts"
+import { QueryReader } from "./QueryReader.ts"
 import { rankDocuments } from "./rankDocuments.ts"
-import { makeReadQuery } from "./readQuery.ts"
 
 const registered = Layer.effectDiscard(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const store = yield* LexicalStore
+    const reader = yield* QueryReader
     const catalog = yield* Catalog
     const search = yield* Search
     const health = yield* Health
@@ -33,8 +34,6 @@ const registered = Layer.effectDiscard(
     // Which index answers, and its averages, move slowly: one question a second.
     const answering = yield* Effect.cachedWithTTL(store.answering, (exit) => (Exit.isSuccess(exit) ? "1 second" : 0))
 
-    const readQuery = makeReadQuery(sql)
-
     yield* startIndexing
     yield* search.register({
       mode: "lexical",
@@ -44,7 +43,7 @@ const registered = Layer.effectDiscard(
       search: ({ filters, limit, query, snapshot }) =>
         Effect.gen(function* () {
           const state = yield* answering
-          const read = yield* readQuery(query, state)
+          const read = yield* reader.read(query, state)
           return yield* rankDocuments(sql, state, read, {
             condition: (id) => catalog.condition(filters, { id, snapshot }),
             limit
@@ -72,6 +71,7 @@ export const plugin = define({
   layer: Layer.effectDiscard(Facts).pipe(
     Layer.merge(
       registered.pipe(
+        Layer.provide(QueryReader.layer),
         Layer.provide(Layer.unwrap(Effect.map(SearchSettings, ({ lexical }) => LexicalStore.layer(lexical.language))))
       )
     )

@@ -8,7 +8,7 @@ import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { Hit } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
 import { type CandidatePlan, type Condition, everything, planCandidates } from "./planCandidates.ts"
-import type { ReadQuery } from "./readQuery.ts"
+import type { ReadQuery } from "./QueryReader.ts"
 
 /** Weights of the fields D, C, B, A in PostgreSQL's order. Halved, since 1 is the highest it takes. */
 export const fieldWeights = "{0.125,0.75,0.5,1}"

@@ -1,7 +1,7 @@
 // Where the vectors of a generation lie and how the nearest are found: one port, two ways. With pgvector an HNSW index
 // answers; without it the vectors are stored as bytes and each process scans a quantized copy in its memory
-// (`ScanIndex.ts`). Both return cosine similarities, filtered by a condition on the resource.
-import { Effect } from "effect"
+// (`scanIndex.ts`). Both return cosine similarities, filtered by a condition on the resource.
+import { Context, Effect } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import type { Hit } from "../catalog/contract.ts"
 
@@ -27,18 +27,21 @@ export interface Nearest {
   readonly filtered: boolean
 }
 
-export interface VectorIndex {
-  readonly method: Method
-  readonly prepare: (place: Place) => Effect.Effect<void, SqlError.SqlError>
-  /** Stores vectors in the caller's transaction; a resource's vector replaces the one before. */
-  readonly write: (place: Place, vectors: ReadonlyArray<StoredVector>) => Effect.Effect<void, SqlError.SqlError>
-  /** Makes a filled generation fast to search; it answers from then on. */
-  readonly finish: (place: Place) => Effect.Effect<void, SqlError.SqlError>
-  /** Brings into this process what it needs to answer from a generation as it is now, complete or not. */
-  readonly warm: (place: Place) => Effect.Effect<void, SqlError.SqlError>
-  readonly nearest: (place: Place, nearest: Nearest) => Effect.Effect<ReadonlyArray<Hit>, SqlError.SqlError>
-  readonly drop: (place: Place) => Effect.Effect<void, SqlError.SqlError>
-}
+export class VectorIndex extends Context.Service<
+  VectorIndex,
+  {
+    readonly method: Method
+    readonly prepare: (place: Place) => Effect.Effect<void, SqlError.SqlError>
+    /** Stores vectors in the caller's transaction; a resource's vector replaces the one before. */
+    readonly write: (place: Place, vectors: ReadonlyArray<StoredVector>) => Effect.Effect<void, SqlError.SqlError>
+    /** Makes a filled generation fast to search; it answers from then on. */
+    readonly finish: (place: Place) => Effect.Effect<void, SqlError.SqlError>
+    /** Brings into this process what it needs to answer from a generation as it is now, complete or not. */
+    readonly warm: (place: Place) => Effect.Effect<void, SqlError.SqlError>
+    readonly nearest: (place: Place, nearest: Nearest) => Effect.Effect<ReadonlyArray<Hit>, SqlError.SqlError>
+    readonly drop: (place: Place) => Effect.Effect<void, SqlError.SqlError>
+  }
+>()("tollkeeper/search-semantic/VectorIndex") {}
 
 /** The table of a generation. */
 export const tableOf = ({ generation }: Place): string => `search_semantic_vectors_${generation}`
@@ -70,11 +73,11 @@ export interface Look {
  * leaves too few, it looks wider, since hidden resources may crowd out the others; and under a filter that leaves few
  * at all, `exact` ranks those.
  */
-export const lookCloser = Effect.fnUntraced(function* <E>(
+export const lookCloser = Effect.fnUntraced(function* <E, R>(
   { filtered, limit }: Pick<Nearest, "filtered" | "limit">,
-  look: (wanted: number) => Effect.Effect<Look, E>,
-  exact: Effect.Effect<ReadonlyArray<Hit>, E>
-): Effect.fn.Return<ReadonlyArray<Hit>, E> {
+  look: (asked: number) => Effect.Effect<Look, E, R>,
+  exact: Effect.Effect<ReadonlyArray<Hit>, E, R>
+): Effect.fn.Return<ReadonlyArray<Hit>, E, R> {
   const enough = Math.min(limit, fewHits)
   const first = yield* look(Math.min(widest, filtered ? filteredShare * limit : limit + spare))
   if (first.isAll || first.hits.length >= enough) return first.hits

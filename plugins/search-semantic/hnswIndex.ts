@@ -1,11 +1,11 @@
 // Vectors in pgvector's own type with an HNSW index. The nearest are found first and filtered then; when a filter
 // leaves too few, the second look ranks exactly what the filter leaves. pgvector indexes up to 2 000 numbers a vector,
 // and up to 4 000 in half precision.
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../kernel/database/Database.ts"
 import { Lane } from "../../kernel/database/Lane.ts"
-import { lookCloser, type StoredVector, tableOf, toHit, type VectorIndex } from "./VectorIndex.ts"
+import { lookCloser, type StoredVector, tableOf, toHit, VectorIndex } from "./VectorIndex.ts"
 
 const fullPrecisionMax = 2_000
 const searchedMax = 1_000
@@ -31,7 +31,7 @@ export const pgvectorVersion = Effect.fnUntraced(function* (sql: SqlClient.SqlCl
   return now?.installed
 })
 
-export const makeHnswIndex = (sql: SqlClient.SqlClient): VectorIndex => {
+const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
   const typeOf = (dimension: number) =>
     dimension <= fullPrecisionMax ? `vector(${dimension})` : `halfvec(${dimension})`
   const operators = (dimension: number) => (dimension <= fullPrecisionMax ? "vector_cosine_ops" : "halfvec_cosine_ops")
@@ -99,3 +99,5 @@ export const makeHnswIndex = (sql: SqlClient.SqlClient): VectorIndex => {
     drop: (place) => statement(`drop table if exists ${tableOf(place)}`)
   }
 }
+
+export const hnswIndex = Layer.effect(VectorIndex, Effect.map(SqlClient.SqlClient, make))

@@ -77,80 +77,82 @@ const floatsOfIntegers = vector(0xfb)
 
 const [i32, f32, v128] = [0x7f, 0x7d, 0x7b] as const
 
-const scan = (() => {
-  const [groups, rows, delta, base, at, table, left, row, low, high] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] as const
-  const lowHalves = sixteen(0x0f)
-  const eachRow = [
-    ...get(at),
-    ...load(0),
-    ...set(row),
-    ...get(table),
-    ...load(0),
-    ...get(row),
-    ...lowHalves,
-    ...and,
-    ...swizzle,
-    ...get(table),
-    ...load(16),
-    ...get(row),
-    ...constant(4),
-    ...shiftShortsRight,
-    ...lowHalves,
-    ...and,
-    ...swizzle,
-    ...addBytes,
-    ...set(row),
-    ...get(low),
-    ...get(row),
-    ...shortsOfLowBytes,
-    ...addShorts,
-    ...set(low),
-    ...get(high),
-    ...get(row),
-    ...shortsOfHighBytes,
-    ...addShorts,
-    ...set(high),
-    ...step(at, 16),
-    ...step(table, 32)
+// The locals of `scan`: its four parameters, then what it counts and sums.
+const [groups, rows, delta, base, at, table, left, row, low, high] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] as const
+const lowHalves = sixteen(0x0f)
+/** Adds the table entries of one row of sixteen codes. */
+const addRow = [
+  ...get(at),
+  ...load(0),
+  ...set(row),
+  ...get(table),
+  ...load(0),
+  ...get(row),
+  ...lowHalves,
+  ...and,
+  ...swizzle,
+  ...get(table),
+  ...load(16),
+  ...get(row),
+  ...constant(4),
+  ...shiftShortsRight,
+  ...lowHalves,
+  ...and,
+  ...swizzle,
+  ...addBytes,
+  ...set(row),
+  ...get(low),
+  ...get(row),
+  ...shortsOfLowBytes,
+  ...addShorts,
+  ...set(low),
+  ...get(high),
+  ...get(row),
+  ...shortsOfHighBytes,
+  ...addShorts,
+  ...set(high),
+  ...step(at, 16),
+  ...step(table, 32)
+]
+/** The sums of a group as results, four at a time. */
+const storeResults = [0, 1, 2, 3].flatMap((quarter) => [
+  ...get(at),
+  ...get(at),
+  ...load(16 * quarter),
+  ...get(quarter < 2 ? low : high),
+  ...(quarter % 2 === 0 ? integersOfLowShorts : integersOfHighShorts),
+  ...floatsOfIntegers,
+  ...get(delta),
+  ...splatFloat,
+  ...multiplyFloats,
+  ...get(base),
+  ...splatFloat,
+  ...addFloats,
+  ...multiplyFloats,
+  ...store(64 + 16 * quarter)
+])
+
+const scan = {
+  type: [0x60, 4, i32, i32, f32, f32, 0],
+  locals: [2, 3, i32, 3, v128],
+  body: [
+    ...constant(groupsAt),
+    ...set(at),
+    ...times(groups, [
+      ...sixteen(0),
+      ...set(low),
+      ...sixteen(0),
+      ...set(high),
+      ...constant(0),
+      ...set(table),
+      ...get(rows),
+      ...set(left),
+      ...times(left, addRow),
+      ...storeResults,
+      ...step(at, 128)
+    ])
   ]
-  const results = [0, 1, 2, 3].flatMap((quarter) => [
-    ...get(at),
-    ...get(at),
-    ...load(16 * quarter),
-    ...get(quarter < 2 ? low : high),
-    ...(quarter % 2 === 0 ? integersOfLowShorts : integersOfHighShorts),
-    ...floatsOfIntegers,
-    ...get(delta),
-    ...splatFloat,
-    ...multiplyFloats,
-    ...get(base),
-    ...splatFloat,
-    ...addFloats,
-    ...multiplyFloats,
-    ...store(64 + 16 * quarter)
-  ])
-  return {
-    type: [0x60, 4, i32, i32, f32, f32, 0],
-    locals: [2, 3, i32, 3, v128],
-    body: [
-      ...constant(groupsAt),
-      ...set(at),
-      ...times(groups, [
-        ...sixteen(0),
-        ...set(low),
-        ...sixteen(0),
-        ...set(high),
-        ...constant(0),
-        ...set(table),
-        ...get(rows),
-        ...set(left),
-        ...times(left, eachRow),
-        ...results,
-        ...step(at, 128)
-      ])
-    ]
-  }
-})()
+}
 
 const dot = (() => {
   const [count, blocks, place, at, query, left, sum] = [0, 1, 2, 3, 4, 5, 6] as const

@@ -4,7 +4,7 @@ import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { SqlError } from "effect/sql"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import type { makeSearch } from "../search/makeSearch.ts"
+import type { Searcher } from "../search/Searcher.ts"
 import { readSearch } from "../search/readSearch.ts"
 import type { makeBrowse } from "./browse.ts"
 import type { CatalogBusy } from "./makeCounts.ts"
@@ -18,7 +18,7 @@ type Response = HttpServerResponse.HttpServerResponse
 export interface DiscoveryParts {
   readonly browse: ReturnType<typeof makeBrowse>
   readonly resolve: ReturnType<typeof makeResolve>
-  readonly search: ReturnType<typeof makeSearch>
+  readonly search: Searcher["Service"]["search"]
 }
 
 /** Browsing: a limit beyond this is taken for this. */

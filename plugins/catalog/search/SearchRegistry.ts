@@ -1,30 +1,63 @@
-// Where branches of search and observers of its answers are registered, each for as long as its plugin lives.
-import { Effect } from "effect"
-import type { Impression, Search, SearchBranch } from "../contract.ts"
+// Where branches of search and observers of its answers are registered, each for as long as its plugin lives. Observers
+// hear of an answer beside it: one that fails is logged, and none of them delays or changes an answer.
+import { Context, Effect, Layer, type Scope } from "effect"
+import { type Impression, Search, type SearchBranch } from "../contract.ts"
 
-export const makeSearchRegistry = () => {
-  const branches = new Map<string, SearchBranch>()
-  const observers = new Set<(impression: Impression) => Effect.Effect<void>>()
-  const registry: Search["Service"] = {
-    register: (branch) =>
-      Effect.asVoid(
-        Effect.acquireRelease(
-          Effect.suspend(() =>
-            branches.has(branch.mode)
-              ? Effect.die(new Error(`two branches of search are ${branch.mode}`))
-              : Effect.sync(() => branches.set(branch.mode, branch))
-          ),
-          () => Effect.sync(() => branches.delete(branch.mode))
-        )
-      ),
-    observe: (observer) =>
-      Effect.asVoid(
-        Effect.acquireRelease(
-          Effect.sync(() => observers.add(observer)),
-          () => Effect.sync(() => observers.delete(observer))
-        )
-      ),
-    branches: () => [...branches.values()]
+type Observer = (impression: Impression) => Effect.Effect<void>
+
+/** Adds to a set for as long as the Scope lives. */
+const heldIn = <A>(set: Set<A>, one: A): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.asVoid(
+    Effect.acquireRelease(
+      Effect.sync(() => set.add(one)),
+      () => Effect.sync(() => set.delete(one))
+    )
+  )
+
+export class Observers extends Context.Service<
+  Observers,
+  {
+    readonly add: (observer: Observer) => Effect.Effect<void, never, Scope.Scope>
+    /** Tells all of them, in a fiber of the catalog. */
+    readonly tell: (impression: Impression) => Effect.Effect<void>
   }
-  return { registry, observers }
+>()("tollkeeper/catalog/Observers") {
+  static readonly layer = Layer.effect(
+    Observers,
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const observers = new Set<Observer>()
+      const tellOne = (impression: Impression) => (observer: Observer) =>
+        Effect.catchCause(observer(impression), (cause) => Effect.logWarning("an observer of search failed", cause))
+      return Observers.of({
+        add: (observer) => heldIn(observers, observer),
+        tell: (impression) =>
+          Effect.asVoid(Effect.forkIn(Effect.forEach(observers, tellOne(impression), { discard: true }), scope))
+      })
+    })
+  )
 }
+
+/** The contract's `Search`. */
+export const searchRegistry = Layer.effect(
+  Search,
+  Effect.gen(function* () {
+    const observers = yield* Observers
+    const branches = new Map<string, SearchBranch>()
+    return Search.of({
+      register: (branch) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            Effect.suspend(() =>
+              branches.has(branch.mode)
+                ? Effect.die(new Error(`two branches of search are ${branch.mode}`))
+                : Effect.sync(() => branches.set(branch.mode, branch))
+            ),
+            () => Effect.sync(() => branches.delete(branch.mode))
+          )
+        ),
+      observe: observers.add,
+      branches: () => [...branches.values()]
+    })
+  })
+)

@@ -3,10 +3,10 @@
 // ends at midnight.
 import { Clock, Effect, Queue } from "effect"
 import { Hex } from "effect/encoding"
-import type { SqlClient } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
-import type { Crypto } from "../../../kernel/platform/Crypto.ts"
-import type { Impression, Search } from "../contract.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { type Impression, Search, SearchSettings } from "../contract.ts"
 
 const waitingMax = 10_000
 const batchMax = 1_000
@@ -16,15 +16,11 @@ interface Waiting extends Impression {
   readonly at: number
 }
 
-export interface ImpressionParts {
-  readonly sql: SqlClient.SqlClient
-  readonly crypto: Crypto["Service"]
-  readonly search: Search["Service"]
-  /** Days that impressions are kept. */
-  readonly days: number
-}
-
-export const startImpressions = Effect.fnUntraced(function* ({ crypto, days, search, sql }: ImpressionParts) {
+export const startImpressions = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const crypto = yield* Crypto
+  const search = yield* Search
+  const { impressions_days: days } = yield* SearchSettings
   const waiting = yield* Queue.sliding<Waiting>(waitingMax)
   let prunedOn = 0
 

@@ -1,9 +1,7 @@
 // What a resource's use and age add to its rank, and what its origin's other hits take from it. All are shares with a
 // bound from the settings: popularity grows with the logarithm of distinct payers of settled payments, so one buyer
 // counts once however often it pays; freshness fades over a month without being seen; each further hit of one origin
-// loses a little. Pure but for the read.
-import { Clock, Effect } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+// loses a little. Pure.
 import { byScore, type Fused } from "./fuse.ts"
 import type { SearchValues } from "./searchSection.ts"
 
@@ -12,9 +10,7 @@ const payersFull = 1_000
 const daysUntilFaded = 30
 const millisPerDay = 86_400_000
 /** Hits whose signals are read; those behind keep their order. */
-const consideredMax = 60
-const keptMillis = 60_000
-const keptMax = 50_000
+export const consideredMax = 60
 
 export interface Signals {
   readonly id: bigint
@@ -61,39 +57,4 @@ export const weigh = (
     }
   })
   return [...spread.sort(byScore), ...hits.slice(consideredMax)]
-}
-
-/**
- * Signals are read at most once in a while for one resource: they move slowly, and searches show the same resources
- * again and again.
- */
-export const makeApplySignals = (sql: SqlClient.SqlClient, weights: SignalWeights) => {
-  const known = new Map<bigint, { readonly signals: Signals; readonly at: number }>()
-  const isOff = weights.popularity_weight === 0 && weights.freshness_weight === 0 && weights.origin_decay === 1
-
-  return Effect.fn("Catalog.signals")(function* (
-    hits: ReadonlyArray<Fused>
-  ): Effect.fn.Return<ReadonlyArray<Weighed>, SqlError.SqlError> {
-    if (hits.length < 2 || isOff) return hits
-    const now = yield* Clock.currentTimeMillis
-    const ids = hits.slice(0, consideredMax).map(({ id }) => id)
-    const wanted = ids.filter((id) => now - (known.get(id)?.at ?? -Infinity) >= keptMillis)
-    const rows =
-      wanted.length === 0
-        ? []
-        : yield* sql<Signals>`select r.id, r.origin, a.payers, a.last_seen_at as "lastSeenAt"
-      from jsonb_array_elements_text(${JSON.stringify(wanted.map(String))}::jsonb) wanted
-      join catalog_resources r on r.id = wanted::bigint join catalog_activity a on a.resource_id = r.id`
-    for (const signals of rows) {
-      known.delete(signals.id)
-      known.set(signals.id, { signals, at: now })
-      if (known.size > keptMax) known.delete(known.keys().next().value!)
-    }
-    return weigh(
-      hits,
-      new Map(ids.flatMap((id) => (known.has(id) ? [[id, known.get(id)!.signals]] : []))),
-      weights,
-      now
-    )
-  })
 }

@@ -6,7 +6,7 @@ import type { ResourceDocument } from "../../../plugins/catalog/contract.ts"
 import { LexicalStore } from "../../../plugins/search-lexical/LexicalStore.ts"
 import { everything, planCandidates } from "../../../plugins/search-lexical/planCandidates.ts"
 import { rankDocuments, rankStatement } from "../../../plugins/search-lexical/rankDocuments.ts"
-import { makeReadQuery } from "../../../plugins/search-lexical/readQuery.ts"
+import { QueryReader } from "../../../plugins/search-lexical/QueryReader.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { resourceDocument } from "./resourceDocument.ts"
 
@@ -30,14 +30,15 @@ const indexed = (documents: ReadonlyArray<ResourceDocument>, language = "english
     yield* store.write(documents)
     yield* store.refresh
     yield* store.scannedTo(documents.at(-1)?.id ?? 0n, true)
-    const readQuery = makeReadQuery(sql)
+    const reader = yield* Effect.provide(Effect.service(QueryReader), QueryReader.layer)
     const search = Effect.fnUntraced(function* (query: string, limit = 20) {
       const state = yield* store.answering
-      return yield* rankDocuments(sql, state, yield* readQuery(query, state), { condition: () => sql`true`, limit })
+      return yield* rankDocuments(sql, state, yield* reader.read(query, state), { condition: () => sql`true`, limit })
     })
     return {
       sql,
       store,
+      reader,
       search,
       ids: (query: string) => Effect.map(search(query), (hits) => hits.map(({ id }) => Number(id)))
     }
@@ -135,9 +136,9 @@ describeDatabases(
         const many = Array.from({ length: 1_500 }, (_, at) =>
           named(at + 1, `Service ${at}`, at % 3 === 0 ? "common data feed" : "common feed", [])
         )
-        const { sql, store } = yield* indexed(many)
+        const { reader, sql, store } = yield* indexed(many)
         const state = yield* store.answering
-        const read = yield* makeReadQuery(sql)("common feed", state)
+        const read = yield* reader.read("common feed", state)
         expect(planCandidates(read.terms, state.documents, 300).complete).toBe(false)
         const hits = yield* rankDocuments(sql, state, read, {
           condition: (id) => sql`${sql.literal(id)} in (7, 700, 1400)`,
@@ -161,12 +162,11 @@ describeDatabases(
             []
           )
         )
-        const { sql, store } = yield* indexed(many)
+        const { reader, sql, store } = yield* indexed(many)
         yield* sql`vacuum analyze search_lexical_documents`.unprepared
         const state = yield* store.answering
-        const readQuery = makeReadQuery(sql)
         for (const query of ["topicabx topicbbx", "common usual topicaax", "usual"]) {
-          const read = yield* readQuery(query, state)
+          const read = yield* reader.read(query, state)
           const plan = planCandidates(read.terms, state.documents, 200)
           const [text, parameters] = rankStatement(sql, state, read, {
             look: { plan, filtersFirst: false, documentsMax: 800 },

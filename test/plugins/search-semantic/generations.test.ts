@@ -1,7 +1,8 @@
 // The generations and their queue on a real database: which one answers, and who holds a job.
 import { expect, it } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
+import { EmbeddingJobs } from "../../../plugins/search-semantic/EmbeddingJobs.ts"
 import { Generations, type Meaning } from "../../../plugins/search-semantic/Generations.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
@@ -16,7 +17,10 @@ const meaning = (model: string): Meaning => ({
   documentPrefix: ""
 })
 
-const made = Effect.provide(Effect.service(Generations), Generations.layer)
+const made = Effect.provide(
+  Effect.map(Effect.all([Generations, EmbeddingJobs]), ([generations, jobs]) => ({ ...generations, ...jobs })),
+  Layer.merge(Generations.layer, EmbeddingJobs.layer)
+)
 
 const activeModel = (generations: Generations["Service"]) =>
   Effect.map(

@@ -1,32 +1,37 @@
 // Query vectors, their breaker, and what is believed of a provider's answer.
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, type Scope } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import { Breaker } from "../../../plugins/search-semantic/Breaker.ts"
 import {
   checkVector,
-  type Embedder,
+  Embedder,
   EmbeddingFailed,
   type EmbeddingRequest
 } from "../../../plugins/search-semantic/Embedder.ts"
-import { makeBreaker, makeQueryVectors } from "../../../plugins/search-semantic/queryVectors.ts"
+import { QueryVectors } from "../../../plugins/search-semantic/QueryVectors.ts"
 
 const request: EmbeddingRequest = { url: "", model: "one", dimension: 2, texts: ["x"], timeoutMillis: 1_000 }
 const broken = (perhapsTheTexts = false) => Effect.fail(new EmbeddingFailed({ message: "no", perhapsTheTexts }))
 
 /** Query vectors over a provider that does as told; counts how often it is asked. */
-const made = (answer: Effect.Effect<ReadonlyArray<Float32Array>, EmbeddingFailed>, entriesMax = 10) =>
-  Effect.map(Effect.scope, (scope: Scope.Scope) => {
-    let asked = 0
-    const embedder: Embedder["Service"] = {
-      embed: () =>
-        Effect.andThen(
-          Effect.sync(() => asked++),
-          answer
-        )
-    }
-    const breaker = makeBreaker({ failures: 2, millis: 1_000 })
-    return { vector: makeQueryVectors({ embedder, breaker, entriesMax, scope }), breaker, asked: () => asked }
-  })
+const made = Effect.fnUntraced(function* (
+  answer: Effect.Effect<ReadonlyArray<Float32Array>, EmbeddingFailed>,
+  entriesMax = 10
+) {
+  let asked = 0
+  const counting = Effect.sync(() => asked++)
+  const parts = yield* QueryVectors.layer(entriesMax).pipe(
+    Layer.provideMerge(Breaker.layer({ failures: 2, millis: 1_000 })),
+    Layer.provide(Layer.succeed(Embedder, { embed: () => Effect.andThen(counting, answer) })),
+    Layer.build
+  )
+  return {
+    vector: Context.get(parts, QueryVectors).vector,
+    breaker: Context.get(parts, Breaker),
+    asked: () => asked
+  }
+})
 
 describe("a provider's answer", () => {
   it("is believed only as a finite vector of the wanted length that is not zero [S296]", () => {

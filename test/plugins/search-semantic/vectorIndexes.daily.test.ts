@@ -1,12 +1,12 @@
 // Both ways of finding the nearest vectors in a database, against the exact answer: quantized copies wherever there is
 // no pgvector, and HNSW where there is.
 import { expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { makeHnswIndex, pgvectorVersion } from "../../../plugins/search-semantic/hnswIndex.ts"
-import { makeScanIndex } from "../../../plugins/search-semantic/scanIndex.ts"
-import { type Method, tableOf } from "../../../plugins/search-semantic/VectorIndex.ts"
+import { hnswIndex, pgvectorVersion } from "../../../plugins/search-semantic/hnswIndex.ts"
+import { scanIndex } from "../../../plugins/search-semantic/scanIndex.ts"
+import { type Method, tableOf, VectorIndex } from "../../../plugins/search-semantic/VectorIndex.ts"
 import { ingest } from "../../relevance/ingest.ts"
 import { topicResource } from "../../relevance/topics.ts"
 import { describeDatabases } from "../../support/databases.ts"
@@ -36,11 +36,15 @@ const exactly = (query: Float32Array, limit: number, holds: (id: bigint) => bool
     .sort((a, b) => b.similarity - a.similarity)
     .slice(0, limit)
 
+/** An index of its own, as another process has it. */
+const made = (layer: typeof scanIndex) =>
+  Effect.map(Layer.build(Layer.fresh(layer)), (context) => Context.get(context, VectorIndex))
+
 const filled = (method: Method) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     if (method === "hnsw") yield* pgvectorVersion(sql)
-    const index = method === "hnsw" ? makeHnswIndex(sql) : makeScanIndex(sql, yield* Effect.scope)
+    const index = yield* made(method === "hnsw" ? hnswIndex : scanIndex)
     yield* ingest(
       sql,
       Array.from({ length: count }, (_, at) => topicResource(at))
@@ -105,9 +109,9 @@ describeDatabases(
       "are those of this moment where a generation begins to answer, however lately its copy was looked at [S319]",
       () =>
         Effect.gen(function* () {
-          const { index, nearest, sql } = yield* filled("scan")
+          const { index, nearest } = yield* filled("scan")
           const { vector } = vectors[500]!
-          yield* makeScanIndex(sql, yield* Effect.scope).write(place, [{ id: 8_001n, vector }])
+          yield* (yield* made(scanIndex)).write(place, [{ id: 8_001n, vector }])
           yield* TestClock.adjust("1 millis")
           expect(yield* nearest(vector)).not.toContain(8_001n)
           yield* index.warm(place)
@@ -142,7 +146,7 @@ describeDatabases(
       () =>
         Effect.gen(function* () {
           const { index, nearest, sql } = yield* filled("scan")
-          const elsewhere = makeScanIndex(sql, yield* Effect.scope)
+          const elsewhere = yield* made(scanIndex)
           const { vector } = vectors[500]!
           expect((yield* nearest(vector))[0]).toBe(501n)
           const [opened, released] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]

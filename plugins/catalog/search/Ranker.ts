@@ -1,0 +1,140 @@
+// One ranking: the branches that a mode asks for run side by side, each with its deadline; their ranks are fused,
+// perhaps reranked, and weighed by the resources' own signals. A branch that is off, late or failed is missing, and its
+// absence is told; when all that were asked are missing, whatever else is on answers instead (S128–S130, decisions 5).
+import { Context, Effect, Layer } from "effect"
+import type { SqlError } from "effect/sql"
+import {
+  Catalog,
+  type Filters,
+  type Hit,
+  Search,
+  type SearchBranch,
+  type SearchMode,
+  SearchSettings
+} from "../contract.ts"
+import { type Fused, fuse, type Ranked } from "./fuse.ts"
+import { Reranker } from "./Reranker.ts"
+import { ResourceSignals } from "./ResourceSignals.ts"
+import type { Weighed } from "./signals.ts"
+
+export interface RankRequest {
+  readonly query: string
+  readonly mode: SearchMode
+  readonly filters: Filters
+  readonly snapshot: bigint
+  /** Hits required at most. */
+  readonly window: number
+}
+
+export interface Ranking {
+  /** Best first. */
+  readonly hits: ReadonlyArray<Weighed>
+  /** Some branch gave as many hits as it was asked for: there may be more. */
+  readonly more: boolean
+  /** Branches that the mode asks for and that did not answer. */
+  readonly missing: ReadonlyArray<SearchBranch["mode"]>
+  readonly reranking: "off" | "used" | "failed"
+}
+
+interface Answered {
+  readonly branch: SearchBranch
+  readonly asked: number
+  readonly hits: ReadonlyArray<Hit>
+}
+
+const branchesOf = (mode: SearchMode): ReadonlyArray<SearchBranch["mode"]> =>
+  mode === "hybrid" ? ["lexical", "semantic"] : [mode]
+
+const askOne = (branch: SearchBranch, request: RankRequest, asked: number): Effect.Effect<Answered | undefined> =>
+  branch.search({ query: request.query, filters: request.filters, snapshot: request.snapshot, limit: asked }).pipe(
+    Effect.timeout(branch.timeoutMillis),
+    Effect.map((hits): Answered => ({ branch, asked, hits })),
+    Effect.catchCause((cause) =>
+      Effect.as(Effect.logWarning(`the ${branch.mode} branch of search did not answer`, cause), undefined)
+    ),
+    Effect.withSpan(`search.${branch.mode}`)
+  )
+
+/** Those that answered, side by side. `firstWindow`: beyond it, a fused answer asks for more candidates. */
+const askAll = Effect.fnUntraced(function* (
+  branches: ReadonlyArray<SearchBranch>,
+  request: RankRequest,
+  firstWindow: number
+) {
+  // Alone, a branch gives the whole window; fused, each gives its candidates, or more when the first window was not
+  // enough.
+  const asked = (branch: SearchBranch) =>
+    branches.length === 1
+      ? request.window
+      : Math.max(branch.candidates, request.window > firstWindow ? request.window : 0)
+  const answers = yield* Effect.forEach(branches, (branch) => askOne(branch, request, asked(branch)), {
+    concurrency: "unbounded"
+  })
+  return answers.filter((answer) => answer !== undefined)
+})
+
+/** The hits of the reranked top in its order, then what of the top is gone meanwhile, then the rest. */
+const inOrder = (hits: ReadonlyArray<Fused>, top: ReadonlyArray<Fused>, ids: ReadonlyArray<bigint>) => {
+  const byId = new Map(top.map((hit) => [hit.id, hit]))
+  // The reranker gives the order, and the fused scores are dealt out again in it: what follows weighs them as before.
+  const first = ids.map((id, at) => ({ ...byId.get(id)!, score: top[at]!.score }))
+  return [...first, ...top.filter(({ id }) => !ids.includes(id)), ...hits.slice(top.length)]
+}
+
+export class Ranker extends Context.Service<
+  Ranker,
+  { readonly rank: (request: RankRequest) => Effect.Effect<Ranking, SqlError.SqlError> }
+>()("tollkeeper/catalog/Ranker") {
+  static readonly layer = Layer.effect(
+    Ranker,
+    Effect.gen(function* () {
+      const catalog = yield* Catalog
+      const search = yield* Search
+      const settings = yield* SearchSettings
+      const signals = yield* ResourceSignals
+      const reranker = yield* Reranker
+
+      const reranked = Effect.fnUntraced(function* (
+        query: string,
+        hits: ReadonlyArray<Fused>
+      ): Effect.fn.Return<Pick<Ranking, "hits" | "reranking">, SqlError.SqlError> {
+        if (reranker.topK === 0 || hits.length < 2) return { hits, reranking: "off" }
+        const top = hits.slice(0, reranker.topK)
+        const documents = yield* catalog.documents(top.map(({ id }) => id))
+        return yield* reranker.order(query, documents).pipe(
+          Effect.map((order) => order.map((index) => documents[index]!.id)),
+          Effect.map((ids) => ({ hits: inOrder(hits, top, ids), reranking: "used" as const })),
+          Effect.catch((error) => Effect.as(Effect.logWarning(error.message), { hits, reranking: "failed" as const }))
+        )
+      })
+
+      const rank = Effect.fn("Catalog.rank")(function* (
+        request: RankRequest
+      ): Effect.fn.Return<Ranking, SqlError.SqlError> {
+        const present = search.branches()
+        const required = branchesOf(request.mode)
+        const [asked, others] = [
+          present.filter(({ mode }) => required.includes(mode)),
+          present.filter(({ mode }) => !required.includes(mode))
+        ]
+        const first = yield* askAll(asked, request, settings.first_window)
+        const answered = first.length > 0 ? first : yield* askAll(others, request, settings.first_window)
+        const branches = answered.map(({ branch, hits }): Ranked => ({
+          mode: branch.mode,
+          weight: Math.max(branch.weight, Number.EPSILON),
+          hits
+        }))
+        const fused = fuse(branches, { k: settings.rrf_k, relevanceMin: settings.minimum_relevance_score })
+        const { hits, reranking } = yield* reranked(request.query, fused)
+        return {
+          hits: (yield* signals.apply(hits)).slice(0, request.window),
+          more: answered.some(({ asked, hits }) => hits.length >= asked) || fused.length > request.window,
+          missing: required.filter((mode) => !answered.some(({ branch }) => branch.mode === mode)),
+          reranking
+        }
+      })
+
+      return Ranker.of({ rank })
+    })
+  )
+}

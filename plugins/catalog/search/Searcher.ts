@@ -1,0 +1,159 @@
+// `/discovery/search`: a ranking is made once and paged through. The first page ranks a window; its cursor carries the
+// ranking, so that later pages neither repeat nor skip while the catalog is written, on any replica. A list that was
+// used up and may go on is ranked once more over the largest window, without what was shown (S115, S121–S128).
+// Observers hear of each answer beside it.
+import { Clock, Context, Effect, Exit, Layer, Option } from "effect"
+import { Hex } from "effect/encoding"
+import type { HttpServerRequest } from "effect/http"
+import type { SqlError } from "effect/sql"
+import { Callers } from "../../../kernel/http/Callers.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { Catalog, Search, SearchSettings } from "../contract.ts"
+import { fingerprintOf } from "../discovery/filters.ts"
+import { Ranker, type Ranking } from "./Ranker.ts"
+import { decodePosition, encodePosition, type RankingPosition } from "./rankingCursor.ts"
+import type { ReadSearch } from "./readSearch.ts"
+import { Observers } from "./SearchRegistry.ts"
+
+/** How long searches share one reading of the highest id. */
+const snapshotFor = "200 millis"
+
+export type SearchAnswer =
+  | { readonly _tag: "Disabled" }
+  | { readonly _tag: "InvalidCursor" }
+  | { readonly _tag: "Unauthorized" }
+  | {
+      readonly _tag: "Page"
+      readonly resources: ReadonlyArray<string>
+      readonly partial: boolean
+      readonly cursor: string | null
+      /** How each resource came to its place, when that was asked for. */
+      readonly explained: ReadonlyArray<unknown> | undefined
+    }
+
+/** A list that pages are cut from. A fresh one comes with its ranking. */
+interface Listed {
+  readonly position: RankingPosition
+  readonly ranking: Ranking | undefined
+}
+
+const explain = (ids: ReadonlyArray<bigint>, shown: number, ranking: Ranking | undefined) => {
+  const byId = new Map(ranking?.hits.map((hit) => [hit.id, hit]))
+  return ids.map((id, at) => {
+    const hit = byId.get(id)
+    return {
+      position: shown + at + 1,
+      ...(hit === undefined
+        ? {}
+        : { score: hit.score, branches: hit.standings, signals: hit.signals ?? null, reranking: ranking?.reranking })
+    }
+  })
+}
+
+/** The list that a page is cut from: the cursor's, or a fresh one, or the cursor's made longer. */
+const listFor = Effect.fnUntraced(function* (
+  read: ReadSearch,
+  snapshot: bigint,
+  from: RankingPosition | undefined
+): Effect.fn.Return<Listed, SqlError.SqlError, Ranker | SearchSettings> {
+  const settings = yield* SearchSettings
+  const end = (from?.shown ?? read.offset) + read.limit
+  if (from !== undefined && (from.ids.length >= end || !from.more)) return { position: from, ranking: undefined }
+  const window =
+    from !== undefined
+      ? settings.window
+      : Math.min(settings.window, end <= settings.first_window ? settings.first_window : 2 * end)
+  const { filters, mode, query } = read
+  const ranking = yield* (yield* Ranker).rank({ query, mode, filters, snapshot, window })
+  const known = new Set(from?.ids)
+  const fresh = ranking.hits.map(({ id }) => id).filter((id) => !known.has(id))
+  const position: RankingPosition = {
+    shown: from?.shown ?? read.offset,
+    ids: [...(from?.ids ?? []), ...fresh].slice(0, settings.window),
+    more: window < settings.window && ranking.more
+  }
+  return { position, ranking }
+})
+
+/** The page of a list. Its cursor carries the list. */
+const pageOf = Effect.fnUntraced(function* (
+  read: ReadSearch,
+  { position: { ids, more, shown }, ranking }: Listed,
+  sealed: { readonly snapshot: bigint; readonly fingerprint: string }
+) {
+  const catalog = yield* Catalog
+  const bodies = yield* catalog.bodies(ids.slice(shown, shown + read.limit))
+  const next = shown + read.limit
+  const cursor =
+    next < ids.length || (more && next <= ids.length)
+      ? yield* catalog.seal({ ...sealed, position: encodePosition({ ids, more, shown: next }) })
+      : null
+  const shownIds = bodies.map(({ id }) => id)
+  const page: SearchAnswer = {
+    _tag: "Page",
+    resources: bodies.map(({ json }) => json),
+    partial: (ranking?.missing ?? []).length > 0 || ranking?.reranking === "failed",
+    cursor,
+    explained: read.explain ? explain(shownIds, shown, ranking) : undefined
+  }
+  return { page, shownIds }
+})
+
+export class Searcher extends Context.Service<
+  Searcher,
+  {
+    readonly search: (
+      read: ReadSearch,
+      request: HttpServerRequest.HttpServerRequest
+    ) => Effect.Effect<SearchAnswer, SqlError.SqlError>
+  }
+>()("tollkeeper/catalog/Searcher") {
+  static readonly layer = Layer.effect(
+    Searcher,
+    Effect.gen(function* () {
+      const services = yield* Effect.context<Catalog | Ranker | SearchSettings>()
+      const catalog = yield* Catalog
+      const registry = yield* Search
+      const observers = yield* Observers
+      const callers = yield* Callers
+      const crypto = yield* Crypto
+      // Indexes hear of a resource some time after it is listed: a moment more is nothing.
+      const snapshots = yield* Effect.cachedWithTTL(catalog.snapshot, (exit) =>
+        Exit.isSuccess(exit) ? snapshotFor : 0
+      )
+      const sessionOf = (request: HttpServerRequest.HttpServerRequest): string => {
+        const source = Option.match(callers.identify(request), { onNone: () => "", onSome: ({ source }) => source })
+        return Hex.encode(crypto.sha256(new TextEncoder().encode(source))).slice(0, 16)
+      }
+
+      const search = Effect.fn("Catalog.search")(function* (
+        read: ReadSearch,
+        request: HttpServerRequest.HttpServerRequest
+      ) {
+        if (registry.branches().length === 0) return { _tag: "Disabled" } as const
+        if (read.explain && Option.isNone(callers.identify(request))) return { _tag: "Unauthorized" } as const
+        const startedAt = yield* Clock.currentTimeMillis
+        const fingerprint = fingerprintOf(read.filters, [read.query, read.mode])
+        const opened = read.cursor === undefined ? Option.none() : yield* catalog.open(read.cursor, fingerprint)
+        const from = Option.flatMap(opened, ({ position }) => decodePosition(position))
+        if (read.cursor !== undefined && Option.isNone(from)) return { _tag: "InvalidCursor" } as const
+        const snapshot = Option.isSome(opened) ? opened.value.snapshot : yield* snapshots
+        const list = yield* listFor(read, snapshot, Option.getOrUndefined(from))
+        const { page, shownIds } = yield* pageOf(read, list, { snapshot, fingerprint })
+        yield* observers.tell({
+          query: read.query,
+          mode: read.mode,
+          ids: shownIds,
+          offset: list.position.shown,
+          milliseconds: (yield* Clock.currentTimeMillis) - startedAt,
+          missing: list.ranking?.missing ?? [],
+          reranking: list.ranking?.reranking ?? "off",
+          session: sessionOf(request)
+        })
+        return page
+      })
+
+      return Searcher.of({ search: (read, request) => Effect.provideContext(search(read, request), services) })
+    })
+  )
+}

@@ -1,0 +1,61 @@
+// In how many documents each lexeme stands, and how long documents are: counted anew when a fifth of the documents has
+// changed, after five minutes with any change at all, and at once while there are few. A ranking does not need the
+// exact numbers. One replica counts; another that comes meanwhile finds nothing due.
+import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { inTransaction } from "../../kernel/database/Database.ts"
+import { Lane } from "../../kernel/database/Lane.ts"
+
+const refreshAfterMillis = 300_000
+/** Up to so many documents counting takes milliseconds. */
+const countedAlways = 2_000
+
+const isDue = Effect.fnUntraced(function* (language: string) {
+  const sql = yield* SqlClient.SqlClient
+  const since = new Date((yield* Clock.currentTimeMillis) - refreshAfterMillis)
+  const [row] = yield* sql<{ due: boolean }>`select changed > 0 and (changed * 5 >= documents
+      or documents < ${countedAlways} or refreshed_at < ${since}) as due
+    from search_lexical_state where language = ${language}`
+  return row?.due ?? false
+})
+
+const countLexemes = Effect.fnUntraced(function* (language: string) {
+  const sql = yield* SqlClient.SqlClient
+  const documents = `select document from search_lexical_documents where language = '${language}'`
+  yield* sql`with counted as materialized (
+      select word collate "C" as lexeme, ndoc as documents from ts_stat(${documents})
+    ), named as materialized (
+      select word collate "C" as lexeme, ndoc as naming from ts_stat(${documents}, 'ac')
+    ), gone as (
+      delete from search_lexical_terms t where language = ${language} and not exists (select 1 from counted c
+        where c.lexeme = t.lexeme)
+    )
+    insert into search_lexical_terms as old (language, lexeme, documents, naming, grams)
+    select ${language}, lexeme, documents, coalesce(naming, 0), array(select distinct substr('  ' || lexeme ||
+      ' ', at, 3) from generate_series(1, length(lexeme) + 1) at)
+    from counted left join named using (lexeme) where length(lexeme) <= 80
+    on conflict (language, lexeme) do update set documents = excluded.documents, naming = excluded.naming
+    where (old.documents, old.naming) <> (excluded.documents, excluded.naming)`
+})
+
+const count = Effect.fnUntraced(function* (language: string) {
+  const sql = yield* SqlClient.SqlClient
+  const now = new Date(yield* Clock.currentTimeMillis)
+  yield* sql`select 1 from search_lexical_state where language = ${language} for update`
+  if (!(yield* isDue(language))) return false
+  // Counting reads every document once: allowed to take its time, beside searches that go on.
+  yield* sql`set local statement_timeout = '10min'`.unprepared
+  yield* countLexemes(language)
+  yield* sql`update search_lexical_state set changed = 0, refreshed_at = ${now}, documents = d.count,
+      average_lexemes = d.average
+    from (select count(*)::int as count, coalesce(avg(length(document)), 1)::float8 as average
+      from search_lexical_documents where language = ${language}) d
+    where language = ${language}`
+  return true
+})
+
+/** Refreshes the statistics of a language when they are due; says whether it did. The name is one of PostgreSQL's. */
+export const refreshStatistics = Effect.fn("LexicalStore.refresh")(function* (language: string) {
+  if (!(yield* isDue(language))) return false
+  return yield* Effect.provideService(inTransaction(count(language)), Lane, "maintenance")
+})

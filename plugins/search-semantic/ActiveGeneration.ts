@@ -1,0 +1,52 @@
+// Which generation answers in this process: the active one, by a word that may be a second old, and whole in memory
+// before it is searched. A copy from before it was complete is not believed.
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import type { SqlError } from "effect/sql"
+import { type Generation, Generations } from "./Generations.ts"
+import { VectorIndex } from "./VectorIndex.ts"
+
+/** How long a process may take another's word for which generation is active. */
+const activeForMillis = 1_000
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+export class ActiveGeneration extends Context.Service<
+  ActiveGeneration,
+  {
+    readonly current: Sql<Option.Option<Generation>>
+    /** The current one, ready to be searched. */
+    readonly answering: Sql<Option.Option<Generation>>
+    /** Another one has become active. */
+    readonly changed: Effect.Effect<void>
+  }
+>()("tollkeeper/search-semantic/ActiveGeneration") {
+  static readonly layer = Layer.effect(
+    ActiveGeneration,
+    Effect.gen(function* () {
+      const generations = yield* Generations
+      const index = yield* VectorIndex
+      let known: { readonly generation: Option.Option<Generation>; readonly at: number } | undefined
+      let warmed: bigint | undefined
+
+      const current = Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        if (known !== undefined && now - known.at < activeForMillis) return known.generation
+        const generation = yield* generations.active
+        known = { generation, at: now }
+        return generation
+      })
+      const answering = Effect.gen(function* () {
+        const generation = yield* current
+        if (Option.isSome(generation) && generation.value.id !== warmed) {
+          yield* index.warm({ generation: generation.value.id, dimension: generation.value.dimension })
+          warmed = generation.value.id
+        }
+        return generation
+      })
+      const changed = Effect.sync(() => {
+        known = undefined
+      })
+      return ActiveGeneration.of({ current, answering, changed })
+    })
+  )
+}

@@ -1,0 +1,95 @@
+// The branch of search by an operator's embedding model: the query's vector, the nearest of the generation that
+// answers, and what operators and readiness are told of both.
+import { Effect, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import type { SearchReport } from "../../kernel/Health.ts"
+import { Catalog, type SearchRequest, SearchSettings } from "../catalog/contract.ts"
+import { ActiveGeneration } from "./ActiveGeneration.ts"
+import { Breaker } from "./Breaker.ts"
+import { EmbeddingJobs } from "./EmbeddingJobs.ts"
+import { type Generation, Generations } from "./Generations.ts"
+import { QueryVectors } from "./QueryVectors.ts"
+import { tableOf, VectorIndex } from "./VectorIndex.ts"
+
+const branchFailed = (message: string) => ({ _tag: "BranchFailed" as const, message })
+
+const queryVector = Effect.fnUntraced(function* (
+  { dimension, id, model, queryPrefix, url }: Generation,
+  query: string
+) {
+  const { semantic } = yield* SearchSettings
+  return yield* (yield* QueryVectors).vector(`${id} ${query}`, {
+    // The settings may name a new endpoint for the same model; the active generation's own is the one that has its
+    // model.
+    url: model === semantic.model ? semantic.url : url,
+    model,
+    dimension,
+    texts: [queryPrefix + query],
+    timeoutMillis: semantic.timeout_ms
+  })
+})
+
+/** The nearest resources by meaning. */
+export const searchByMeaning = Effect.fnUntraced(
+  function* ({ filters, limit, query, snapshot }: SearchRequest) {
+    const catalog = yield* Catalog
+    const generation = yield* (yield* ActiveGeneration).answering
+    if (Option.isNone(generation))
+      return yield* Effect.fail(branchFailed("no generation of embeddings is complete yet"))
+    const { dimension, id } = generation.value
+    const vector = yield* queryVector(generation.value, query)
+    return yield* (yield* VectorIndex).nearest(
+      { generation: id, dimension },
+      {
+        vector,
+        limit,
+        filtered: Object.keys(filters).length > 0,
+        condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
+      }
+    )
+  },
+  Effect.mapError((error) => (error._tag === "BranchFailed" ? error : branchFailed(error.message)))
+)
+
+/** For readiness: bounded, never failing. `vectorSupport`: pgvector is there. */
+export const reportOf = Effect.fnUntraced(function* (vectorSupport: boolean) {
+  const { current } = yield* ActiveGeneration
+  const breaker = yield* Breaker
+  return yield* Effect.match(current, {
+    onFailure: (): SearchReport => ({ state: "degraded", vectorSupport, detail: "the vectors cannot be read" }),
+    onSuccess: (generation): SearchReport => {
+      const trouble =
+        breaker.trouble() ?? (Option.isNone(generation) ? "the first generation is being built" : undefined)
+      return {
+        state: trouble === undefined ? "ready" : "degraded",
+        vectorSupport,
+        ...(Option.isNone(generation) ? {} : { generation: `${generation.value.model}@${generation.value.revision}` }),
+        ...(trouble === undefined ? {} : { detail: trouble })
+      }
+    }
+  })
+})
+
+/** For operators. */
+export const statusOf = Effect.fnUntraced(function* (supported: boolean) {
+  const sql = yield* SqlClient.SqlClient
+  const generations = yield* Generations
+  const breaker = yield* Breaker
+  const { detail, state, vectorSupport = false } = yield* reportOf(supported)
+  const active = yield* generations.active
+  const [row] = Option.isNone(active)
+    ? [{ count: 0 }]
+    : yield* sql<{
+        count: number
+      }>`select count(*)::int as count from ${sql(tableOf({ generation: active.value.id, dimension: 0 }))}`
+  const { dead, due } = yield* (yield* EmbeddingJobs).backlog
+  const status = due === 0 ? ("idle" as const) : (yield* breaker.isOpen) ? ("waiting" as const) : ("working" as const)
+  return {
+    health: state,
+    ...(detail === undefined ? {} : { detail: detail.slice(0, 200) }),
+    vectorSupport,
+    indexed: row?.count ?? 0,
+    worker: { status, queue_depth: due, dead_letters: dead },
+    generations: yield* generations.history
+  }
+})
