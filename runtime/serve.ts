@@ -1,10 +1,10 @@
 // One process from a profile: the platform's ports, the plugins the profile names, and then, when all of them stand,
 // the listener. So migrations are done and every refusal is said before a port opens. On a signal the listener stops
-// first and answers what it has begun, then the plugins stop in reverse. An actor that gives up ends the process.
+// first and answers what it has begun, for three seconds at most and each answer the last of its connection; then the
+// plugins stop in reverse. An actor that gives up ends the process.
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, FileSystem, Layer, Option, Path, type Redacted } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
-import { createServer } from "node:http"
 import { hostname } from "node:os"
 import { serverSection } from "../kernel/config/Server.ts"
 import { decodeSection } from "../kernel/config/Settings.ts"
@@ -22,6 +22,7 @@ import { PluginStates } from "../kernel/PluginStates.ts"
 import { Supervisor } from "../kernel/Supervisor.ts"
 import { makeCatalogue } from "./App.ts"
 import * as FolderLock from "./platform/folderLock.ts"
+import { makeHttpServer } from "./platform/httpServer.ts"
 import * as NodeCrypto from "./platform/nodeCrypto.ts"
 import * as NodeDeadline from "./platform/nodeDeadline.ts"
 import * as NodeListeners from "./platform/nodeListeners.ts"
@@ -47,11 +48,11 @@ export interface ServeOptions {
   ) => Effect.Effect<void, never, Greeting | ListenAt>
 }
 
-/** Requests that have begun get this long to end when the process is asked to stop; longer than `/settle` may take. */
-const drainTimeout = "28 seconds"
-
-const httpServer = () =>
-  createServer({ headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000, maxHeaderSize: 65_536 })
+/**
+ * Requests that have begun get this long to end when the process is asked to stop. Payments are answered before: what
+ * is not decided by then is pending, and goes on with whoever runs next.
+ */
+const drainTimeout = "3 seconds"
 
 /**
  * Paths are compared letter by letter, so that a rule in front of this process cannot be passed by writing one
@@ -82,11 +83,14 @@ const listen = Effect.fnUntraced(function* (
 ) {
   const router = yield* HttpRouter.HttpRouter
   const { randomBytes } = yield* Crypto
-  const server = yield* decodeSection(serverSection, profile.tree)
-  const { host, port } = chosen ?? { host: listenHost(server.host, services), port: server.port }
+  const section = yield* decodeSection(serverSection, profile.tree)
+  const { host, port } = chosen ?? { host: listenHost(section.host, services), port: section.port }
+  const { server: httpServer, stopping } = makeHttpServer()
   const listener = yield* Layer.build(
-    NodeHttpServer.layerServer(httpServer, { host, port, gracefulShutdownTimeout: drainTimeout })
+    NodeHttpServer.layerServer(() => httpServer, { host, port, gracefulShutdownTimeout: drainTimeout })
   )
+  // After the drain: what still has a connection then holds nobody up.
+  yield* Effect.addFinalizer(() => Effect.sync(() => httpServer.closeAllConnections()))
   const http = Context.get(listener, HttpServer.HttpServer)
   yield* HttpServer.serveEffect(guard(randomBytes)(router.asHttpEffect())).pipe(
     // The guard has a span of its own: the server's would carry queries, addresses and what clients call themselves.
@@ -96,6 +100,7 @@ const listen = Effect.fnUntraced(function* (
   // What was acquired last is released first: streams end before the listener waits for them.
   yield* Effect.addFinalizer(() => Effect.flatMap(ListenAt, ({ close }) => close))
   if (chosen !== undefined) yield* Effect.addFinalizer(() => chosen.closing)
+  yield* Effect.addFinalizer(() => Effect.sync(stopping))
   return { host, port: "port" in http.address ? http.address.port : port }
 })
 

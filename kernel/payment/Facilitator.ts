@@ -8,6 +8,7 @@ import { Budget } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import { Lane } from "../database/Lane.ts"
+import { ListenAt } from "../http/ListenAt.ts"
 import type { Principal } from "../http/Principal.ts"
 import { ChannelPool } from "../settlement/channels/ChannelPool.ts"
 import { Outcomes } from "../settlement/Outcomes.ts"
@@ -50,7 +51,17 @@ export class Facilitator extends Context.Service<
       const settlements = yield* Settlements
       const limits = yield* Limits
       const services = yield* Effect.context<
-        Adoption | Budget | ChannelPool | Flights | Limits | Network | Outcomes | Settlements | Sponsor | Work
+        | Adoption
+        | Budget
+        | ChannelPool
+        | Flights
+        | Limits
+        | ListenAt
+        | Network
+        | Outcomes
+        | Settlements
+        | Sponsor
+        | Work
       >()
       const scope = yield* Effect.scope
 
@@ -88,7 +99,7 @@ export class Facilitator extends Context.Service<
             onFailure: (fault) => Effect.as(logFault(fault), Option.none<ReadonlyArray<SettlementRecord>>()),
             onSuccess: (records) => Effect.succeedSome(records)
           })
-          return within(found, scope, limits.settleTimeout, Option.none)
+          return Effect.provideContext(within(found, scope, limits.settleTimeout, Option.none), services)
         }
       })
     })

@@ -46,6 +46,16 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/payment/observePayment.ts", "test/kernel/payment/input.test.ts", [
     ["a dropped extension is not told of", "isDropped === true && known.includes(key)", "isDropped === undefined"]
   ]),
+  ...guards("runtime/platform/httpServer.ts", "test/runtime/stop.daily.test.ts", [
+    ["a client that keeps a process up", "isStopping = true", "isStopping = false"]
+  ]),
+  ...guards("kernel/payment/within.ts", "test/runtime/stop.daily.test.ts", [
+    [
+      "a request that is cut off by a stop",
+      "Effect.andThen(closing, Effect.sleep(stoppingWait))",
+      "Effect.andThen(closing, Effect.never)"
+    ]
+  ]),
   ...guards("kernel/settlement/SettlementEvents.ts", "test/kernel/payment/events.daily.test.ts", [
     ["a stream tells everybody's settlements", "sql`principal = ${principal}`", "sql`principal <> ''`"],
     ["nobody who waits is woken", 'principals === "all" || principals.has(principal)', "false"]

@@ -2,6 +2,7 @@
 // of the real settlement code in a storm; then everything heals, what is open ends, and some more are asked for in calm
 // weather. When all is quiet the invariants are looked at, and what settled of what could.
 import { Context, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { ListenAt } from "../../kernel/http/ListenAt.ts"
 import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
 import type { SettleAnswer } from "../../kernel/payment/Answer.ts"
 import { Facilitator } from "../../kernel/payment/Facilitator.ts"
@@ -65,7 +66,7 @@ const replicaLayer = (world: World, replica: Replica) =>
     ),
     Layer.provideMerge(Layer.mergeAll(Outcomes.layer, ChannelPool.layer, Schemes.layer)),
     Layer.provideMerge(LedgerClock.layer),
-    Layer.provideMerge(Supervisor.layer),
+    Layer.provideMerge(Layer.merge(Supervisor.layer, ListenAt.layer)),
     Layer.provideMerge(ports(world, replica))
   )
 

@@ -1,10 +1,12 @@
 // Waits for the end of a recorded settlement, as long as the request has time left, and claims its success for this
-// caller, its owner. Not known in time is pending, with the hash: never a failure.
+// caller, its owner. Not known in time, or when the process is asked to stop, is pending, with the hash: never a
+// failure.
 import { Clock, Duration, Effect, Option } from "effect"
 import { Limits } from "../../config/Limits.ts"
+import { ListenAt } from "../../http/ListenAt.ts"
 import type { Principal } from "../../http/Principal.ts"
 import { Outcomes } from "../../settlement/Outcomes.ts"
-import { Settlements } from "../../settlement/Settlements.ts"
+import { type SettlementRecord, Settlements } from "../../settlement/Settlements.ts"
 import type { SettleAnswer } from "../Answer.ts"
 import { answerFinal } from "../answers.ts"
 
@@ -25,6 +27,12 @@ export const deadlineOf = (startedAt: number, settleTimeout: Duration.Duration):
   return startedAt + millis - Math.min(millis * claimShare, claimMillisMax)
 }
 
+/**
+ * How long an outcome is waited for once the process is asked to stop; then the payment is pending, and whoever runs
+ * next follows it to its end.
+ */
+const stoppingWait = Duration.seconds(2)
+
 export const waitForOutcome = Effect.fnUntraced(function* (
   settlement: { readonly id: string; readonly innerHash: string; readonly payer: string },
   principal: Principal,
@@ -35,7 +43,11 @@ export const waitForOutcome = Effect.fnUntraced(function* (
   const { id, innerHash, payer } = settlement
   const deadline = deadlineOf(startedAt, (yield* Limits).settleTimeout)
   const left = Math.max(0, deadline - (yield* Clock.currentTimeMillis))
-  const record = yield* outcomes.await(id, Duration.millis(left))
+  const { closing } = yield* ListenAt
+  const record = yield* Effect.raceFirst(
+    outcomes.await(id, Duration.millis(left)),
+    Effect.as(Effect.andThen(closing, Effect.sleep(stoppingWait)), Option.none<SettlementRecord>())
+  )
   const pending: SettleAnswer = { _tag: "Pending", payer, transaction: innerHash }
   if (Option.isNone(record)) return pending
   if (record.value.state !== "settled") return answerFinal(record.value, true)

@@ -1,0 +1,37 @@
+// The HTTP server of the process. Once it is told to stop it accepts no new connection and has every answer close its
+// own: a client with a connection that stays open would otherwise send request after request on it and hold the process
+// up for as long as it likes. What has not ended by then is cut off.
+import { createServer, type Server, type ServerResponse } from "node:http"
+
+export interface HttpServer {
+  readonly server: Server
+  /** From now on each answer, of requests that wait for theirs too, is the last of its connection. */
+  readonly stopping: () => void
+}
+
+export const makeHttpServer = (): HttpServer => {
+  const server = createServer({
+    headersTimeout: 10_000,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 65_000,
+    maxHeaderSize: 65_536
+  })
+  const unanswered = new Set<ServerResponse>()
+  let isStopping = false
+  const sayLast = (response: ServerResponse) => {
+    if (!response.headersSent) response.setHeader("connection", "close")
+  }
+  const begin = (response: ServerResponse) => {
+    if (isStopping) sayLast(response)
+    unanswered.add(response)
+    response.once("close", () => unanswered.delete(response))
+  }
+  server.on("request", (_request, response) => begin(response))
+  return {
+    server,
+    stopping: () => {
+      isStopping = true
+      for (const response of unanswered) sayLast(response)
+    }
+  }
+}
