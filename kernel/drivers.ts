@@ -18,7 +18,8 @@ import { Keys } from "./http/Keys.ts"
 import { startNetworkCheck } from "./ledger/checkNetwork.ts"
 import { reportClock } from "./ledger/reportClock.ts"
 import { LedgerClock, ledgerContract } from "./ledger/LedgerClock.ts"
-import * as LedgerRpc from "./ledger/makeLedgerRpc.ts"
+import { rpcContract } from "./ledger/LedgerRpc.ts"
+import * as MakeLedgerRpc from "./ledger/makeLedgerRpc.ts"
 import * as Metrics from "./payment/Metrics.ts"
 import * as OpenApi from "./http/OpenApi.ts"
 import { spine } from "./payment/description.ts"
@@ -115,24 +116,29 @@ const journal = define({
   layer: Facts.layer
 })
 
+/** Where the ledger is asked, and how long an answer is waited for. */
+const endpoints = Effect.gen(function* () {
+  const { passphrase, rpcUrls } = yield* Network
+  const { rpcTimeout } = yield* Limits
+  return { urls: rpcUrls, passphrase, timeout: rpcTimeout }
+})
+
+const rpc = define({
+  ...driver,
+  id: "rpc",
+  summary: "The ledger's RPC.",
+  needs: [configContract, networkContract],
+  layer: Layer.unwrap(Effect.map(endpoints, MakeLedgerRpc.layer))
+})
+
 const ledger = define({
   ...driver,
   id: "ledger",
-  summary: "The ledger's RPC and the clock that follows it.",
-  needs: [supervisorContract, healthContract, configContract, networkContract],
-  layer: Layer.unwrap(
-    Effect.gen(function* () {
-      const network = yield* Network
-      const limits = yield* Limits
-      const options = { urls: network.rpcUrls, passphrase: network.passphrase, timeout: limits.rpcTimeout }
-      return Layer.merge(
-        Layer.effectDiscard(reportClock).pipe(
-          Layer.provideMerge(LedgerClock.layer),
-          Layer.provideMerge(LedgerRpc.layer(options))
-        ),
-        Layer.effectDiscard(startNetworkCheck(options))
-      )
-    })
+  summary: "The clock that follows the ledger.",
+  needs: [supervisorContract, healthContract, configContract, networkContract, rpcContract],
+  layer: Layer.merge(
+    Layer.effectDiscard(reportClock).pipe(Layer.provideMerge(LedgerClock.layer)),
+    Layer.effectDiscard(Effect.flatMap(endpoints, startNetworkCheck))
   )
 })
 
@@ -162,6 +168,7 @@ const settlement = define({
     networkContract,
     databaseContract,
     factsContract,
+    rpcContract,
     ledgerContract,
     signerContract,
     budgetContract
@@ -193,6 +200,7 @@ const payment = define({
     networkContract,
     httpContract,
     databaseContract,
+    rpcContract,
     ledgerContract,
     signerContract,
     budgetContract,
@@ -226,6 +234,7 @@ export const drivers = (source: SettingsSource) =>
     http,
     database,
     journal,
+    rpc,
     ledger,
     signer,
     budget,

@@ -234,5 +234,5 @@ export class LedgerClock extends Context.Service<
   )
 }
 
-/** The ledger driver: the RPC and the clock that follows it. */
-export const ledgerContract = contract("ledger", LedgerRpc, LedgerClock)
+/** The ledger driver: the clock that follows the ledger. */
+export const ledgerContract = contract("ledger", LedgerClock)

@@ -3,6 +3,7 @@
 // meta. Asking is bounded in time and bytes; reads may be asked again at another endpoint, a submission never is by
 // itself.
 import { Context, type Effect, Option } from "effect"
+import { contract } from "../Contract.ts"
 import type { Envelope } from "../stellar/Envelope.ts"
 import type { LedgerAccount } from "../stellar/LedgerEntry.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
@@ -145,3 +146,6 @@ export class LedgerRpc extends Context.Service<
     >
   }
 >()("tollkeeper/ledger/LedgerRpc") {}
+
+/** The RPC driver: the ledger asked and sent to, without the clock that follows it. */
+export const rpcContract = contract("rpc", LedgerRpc)

@@ -2,6 +2,7 @@
 // network with a configured settlement contract, which has not been audited.
 import { configContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
 import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
+import { rpcContract } from "../../kernel/ledger/LedgerRpc.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { signerContract } from "../../kernel/signer/Signer.ts"
 import { layer } from "./UptoScheme.ts"
@@ -10,7 +11,7 @@ export const plugin = define({
   id: "x402-upto",
   summary: "Payments of what was used, up to a maximum signed by the buyer. Proposed; its contract is not audited.",
   boot: "required",
-  needs: [configContract, networkContract, ledgerContract, signerContract, paymentContract],
+  needs: [configContract, networkContract, rpcContract, ledgerContract, signerContract, paymentContract],
   migrations: "none",
   layer
 })
