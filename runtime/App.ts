@@ -9,6 +9,7 @@ import { plugin as analytics } from "../plugins/analytics/plugin.ts"
 import { plugin as catalog } from "../plugins/catalog/plugin.ts"
 import { plugin as ledgerLocal } from "../plugins/ledger-local/plugin.ts"
 import { plugin as mcpTools } from "../plugins/mcp-tools/plugin.ts"
+import { plugin as mcpToolsPay } from "../plugins/mcp-tools-pay/plugin.ts"
 import { plugin as searchLexical } from "../plugins/search-lexical/plugin.ts"
 import { plugin as searchSemantic } from "../plugins/search-semantic/plugin.ts"
 import { plugin as webhooks } from "../plugins/webhooks/plugin.ts"
@@ -33,7 +34,8 @@ export const makeCatalogue = (source: SettingsSource): Catalogue => {
     searchSemantic,
     analytics,
     webhooks,
-    mcpTools
+    mcpTools,
+    mcpToolsPay
   )
   return {
     plugins,

@@ -24,7 +24,7 @@ export const greeting = Effect.fnUntraced(function* ({ address, profile, stateFo
   const host = address?.host === "0.0.0.0" ? "127.0.0.1" : address?.host
   const at: ReadonlyArray<GreetingLine> =
     address === undefined
-      ? chosen === "nowhere"
+      ? chosen?.at === "nowhere"
         ? [{ label: "reached", where: ["over stdin and stdout"] }]
         : []
       : [{ label: title === undefined ? "facilitator" : "listens", where: [`http://${host}:${address.port}`] }]

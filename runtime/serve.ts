@@ -78,13 +78,14 @@ export const databaseAt = (
 /** Opens the listener and answers what the router has; succeeds with the address that is really bound. */
 const listen = Effect.fnUntraced(function* (
   profile: Profile,
-  chosen: Exclude<ListenChoice, "nowhere"> | undefined,
+  chosen: ListenChoice | undefined,
   services: Context.Context<never>
 ) {
   const router = yield* HttpRouter.HttpRouter
   const { randomBytes } = yield* Crypto
   const section = yield* decodeSection(serverSection, profile.tree)
-  const { host, port } = chosen ?? { host: listenHost(section.host, services), port: section.port }
+  const at = chosen === undefined || chosen.at === "nowhere" ? undefined : chosen.at
+  const { host, port } = at ?? { host: listenHost(section.host, services), port: section.port }
   const { server: httpServer, stopping } = makeHttpServer()
   const listener = yield* Layer.build(
     NodeHttpServer.layerServer(() => httpServer, { host, port, gracefulShutdownTimeout: drainTimeout })
@@ -114,7 +115,8 @@ const run = Effect.fnUntraced(function* (options: ServeOptions) {
       message: "a tool server and a facilitator are two processes"
     })
   }
-  const address = chosen === "nowhere" ? undefined : yield* listen(profile, chosen, services)
+  if (chosen !== undefined) yield* chosen.begins
+  const address = chosen?.at === "nowhere" ? undefined : yield* listen(profile, chosen, services)
   const keys = Context.getOption(services, Keys)
   if (Option.isSome(keys)) {
     yield* onHangup(

@@ -24,6 +24,8 @@ export class Settings extends Context.Service<
   {
     /** Decodes a section and claims it for the plugin being built. */
     readonly section: <A>(section: Section<A>) => Effect.Effect<A, SettingsRefused>
+    /** Decodes a section that may be another's, without claiming it. */
+    readonly look: <A>(section: Section<A>) => Effect.Effect<A, SettingsRefused>
     /** The value of an environment variable, when it is set and not empty. */
     readonly secret: (variable: string) => Option.Option<Redacted.Redacted>
   }
@@ -50,7 +52,11 @@ export class Settings extends Context.Service<
           owners.set(section.name, plugin)
           return yield* decodeSection(section, source.tree)
         })
-        return Settings.of({ section, secret: source.secret })
+        return Settings.of({
+          section,
+          look: (section) => decodeSection(section, source.tree),
+          secret: source.secret
+        })
       })
     )
 

@@ -1,17 +1,17 @@
-// The settings of the agent tool server: which facilitator it asks, over which transport it is asked, who may ask, and
-// how far it goes into the network. The names are the specification's (S302–S305). What does not fit together ends the
-// start.
+// The settings of the agent tool server: which facilitator it asks, over which transport it is asked, who may ask, who
+// pays, and how far it goes into the network. The names are the specification's (S302–S305). What does not fit together
+// ends the start. Of the networks it only looks at which are enabled: their section belongs to whoever pays.
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { networksSection } from "../../kernel/config/Network.ts"
 import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
 import {
-  amount,
   choice,
   flag,
   integer,
   list,
   optionalText,
   scalar,
+  type Section,
   section,
   text
 } from "../../kernel/config/Setting.ts"
@@ -22,7 +22,9 @@ const facilitatorSection = section("facilitator", "The facilitator whose public 
   base_url: text({ default: "http://127.0.0.1:4022", doc: "Where the facilitator is, without a slash at the end." }),
   allow_insecure: flag({
     default: false,
-    doc: "The facilitator may be reached by plain HTTP and on a private address. Concerns the facilitator alone, never a seller."
+    doc:
+      "The facilitator may be reached by plain HTTP and on a private address. Concerns the facilitator " +
+      "alone, never a seller."
   })
 })
 
@@ -74,7 +76,9 @@ const httpSection = section("http", "The listener of the agent tools.", {
 const signerSection = section("signer", "Who pays for the agent.", {
   mode: choice(["none", "env-secret", "external", "encrypted-key"], {
     default: "none",
-    doc: "none: no payment tool. env-secret: a seed in an environment variable, on stdio alone. external: an HTTPS signer. encrypted-key: a keystore."
+    doc:
+      "none: no payment tool. env-secret: a seed in an environment variable, on stdio alone. external: an " +
+      "HTTPS signer. encrypted-key: a keystore."
   }),
   secret_env: text({
     default: "TOOLS_PAYER_SECRET",
@@ -91,23 +95,6 @@ const signerSection = section("signer", "Who pays for the agent.", {
     doc: "encrypted-key: environment variable with the keystore's 32-byte key, hex or base64."
   })
 })
-
-const budgetSection = section(
-  "budget",
-  "What agents may spend, counted for each asset apart. The operator's list of assets is networks.<id>.assets.",
-  {
-    store: choice(["memory", "file", "postgres"], {
-      default: "file",
-      doc: "Where it is kept: memory forgets with the process, file is in the state folder for one process, postgres (DATABASE_URL) is shared by replicas."
-    }),
-    max_per_call: amount({ default: 1_000_000, doc: "Most that one call may cost, atomic units." }),
-    max_per_session: amount({ default: 50_000_000, doc: "Most that one session may cost in a UTC day, atomic units." }),
-    max_per_day: amount({
-      default: 50_000_000,
-      doc: "Most that one agent may cost in a UTC day, over all its sessions, atomic units."
-    })
-  }
-)
 
 const insecureSection = scalar(
   "allow_insecure_local",
@@ -147,21 +134,12 @@ export interface SignerValues {
   readonly keystoreKeyEnv: string
 }
 
-/** Atomic units of one asset. */
-export interface BudgetValues {
-  readonly store: "memory" | "file" | "postgres"
-  readonly perCall: bigint
-  readonly perSession: bigint
-  readonly perDay: bigint
-}
-
 export interface ConfigValues {
   readonly facilitatorUrl: URL
   readonly facilitatorMayBeInsecure: boolean
   readonly transport: "stdio" | "http"
   readonly http: HttpValues
   readonly signer: SignerValues
-  readonly budget: BudgetValues
   readonly paidCallTimeoutMillis: number
   readonly confirmMillis: number
   readonly allowInsecureLocal: boolean
@@ -170,6 +148,8 @@ export interface ConfigValues {
   /** Enabled networks, neutral. */
   readonly networks: ReadonlyArray<NeutralNetwork>
 }
+
+type SectionValues<S> = S extends Section<infer A> ? A : never
 
 const refuse = (path: string, message: string) => new SettingsRefused({ path, message })
 
@@ -189,6 +169,60 @@ const readFacilitatorUrl = (text: string, mayBeInsecure: boolean) => {
     : Effect.succeed(url)
 }
 
+/** The enabled networks; pubnet is not among them. */
+const readNetworks = Effect.fnUntraced(function* (table: Readonly<Record<string, { readonly enabled: boolean }>>) {
+  const enabled = Object.entries(table).flatMap(([id, { enabled }]) => (enabled ? [id] : []))
+  if (enabled.includes("ledger:pubnet"))
+    return yield* refuse("networks.ledger:pubnet.enabled", "pubnet is disabled in this version")
+  const known = enabled.flatMap((id) =>
+    Option.match(readNetwork(id), { onNone: () => [], onSome: ({ network }) => [network] })
+  )
+  return known.length < enabled.length
+    ? yield* refuse("networks", "known networks are ledger:testnet and ledger:pubnet")
+    : known
+})
+
+const readEndpoints = (endpoints: Readonly<Record<string, string>>) =>
+  Object.entries(endpoints).every(
+    ([name, endpoint]) => name.startsWith("mcp://") && URL.canParse(endpoint) && /^https?:/.test(endpoint)
+  )
+    ? Effect.succeed(endpoints)
+    : Effect.fail(
+        refuse("network_security.resolved_mcp_endpoints", "an mcp:// identifier and an http(s) URL are required")
+      )
+
+const readSigner = Effect.fnUntraced(function* (
+  signer: SectionValues<typeof signerSection>,
+  transport: "stdio" | "http"
+): Effect.fn.Return<SignerValues, SettingsRefused> {
+  if (signer.mode === "env-secret" && transport !== "stdio")
+    return yield* refuse("signer.mode", "env-secret is for stdio alone; remote agents need external or encrypted-key")
+  if (signer.mode === "external" && !/^https:\/\/[^?#@]+[^/?#@]$/.test(signer.external_url))
+    return yield* refuse("signer.external_url", "an https URL is required")
+  if (signer.mode === "encrypted-key" && signer.keystore_file === "")
+    return yield* refuse("signer.keystore_file", "a keystore is required")
+  return {
+    mode: signer.mode,
+    secretEnv: signer.secret_env,
+    externalUrl: signer.external_url,
+    externalTokenEnv: signer.external_token_env,
+    keystoreFile: signer.keystore_file,
+    keystoreKeyEnv: signer.keystore_key_env
+  }
+})
+
+const readHttp = (http: SectionValues<typeof httpSection>): HttpValues => ({
+  host: http.host,
+  port: http.port,
+  apiKeysEnv: http.api_keys_env,
+  allowedHosts: http.allowed_hosts.map((host) => host.toLowerCase()),
+  allowedOrigins: http.allowed_origins.map((origin) => origin.toLowerCase()),
+  sessionsMax: http.sessions_max,
+  sessionsPerCallerMax: http.sessions_per_caller_max,
+  sessionIdleMillis: http.session_idle_minutes * 60_000,
+  callsPerSecond: http.calls_per_second
+})
+
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/mcp-tools/Config") {
   static readonly layer = Layer.effect(
     Config,
@@ -198,65 +232,16 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       const transport = yield* settings.section(transportSection)
       const http = yield* settings.section(httpSection)
       const signer = yield* settings.section(signerSection)
-      const budget = yield* settings.section(budgetSection)
       const allowInsecureLocal = yield* settings.section(insecureSection)
       const security = yield* settings.section(networkSecuritySection)
-      const networks = Object.entries(yield* settings.section(networksSection))
-        .filter(([, { enabled }]) => enabled)
-        .map(([id]) => id)
-      if (networks.includes("ledger:pubnet"))
-        return yield* refuse("networks.ledger:pubnet.enabled", "pubnet is disabled in this version")
-      const known = networks.flatMap((id) =>
-        Option.match(readNetwork(id), { onNone: () => [], onSome: ({ network }) => [network] })
-      )
-      if (known.length < networks.length)
-        return yield* refuse("networks", "known networks are ledger:testnet and ledger:pubnet")
-      for (const [name, endpoint] of Object.entries(security.resolved_mcp_endpoints)) {
-        if (!name.startsWith("mcp://") || !URL.canParse(endpoint) || !/^https?:/.test(endpoint)) {
-          return yield* refuse(
-            "network_security.resolved_mcp_endpoints",
-            "an mcp:// identifier and an http(s) URL are required"
-          )
-        }
-      }
-      if (signer.mode === "env-secret" && transport !== "stdio")
-        return yield* refuse(
-          "signer.mode",
-          "env-secret is for stdio alone; remote agents need external or encrypted-key"
-        )
-      if (signer.mode === "external" && !/^https:\/\/[^?#@]+[^/?#@]$/.test(signer.external_url))
-        return yield* refuse("signer.external_url", "an https URL is required")
-      if (signer.mode === "encrypted-key" && signer.keystore_file === "")
-        return yield* refuse("signer.keystore_file", "a keystore is required")
+      const networks = yield* readNetworks(yield* settings.look(networksSection))
+      const resolvedMcpEndpoints = yield* readEndpoints(security.resolved_mcp_endpoints)
       return Config.of({
+        signer: yield* readSigner(signer, transport),
         facilitatorUrl: yield* readFacilitatorUrl(facilitator.base_url.replace(/\/+$/, ""), facilitator.allow_insecure),
         facilitatorMayBeInsecure: facilitator.allow_insecure,
         transport,
-        http: {
-          host: http.host,
-          port: http.port,
-          apiKeysEnv: http.api_keys_env,
-          allowedHosts: http.allowed_hosts.map((host) => host.toLowerCase()),
-          allowedOrigins: http.allowed_origins.map((origin) => origin.toLowerCase()),
-          sessionsMax: http.sessions_max,
-          sessionsPerCallerMax: http.sessions_per_caller_max,
-          sessionIdleMillis: http.session_idle_minutes * 60_000,
-          callsPerSecond: http.calls_per_second
-        },
-        signer: {
-          mode: signer.mode,
-          secretEnv: signer.secret_env,
-          externalUrl: signer.external_url,
-          externalTokenEnv: signer.external_token_env,
-          keystoreFile: signer.keystore_file,
-          keystoreKeyEnv: signer.keystore_key_env
-        },
-        budget: {
-          store: budget.store,
-          perCall: budget.max_per_call,
-          perSession: budget.max_per_session,
-          perDay: budget.max_per_day
-        },
+        http: readHttp(http),
         paidCallTimeoutMillis: security.paid_call_timeout_ms,
         confirmMillis: security.confirm_timeout_ms,
         allowInsecureLocal,
@@ -267,8 +252,8 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
           jsonDepthMax: security.max_json_depth,
           connectionsMax: security.max_concurrent_connections
         },
-        resolvedMcpEndpoints: security.resolved_mcp_endpoints,
-        networks: known
+        resolvedMcpEndpoints,
+        networks
       })
     })
   )

@@ -19,8 +19,10 @@ export const referenceLengthMax = 8_192
 const urlLengthMax = 2_048
 const toolNameLengthMax = 256
 
-export const encodeReference = ({ toolName, type, url }: Identity): string =>
-  `${prefix}${Base64Url.encode(new TextEncoder().encode(canonicalJson({ t: type, u: url, ...(type === "mcp" ? { n: toolName } : {}) })))}`
+export const encodeReference = ({ toolName, type, url }: Identity): string => {
+  const members = { t: type, u: url, ...(type === "mcp" ? { n: toolName } : {}) }
+  return `${prefix}${Base64Url.encode(new TextEncoder().encode(canonicalJson(members)))}`
+}
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 

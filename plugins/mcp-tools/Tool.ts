@@ -16,10 +16,12 @@ export interface Tool {
   readonly description: string
   readonly inputSchema: Readonly<Record<string, unknown>>
   readonly annotations: Readonly<Record<string, boolean>>
+  /** Whether a call can spend the payer's money. */
+  readonly pays: boolean
   readonly run: (input: unknown, caller: Caller) => Effect.Effect<Readonly<Record<string, unknown>>, ToolFault>
 }
 
-export interface ToolSpec<A, I> extends Pick<Tool, "name" | "title" | "description" | "annotations"> {
+export interface ToolSpec<A, I> extends Pick<Tool, "name" | "title" | "description" | "annotations" | "pays"> {
   readonly input: Schema.Codec<A, I>
   readonly run: (input: A, caller: Caller) => Effect.Effect<Readonly<Record<string, unknown>>, ToolFault>
 }

@@ -1,11 +1,11 @@
 // The one way in which the tools ask anybody: through `safeFetch`, under the caps of the settings, so many connections
 // at once and no more; who waits for one waits within the same time (S235–S238). Answers are JSON of bounded depth.
 // Nothing is kept between two questions: no cookie, no connection, no answer.
-import { Effect, Semaphore } from "effect"
+import { Context, Effect, Layer, Semaphore } from "effect"
 import { type JsonFault, parseJson } from "../../kernel/http/BoundedJson.ts"
 import { type FetchPolicy, FetchRefused, type FetchRequest, safeFetch } from "../../kernel/http/safeFetch.ts"
 import { Outbound, type OutboundAnswer } from "../../kernel/platform/Outbound.ts"
-import type { NetworkCaps } from "./Config.ts"
+import { Config } from "./Config.ts"
 
 export interface Upstream {
   /** `timeoutMillis` in place of the settings' cap. */
@@ -27,25 +27,36 @@ export interface Reach {
   readonly allowPlain: boolean
 }
 
-/** `connections` is shared by all that the process asks. */
-export const makeUpstream =
-  (outbound: Outbound["Service"], caps: NetworkCaps, connections: Semaphore.Semaphore) =>
-  (reach: Reach): Upstream => {
-    const policy: Omit<FetchPolicy, "timeoutMillis"> = {
-      ...reach,
-      bytesMax: caps.responseBytesMax,
-      redirectsMax: caps.redirectsMax
-    }
-    const bounds = { depthMax: caps.jsonDepthMax, valuesMax: jsonValuesMax }
-    return {
-      fetch: (url, request, timeoutMillis = caps.timeoutMillis) =>
-        safeFetch(url, request, { ...policy, timeoutMillis }).pipe(
-          Effect.provideService(Outbound, outbound),
-          Semaphore.withPermit(connections),
-          Effect.timeout(timeoutMillis),
-          Effect.catchTag("TimeoutError", () => Effect.fail(new FetchRefused({ reason: "timeout" })))
-        ),
-      parse: (bytes) => parseJson(bytes, bounds),
-      parseContent: (bytes) => parseJson(bytes, { ...bounds, keys: "any" })
-    }
-  }
+/** Connections are shared by all that the process asks. */
+export class Upstreams extends Context.Service<Upstreams, { readonly within: (reach: Reach) => Upstream }>()(
+  "tollkeeper/mcp-tools/Upstreams"
+) {
+  static readonly layer = Layer.effect(
+    Upstreams,
+    Effect.gen(function* () {
+      const outbound = yield* Outbound
+      const { caps } = yield* Config
+      const connections = yield* Semaphore.make(caps.connectionsMax)
+      const bounds = { depthMax: caps.jsonDepthMax, valuesMax: jsonValuesMax }
+      const fetchWithin =
+        (reach: Reach): Upstream["fetch"] =>
+        (url, request, timeoutMillis = caps.timeoutMillis) => {
+          const { redirectsMax, responseBytesMax: bytesMax } = caps
+          const policy: FetchPolicy = { ...reach, bytesMax, redirectsMax, timeoutMillis }
+          return safeFetch(url, request, policy).pipe(
+            Effect.provideService(Outbound, outbound),
+            Semaphore.withPermit(connections),
+            Effect.timeout(timeoutMillis),
+            Effect.catchTag("TimeoutError", () => Effect.fail(new FetchRefused({ reason: "timeout" })))
+          )
+        }
+      return Upstreams.of({
+        within: (reach) => ({
+          fetch: fetchWithin(reach),
+          parse: (bytes) => parseJson(bytes, bounds),
+          parseContent: (bytes) => parseJson(bytes, { ...bounds, keys: "any" })
+        })
+      })
+    })
+  )
+}

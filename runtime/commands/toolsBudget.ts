@@ -3,7 +3,7 @@
 // on its folder.
 import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
-import { administration } from "../../plugins/mcp-tools/plugin.ts"
+import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
 import { groundAt, placeFlags } from "./place.ts"
 
 const list = Command.make("list", placeFlags("tools"), (place) =>

@@ -34,7 +34,7 @@ describe("the greeting", () => {
 
   it.effect("goes to stderr where a plugin has decided how the process is reached", () =>
     Effect.gen(function* () {
-      yield* (yield* ListenAt).choose("nowhere")
+      yield* (yield* ListenAt).choose({ at: "nowhere", begins: Effect.void, closing: Effect.void })
       yield* (yield* Greeting).title("Agent tools are ready")
       const { err, out } = yield* told(undefined)
       expect(out).toBe("")

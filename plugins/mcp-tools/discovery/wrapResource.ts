@@ -1,7 +1,9 @@
 // What stands beside a resource in an answer: its reference, its version, where it comes from and what an agent should
 // know before it trusts it. The resource itself is never touched; what a seller wrote stays the seller's words, and the
-// warnings say so (S191–S197, S221). Pure.
-import type { Crypto } from "../../../kernel/platform/Crypto.ts"
+// warnings say so (S191–S197, S221).
+import { Context, Effect, Layer } from "effect"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { Config, type ConfigValues } from "../Config.ts"
 import { encodeReference } from "../Reference.ts"
 import { type CanonicalResource, identityOf, standingOf, versionHashOf } from "./DiscoveryWire.ts"
 
@@ -26,27 +28,42 @@ const warnings = {
   symbolic: "symbolic_identifier: the mcp:// name is no address that can be connected to"
 }
 
-export const makeWrap =
-  (crypto: Crypto["Service"], isConnectable: (url: string) => boolean) =>
-  (resource: CanonicalResource, expectedVersionHash?: string): WrappedResource => {
-    const identity = identityOf(resource)!
-    const { isPaidFor, isProven, isStale } = standingOf(resource)
-    const versionHash = versionHashOf(crypto, resource)
-    const isChanged = expectedVersionHash !== undefined && expectedVersionHash.toLowerCase() !== versionHash
-    return {
-      resource,
-      wrapper: {
-        ref: encodeReference(identity),
-        versionHash,
-        provenance: "seller_declared",
-        status: isStale || isChanged ? "stale" : "active",
-        warnings: [
-          ...(isChanged ? [warnings.changed] : []),
-          ...(isStale ? [warnings.stale] : []),
-          ...(isProven ? [] : [warnings.unproven]),
-          ...(isPaidFor ? [] : [warnings.unpaid]),
-          ...(identity.type === "mcp" && !isConnectable(identity.url) ? [warnings.symbolic] : [])
-        ]
-      }
-    }
-  }
+const isConnectable = (url: string, { resolvedMcpEndpoints }: ConfigValues): boolean =>
+  !url.startsWith("mcp:") || resolvedMcpEndpoints[url] !== undefined
+
+export class Wrapping extends Context.Service<
+  Wrapping,
+  { readonly wrap: (resource: CanonicalResource, expectedVersionHash?: string) => WrappedResource }
+>()("tollkeeper/mcp-tools/Wrapping") {
+  static readonly layer = Layer.effect(
+    Wrapping,
+    Effect.gen(function* () {
+      const config = yield* Config
+      const crypto = yield* Crypto
+      return Wrapping.of({
+        wrap: (resource, expectedVersionHash) => {
+          const identity = identityOf(resource)!
+          const { isPaidFor, isProven, isStale } = standingOf(resource)
+          const versionHash = versionHashOf(crypto, resource)
+          const isChanged = expectedVersionHash !== undefined && expectedVersionHash.toLowerCase() !== versionHash
+          return {
+            resource,
+            wrapper: {
+              ref: encodeReference(identity),
+              versionHash,
+              provenance: "seller_declared",
+              status: isStale || isChanged ? "stale" : "active",
+              warnings: [
+                ...(isChanged ? [warnings.changed] : []),
+                ...(isStale ? [warnings.stale] : []),
+                ...(isProven ? [] : [warnings.unproven]),
+                ...(isPaidFor ? [] : [warnings.unpaid]),
+                ...(identity.type === "mcp" && !isConnectable(identity.url, config) ? [warnings.symbolic] : [])
+              ]
+            }
+          }
+        }
+      })
+    })
+  )
+}

@@ -2,10 +2,10 @@
 // 128 random bits, and another caller that sends it finds none. There are only so many, in all and for one caller; one
 // that has not been used for long makes room. They end with the Scope.
 import type { Server } from "@modelcontextprotocol/sdk/server/index.js"
-import { Clock, Effect, type Scope } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
-import type { Crypto } from "../../../kernel/platform/Crypto.ts"
-import type { HttpValues } from "../Config.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { Config, type HttpValues } from "../Config.ts"
 
 export interface Session<T> {
   readonly id: string
@@ -18,7 +18,8 @@ interface Held<T> extends Session<T> {
   usedAt: number
 }
 
-export interface Sessions<T> {
+/** The sessions of one transport. */
+export interface SessionTable<T> {
   /** Room for one more of this caller; false when there is none. */
   readonly makeRoom: (principal: string) => Effect.Effect<boolean>
   readonly newId: () => string
@@ -26,45 +27,65 @@ export interface Sessions<T> {
   /** The caller's session of this id. */
   readonly find: (id: string, principal: string) => Effect.Effect<Session<T> | undefined>
   readonly remove: (id: string) => void
-  /** Ends every session and with it its streams. */
-  readonly closeAll: Effect.Effect<void>
 }
 
-export const makeSessions = <T>(
-  crypto: Crypto["Service"],
-  http: HttpValues
-): Effect.Effect<Sessions<T>, never, Scope.Scope> =>
-  Effect.gen(function* () {
-    /** In the order of last use. */
-    const sessions = new Map<string, Held<T>>()
-    const close = ({ id, server }: Session<T>) => {
-      sessions.delete(id)
-      return Effect.ignore(Effect.tryPromise(() => server.close()))
+const close = ({ server }: Session<unknown>) => Effect.ignore(Effect.tryPromise(() => server.close()))
+
+/** `held` is in the order of last use. */
+const tableOver = <T>(held: Map<string, Held<T>>, crypto: Crypto["Service"], http: HttpValues): SessionTable<T> => ({
+  makeRoom: Effect.fnUntraced(function* (principal: string) {
+    const now = yield* Clock.currentTimeMillis
+    for (const session of [...held.values()]) {
+      if (now - session.usedAt <= http.sessionIdleMillis) continue
+      held.delete(session.id)
+      yield* close(session)
     }
-    const closeAll = Effect.suspend(() => Effect.forEach([...sessions.values()], close, { discard: true }))
-    yield* Effect.addFinalizer(() => closeAll)
-    return {
-      makeRoom: Effect.fnUntraced(function* (principal: string) {
-        const now = yield* Clock.currentTimeMillis
-        for (const session of [...sessions.values()]) {
-          if (now - session.usedAt > http.sessionIdleMillis) yield* close(session)
+    const own = [...held.values()].filter((session) => session.principal === principal).length
+    return held.size < http.sessionsMax && own < http.sessionsPerCallerMax
+  }),
+  newId: () => Hex.encode(crypto.randomBytes(16)),
+  add: (session) =>
+    Effect.map(Clock.currentTimeMillis, (now) => void held.set(session.id, { ...session, usedAt: now })),
+  find: (id, principal) =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      const session = held.get(id)
+      if (session === undefined || session.principal !== principal) return undefined
+      session.usedAt = now
+      held.delete(id)
+      held.set(id, session)
+      return session
+    }),
+  remove: (id) => void held.delete(id)
+})
+
+export class Sessions extends Context.Service<
+  Sessions,
+  {
+    readonly table: <T>() => SessionTable<T>
+    /** Ends every session and with it its streams. */
+    readonly closeAll: Effect.Effect<void>
+  }
+>()("tollkeeper/mcp-tools/Sessions") {
+  static readonly layer = Layer.effect(
+    Sessions,
+    Effect.gen(function* () {
+      const crypto = yield* Crypto
+      const { http } = yield* Config
+      const tables: Array<Map<string, Held<unknown>>> = []
+      const closeAll = Effect.suspend(() => {
+        const all = tables.flatMap((table) => [...table.values()])
+        for (const table of tables) table.clear()
+        return Effect.forEach(all, close, { discard: true })
+      })
+      yield* Effect.addFinalizer(() => closeAll)
+      return Sessions.of({
+        closeAll,
+        table: <T>() => {
+          const held = new Map<string, Held<T>>()
+          tables.push(held)
+          return tableOver(held, crypto, http)
         }
-        const own = [...sessions.values()].filter((session) => session.principal === principal).length
-        return sessions.size < http.sessionsMax && own < http.sessionsPerCallerMax
-      }),
-      newId: () => Hex.encode(crypto.randomBytes(16)),
-      add: (session) =>
-        Effect.map(Clock.currentTimeMillis, (now) => void sessions.set(session.id, { ...session, usedAt: now })),
-      find: (id, principal) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          const session = sessions.get(id)
-          if (session === undefined || session.principal !== principal) return undefined
-          session.usedAt = now
-          sessions.delete(id)
-          sessions.set(id, session)
-          return session
-        }),
-      remove: (id) => void sessions.delete(id),
-      closeAll
-    }
-  })
+      })
+    })
+  )
+}

@@ -2,9 +2,15 @@
 // nothing. When stdin ends, calls that have begun are answered first, and then the process ends (S181).
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
-import { Effect, Stream } from "effect"
+import { Effect, type Scope, Stream } from "effect"
+import { Server } from "../../../kernel/config/Server.ts"
+import type { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
-import type { Stdio } from "../../../kernel/platform/Stdio.ts"
+import { ListenAt } from "../../../kernel/http/ListenAt.ts"
+import { Stdio } from "../../../kernel/platform/Stdio.ts"
+import { Supervisor } from "../../../kernel/Supervisor.ts"
+import { Calls } from "./Calls.ts"
+import { McpServers } from "./McpServers.ts"
 
 const encoder = new TextEncoder()
 const parseError = JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_700, message: "Parse error" } })
@@ -34,7 +40,7 @@ export class StdioTransport implements Transport {
 }
 
 /** Hands each line to the transport until stdin ends. */
-export const readLines = (stdio: Stdio["Service"], transport: StdioTransport, lengthMax: number): Effect.Effect<void> =>
+const readLines = (stdio: Stdio["Service"], transport: StdioTransport, lengthMax: number): Effect.Effect<void> =>
   Stream.runForEach(stdio.lines(lengthMax), (line) => {
     if (line !== undefined && line.trim() === "") return Effect.void
     const read =
@@ -46,3 +52,21 @@ export const readLines = (stdio: Stdio["Service"], transport: StdioTransport, le
       return message.success ? Effect.sync(() => transport.onmessage?.(message.data)) : stdio.write(parseError)
     })
   })
+
+/** Chooses stdin and stdout; the first line is read once every plugin stands and `before` has passed. */
+export const serveStdio = Effect.fnUntraced(function* (before: Effect.Effect<void, SettingsRefused>) {
+  const stdio = yield* Stdio
+  const supervisor = yield* Supervisor
+  const { connect } = yield* McpServers
+  const { drained, run } = yield* Calls
+  const { requestBytesMax } = yield* Server
+  const surroundings = yield* Effect.context<Scope.Scope>()
+  const transport = new StdioTransport((line) => run(stdio.write(line)))
+  const life = readLines(stdio, transport, requestBytesMax).pipe(Effect.andThen(drained), Effect.andThen(stdio.leave))
+  const begins = before.pipe(
+    Effect.andThen(connect(transport, { principal: "stdio", session: "stdio" })),
+    Effect.andThen(supervisor.start({ id: "stdio", restart: "temporary", run: life })),
+    Effect.provideContext(surroundings)
+  )
+  yield* (yield* ListenAt).choose({ at: "nowhere", begins, closing: Effect.void })
+})

@@ -4,16 +4,16 @@
 import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
 import { json } from "../../../kernel/http/Guard.ts"
-import type { DiscoveryClient } from "../discovery/DiscoveryClient.ts"
+import { Config } from "../Config.ts"
+import { DiscoveryClient } from "../discovery/DiscoveryClient.ts"
+import { spelled } from "../spelled.ts"
 
-export interface HealthParts {
-  readonly discovery: DiscoveryClient
-  readonly payments: "ready" | "disabled"
-  /** Spelled as the house speaks outwards. */
-  readonly networks: ReadonlyArray<string>
-}
-
-export const addHealthRoutes = Effect.fnUntraced(function* ({ discovery, networks, payments }: HealthParts) {
+export const addHealthRoutes = Effect.gen(function* () {
+  const discovery = yield* DiscoveryClient
+  const config = yield* Config
+  const payments = config.signer.mode === "none" ? "disabled" : "ready"
+  // Spelled as the house speaks outwards.
+  const networks = config.networks.map(yield* spelled)
   const router = yield* HttpRouter.HttpRouter
   yield* router.add(
     "GET",

@@ -3,8 +3,10 @@
 import { JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
 import { Effect } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { badRequest, type makeAdmit, noRoom, noSession } from "./admit.ts"
-import type { HttpParts } from "./httpParts.ts"
+import { Server } from "../../../kernel/config/Server.ts"
+import { Admission, badRequest, noRoom, noSession } from "./Admission.ts"
+import { McpServers } from "./McpServers.ts"
+import { Sessions } from "./Sessions.ts"
 import { SseTransport } from "./SseTransport.ts"
 import { readMessage } from "./streamableRoutes.ts"
 
@@ -16,12 +18,12 @@ const streamHeaders = {
   "x-content-type-options": "nosniff"
 }
 
-export const addSseRoutes = Effect.fnUntraced(function* (
-  { bytesMax, connect, makeSessions }: HttpParts,
-  admit: ReturnType<typeof makeAdmit>
-) {
+export const addSseRoutes = Effect.gen(function* () {
+  const { requestBytesMax: bytesMax } = yield* Server
+  const { connect } = yield* McpServers
+  const { admit } = yield* Admission
   const router = yield* HttpRouter.HttpRouter
-  const sessions = yield* makeSessions<SseTransport>()
+  const sessions = (yield* Sessions).table<SseTransport>()
 
   const open = (request: Request) =>
     Effect.gen(function* () {
@@ -53,5 +55,4 @@ export const addSseRoutes = Effect.fnUntraced(function* (
 
   yield* router.add("GET", "/sse", open)
   yield* router.add("POST", "/messages", post)
-  return sessions.closeAll
 })

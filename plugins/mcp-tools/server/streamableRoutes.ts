@@ -4,10 +4,12 @@ import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/
 import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js"
 import { Effect, Stream } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Server } from "../../../kernel/config/Server.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
-import { badRequest, type makeAdmit, noRoom, noSession } from "./admit.ts"
-import type { HttpParts } from "./httpParts.ts"
+import { Admission, badRequest, noRoom, noSession } from "./Admission.ts"
+import { McpServers } from "./McpServers.ts"
+import { Sessions } from "./Sessions.ts"
 
 type Incoming = HttpServerRequest.HttpServerRequest
 type Transport = WebStandardStreamableHTTPServerTransport
@@ -39,12 +41,12 @@ export const readMessage = (request: Incoming, bytesMax: number) =>
     )
   )
 
-export const addStreamableRoutes = Effect.fnUntraced(function* (
-  { bytesMax, connect, makeSessions }: HttpParts,
-  admit: ReturnType<typeof makeAdmit>
-) {
+export const addStreamableRoutes = Effect.gen(function* () {
+  const { requestBytesMax: bytesMax } = yield* Server
+  const { connect } = yield* McpServers
+  const { admit } = yield* Admission
   const router = yield* HttpRouter.HttpRouter
-  const sessions = yield* makeSessions<Transport>()
+  const sessions = (yield* Sessions).table<Transport>()
 
   const hand = (transport: Transport, request: Incoming, parsedBody?: unknown) =>
     Effect.map(
@@ -82,5 +84,4 @@ export const addStreamableRoutes = Effect.fnUntraced(function* (
     }).pipe(Effect.catch((refused) => Effect.succeed(refused)))
 
   for (const method of ["POST", "GET", "DELETE"] as const) yield* router.add(method, "/mcp", handle)
-  return sessions.closeAll
 })

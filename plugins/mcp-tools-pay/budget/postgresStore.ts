@@ -1,0 +1,116 @@
+// Reservations in a PostgreSQL of the tool servers' own, shared by replicas (S303). A reservation is decided under a
+// lock of its agent and asset for one transaction, so that two replicas cannot pass a ceiling together; a move is one
+// conditional update.
+import { Effect } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { inTransaction } from "../../../kernel/database/Database.ts"
+import { BudgetStore, BudgetUnavailable } from "./BudgetStore.ts"
+import { type Ceilings, mayMove, type Reservation, type ReservationState } from "./Reservation.ts"
+
+interface Row {
+  readonly id: string
+  readonly day: string
+  readonly agent: string
+  readonly session: string
+  readonly invocation: string
+  readonly network: string
+  readonly asset: string
+  readonly pay_to: string
+  readonly amount: string
+  readonly state: ReservationState
+  readonly created_at: Date
+  readonly payer: string | null
+  readonly nonce: string | null
+  readonly expiration_ledger: bigint | null
+  readonly transaction: string | null
+}
+
+const columns = `id, day::text as day, agent, session, invocation, network, asset, pay_to, amount::text as amount,
+  state, created_at, payer, nonce::text as nonce, expiration_ledger, transaction`
+
+const decode = (row: Row): Reservation => ({
+  id: row.id,
+  day: row.day,
+  agent: row.agent,
+  session: row.session,
+  invocation: row.invocation,
+  network: row.network,
+  asset: row.asset,
+  payTo: row.pay_to,
+  amount: BigInt(row.amount),
+  state: row.state,
+  createdAtMillis: row.created_at.getTime(),
+  authorization:
+    row.payer === null || row.nonce === null || row.expiration_ledger === null
+      ? undefined
+      : { payer: row.payer, nonce: BigInt(row.nonce), expirationLedger: Number(row.expiration_ledger) },
+  transaction: row.transaction ?? undefined
+})
+
+const states: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown", "spent", "settled", "released"]
+/** Open reservations looked at in one turn. */
+const openMax = 1_000
+
+/** In one transaction, under a lock of the agent and the asset. */
+const reserveIn = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  one: Reservation,
+  { perDay, perSession }: Ceilings
+) {
+  const lock = `mcp-tools ${one.agent} ${one.network} ${one.asset}`
+  yield* sql`select pg_advisory_xact_lock(hashtextextended(${lock}, 0))`
+  const [spent] = yield* sql<{ day: string; session: string }>`select
+    coalesce(sum(amount), 0)::text as day,
+    coalesce(sum(amount) filter (where session = ${one.session}), 0)::text as session
+    from mcp_tools_reservations
+    where day = ${one.day}::date and agent = ${one.agent} and network = ${one.network}
+      and asset = ${one.asset} and state <> 'released'`
+  if (spent === undefined || BigInt(spent.day) + one.amount > perDay || BigInt(spent.session) + one.amount > perSession)
+    return false
+  yield* sql`insert into mcp_tools_reservations
+    (id, day, agent, session, invocation, network, asset, pay_to, amount, state, created_at)
+    values (${one.id}, ${one.day}::date, ${one.agent}, ${one.session}, ${one.invocation}, ${one.network},
+      ${one.asset}, ${one.payTo}, ${one.amount.toString()}::numeric, 'reserved', ${new Date(one.createdAtMillis)})`
+  return true
+})
+
+export const postgresStore = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const guarded = <A>(effect: Effect.Effect<A, SqlError.SqlError, SqlClient.SqlClient>) =>
+    effect.pipe(
+      Effect.provideService(SqlClient.SqlClient, sql),
+      Effect.mapError((cause) => new BudgetUnavailable({ cause }))
+    )
+
+  return BudgetStore.of({
+    reserve: (one, ceilings) => guarded(inTransaction(reserveIn(sql, one, ceilings))),
+    move: (id, { authorization, state, transaction }) =>
+      guarded(
+        Effect.map(
+          sql<{ id: string }>`update mcp_tools_reservations set state = ${state},
+          payer = coalesce(${authorization?.payer ?? null}::text, payer),
+          nonce = coalesce(${authorization?.nonce.toString() ?? null}::numeric, nonce),
+          expiration_ledger = coalesce(${authorization?.expirationLedger ?? null}::int8, expiration_ledger),
+          transaction = coalesce(${transaction ?? null}::text, transaction)
+          where id = ${id} and state in ${sql.in(states.filter((from) => mayMove(from, state)))} returning id`,
+          (rows) => rows.length === 1
+        )
+      ),
+    open: guarded(
+      Effect.map(
+        sql<Row>`select ${sql.literal(columns)} from mcp_tools_reservations
+          where state in ('reserved', 'signed', 'unknown') order by created_at limit ${openMax}`,
+        (rows) => rows.map(decode)
+      )
+    ),
+    ofInvocation: (invocation) =>
+      guarded(
+        Effect.map(
+          sql<Row>`select ${sql.literal(columns)} from mcp_tools_reservations
+          where invocation = ${invocation} and state in ('signed', 'unknown', 'spent')
+          order by created_at desc limit 10`,
+          (rows) => rows.map(decode)
+        )
+      )
+  })
+})

@@ -1,0 +1,56 @@
+// Decides reservations whose payment nobody has answered for, from the ledger (S104, S164): spent when the nonce is, or
+// the transaction that the seller named carries it; released when the last ledger of the authorization has closed
+// without it. What was reserved and never signed is released after a while. A turn that comes too late to tell leaves
+// the reservation held; an operator decides it then.
+import { Clock, Duration, Effect } from "effect"
+import { reconciler } from "../../../kernel/Actor.ts"
+import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
+import { fateOf, provesPayment } from "../payer/proveSpent.ts"
+import { BudgetStore } from "./BudgetStore.ts"
+import type { Reservation } from "./Reservation.ts"
+
+const every = Duration.seconds(15)
+/** Near the end of an authorization every ledger is looked at. */
+const nearEnd = { ledgers: 6, every: Duration.millis(500) }
+/** A call that takes longer has died with its process. */
+const abandonedMillis = 180_000
+
+/** One turn, and how long the next one may wait. */
+export const makeHoldTurn = Effect.gen(function* () {
+  const rpc = yield* LedgerRpc
+  const store = yield* BudgetStore
+  let nextEnd = Number.POSITIVE_INFINITY
+
+  const decide = Effect.fnUntraced(function* (one: Reservation) {
+    const now = yield* Clock.currentTimeMillis
+    const { authorization } = one
+    if (authorization === undefined) {
+      if (now - one.createdAtMillis > abandonedMillis) yield* store.move(one.id, { state: "released" })
+      return
+    }
+    if (one.transaction !== undefined && (yield* provesPayment(rpc, one.transaction, one, authorization))) {
+      yield* store.move(one.id, { state: "spent" })
+      return
+    }
+    const { fate, latestLedger } = yield* fateOf(rpc, authorization)
+    nextEnd = Math.min(nextEnd, fate === "alive" ? authorization.expirationLedger - latestLedger : nextEnd)
+    // A call that is under way decides by itself as long as it lives.
+    if (one.state === "signed" && now - one.createdAtMillis <= abandonedMillis && fate !== "dead") return
+    if (fate === "spent") yield* store.move(one.id, { state: "spent" })
+    if (fate === "dead") yield* store.move(one.id, { state: "released" })
+    if (fate === "undecidable" && one.state === "signed") yield* store.move(one.id, { state: "unknown" })
+  })
+
+  return {
+    turn: Effect.gen(function* () {
+      nextEnd = Number.POSITIVE_INFINITY
+      yield* Effect.forEach(yield* store.open, decide, { discard: true })
+    }),
+    every: Effect.sync(() => (nextEnd <= nearEnd.ledgers ? nearEnd.every : every))
+  }
+})
+
+export const startHolds = Effect.gen(function* () {
+  const { every, turn } = yield* makeHoldTurn
+  return yield* reconciler({ id: "holds", every, turn })
+})

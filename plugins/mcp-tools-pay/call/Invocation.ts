@@ -1,0 +1,53 @@
+// One logical purchase for an agent: what is bought, on which terms, and from whom. Its key says when two calls are the
+// same, so that an agent that asks again while the outcome of the first is open gets that outcome and does not pay
+// twice. How a seller is spoken to is the seller's kind's own; here it is only sent a payment and answers.
+import type { Effect } from "effect"
+import { Hex } from "effect/encoding"
+import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import type { Crypto } from "../../../kernel/platform/Crypto.ts"
+import type { ToolFault } from "../../mcp-tools/contract.ts"
+import type { Authorization } from "../budget/Reservation.ts"
+import type { Fields, PaymentOption, SettlementWord } from "../seller/SellerWire.ts"
+
+/** What a tool returns to its agent. */
+export type Output = Readonly<Record<string, unknown>>
+
+export interface Invocation {
+  readonly key: string
+  readonly ref: string
+  readonly versionHash: string
+  /** As the catalog has it; the seller's own words may differ in what binds nobody. */
+  readonly option: PaymentOption
+}
+
+/** What a seller answered to a call that carried a payment, read. */
+export interface PaidAnswer {
+  readonly settlement: SettlementWord | undefined
+  /** Set when the seller asks for payment again, with its reason where that is a word. */
+  readonly asksAgain: { readonly reason: string | undefined } | undefined
+  /** What was bought, as the agent gets it. */
+  readonly content: Output
+}
+
+/** The seller of one invocation. */
+export interface Seller {
+  readonly send: (payment: Fields) => Effect.Effect<PaidAnswer, ToolFault>
+  readonly close: Effect.Effect<void>
+}
+
+/** A signed payment whose result is not delivered yet; it lives in memory alone. */
+export interface OpenPayment {
+  readonly identifier: string
+  readonly payment: Fields
+  readonly authorization: Authorization
+  readonly invocation: Invocation
+}
+
+/** The same agent, resource, arguments and asset make the same invocation, whatever the session. */
+export const invocationKey = (
+  crypto: Crypto["Service"],
+  agent: string,
+  ref: string,
+  args: Fields,
+  asset: string
+): string => Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson([agent, ref, args, asset]))))

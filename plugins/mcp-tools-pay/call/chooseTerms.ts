@@ -1,0 +1,92 @@
+// Which of a resource's options an agent pays, and how much it may at most, from the catalog alone: before anybody is
+// connected to. `exact` is the only scheme that is paid; another one is refused and never turned into it (S217–S219,
+// S230).
+import { Context, Effect, Layer, Option } from "effect"
+import { Network } from "../../../kernel/config/Network.ts"
+import { readNetwork } from "../../../kernel/Dialect.ts"
+import { type CanonicalResource, fault, type ToolFault } from "../../mcp-tools/contract.ts"
+import { Config } from "../Config.ts"
+import { type PaymentOption, readOptions } from "../seller/SellerWire.ts"
+
+export interface Wanted {
+  readonly network?: string | undefined
+  readonly scheme?: string | undefined
+  readonly asset?: string | undefined
+  readonly maxAtomicAmount?: bigint | undefined
+}
+
+/** What an operator lets agents pay at all. */
+export class PayingPolicy extends Context.Service<
+  PayingPolicy,
+  {
+    /** Neutral. */
+    readonly network: string
+    /** Largest single payment of an asset that may be paid at all, atomic units. */
+    readonly assets: ReadonlyMap<string, bigint>
+    readonly perCall: bigint
+    readonly timeoutSecondsMax: number
+  }
+>()("tollkeeper/mcp-tools-pay/PayingPolicy") {
+  static readonly layer = Layer.effect(
+    PayingPolicy,
+    Effect.gen(function* () {
+      const { assets, id, timeoutSecondsMax } = yield* Network
+      const { perCall } = yield* Config
+      return PayingPolicy.of({
+        network: id,
+        assets: new Map([...assets].map(([contract, { paymentMax }]) => [contract, paymentMax])),
+        perCall,
+        timeoutSecondsMax
+      })
+    })
+  )
+}
+
+const rejected = (message: string, details?: unknown) => fault("PAYMENT_REJECTED", message, details)
+
+export const chooseTerms = (
+  resource: CanonicalResource,
+  wanted: Wanted
+): Effect.Effect<PaymentOption, ToolFault, PayingPolicy> =>
+  Effect.gen(function* () {
+    const policy = yield* PayingPolicy
+    const scheme = wanted.scheme ?? "exact"
+    if (scheme !== "exact")
+      return yield* rejected("only the scheme exact is paid; another one is not turned into it", {
+        scheme: "unsupported"
+      })
+    const network =
+      wanted.network === undefined
+        ? policy.network
+        : Option.match(readNetwork(wanted.network), { onNone: () => "", onSome: ({ network }) => network })
+    if (network !== policy.network)
+      return yield* rejected("this network is not enabled for paying", { networks: [policy.network] })
+    const options = readOptions(resource["accepts"]).filter(
+      (option) =>
+        option.scheme === scheme &&
+        option.network === network &&
+        (wanted.asset === undefined || option.asset === wanted.asset)
+    )
+    if (options.length === 0) return yield* rejected("the resource accepts nothing of this network, scheme and asset")
+    const payable = options.filter(({ asset }) => policy.assets.has(asset))
+    const [option] = payable
+    if (option === undefined) return yield* rejected("the operator lists no asset that the resource accepts")
+    if (option.maxTimeoutSeconds > policy.timeoutSecondsMax)
+      return yield* rejected("the resource asks for an authorization that lives too long")
+    const cap = [
+      policy.perCall,
+      policy.assets.get(option.asset)!,
+      ...(wanted.maxAtomicAmount === undefined ? [] : [wanted.maxAtomicAmount])
+    ].reduce((least, one) => (one < least ? one : least))
+    if (option.amount > cap) {
+      return yield* fault(
+        "BUDGET_EXCEEDED",
+        "the resource asks for more than a call may cost, and an exact payment cannot be reduced",
+        {
+          amount: option.amount.toString(),
+          cap: cap.toString()
+        }
+      )
+    }
+    return option
+  })

@@ -1,0 +1,137 @@
+// One payment, built and signed (S213): the authorization is made known before anybody is asked to sign it, the
+// signature is checked whoever gave it, and the ledger is asked whether the transfer would go through. The envelope's
+// source is the all-zero account that every facilitator replaces; nobody signs it.
+import { xdr } from "@stellar/stellar-sdk/base"
+import { Context, Effect, Layer } from "effect"
+import { Network } from "../../../kernel/config/Network.ts"
+import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import type { Authorization } from "../budget/Reservation.ts"
+import { fault, type ToolFault } from "../../mcp-tools/contract.ts"
+import { callOf, entryWith, isSignedAs, payloadOf, signatureValue, type Transfer } from "./authorization.ts"
+import { Payer } from "./Payer.ts"
+
+/** Seconds that a ledger is reckoned with, as every x402 client does. */
+const secondsPerLedger = 5
+const envelopeSeconds = 300n
+const baseFeeStroops = 100
+
+const ledgerAway = fault("UPSTREAM_TIMEOUT", "the ledger cannot be asked now")
+const refusedBySigner = (message: string) => fault("PAYMENT_REJECTED", message)
+
+export interface Built {
+  /** base64 XDR of the envelope. */
+  readonly transaction: string
+  readonly authorization: Authorization
+}
+
+const envelopeOf = (
+  operation: xdr.Operation,
+  timeMax: bigint,
+  resources?: { readonly data: xdr.SorobanTransactionData; readonly feeStroops: bigint }
+): string =>
+  xdr.TransactionEnvelope.envelopeTypeTx(
+    new xdr.TransactionV1Envelope({
+      tx: new xdr.Transaction({
+        sourceAccount: xdr.MuxedAccount.keyTypeEd25519(new Uint8Array(32)),
+        fee: baseFeeStroops + Number(resources?.feeStroops ?? 0n),
+        seqNum: 1n,
+        cond: xdr.Preconditions.precondTime(new xdr.TimeBounds({ minTime: 0n, maxTime: timeMax })),
+        memo: xdr.Memo.memoNone(),
+        operations: [operation],
+        ext: resources === undefined ? xdr.TransactionExt.v0() : xdr.TransactionExt.sorobanData(resources.data)
+      }),
+      signatures: []
+    })
+  ).toXdr("base64")
+
+/** What a payment is asked for with. */
+interface Ordered extends Transfer {
+  readonly maxTimeoutSeconds: number
+}
+
+/** The operation that a signed entry authorizes. */
+const operationOf = (transfer: Transfer, payer: string, signedXdr: Uint8Array): xdr.Operation =>
+  new xdr.Operation({
+    sourceAccount: null,
+    body: xdr.OperationBody.invokeHostFunction(
+      new xdr.InvokeHostFunctionOp({
+        hostFunction: xdr.HostFunction.hostFunctionTypeInvokeContract(callOf(transfer, payer)),
+        auth: [xdr.SorobanAuthorizationEntry.fromXdr(signedXdr)]
+      })
+    )
+  })
+
+/** Asks the payer for a signature of the authorization; gives back the entry with it. */
+const signed = Effect.fnUntraced(function* (
+  transfer: Transfer,
+  authorization: Authorization,
+  onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolFault>
+) {
+  const crypto = yield* Crypto
+  const payer = yield* Payer
+  const { passphrase } = yield* Network
+  const unsigned = yield* Effect.try({
+    try: () => entryWith(transfer, authorization, xdr.ScVal.scvVoid()),
+    catch: () => refusedBySigner("the terms name an address that is none")
+  })
+  const payload = payloadOf(crypto, unsigned, authorization.expirationLedger, passphrase)
+  yield* onAuthorization(authorization)
+  const signedXdr = yield* payer.sign({
+    entryXdr: unsigned.toXdr(),
+    payload,
+    around: (publicKey, signature) => entryWith(transfer, authorization, signatureValue(publicKey, signature)).toXdr()
+  })
+  return isSignedAs(crypto, transfer, authorization, payload, signedXdr)
+    ? signedXdr
+    : yield* refusedBySigner("the signer did not sign what it was asked to")
+})
+
+const build = Effect.fn("Payer.build")(function* (
+  transfer: Ordered,
+  onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolFault>
+) {
+  const crypto = yield* Crypto
+  const rpc = yield* LedgerRpc
+  const payer = yield* (yield* Payer).address
+  if (payer === transfer.payTo) return yield* refusedBySigner("the recipient is the payer")
+  const { closedAtSeconds, sequence } = yield* Effect.mapError(rpc.latestLedger, () => ledgerAway)
+  const authorization: Authorization = {
+    payer,
+    nonce: new DataView(Uint8Array.from(crypto.randomBytes(8)).buffer).getBigInt64(0),
+    expirationLedger: sequence + Math.ceil(transfer.maxTimeoutSeconds / secondsPerLedger)
+  }
+  const operation = operationOf(transfer, payer, yield* signed(transfer, authorization, onAuthorization))
+  // By the ledger's time: this machine's clock may be wrong.
+  const timeMax = BigInt(closedAtSeconds) + envelopeSeconds
+  const simulated = yield* Effect.mapError(rpc.simulate(envelopeOf(operation, timeMax)), () => ledgerAway)
+  if (simulated._tag !== "Simulated") {
+    return yield* fault("PAYMENT_REJECTED", "the ledger would refuse this payment", {
+      reason: simulated._tag === "Refused" ? simulated.code : "restore_required"
+    })
+  }
+  const data = xdr.SorobanTransactionData.fromXdr(simulated.sorobanDataXdr)
+  const transaction = envelopeOf(operation, timeMax, { data, feeStroops: simulated.resourceFeeStroops })
+  return { transaction, authorization } satisfies Built
+})
+
+export class PaymentBuilder extends Context.Service<
+  PaymentBuilder,
+  {
+    /** `onAuthorization` runs before anything is signed; when it fails, nothing is. */
+    readonly build: (
+      transfer: Ordered,
+      onAuthorization: (authorization: Authorization) => Effect.Effect<void, ToolFault>
+    ) => Effect.Effect<Built, ToolFault>
+  }
+>()("tollkeeper/mcp-tools-pay/PaymentBuilder") {
+  static readonly layer = Layer.effect(
+    PaymentBuilder,
+    Effect.gen(function* () {
+      const parts = yield* Effect.context<Crypto | LedgerRpc | Network | Payer>()
+      return PaymentBuilder.of({
+        build: (transfer, onAuthorization) => Effect.provideContext(build(transfer, onAuthorization), parts)
+      })
+    })
+  )
+}

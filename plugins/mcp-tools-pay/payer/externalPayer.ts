@@ -1,0 +1,68 @@
+// A payer elsewhere, asked over HTTPS: `GET /address` → `{address}`, and `POST /sign-auth-entry` with `{network,
+// authEntryXdr}` → `{signedAuthEntryXdr}` (S222, S250). The address is asked for once and kept. What it signs is held
+// against what it was asked to sign by whoever uses it; a signer that is silent, away or confused has not signed.
+import { StrKey } from "@stellar/stellar-sdk/base"
+import { Effect, Option, Redacted, Result, Schema } from "effect"
+import { Base64 } from "effect/encoding"
+import { Network } from "../../../kernel/config/Network.ts"
+import { Settings } from "../../../kernel/config/Settings.ts"
+import { fault, fetchFault, spelled, ToolsConfig, Upstreams } from "../../mcp-tools/contract.ts"
+import { Payer } from "./Payer.ts"
+
+const who = "the signer"
+const malformed = fault("PAYMENT_REJECTED", "the signer's answer is none")
+const refused = (status: number) => fault("PAYMENT_REJECTED", "the signer does not sign", { status })
+
+const decodeAddress = Schema.decodeUnknownOption(Schema.Struct({ address: Schema.String }))
+const decodeSigned = Schema.decodeUnknownOption(Schema.Struct({ signedAuthEntryXdr: Schema.String }))
+
+/** Asks the signer one thing; 200 with JSON, or it has not answered. */
+const makeAsk = Effect.gen(function* () {
+  const { signer } = yield* ToolsConfig
+  const token = (yield* Settings).secret(signer.externalTokenEnv)
+  const upstream = (yield* Upstreams).within({ allowLocal: true, allowPlain: false })
+  const headers = {
+    accept: "application/json",
+    "content-type": "application/json",
+    ...Option.match(token, {
+      onNone: () => ({}),
+      onSome: (value) => ({ authorization: `Bearer ${Redacted.value(value)}` })
+    })
+  }
+  return Effect.fnUntraced(function* (path: string, body?: unknown) {
+    const answer = yield* Effect.mapError(
+      upstream.fetch(new URL(`${signer.externalUrl}${path}`), {
+        method: body === undefined ? "GET" : "POST",
+        headers,
+        ...(body === undefined ? {} : { body: new TextEncoder().encode(JSON.stringify(body)) })
+      }),
+      fetchFault(who)
+    )
+    if (answer.status !== 200) return yield* refused(answer.status)
+    return yield* Effect.mapError(upstream.parse(answer.body), () => malformed)
+  })
+})
+
+export const externalPayer = Effect.gen(function* () {
+  const ask = yield* makeAsk
+  // As the signer knows the network.
+  const network = (yield* spelled)((yield* Network).id)
+  let known: string | undefined
+  return Payer.of({
+    address: Effect.gen(function* () {
+      if (known === undefined) {
+        const address = Option.map(decodeAddress(yield* ask("/address")), ({ address }) => address)
+        if (Option.isNone(address) || !StrKey.isValidEd25519PublicKey(address.value)) return yield* malformed
+        known = address.value
+      }
+      return known
+    }),
+    sign: Effect.fnUntraced(function* ({ entryXdr }) {
+      const signed = decodeSigned(yield* ask("/sign-auth-entry", { network, authEntryXdr: Base64.encode(entryXdr) }))
+      const bytes = Option.flatMap(signed, ({ signedAuthEntryXdr }) =>
+        Result.getSuccess(Base64.decode(signedAuthEntryXdr))
+      )
+      return Option.isNone(bytes) ? yield* malformed : bytes.value
+    })
+  })
+})

@@ -1,0 +1,26 @@
+// A payer whose seed is in this process: from an environment variable, or from a keystore. It stands behind `Redacted`
+// and is looked at only to sign.
+import { StrKey } from "@stellar/stellar-sdk/base"
+import { Effect, Redacted } from "effect"
+import { SettingsRefused } from "../../../kernel/config/Settings.ts"
+import type { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { Payer } from "./Payer.ts"
+
+/** Reads a seed, S…; the refusal names where it stood and never what stood there. */
+export const readSeed = (
+  path: string,
+  text: Redacted.Redacted
+): Effect.Effect<Redacted.Redacted<Uint8Array>, SettingsRefused> =>
+  Effect.try({
+    try: () => Redacted.make(StrKey.decodeEd25519SecretSeed(Redacted.value(text).trim())),
+    catch: () => new SettingsRefused({ path, message: "a secret seed (S…) is required" })
+  })
+
+export const seedPayer = (crypto: Crypto["Service"], seed: Redacted.Redacted<Uint8Array>): Payer["Service"] => {
+  const publicKey = crypto.ed25519PublicKey(Redacted.value(seed))
+  return Payer.of({
+    address: Effect.succeed(StrKey.encodeEd25519PublicKey(publicKey)),
+    sign: ({ around, payload }) =>
+      Effect.sync(() => around(publicKey, crypto.ed25519Sign(Redacted.value(seed), payload)))
+  })
+}

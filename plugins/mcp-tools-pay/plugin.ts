@@ -1,0 +1,45 @@
+// What pays for agents: the budget, the payer, the paid call, and the actor that decides what was left open. It brings
+// its tools to the agent tool server, and asks the ledger over its RPC alone. Without a signer it brings none and
+// nothing is ever signed.
+import { Effect, Layer } from "effect"
+import { settingsContract } from "../../kernel/config/Settings.ts"
+import { configContract, networkContract } from "../../kernel/drivers.ts"
+import { rpcContract } from "../../kernel/ledger/LedgerRpc.ts"
+import { define } from "../../kernel/Plugin.ts"
+import { supervisorContract } from "../../kernel/Supervisor.ts"
+import { Tools, toolsContract, ToolsConfig } from "../mcp-tools/contract.ts"
+import { listHolds, resolveHold } from "./budget/administration.ts"
+import * as Store from "./budget/openStore.ts"
+import { startHolds } from "./budget/reconcileHolds.ts"
+import { callTool } from "./call/callResource.ts"
+import { PayingPolicy } from "./call/chooseTerms.ts"
+import { Judge } from "./call/Judge.ts"
+import { OpenPayments } from "./call/OpenPayments.ts"
+import { Payments } from "./call/Payments.ts"
+import { Config } from "./Config.ts"
+import * as OpenPayer from "./payer/openPayer.ts"
+import { PaymentBuilder } from "./payer/PaymentBuilder.ts"
+
+const paying = Layer.effectDiscard(
+  Effect.gen(function* () {
+    yield* startHolds
+    yield* (yield* Tools).register(yield* callTool)
+  })
+).pipe(
+  Layer.provide(Payments.layer),
+  Layer.provide(Layer.mergeAll(PaymentBuilder.layer, Judge.layer, OpenPayments.layer, PayingPolicy.layer)),
+  Layer.provide(Layer.merge(Store.layer, OpenPayer.layer)),
+  Layer.provide(Config.layer)
+)
+
+export const plugin = define({
+  id: "mcp-tools-pay",
+  summary: "Paid resources called for agents, within a budget.",
+  boot: "required",
+  needs: [settingsContract, supervisorContract, configContract, networkContract, rpcContract, toolsContract],
+  migrations: "none",
+  layer: Layer.unwrap(Effect.map(ToolsConfig, ({ signer }) => (signer.mode === "none" ? Layer.empty : paying)))
+})
+
+/** What the command line does without a running tool server, over the budget's store alone. */
+export const administration = { listHolds, resolveHold }

@@ -1,0 +1,28 @@
+// A seller's MCP tool as the seller of one invocation: the payment goes with the call's metadata, the settlement comes
+// with the result's, and the content is what the tool returned, member for member.
+import { Effect } from "effect"
+import type { PaidAnswer, Seller } from "../call/Invocation.ts"
+import type { SellerSession } from "./SellerSession.ts"
+import { type Fields, readChallenge, readSettlement } from "./SellerWire.ts"
+
+const readAnswer = (result: Fields): PaidAnswer => {
+  const challenged = readChallenge(result)
+  return {
+    settlement: readSettlement(result),
+    asksAgain:
+      challenged._tag === "None"
+        ? undefined
+        : { reason: challenged._tag === "Challenge" ? challenged.challenge.reason : undefined },
+    content: {
+      content: result["content"] ?? [],
+      ...("structuredContent" in result ? { structuredContent: result["structuredContent"] } : {}),
+      ...(result["isError"] === true ? { isError: true } : {})
+    }
+  }
+}
+
+/** `timeoutMillis`: how long the paid call may take; it is verified and settled within it. */
+export const mcpSeller = (session: SellerSession, toolName: string, args: Fields, timeoutMillis: number): Seller => ({
+  send: (payment) => Effect.map(session.callTool(toolName, args, { payment, timeoutMillis }), readAnswer),
+  close: session.close
+})

@@ -1,0 +1,32 @@
+// The tools that this process offers. Whoever has one registers it while its Layer is built, and the Scope takes it
+// back. A list holds what is registered at that moment, in the order of registration; no agent is answered before every
+// plugin stands, so the first list is whole.
+import { Context, Effect, Layer, type Scope } from "effect"
+import type { Tool } from "./Tool.ts"
+
+export class Tools extends Context.Service<
+  Tools,
+  {
+    /** Offers a tool for as long as the Scope lives; a second one of its name is a defect. */
+    readonly register: (tool: Tool) => Effect.Effect<void, never, Scope.Scope>
+    readonly all: () => ReadonlyArray<Tool>
+    readonly find: (name: string) => Tool | undefined
+  }
+>()("tollkeeper/mcp-tools/Tools") {
+  static readonly layer = Layer.sync(Tools, () => {
+    const tools = new Map<string, Tool>()
+    return Tools.of({
+      register: (tool) =>
+        Effect.asVoid(
+          Effect.acquireRelease(
+            tools.has(tool.name)
+              ? Effect.die(new Error(`a tool ${tool.name} is registered already`))
+              : Effect.sync(() => void tools.set(tool.name, tool)),
+            () => Effect.sync(() => void tools.delete(tool.name))
+          )
+        ),
+      all: () => [...tools.values()],
+      find: (name) => tools.get(name)
+    })
+  })
+}

@@ -1,0 +1,39 @@
+// What the tool server gives to plugins that bring tools: the registry, the facilitator's discovery, the one way to ask
+// a stranger, the server's settings, and the words in which a tool is made and fails.
+import { contract } from "../../kernel/Contract.ts"
+import { Config } from "./Config.ts"
+import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
+import type { CanonicalResource } from "./discovery/DiscoveryWire.ts"
+import { ReferenceInput, readReference, VersionHashInput } from "./discovery/getResource.ts"
+import { Wrapping } from "./discovery/wrapResource.ts"
+import type { Identity } from "./Reference.ts"
+import { spelled } from "./spelled.ts"
+import { type Caller, defineTool, type Tool } from "./Tool.ts"
+import { fault, fetchFault, type FaultCode, ToolFault } from "./ToolFault.ts"
+import { Tools } from "./Tools.ts"
+import { type Upstream, Upstreams } from "./Upstream.ts"
+
+export {
+  type CanonicalResource,
+  type Caller,
+  defineTool,
+  DiscoveryClient,
+  fault,
+  type FaultCode,
+  fetchFault,
+  type Identity,
+  readReference,
+  ReferenceInput,
+  spelled,
+  type Tool,
+  ToolFault,
+  Tools,
+  Config as ToolsConfig,
+  type Upstream,
+  Upstreams,
+  VersionHashInput,
+  Wrapping
+}
+
+/** A plugin that brings tools needs this. */
+export const toolsContract = contract("mcp-tools", Tools, DiscoveryClient, Wrapping, Upstreams, Config)

@@ -1,0 +1,89 @@
+// Who is let in at the HTTP transports, before a byte of the body is read: a Host that is ours, no web page that was
+// not invited, a key where keys are configured, and not too often (S246, S247). A name that a browser was tricked into
+// resolving to this machine is therefore worth nothing.
+import { Context, Effect, Layer, Option } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { inRange, parseAddress } from "../../../kernel/http/addresses.ts"
+import { Callers } from "../../../kernel/http/Callers.ts"
+import { json } from "../../../kernel/http/Guard.ts"
+import { Keys } from "../../../kernel/http/Keys.ts"
+import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
+import { Config } from "../Config.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+const refusal = (status: number, error: string, message: string, headers: Readonly<Record<string, string>> = {}) =>
+  json({ error, message }, { status, headers })
+
+const hostOf = (header: string): string | undefined =>
+  URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined
+
+const isLoopback = (host: string): boolean => {
+  const bare = host.replace(/^\[|\]$/g, "")
+  return (
+    bare === "localhost" ||
+    (parseAddress(bare) !== undefined && (inRange(bare, "127.0.0.0/8") || inRange(bare, "::1/128")))
+  )
+}
+
+const isOurs = (header: string | undefined, boundHost: string, allowedHosts: ReadonlyArray<string>): boolean => {
+  const host = header === undefined ? undefined : hostOf(header)
+  if (host === undefined) return false
+  return allowedHosts.length > 0
+    ? allowedHosts.includes(host) || allowedHosts.includes(header!.toLowerCase())
+    : !isLoopback(boundHost) || isLoopback(host)
+}
+
+/** The answer when there is no room for another session. */
+export const noRoom = refusal(503, "too_many_sessions", "no session is free", { "retry-after": "30" })
+export const noSession = json(
+  { jsonrpc: "2.0", id: null, error: { code: -32_001, message: "Session not found" } },
+  { status: 404 }
+)
+export const badRequest = (status: number, message: string) =>
+  json({ jsonrpc: "2.0", id: null, error: { code: -32_700, message } }, { status })
+
+export class Admission extends Context.Service<
+  Admission,
+  {
+    /** The address that the listener is bound to. */
+    readonly host: string
+    /** Who asks; fails with the answer. */
+    readonly admit: (request: Request) => Effect.Effect<string, Response>
+  }
+>()("tollkeeper/mcp-tools/Admission") {
+  static readonly layer = Layer.effect(
+    Admission,
+    Effect.gen(function* () {
+      const { http } = yield* Config
+      const callers = yield* Callers
+      const keys = yield* Keys
+      const host = http.host ?? (keys.keyed() ? "0.0.0.0" : "127.0.0.1")
+      const rate = makeRateLimit(http.callsPerSecond)
+      return Admission.of({
+        host,
+        admit: Effect.fnUntraced(function* (request: Request): Effect.fn.Return<string, Response> {
+          if (!isOurs(request.headers["host"], host, http.allowedHosts))
+            return yield* Effect.fail(refusal(403, "forbidden_host", "this name is not answered here"))
+          const origin = request.headers["origin"]
+          if (origin !== undefined && !http.allowedOrigins.includes(origin.toLowerCase())) {
+            return yield* Effect.fail(refusal(403, "forbidden_origin", "pages of this origin may not ask"))
+          }
+          const caller = callers.identify(request)
+          if (Option.isNone(caller)) {
+            return yield* Effect.fail(
+              refusal(401, "unauthorized", "a bearer key is required", { "www-authenticate": "Bearer" })
+            )
+          }
+          const waitSeconds = yield* rate(caller.value.source)
+          if (waitSeconds > 0)
+            return yield* Effect.fail(
+              refusal(429, "too_many_requests", "too many requests", { "retry-after": String(waitSeconds) })
+            )
+          return caller.value.source
+        })
+      })
+    })
+  )
+}

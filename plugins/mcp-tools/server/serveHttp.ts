@@ -1,0 +1,27 @@
+// The HTTP transports behind one door, and health beside them. The port opens once every plugin stands.
+import { Effect } from "effect"
+import type { SettingsRefused } from "../../../kernel/config/Settings.ts"
+import { ListenAt } from "../../../kernel/http/ListenAt.ts"
+import { Config } from "../Config.ts"
+import { Admission } from "./Admission.ts"
+import { Calls } from "./Calls.ts"
+import { addHealthRoutes } from "./healthRoutes.ts"
+import { Sessions } from "./Sessions.ts"
+import { addSseRoutes } from "./sseRoutes.ts"
+import { addStreamableRoutes } from "./streamableRoutes.ts"
+
+export const serveHttp = Effect.fnUntraced(function* (before: Effect.Effect<void, SettingsRefused>) {
+  const { http } = yield* Config
+  const { host } = yield* Admission
+  const { drained } = yield* Calls
+  const { closeAll } = yield* Sessions
+  yield* addStreamableRoutes
+  yield* addSseRoutes
+  yield* addHealthRoutes
+  yield* (yield* ListenAt).choose({
+    at: { host, port: http.port },
+    begins: before,
+    // Calls that have begun are answered; a quiet stream is ended, since it would never end by itself.
+    closing: Effect.andThen(drained, closeAll)
+  })
+})

@@ -1,0 +1,194 @@
+import { describe, expect, it } from "@effect/vitest"
+import { NodeServices } from "@effect/platform-node"
+import { Effect, FileSystem, Layer, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
+import { BudgetStore } from "../../../plugins/mcp-tools-pay/budget/BudgetStore.ts"
+import { postgresStore } from "../../../plugins/mcp-tools-pay/budget/postgresStore.ts"
+import { makeHoldTurn } from "../../../plugins/mcp-tools-pay/budget/reconcileHolds.ts"
+import { mayMove, type Reservation, type ReservationState } from "../../../plugins/mcp-tools-pay/budget/Reservation.ts"
+import { fileStore, memoryStore } from "../../../plugins/mcp-tools-pay/budget/tableStore.ts"
+import * as Locks from "../../../runtime/platform/folderLock.ts"
+import { describeDatabases } from "../../support/databases.ts"
+
+const ceilings = { perSession: 50n, perDay: 100n }
+const authorization = { payer: "GPAYER", nonce: -(2n ** 62n), expirationLedger: 100 }
+
+let count = 0
+const reservation = (more: Partial<Reservation> = {}): Reservation => ({
+  id: `pay_${++count}`,
+  day: "2026-01-01",
+  agent: "key:a",
+  session: "s1",
+  invocation: "call",
+  network: "ledger:testnet",
+  asset: "CUSDC",
+  payTo: "GSELLER",
+  amount: 10n,
+  state: "reserved",
+  createdAtMillis: 0,
+  authorization: undefined,
+  transaction: undefined,
+  ...more
+})
+
+/** What every store does alike. */
+const storeFacts = (store: BudgetStore["Service"]) =>
+  Effect.gen(function* () {
+    const fits = (more: Partial<Reservation>) =>
+      store.reserve(reservation({ invocation: "ceilings", ...more }), ceilings)
+    // A session, a day, another agent, asset and day; all at once.
+    const all = yield* Effect.all(
+      Array.from({ length: 8 }, () => fits({})),
+      { concurrency: "unbounded" }
+    )
+    expect(all.filter((one) => one)).toHaveLength(5)
+    expect(yield* fits({ session: "s2", amount: 50n })).toBe(true)
+    expect(yield* fits({ session: "s3", amount: 1n })).toBe(false)
+    for (const other of [{ agent: "key:b" }, { asset: "CXLM" }, { day: "2026-01-02" }, { network: "ledger:pubnet" }])
+      expect(yield* fits({ ...other, amount: 50n })).toBe(true)
+
+    const one = reservation({ agent: "key:moves", invocation: "moves" })
+    expect(yield* store.reserve(one, ceilings)).toBe(true)
+    expect(yield* store.ofInvocation("moves")).toEqual([])
+    expect(yield* store.move(one.id, { state: "settled" })).toBe(false)
+    expect(yield* store.move(one.id, { state: "signed", authorization })).toBe(true)
+    expect(yield* store.ofInvocation("moves")).toEqual([{ ...one, state: "signed", authorization }])
+    expect(yield* store.move(one.id, { state: "unknown", transaction: "ab" })).toBe(true)
+    expect((yield* store.open).filter(({ id }) => id === one.id)).toEqual([
+      { ...one, state: "unknown", authorization, transaction: "ab" }
+    ])
+    expect(yield* store.move(one.id, { state: "settled" })).toBe(true)
+    expect(yield* store.move(one.id, { state: "released" })).toBe(false)
+    expect(yield* store.move("pay_none", { state: "released" })).toBe(false)
+
+    const freed = reservation({ agent: "key:freed", amount: 50n })
+    expect(yield* store.reserve(freed, ceilings)).toBe(true)
+    expect(yield* store.reserve(reservation({ agent: "key:freed" }), ceilings)).toBe(false)
+    yield* store.move(freed.id, { state: "released" })
+    expect(yield* store.reserve(reservation({ agent: "key:freed" }), ceilings)).toBe(true)
+  })
+
+describe("a budget", () => {
+  it.effect("in memory holds its ceilings over calls made at once, and moves only forward [S211, S217]", () =>
+    Effect.flatMap(memoryStore, storeFacts)
+  )
+
+  it.effect(
+    "in a file does the same, and is there after a restart; a second process does not get it [S104, S217]",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+        const held = reservation({ agent: "key:kept", invocation: "kept" })
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const store = yield* fileStore(folder)
+            yield* storeFacts(store)
+            yield* store.reserve(held, ceilings)
+            yield* store.move(held.id, { state: "signed", authorization })
+            expect((yield* Effect.flip(fileStore(folder)))._tag).toBe("BudgetUnavailable")
+          })
+        )
+        const again = yield* fileStore(folder)
+        expect(yield* again.ofInvocation("kept")).toEqual([{ ...held, state: "signed", authorization }])
+      }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, Locks.layer)))
+  )
+
+  it("never leaves settled or released, and never frees what is spent [S104]", () => {
+    const states: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown", "spent", "settled", "released"]
+    const moves = states.flatMap((from) => states.filter((to) => mayMove(from, to)).map((to) => `${from} ${to}`))
+    expect(moves).toEqual([
+      "reserved signed",
+      "reserved released",
+      "signed unknown",
+      "signed spent",
+      "signed settled",
+      "signed released",
+      "unknown spent",
+      "unknown settled",
+      "unknown released",
+      "spent settled"
+    ])
+  })
+})
+
+describeDatabases(
+  "a budget",
+  (database) => {
+    it.effect(
+      "in PostgreSQL does the same, and two replicas do not pass a ceiling together [S211, S217, S303]",
+      () =>
+        Effect.gen(function* () {
+          yield* storeFacts(yield* postgresStore)
+          const [one, two] = [yield* postgresStore, yield* postgresStore]
+          const all = yield* Effect.all(
+            Array.from({ length: 12 }, (_, i) =>
+              (i % 2 === 0 ? one : two).reserve(reservation({ agent: "key:both" }), ceilings)
+            ),
+            { concurrency: "unbounded" }
+          )
+          expect(all.filter((fits) => fits)).toHaveLength(5)
+        }).pipe(Effect.provide(database)),
+      60_000
+    )
+  },
+  ["mcp-tools"]
+)
+
+describe("a held reservation", () => {
+  /** A ledger of which only nonces are asked. */
+  const ledgerAt = (latestLedger: number, spent: boolean) =>
+    LedgerRpc.of({
+      nonceSpent: () => Effect.succeed({ latestLedger, spent, inLedger: Option.none() }),
+      transaction: () => Effect.succeed({ _tag: "NotFound", latestLedger, oldestLedger: 1 })
+    } as never)
+
+  const after = (state: ReservationState, latestLedger: number, spent: boolean) =>
+    Effect.gen(function* () {
+      const store = yield* memoryStore
+      const one = reservation({ createdAtMillis: 0, invocation: "held" })
+      yield* store.reserve(one, ceilings)
+      if (state !== "reserved") yield* store.move(one.id, { state: "signed", authorization })
+      if (state === "unknown") yield* store.move(one.id, { state: "unknown", transaction: "ab" })
+      yield* TestClock.adjust("4 minutes")
+      const { every, turn } = yield* makeHoldTurn.pipe(
+        Effect.provideService(BudgetStore, store),
+        Effect.provideService(LedgerRpc, ledgerAt(latestLedger, spent))
+      )
+      yield* turn
+      const [open] = yield* store.open
+      const [known] = yield* store.ofInvocation("held")
+      return { state: open?.state ?? known?.state ?? "released", every: yield* every }
+    })
+
+  it.effect("is spent when its nonce is, and released when its last ledger closed without it [S104]", () =>
+    Effect.gen(function* () {
+      for (const state of ["signed", "unknown"] as const) {
+        expect((yield* after(state, 60, true)).state).toBe("spent")
+        expect((yield* after(state, 60, false)).state).toBe(state)
+        expect((yield* after(state, 99, false)).state).toBe(state)
+        expect((yield* after(state, 100, false)).state).toBe("released")
+      }
+    })
+  )
+
+  it.effect("stays held when the ledger is looked at too late to tell [S104]", () =>
+    Effect.gen(function* () {
+      expect((yield* after("unknown", 101, false)).state).toBe("unknown")
+      expect((yield* after("signed", 101, false)).state).toBe("unknown")
+    })
+  )
+
+  it.effect("is looked at every 15 seconds, and at every ledger near the end [S104]", () =>
+    Effect.gen(function* () {
+      expect(String((yield* after("unknown", 60, false)).every)).toContain("15000")
+      expect(String((yield* after("unknown", 95, false)).every)).toContain("500")
+    })
+  )
+
+  it.effect("is released when nothing was signed for it and its call has died [S104]", () =>
+    Effect.gen(function* () {
+      expect((yield* after("reserved", 60, false)).state).toBe("released")
+    })
+  )
+})

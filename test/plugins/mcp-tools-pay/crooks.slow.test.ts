@@ -1,0 +1,255 @@
+import { expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { mkdtempSync, readFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { eventually } from "../catalog/support.ts"
+import { pay, PayWorld } from "./payWorld.ts"
+import { amount } from "./seller.ts"
+import { type Json } from "../mcp-tools/support.ts"
+
+let fresh = 0
+const args = () => ({ a: ++fresh, b: 5_000 })
+/** A seller's lie is looked into for a moment only. */
+const soon = "network_security.confirm_timeout_ms=300"
+const day = (units: bigint) => `budget.max_per_day=${units}`
+
+const content = { content: [{ type: "text", text: "3" }] }
+const saying = (settlement: Json): Json => ({ ...content, _meta: { "x402/payment-response": settlement } })
+
+layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a seller that has the payment", (it) => {
+  it.effect(
+    "and answers nothing is asked again with the same payment: it is paid once, and what was bought is delivered [S104, S232]",
+    () =>
+      Effect.gen(function* () {
+        const { agent, facilitator, paying, ref, seller } = yield* PayWorld
+        const client = yield* paying([day(2_000n)])
+        const before = yield* facilitator.balance(agent.publicKey())
+        const own = args()
+        seller.behaviour = { paid: () => content }
+        const calls = seller.calls.length
+        const lost = yield* pay(client, ref, own)
+        expect(lost.body).toMatchObject({
+          code: "SETTLEMENT_UNKNOWN",
+          retryable: true,
+          details: { paymentIdentifier: expect.stringMatching(/^pay_/), network: "ledger:testnet" }
+        })
+        expect((yield* pay(client, ref, args())).body["code"]).toBe("BUDGET_EXCEEDED")
+        seller.behaviour = {}
+        const found = yield* pay(client, ref, own)
+        expect(found.body["receipt"]).toMatchObject({
+          status: "settled",
+          paymentIdentifier: lost.body["details"].paymentIdentifier
+        })
+        const payments = seller.calls
+          .slice(calls)
+          .flatMap(({ payment }) => (payment === undefined ? [] : [JSON.stringify(payment)]))
+        expect(payments).toHaveLength(2)
+        expect(payments[1]).toBe(payments[0])
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "and lies about the settlement is not believed, and the budget stays held [S104, S215, S232]",
+    () =>
+      Effect.gen(function* () {
+        const { paying, ref, seller } = yield* PayWorld
+        seller.behaviour = {}
+        const honest = yield* pay(yield* paying(), ref, args())
+        const older = honest.body["receipt"].transaction
+        const lies: ReadonlyArray<readonly [string, (settled: Json) => Json]> = [
+          ["an older payment's transaction", (settled) => ({ ...settled, transaction: older })],
+          ["a transaction that is none", (settled) => ({ ...settled, transaction: "f".repeat(64) })],
+          ["no transaction", (settled) => ({ ...settled, transaction: "" })],
+          ["another payer", (settled) => ({ ...settled, payer: seller.payTo })],
+          ["another network", (settled) => ({ ...settled, network: "ledger:pubnet" })],
+          ["another amount", (settled) => ({ ...settled, amount: "1" })],
+          ["a success in words", () => ({ success: "true" })]
+        ]
+        for (const [lie, change] of lies) {
+          const client = yield* paying([day(2_000n), soon])
+          seller.behaviour = { paid: () => saying(change(seller.settlements.at(-1)!)) }
+          expect({ lie, ...(yield* pay(client, ref, args())).body }).toMatchObject({ lie, code: "SETTLEMENT_UNKNOWN" })
+          expect((yield* pay(client, ref, args())).body["code"]).toBe("BUDGET_EXCEEDED")
+        }
+      }).pipe(Effect.scoped),
+    180_000
+  )
+
+  it.effect("and never settles it, but says so, is not believed either [S215]", () =>
+    Effect.gen(function* () {
+      const { paying, ref, seller } = yield* PayWorld
+      const client = yield* paying([soon])
+      seller.behaviour = {
+        settle: (body) =>
+          Promise.resolve({
+            success: true,
+            transaction: "a".repeat(64),
+            network: "ledger:testnet",
+            payer: body["paymentPayload"].accepted.payTo
+          })
+      }
+      expect((yield* pay(client, ref, args())).body["code"]).toBe("SETTLEMENT_UNKNOWN")
+      seller.behaviour = {}
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "and settles it, and calls it rejected, keeps the budget held: its word releases nothing [S104, S231]",
+    () =>
+      Effect.gen(function* () {
+        const { paying, ref, seller } = yield* PayWorld
+        const client = yield* paying([day(2_000n)])
+        seller.behaviour = {
+          paid: () => ({
+            ...content,
+            isError: true,
+            _meta: {
+              "x402/payment-response": {
+                success: false,
+                transaction: "",
+                network: "ledger:testnet",
+                errorReason: "invalid_ledger_auth_expired"
+              }
+            }
+          })
+        }
+        expect((yield* pay(client, ref, args())).body).toMatchObject({
+          code: "PAYMENT_REJECTED",
+          retryable: false,
+          details: { reason: "invalid_ledger_auth_expired", authorizedUntilLedger: expect.any(Number) }
+        })
+        expect((yield* pay(client, ref, args())).body["code"]).toBe("BUDGET_EXCEEDED")
+        seller.behaviour = {}
+      }).pipe(Effect.scoped)
+  )
+
+  it.effect("and asks for payment again gets none: PAYMENT_REQUIRED, after one payment [S213, S229]", () =>
+    Effect.gen(function* () {
+      const { paying, ref, seller } = yield* PayWorld
+      const client = yield* paying([day(4_000n)])
+      const again = {
+        x402Version: 2,
+        error: "insufficient_funds",
+        resource: { url: seller.url },
+        accepts: [seller.terms()]
+      }
+      seller.behaviour = {
+        paid: () => ({
+          isError: true,
+          structuredContent: again,
+          content: [{ type: "text", text: JSON.stringify(again) }]
+        })
+      }
+      const calls = seller.calls.length
+      expect((yield* pay(client, ref, args())).body).toMatchObject({
+        code: "PAYMENT_REQUIRED",
+        retryable: true,
+        details: { reason: "insufficient_funds" }
+      })
+      expect(seller.calls.slice(calls).filter(({ payment }) => payment !== undefined)).toHaveLength(1)
+      seller.behaviour = {}
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "and says that the settlement is under way, or does not answer in time, leaves it unknown [S104, S232, S233]",
+    () =>
+      Effect.gen(function* () {
+        const { paying, ref, seller } = yield* PayWorld
+        const client = yield* paying(["network_security.paid_call_timeout_ms=1000"])
+        for (const errorReason of [
+          "settlement_pending",
+          "settle_ledger_transaction_status_unknown",
+          "settle_stellar_transaction_status_unknown"
+        ]) {
+          const transaction = "b".repeat(64)
+          seller.behaviour = {
+            paid: () => ({
+              ...content,
+              isError: true,
+              _meta: {
+                "x402/payment-response": { success: false, transaction, network: "stellar:testnet", errorReason }
+              }
+            })
+          }
+          expect((yield* pay(client, ref, args())).body).toMatchObject({
+            code: "SETTLEMENT_UNKNOWN",
+            details: { transaction }
+          })
+        }
+        seller.behaviour = { paid: () => new Promise(() => undefined) }
+        expect((yield* pay(client, ref, args())).body["code"]).toBe("SETTLEMENT_UNKNOWN")
+        seller.behaviour = {}
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
+  it.effect(
+    "and is silent when the tool server starts again: the hold is in the file, and nothing is paid twice [S104, S232]",
+    () =>
+      Effect.gen(function* () {
+        const { agent, facilitator, paying, ref, seller } = yield* PayWorld
+        const folder = mkdtempSync(join(tmpdir(), "tollkeeper-budget-"))
+        const own = args()
+        const before = yield* facilitator.balance(agent.publicKey())
+        seller.behaviour = { paid: () => content }
+        const first = yield* Effect.scoped(
+          Effect.flatMap(paying(["budget.store=file"], undefined, folder), (client) => pay(client, ref, own))
+        )
+        expect(first.body["code"]).toBe("SETTLEMENT_UNKNOWN")
+        seller.behaviour = {}
+        const calls = seller.calls.length
+        const second = yield* Effect.scoped(
+          Effect.flatMap(paying(["budget.store=file"], undefined, folder), (client) => pay(client, ref, own))
+        )
+        expect(second.body).toMatchObject({
+          code: "SETTLEMENT_UNKNOWN",
+          details: { paymentIdentifier: first.body["details"].paymentIdentifier }
+        })
+        expect(seller.calls.length).toBe(calls)
+        expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
+        expect(JSON.parse(readFileSync(join(folder, "tools", "reservations.json"), "utf8"))).toMatchObject([
+          { state: "spent" }
+        ])
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
+  it.effect(
+    "hears of an agent that cancels, and the payment goes on without it: it is settled, and booked as that [S104, S215]",
+    () =>
+      Effect.gen(function* () {
+        const { paying, ref, seller } = yield* PayWorld
+        const folder = mkdtempSync(join(tmpdir(), "tollkeeper-budget-"))
+        const client = yield* paying(["budget.store=file"], undefined, folder)
+        let finish: (() => void) | undefined
+        const arrived = new Promise<void>((resolve) => {
+          seller.behaviour = {
+            paid: (result) =>
+              new Promise((done) => {
+                finish = () => done(result)
+                resolve()
+              })
+          }
+        })
+        const cancel = new AbortController()
+        const called = client
+          .callTool({ name: "x402_call_resource", arguments: { ref, arguments: args() } }, undefined, {
+            signal: cancel.signal
+          })
+          .catch(() => "cancelled")
+        yield* Effect.promise(() => arrived)
+        cancel.abort()
+        expect(yield* Effect.promise(() => called)).toBe("cancelled")
+        yield* Effect.sleep("200 millis")
+        finish!()
+        seller.behaviour = {}
+        const state = Effect.sync(
+          () => JSON.parse(readFileSync(join(folder, "tools", "reservations.json"), "utf8"))[0].state as string
+        )
+        expect(yield* eventually(state, (now) => now !== "signed")).toBe("settled")
+      }).pipe(Effect.scoped)
+  )
+})

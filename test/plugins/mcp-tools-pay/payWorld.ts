@@ -1,0 +1,108 @@
+// A whole world for paying: a facilitator with its ledger, an agent's account, a cataloged seller, and tool servers
+// that pay from it.
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import type { Keypair } from "@stellar/stellar-sdk"
+import { Context, Effect, Layer, type Scope } from "effect"
+import { createCipheriv, randomBytes } from "node:crypto"
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { testnetUsdc } from "../../support/buyer.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { declaring, mcpDeclaration, verified } from "../catalog/support.ts"
+import { amount, inputSchema, type Seller, startSeller } from "./seller.ts"
+import { call, type Called, connectHttp, type Json, startTools } from "../mcp-tools/support.ts"
+
+export const agentKey = "agent:0123456789abcdef"
+export const otherKey = "other:fedcba9876543210"
+
+/** A keystore of the given seed, and the key that opens it. */
+export const sealed = (seed: string): { readonly file: string; readonly key: string } => {
+  const [key, nonce] = [randomBytes(32), randomBytes(12)]
+  const cipher = createCipheriv("aes-256-gcm", key, nonce)
+  const bytes = Buffer.concat([cipher.update(seed, "utf8"), cipher.final()])
+  const file = join(mkdtempSync(join(tmpdir(), "tollkeeper-keystore-")), "keystore.json")
+  writeFileSync(
+    file,
+    JSON.stringify({
+      version: 1,
+      cipher: "aes-256-gcm",
+      nonce: nonce.toString("base64"),
+      sealed: bytes.toString("base64"),
+      tag: cipher.getAuthTag().toString("base64")
+    })
+  )
+  return { file, key: key.toString("hex") }
+}
+
+/** Settings of a tool server that may pay on this facilitator's ledger. */
+export const payingSet = (facilitator: Pick<Facilitator, "ledgerUrl">): ReadonlyArray<string> => [
+  "plugins=[mcp-tools, mcp-tools-pay]",
+  "allow_insecure_local=true",
+  `networks.ledger:testnet.rpc_urls=["${facilitator.ledgerUrl}"]`,
+  `networks.ledger:testnet.assets=[{contract: ${testnetUsdc}, symbol: USDC, decimals: 7}]`
+]
+
+export class PayWorld extends Context.Service<
+  PayWorld,
+  {
+    readonly facilitator: Facilitator
+    readonly agent: Keypair
+    readonly seller: Seller
+    /** The seller's tool, as search shows it. */
+    readonly ref: string
+    readonly versionHash: string
+    /** A tool server of its own, and a client of it. */
+    readonly paying: (
+      set?: ReadonlyArray<string>,
+      key?: string,
+      stateFolder?: string
+    ) => Effect.Effect<Client, unknown, Scope.Scope>
+    readonly toolsUrl: (
+      set?: ReadonlyArray<string>,
+      stateFolder?: string
+    ) => Effect.Effect<string, unknown, Scope.Scope>
+  }
+>()("test/PayWorld") {
+  static readonly layer = Layer.effect(
+    PayWorld,
+    Effect.gen(function* () {
+      const facilitator = yield* startFacilitator()
+      const agent = yield* facilitator.account()
+      const payTo = (yield* facilitator.account()).publicKey()
+      const seller = yield* startSeller(facilitator, payTo)
+      const lister = yield* facilitator.account()
+      const body = yield* declaring(facilitator, {
+        payer: lister,
+        payTo,
+        url: seller.url,
+        extension: mcpDeclaration("add", { inputSchema }),
+        amount
+      })
+      yield* verified(facilitator, body)
+      const { file, key } = sealed(agent.secret())
+      const toolsUrl = (set: ReadonlyArray<string> = [], stateFolder?: string) =>
+        startTools({
+          facilitatorUrl: facilitator.url,
+          stateFolder,
+          set: [
+            ...payingSet(facilitator),
+            "signer.mode=encrypted-key",
+            `signer.keystore_file=${file}`,
+            "budget.store=memory",
+            ...set
+          ],
+          environment: { TOOLS_KEYSTORE_KEY: key, TOOLS_API_KEYS: `${agentKey},${otherKey}` }
+        })
+      const paying = (set: ReadonlyArray<string> = [], as = agentKey, stateFolder?: string) =>
+        Effect.flatMap(toolsUrl(set, stateFolder), (url) => connectHttp(url, as.split(":")[1]))
+      const reader = yield* paying()
+      const { wrapper } = (yield* call(reader, "x402_search_resources", { type: "mcp" })).body["resources"][0]
+      return { facilitator, agent, seller, ref: wrapper.ref, versionHash: wrapper.versionHash, paying, toolsUrl }
+    })
+  )
+}
+
+/** Calls the seller's tool. */
+export const pay = (client: Client, ref: string, args: Json = { a: 1, b: 2 }, more: Json = {}): Effect.Effect<Called> =>
+  call(client, "x402_call_resource", { ref, arguments: args, ...more })

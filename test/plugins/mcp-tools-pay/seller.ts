@@ -1,0 +1,151 @@
+// A paid MCP seller: the official SDK's server over Streamable HTTP with one tool, `add`, which asks for payment as the
+// x402 transport for MCP prescribes and takes it through a facilitator. Every answer has a hook, so that the same
+// seller can be a crook.
+import { Server } from "@modelcontextprotocol/sdk/server/index.js"
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js"
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js"
+import { Effect } from "effect"
+import { randomUUID } from "node:crypto"
+import type { Facilitator } from "../../support/facilitator.ts"
+import { testnetUsdc } from "../../support/buyer.ts"
+import { mcpDeclaration } from "../catalog/support.ts"
+import { type Json, standIn } from "../mcp-tools/support.ts"
+
+export const amount = 2_000n
+export const inputSchema = { type: "object", properties: { a: { type: "number" }, b: { type: "number" } } } as const
+
+export interface Behaviour {
+  /** Changes what is asked for. */
+  challenge?: ((challenge: Json) => Json) | undefined
+  /** Changes the whole unpaid result, both copies. */
+  unpaid?: ((result: Json) => Json) | undefined
+  /** Changes the paid result, after the settlement. May be asynchronous, or never end. */
+  paid?: ((result: Json, payment: Json) => Json | Promise<Json>) | undefined
+  /** In place of asking the facilitator. */
+  settle?: ((body: Json) => Promise<Json>) | undefined
+  listed?: ((tool: Json) => Json) | undefined
+}
+
+export interface Seller {
+  readonly url: string
+  readonly payTo: string
+  behaviour: Behaviour
+  /** Arguments of every call, and the payment when there was one. */
+  readonly calls: Array<{ readonly args: unknown; readonly payment: Json | undefined }>
+  /** Every JSON-RPC method asked for. */
+  readonly methods: Array<string>
+  /** What the facilitator answered to each settle. */
+  readonly settlements: Array<Json>
+  readonly terms: () => Json
+}
+
+const both = (body: Json, more: Json = {}) => ({
+  isError: true,
+  structuredContent: body,
+  content: [{ type: "text", text: JSON.stringify(body) }],
+  ...more
+})
+
+export const startSeller = Effect.fnUntraced(function* (facilitator: Facilitator, payTo: string) {
+  const sessions = new Map<string, StreamableHTTPServerTransport>()
+  const base = yield* standIn((request, response) => {
+    const chunks: Array<Buffer> = []
+    request
+      .on("data", (chunk: Buffer) => chunks.push(chunk))
+      .on(
+        "end",
+        () =>
+          void (async () => {
+            const body = chunks.length === 0 ? undefined : (JSON.parse(Buffer.concat(chunks).toString("utf8")) as Json)
+            if (body !== undefined) seller.methods.push(body["method"])
+            const id = request.headers["mcp-session-id"] as string | undefined
+            const known = id === undefined ? undefined : sessions.get(id)
+            if (known !== undefined) return known.handleRequest(request, response, body)
+            const transport = new StreamableHTTPServerTransport({
+              sessionIdGenerator: () => randomUUID(),
+              onsessioninitialized: (id) => void sessions.set(id, transport)
+            })
+            await makeServer().connect(transport as Transport)
+            return transport.handleRequest(request, response, body)
+          })()
+      )
+  })
+
+  const seller: Seller = {
+    url: `${base}/mcp`,
+    payTo,
+    behaviour: {},
+    calls: [],
+    methods: [],
+    settlements: [],
+    terms: () => ({
+      scheme: "exact",
+      network: "ledger:testnet",
+      asset: testnetUsdc,
+      amount: amount.toString(),
+      payTo,
+      maxTimeoutSeconds: 300,
+      extra: { areFeesSponsored: true }
+    })
+  }
+
+  const challenge = (error: string): Json => {
+    const honest = {
+      x402Version: 2,
+      error,
+      resource: { url: seller.url, description: "Adds two numbers", mimeType: "application/json" },
+      accepts: [seller.terms()],
+      extensions: {
+        catalog: mcpDeclaration("add", { inputSchema }),
+        "payment-identifier": { info: { required: false } }
+      }
+    }
+    return seller.behaviour.challenge?.(honest) ?? honest
+  }
+  const ask = async (path: string, payment: Json): Promise<Json> => {
+    const body = { x402Version: 2, paymentPayload: payment, paymentRequirements: payment["accepted"] }
+    if (path === "/settle" && seller.behaviour.settle !== undefined) return seller.behaviour.settle(body)
+    const answer = await fetch(`${facilitator.url}${path}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body)
+    })
+    return (await answer.json()) as Json
+  }
+
+  const makeServer = () => {
+    const server = new Server({ name: "adder", version: "1.0.0" }, { capabilities: { tools: {} } })
+    server.setRequestHandler(ListToolsRequestSchema, () => {
+      const tool = { name: "add", description: "Adds", inputSchema }
+      return { tools: [(seller.behaviour.listed?.(tool) ?? tool) as typeof tool] }
+    })
+    server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
+      const payment = params._meta?.["x402/payment"] as Json | undefined
+      seller.calls.push({ args: params.arguments, payment })
+      if (payment === undefined) {
+        const result = both(challenge("payment required"))
+        return (seller.behaviour.unpaid?.(result) ?? result) as never
+      }
+      const verified = await ask("/verify", payment)
+      // A payment that was settled before cannot be verified again; its settlement can be asked for.
+      if (verified["isValid"] !== true && seller.settlements.length === 0)
+        return both(challenge(verified["invalidReason"])) as never
+      const settled = await ask("/settle", payment)
+      seller.settlements.push(settled)
+      const meta = { _meta: { "x402/payment-response": settled } }
+      const { a = 0, b = 0 } = params.arguments as { a?: number; b?: number }
+      const result =
+        settled["success"] === true
+          ? {
+              content: [{ type: "text", text: String(a + b), annotations: { audience: ["user"] } }],
+              structuredContent: { sum: a + b },
+              ...meta
+            }
+          : both(challenge(settled["errorReason"]), meta)
+      return (await (seller.behaviour.paid?.(result, payment) ?? result)) as never
+    })
+    return server
+  }
+  return seller
+})

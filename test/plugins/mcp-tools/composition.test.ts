@@ -1,0 +1,157 @@
+import { expect, it } from "@effect/vitest"
+import { NodeServices } from "@effect/platform-node"
+import { Effect, Layer, Option, Queue, Stream } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { drivers } from "../../../kernel/drivers.ts"
+import { Greeting } from "../../../kernel/Greeting.ts"
+import { ListenAt } from "../../../kernel/http/ListenAt.ts"
+import * as Loader from "../../../kernel/Loader.ts"
+import { Outbound } from "../../../kernel/platform/Outbound.ts"
+import { Stdio } from "../../../kernel/platform/Stdio.ts"
+import { type AnyPlugin, define } from "../../../kernel/Plugin.ts"
+import { PluginStates } from "../../../kernel/PluginStates.ts"
+import { fault, Tools, toolsContract } from "../../../plugins/mcp-tools/contract.ts"
+import { plugin as mcpTools } from "../../../plugins/mcp-tools/plugin.ts"
+import { makeCatalogue } from "../../../runtime/App.ts"
+import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
+import { payingSet } from "../mcp-tools-pay/payWorld.ts"
+import { call, connectHttp, listedResource, pageOf, standInJson, startTools } from "./support.ts"
+
+it.effect("the tool server builds neither database nor ledger, and paying adds the ledger's RPC alone [S6]", () =>
+  Effect.gen(function* () {
+    const catalogue = makeCatalogue({ tree: {}, secret: () => Option.none() })
+    const idsOf = (profile: ReadonlyArray<string>) =>
+      Effect.map(Loader.select(catalogue, profile), (plugins) => plugins.map(({ id }) => id))
+    expect(yield* idsOf(["mcp-tools"])).toEqual(["settings", "supervisor", "config", "mcp-tools"])
+    expect(yield* idsOf(["mcp-tools", "mcp-tools-pay"])).toEqual([
+      "settings",
+      "supervisor",
+      "config",
+      "network",
+      "rpc",
+      "mcp-tools",
+      "mcp-tools-pay"
+    ])
+  })
+)
+
+it.effect("a signer that no plugin pays with is refused, by the name of the plugin that would [S249]", () =>
+  Effect.gen(function* () {
+    const facilitatorUrl = yield* standInJson(pageOf(listedResource()))
+    const refused = yield* Effect.flip(
+      startTools({
+        facilitatorUrl,
+        set: ["signer.mode=external", "signer.external_url=https://signer.example"],
+        environment: { TOOLS_API_KEYS: "0123456789abcdef" }
+      })
+    )
+    expect(refused).toMatchObject({
+      _tag: "SettingsRefused",
+      path: "signer.mode",
+      message: expect.stringContaining("mcp-tools-pay")
+    })
+  }).pipe(Effect.scoped)
+)
+
+it.effect("without a signer the plugin that pays brings no tool [S201]", () =>
+  Effect.gen(function* () {
+    const facilitatorUrl = yield* standInJson(pageOf(listedResource()))
+    const set = payingSet({ ledgerUrl: "http://127.0.0.1:1024" })
+    const client = yield* connectHttp(yield* startTools({ facilitatorUrl, set }))
+    const { tools } = yield* Effect.promise(() => client.listTools())
+    expect(tools.map(({ name }) => name)).toEqual(["x402_search_resources", "x402_get_resource"])
+    expect((yield* call(client, "x402_call_resource", { ref: "v1.x" })).body["code"]).toBe("INVALID_ARGUMENT")
+  }).pipe(Effect.scoped)
+)
+
+/** A process's stdin that an agent has filled before anything started. */
+const filledStdin = (lines: ReadonlyArray<string>) =>
+  Effect.map(Queue.unbounded<string>(), (written) => {
+    let isRead = false
+    const port = Stdio.of({
+      lines: () =>
+        Stream.unwrap(
+          Effect.sync(() => {
+            isRead = true
+            return Stream.concat(Stream.fromIterable(lines), Stream.never)
+          })
+        ),
+      write: (line) => Effect.asVoid(Queue.offer(written, line)),
+      leave: Effect.void,
+      left: Effect.never
+    })
+    return { port, written, isRead: () => isRead }
+  })
+
+const request = (id: number, method: string, params: unknown = {}) =>
+  JSON.stringify({ jsonrpc: "2.0", id, method, params })
+
+it.effect("stdin is read once every plugin stands, so the first list holds the tools of all of them [S181]", () =>
+  Effect.gen(function* () {
+    const stdin = yield* filledStdin([
+      request(1, "initialize", {
+        protocolVersion: "2025-11-25",
+        capabilities: {},
+        clientInfo: { name: "agent", version: "1" }
+      }),
+      JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" }),
+      request(2, "tools/list")
+    ])
+    const readWhileBuilding: Array<boolean> = []
+    const late = define({
+      id: "late",
+      summary: "Brings a tool.",
+      boot: "required",
+      needs: [toolsContract],
+      migrations: "none",
+      layer: Layer.effectDiscard(
+        Effect.gen(function* () {
+          // Whoever would read already has every chance to.
+          for (let turn = 0; turn < 100; turn++) yield* Effect.yieldNow
+          readWhileBuilding.push(stdin.isRead())
+          yield* (yield* Tools).register({
+            name: "late_tool",
+            title: "Late",
+            description: "Comes last.",
+            inputSchema: { type: "object" },
+            annotations: {},
+            pays: false,
+            run: () => Effect.fail(fault("NO_RESULTS", "nothing"))
+          })
+        })
+      )
+    })
+    const source = { tree: { facilitator: { allow_insecure: true } }, secret: () => Option.none() }
+    const below = drivers(source) as ReadonlyArray<AnyPlugin>
+    const catalogue: Loader.Catalogue = {
+      plugins: [...below, mcpTools, late],
+      drivers: new Set(below.map(({ id }) => id)),
+      migrate: () => Effect.void
+    }
+    const listed = yield* Effect.gen(function* () {
+      yield* Loader.start(catalogue, ["mcp-tools", "late"])
+      yield* (yield* (yield* ListenAt).chosen)!.begins
+      for (;;) {
+        const answer = JSON.parse(yield* Queue.take(stdin.written))
+        if (answer.id === 2) return answer.result.tools as ReadonlyArray<{ readonly name: string }>
+      }
+    }).pipe(
+      Effect.provide([
+        HttpRouter.layer,
+        HttpServer.layerServices,
+        NodeServices.layer,
+        NodeCrypto.layer,
+        ListenAt.layer,
+        Greeting.layer,
+        PluginStates.layer,
+        Layer.succeed(Stdio, stdin.port),
+        Layer.succeed(Outbound, {
+          resolve: () => Effect.die("nobody is asked"),
+          send: () => Effect.die("nobody is asked")
+        })
+      ])
+    )
+    expect(readWhileBuilding).toEqual([false])
+    expect(listed.map(({ name }) => name)).toEqual(["x402_search_resources", "x402_get_resource", "late_tool"])
+  }).pipe(Effect.scoped)
+)
