@@ -1,90 +1,81 @@
 // The catalog as a plugin: it observes payments, lists what sellers declare, asks origins who owns what, and serves
 // discovery. It provides the contract that search, analytics and others build on. A fault in it never touches a
 // payment.
-import { Context, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { SqlClient } from "effect/sql"
+import { reconciler } from "../../kernel/Actor.ts"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { httpContract, paymentContract } from "../../kernel/drivers.ts"
-import { Facts, factsContract } from "../../kernel/Facts.ts"
-import { reconciler } from "../../kernel/Actor.ts"
+import { factsContract } from "../../kernel/Facts.ts"
 import { describe } from "../../kernel/http/OpenApi.ts"
 import { Extensions } from "../../kernel/payment/Extension.ts"
-import { Crypto } from "../../kernel/platform/Crypto.ts"
-import { Outbound } from "../../kernel/platform/Outbound.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
 import { addAdministrationRoutes } from "./administration/AdministrationRoutes.ts"
 import { explainListing } from "./administration/explainListing.ts"
-import { makeRecords } from "./administration/makeRecords.ts"
 import { moveResource } from "./administration/moveResource.ts"
+import * as Records from "./administration/Records.ts"
 import { Config } from "./Config.ts"
-import { Catalog, CatalogRecords } from "./contract.ts"
 import { described } from "./description.ts"
-import { makeBrowse } from "./discovery/browse.ts"
+import { Browse } from "./discovery/Browse.ts"
+import { Counts } from "./discovery/Counts.ts"
+import { Cursors } from "./discovery/Cursors.ts"
 import { addDiscoveryRoutes } from "./discovery/DiscoveryRoutes.ts"
-import { makeCatalog } from "./discovery/makeCatalog.ts"
-import { makeCounts } from "./discovery/makeCounts.ts"
-import { cursorSecrets, makeCursors } from "./discovery/makeCursors.ts"
-import { makeResolve } from "./discovery/resolve.ts"
-import { makeObserver } from "./observePayments.ts"
-import { makeApplyVerdict } from "./ownership/applyVerdict.ts"
-import { makeAskOrigin } from "./ownership/askOrigin.ts"
+import * as Reads from "./discovery/reads.ts"
+import { Resolve } from "./discovery/Resolve.ts"
+import { Judge } from "./Judge.ts"
+import { Observer } from "./Observer.ts"
+import { Execution } from "./ownership/Execution.ts"
+import { OriginDocuments } from "./ownership/OriginDocuments.ts"
+import { Origins } from "./ownership/Origins.ts"
 import { startProbes } from "./ownership/reconcileProbes.ts"
+import { Verdicts } from "./ownership/Verdicts.ts"
 import { search } from "./search/layer.ts"
-import { Searcher } from "./search/Searcher.ts"
-import { makeJournal } from "./store/Journal.ts"
-import { makeRecorder } from "./store/recordDeclaration.ts"
+import { Changes } from "./store/Changes.ts"
+import { FirstListings } from "./store/FirstListings.ts"
+import { Listings } from "./store/Listings.ts"
+import { Quotas } from "./store/Quotas.ts"
 import { startAge } from "./store/reconcileAge.ts"
+import { Redeclarations } from "./store/Redeclarations.ts"
+import { Sightings } from "./store/Sightings.ts"
+import { Versions } from "./store/Versions.ts"
 
-const layer = Layer.effectContext(
+/** What writes the catalog. */
+export const writing = Layer.mergeAll(Listings.layer, Verdicts.layer).pipe(
+  Layer.provide(Layer.mergeAll(FirstListings.layer, Redeclarations.layer, Execution.layer)),
+  Layer.provide(Layer.mergeAll(Quotas.layer, Versions.layer))
+)
+
+/** What reads it, for other plugins and for discovery. */
+const reading = Layer.mergeAll(Browse.layer, Resolve.layer, Records.layer).pipe(
+  Layer.provideMerge(Reads.layer),
+  Layer.provide(Layer.mergeAll(Cursors.layer, Counts.layer))
+)
+
+const started = Layer.effectDiscard(
   Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const facts = yield* Facts
-    const crypto = yield* Crypto
     const config = yield* Config
     const extensions = yield* Extensions
-    const outbound = yield* Outbound
-    const scope = yield* Effect.scope
-
-    const cursors = makeCursors(yield* cursorSecrets(sql, crypto, config), crypto, config.cursorMinutes)
-    const catalog = makeCatalog(sql, config, cursors)
-    const { changed, count } = makeCounts({ sql, config, facts, scope })
-    const browse = makeBrowse(sql, config, catalog, count)
-    const searching = yield* Effect.provideService(Layer.build(search), Catalog, catalog)
-    const recorder = makeRecorder({ sql, facts, crypto, config })
-    const journal = makeJournal({ sql, facts, crypto })
-    const observer = makeObserver({ config, crypto, recorder, journal, changed })
-    const moved = () => {
-      observer.forget()
-      changed()
-    }
-
-    if (config.autoCatalog) yield* extensions.register(observer.extension)
-    yield* addDiscoveryRoutes({
-      browse,
-      resolve: makeResolve(sql, config, crypto),
-      search: Context.get(searching, Searcher).search
-    })
-    yield* addAdministrationRoutes({ moved, before: Effect.ignore(journal.flush) })
-    yield* reconciler({ id: "journal", every: "1 second", turn: journal.flush })
+    const { observe } = yield* Observer
+    const { flush } = yield* Sightings
+    if (config.autoCatalog) yield* extensions.register({ key: "catalog", observe })
+    yield* addDiscoveryRoutes
+    yield* addAdministrationRoutes
+    yield* reconciler({ id: "journal", every: "1 second", turn: flush })
     // What has gathered is stored before the database under it closes.
-    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(journal.flush, "2 seconds")))
-    yield* startAge({ sql, facts, config, changed: moved })
-    if (config.probeOrigins) {
-      yield* startProbes({
-        sql,
-        ask: makeAskOrigin(config, outbound),
-        apply: makeApplyVerdict({ sql, facts, config, recorder }),
-        changed: moved
-      })
-    }
-    return Context.make(Catalog, catalog).pipe(
-      Context.add(CatalogRecords, makeRecords(sql, crypto)),
-      Context.merge(searching)
-    )
+    yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(flush, "2 seconds")))
+    yield* startAge
+    if (config.probeOrigins) yield* startProbes
   })
+)
+
+const layer = started.pipe(
+  Layer.provideMerge(search),
+  Layer.provideMerge(reading),
+  Layer.provide(Observer.layer.pipe(Layer.provideMerge(Sightings.layer), Layer.provide(Judge.layer))),
+  Layer.provide(Layer.merge(writing, Origins.layer.pipe(Layer.provide(OriginDocuments.layer)))),
+  Layer.provide(Changes.layer)
 )
 
 export const plugin = define({

@@ -14,6 +14,8 @@ import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { ListingExplanation, Moved } from "../AnswerWire.ts"
 import { readPaging } from "../discovery/filters.ts"
 import { queryOf } from "../discovery/publicAnswer.ts"
+import { Changes } from "../store/Changes.ts"
+import { Sightings } from "../store/Sightings.ts"
 import { explainListing } from "./explainListing.ts"
 import { moveResource, type MoveRequest, operatorMoves } from "./moveResource.ts"
 
@@ -38,17 +40,15 @@ const readMove = (body: unknown, by: string): MoveRequest | ReadonlyArray<string
     : ({ type, url, toolName: type === "mcp" ? toolName : "", move, note, by } as MoveRequest)
 }
 
-/** `moved` is called after a move, `before` before an explanation, so that what was just observed is in it. */
-export const addAdministrationRoutes = Effect.fnUntraced(function* (hooks: {
-  readonly moved: () => void
-  readonly before: Effect.Effect<void>
-}) {
+export const addAdministrationRoutes = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
   const callers = yield* Callers
   const keys = yield* Keys
   const crypto = yield* Crypto
   const facts = yield* Facts
   const sql = yield* SqlClient.SqlClient
+  const changes = yield* Changes
+  const sightings = yield* Sightings
   const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
   const explain = Effect.fnUntraced(function* (request: Request) {
@@ -58,7 +58,8 @@ export const addAdministrationRoutes = Effect.fnUntraced(function* (hooks: {
     const url = query.get("url") ?? ""
     const wrong = [...(url === "" || url.length > 4_096 ? ["url: the URL of the resource"] : []), ...paging.faults]
     if (wrong.length > 0) return json({ error: "invalid_filter", details: wrong }, { status: 400 })
-    yield* hooks.before
+    // What was just observed is in the explanation.
+    yield* Effect.ignore(sightings.flush)
     const explained = yield* explainListing({ url, ...paging }, crypto)
     return json({ x402Version: 2, ...explained } satisfies typeof ListingExplanation.Type)
   })
@@ -78,7 +79,7 @@ export const addAdministrationRoutes = Effect.fnUntraced(function* (hooks: {
     if (!("move" in read)) return json({ error: "invalid_request", details: read }, { status: 400 })
     const moved = yield* moveResource(read, facts, crypto)
     if (Option.isNone(moved)) return json({ error: "not_found" }, { status: 404 })
-    hooks.moved()
+    yield* changes.moved
     return json(moved.value satisfies typeof Moved.Type)
   })
 

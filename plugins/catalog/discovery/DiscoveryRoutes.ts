@@ -4,22 +4,16 @@ import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { SqlError } from "effect/sql"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import type { Searcher } from "../search/Searcher.ts"
+import { Searcher } from "../search/Searcher.ts"
 import { readSearch } from "../search/readSearch.ts"
-import type { makeBrowse } from "./browse.ts"
-import type { CatalogBusy } from "./makeCounts.ts"
+import { Browse } from "./Browse.ts"
+import type { CatalogBusy } from "./Counts.ts"
 import { readFilters, readPaging } from "./filters.ts"
 import { fault, fresh, preflight, queryOf } from "./publicAnswer.ts"
-import type { makeResolve } from "./resolve.ts"
+import { Resolve, type ResolveRequest } from "./Resolve.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
-
-export interface DiscoveryParts {
-  readonly browse: ReturnType<typeof makeBrowse>
-  readonly resolve: ReturnType<typeof makeResolve>
-  readonly search: Searcher["Service"]["search"]
-}
 
 /** Browsing: a limit beyond this is taken for this. */
 const browseLimitMax = 1_000
@@ -33,8 +27,22 @@ const away = <R>(answer: Effect.Effect<Response, SqlError.SqlError | CatalogBusy
     )
   )
 
-export const addDiscoveryRoutes = Effect.fnUntraced(function* ({ browse, resolve, search }: DiscoveryParts) {
+const readResolve = (query: URLSearchParams): ResolveRequest | { readonly wrong: ReadonlyArray<string> } => {
+  const [type, url, toolName] = [query.get("type"), query.get("url"), query.get("toolName") ?? ""]
+  const wrong: Array<string> = []
+  if (type !== "http" && type !== "mcp") wrong.push("type: http or mcp")
+  if (url === null || url === "") wrong.push("url: the URL of the resource")
+  if (type === "mcp" && toolName === "") wrong.push("toolName: required with type=mcp")
+  return wrong.length > 0
+    ? { wrong }
+    : { type: type as "http" | "mcp", url: url!, toolName: type === "mcp" ? toolName : "" }
+}
+
+export const addDiscoveryRoutes = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
+  const { page: browse } = yield* Browse
+  const { one: resolve } = yield* Resolve
+  const { search } = yield* Searcher
   const crypto = yield* Crypto
 
   const resources = Effect.fnUntraced(function* (request: Request) {
@@ -61,14 +69,9 @@ export const addDiscoveryRoutes = Effect.fnUntraced(function* ({ browse, resolve
   })
 
   const resource = Effect.fnUntraced(function* (request: Request) {
-    const query = queryOf(request)
-    const [type, url, toolName] = [query.get("type"), query.get("url"), query.get("toolName") ?? ""]
-    const wrong: Array<string> = []
-    if (type !== "http" && type !== "mcp") wrong.push("type: http or mcp")
-    if (url === null || url === "") wrong.push("url: the URL of the resource")
-    if (type === "mcp" && toolName === "") wrong.push("toolName: required with type=mcp")
-    if (wrong.length > 0) return fault(400, "invalid_filter", wrong)
-    const found = yield* resolve({ type: type as "http" | "mcp", url: url!, toolName: type === "mcp" ? toolName : "" })
+    const asked = readResolve(queryOf(request))
+    if ("wrong" in asked) return fault(400, "invalid_filter", asked.wrong)
+    const found = yield* resolve(asked)
     return Option.isNone(found)
       ? fault(404, "not_found")
       : yield* fresh(crypto, request, `{"x402Version":2,"resource":${found.value}}`)

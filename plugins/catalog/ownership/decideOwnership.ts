@@ -5,7 +5,7 @@
 import type { ResourceState } from "../contract.ts"
 import type { OriginWord } from "./OriginWire.ts"
 
-export interface Standing {
+export interface OwnershipStanding {
   readonly state: ResourceState
   readonly reason: string | null
   readonly ownership: "provisional" | "proven"
@@ -26,7 +26,7 @@ export type Verdict =
 const sameSet = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =>
   a.length === b.length && a.every((one) => b.includes(one))
 
-export const decideOwnership = (standing: Standing, word: OriginWord): Verdict => {
+export const decideOwnership = (standing: OwnershipStanding, word: OriginWord): Verdict => {
   if (standing.state === "removed") return { _tag: "Nothing" }
   if (word.delisted) return { _tag: "Removed" }
   const { payTos } = word

@@ -2,12 +2,13 @@
 // holder does not return in time is taken by the next one, and the late holder's word is void. It never runs on a
 // payment's path.
 import { Clock, Effect } from "effect"
-import type { SqlClient } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
 import type { Kept } from "../store/ResourceWire.ts"
-import type { makeApplyVerdict } from "./applyVerdict.ts"
-import type { makeAskOrigin } from "./askOrigin.ts"
 import type { ResourceType } from "../contract.ts"
+import { Changes } from "../store/Changes.ts"
+import { Origins } from "./Origins.ts"
+import { Verdicts } from "./Verdicts.ts"
 
 const batchMax = 16
 const atOnce = 4
@@ -23,14 +24,6 @@ interface DueRow {
   readonly declaration: Kept
 }
 
-export interface ProbeParts {
-  readonly sql: SqlClient.SqlClient
-  readonly ask: ReturnType<typeof makeAskOrigin>
-  readonly apply: ReturnType<typeof makeApplyVerdict>
-  /** Called after a change that discovery shows. */
-  readonly changed: () => void
-}
-
 /** Takes what is due and nobody else asks about, for a minute; the fence tells this holder from the next one. */
 export const leaseProbes = (sql: SqlClient.SqlClient, now: Date) =>
   sql<DueRow>`with due as (
@@ -43,7 +36,13 @@ export const leaseProbes = (sql: SqlClient.SqlClient, now: Date) =>
     select r.id, due.fence, r.type, r.resource, r.tool_name, r.origin, r.declaration from due join catalog_resources r
       on r.id = due.resource_id`
 
-export const startProbes = ({ apply, ask, changed, sql }: ProbeParts) => {
+/** Asks for as long as the Scope lives. */
+export const startProbes = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { ask } = yield* Origins
+  const { apply } = yield* Verdicts
+  const { moved } = yield* Changes
+
   const judge = Effect.fnUntraced(function* (row: DueRow) {
     const identity = {
       type: row.type,
@@ -60,7 +59,7 @@ export const startProbes = ({ apply, ask, changed, sql }: ProbeParts) => {
     if (asked === "later") {
       yield* sql`update catalog_probes set leased_until = null, due_at = ${new Date(now.getTime() + 60_000)}
         where resource_id = ${row.id} and fence = ${row.fence}`
-    } else if (yield* apply(row.id, row.fence, asked, now)) changed()
+    } else if (yield* apply(row.id, row.fence, asked, now)) yield* moved
   })
 
   const turn = Effect.gen(function* () {
@@ -69,14 +68,11 @@ export const startProbes = ({ apply, ask, changed, sql }: ProbeParts) => {
       yield* Effect.forEach(
         due,
         (row) => Effect.catch(judge(row), (error) => Effect.logWarning("an origin's word could not be stored", error)),
-        {
-          concurrency: atOnce,
-          discard: true
-        }
+        { concurrency: atOnce, discard: true }
       )
       if (due.length < batchMax) return
     }
   })
 
-  return reconciler({ id: "probes", every: "2 seconds", turn })
-}
+  yield* reconciler({ id: "probes", every: "2 seconds", turn })
+})

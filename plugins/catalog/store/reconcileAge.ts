@@ -2,10 +2,11 @@
 // forgotten (observations after thirty days, quotas after a week, the transactions that were counted after four hundred
 // days). Bounded work a turn.
 import { Clock, Effect } from "effect"
-import type { SqlClient } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
-import type { Facts } from "../../../kernel/Facts.ts"
-import type { CatalogValues } from "../Config.ts"
+import { Facts } from "../../../kernel/Facts.ts"
+import { Config } from "../Config.ts"
+import { Changes } from "./Changes.ts"
 import { moveState } from "./Resources.ts"
 
 const batchMax = 500
@@ -13,57 +14,54 @@ const deletedMax = 2_000
 const hour = 3_600_000
 const day = 24 * hour
 
-export interface AgeParts {
-  readonly sql: SqlClient.SqlClient
-  readonly facts: Facts["Service"]
-  readonly config: CatalogValues
-  readonly changed: () => void
-}
-
 /** One look at the clock; true when there may be more to do. */
-export const ageCatalog = ({ changed, config, facts, sql }: AgeParts) =>
-  Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    const before = (milliseconds: number) => new Date(now - milliseconds)
-    // Whoever stores that a resource was seen holds its activity: one of the two comes first, and the other knows of
-    // it.
-    const stale = yield* sql.withTransaction(
-      Effect.gen(function* () {
-        const rows = yield* sql<{
-          id: bigint
-        }>`select r.id from catalog_resources r join catalog_activity a on a.resource_id = r.id
-        where r.state = 'active' and a.last_seen_at < ${before(config.staleAfterHours * hour)} order by r.id
-          limit ${batchMax} for update of r, a skip locked`
-        for (const { id } of rows) {
-          yield* moveState(sql, facts, id, new Date(now), {
-            by: "facilitator",
-            move: "went_stale",
-            from: "active",
-            to: "stale",
-            reason: "not_seen"
-          })
-        }
-        return rows.length
-      })
-    )
-    if (stale > 0) changed()
-    const observations = yield* sql`delete from catalog_observations
-      where id in (select id from catalog_observations where last_at < ${before(30 * day)} order by last_at
-        limit ${deletedMax}) returning 1`
-    const sales = yield* sql`delete from catalog_sales
-      where transaction in (select transaction from catalog_sales where at < ${before(400 * day)} order by at
-        limit ${deletedMax}) returning 1`
-    yield* sql`delete from catalog_quotas where day < ${before(7 * day)
-      .toISOString()
-      .slice(0, 10)}::date`
-    return stale === batchMax || observations.length === deletedMax || sales.length === deletedMax
-  })
+export const ageCatalog = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const facts = yield* Facts
+  const config = yield* Config
+  const { moved } = yield* Changes
+  const now = yield* Clock.currentTimeMillis
+  const before = (milliseconds: number) => new Date(now - milliseconds)
+  // Whoever stores that a resource was seen holds its activity: one of the two comes first, and the other knows of it.
+  const stale = yield* sql.withTransaction(
+    Effect.gen(function* () {
+      const rows = yield* sql<{ id: bigint }>`select r.id from catalog_resources r
+        join catalog_activity a on a.resource_id = r.id
+        where r.state = 'active' and a.last_seen_at < ${before(config.staleAfterHours * hour)}
+        order by r.id limit ${batchMax} for update of r, a skip locked`
+      for (const { id } of rows) {
+        yield* moveState(sql, facts, id, new Date(now), {
+          by: "facilitator",
+          move: "went_stale",
+          from: "active",
+          to: "stale",
+          reason: "not_seen"
+        })
+      }
+      return rows.length
+    })
+  )
+  if (stale > 0) yield* moved
+  const observations = yield* sql`delete from catalog_observations where id in (
+    select id from catalog_observations where last_at < ${before(30 * day)} order by last_at limit ${deletedMax})
+    returning 1`
+  const sales = yield* sql`delete from catalog_sales where transaction in (
+    select transaction from catalog_sales where at < ${before(400 * day)} order by at limit ${deletedMax})
+    returning 1`
+  yield* sql`delete from catalog_quotas where day < ${before(7 * day)
+    .toISOString()
+    .slice(0, 10)}::date`
+  return stale === batchMax || observations.length === deletedMax || sales.length === deletedMax
+})
 
-export const startAge = (parts: AgeParts) =>
-  reconciler({
+/** Ages the catalog for as long as the Scope lives. */
+export const startAge = Effect.gen(function* () {
+  const services = yield* Effect.context<SqlClient.SqlClient | Facts | Config | Changes>()
+  yield* reconciler({
     id: "age",
     every: "1 minute",
     turn: Effect.gen(function* () {
-      while (yield* ageCatalog(parts)) yield* Effect.yieldNow
+      while (yield* Effect.provideContext(ageCatalog, services)) yield* Effect.yieldNow
     })
   })
+})

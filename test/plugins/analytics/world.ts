@@ -18,8 +18,8 @@ import { Participants } from "../../../plugins/analytics/reports/Participants.ts
 import { ResourceReports } from "../../../plugins/analytics/reports/ResourceReports.ts"
 import { Totals } from "../../../plugins/analytics/reports/Totals.ts"
 import { Transactions } from "../../../plugins/analytics/reports/Transactions.ts"
-import { makeRecords } from "../../../plugins/catalog/administration/makeRecords.ts"
-import { Catalog, CatalogRecords } from "../../../plugins/catalog/contract.ts"
+import * as CatalogReads from "../../../plugins/catalog/administration/Records.ts"
+import { Catalog } from "../../../plugins/catalog/contract.ts"
 import { resourceKey } from "../../../plugins/catalog/store/ResourceWire.ts"
 
 export const owners = ["kernel", "catalog", "analytics"]
@@ -37,13 +37,6 @@ export interface JournalFact {
 
 export const windowOf = (days: number) => readWindow(new URLSearchParams({ days: String(days) }), Date.now(), 30)
 
-const catalogRecords = Layer.effect(
-  CatalogRecords,
-  Effect.gen(function* () {
-    return CatalogRecords.of(makeRecords(yield* SqlClient.SqlClient, yield* Crypto))
-  })
-)
-
 const assets = new Map([["CUSDC", { contract: "CUSDC", symbol: "USDC", decimals: 7, paymentMax: 1n }]])
 
 /** The plugin's own Layers; of the catalog, its records, and that it has every resource. */
@@ -54,7 +47,7 @@ const analytics = Layer.mergeAll(recording, reports).pipe(
       Limits.layer,
       WireWords.layer,
       Pseudonyms.layer,
-      catalogRecords,
+      CatalogReads.layer,
       Layer.succeed(Amounts, amountsOf(assets)),
       Layer.mock(Catalog)({
         documents: (ids) => Effect.succeed(ids.map((id) => ({ id }) as never)),

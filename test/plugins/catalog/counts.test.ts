@@ -1,13 +1,14 @@
 // Totals of discovery: when one holds, when it is made anew, and what bounds the making.
 import { expect, layer } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
-import type { CatalogValues } from "../../../plugins/catalog/Config.ts"
+import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
 import { changedFact } from "../../../plugins/catalog/contract.ts"
-import { makeCounts } from "../../../plugins/catalog/discovery/makeCounts.ts"
+import { Counts } from "../../../plugins/catalog/discovery/Counts.ts"
+import { Changes } from "../../../plugins/catalog/store/Changes.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
 const config = { includeStale: false, includeUnverified: false } as CatalogValues
@@ -29,9 +30,11 @@ const tell = Effect.gen(function* () {
 
 const open = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const facts = yield* Facts
   yield* sql`truncate catalog_resources restart identity cascade`
-  return makeCounts({ sql, config, facts, scope: yield* Effect.scope })
+  const parts = yield* Layer.build(
+    Counts.layer.pipe(Layer.provideMerge(Changes.layer), Layer.provide(Layer.succeed(Config, config)))
+  )
+  return { count: Context.get(parts, Counts).count, changed: Context.get(parts, Changes).listed }
 })
 
 describeDatabases(
@@ -47,7 +50,7 @@ describeDatabases(
           yield* addResources(2)
           expect(yield* count({}, "all")).toMatchObject({ total: 3 })
           expect(yield* count({ type: "mcp" }, "mcp")).toMatchObject({ total: 0, snapshot: 5n })
-          changed()
+          yield* changed
           expect(yield* count({}, "all")).toMatchObject({ total: 5, snapshot: 5n })
         })
       )
@@ -79,7 +82,7 @@ describeDatabases(
           yield* addResources(10_000)
           expect(yield* count({}, "all")).toMatchObject({ total: 10_000 })
           yield* addResources(1)
-          changed()
+          yield* changed
           expect(yield* count({}, "all")).toMatchObject({ total: 10_000 })
           yield* TestClock.adjust("2 seconds")
           expect(yield* count({}, "all")).toMatchObject({ total: 10_001 })

@@ -1,10 +1,13 @@
 // Who waits when declarations take long to read: a few of each payer, and never a payment.
 import { expect, it } from "@effect/vitest"
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect, Layer, Option } from "effect"
 import type { Observation } from "../../../kernel/payment/Extension.ts"
-import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import type { CatalogValues } from "../../../plugins/catalog/Config.ts"
-import { makeObserver, type ObserverOptions } from "../../../plugins/catalog/observePayments.ts"
+import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
+import { Judge } from "../../../plugins/catalog/Judge.ts"
+import { Observer } from "../../../plugins/catalog/Observer.ts"
+import { Changes } from "../../../plugins/catalog/store/Changes.ts"
+import { Listings } from "../../../plugins/catalog/store/Listings.ts"
+import { Sightings } from "../../../plugins/catalog/store/Sightings.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { queryDeclaration } from "./support.ts"
 
@@ -53,12 +56,29 @@ const observationOf = (payer: string, at: number, looked: () => void): Observati
   return { payment: payment as unknown as Observation["payment"], stage: "verified", payer, transaction: Option.none() }
 }
 
+/** Nothing gets as far as being recorded but the first. */
+const parts = Observer.layer.pipe(
+  Layer.provide(Judge.layer),
+  Layer.provide([
+    Layer.succeed(Config, config),
+    Layer.mock(Listings)({
+      record: () => Effect.succeed({ decision: "listed", resourceId: 1n, versionHash: "h" })
+    }),
+    Layer.succeed(Sightings, {
+      touch: () => Effect.void,
+      observe: () => Effect.void,
+      flush: Effect.void
+    }),
+    Changes.layer,
+    NodeCrypto.layer
+  ])
+)
+
 it.effect(
   "a payer whose declarations take long has eight that wait, and the next is told so at " +
     "once; others have their own [S256][S260]",
   () =>
     Effect.gen(function* () {
-      const crypto = yield* Crypto
       const real = yield* Clock.Clock
       // Reading takes six seconds of this clock, and who has to pause never ends.
       let now = 0
@@ -69,16 +89,7 @@ it.effect(
         currentTimeMillis: Effect.sync(() => now),
         sleep: () => Effect.never
       }
-      // Nothing gets as far as being recorded but the first.
-      const recorded = {
-        record: () => Effect.succeed({ decision: "listed", resourceId: 1n, versionHash: "h" })
-      } as unknown as ObserverOptions["recorder"]
-      const journal: ObserverOptions["journal"] = {
-        touch: () => Effect.void,
-        observe: () => Effect.void,
-        flush: Effect.void
-      }
-      const { extension } = makeObserver({ config, crypto, journal, recorder: recorded, changed: () => undefined })
+      const extension = yield* Observer
       yield* Effect.gen(function* () {
         expect(yield* extension.observe(observationOf("GFLOOD", 0, looked))).toEqual({ status: "success" })
         const outcomes: Array<unknown> = []
@@ -98,5 +109,5 @@ it.effect(
         })
         expect(other.pollUnsafe()).toBeUndefined()
       }).pipe(Effect.provideService(Clock.Clock, clock))
-    }).pipe(Effect.provide(NodeCrypto.layer))
+    }).pipe(Effect.provide(parts))
 )

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
-import { paymentRequired, startOrigin } from "./origins.ts"
+import { paymentRequired, startOrigin } from "./startOrigin.ts"
 import {
   bodyDeclaration,
   browse,

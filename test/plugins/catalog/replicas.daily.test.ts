@@ -6,7 +6,7 @@ import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { startOrigin } from "./origins.ts"
+import { startOrigin } from "./startOrigin.ts"
 import { browse, declaring, eventually, explain, type Json, queryDeclaration, resolve, verified } from "./support.ts"
 
 const url = "https://shop.example.com/item"

@@ -1,20 +1,21 @@
 // What time does to listings: they go stale and come back, what nobody needs is forgotten, questions to origins are
 // leased and fenced. The clock is the test's, the database a real one.
 import { expect, layer } from "@effect/vitest"
-import { Deferred, Effect, Exit, Layer, Option } from "effect"
+import { Context, Deferred, Effect, Exit, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Facts } from "../../../kernel/Facts.ts"
-import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
-import type { CatalogValues } from "../../../plugins/catalog/Config.ts"
+import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
 import { changedFact } from "../../../plugins/catalog/contract.ts"
 import type { Declaration } from "../../../plugins/catalog/declaration/Declaration.ts"
-import { makeApplyVerdict } from "../../../plugins/catalog/ownership/applyVerdict.ts"
+import { Verdicts } from "../../../plugins/catalog/ownership/Verdicts.ts"
+import { writing } from "../../../plugins/catalog/plugin.ts"
+import { Changes } from "../../../plugins/catalog/store/Changes.ts"
+import { Listings } from "../../../plugins/catalog/store/Listings.ts"
 import { leaseProbes } from "../../../plugins/catalog/ownership/reconcileProbes.ts"
-import { makeJournal } from "../../../plugins/catalog/store/Journal.ts"
+import { Sightings } from "../../../plugins/catalog/store/Sightings.ts"
 import { ageCatalog, startAge } from "../../../plugins/catalog/store/reconcileAge.ts"
-import { makeRecorder } from "../../../plugins/catalog/store/recordDeclaration.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
 const hour = 3_600_000
@@ -54,14 +55,17 @@ const declarationOf = (resource: string, payTo = "GOWNER"): Declaration => ({
 
 const open = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const facts = yield* Facts
-  const crypto = yield* Crypto
   yield* sql`truncate catalog_resources, catalog_observations, catalog_quotas, catalog_sales, kernel_facts restart
     identity cascade`
   yield* TestClock.setTime(start)
-  const recorder = makeRecorder({ sql, facts, crypto, config })
+  const parts = yield* Layer.build(
+    Layer.merge(writing, Sightings.layer).pipe(
+      Layer.provideMerge(Layer.merge(Changes.layer, Layer.succeed(Config, config)))
+    )
+  )
+  const recorder = Context.get(parts, Listings)
   let changes = 0
-  const parts = { sql, facts, config, changed: () => void changes++ }
+  yield* Context.get(parts, Changes).onChange(() => void changes++)
   const now = Effect.map(
     Effect.clockWith((clock) => clock.currentTimeMillis),
     (millis) => new Date(millis)
@@ -94,17 +98,15 @@ const open = Effect.gen(function* () {
   )
   return {
     sql,
-    crypto,
-    facts,
-    recorder,
     parts,
     list,
     stateOf,
     moves,
     told,
     now,
-    age: ageCatalog(parts),
-    journal: makeJournal({ sql, facts, crypto }),
+    age: Effect.provideContext(ageCatalog, parts),
+    journal: Context.get(parts, Sightings),
+    apply: Context.get(parts, Verdicts).apply,
     changes: () => changes
   }
 })
@@ -219,7 +221,9 @@ describeDatabases(
             expect([yield* age, yield* stale]).toEqual([true, 500])
             const done = yield* Deferred.make<void>()
             let steps = 0
-            yield* startAge({ ...parts, changed: () => void (++steps === 2 && Deferred.doneUnsafe(done, Exit.void)) })
+            const { onChange } = Context.get(parts, Changes)
+            yield* onChange(() => void (++steps === 2 && Deferred.doneUnsafe(done, Exit.void)))
+            yield* Effect.provideContext(startAge, parts)
             yield* Deferred.await(done)
             expect(yield* stale).toBe(1_101)
             expect((yield* told).filter((change) => change === "went_stale")).toHaveLength(1_101)
@@ -353,9 +357,8 @@ describeDatabases(
         "gives a question to an origin to one holder for a minute; the next one's fence voids a late answer [S317]",
         timed(
           Effect.gen(function* () {
-            const { facts, list, moves, now, parts, recorder, sql } = yield* open
+            const { apply, list, moves, now, sql } = yield* open
             const { resourceId } = yield* list(a)
-            const apply = makeApplyVerdict({ sql, facts, recorder, config: parts.config })
             const word = { word: { payTos: ["GOWNER"], delisted: false }, detail: "well-known 200", isLocal: false }
             const lease = Effect.flatMap(now, (now) => leaseProbes(sql, now))
             expect(yield* lease).toMatchObject([{ id: resourceId, fence: 1n }])
@@ -380,9 +383,8 @@ describeDatabases(
         "lets an origin that says nothing rest longer each time: a minute, ten, an hour, a day [S317]",
         timed(
           Effect.gen(function* () {
-            const { facts, list, now, parts, recorder, sql } = yield* open
+            const { apply, list, now, sql } = yield* open
             const { resourceId } = yield* list(a)
-            const apply = makeApplyVerdict({ sql, facts, recorder, config: parts.config })
             const silence = { word: { payTos: [], delisted: false }, detail: "well-known 404", isLocal: false }
             for (const [attempt, seconds] of [60, 600, 3_600, 86_400, 86_400].entries()) {
               const [due] = yield* leaseProbes(sql, yield* now)

@@ -6,9 +6,9 @@ import { createHash } from "node:crypto"
 import { describe } from "vitest"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { matchesTemplate, readTemplate, spellResourceUrl } from "../../../plugins/catalog/declaration/resourceUrl.ts"
-import { makeCursors } from "../../../plugins/catalog/discovery/makeCursors.ts"
+import { cursorsOf } from "../../../plugins/catalog/discovery/Cursors.ts"
 import { fingerprintOf } from "../../../plugins/catalog/discovery/filters.ts"
-import { decideOwnership, type Standing } from "../../../plugins/catalog/ownership/decideOwnership.ts"
+import { decideOwnership, type OwnershipStanding } from "../../../plugins/catalog/ownership/decideOwnership.ts"
 import { readLive402, readWellKnown } from "../../../plugins/catalog/ownership/OriginWire.ts"
 import { versionHash } from "../../../plugins/catalog/store/ResourceWire.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
@@ -56,8 +56,7 @@ describe("the version hash", () => {
 describe("a cursor", () => {
   const payload = { snapshot: 9_007_199_254_740_993n, position: "5:20:100", fingerprint: "f" }
   const secret = (text: string) => new TextEncoder().encode(text)
-  const make = (...secrets: ReadonlyArray<string>) =>
-    withCrypto((crypto) => makeCursors(secrets.map(secret), crypto, 15))
+  const make = (...secrets: ReadonlyArray<string>) => withCrypto((crypto) => cursorsOf(secrets.map(secret), crypto, 15))
 
   it.effect("opens for its fingerprint until it ends, on every replica that knows the secret [S124][S125][S126]", () =>
     Effect.gen(function* () {
@@ -101,7 +100,7 @@ describe("a cursor", () => {
 })
 
 describe("ownership", () => {
-  const standing: Standing = {
+  const standing: OwnershipStanding = {
     state: "active",
     reason: null,
     ownership: "provisional",

@@ -1,11 +1,11 @@
 // Cursors: `c1.<payload>.<HMAC-SHA256>`, both parts base64url. The payload says the snapshot, the position, the
 // fingerprint of the filters and when it ends; the signature makes it ours. A cursor opens on every replica that knows
 // the secret, for the filters it was made for, until it ends (S124–S126, decisions 4).
-import { Clock, Effect, Option, Redacted, Result } from "effect"
+import { Clock, Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
-import type { SqlClient } from "effect/sql"
-import type { Crypto } from "../../../kernel/platform/Crypto.ts"
-import type { CatalogValues } from "../Config.ts"
+import { SqlClient } from "effect/sql"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { Config } from "../Config.ts"
 import type { CursorPayload } from "../contract.ts"
 
 /** A search cursor carries its ranking: up to a thousand ids. */
@@ -17,13 +17,12 @@ const encoder = new TextEncoder()
  * The secrets, the signing one first: from the environment, or made once and kept in the database, which all replicas
  * share.
  */
-export const cursorSecrets = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  crypto: Crypto["Service"],
-  config: CatalogValues
-) {
-  if (Option.isSome(config.cursorSecret)) {
-    const secrets = Redacted.value(config.cursorSecret.value)
+const cursorSecrets = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const crypto = yield* Crypto
+  const { cursorSecret } = yield* Config
+  if (Option.isSome(cursorSecret)) {
+    const secrets = Redacted.value(cursorSecret.value)
       .split(",")
       .map((secret) => secret.trim())
       .filter((secret) => secret !== "")
@@ -35,7 +34,12 @@ export const cursorSecrets = Effect.fnUntraced(function* (
   return rows.map(({ secret }) => encoder.encode(secret))
 })
 
-export const makeCursors = (secrets: ReadonlyArray<Uint8Array>, crypto: Crypto["Service"], minutes: number) => {
+/** Signs with the first secret, opens with any of them. */
+export const cursorsOf = (
+  secrets: ReadonlyArray<Uint8Array>,
+  crypto: Crypto["Service"],
+  minutes: number
+): Cursors["Service"] => {
   const sign = (secret: Uint8Array, payload: string) => crypto.hmacSha256(secret, encoder.encode(`c1.${payload}`))
   const shortened = (fingerprint: string) => Base64Url.encode(crypto.sha256(encoder.encode(fingerprint)).slice(0, 16))
 
@@ -79,4 +83,21 @@ export const makeCursors = (secrets: ReadonlyArray<Uint8Array>, crypto: Crypto["
     })
 
   return { seal, open }
+}
+
+export class Cursors extends Context.Service<
+  Cursors,
+  {
+    readonly seal: (payload: CursorPayload) => Effect.Effect<string>
+    /** None when the cursor is not ours, has ended, or belongs to another fingerprint. */
+    readonly open: (cursor: string, fingerprint: string) => Effect.Effect<Option.Option<CursorPayload>>
+  }
+>()("tollkeeper/catalog/Cursors") {
+  static readonly layer = Layer.effect(
+    Cursors,
+    Effect.gen(function* () {
+      const { cursorMinutes } = yield* Config
+      return Cursors.of(cursorsOf(yield* cursorSecrets, yield* Crypto, cursorMinutes))
+    })
+  )
 }

@@ -1,13 +1,14 @@
 // Origins that mean harm to whoever asks them. The network is the test's; what may be dialed is judged by the real
 // rules.
 import { expect, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { describe } from "vitest"
 import { gzipSync } from "node:zlib"
 import { Outbound, type OutboundAnswer, OutboundFailed } from "../../../kernel/platform/Outbound.ts"
-import type { CatalogValues } from "../../../plugins/catalog/Config.ts"
-import { makeAskOrigin } from "../../../plugins/catalog/ownership/askOrigin.ts"
+import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
+import { OriginDocuments } from "../../../plugins/catalog/ownership/OriginDocuments.ts"
+import { Origins } from "../../../plugins/catalog/ownership/Origins.ts"
 
 const owner = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 const settings = {
@@ -51,7 +52,12 @@ const network = (
           : Effect.succeed(given)
     }
   })
-  return { sent, ask: makeAskOrigin(settings, outbound) }
+  const parts = Origins.layer.pipe(
+    Layer.provide(OriginDocuments.layer),
+    Layer.provide(Layer.mergeAll(Layer.succeed(Config, settings), Layer.succeed(Outbound, outbound)))
+  )
+  const { ask } = Effect.runSync(Effect.provide(Origins, parts))
+  return { sent, ask }
 }
 
 const resourceOf = (

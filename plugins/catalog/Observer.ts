@@ -1,0 +1,133 @@
+// The catalog's observer of payments. What was seen a moment ago is known by a digest and costs no database statement;
+// anything new is read, judged and recorded once, however many payments carry it at the same time. It never fails: what
+// goes wrong is `catalog_unavailable` to the seller, a line in the log and an observation for the operator (S17–S23,
+// S78, S260).
+import { Clock, Context, Deferred, Effect, Layer, Metric, Option } from "effect"
+import { Hex } from "effect/encoding"
+import type { Extension, Observation as PaymentObservation } from "../../kernel/payment/Extension.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { declaredUrl, offered } from "./declaration/DeclarationWire.ts"
+import { cleanString } from "./declaration/cleanText.ts"
+import { spellResourceUrl } from "./declaration/resourceUrl.ts"
+import { Judge, type Judged } from "./Judge.ts"
+import { outcomeOf, Remembered } from "./rememberOutcomes.ts"
+import { Changes } from "./store/Changes.ts"
+import type { ObservedDeclaration, Sale } from "./store/gatherSightings.ts"
+import { type Recorded, unavailable } from "./store/Recorded.ts"
+import { resourceKey } from "./store/ResourceWire.ts"
+import { Sightings } from "./store/Sightings.ts"
+
+const outcomes = Metric.counter("tollkeeper_catalog_declarations_total", {
+  description: "Declarations observed, by decision.",
+  incremental: true
+})
+
+/** Of everything that a declaration is read from: the same digest is read to the same declaration. */
+const digestOf = (
+  crypto: Crypto["Service"],
+  { payment }: PaymentObservation,
+  value: unknown,
+  sentKey: string
+): string => {
+  const { amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme } = offered(payment)
+  const terms = [amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme]
+  const told = [sentKey, payment.dialect, value, payment.resource, [...payment.extensions.keys()], ...terms]
+  return Hex.encode(crypto.sha256(new TextEncoder().encode(JSON.stringify(told))))
+}
+
+const saleOf = ({ payer, stage, transaction }: PaymentObservation): Sale | undefined =>
+  stage === "settled" && Option.isSome(transaction) ? { transaction: transaction.value, payer } : undefined
+
+/** What was observed is found again under the spelling the URL would be listed as, even when it cannot be. */
+const observedOf = (
+  crypto: Crypto["Service"],
+  { payer, payment, stage }: PaymentObservation,
+  { identity, recorded: { decision, detail, reason, resourceId } }: Judged
+): Omit<ObservedDeclaration, "at" | "lagMillis"> => {
+  const url = declaredUrl(payment)
+  const spelled = identity?.resource ?? spellResourceUrl(/^mcp:/i.test(url) ? "mcp" : "http", url)?.resource
+  return {
+    resourceKey: spelled === undefined ? undefined : resourceKey(crypto, spelled),
+    resourceId,
+    url: spelled ?? cleanString(url),
+    type: identity?.type,
+    toolName: identity?.toolName,
+    payTo: payment.requirements.payTo,
+    payer,
+    stage,
+    decision,
+    reason,
+    detail
+  }
+}
+
+export class Observer extends Context.Service<Observer, Pick<Extension, "observe">>()("tollkeeper/catalog/Observer") {
+  static readonly layer = Layer.effect(
+    Observer,
+    Effect.gen(function* () {
+      const crypto = yield* Crypto
+      const { judge } = yield* Judge
+      const sightings = yield* Sightings
+      const changes = yield* Changes
+      const remembered = new Remembered()
+      const inFlight = new Map<string, Deferred.Deferred<Recorded>>()
+      yield* changes.onChange((wasMoved) => {
+        if (wasMoved) remembered.forget()
+      })
+
+      const touch = (observation: PaymentObservation, { decision, resourceId }: Recorded, now: Date) =>
+        resourceId === undefined || decision === "rejected"
+          ? Effect.void
+          : sightings.touch(resourceId, now, saleOf(observation))
+
+      /** Judges what nobody else is judging now, and tells everybody who waits for it. */
+      const first = Effect.fnUntraced(function* (
+        observation: PaymentObservation,
+        sent: { readonly sentKey: string; readonly value: unknown },
+        digest: string,
+        answer: Deferred.Deferred<Recorded>
+      ) {
+        const startedAt = yield* Clock.currentTimeMillis
+        const now = new Date(startedAt)
+        const judged = yield* judge(observation, sent.sentKey, sent.value, now)
+        const { recorded } = judged
+        const endedAt = yield* Clock.currentTimeMillis
+        if (remembered.keep(digest, recorded, endedAt)) yield* changes.listed
+        yield* touch(observation, recorded, now)
+        yield* Deferred.succeed(answer, recorded)
+        const observed = observedOf(crypto, observation, judged)
+        yield* sightings.observe({ ...observed, at: now, lagMillis: endedAt - startedAt })
+        const { decision, reason } = recorded
+        yield* Metric.update(Metric.withAttributes(outcomes, { decision, reason: reason ?? "none" }), 1)
+        return outcomeOf(recorded)
+      })
+
+      const observe: Extension["observe"] = Effect.fnUntraced(function* (observation) {
+        const sent = observation.payment.extensions.get("catalog")
+        if (sent === undefined) return { status: "processing" } as const
+        const startedAt = yield* Clock.currentTimeMillis
+        const digest = digestOf(crypto, observation, sent.value, sent.sentKey)
+        const known = remembered.recall(digest, startedAt)
+        if (known !== undefined) {
+          if (known.outcome.status === "success") yield* touch(observation, known.recorded, new Date(startedAt))
+          return known.outcome
+        }
+        const flight = `${digest} ${observation.stage}`
+        const running = inFlight.get(flight)
+        if (running !== undefined) {
+          const recorded = yield* Deferred.await(running)
+          yield* touch(observation, recorded, new Date(startedAt))
+          return outcomeOf(recorded)
+        }
+        const answer = Deferred.makeUnsafe<Recorded>()
+        inFlight.set(flight, answer)
+        const end = Effect.sync(() => inFlight.delete(flight))
+        return yield* first(observation, sent, digest, answer).pipe(
+          Effect.ensuring(Effect.andThen(Deferred.succeed(answer, unavailable("a defect")), end))
+        )
+      })
+
+      return Observer.of({ observe })
+    })
+  )
+}

@@ -1,0 +1,147 @@
+// How many resources a set of filters shows, and the snapshot that the number is of. A count holds until the catalog
+// changes: this process says so itself, and the journal of facts tells, asked about once a second, what other replicas
+// have changed. All who want one count share one statement; of different counts only a few run at once, and what does
+// not fit the queue is refused, so that a flood of strange filters leaves the database to the rest (S106–S109, S312).
+import { Clock, Context, Deferred, Effect, Layer, Schema, Semaphore } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { Facts } from "../../../kernel/Facts.ts"
+import { Config } from "../Config.ts"
+import { changedFact, type Filters } from "../contract.ts"
+import { Changes } from "../store/Changes.ts"
+import { conditionOf } from "./conditions.ts"
+
+/** Filters whose counts are kept. */
+const countedMax = 1_000
+/** Counts that run at once, and those that may wait for their turn. */
+const atOnceMax = 2
+const waitingMax = 64
+/**
+ * The journal is asked after this, beside the requests; a request waits for the answer when the last one is older than
+ * the second.
+ */
+const lookMillis = 1_000
+const blindMillis = 3_000
+/** After a longer rest the journal is not read from the old mark: it may hold much of others. */
+const restMillis = 60_000
+/**
+ * In a catalog of more resources, a count that something has changed since is served for a while, and made anew beside
+ * it.
+ */
+const largeFrom = 10_000n
+const laggingMillis = 2_000
+
+export interface Counted {
+  /** Highest resource id there was. */
+  readonly snapshot: bigint
+  readonly total: number
+}
+
+interface Kept extends Counted {
+  /** The number of changes that were known when counting began. */
+  readonly changes: number
+  readonly at: number
+}
+
+/** Too many different counts are required at once. */
+export class CatalogBusy extends Schema.TaggedError<CatalogBusy>()("CatalogBusy", {}) {}
+
+/** One run for everybody who asks at the same time under one key. Runs belong to the scope and to no request. */
+const shareRuns = Effect.gen(function* () {
+  const scope = yield* Effect.scope
+  const running = new Map<string, Deferred.Deferred<any, any>>()
+  const share = <A, E>(key: string, work: Effect.Effect<A, E>): Effect.Effect<Deferred.Deferred<A, E>> =>
+    Effect.suspend(() => {
+      const known = running.get(key)
+      if (known !== undefined) return Effect.succeed(known)
+      const answer = Deferred.makeUnsafe<A, E>()
+      running.set(key, answer)
+      const run = Effect.flatMap(Effect.exit(work), (exit) =>
+        Effect.sync(() => {
+          running.delete(key)
+          Deferred.doneUnsafe(answer, exit)
+        })
+      )
+      return Effect.as(Effect.forkIn(run, scope), answer)
+    })
+  return { share, isRunning: (key: string) => running.has(key) }
+})
+
+/** The number of changes that are known of: this process's own, and what the journal tells of others. */
+const followChanges = Effect.gen(function* () {
+  const facts = yield* Facts
+  const { onChange } = yield* Changes
+  const state = { changes: 0, lookedAt: -Infinity }
+  let mark: string | undefined
+  yield* onChange(() => void (state.changes += 1))
+  const look = Effect.gen(function* () {
+    const at = yield* Clock.currentTimeMillis
+    const told = yield* facts.publishedSince(changedFact, at - state.lookedAt > restMillis ? undefined : mark)
+    if (told.published) state.changes += 1
+    mark = told.mark
+    state.lookedAt = at
+  })
+  return { state, look }
+})
+
+export class Counts extends Context.Service<
+  Counts,
+  {
+    readonly count: (filters: Filters, fingerprint: string) => Effect.Effect<Counted, SqlError.SqlError | CatalogBusy>
+  }
+>()("tollkeeper/catalog/Counts") {
+  static readonly layer = Layer.effect(
+    Counts,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const config = yield* Config
+      const { isRunning, share } = yield* shareRuns
+      const { look, state } = yield* followChanges
+      const kept = new Map<string, Kept>()
+      const permits = yield* Semaphore.make(atOnceMax)
+      let waiting = 0
+
+      const countNow = (filters: Filters, fingerprint: string): Effect.Effect<Kept, SqlError.SqlError> =>
+        Effect.gen(function* () {
+          const before = state.changes
+          const [row] = yield* sql<{ snapshot: bigint; total: bigint }>`
+            select (select coalesce(max(id), 0) from catalog_resources) as snapshot, count(*) as total
+            from catalog_resources r where ${conditionOf(sql, config, filters)}`.unprepared
+          const fresh: Kept = {
+            snapshot: row!.snapshot,
+            total: Number(row!.total),
+            changes: before,
+            at: yield* Clock.currentTimeMillis
+          }
+          kept.delete(fingerprint)
+          kept.set(fingerprint, fresh)
+          if (kept.size > countedMax) kept.delete(kept.keys().next().value!)
+          return fresh
+        }).pipe(permits.withPermits(1), Effect.ensuring(Effect.sync(() => (waiting -= 1))))
+
+      const count = Effect.fnUntraced(function* (
+        filters: Filters,
+        fingerprint: string
+      ): Effect.fn.Return<Counted, SqlError.SqlError | CatalogBusy> {
+        const now = yield* Clock.currentTimeMillis
+        if (now - state.lookedAt >= lookMillis) {
+          const age = now - state.lookedAt
+          const looking = yield* share("look", look)
+          if (age >= blindMillis) yield* Deferred.await(looking)
+        }
+        const known = kept.get(fingerprint)
+        if (known?.changes === state.changes) return known
+        const key = `${state.changes} ${fingerprint}`
+        if (!isRunning(key)) {
+          if (waiting >= atOnceMax + waitingMax) return yield* new CatalogBusy()
+          waiting += 1
+        }
+        const counting: Deferred.Deferred<Kept, SqlError.SqlError> = yield* share(key, countNow(filters, fingerprint))
+        return known !== undefined && known.snapshot >= largeFrom && now - known.at < laggingMillis
+          ? known
+          : yield* Deferred.await(counting)
+      })
+
+      return Counts.of({ count })
+    })
+  )
+}
