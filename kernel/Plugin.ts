@@ -15,6 +15,7 @@ import type { Host } from "./platform/Host.ts"
 import type { Listeners } from "./platform/Listeners.ts"
 import type { Outbound } from "./platform/Outbound.ts"
 import type { Stdio } from "./platform/Stdio.ts"
+import type { StripTypes } from "./platform/StripTypes.ts"
 import type { PluginStates } from "./PluginStates.ts"
 
 /** The plugin or driver whose Layer is being built; "kernel" outside of any. It names owners in registries and logs. */
@@ -59,6 +60,7 @@ export type Ambient =
   | Listeners
   | Outbound
   | Stdio
+  | StripTypes
   | ListenAt
   | Greeting
   | PluginStates

@@ -7,6 +7,7 @@ import type { Catalogue } from "../kernel/Loader.ts"
 import { catalogue } from "../kernel/Plugin.ts"
 import { plugin as analytics } from "../plugins/analytics/plugin.ts"
 import { plugin as catalog } from "../plugins/catalog/plugin.ts"
+import { plugin as dashboard } from "../plugins/dashboard/plugin.ts"
 import { plugin as ledgerLocal } from "../plugins/ledger-local/plugin.ts"
 import { plugin as mcpTools } from "../plugins/mcp-tools/plugin.ts"
 import { plugin as mcpToolsPay } from "../plugins/mcp-tools-pay/plugin.ts"
@@ -34,6 +35,7 @@ export const makeCatalogue = (source: SettingsSource): Catalogue => {
     searchSemantic,
     analytics,
     webhooks,
+    dashboard,
     mcpTools,
     mcpToolsPay
   )

@@ -28,6 +28,7 @@ import * as NodeDeadline from "./platform/nodeDeadline.ts"
 import * as NodeListeners from "./platform/nodeListeners.ts"
 import * as NodeOutbound from "./platform/nodeOutbound.ts"
 import * as NodeStdio from "./platform/nodeStdio.ts"
+import * as NodeStripTypes from "./platform/nodeStripTypes.ts"
 import * as Pglite from "./platform/pglite.ts"
 import { onHangup } from "./platform/signals.ts"
 import type { Profile } from "./profile.ts"
@@ -148,6 +149,7 @@ export const serve = Effect.fn("serve")(function* (options: ServeOptions) {
     NodeListeners.layer,
     NodeOutbound.layer,
     NodeStdio.layer,
+    NodeStripTypes.layer,
     FolderLock.layer,
     ListenAt.layer,
     Greeting.layer,

@@ -42,6 +42,7 @@ const requestSeconds = Metric.histogram("tollkeeper_http_request_seconds", {
 
 /** Routes that are a label of their own; what a stranger may write into a path is not one. */
 const known = new Set([
+  "/",
   "/verify",
   "/settle",
   "/supported",
@@ -53,7 +54,7 @@ const known = new Set([
   "/metrics",
   "/openapi.json"
 ])
-const families = /^\/(discovery|catalog|analytics|dashboard)(\/|$)/
+const families = /^\/(discovery|catalog|analytics|dashboard|docs|seller)(\/|$)/
 const routeOf = (path: string): string =>
   known.has(path) ? path : (families.exec(path)?.[0].replace(/\/$/, "") ?? "other")
 

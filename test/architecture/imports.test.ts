@@ -2,7 +2,7 @@
 // runtime folder a platform. The table of `kernel/README.md`, held over every import there is.
 import { posix } from "node:path"
 import { describe, expect, it } from "vitest"
-import { parseSource, readText, type Source, sources, sourcesIn } from "./sources.ts"
+import { isPage, parseSource, readText, type Source, sources, sourcesIn } from "./sources.ts"
 
 const platform = /^(node:|bun:|jsr:|@effect\/platform-|@effect\/sql-pglite|@electric-sql\/|https?:)/
 
@@ -48,7 +48,11 @@ const kernelFault = (path: string, target: string): string | undefined => {
   return "the kernel imports downwards only"
 }
 
+/** A page's module is served as it stands, so it reaches what is served beside it, and the libraries of the page. */
+const pageLibraries = new Set(["preact", "preact/hooks", "uplot"])
+
 const pluginFault = (path: string, target: string): string | undefined => {
+  if (isPage(path) !== isPage(target)) return "a page imports pages only, and nobody else imports one"
   const [own, other] = [path.split("/")[1], target.split("/")[1]]
   if (target.startsWith("kernel/"))
     return target.endsWith("Wire.ts") ? "a plugin leaves the kernel's wire alone" : undefined
@@ -86,6 +90,8 @@ const importFaults = (source: Source): ReadonlyArray<string> => {
       if (target.startsWith("test/") && folder !== "test") return said("only tests import tests")
       return said(ruleOf[folder]?.(source.path, target))
     }
+    if (isPage(source.path))
+      return said(pageLibraries.has(specifier) ? undefined : "a page has the libraries of the page alone")
     if (!["kernel", "plugins", "migrations"].includes(folder)) return []
     return said(platform.test(specifier) ? "only the runtime folder knows a platform" : undefined)
   })
@@ -136,7 +142,10 @@ describe("imports", () => {
     ["plugins/catalog/Catalog.ts", "../../runtime/App.ts"],
     ["plugins/catalog/Catalog.ts", "@effect/platform-node"],
     ["runtime/App.ts", "../plugins/catalog/Catalog.ts"],
-    ["runtime/App.ts", "../test/support/buyer.ts"]
+    ["runtime/App.ts", "../test/support/buyer.ts"],
+    ["plugins/dashboard/web/parts.ts", "../Assets.ts"],
+    ["plugins/dashboard/web/parts.ts", "effect"],
+    ["plugins/dashboard/plugin.ts", "./web/format.ts"]
   ])("would catch %s importing %s", (path, specifier) => {
     expect(importFaults(parseSource(path, `import { x } from "${specifier}"\nx()`))).toHaveLength(1)
     expect(importFaults(parseSource(path, `import type { X } from "${specifier}"\nexport type { X }`))).toHaveLength(1)

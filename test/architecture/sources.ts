@@ -94,3 +94,6 @@ export const sources: ReadonlyArray<Source> = textFiles
 /** The sources below one of the folders. */
 export const sourcesIn = (...folders: ReadonlyArray<string>): ReadonlyArray<Source> =>
   sources.filter(({ path }) => folders.some((folder) => path.startsWith(`${folder}/`)))
+
+/** Whether a source is a module of a page: it runs in a browser, and on no runtime of ours. */
+export const isPage = (path: string): boolean => path.startsWith("plugins/dashboard/web/")

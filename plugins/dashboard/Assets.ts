@@ -1,0 +1,118 @@
+// The files of the pages, as a browser gets them: our own modules with their types stripped, our style sheet, and the
+// libraries they import, straight from the installed packages. Nothing is built and nothing is fetched from elsewhere.
+// A file is read, stripped and compressed when it is first asked for, and kept; what is not in the lists here is not
+// served, whatever the path says.
+import { Context, Effect, FileSystem, Layer, Option, Path } from "effect"
+import { Base64Url } from "effect/encoding"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { StripTypes } from "../../kernel/platform/StripTypes.ts"
+
+export interface Asset {
+  readonly contentType: string
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly gzipped: Uint8Array<ArrayBuffer>
+  readonly etag: string
+}
+
+const types = {
+  script: "text/javascript; charset=utf-8",
+  style: "text/css; charset=utf-8",
+  image: "image/svg+xml"
+} as const
+
+/** What is imported by name, by the browser's import map, and where the package has it. */
+export const libraries: Readonly<Record<string, string>> = {
+  preact: "preact.js",
+  "preact/hooks": "hooks.js",
+  uplot: "uplot.js"
+}
+
+/** Files of packages; the path they are served at, and what resolves to them. */
+const packaged: Readonly<Record<string, readonly [specifier: string, type: keyof typeof types]>> = {
+  "/dashboard/library/preact.js": ["preact", "script"],
+  "/dashboard/library/hooks.js": ["preact/hooks", "script"],
+  "/dashboard/library/uplot.js": ["uplot/dist/uPlot.esm.js", "script"],
+  "/dashboard/library/uplot.css": ["uplot/dist/uPlot.min.css", "style"],
+  "/dashboard/library/api.js": ["swagger-ui-dist/swagger-ui-bundle.js", "script"],
+  "/dashboard/library/api.css": ["swagger-ui-dist/swagger-ui.css", "style"]
+}
+
+const ownPath = /^\/dashboard\/web\/([A-Za-z]+)\.(ts|css|svg)$/
+
+const gzip = (bytes: Uint8Array<ArrayBuffer>): Effect.Effect<Uint8Array<ArrayBuffer>> =>
+  Effect.promise(async () => {
+    const compressed = new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"))
+    return new Uint8Array(await new Response(compressed).arrayBuffer())
+  })
+
+export class Assets extends Context.Service<
+  Assets,
+  {
+    /** Paths of a module of ours and of all that it imports, for a page to ask for at once. */
+    readonly closure: (module: string) => Effect.Effect<ReadonlyArray<string>>
+    readonly find: (path: string) => Effect.Effect<Option.Option<Asset>>
+  }
+>()("tollkeeper/dashboard/Assets") {
+  static readonly layer = Layer.effect(
+    Assets,
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const paths = yield* Path.Path
+      const crypto = yield* Crypto
+      const { strip } = yield* StripTypes
+      const folder = yield* Effect.orDie(paths.fromFileUrl(new URL("web/", import.meta.url)))
+      const own = new Set(yield* files.readDirectory(folder))
+      const kept = new Map<string, Asset>()
+
+      /** Where a path's file is, and what it is; None for a path that is not served. */
+      const placeOf = (
+        path: string
+      ): Option.Option<readonly [file: Effect.Effect<string>, type: keyof typeof types]> => {
+        const [, name, ending] = ownPath.exec(path) ?? []
+        if (name !== undefined && own.has(`${name}.${ending}`)) {
+          const type = ending === "ts" ? "script" : ending === "css" ? "style" : "image"
+          return Option.some([Effect.succeed(paths.join(folder, `${name}.${ending}`)), type])
+        }
+        return Option.map(Option.fromUndefinedOr(packaged[path]), ([specifier, type]) => [
+          Effect.orDie(paths.fromFileUrl(new URL(import.meta.resolve(specifier)))),
+          type
+        ])
+      }
+
+      const read = Effect.fnUntraced(function* (path: string, file: Effect.Effect<string>, type: keyof typeof types) {
+        const source = yield* Effect.orDie(files.readFileString(yield* file))
+        const text = path.endsWith(".ts") ? strip(source) : source.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n")
+        const bytes = new TextEncoder().encode(text)
+        const asset: Asset = {
+          contentType: types[type],
+          bytes,
+          gzipped: yield* gzip(bytes),
+          etag: `"${Base64Url.encode(crypto.sha256(bytes).slice(0, 16))}"`
+        }
+        kept.set(path, asset)
+        return asset
+      })
+
+      const closure = Effect.fnUntraced(function* (module: string) {
+        const found = new Set([module])
+        for (const name of found) {
+          const source = yield* Effect.orDie(files.readFileString(paths.join(folder, name)))
+          for (const [, imported] of source.matchAll(/ from "\.\/([A-Za-z]+\.ts)"/g)) found.add(imported!)
+        }
+        return [...found].map((name) => `/dashboard/web/${name}`)
+      })
+
+      return Assets.of({
+        closure,
+        find: (path) => {
+          const known = kept.get(path)
+          if (known !== undefined) return Effect.succeedSome(known)
+          return Option.match(placeOf(path), {
+            onNone: () => Effect.succeedNone,
+            onSome: ([file, type]) => Effect.asSome(read(path, file, type))
+          })
+        }
+      })
+    })
+  )
+}

@@ -1,0 +1,60 @@
+// The pages and their files over HTTP. They are the same for everybody and hold no figure; what they show, the browser
+// asks of the routes that everybody else asks. A browser that has a file already is told so; one that takes gzip gets
+// it compressed.
+import { Effect, Option } from "effect"
+import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Base64 } from "effect/encoding"
+import { json } from "../../kernel/http/Guard.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { type Asset, Assets } from "./Assets.ts"
+import { apiHtml, apiPath, apiPolicy, htmlOf, importMap, pages, policyOf } from "./pages.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const common = {
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin"
+}
+
+/** The answer with a file, or that it has not changed. */
+export const answerAsset = (request: Request, asset: Asset) => {
+  const headers = { ...common, etag: asset.etag, "cache-control": "no-cache", vary: "accept-encoding" }
+  const known = (request.headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""))
+  if (known.includes(asset.etag)) return HttpServerResponse.empty({ status: 304, headers })
+  const gzipped = /(^|,)\s*gzip\s*(,|$)/.test(request.headers["accept-encoding"] ?? "")
+  return HttpServerResponse.uint8Array(gzipped ? asset.gzipped : asset.bytes, {
+    contentType: asset.contentType,
+    headers: gzipped ? { ...headers, "content-encoding": "gzip" } : headers
+  })
+}
+
+const answerPage = (html: string, policy: string) =>
+  HttpServerResponse.text(html, {
+    contentType: "text/html; charset=utf-8",
+    headers: { ...common, "content-security-policy": policy, "cache-control": "no-cache" }
+  })
+
+export const addPageRoutes = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const assets = yield* Assets
+  const crypto = yield* Crypto
+  const policy = policyOf(Base64.encode(crypto.sha256(new TextEncoder().encode(importMap))))
+  for (const page of pages) {
+    const body = htmlOf(page, yield* assets.closure(page.module))
+    yield* router.add("GET", page.path as HttpRouter.PathInput, Effect.succeed(answerPage(body, policy)))
+  }
+  yield* router.add("GET", apiPath, Effect.succeed(answerPage(apiHtml, apiPolicy)))
+  for (const folder of ["web", "library"]) {
+    yield* router.add("GET", `/dashboard/${folder}/:file`, (request: Request) =>
+      Effect.map(
+        assets.find(new URL(request.url, "http://localhost").pathname),
+        Option.match({
+          onNone: () => json({ error: "not_found" }, { status: 404 }),
+          onSome: (asset) => answerAsset(request, asset)
+        })
+      )
+    )
+  }
+})

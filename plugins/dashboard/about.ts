@@ -1,0 +1,42 @@
+// GET /dashboard/v1/about: what this facilitator is and takes, for the page that anybody may see. It holds nothing that
+// the settings do not show on purpose: no address, no balance, no caller.
+import { Effect } from "effect"
+import { HttpRouter } from "effect/http"
+import { Network } from "../../kernel/config/Network.ts"
+import { WireWords } from "../../kernel/config/WireWords.ts"
+import { spellNetwork } from "../../kernel/Dialect.ts"
+import { json } from "../../kernel/http/Guard.ts"
+import { Keys } from "../../kernel/http/Keys.ts"
+import { interfaceVersion } from "../../kernel/http/OpenApi.ts"
+import { Schemes } from "../../kernel/payment/Scheme.ts"
+import { PluginStates } from "../../kernel/PluginStates.ts"
+import type { About } from "./AboutWire.ts"
+
+export const addAboutRoute = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const network = yield* Network
+  const { dialects } = yield* WireWords
+  const keys = yield* Keys
+  const schemes = yield* Schemes
+  const plugins = yield* PluginStates
+  const about = (): typeof About.Type => ({
+    version: interfaceVersion,
+    network: spellNetwork(network.id, dialects[0]),
+    networks: dialects.map((dialect) => spellNetwork(network.id, dialect)),
+    schemes: schemes.all().map(({ scheme }) => scheme),
+    assets: [...network.assets.values()].map(({ contract, decimals, paymentMax, symbol }) => ({
+      asset: contract,
+      symbol,
+      decimals,
+      max_payment: paymentMax.toString()
+    })),
+    keys_required: keys.keyed(),
+    local_ledger: plugins.all().some(({ id, state }) => id === "ledger-local" && state === "running"),
+    plugins: plugins.all().map(({ id }) => id)
+  })
+  yield* router.add(
+    "GET",
+    "/dashboard/v1/about",
+    Effect.sync(() => json(about()))
+  )
+})

@@ -1,0 +1,214 @@
+// The catalog for people: browse it, search it, and see of each resource what it costs, who is paid, and what speaks
+// for it: whether a payment was observed, whether the origin itself confirms it. Everything comes from the public
+// discovery routes; what sellers wrote is shown as text.
+import { h, type VNode } from "preact"
+import { useState } from "preact/hooks"
+import { useAsked } from "./ask.ts"
+import { count, decimal, moment, short } from "./format.ts"
+import { Name, Notice, Panel, Shown, State, written } from "./parts.ts"
+
+export interface AssetShown {
+  readonly asset: string
+  readonly symbol: string
+  readonly decimals: number
+}
+
+interface Terms {
+  readonly scheme: string
+  readonly network: string
+  readonly asset: string
+  readonly amount: string
+  readonly payTo: string
+}
+
+interface Resource {
+  readonly resource: string
+  readonly type: "http" | "mcp"
+  readonly toolName?: string
+  readonly serviceName?: string
+  readonly description?: string
+  readonly tags?: ReadonlyArray<string>
+  readonly accepts: ReadonlyArray<Terms>
+  readonly lastUpdated: string
+  readonly status: string
+  readonly verification: string
+  readonly ownership: string
+  readonly versionHash: string
+  readonly extensions?: unknown
+}
+
+interface Found {
+  readonly items?: ReadonlyArray<Resource>
+  readonly resources?: ReadonlyArray<Resource>
+  readonly partialResults: boolean
+  readonly pagination: { readonly limit: number; readonly total?: number; readonly cursor: string | null }
+}
+
+const pageSize = 12
+
+const priceOf = ({ amount, asset, scheme }: Terms, assets: ReadonlyArray<AssetShown>): string => {
+  const known = assets.find((one) => one.asset === asset)
+  const figure =
+    known === undefined
+      ? `${count(amount)} units of ${short(asset)}`
+      : `${decimal(amount, known.decimals)} ${known.symbol}`
+  return scheme === "upto" ? `up to ${figure}` : figure
+}
+
+const evidenceOf = ({ ownership, verification }: Resource): string =>
+  [
+    verification === "payment_observed" ? "a payment was observed" : "no payment observed yet",
+    ownership === "proven" ? "its origin names the account that is paid" : "its origin has not confirmed the account"
+  ].join("; ")
+
+const Terms = (props: { readonly terms: Terms; readonly assets: ReadonlyArray<AssetShown> }): VNode<any> =>
+  h(
+    "span",
+    { class: "row" },
+    h("span", { class: "price" }, priceOf(props.terms, props.assets)),
+    h("span", { class: "quiet" }, props.terms.scheme, " on ", props.terms.network, " to "),
+    h(Name, { text: props.terms.payTo })
+  )
+
+const Item = (props: { readonly one: Resource; readonly assets: ReadonlyArray<AssetShown> }): VNode<any> => {
+  const { assets, one } = props
+  const title = one.toolName ?? one.serviceName ?? one.resource
+  const { own, utc } = moment(one.lastUpdated)
+  return h(
+    "li",
+    { class: "item" },
+    h("h3", null, written(title)),
+    title === one.resource ? null : h("div", { class: "url" }, written(one.resource)),
+    one.description === undefined ? null : h("p", { class: "written" }, one.description),
+    one.accepts.slice(0, 4).map((terms, index) => h(Terms, { key: index, terms, assets })),
+    h(
+      "div",
+      { class: "row" },
+      h(State, { word: one.status }),
+      h(State, { word: one.ownership }),
+      h("span", { class: "quiet" }, evidenceOf(one))
+    ),
+    one.tags === undefined || one.tags.length === 0 ? null : h("div", { class: "row quiet" }, one.tags.map(written)),
+    h(
+      "details",
+      null,
+      h("summary", null, "What was declared"),
+      h("p", { class: "quiet" }, `Changed ${own} (${utc}); version ${one.versionHash.slice(0, 12)}`),
+      h("pre", { tabIndex: 0 }, JSON.stringify(one, null, 2))
+    )
+  )
+}
+
+const queryOf = (asked: Query): string => {
+  const query = new URLSearchParams({ limit: String(pageSize) })
+  if (asked.type !== "") query.set("type", asked.type)
+  if (asked.unpaid) query.set("include_unverified", "true")
+  if (asked.cursor !== null) query.set("cursor", asked.cursor)
+  if (asked.words !== "") query.set("query", asked.words)
+  return `/discovery/${asked.words === "" ? "resources" : "search"}?${query}`
+}
+
+interface Query {
+  readonly words: string
+  readonly type: string
+  readonly unpaid: boolean
+  readonly cursor: string | null
+}
+
+const Filters = (props: { readonly query: Query; readonly change: (query: Query) => void }): VNode<any> => {
+  const { change, query } = props
+  return h(
+    "form",
+    {
+      class: "line",
+      role: "search",
+      onSubmit: (event: SubmitEvent) => {
+        event.preventDefault()
+        const given = new FormData(event.currentTarget as HTMLFormElement)
+        change({ ...query, words: String(given.get("words") ?? "").trim(), cursor: null })
+      }
+    },
+    h(
+      "label",
+      null,
+      "Search",
+      h("input", { type: "search", name: "words", maxLength: 512, placeholder: "weather of a city" })
+    ),
+    h(
+      "label",
+      null,
+      "Kind",
+      h(
+        "select",
+        {
+          onChange: (event: Event) =>
+            change({ ...query, type: (event.target as HTMLSelectElement).value, cursor: null })
+        },
+        h("option", { value: "" }, "all"),
+        h("option", { value: "http" }, "HTTP"),
+        h("option", { value: "mcp" }, "MCP tools")
+      )
+    ),
+    h(
+      "label",
+      { class: "check" },
+      h("input", {
+        type: "checkbox",
+        onChange: (event: Event) =>
+          change({ ...query, unpaid: (event.target as HTMLInputElement).checked, cursor: null })
+      }),
+      "also what nobody has paid yet"
+    ),
+    h("button", { type: "submit", class: "main" }, "Search")
+  )
+}
+
+/** Browse and search. */
+export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetShown> }): VNode<any> => {
+  const [query, change] = useState<Query>({ words: "", type: "", unpaid: false, cursor: null })
+  const asked = useAsked<Found>(queryOf(query))
+  return h(
+    Panel,
+    { title: "What is for sale", wide: true },
+    h(Filters, { query, change }),
+    h(Shown<Found>, {
+      asked,
+      show: ({ items, pagination, partialResults, resources }) => {
+        const found = items ?? resources ?? []
+        return [
+          partialResults
+            ? h(Notice, { kind: "hint" }, "A part of the search did not answer in time; this is the rest.")
+            : null,
+          found.length === 0
+            ? h(
+                "p",
+                { class: "quiet" },
+                query.words === ""
+                  ? "Nothing is listed yet. A resource is listed when a payment for it is verified."
+                  : "Nothing fits."
+              )
+            : h(
+                "ul",
+                { class: "list" },
+                found.map((one) => h(Item, { key: `${one.type} ${one.resource} ${one.toolName ?? ""}`, one, assets }))
+              ),
+          h(
+            "p",
+            { class: "row" },
+            pagination.total === undefined ? null : h("span", { class: "quiet" }, `${count(pagination.total)} in all`),
+            query.cursor === null
+              ? null
+              : h("button", { type: "button", onClick: () => change({ ...query, cursor: null }) }, "First page"),
+            pagination.cursor === null
+              ? null
+              : h(
+                  "button",
+                  { type: "button", onClick: () => change({ ...query, cursor: pagination.cursor }) },
+                  "Next page"
+                )
+          )
+        ]
+      }
+    })
+  )
+}

@@ -1,0 +1,188 @@
+// The operator's overview: what moved and how well it went over a window of days, by time and by kind. Amounts of
+// different assets stand side by side and are never added.
+import { h, type VNode } from "preact"
+import { useMemo, useState } from "preact/hooks"
+import { useAsked } from "./ask.ts"
+import { Chart } from "./Chart.ts"
+import { amount, count, decimal, percent, stroops } from "./format.ts"
+import { Figures, Moment, Panel, SaveCsv, Shown, State, Table } from "./parts.ts"
+import type { Breakdown, Breakdowns, Overview, Point, Timeseries } from "./reports.ts"
+
+const windows: ReadonlyArray<readonly [days: string, label: string]> = [
+  ["1", "today"],
+  ["7", "7 days"],
+  ["30", "30 days"],
+  ["0", "all history"]
+]
+
+export const Days = (props: { readonly days: string; readonly change: (days: string) => void }): VNode<any> =>
+  h(
+    "label",
+    { class: "row quiet" },
+    "Over",
+    h(
+      "select",
+      { value: props.days, onChange: (event: Event) => props.change((event.target as HTMLSelectElement).value) },
+      windows.map(([days, label]) => h("option", { key: days, value: days }, label))
+    )
+  )
+
+const OverviewFigures = ({ of }: { readonly of: Overview }): VNode<any> => {
+  const ended = BigInt(of.successful_transactions) + BigInt(of.failed_transactions)
+  return h(Figures, {
+    items: [
+      ...(of.amounts.length === 0 ? [{ label: "Volume", value: "none yet" }] : []),
+      ...of.amounts.map((one) => ({
+        label: `Volume in ${one.asset_symbol ?? "another asset"}`,
+        value: amount(one.amount, one),
+        note: `${count(one.transactions)} settlements`
+      })),
+      {
+        label: "Settled",
+        value: count(of.successful_transactions),
+        note: `${percent(of.successful_transactions, ended.toString())} of those that ended`
+      },
+      { label: "Failed", value: count(of.failed_transactions) },
+      { label: "Not known yet", value: count(of.unknown_transactions) },
+      {
+        label: "Verified",
+        value: count(of.total_verifications),
+        note: `${percent(of.valid_verifications, of.total_verifications)} valid`
+      },
+      { label: "Sponsored fees", value: stroops(of.total_sponsored_fee_stroops) },
+      {
+        label: "Organic",
+        value: percent(of.organic.successful_transactions, of.successful_transactions),
+        note: "not paid back and forth"
+      },
+      { label: "Buyers", value: count(of.unique_buyers) },
+      { label: "Sellers", value: count(of.unique_sellers) }
+    ]
+  })
+}
+
+const SeriesChart = ({ of }: { readonly of: Timeseries }): VNode<any> => {
+  const { at, lines } = useMemo(() => {
+    const scale = 10 ** (of.asset_decimals ?? 0)
+    const symbol = of.asset_symbol ?? "units"
+    return {
+      at: of.series.map(({ bucket_start }) => Date.parse(bucket_start)),
+      lines: [
+        {
+          label: `Volume (${symbol})`,
+          colour: "--brand",
+          values: of.series.map(({ total_amount }) => Number(total_amount) / scale),
+          text: (value: number) => String(Number(value.toPrecision(4)))
+        }
+      ]
+    }
+  }, [of])
+  if (of.series.length === 0) return h("p", { class: "quiet" }, "Nothing happened in this window.")
+  const cell = (point: Point) =>
+    of.asset_decimals === null ? count(point.total_amount) : decimal(point.total_amount, of.asset_decimals)
+  return h(
+    "div",
+    null,
+    h(Chart, {
+      at,
+      lines,
+      label: `Volume over time in ${of.asset_symbol ?? "atomic units"}; the figures are in the table below`
+    }),
+    h(
+      "details",
+      null,
+      h("summary", null, "The same as a table"),
+      h(Table<Point>, {
+        label: "Volume over time",
+        rows: of.series,
+        keyOf: ({ bucket_start }) => bucket_start,
+        empty: "Nothing happened in this window.",
+        columns: [
+          { head: "From", cell: ({ bucket_start }) => h(Moment, { at: bucket_start }) },
+          { head: `Volume (${of.asset_symbol ?? "units"})`, numeric: true, cell },
+          { head: "Settlements", numeric: true, cell: (point) => count(point.total_transactions) },
+          { head: "Failed", numeric: true, cell: (point) => count(point.failed_transactions) },
+          { head: "Buyers", numeric: true, cell: (point) => count(point.unique_buyers) },
+          { head: "Sellers", numeric: true, cell: (point) => count(point.unique_sellers) }
+        ]
+      })
+    )
+  )
+}
+
+const kinds: ReadonlyArray<readonly [keyof Breakdowns, string]> = [
+  ["statuses", "State"],
+  ["schemes", "Scheme"],
+  ["assets", "Asset"],
+  ["networks", "Network"]
+]
+
+const BreakdownTables = ({ of }: { readonly of: Breakdowns }): VNode<any> =>
+  h(
+    "div",
+    null,
+    kinds.map(([kind, head]) => [
+      h("h3", { key: `${kind} title` }, `By ${head.toLowerCase()}`),
+      h(Table<Breakdown>, {
+        key: kind,
+        label: `By ${head.toLowerCase()}`,
+        rows: of[kind],
+        keyOf: ({ key }) => key,
+        empty: "Nothing happened in this window.",
+        columns: [
+          {
+            head,
+            cell: (row) =>
+              kind === "statuses"
+                ? h(State, { word: row.key })
+                : kind === "assets"
+                  ? (row.asset_symbol ?? row.key)
+                  : row.key
+          },
+          { head: "Settlements", numeric: true, cell: (row) => count(row.total_transactions) },
+          {
+            head: "Volume",
+            numeric: true,
+            cell: (row) => row.amounts.map((one) => h("div", { key: one.asset }, amount(one.amount, one)))
+          },
+          { head: "Sponsored fees", numeric: true, cell: (row) => stroops(row.sponsored_fee_stroops) },
+          {
+            head: "Organic",
+            numeric: true,
+            cell: (row) => percent(row.organic.successful_transactions, row.successful_transactions)
+          }
+        ]
+      })
+    ])
+  )
+
+export const OverviewView = (): VNode<any> => {
+  const [days, change] = useState("30")
+  const bucket = days === "1" || days === "7" ? "hour" : "day"
+  const overview = useAsked<Overview>(`/analytics/v1/overview?days=${days}`, 5_000)
+  const series = useAsked<Timeseries>(`/analytics/v1/overview/timeseries?days=${days}&bucket=${bucket}`, 30_000)
+  const breakdowns = useAsked<Breakdowns>(`/analytics/v1/overview/breakdowns?days=${days}`, 15_000)
+  return h(
+    "div",
+    { class: "grid" },
+    h(
+      Panel,
+      { title: "Overview", wide: true, actions: h(Days, { days, change }) },
+      h(Shown<Overview>, { asked: overview, show: (of) => h(OverviewFigures, { of }) })
+    ),
+    h(
+      Panel,
+      {
+        title: "Over time",
+        wide: true,
+        actions: h(SaveCsv, { name: "daily volume", path: `/analytics/v1/volume/daily?days=${days}&limit=200` })
+      },
+      h(Shown<Timeseries>, { asked: series, show: (of) => h(SeriesChart, { of }) })
+    ),
+    h(
+      Panel,
+      { title: "Broken down", wide: true },
+      h(Shown<Breakdowns>, { asked: breakdowns, show: (of) => h(BreakdownTables, { of }) })
+    )
+  )
+}

@@ -1,0 +1,74 @@
+// Who pays and who is paid, the largest first, and how much of everything the largest are.
+import { h, type VNode } from "preact"
+import { useState } from "preact/hooks"
+import { useAsked } from "./ask.ts"
+import { amount, count, percent } from "./format.ts"
+import { Days } from "./OverviewView.ts"
+import { Figures, Moment, Name, Panel, SaveCsv, Shown, Table } from "./parts.ts"
+import type { Leader, Leaderboard } from "./reports.ts"
+
+const Share = ({ of, whole }: { readonly of: string; readonly whole: string }): VNode<any> => {
+  const share = percent(of, whole)
+  const width = Number(whole) === 0 ? 0 : Math.min(100, (Number(of) / Number(whole)) * 100)
+  return h(
+    "span",
+    null,
+    h("span", { class: "share", "aria-hidden": true }, h("span", { style: { width: `${width}%` } })),
+    share
+  )
+}
+
+const Board = (props: { readonly role: "buyers" | "sellers"; readonly days: string }): VNode<any> => {
+  const path = `/analytics/v1/${props.role}?days=${props.days}&limit=25`
+  const asked = useAsked<Leaderboard>(path, 15_000)
+  return h(
+    Panel,
+    {
+      title: props.role === "buyers" ? "Buyers" : "Sellers",
+      wide: true,
+      actions: h(SaveCsv, { name: props.role, path })
+    },
+    h(Shown<Leaderboard>, {
+      asked,
+      show: ({ concentration, items }) => [
+        h(Figures, {
+          items: [
+            { label: "The largest", value: percent(concentration.top1_share, 1), note: "of the volume" },
+            { label: "The five largest", value: percent(concentration.top5_share, 1) },
+            { label: "The ten largest", value: percent(concentration.top10_share, 1) },
+            { label: "All together", value: amount(concentration.total_amount, concentration) }
+          ]
+        }),
+        h(Table<Leader>, {
+          label: props.role,
+          rows: items,
+          keyOf: ({ address }) => address,
+          empty: "Nobody yet.",
+          columns: [
+            { head: "Address", cell: ({ address }) => h(Name, { text: address }) },
+            { head: "Volume", numeric: true, cell: (row) => amount(row.total_amount, row) },
+            { head: "Share", cell: (row) => h(Share, { of: row.total_amount, whole: concentration.total_amount }) },
+            { head: "Settlements", numeric: true, cell: ({ tx_count }) => count(tx_count) },
+            {
+              head: props.role === "buyers" ? "Sellers paid" : "Buyers",
+              numeric: true,
+              cell: (row) => count(row.unique_counterparties)
+            },
+            { head: "Last", cell: ({ latest_activity }) => h(Moment, { at: latest_activity }) }
+          ]
+        })
+      ]
+    })
+  )
+}
+
+export const ParticipantsView = (): VNode<any> => {
+  const [days, change] = useState("30")
+  return h(
+    "div",
+    { class: "grid" },
+    h("div", { class: "panel wide" }, h(Days, { days, change })),
+    h(Board, { role: "sellers", days }),
+    h(Board, { role: "buyers", days })
+  )
+}

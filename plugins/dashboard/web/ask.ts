@@ -1,0 +1,89 @@
+// Asking this facilitator, from the page. An answer is in one of three states, and a page shows each: not here yet,
+// here, or refused with words. When the server is lost the last answer stays, marked as such, and is asked for again,
+// ever more rarely, until it is back. Nothing is asked of anybody else.
+import { useEffect, useState } from "preact/hooks"
+
+export interface Ready<A> {
+  readonly state: "ready"
+  readonly body: A
+  /** Why it could not be asked again; absent when it is fresh. */
+  readonly lost?: string
+}
+export interface Failed {
+  readonly state: "failed"
+  /** 0 when nobody answered. */
+  readonly status: number
+  readonly words: string
+}
+export type Asked<A> = { readonly state: "loading" } | Ready<A> | Failed
+
+const pauseFirst = 1_000
+const pauseMax = 15_000
+
+const wordsOf = (status: number, body: any): string => {
+  if (status === 401) return "A key is required: sign in first."
+  if (status === 0) return "The facilitator does not answer."
+  const details = Array.isArray(body?.details) ? `: ${body.details.join("; ")}` : ""
+  return `${body?.message ?? body?.error ?? `status ${status}`}${details}`
+}
+
+/** One question. It never rejects but for `signal`. */
+export const ask = async <A>(path: string, init: RequestInit = {}): Promise<Ready<A> | Failed> => {
+  let response: Response
+  try {
+    response = await fetch(path, { credentials: "same-origin", cache: "no-store", ...init })
+  } catch (fault) {
+    if (init.signal?.aborted === true) throw fault
+    return { state: "failed", status: 0, words: wordsOf(0, undefined) }
+  }
+  const body = await response.json().catch(() => undefined)
+  return response.ok
+    ? { state: "ready", body: body as A }
+    : { state: "failed", status: response.status, words: wordsOf(response.status, body) }
+}
+
+/** Posts JSON to one of our own moves; the header shows that a page of ours sent it. */
+export const post = <A>(path: string, body: unknown): Promise<Ready<A> | Failed> =>
+  ask<A>(path, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-tollkeeper-page": "1" },
+    body: JSON.stringify(body)
+  })
+
+const isPassing = (status: number): boolean => status === 0 || status === 429 || status >= 500
+
+/** The answer to a path, asked anew every `everyMillis` when given; undefined asks nothing. */
+export const useAsked = <A>(path: string | undefined, everyMillis?: number): Asked<A> => {
+  const [kept, keep] = useState<{ readonly path: string | undefined; readonly asked: Asked<A> }>({
+    path,
+    asked: { state: "loading" }
+  })
+  useEffect(() => {
+    if (path === undefined) return undefined
+    const stop = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let pause = pauseFirst
+    const go = async (): Promise<void> => {
+      const answer = await ask<A>(path, { signal: stop.signal }).catch(() => undefined)
+      if (answer === undefined || stop.signal.aborted) return
+      keep((last) =>
+        answer.state === "failed" && isPassing(answer.status) && last.path === path && last.asked.state === "ready"
+          ? { path, asked: { ...last.asked, lost: answer.words } }
+          : { path, asked: answer }
+      )
+      if (answer.state === "failed" && isPassing(answer.status)) {
+        timer = setTimeout(go, pause)
+        pause = Math.min(pause * 2, pauseMax)
+      } else {
+        pause = pauseFirst
+        if (everyMillis !== undefined) timer = setTimeout(go, everyMillis)
+      }
+    }
+    void go()
+    return () => {
+      stop.abort()
+      clearTimeout(timer)
+    }
+  }, [path, everyMillis])
+  return kept.path === path ? kept.asked : { state: "loading" }
+}

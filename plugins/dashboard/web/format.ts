@@ -1,0 +1,65 @@
+// Figures as people read them, with their units. Amounts and fees are whole numbers as decimal text and stay exact, as
+// bigints; nothing is added up here. Times are told in the viewer's own zone and in UTC. Pure.
+
+/** Stroops in one XLM, and the decimals of its amounts. */
+const xlmDecimals = 7
+
+const grouped = new Intl.NumberFormat("en-GB")
+
+/** `12345` → `12,345`. */
+export const count = (text: string | number | bigint): string => grouped.format(BigInt(text))
+
+/** Atomic units as an amount: exact, without zeros at the end, with two decimals at least. */
+export const decimal = (units: string | bigint, decimals: number): string => {
+  const value = BigInt(units)
+  const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, "0")
+  const whole = digits.slice(0, digits.length - decimals)
+  const part = digits.slice(digits.length - decimals).replace(/0+$/, "")
+  return `${value < 0n ? "−" : ""}${grouped.format(BigInt(whole))}.${part.padEnd(2, "0")}`
+}
+
+/** What an asset's amounts carry beside them in every report. */
+export interface Denomination {
+  readonly asset: string | null
+  readonly asset_symbol: string | null
+  readonly asset_decimals: number | null
+}
+
+/** `1.50 USDC`; atomic units where the asset is not one of the settings'. */
+export const amount = (units: string | null, of: Denomination): string => {
+  if (units === null) return "not known yet"
+  if (of.asset_decimals === null || of.asset_symbol === null)
+    return of.asset === null ? count(units) : `${count(units)} units of ${short(of.asset)}`
+  return `${decimal(units, of.asset_decimals)} ${of.asset_symbol}`
+}
+
+export const stroops = (text: string | bigint): string => `${decimal(text, xlmDecimals)} XLM`
+
+/** The share of a whole in percent; a dash where there is nothing to share. */
+export const percent = (part: string | number, of: string | number): string => {
+  const whole = Number(of)
+  return whole === 0 ? "–" : `${((Number(part) / whole) * 100).toFixed(1).replace(/\.0$/, "")} %`
+}
+
+/** An address or a hash, by its ends. */
+export const short = (text: string): string => (text.length <= 16 ? text : `${text.slice(0, 6)}…${text.slice(-6)}`)
+
+const own = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" })
+
+/** The viewer's own time, and the same moment in UTC. */
+export const moment = (iso: string): { readonly own: string; readonly utc: string } => ({
+  own: own.format(new Date(iso)),
+  utc: `${iso.slice(0, 19).replace("T", " ")} UTC`
+})
+
+const steps: ReadonlyArray<readonly [seconds: number, unit: string]> = [
+  [86_400, "d"],
+  [3_600, "h"],
+  [60, "min"]
+]
+
+/** A span of time in its largest unit: `4 min`. */
+export const duration = (seconds: number): string => {
+  for (const [size, unit] of steps) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`
+  return seconds < 10 ? `${Math.max(0, seconds).toFixed(1)} s` : `${Math.round(seconds)} s`
+}

@@ -1,0 +1,217 @@
+// The parts that pages are made of: panels, figures, tables, times and addresses. What a seller or a buyer wrote is
+// only ever text, in an element of its own direction, so that neither markup nor marks of direction reach what stands
+// beside it.
+import { type ComponentChildren, h, render, type VNode } from "preact"
+import { useId } from "preact/hooks"
+import type { Asked } from "./ask.ts"
+import { moment, short } from "./format.ts"
+
+export type Child = ComponentChildren
+
+/** What a stranger wrote. */
+export const written = (text: string): VNode<any> => h("bdi", { class: "written" }, text)
+
+export const Panel = (props: {
+  readonly title: string
+  readonly actions?: Child
+  readonly wide?: boolean
+  readonly children?: Child
+}): VNode<any> => {
+  const id = useId()
+  return h(
+    "section",
+    { class: props.wide === true ? "panel wide" : "panel", "aria-labelledby": id },
+    h("div", { class: "panel-head" }, h("h2", { id }, props.title), props.actions),
+    props.children
+  )
+}
+
+export interface Figure {
+  readonly label: string
+  readonly value: Child
+  readonly note?: Child
+}
+
+/** Named figures, side by side. */
+export const Figures = ({ items }: { readonly items: ReadonlyArray<Figure> }): VNode<any> =>
+  h(
+    "dl",
+    { class: "figures" },
+    items.map(({ label, note, value }) =>
+      h(
+        "div",
+        { key: label },
+        h("dt", null, label),
+        h("dd", null, value, note === undefined ? null : h("span", { class: "note" }, note))
+      )
+    )
+  )
+
+export interface Column<Row> {
+  readonly head: string
+  readonly cell: (row: Row) => Child
+  readonly numeric?: boolean
+}
+
+/** A table in a frame of its own that scrolls where it is too wide. */
+export const Table = <Row>(props: {
+  readonly label: string
+  readonly columns: ReadonlyArray<Column<Row>>
+  readonly rows: ReadonlyArray<Row>
+  readonly keyOf: (row: Row) => string
+  readonly empty: string
+}): VNode<any> => {
+  if (props.rows.length === 0) return h("p", { class: "quiet" }, props.empty)
+  const style = ({ numeric }: Column<Row>) => (numeric === true ? "numeric" : undefined)
+  return h(
+    "div",
+    { class: "scroll", tabIndex: 0, role: "region", "aria-label": `${props.label}, table` },
+    h(
+      "table",
+      null,
+      h(
+        "thead",
+        null,
+        h(
+          "tr",
+          null,
+          props.columns.map((column) => h("th", { scope: "col", key: column.head, class: style(column) }, column.head))
+        )
+      ),
+      h(
+        "tbody",
+        null,
+        props.rows.map((row) =>
+          h(
+            "tr",
+            { key: props.keyOf(row) },
+            props.columns.map((column) => h("td", { key: column.head, class: style(column) }, column.cell(row)))
+          )
+        )
+      )
+    )
+  )
+}
+
+export const Notice = (props: { readonly kind: "fault" | "hint"; readonly children?: Child }): VNode<any> =>
+  h("p", { class: `notice ${props.kind}`, role: props.kind === "fault" ? "alert" : "status" }, props.children)
+
+/** The three states of an answer. */
+export const Shown = <A>(props: { readonly asked: Asked<A>; readonly show: (body: A) => Child }): VNode<any> => {
+  const { asked } = props
+  if (asked.state === "loading") return h("p", { class: "quiet", "aria-busy": true }, "Loading…")
+  if (asked.state === "failed") return h(Notice, { kind: "fault" }, asked.words)
+  return h(
+    "div",
+    { class: asked.lost === undefined ? "shown" : "shown stale" },
+    asked.lost === undefined
+      ? null
+      : h(Notice, { kind: "fault" }, `${asked.lost} What stands here is the last answer.`),
+    props.show(asked.body)
+  )
+}
+
+/** A moment in the viewer's own time; in UTC on the second line. */
+export const Moment = ({ at }: { readonly at: string | null }): VNode<any> => {
+  if (at === null) return h("span", { class: "quiet" }, "never")
+  const { own, utc } = moment(at)
+  return h("time", { dateTime: at, title: utc }, own, h("span", { class: "utc" }, utc))
+}
+
+/** An address or hash by its ends; the whole stands in its title and is what is copied. */
+export const Name = ({ text, href }: { readonly text: string; readonly href?: string }): VNode<any> =>
+  href === undefined
+    ? h("code", { title: text }, short(text))
+    : h("a", { href, title: text }, h("code", null, short(text)))
+
+const tones: Readonly<Record<string, string>> = {
+  success: "good",
+  ready: "good",
+  running: "good",
+  active: "good",
+  settled: "good",
+  proven: "good",
+  failed: "bad",
+  expired: "bad",
+  quarantined: "bad",
+  removed: "bad",
+  degraded: "warn",
+  unknown: "warn",
+  unresolved: "warn",
+  stale: "warn",
+  provisional: "warn"
+}
+
+/** A state in a word; its colour says nothing that the word does not. */
+export const State = ({ word }: { readonly word: string }): VNode<any> =>
+  h("span", { class: `state ${tones[word] ?? "plain"}` }, word.replaceAll("_", " "))
+
+/** A button that saves a list as CSV, from the very route that the list came from. */
+export const SaveCsv = ({ name, path }: { readonly name: string; readonly path: string }): VNode<any> =>
+  h(
+    "button",
+    {
+      type: "button",
+      class: "small",
+      onClick: async () => {
+        const response = await fetch(path, { headers: { accept: "text/csv" }, credentials: "same-origin" })
+        if (!response.ok) return
+        const link = document.createElement("a")
+        link.href = URL.createObjectURL(await response.blob())
+        link.download = `${name}.csv`
+        link.click()
+        URL.revokeObjectURL(link.href)
+      }
+    },
+    "CSV",
+    h("span", { class: "spoken" }, ` of ${name}`)
+  )
+
+/** The bar above every page. */
+export const Bar = ({
+  here,
+  links
+}: {
+  readonly here: string
+  readonly links?: ReadonlyArray<readonly [href: string, label: string]>
+}): VNode<any> =>
+  h(
+    "header",
+    { class: "bar" },
+    h("a", { class: "skip", href: "#main" }, "Skip to the content"),
+    h("a", { class: "brand", href: "/" }, "Tollkeeper"),
+    h(
+      "nav",
+      { "aria-label": "Pages" },
+      (links ?? pageLinks).map(([href, label]) =>
+        h("a", { key: href, href, "aria-current": here === href ? "page" : undefined }, label)
+      )
+    )
+  )
+
+const pageLinks: ReadonlyArray<readonly [href: string, label: string]> = [
+  ["/", "Catalog"],
+  ["/dashboard", "Dashboard"],
+  ["/docs", "API"]
+]
+
+/** The bar's end of a page; who speaks and since when. */
+export const Foot = (): VNode<any> =>
+  h(
+    "footer",
+    { class: "foot" },
+    h(
+      "p",
+      null,
+      "Every figure here is the answer of a route of this facilitator; ",
+      h("a", { href: "/docs" }, "the API page"),
+      " describes them."
+    )
+  )
+
+/** Draws a page in place of what the HTML showed until now. */
+export const draw = (page: VNode<any>): void => {
+  const place = document.getElementById("page")!
+  place.replaceChildren()
+  render(page, place)
+}

@@ -1,0 +1,126 @@
+// The page at `/`, for anybody: what this facilitator is, what it takes, how it is at this moment, and what is for
+// sale.
+import { h, type VNode } from "preact"
+import { useAsked } from "./ask.ts"
+import { CatalogView } from "./CatalogView.ts"
+import { decimal, duration } from "./format.ts"
+import { Bar, draw, Figures, Foot, Panel, Shown, State } from "./parts.ts"
+
+export interface About {
+  readonly version: string
+  readonly network: string
+  readonly networks: ReadonlyArray<string>
+  readonly schemes: ReadonlyArray<string>
+  readonly assets: ReadonlyArray<{
+    readonly asset: string
+    readonly symbol: string
+    readonly decimals: number
+    readonly max_payment: string
+  }>
+  readonly keys_required: boolean
+  readonly local_ledger: boolean
+  readonly plugins: ReadonlyArray<string>
+}
+
+interface Ready {
+  readonly status: string
+  readonly plugins: Readonly<Record<string, { readonly state: string; readonly detail?: string }>>
+  readonly ledger?: {
+    readonly state: string
+    readonly sequence?: number
+    readonly ageSeconds?: number
+    readonly channelsUsable?: number
+    readonly detail?: string
+  }
+}
+
+/** A limit that is set; without one the settings hold the largest number there is. */
+const limitOf = ({ decimals, max_payment, symbol }: About["assets"][number]): ReadonlyArray<string> =>
+  max_payment.length > 30 ? [] : [`at most ${decimal(max_payment, decimals)} ${symbol} a payment`]
+
+const Taken = ({ about }: { readonly about: About }): VNode<any> =>
+  h(Figures, {
+    items: [
+      { label: "Network", value: about.network, note: about.networks.slice(1).join(", ") },
+      { label: "Schemes", value: about.schemes.join(", ") },
+      {
+        label: "Assets",
+        value: about.assets.map(({ symbol }) => symbol).join(", "),
+        note: about.assets.flatMap(limitOf).join("; ")
+      },
+      { label: "Who may use it", value: about.keys_required ? "callers with a key" : "anybody" },
+      { label: "Ledger fees", value: "sponsored", note: "the buyer needs the asset alone" }
+    ]
+  })
+
+const Health = (): VNode<any> => {
+  const asked = useAsked<Ready>("/health/ready", 3_000)
+  return h(
+    Panel,
+    { title: "At this moment" },
+    h(Shown<Ready>, {
+      asked,
+      show: ({ ledger, plugins, status }) => {
+        const degraded = Object.entries(plugins).filter(([, { state }]) => state !== "running")
+        return [
+          h(Figures, {
+            items: [
+              { label: "Facilitator", value: h(State, { word: status }) },
+              ...(ledger === undefined
+                ? []
+                : [
+                    { label: "Ledger", value: h(State, { word: ledger.state }), note: ledger.detail },
+                    {
+                      label: "Last ledger",
+                      value: String(ledger.sequence ?? "–"),
+                      note: ledger.ageSeconds === undefined ? undefined : `${duration(ledger.ageSeconds)} ago`
+                    },
+                    {
+                      label: "Payments at once",
+                      value: String(ledger.channelsUsable ?? "–"),
+                      note: "channels ready to settle"
+                    }
+                  ])
+            ]
+          }),
+          degraded.length === 0 ? null : h("p", null, `Degraded: ${degraded.map(([id]) => id).join(", ")}`)
+        ]
+      }
+    })
+  )
+}
+
+const Page = (): VNode<any> => {
+  const about = useAsked<About>("/dashboard/v1/about")
+  return h(
+    "div",
+    null,
+    h(Bar, { here: "/" }),
+    h(
+      "main",
+      { id: "main" },
+      h("h1", null, "Payments for the open web, settled on Stellar"),
+      h(
+        "p",
+        { class: "lead" },
+        "Tollkeeper is an x402 facilitator. A seller answers an unpaid request with 402 and its terms; a buyer signs ",
+        "once; this service verifies the signature, puts the transfer on the ledger, pays the ledger's fee and ",
+        "answers with a receipt."
+      ),
+      h(
+        "div",
+        { class: "grid" },
+        h(
+          Panel,
+          { title: "What it takes" },
+          h(Shown<About>, { asked: about, show: (body) => h(Taken, { about: body }) })
+        ),
+        h(Health, null),
+        h(CatalogView, { assets: about.state === "ready" ? about.body.assets : [] })
+      )
+    ),
+    h(Foot, null)
+  )
+}
+
+draw(h(Page, {}))
