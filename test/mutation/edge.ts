@@ -47,7 +47,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a dropped extension is not told of", "isDropped === true && known.includes(key)", "isDropped === undefined"]
   ]),
   ...guards("runtime/platform/httpServer.ts", "test/runtime/stop.daily.test.ts", [
-    ["a client that keeps a process up", "isStopping = true", "isStopping = false"]
+    ["a connection that goes on after a stop", "isStopping = true", "isStopping = false"],
+    ["an answer that keeps its connection", "for (const response of unanswered) sayLast(response)", ""]
   ]),
   ...guards("kernel/payment/within.ts", "test/runtime/stop.daily.test.ts", [
     [
