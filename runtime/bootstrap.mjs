@@ -44,16 +44,16 @@ const packagesOf = (file) => {
  * `lenient` allows packages beyond the lockfile, which then are builds for this machine.
  */
 export const isInstalled = (folder, { lenient = false } = {}) => {
-  const wanted = packagesOf(join(folder, "package-lock.json"))
+  const required = packagesOf(join(folder, "package-lock.json"))
   const present = packagesOf(join(folder, "node_modules", ".package-lock.json"))
-  if (wanted === undefined || present === undefined) return false
+  if (required === undefined || present === undefined) return false
   const same = (path) =>
-    wanted[path]?.version === present[path]?.version && wanted[path]?.integrity === present[path]?.integrity
+    required[path]?.version === present[path]?.version && required[path]?.integrity === present[path]?.integrity
   return (
-    Object.entries(wanted).every(
+    Object.entries(required).every(
       ([path, entry]) => path === "" || (entry.optional === true && present[path] === undefined) || same(path)
     ) &&
-    (lenient || Object.keys(present).every((path) => wanted[path] !== undefined))
+    (lenient || Object.keys(present).every((path) => required[path] !== undefined))
   )
 }
 

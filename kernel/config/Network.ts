@@ -68,7 +68,7 @@ const ownKeys = {
   }),
   fee_ceilings_calibrated: flag({
     default: false,
-    doc: "The operator measured the fee ceilings. Wanted on pubnet."
+    doc: "The operator measured the fee ceilings. Required on pubnet."
   }),
   max_timeout_seconds: integer({
     default: 300,

@@ -1,6 +1,6 @@
 // JSON-RPC over HTTP, bounded: one deadline a call, one limit for the answer's bytes, ids checked, errors typed. Reads
 // move on to the next configured endpoint when one fails; an endpoint that failed is asked last for a while. A
-// submission is sent to one endpoint once. An endpoint is asked nothing before it has said that it serves the wanted
+// submission is sent to one endpoint once. An endpoint is asked nothing before it has said that it serves the right
 // network: another network's word would be a verdict about nothing. Nothing of a request or an answer is logged or put
 // into an error: both may hold signed envelopes.
 import { Clock, Data, Duration, Effect, Metric, Ref, Schema, Stream } from "effect"
@@ -121,7 +121,7 @@ const makeExchange = Effect.gen(function* () {
 export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptions) {
   const badUntil = new Map<string, bigint>()
   let unfit: ReadonlySet<number> = new Set()
-  /** Endpoints that have named the wanted network. */
+  /** Endpoints that have named the right network. */
   const admitted = new Set<string>()
   const exchange = yield* makeExchange
 

@@ -45,7 +45,7 @@ export interface ScanRequest {
   /** Default: the newest. */
   readonly toLedger?: number
   /** Which transactions to decode, by the hash they were included under (hex; the outer one of a fee bump). */
-  readonly wanted: (hash: string) => boolean
+  readonly matches: (hash: string) => boolean
 }
 
 export interface ScanAnswer {
@@ -75,7 +75,7 @@ export type SimulationAnswer =
    */
   | { readonly _tag: "Refused"; readonly latestLedger: number; readonly code: string; readonly detail: string }
   /** Archived entries would have to be restored first. */
-  | { readonly _tag: "RestoreWanted"; readonly latestLedger: number }
+  | { readonly _tag: "RestoreRequired"; readonly latestLedger: number }
 
 export interface StandingQuery {
   /** Address, G… */

@@ -118,7 +118,7 @@ const makeSimulate = ({ ask }: Endpoints) =>
     const answer = yield* ask("simulateTransaction", { transaction: envelope }, Wire.SimulateTransaction)
     const { latestLedger } = answer
     if (answer.error) return { _tag: "Refused", latestLedger, ...readHostError(answer.error) }
-    if (answer.restorePreamble) return { _tag: "RestoreWanted", latestLedger }
+    if (answer.restorePreamble) return { _tag: "RestoreRequired", latestLedger }
     const data = decodeWith(xdr.SorobanTransactionData.schema, answer.transactionData)
     if (data === undefined || !/^[0-9]{1,18}$/.test(answer.minResourceFee ?? "")) {
       return yield* contradiction("simulateTransaction", "a success without resource data")
@@ -168,13 +168,13 @@ const makeSend = ({ once }: Endpoints) =>
 const readIncluded = (
   { crypto, networkId }: Hashing,
   answer: IncludedAnswer,
-  isWanted: (hashes: { readonly innerHash: string; readonly outerHash: string }) => boolean
+  isAboutThem: (hashes: { readonly innerHash: string; readonly outerHash: string }) => boolean
 ) => {
   const envelope = decodeWith(xdr.TransactionEnvelope.schema, answer.envelopeXdr)
   // The kind of before fee bumps has another hash, calls no contract, and is of no interest here.
   if (envelope !== undefined && isLegacy(envelope)) return "of another kind" as const
   const hashes = envelope === undefined ? undefined : hashesOf(crypto, networkId, envelope)
-  if (envelope === undefined || hashes === undefined || !isWanted(hashes))
+  if (envelope === undefined || hashes === undefined || !isAboutThem(hashes))
     return "the answer is about another transaction"
   const result = decodeWith(xdr.TransactionResult.schema, answer.resultXdr)
   const succeeded = result !== undefined && hasSucceeded(result)
@@ -212,7 +212,7 @@ const makeTransactions = ({ ask }: Endpoints, hashing: Hashing) => {
   const scan = Effect.fn("LedgerRpc.scan")(function* ({
     fromLedger,
     toLedger = Number.MAX_SAFE_INTEGER,
-    wanted
+    matches
   }: ScanRequest) {
     const found: Array<ScanAnswer["found"][number]> = []
     let scannedTo = fromLedger - 1
@@ -229,7 +229,7 @@ const makeTransactions = ({ ask }: Endpoints, hashing: Hashing) => {
       const transactions = answer.transactions ?? []
       oldestLedger = Math.max(oldestLedger, answer.oldestLedger)
       for (const one of transactions) {
-        if (one.ledger > toLedger || !wanted(one.txHash)) continue
+        if (one.ledger > toLedger || !matches(one.txHash)) continue
         const included = readIncluded(hashing, one, ({ outerHash }) => outerHash === one.txHash)
         if (included === "of another kind") continue
         if (typeof included === "string") return yield* contradiction("getTransactions", included)

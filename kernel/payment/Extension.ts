@@ -11,7 +11,7 @@ export interface ExtensionOutcome {
 }
 
 /** What the observer learns. `verified`: valid, nothing moved yet. `settled`: the ledger moved `amount`. */
-export interface Observation {
+export interface PaymentObservation {
   readonly payment: Payment
   readonly stage: "verified" | "settled"
   readonly payer: string
@@ -23,7 +23,7 @@ export interface Extension {
   /** Neutral key in `extensions`, such as `catalog`; the observer is asked only when the payment carries it. */
   readonly key: string
   /** A failure or a defect is reported as `processing` and logged: it is the observer's own fault. */
-  readonly observe: (observation: Observation) => Effect.Effect<ExtensionOutcome>
+  readonly observe: (observation: PaymentObservation) => Effect.Effect<ExtensionOutcome>
 }
 
 export class ExtensionRefused extends Schema.TaggedError<ExtensionRefused>()("ExtensionRefused", {

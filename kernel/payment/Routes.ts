@@ -113,7 +113,7 @@ const makeObserving = Effect.gen(function* () {
   const extensions = yield* Extensions
   const scope = yield* Effect.scope
 
-  /** What could not be judged, for want of a ledger or a database, is no verification. */
+  /** What could not be judged, without a ledger or a database, is no verification. */
   const judged = Effect.fnUntraced(function* <A>({ name, refusalOf }: Operation<A>, given: A) {
     const unfit = refusalOf(given)
     if (name === "verify" && (unfit === undefined || schemes.statusOf(unfit.reason) < 500))

@@ -50,7 +50,7 @@ export type Executed =
   | { readonly _tag: "NotMoved"; readonly message: string }
 
 /** What a payment promised: what its settlement records, and what its transaction must have moved. */
-export interface Promise {
+export interface PromisedMovement {
   readonly payer: string
   readonly payTo: string
   readonly asset: string
@@ -65,7 +65,7 @@ export interface NonceReader {
    * How an operation on the ledger uses that nonce: `same` only when it carries this very authorization (contract,
    * function, arguments and the key itself) for exactly this payment. Two authorizations may share a nonce.
    */
-  readonly useIn: (authorizationKey: string, promise: Promise, operationXdr: Uint8Array) => NonceUse
+  readonly useIn: (authorizationKey: string, promise: PromisedMovement, operationXdr: Uint8Array) => NonceUse
 }
 
 /** What a payload says of its authorization, before anything is checked. */
@@ -100,7 +100,7 @@ export interface Scheme {
    */
   readonly prepare: (payment: Payment, verified: Verified) => Effect.Effect<Prepared | Refusal, LedgerUnavailable>
   /** Reads a successful transaction of ours: did the promised movement happen? Pure. */
-  readonly checkExecuted: (promise: Promise, executed: ExecutedTransaction) => Executed
+  readonly checkExecuted: (promise: PromisedMovement, executed: ExecutedTransaction) => Executed
   readonly nonces: NonceReader
 }
 

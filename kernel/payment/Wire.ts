@@ -40,8 +40,8 @@ class Wrong extends Error {
   }
 }
 
-const malformed = (path: string, wanted: string): Wrong =>
-  new Wrong("invalid_request", `${path}: ${wanted} is required`)
+const malformed = (path: string, expected: string): Wrong =>
+  new Wrong("invalid_request", `${path}: ${expected} is required`)
 
 const fieldsAt = (value: unknown, path: string): Fields => {
   if (isFields(value)) return value

@@ -4,7 +4,7 @@
 // decisions 3 and 4).
 import { Deferred, Effect, Option, type Scope } from "effect"
 import { Base64 } from "effect/encoding"
-import type { ExtensionOutcome, Extensions, Observation } from "./Extension.ts"
+import type { ExtensionOutcome, Extensions, PaymentObservation } from "./Extension.ts"
 
 const timeMax = "50 millis"
 /** Characters of the header at most, well below what HTTP clients take. */
@@ -18,7 +18,7 @@ const invalid: ExtensionOutcome = { status: "rejected", rejectedReason: "schema_
 /** The header's value, or None when the payment carries no extension that anybody observes. */
 export const observePayment = Effect.fn("payment.extensions")(function* (
   extensions: Extensions["Service"],
-  observation: Observation,
+  observation: PaymentObservation,
   scope: Scope.Scope
 ) {
   const sent = [...observation.payment.extensions]

@@ -52,7 +52,7 @@ export type Seen =
   | { readonly _tag: "Absent"; readonly latestLedger: number }
 
 /** The channel's number and the authorization's nonce, from one answer of one node. */
-export interface Standing {
+export interface SettlementStanding {
   readonly ledger: number
   /** Absent when the account is not on the ledger. */
   readonly sequence: bigint | undefined
@@ -76,7 +76,7 @@ export interface Search {
 export interface Evidence {
   readonly seen: Seen
   /** Only asked for when it matters, like what follows. */
-  readonly standing: Standing | undefined
+  readonly standing: SettlementStanding | undefined
   readonly search: Search | undefined
 }
 

@@ -5,7 +5,15 @@
 // table of proofs, and `npm run explore` tries it against everything that a small world can do.
 import { drive, queueLedgers } from "./drive.ts"
 import * as Ending from "./endings.ts"
-import type { DecideOptions, Decision, Evidence, Landed, OpenSettlement, Outcome, Standing } from "./Settlement.ts"
+import type {
+  DecideOptions,
+  Decision,
+  Evidence,
+  Landed,
+  OpenSettlement,
+  Outcome,
+  SettlementStanding
+} from "./Settlement.ts"
 
 /**
  * Ledgers past the expiry for which other nodes may still tell what landed, about an hour; then it is an operator's to
@@ -18,11 +26,11 @@ const unsentAfterMillis = 2_000
 const end = (outcome: Outcome): Decision => ({ _tag: "End", outcome })
 
 /** Whether the number was used at that answer, by whomever: a sequence number never goes back. */
-const hasPassed = (settlement: OpenSettlement, standing: Standing | undefined): boolean =>
+const hasPassed = (settlement: OpenSettlement, standing: SettlementStanding | undefined): boolean =>
   standing?.sequence !== undefined && standing.sequence >= settlement.channelSequence
 
 /** Absence means unspent only while the entry of a use would still live. */
-const isUnspent = ({ authorizationExpiresLedger }: OpenSettlement, { ledger, nonce }: Standing): boolean =>
+const isUnspent = ({ authorizationExpiresLedger }: OpenSettlement, { ledger, nonce }: SettlementStanding): boolean =>
   nonce === "unspent" && ledger <= authorizationExpiresLedger
 
 /** What to do, given what is known. A question that was asked already means that its answer does not suffice yet. */
@@ -101,7 +109,7 @@ const boundPassed = (settlement: OpenSettlement, evidence: Evidence): Decision =
 const whereSpent = (
   settlement: OpenSettlement,
   evidence: Evidence,
-  standing: Standing,
+  standing: SettlementStanding,
   known: Landed | undefined
 ): Decision => {
   const { search } = evidence

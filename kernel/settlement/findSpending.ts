@@ -65,7 +65,7 @@ export const findSpending = Effect.fn("settlement.findSpending")(function* (quer
   const rpc = yield* LedgerRpc
   const authorizations = yield* Authorizations
   const { fromLedger, number, promised, toLedger } = query
-  const { found, scannedTo } = yield* rpc.scan({ fromLedger, toLedger, wanted: () => true })
+  const { found, scannedTo } = yield* rpc.scan({ fromLedger, toLedger, matches: () => true })
   let spending: Spending | undefined
   let withNumber: ExecutedTransaction | undefined
   for (const one of found) {

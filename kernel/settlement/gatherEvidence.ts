@@ -9,7 +9,7 @@ import { isReached, notBeyond } from "../ledger/notBeyond.ts"
 import { Signer } from "../signer/Signer.ts"
 import { Authorizations, type Nonce } from "./Authorizations.ts"
 import { findSpending, type Spending } from "./findSpending.ts"
-import type { Landed, Search, Seen, Standing } from "./Settlement.ts"
+import type { Landed, Search, Seen, SettlementStanding } from "./Settlement.ts"
 import type { OpenRecord } from "./Settlements.ts"
 
 /** Settlements whose standing is asked for in one call. */
@@ -62,7 +62,7 @@ export interface Doubtful {
 /** Channel and nonce of each settlement, by its id; those that could not be asked for are left out. */
 export const askStandings = Effect.fnUntraced(function* (doubtful: ReadonlyArray<Doubtful>) {
   const rpc = yield* LedgerRpc
-  const standings = new Map<string, Standing>()
+  const standings = new Map<string, SettlementStanding>()
   for (let at = 0; at < doubtful.length; at += standingsMax) {
     const some = doubtful.slice(at, at + standingsMax)
     const answer = yield* rpc.standings(some.map(({ nonce, record }) => ({ channel: record.channel, nonce })))
@@ -73,7 +73,7 @@ export const askStandings = Effect.fnUntraced(function* (doubtful: ReadonlyArray
       if (one !== undefined) standings.set(record.id, { ...one, ledger: answer.latestLedger })
     }
   }
-  return standings as ReadonlyMap<string, Standing>
+  return standings as ReadonlyMap<string, SettlementStanding>
 })
 
 interface Begun {

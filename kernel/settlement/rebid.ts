@@ -11,9 +11,9 @@ import type { OpenRecord } from "./Settlements.ts"
  * at most a tenth of the ceiling. Stroops.
  */
 export const firstBid = ({ asked, p90 }: Pick<InclusionFees, "asked" | "p90">, ceiling: bigint): bigint => {
-  const wanted = [2n * p90, asked, 200n].reduce((most, one) => (one > most ? one : most))
+  const due = [2n * p90, asked, 200n].reduce((most, one) => (one > most ? one : most))
   const most = ceiling / 10n > 200n ? ceiling / 10n : 200n
-  return wanted < most ? wanted : most
+  return due < most ? due : most
 }
 
 export const rebid = Effect.fnUntraced(function* (record: OpenRecord, inclusionStroops: bigint) {

@@ -13,7 +13,7 @@ import { decide, isDue } from "./decide.ts"
 import { askHash, askStandings, makeSearcher } from "./gatherEvidence.ts"
 import { Leases } from "./Leases.ts"
 import { makeScanner } from "./scanLedgers.ts"
-import type { Evidence, Seen, Standing } from "./Settlement.ts"
+import type { Evidence, Seen, SettlementStanding } from "./Settlement.ts"
 import { type OpenRecord, Settlements } from "./Settlements.ts"
 
 /** Open settlements looked at in one turn: more than there can be channels to hold them. */
@@ -77,7 +77,7 @@ export const startFollower = Effect.gen(function* () {
     return yield* Effect.catch(askStandings(doubtful.filter((one) => one !== undefined)), (error) =>
       Effect.as(
         Effect.logWarning("channels could not be asked about", error),
-        new Map() as ReadonlyMap<string, Standing>
+        new Map() as ReadonlyMap<string, SettlementStanding>
       )
     )
   })
@@ -85,7 +85,7 @@ export const startFollower = Effect.gen(function* () {
   const follow = Effect.fn("settlement.follow")(function* (
     record: OpenRecord,
     first: Seen,
-    standing: Standing | undefined
+    standing: SettlementStanding | undefined
   ) {
     // It may have landed between the two questions.
     const seen = standing === undefined || first._tag === "Included" ? first : yield* askHash(record)

@@ -29,7 +29,7 @@ export const makeScanner = Effect.gen(function* () {
     )
     const seen = new Map<string, Seen>()
     if (fromLedger <= (yield* clock.now).sequence) {
-      const answer = yield* rpc.scan({ fromLedger, wanted: (hash) => attempts.has(hash) })
+      const answer = yield* rpc.scan({ fromLedger, matches: (hash) => attempts.has(hash) })
       scannedTo = answer.scannedTo
       for (const { executed } of answer.found) {
         // Asked for by one hash and recomputed from the envelope: what is of nobody here is of no interest.

@@ -6,7 +6,7 @@
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
 import { Network } from "../config/Network.ts"
-import type { Signed } from "../stellar/Envelope.ts"
+import type { AccountSignature } from "../stellar/Envelope.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { Host } from "../platform/Host.ts"
 
@@ -28,7 +28,7 @@ export class Vault extends Context.Service<
     /** Channels that were derived before the operator gave others: never lent, merged back into the sponsor. */
     readonly formerChannels: ReadonlyArray<string>
     /** Signs 32 bytes as an account of ours; None for any other address. */
-    readonly sign: (address: string, hash: Uint8Array) => Signed | undefined
+    readonly sign: (address: string, hash: Uint8Array) => AccountSignature | undefined
   }
 >()("tollkeeper/signer/Vault") {
   static readonly layer: Layer.Layer<Vault, VaultRefused, Network | Crypto | Host | FileSystem.FileSystem | Path.Path> =

@@ -43,7 +43,7 @@ export const encodeEntry = (entry: AuthEntry): Uint8Array => xdr.SorobanAuthoriz
 export const sourceEntry = (invocation: Invocation): AuthEntry =>
   ({ credentials: { type: credentialsKind.sourceAccount }, rootInvocation: invocation }) as unknown as AuthEntry
 
-export interface Signed {
+export interface SignedTerms {
   /** Whose it is: an account or a contract. */
   readonly address: string
   readonly nonce: bigint
@@ -52,7 +52,7 @@ export interface Signed {
 }
 
 /** An entry of an address. */
-export const addressEntry = (signed: Signed, invocation: Invocation): AuthEntry =>
+export const addressEntry = (signed: SignedTerms, invocation: Invocation): AuthEntry =>
   ({
     credentials: {
       type: credentialsKind.address,

@@ -136,7 +136,7 @@ export const sponsorTransaction = (
 export type SponsorOperation =
   | { readonly _tag: "Create"; readonly account: string; readonly balanceStroops: bigint }
   | { readonly _tag: "Fund"; readonly account: string; readonly amountStroops: bigint }
-  /** The account gives everything to the sponsor and ends. Wants the account's signature too. */
+  /** The account gives everything to the sponsor and ends. Needs the account's signature too. */
   | { readonly _tag: "Merge"; readonly account: string; readonly into: string }
 
 const sponsorOperation = (operation: SponsorOperation): Operation => {
@@ -169,18 +169,18 @@ const sponsorOperation = (operation: SponsorOperation): Operation => {
   }
 }
 
-export interface Signed {
+export interface AccountSignature {
   /** The signer's public key. */
   readonly publicKey: Uint8Array
   readonly signature: Uint8Array
 }
 
-const decorated = ({ publicKey, signature }: Signed): xdr.DecoratedSignatureWire => ({
+const decorated = ({ publicKey, signature }: AccountSignature): xdr.DecoratedSignatureWire => ({
   hint: publicKey.slice(28),
   signature
 })
 
-export const withSignatures = (tx: Transaction, signatures: ReadonlyArray<Signed>): Envelope =>
+export const withSignatures = (tx: Transaction, signatures: ReadonlyArray<AccountSignature>): Envelope =>
   ({ type: envelopeKind.v1, v1: { tx, signatures: signatures.map(decorated) } }) as unknown as Envelope
 
 /**
@@ -197,7 +197,7 @@ export const feeBump = (inner: Envelope, sponsor: string, feeStroops: bigint): x
   } as unknown as xdr.FeeBumpTransactionWire
 }
 
-export const bumpWithSignature = (tx: xdr.FeeBumpTransactionWire, signature: Signed): Envelope =>
+export const bumpWithSignature = (tx: xdr.FeeBumpTransactionWire, signature: AccountSignature): Envelope =>
   ({ type: envelopeKind.feeBump, feeBump: { tx, signatures: [decorated(signature)] } }) as unknown as Envelope
 
 /** sha256 of the passphrase: what every hash of a network begins with. */

@@ -3,7 +3,7 @@
 // `catalog_unavailable` and the operator's log.
 import { Context, Effect, Layer, Semaphore } from "effect"
 import type { SqlError } from "effect/sql"
-import type { Observation as PaymentObservation } from "../../kernel/payment/Extension.ts"
+import type { PaymentObservation } from "../../kernel/payment/Extension.ts"
 import { Config } from "./Config.ts"
 import { type Declaration, type Identity, isRejection, type Rejection } from "./declaration/Declaration.ts"
 import { readDeclaration } from "./declaration/DeclarationWire.ts"

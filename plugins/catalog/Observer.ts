@@ -4,7 +4,7 @@
 // S78, S260).
 import { Clock, Context, Deferred, Effect, Layer, Metric, Option } from "effect"
 import { Hex } from "effect/encoding"
-import type { Extension, Observation as PaymentObservation } from "../../kernel/payment/Extension.ts"
+import type { Extension, PaymentObservation } from "../../kernel/payment/Extension.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { declaredUrl, offered } from "./declaration/DeclarationWire.ts"
 import { cleanString } from "./declaration/cleanText.ts"

@@ -69,9 +69,9 @@ const unitsOf = (text: string): bigint | undefined => {
 
 const friendbot = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], url: URL) {
   const address = url.searchParams.get("addr") ?? ""
-  const wanted = url.searchParams.get("usdc")
-  const usdcUnits = wanted === null ? undefined : unitsOf(wanted)
-  if (wanted !== null && usdcUnits === undefined)
+  const asked = url.searchParams.get("usdc")
+  const usdcUnits = asked === null ? undefined : unitsOf(asked)
+  if (asked !== null && usdcUnits === undefined)
     return problem(400, "Bad Request", "usdc is a decimal number with at most 7 digits behind the point")
   const funded = yield* ledger.fund(address, usdcUnits === undefined ? {} : { usdcUnits })
   if (funded === undefined)

@@ -1,4 +1,4 @@
-// The embedded ledger by itself, for somebody who only wants a Stellar RPC: what the command `tollkeeper ledger` runs.
+// The embedded ledger by itself, for somebody who needs only a Stellar RPC: what the command `tollkeeper ledger` runs.
 // In memory unless a folder is given. With `seedAccounts`, four accounts with XLM and USDC are there from the start,
 // with keys that are the same everywhere.
 import { Effect, type FileSystem, Layer, type Path, Schema, type Scope } from "effect"

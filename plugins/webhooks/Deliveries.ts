@@ -31,7 +31,7 @@ export interface Owed {
   readonly at: Date
 }
 
-export interface Standing {
+export interface ReceiverStanding {
   readonly receiver: string
   readonly due: number
   readonly delivered: number
@@ -57,7 +57,7 @@ export class Deliveries extends Context.Service<
     readonly forget: (keepMillis: number) => Sql<number>
     /** Makes events due again, as if they had just happened; how many. */
     readonly replay: (receiver: string, events: ReadonlyArray<SettlementEvent>) => Sql<number>
-    readonly standings: Sql<ReadonlyArray<Standing>>
+    readonly standings: Sql<ReadonlyArray<ReceiverStanding>>
   }
 >()("tollkeeper/webhooks/Deliveries") {
   static readonly layer = Layer.effect(
@@ -116,7 +116,7 @@ export class Deliveries extends Context.Service<
                 returning 1`,
                 ({ length }) => length
               ),
-        standings: sql<Standing>`select receiver, count(*) filter (where state = 'due')::int as due,
+        standings: sql<ReceiverStanding>`select receiver, count(*) filter (where state = 'due')::int as due,
             count(*) filter (where state = 'delivered')::int as delivered,
             count(*) filter (where state = 'given_up')::int as given_up,
             min(told_at) filter (where state = 'due') as oldest_due,

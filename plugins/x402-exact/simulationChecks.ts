@@ -4,15 +4,9 @@
 import { xdr } from "@stellar/stellar-sdk/base"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
+import type { PromisedMovement } from "../../kernel/payment/Scheme.ts"
 import { type ReadEvent, readEvent } from "../../kernel/stellar/TransferEvents.ts"
 import type { Fault } from "./checks.ts"
-
-export interface Promise {
-  readonly payer: string
-  readonly payTo: string
-  readonly asset: string
-  readonly amount: bigint
-}
 
 /** What a host error most likely means, for people. */
 const meanings: ReadonlyArray<readonly [pattern: RegExp, meaning: string]> = [
@@ -47,7 +41,7 @@ const readEvents = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<ReadEve
   }
 }
 
-const movementFault = (events: ReadonlyArray<ReadEvent> | undefined, promise: Promise): Fault => {
+const movementFault = (events: ReadonlyArray<ReadEvent> | undefined, promise: PromisedMovement): Fault => {
   if (events === undefined || events.some(({ _tag }) => _tag === "Unreadable")) {
     return ["invalid_exact_ledger_payload_event_not_transfer", "a movement in the simulation cannot be read"]
   }
@@ -89,11 +83,11 @@ const feeFault = (resourceStroops: bigint, ceilings: FeeCeilings): Fault => {
 }
 
 /** The first thing wrong with a simulation's answer. */
-export const simulationFault = (answer: SimulationAnswer, promise: Promise, ceilings: FeeCeilings): Fault => {
+export const simulationFault = (answer: SimulationAnswer, promise: PromisedMovement, ceilings: FeeCeilings): Fault => {
   switch (answer._tag) {
     case "Refused":
       return ["invalid_ledger_enforcing_simulation_failed", explain(answer.code, answer.detail)]
-    case "RestoreWanted":
+    case "RestoreRequired":
       return ["invalid_ledger_restore_required", "entries of the ledger are archived and must be restored first"]
     case "Simulated":
       return movementFault(readEvents(answer.eventsXdr), promise) ?? feeFault(answer.resourceFeeStroops, ceilings)
@@ -111,7 +105,7 @@ export const movedAsPromised = (
     readonly to: string
     readonly amount: bigint
   }>,
-  promise: Promise
+  promise: PromisedMovement
 ): boolean =>
   transfers.some(
     ({ amount, contract, from, to }) =>

@@ -1,7 +1,7 @@
 // What is known of a payer's authorization by its key: who signed it, which nonce it uses up on the ledger, and whether
 // an operation on the ledger used it for exactly one settlement. Pure.
 import { Option } from "effect"
-import type { Authorization, Promise } from "../../kernel/payment/Scheme.ts"
+import type { Authorization, PromisedMovement } from "../../kernel/payment/Scheme.ts"
 import type { NonceUse } from "../../kernel/settlement/Authorizations.ts"
 import { addressText } from "../../kernel/stellar/Address.ts"
 import { credentialsOf } from "../../kernel/stellar/AuthEntry.ts"
@@ -19,7 +19,7 @@ export const authorizationOf = ({ call }: UptoPayload): Option.Option<Authorizat
 }
 
 /** How an operation uses an authorization's nonce: as exactly this settlement, or otherwise. */
-export const useIn = (contract: string, key: string, promise: Promise, operationXdr: Uint8Array): NonceUse => {
+export const useIn = (contract: string, key: string, promise: PromisedMovement, operationXdr: Uint8Array): NonceUse => {
   const keys = authOf(decodeOperation(operationXdr)).flatMap((entry) => authorizationKeyOf(entry) ?? [])
   if (!keys.some((one) => haveOneNonce(one, key))) return "none"
   const call = callIn(operationXdr)

@@ -157,7 +157,7 @@ export const simulationFault = (
   switch (answer._tag) {
     case "Refused":
       return ["invalid_upto_ledger_simulation_failed", explain(answer.code, answer.detail)]
-    case "RestoreWanted":
+    case "RestoreRequired":
       return ["invalid_upto_ledger_restore_required", "entries of the ledger are archived and must be restored first"]
     case "Simulated": {
       const events = contractEvents(answer.eventsXdr)

@@ -5,6 +5,7 @@ import { Argument, Command } from "effect/cli"
 import { SqlClient } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
 import { type ChannelListed, channelMoves } from "../../kernel/settlement/channels/ChannelCount.ts"
+import { planned } from "../../kernel/settlement/channels/ChannelRows.ts"
 import { kernelTables, type Place, placeFlags } from "./place.ts"
 
 /** Runs something with the channels of the place's network. */
@@ -24,7 +25,8 @@ const withChannels = <A, E>(
 const lineOf = ({ address, claimed, leased, number, sequence, settlement, state }: ChannelListed): string => {
   const use = settlement === null ? (leased ? "leased" : "idle") : `held by ${settlement}`
   const whose = claimed || state === "retired" ? [] : ["no running facilitator uses it"]
-  const parts = [String(number).padStart(4), address, state.padEnd(8), `sequence ${sequence ?? "unknown"}`, use]
+  const word = state === planned ? "planned" : state
+  const parts = [String(number).padStart(4), address, word.padEnd(8), `sequence ${sequence ?? "unknown"}`, use]
   return [...parts, ...whose].join("  ")
 }
 
@@ -34,7 +36,7 @@ const list = Command.make("list", placeFlags(), (place) =>
       const channels = yield* moves.list
       for (const channel of channels) yield* Console.log(lineOf(channel))
       const ready = channels.filter(({ claimed, state }) => claimed && state === "ready").length
-      const required = yield* moves.wanted
+      const required = yield* moves.required
       yield* Console.log(
         `${ready} of ${channels.length} ready; required: ${required ?? `${network.channelCount}, as configured`}`
       )

@@ -1,4 +1,4 @@
-// `tollkeeper ledger`: the embedded ledger by itself, for somebody who only wants a Stellar RPC in their tests.
+// `tollkeeper ledger`: the embedded ledger by itself, for somebody who needs only a Stellar RPC in their tests.
 import { Console, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { Supervisor } from "../../kernel/Supervisor.ts"

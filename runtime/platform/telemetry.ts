@@ -10,7 +10,7 @@ import process from "node:process"
 
 const serviceName = process.env["OTEL_SERVICE_NAME"] ?? "tollkeeper"
 
-const isWanted = (): boolean =>
+const isConfigured = (): boolean =>
   process.env["OTEL_SDK_DISABLED"] !== "true" &&
   ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"].some((name) => (process.env[name] ?? "") !== "")
 
@@ -53,7 +53,7 @@ const onDeno = Otlp.layerFromConfig({ resource })
 /** Traces, metrics and logs of everything below it; an empty layer when no endpoint is configured. */
 export const layer: Layer.Layer<never> = Layer.unwrap(
   Effect.sync((): Layer.Layer<never> => {
-    if (!isWanted()) return Layer.empty
+    if (!isConfigured()) return Layer.empty
     const chosen = "Deno" in globalThis ? onDeno : onNode
     // What it provides are the references of tracer, logger and metrics, which nobody has to name.
     return chosen.pipe(

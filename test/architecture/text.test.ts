@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest"
 import { readText, textFiles } from "./sources.ts"
 
-const unwanted: ReadonlyArray<readonly [what: string, pattern: RegExp]> = [
+const forbidden: ReadonlyArray<readonly [what: string, pattern: RegExp]> = [
   ["a path of somebody's machine", /(?<![\w.:/$}])\/(?:home|Users|work|root)\/[A-Za-z0-9._-]+/],
   ["the address of a package registry", /registry\.(?:npmjs|yarnpkg|npmmirror)\.[a-z]+|"resolved":\s*"https?:/],
   ["a private key", /-----BEGIN [A-Z ]*PRIVATE KEY-----\n[A-Za-z0-9+/]/],
@@ -11,7 +11,7 @@ const unwanted: ReadonlyArray<readonly [what: string, pattern: RegExp]> = [
 ]
 
 const textFaults = (path: string, text: string): ReadonlyArray<string> =>
-  unwanted.flatMap(([what, pattern]) => {
+  forbidden.flatMap(([what, pattern]) => {
     const found = pattern.exec(text)
     return found === null ? [] : [`${path}: ${what}: ${found[0].slice(0, 80)}`]
   })

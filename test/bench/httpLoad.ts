@@ -38,7 +38,7 @@ const ask = (socket: Socket, request: Buffer, bytesMin: number): Promise<number>
   new Promise((resolve, reject) => {
     const from = performance.now()
     let got: Buffer = Buffer.alloc(0)
-    let wanted = -1
+    let missing = -1
     const done = (error?: Error) => {
       socket.off("data", take).off("close", closed)
       if (error === undefined) resolve(performance.now() - from)
@@ -46,7 +46,7 @@ const ask = (socket: Socket, request: Buffer, bytesMin: number): Promise<number>
     }
     const closed = () => done(new Error("the connection ended"))
     const take = (chunk: Buffer) => {
-      if (wanted >= 0) wanted -= chunk.length
+      if (missing >= 0) missing -= chunk.length
       else {
         got = got.length === 0 ? chunk : Buffer.concat([got, chunk])
         const end = got.indexOf(headEnd)
@@ -57,9 +57,9 @@ const ask = (socket: Socket, request: Buffer, bytesMin: number): Promise<number>
           return done(
             new Error(`${head.split("\r\n", 1)[0]}, ${length} bytes: ${got.toString("utf8", end + 4, end + 300)}`)
           )
-        wanted = length - (got.length - end - 4)
+        missing = length - (got.length - end - 4)
       }
-      if (wanted === 0) done()
+      if (missing === 0) done()
     }
     socket.on("data", take).on("close", closed)
     socket.write(request)

@@ -41,14 +41,14 @@ export const load = ({ clients, milliseconds, paths, port }: LoadJob): Promise<L
       let from = 0
       let chunks: Array<Buffer> = []
       let received = 0
-      let wanted = Infinity
+      let expected = Infinity
       let bodyAt = 0
       const next = () => {
         from = performance.now()
         if (from - startedAt >= milliseconds) return socket.end()
         chunks = []
         received = 0
-        wanted = Infinity
+        expected = Infinity
         socket.write(`GET ${paths[turn++ % paths.length]} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)
       }
       socket
@@ -58,16 +58,16 @@ export const load = ({ clients, milliseconds, paths, port }: LoadJob): Promise<L
       socket.on("data", (chunk: Buffer) => {
         chunks.push(chunk)
         received += chunk.length
-        if (wanted === Infinity) {
+        if (expected === Infinity) {
           const sofar = Buffer.concat(chunks)
           const end = sofar.indexOf(headEnd)
           if (end === -1) return
           const length = /content-length: (\d+)/i.exec(sofar.toString("latin1", 0, end))?.[1]
           if (length === undefined) return void socket.destroy(new Error("an answer without content-length"))
           bodyAt = end + headEnd.length
-          wanted = bodyAt + Number(length)
+          expected = bodyAt + Number(length)
         }
-        if (received < wanted) return
+        if (received < expected) return
         const time = performance.now() - from
         const fault = faultOf(Buffer.concat(chunks), bodyAt)
         if (fault === undefined) times.push(time)

@@ -274,13 +274,14 @@ await Promise.all(Array.from({ length: 8 }, reader))
 const paid = await Promise.all(
   sellers.map(async (seller, index) => (await usdcBalance(rpc, seller.publicKey())) - paidBefore[index]!)
 )
-const wanted = sellers.map((seller) => settled.get(seller.publicKey()) ?? 0n)
+const expected = sellers.map((seller) => settled.get(seller.publicKey()) ?? 0n)
 
 for (const [what, times] of [...counts].sort()) console.log(`  ${what.padEnd(70)} ${times}`)
 for (const { name, proxy } of slots)
   for (const [what, times] of proxy.counts) console.log(`  ${`RPC of ${name}: ${what}`.padEnd(70)} ${times}`)
 for (const mismatch of report.mismatches.slice(0, 20)) console.log(`  MISMATCH ${JSON.stringify(mismatch)}`)
-if (paid.join() !== wanted.join()) failure = `recipients were paid ${paid.join()}, callers were told ${wanted.join()}`
+if (paid.join() !== expected.join())
+  failure = `recipients were paid ${paid.join()}, callers were told ${expected.join()}`
 if (unreadable > 0) failure = `${unreadable} payments could not be read again`
 if ((counts.get("never ended") ?? 0) > 0) failure = "a payment never ended"
 if (report.open > 0) failure = `${report.open} settlements are still open`

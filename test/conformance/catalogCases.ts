@@ -211,16 +211,16 @@ const officialDiscovery = async (
   await part.check("the official discovery client finds each declaration by its words [S115][S127][S334]", async () => {
     assert.equal(state.lexical, "ready")
     for (const row of rows) {
-      const wanted = named({ resource: `${origin}${row.listed}`, toolName: row.toolName })
+      const expected = named({ resource: `${origin}${row.listed}`, toolName: row.toolName })
       // Indexing follows listing.
       const found = await eventually(
         () => search({ query: row.name, type: row.type, limit: 50 }),
-        ({ resources }) => resources.some((one: any) => named(one) === wanted)
+        ({ resources }) => resources.some((one: any) => named(one) === expected)
       )
       assert.equal(found.x402Version, 2)
       assert.equal(found.partialResults, isPartial)
       assert.ok(
-        found.resources.some((one: any) => named(one) === wanted),
+        found.resources.some((one: any) => named(one) === expected),
         `${row.name}: ${JSON.stringify(found.resources.map(named))}`
       )
       assert.ok(found.resources.every(({ type }: any) => type === row.type))

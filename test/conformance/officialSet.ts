@@ -52,11 +52,11 @@ const folderOf = (name: SetName) => join(root, "test", "official", name)
 /** Installs the packages of a set from its lockfile unless exactly that lockfile is already installed. */
 export const installSet = async (name: SetName, say: (line: string) => void): Promise<void> => {
   const folder = folderOf(name)
-  const wanted = createHash("sha256")
+  const expected = createHash("sha256")
     .update(await readFile(join(folder, "package-lock.json")))
     .digest("hex")
   const mark = join(folder, "node_modules", ".installed")
-  if ((await readFile(mark, "utf8").catch(() => "")) === wanted) return
+  if ((await readFile(mark, "utf8").catch(() => "")) === expected) return
   say(`installing the official packages of set ${name} …`)
   const child = spawn("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], {
     cwd: folder,
@@ -66,7 +66,7 @@ export const installSet = async (name: SetName, say: (line: string) => void): Pr
   child.stderr.setEncoding("utf8").on("data", (chunk) => (errors += chunk))
   const [code] = await once(child, "exit")
   if (code !== 0) throw new Error(`npm ci in test/official/${name} ended with ${code}\n${errors}`)
-  await writeFile(mark, wanted)
+  await writeFile(mark, expected)
 }
 
 /** Starts the seller (paid at `payTo`) and the buyers of a set. */

@@ -9,9 +9,9 @@ import { createInterface } from "node:readline"
 export interface Program {
   readonly pid: number
   /**
-   * The next JSON line that `wanted` accepts; rejects when the program ends first or `timeoutMs` (default 60 000) pass.
+   * The next JSON line that is accepted; rejects when the program ends first or `timeoutMs` (default 60 000) pass.
    */
-  readonly next: (wanted: (line: any) => boolean, timeoutMs?: number) => Promise<any>
+  readonly next: (accepts: (line: any) => boolean, timeoutMs?: number) => Promise<any>
   readonly send: (line: unknown) => void
   /** The last 8 000 characters of standard output and error. */
   readonly tail: () => string
@@ -34,7 +34,7 @@ export const startProgram = (command: string, args: ReadonlyArray<string>, optio
   })
   const seen: Array<any> = []
   const waiting = new Set<{
-    wanted: (line: any) => boolean
+    accepts: (line: any) => boolean
     resolve: (line: any) => void
     reject: (error: Error) => void
   }>()
@@ -56,7 +56,7 @@ export const startProgram = (command: string, args: ReadonlyArray<string>, optio
       return
     }
     for (const waiter of waiting) {
-      if (!waiter.wanted(value)) continue
+      if (!waiter.accepts(value)) continue
       waiting.delete(waiter)
       waiter.resolve(value)
       return
@@ -79,12 +79,12 @@ export const startProgram = (command: string, args: ReadonlyArray<string>, optio
 
   return {
     pid: child.pid ?? -1,
-    next: (wanted, timeoutMs = 60_000) => {
-      const index = seen.findIndex(wanted)
+    next: (accepts, timeoutMs = 60_000) => {
+      const index = seen.findIndex(accepts)
       if (index >= 0) return Promise.resolve(seen.splice(index, 1)[0])
       if (ended) return Promise.reject(new Error(`${args[0]} has ended\n${text}`))
       return new Promise((resolve, reject) => {
-        const waiter = { wanted, resolve, reject }
+        const waiter = { accepts, resolve, reject }
         waiting.add(waiter)
         const timer = setTimeout(() => {
           if (waiting.delete(waiter)) reject(new Error(`${args[0]} said nothing for ${timeoutMs} ms\n${text}`))

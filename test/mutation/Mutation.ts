@@ -34,10 +34,10 @@ export const occurrencesOf = ({ from }: Change, text: string): number =>
 /** The file's text with the change made; undefined unless its place is there exactly once. */
 export const withChange = (change: Change, text: string): string | undefined => {
   if (occurrencesOf(change, text) !== 1) return undefined
-  const wanted = withoutSpace(change.from)
-  const at = withoutSpace(text).indexOf(wanted)
+  const expected = withoutSpace(change.from)
+  const at = withoutSpace(text).indexOf(expected)
   const positions = blackPositions(text)
-  const end = positions[at + wanted.length - 1]! + 1
+  const end = positions[at + expected.length - 1]! + 1
   return text.slice(0, positions[at]) + change.to.trimStart() + text.slice(end)
 }
 

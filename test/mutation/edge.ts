@@ -211,7 +211,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["an endpoint that is behind keeps its turn", "unfit.has(place) ? 1 : 0", "unfit.has(place) ? 0 : 0"]
   ]),
   ...guards("kernel/ledger/makeLedgerRpc.ts", "test/kernel/ledger/makeLedgerRpc.test.ts", [
-    ["another transaction's end", "|| hashes === undefined || !isWanted(hashes))", "|| hashes === undefined)"],
+    ["another transaction's end", "|| hashes === undefined || !isAboutThem(hashes))", "|| hashes === undefined)"],
     ["a status against its result", 'succeeded !== (answer.status === "SUCCESS") || ', ""],
     [
       "the fee of the inner result",

@@ -95,8 +95,8 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   simulated(
     "a wish to restore passes",
-    '    case "RestoreWanted":\n      return [',
-    '    case "RestoreWanted":\n      return undefined; ['
+    '    case "RestoreRequired":\n      return [',
+    '    case "RestoreRequired":\n      return undefined; ['
   ),
   simulated(
     "an unreadable movement passes",

@@ -66,7 +66,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ),
   ...rules(
-    "node/Journal.ts",
+    "node/LedgerJournal.ts",
     ["node/journal.test.ts"],
     [
       [

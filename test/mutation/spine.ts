@@ -370,7 +370,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...replicas
   },
   {
-    name: "a channel retired that another replica wants",
+    name: "a channel retired that another replica requires",
     changes: change(rows, "and (wanted_by = ${settingsId} or wanted_until < clock_timestamp())", ""),
     ...replicas
   },

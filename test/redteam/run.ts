@@ -16,10 +16,10 @@ if (values.url === undefined) {
   process.exit(2)
 }
 const target = { url: values.url.replace(/\/+$/, ""), key: values.key }
-const wanted = (part: string) => positionals.length === 0 || positionals.includes(part)
+const isAsked = (part: string) => positionals.length === 0 || positionals.includes(part)
 const report = makeReport((line) => console.log(line))
 const { ledger } = values
-if (wanted("attacks") && ledger !== undefined)
+if (isAsked("attacks") && ledger !== undefined)
   await report.part("crafted payments", (part) => attackCases(target, ledger, part))
-if (wanted("malformed")) await report.part("malformed requests", (part) => malformedCases(target, part))
+if (isAsked("malformed")) await report.part("malformed requests", (part) => malformedCases(target, part))
 process.exitCode = report.close() ? 0 : 1

@@ -12,9 +12,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const entry = (version: string, more = {}) => ({ version, integrity: `sha512-${version}`, ...more })
 
 /** A folder with a lockfile, and npm's record of what it installed. */
-const project = (wanted: object, present?: object): string => {
+const project = (expected: object, present?: object): string => {
   const path = mkdtempSync(join(folder, "project-"))
-  writeFileSync(join(path, "package-lock.json"), JSON.stringify({ packages: { "": {}, ...wanted } }))
+  writeFileSync(join(path, "package-lock.json"), JSON.stringify({ packages: { "": {}, ...expected } }))
   mkdirSync(join(path, "node_modules"))
   if (present !== undefined)
     writeFileSync(join(path, "node_modules", ".package-lock.json"), JSON.stringify({ packages: present }))

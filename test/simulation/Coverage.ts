@@ -2,7 +2,7 @@
 // of them proves nothing about it, so the counts are printed and zero of any fails the whole.
 
 /** Everything that must be seen. */
-export const wanted = [
+export const occurrences = [
   "state settled",
   "state failed",
   "state expired",
@@ -64,12 +64,12 @@ export const wanted = [
   "lease taken over",
   "channel freed before the end"
 ] as const
-export type Wanted = (typeof wanted)[number]
+export type Occurrence = (typeof occurrences)[number]
 
 export class Coverage {
   readonly counts = new Map<string, number>()
 
-  count(what: Wanted): void {
+  count(what: Occurrence): void {
     this.counts.set(what, (this.counts.get(what) ?? 0) + 1)
   }
 
@@ -78,6 +78,6 @@ export class Coverage {
   }
 
   missing(least: number): ReadonlyArray<string> {
-    return wanted.filter((what) => (this.counts.get(what) ?? 0) < least)
+    return occurrences.filter((what) => (this.counts.get(what) ?? 0) < least)
   }
 }

@@ -23,12 +23,12 @@ export class VirtualTime {
   constructor(startMillis: number) {
     this.now = startMillis
     this.scheduler = new Scheduler.MixedScheduler("async", (task) => {
-      let isWanted = true
+      let isAwaited = true
       this.#tasks.push(() => {
-        if (isWanted) task()
+        if (isAwaited) task()
       })
       return () => {
-        isWanted = false
+        isAwaited = false
       }
     })
     const millis = () => this.now
@@ -42,12 +42,12 @@ export class VirtualTime {
       monotonicTimeNanos: Effect.sync(nanos),
       sleep: (duration: any) =>
         Effect.callback<void>((resume) => {
-          let isWanted = true
+          let isAwaited = true
           this.at(this.now + Math.max(0, Math.ceil(durationMillis(duration))), () => {
-            if (isWanted) resume(Effect.void)
+            if (isAwaited) resume(Effect.void)
           })
           return Effect.sync(() => {
-            isWanted = false
+            isAwaited = false
           })
         })
     } as unknown as Clock.Clock

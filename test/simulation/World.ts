@@ -5,7 +5,7 @@ import { Clock, Context, Effect, References } from "effect"
 import { CrashPoints } from "../../kernel/settlement/CrashPoints.ts"
 import { ScanAbove } from "../../kernel/settlement/scanLedgers.ts"
 import type { Outcome } from "../../kernel/settlement/Settlement.ts"
-import { Coverage, type Wanted } from "./Coverage.ts"
+import { Coverage, type Occurrence } from "./Coverage.ts"
 import { type Faults, quiet, quietLedger } from "./Faults.ts"
 import { channelsMax, channelsMin, keysOf } from "./keys.ts"
 import { makeRandom, type Random } from "./random.ts"
@@ -93,7 +93,7 @@ export class World {
     })
   }
 
-  fault(what: Wanted): void {
+  fault(what: Occurrence): void {
     this.faultsSeen += 1
     this.coverage.count(what)
   }
@@ -107,7 +107,7 @@ export class World {
     for (const node of this.nodes) node.heal()
   }
 
-  crash(replica: Replica, what: Wanted): Effect.Effect<never> {
+  crash(replica: Replica, what: Occurrence): Effect.Effect<never> {
     return Effect.suspend(() => {
       this.kill(replica, what)
       return Effect.never
@@ -115,7 +115,7 @@ export class World {
   }
 
   /** From now on nothing the replica does has an effect, and nobody hears from it. */
-  kill(replica: Replica, what: Wanted): void {
+  kill(replica: Replica, what: Occurrence): void {
     if (!replica.isAlive) return
     this.fault(what)
     replica.isAlive = false
@@ -190,7 +190,7 @@ export class World {
       Context.add(CrashPoints, (step: string) =>
         Effect.suspend(() => {
           if (!replica.isAlive) return Effect.never
-          if (this.random.chance(this.faults.crashAtStep)) return this.crash(replica, `crash ${step}` as Wanted)
+          if (this.random.chance(this.faults.crashAtStep)) return this.crash(replica, `crash ${step}` as Occurrence)
           return this.random.chance(this.faults.stall) ? Effect.sleep(this.random.int(4_000, 15_000)) : Effect.void
         })
       )

@@ -5,7 +5,7 @@ import { availableParallelism } from "node:os"
 import process from "node:process"
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads"
 import { parseArgs } from "node:util"
-import { Coverage, wanted } from "./Coverage.ts"
+import { Coverage, occurrences } from "./Coverage.ts"
 import * as Liveness from "./liveness.ts"
 import { type Report, simulate } from "./simulate.ts"
 
@@ -90,7 +90,8 @@ const main = async () => {
     )
   )
   const seconds = (performance.now() - started) / 1_000
-  for (const what of wanted) console.log(`  ${what.padEnd(26)} ${String(coverage.counts.get(what) ?? 0).padStart(8)}`)
+  for (const what of occurrences)
+    console.log(`  ${what.padEnd(26)} ${String(coverage.counts.get(what) ?? 0).padStart(8)}`)
   const missing = broken.length > 0 && values["until-broken"] ? [] : coverage.missing(least)
   if (missing.length > 0) console.log(`seen fewer than ${least} times: ${missing.join(", ")}`)
   const dull = broken.length > 0 && values["until-broken"] ? [] : Liveness.tooFew(liveness)

@@ -13,7 +13,7 @@ import { Outcomes } from "../../kernel/settlement/Outcomes.ts"
 import { isOpen } from "../../kernel/settlement/Settlement.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
 import { planAccidents, skewOf, surveyChannels } from "./accidents.ts"
-import type { Wanted } from "./Coverage.ts"
+import type { Occurrence } from "./Coverage.ts"
 import { weatherOf } from "./Faults.ts"
 import { type Told, violations } from "./invariants.ts"
 import { keysOf } from "./keys.ts"
@@ -121,7 +121,7 @@ class Replicas {
   }
 }
 
-const kindOf = (answer: SettleAnswer): Wanted | undefined => {
+const kindOf = (answer: SettleAnswer): Occurrence | undefined => {
   if (answer._tag === "Settled") return "answer success"
   if (answer._tag === "Pending") return "answer pending"
   switch (answer.refusal.reason) {
@@ -229,7 +229,8 @@ class Clients {
 
 const countEnds = ({ coverage, ledger, store }: World): void => {
   const rows = [...store.rows.values()]
-  for (const { state } of rows) if (!isOpen(state) && state !== "unresolved") coverage.count(`state ${state}` as Wanted)
+  for (const { state } of rows)
+    if (!isOpen(state) && state !== "unresolved") coverage.count(`state ${state}` as Occurrence)
   for (const { innerHash, kind, outerHash } of ledger.log) {
     if (kind === "cancel") coverage.count("cancel landed")
     const row = rows.find(({ born }) => born.innerHash === innerHash)

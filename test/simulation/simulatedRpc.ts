@@ -7,7 +7,7 @@ import type { ExecutedTransaction } from "../../kernel/ledger/Executed.ts"
 import { LedgerRpc, type ScanRequest } from "../../kernel/ledger/LedgerRpc.ts"
 import type { LedgerAccount } from "../../kernel/stellar/LedgerEntry.ts"
 import { LedgerUnavailable } from "../../kernel/ledger/LedgerUnavailable.ts"
-import type { Wanted } from "./Coverage.ts"
+import type { Occurrence } from "./Coverage.ts"
 import { resourceFeeStroops } from "./keys.ts"
 import type { Foreign, Included, Usurpation } from "./SimulatedLedger.ts"
 import type { SimulatedNode } from "./SimulatedNode.ts"
@@ -139,14 +139,14 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
       return { _tag: "NotFound" as const, latestLedger: claimed(node), oldestLedger }
     })
 
-  const scan = ({ fromLedger, toLedger, wanted }: ScanRequest) =>
+  const scan = ({ fromLedger, toLedger, matches }: ScanRequest) =>
     asked("getTransactions", (node) => {
       const { latestLedger, oldestLedger } = node
       if (fromLedger < oldestLedger || fromLedger > latestLedger)
         return new LedgerUnavailable({ operation: "getTransactions", message: "outside its range" })
       world.coverage.count("ledgers scanned")
       const scannedTo = Math.min(toLedger ?? latestLedger, latestLedger)
-      const isAsked = (hash: string, at: number) => at >= fromLedger && at <= scannedTo && wanted(hash)
+      const isAsked = (hash: string, at: number) => at >= fromLedger && at <= scannedTo && matches(hash)
       const ours = ledger.log
         .filter((one) => isAsked(one.outerHash, one.ledger) && node.knows(one))
         .map((one) => ({
@@ -249,7 +249,7 @@ export const simulatedRpc = (world: World, replica: Replica): LedgerRpc["Service
 const send = (world: World, replica: Replica, outerHash: string): Send => {
   const { coverage, random } = world
   const seen = (answer: Effect.Success<Send>) => {
-    coverage.count(`send ${answer._tag}` as Wanted)
+    coverage.count(`send ${answer._tag}` as Occurrence)
     return answer
   }
   const refused = (code: string, requiredStroops?: bigint) =>

@@ -7,7 +7,7 @@ import { ChannelCount } from "../../kernel/settlement/channels/ChannelCount.ts"
 import { ChannelStore } from "../../kernel/settlement/channels/ChannelStore.ts"
 import { Leases } from "../../kernel/settlement/Leases.ts"
 import { Settlements } from "../../kernel/settlement/Settlements.ts"
-import type { Wanted } from "./Coverage.ts"
+import type { Occurrence } from "./Coverage.ts"
 import { Looking, type Replica } from "./Replica.ts"
 import type { World } from "./World.ts"
 
@@ -20,7 +20,7 @@ const connectionLost = () =>
 const storing =
   (world: World, replica: Replica) =>
   <A>(run: () => A): Effect.Effect<A, SqlError.SqlError> => {
-    const failure = (probability: number, what: Wanted) => {
+    const failure = (probability: number, what: Occurrence) => {
       if (!world.random.chance(probability)) return undefined
       world.fault(what)
       return connectionLost()

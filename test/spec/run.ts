@@ -4,7 +4,7 @@ import { readText, sourcesIn } from "../architecture/sources.ts"
 import { citationsOf } from "./citations.ts"
 import { requirements, sections } from "./sections.ts"
 
-const wants = (flag: string) => process.argv.includes(flag)
+const has = (flag: string) => process.argv.includes(flag)
 
 const words: ReadonlyMap<number, string> = new Map(
   [...readText("test/spec/requirements.md").matchAll(/^- \*\*S(\d+)\*\* (.*)$/gm)].map(([, number, text]) => [
@@ -28,8 +28,8 @@ for (const { from, title, to } of sections) {
   )
   for (const number of numbers) {
     const tests = shown.get(number)
-    if (wants("--missing") && tests === undefined) console.log(`    S${number} ${words.get(number) ?? ""}`)
-    if (wants("--where") && tests !== undefined)
+    if (has("--missing") && tests === undefined) console.log(`    S${number} ${words.get(number) ?? ""}`)
+    if (has("--where") && tests !== undefined)
       console.log(`    S${number} ${[...new Set(tests.map(({ at }) => at))].join(", ")}`)
   }
 }

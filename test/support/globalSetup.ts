@@ -10,8 +10,8 @@ declare module "vitest" {
 }
 
 export const setup = async (project: TestProject): Promise<(() => Promise<void>) | undefined> => {
-  const wanted = (process.env["TOLLKEEPER_TEST_DATABASES"] ?? "pglite").split(",")
-  if (!wanted.includes("postgres")) {
+  const databases = (process.env["TOLLKEEPER_TEST_DATABASES"] ?? "pglite").split(",")
+  if (!databases.includes("postgres")) {
     project.provide("postgresUrl", "")
     return undefined
   }

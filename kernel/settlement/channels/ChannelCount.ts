@@ -5,6 +5,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
 import { Signer } from "../../signer/Signer.ts"
+import type { ChannelState } from "./ChannelRows.ts"
 
 export class ChannelCount extends Context.Service<
   ChannelCount,
@@ -21,14 +22,14 @@ export class ChannelCount extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const network = yield* Network
       const signer = yield* Signer
-      // Channels whose seeds the operator gave are all wanted.
+      // Channels whose seeds the operator gave are all required.
       const configured = Option.isSome(network.channelSecrets) ? signer.channels.length : network.channelCount
       let known = configured
 
       return ChannelCount.of({
         known: () => known,
         read: Effect.map(
-          countWanted(sql, network.id),
+          countRequired(sql, network.id),
           (count) => (known = Math.min(count ?? configured, signer.channels.length))
         )
       })
@@ -36,7 +37,7 @@ export class ChannelCount extends Context.Service<
   )
 }
 
-const countWanted = (sql: SqlClient.SqlClient, network: string) =>
+const countRequired = (sql: SqlClient.SqlClient, network: string) =>
   Effect.map(
     sql<{ count: number }>`select count from kernel_channel_counts where network = ${network}`,
     ([row]) => row?.count
@@ -47,13 +48,13 @@ export interface ChannelListed {
   /** Its place in the list of keys it comes from. */
   readonly number: number
   readonly address: string
-  readonly state: "wanted" | "ready" | "retiring" | "merging" | "retired"
+  readonly state: ChannelState
   /** The last sequence number used; null while it must be read from the ledger. */
   readonly sequence: bigint | null
   /** The open settlement that holds it. */
   readonly settlement: string | null
   readonly leased: boolean
-  /** A facilitator whose settings want it has run within the last minutes. */
+  /** A facilitator whose settings require it has run within the last minutes. */
   readonly claimed: boolean
 }
 
@@ -62,7 +63,7 @@ export const channelMoves = (sql: SqlClient.SqlClient, network: string) => ({
   list: sql<ChannelListed>`select sponsor, number, address, state, sequence, settlement::text as settlement,
     coalesce(leased_until > clock_timestamp(), false) as leased, wanted_until > clock_timestamp() as claimed
     from kernel_channels where network = ${network} order by sponsor, number, address`,
-  wanted: countWanted(sql, network),
+  required: countRequired(sql, network),
   /** From 1 to 1,000. The replicas follow within their next turns. */
   resize: (count: number) =>
     Effect.asVoid(sql`insert into kernel_channel_counts (network, count) values (${network}, ${count})

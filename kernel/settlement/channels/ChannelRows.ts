@@ -1,6 +1,6 @@
 // The table of channels as its reconciler reads and writes it. Replicas of other settings and other keys share it, so
-// nobody takes away what somebody else wants: each says every minute which channels its settings want, and a channel
-// that its own settings want no more is retired at once, any other only when nobody has said so for a while.
+// nobody takes away what somebody else needs: each says every minute which channels its settings claim, and a channel
+// that its own settings require no more is retired at once, any other only when nobody has said so for a while.
 import { Context, Effect, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -8,9 +8,17 @@ import { Network } from "../../config/Network.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import { Signer } from "../../signer/Signer.ts"
 
+/**
+ * As stored. A channel that is required and has no account yet is planned; the table calls it `wanted`, and the columns
+ * that say who requires it and until when begin with that word too, since versions of this program that share the table
+ * read and write it.
+ */
+export type ChannelState = typeof planned | "ready" | "retiring" | "merging" | "retired"
+export const planned = "wanted"
+
 export interface ChannelRow {
   readonly address: string
-  readonly state: "wanted" | "ready" | "retiring" | "merging"
+  readonly state: Exclude<ChannelState, "retired">
   readonly sequence: bigint | null
   readonly sequence_ledger: bigint
   /** Held by a settlement. */
@@ -18,7 +26,7 @@ export interface ChannelRow {
   readonly leased: boolean
 }
 
-/** A wish is remembered for so long: three surveys of a minute. */
+/** What a process requires is remembered for so long: three surveys of a minute. */
 const lapseSeconds = 180
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
@@ -29,10 +37,10 @@ export class ChannelRows extends Context.Service<
     /** Names the settings and keys of this process; replicas that agree in both share the work and the name. */
     readonly settingsId: string
     /**
-     * A row for each of the first `count` channels, from wherever they were on their way; those that nobody wants any
-     * more are lent no more.
+     * A row for each of the first `count` channels, from wherever they were on their way; those that nobody requires
+     * any more are lent no more.
      */
-    readonly want: (count: number) => Sql<void>
+    readonly claim: (count: number) => Sql<void>
     /** Every channel that is not retired and whose key this process has, former ones too. */
     readonly owned: Sql<ReadonlyArray<ChannelRow>>
     /** Whether one of them waits for its number or for its end. */
@@ -53,25 +61,25 @@ export class ChannelRows extends Context.Service<
       const settings = [signer.sponsor, Option.isSome(network.channelSecrets) ? "" : network.channelCount, ...keys]
       const settingsId = Hex.encode(crypto.sha256(new TextEncoder().encode(settings.join()))).slice(0, 16)
 
-      const want = Effect.fn("ChannelRows.want")(function* (count: number) {
-        const wanted = signer.channels.slice(0, count)
+      const claim = Effect.fn("ChannelRows.claim")(function* (count: number) {
+        const required = signer.channels.slice(0, count)
         yield* sql`insert into kernel_channels as c (address, network, sponsor, number, wanted_by, wanted_until)
           select address, ${network.id}, ${signer.sponsor}, place - 1, ${settingsId},
             clock_timestamp() + make_interval(secs => ${lapseSeconds}::float8)
-          from unnest(${wanted}::text[]) with ordinality as listed(address, place)
+          from unnest(${required}::text[]) with ordinality as listed(address, place)
           on conflict (address) do update set sponsor = excluded.sponsor, number = excluded.number,
             wanted_by = excluded.wanted_by, wanted_until = excluded.wanted_until,
             sequence = case when c.state = 'retired' then null else c.sequence end,
             state = case c.state when 'retired' then 'wanted' when 'retiring' then 'ready' else c.state end`
         yield* sql`update kernel_channels set state = 'retiring'
-          where network = ${network.id} and state in ('wanted', 'ready') and address <> all(${wanted}::text[])
+          where network = ${network.id} and state in ('wanted', 'ready') and address <> all(${required}::text[])
             and (sponsor = ${signer.sponsor} or address = any(${keys}))
             and (wanted_by = ${settingsId} or wanted_until < clock_timestamp())`
       })
 
       return ChannelRows.of({
         settingsId,
-        want,
+        claim,
         owned: sql<ChannelRow>`select address, state, sequence, sequence_ledger, settlement is not null as held,
           coalesce(leased_until > clock_timestamp(), false) as leased from kernel_channels
           where ${own} and state <> 'retired' order by number, address`,

@@ -1,6 +1,6 @@
 // Keeps as many channels as are required: rows, each an account on the ledger with enough balance and a known sequence
 // number. Missing accounts are created by the sponsor, many in one transaction; in development the sponsor itself is
-// funded by a faucet first. Those beyond the wanted number are lent no more and, once nothing holds them, merged back
+// funded by a faucet first. Those beyond the required number are lent no more and, once nothing holds them, merged back
 // into the sponsor. A number that is not known any more, or that somebody else has moved on, is read again. Of replicas
 // with the same settings and keys one at a time does this; others look after channels of their own, and the sponsor's
 // transactions, one at a time whoever asks, keep them apart. Boot never waits for it: until channels are ready,
@@ -18,7 +18,7 @@ import { Signer } from "../../signer/Signer.ts"
 import { Leases } from "../Leases.ts"
 import { ChannelCount } from "./ChannelCount.ts"
 import { ChannelPool } from "./ChannelPool.ts"
-import { type ChannelRow, ChannelRows } from "./ChannelRows.ts"
+import { type ChannelRow, ChannelRows, planned } from "./ChannelRows.ts"
 import { ChannelStore } from "./ChannelStore.ts"
 import { choresOf, costOf, type Survey } from "./chores.ts"
 import { forgetReset } from "./forgetReset.ts"
@@ -41,7 +41,7 @@ const warnMillis = 60_000
 interface Memory {
   /** Nothing was missing when it was last looked. */
   ready: boolean
-  wantedBefore: number
+  requiredBefore: number
   surveyedAt: number
   warnedAt: number
 }
@@ -112,9 +112,10 @@ const endMerges = Effect.fnUntraced(function* ({ accounts, leaving }: Survey) {
 })
 
 /** Whether the minute is over, another number is required, or a channel waits for something. */
-const isDue = Effect.fnUntraced(function* (memory: Memory, wanted: number) {
+const isDue = Effect.fnUntraced(function* (memory: Memory, required: number) {
   const now = yield* Clock.currentTimeMillis
-  if (!memory.ready || wanted !== memory.wantedBefore || Math.abs(now - memory.surveyedAt) >= surveyMillis) return true
+  if (!memory.ready || required !== memory.requiredBefore || Math.abs(now - memory.surveyedAt) >= surveyMillis)
+    return true
   return yield* (yield* ChannelRows).isWaiting
 })
 
@@ -123,7 +124,7 @@ const lookAtAll = Effect.gen(function* () {
   const { sponsor } = yield* Signer
   const rows: ReadonlyArray<ChannelRow> = yield* (yield* ChannelRows).owned
   const { accounts, asOf } = yield* readAccounts([sponsor, ...rows.map(({ address }) => address)])
-  const isKept = ({ state }: ChannelRow) => state === "wanted" || state === "ready"
+  const isKept = ({ state }: ChannelRow) => state === planned || state === "ready"
   const survey: Survey = { kept: rows.filter(isKept), leaving: rows.filter((row) => !isKept(row)), accounts, asOf }
   return { survey, sponsorAccount: accounts.get(sponsor) }
 })
@@ -133,12 +134,12 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   const { sponsor } = yield* Signer
   const rows = yield* ChannelRows
   const transactions = yield* SponsorTransactions
-  const wanted = yield* (yield* ChannelCount).read
+  const required = yield* (yield* ChannelCount).read
   if (!(yield* (yield* Leases).hold(`channels ${rows.settingsId}`, leaseDuration))) return
   if (yield* forgetReset) memory.ready = false
-  if (!(yield* isDue(memory, wanted))) return
-  yield* rows.want(wanted)
-  memory.wantedBefore = wanted
+  if (!(yield* isDue(memory, required))) return
+  yield* rows.claim(required)
+  memory.requiredBefore = required
   if (!(yield* transactions.settleOpen)) return
   const last = yield* transactions.last
   const { sponsorAccount, survey } = yield* lookAtAll
@@ -148,8 +149,8 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   yield* learnNumbers(survey)
   yield* endMerges(survey)
   const chores = choresOf(survey, sponsor, network.channelBalanceStroopsMin)
-  // One that was wanted again while it was merged has no account yet.
-  memory.ready = chores.length === 0 && survey.kept.length >= wanted
+  // One that was required again while it was merged has no account yet.
+  memory.ready = chores.length === 0 && survey.kept.length >= required
   memory.surveyedAt = yield* Clock.currentTimeMillis
   if (chores.length === 0) return
   if (sponsorAccount.balanceStroops < costOf(chores) + sponsorReserveStroops) {
@@ -161,7 +162,7 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
 
 /** Starts the reconciler in the current Scope. */
 export const startChannels = Effect.fnUntraced(function* () {
-  const memory: Memory = { ready: false, wantedBefore: 0, surveyedAt: -Infinity, warnedAt: -Infinity }
+  const memory: Memory = { ready: false, requiredBefore: 0, surveyedAt: -Infinity, warnedAt: -Infinity }
   // Woken by each ledger, and by the second while something is missing.
   const channels = yield* reconciler({
     id: "channels",

@@ -29,8 +29,8 @@ export const byAsset = (sums: ReadonlyArray<AssetSum>): ReadonlyArray<AssetSum> 
     )
 }
 
-export const mainAsset = (sums: ReadonlyArray<AssetSum>, wanted: string | undefined): string | undefined =>
-  wanted ?? byAsset(sums)[0]?.asset
+export const mainAsset = (sums: ReadonlyArray<AssetSum>, chosen: string | undefined): string | undefined =>
+  chosen ?? byAsset(sums)[0]?.asset
 
 export interface AssetNames {
   readonly asset: string | null

@@ -35,22 +35,22 @@ export interface Page {
 /** What a filter may say, and how it is told when it does not. */
 interface Form {
   readonly pattern: RegExp
-  readonly wanted: string
+  readonly expected: string
 }
 
 export const forms = {
   address: {
     pattern: /^(?:[GC][A-Z2-7]{55}|M[A-Z2-7]{68}|p_[0-9a-f]{24})$/u,
-    wanted: "an address, or a pseudonym of one"
+    expected: "an address, or a pseudonym of one"
   },
-  asset: { pattern: /^[A-Za-z0-9:._-]{1,128}$/u, wanted: "the address of a token contract" },
-  network: { pattern: /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/u, wanted: "a network such as ledger:testnet" },
-  scheme: { pattern: /^[A-Za-z0-9._:-]{1,64}$/u, wanted: "a scheme such as exact" },
-  status: { pattern: /^(?:success|failed|unknown)$/u, wanted: "success, failed or unknown" },
-  bucket: { pattern: /^(?:hour|day)$/u, wanted: "hour or day" },
-  id: { pattern: /^[1-9][0-9]{0,17}$/u, wanted: "the id of a resource" },
-  hash: { pattern: /^[0-9a-fA-F]{64}$/u, wanted: "a transaction hash of 64 hex digits" },
-  number: { pattern: /^(?:0|[1-9][0-9]{0,8})$/u, wanted: "a whole number of at least 0" }
+  asset: { pattern: /^[A-Za-z0-9:._-]{1,128}$/u, expected: "the address of a token contract" },
+  network: { pattern: /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/u, expected: "a network such as ledger:testnet" },
+  scheme: { pattern: /^[A-Za-z0-9._:-]{1,64}$/u, expected: "a scheme such as exact" },
+  status: { pattern: /^(?:success|failed|unknown)$/u, expected: "success, failed or unknown" },
+  bucket: { pattern: /^(?:hour|day)$/u, expected: "hour or day" },
+  id: { pattern: /^[1-9][0-9]{0,17}$/u, expected: "the id of a resource" },
+  hash: { pattern: /^[0-9a-fA-F]{64}$/u, expected: "a transaction hash of 64 hex digits" },
+  number: { pattern: /^(?:0|[1-9][0-9]{0,8})$/u, expected: "a whole number of at least 0" }
 } as const satisfies Record<string, Form>
 
 /** One query, read; its faults gather as it is. */
@@ -70,7 +70,7 @@ export const readQuery = (query: URLSearchParams): QueryReader => {
   const check: QueryReader["check"] = (name, value, form) => {
     if (value === null || value === undefined || value === "") return undefined
     if (forms[form].pattern.test(value)) return value
-    faults.push(`${name}: ${forms[form].wanted}`)
+    faults.push(`${name}: ${forms[form].expected}`)
     return undefined
   }
   const given: QueryReader["given"] = (name, form) => check(name, query.get(name), form)

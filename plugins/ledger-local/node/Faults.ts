@@ -1,4 +1,4 @@
-// Faults to order, for tests and for anybody who wants to see a client cope: transactions that are dropped, delayed or
+// Faults to order, for tests and for anybody who likes to see a client cope: transactions that are dropped, delayed or
 // refused, answers that fail, come late, come old, come wrong or are lost after the work was done. A fault decides from
 // what it sees; the ledger asks it at each point. `noFaults` is the quiet network.
 import type { Frame } from "../transaction/Frame.ts"

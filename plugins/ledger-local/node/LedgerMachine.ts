@@ -9,7 +9,7 @@ import { type NetworkSettings, testnet } from "../engine/state/NetworkSettings.t
 import { WasmRuntime } from "../engine/wasm/WasmRuntime.ts"
 import { combineFaults, type Faults } from "./Faults.ts"
 import { genesis } from "./genesis.ts"
-import { openJournal } from "./Journal.ts"
+import { openJournal } from "./LedgerJournal.ts"
 import { type ClosedLedger, Ledger } from "./Ledger.ts"
 
 /** The passphrase of the test network, which official clients take for granted. */

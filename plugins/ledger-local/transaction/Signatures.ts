@@ -76,8 +76,8 @@ export class SignatureChecker {
         return equalBytes(hint, hintOf(key.hashX)) && equalBytes(this.#crypto.sha256(signature), key.hashX)
       case SignerKeyType.signedPayload: {
         const { ed25519, payload } = key.ed25519SignedPayload
-        const wanted = hintOf(ed25519).map((byte, i) => byte ^ payloadHint(payload)[i]!)
-        return equalBytes(hint, wanted) && verifyEd25519(this.#crypto, ed25519, payload, signature)
+        const expected = hintOf(ed25519).map((byte, i) => byte ^ payloadHint(payload)[i]!)
+        return equalBytes(hint, expected) && verifyEd25519(this.#crypto, ed25519, payload, signature)
       }
       default:
         return false

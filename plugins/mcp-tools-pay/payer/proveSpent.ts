@@ -35,7 +35,7 @@ export const provesPayment = Effect.fn("Payer.provesPayment")(function* (
       contract === transfer.asset && from === authorization.payer && to === transfer.payTo && amount === transfer.amount
   )
   if (!succeeded || !moved) return false
-  const { found } = yield* rpc.scan({ fromLedger: ledger, toLedger: ledger, wanted: (one) => one === outerHash })
+  const { found } = yield* rpc.scan({ fromLedger: ledger, toLedger: ledger, matches: (one) => one === outerHash })
   return found.some(({ envelope }) => carries(envelope, authorization))
 })
 

@@ -20,11 +20,11 @@ it.live(
         timeout: Duration.seconds(2)
       })
       const ledger = Effect.map(health.reports, (reports) => reports["ledger"])
-      const until = (wanted: string) =>
+      const until = (expected: string) =>
         Effect.gen(function* () {
           const end = performance.now() + 20_000
-          while (JSON.stringify(yield* ledger) !== wanted && performance.now() < end) yield* Effect.sleep("20 millis")
-          expect(JSON.stringify(yield* ledger)).toBe(wanted)
+          while (JSON.stringify(yield* ledger) !== expected && performance.now() < end) yield* Effect.sleep("20 millis")
+          expect(JSON.stringify(yield* ledger)).toBe(expected)
         })
       yield* until('{"state":"degraded","detail":"endpoint 2: wrong network"}')
       wrong.script["getNetwork"] = { result: { passphrase: testPassphrase, protocolVersion: 23 } }

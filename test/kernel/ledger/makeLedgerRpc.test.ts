@@ -42,8 +42,8 @@ const over = <A, E>(
  * Deno's fetch repeats a request by itself when its connection is closed without an answer; that repetition is counted
  * once.
  */
-const timesAsked = ({ asked }: ScriptedRpc, wanted: string): number => {
-  const times = asked.filter((method) => method === wanted).length
+const timesAsked = ({ asked }: ScriptedRpc, expected: string): number => {
+  const times = asked.filter((method) => method === expected).length
   return "Deno" in globalThis && times === 2 ? 1 : times
 }
 
@@ -453,7 +453,7 @@ describe("a simulation", () => {
       })
       expect(
         (yield* simulated({ ...success, restorePreamble: { transactionData: "AAAA", minResourceFee: "1" } }))._tag
-      ).toBe("RestoreWanted")
+      ).toBe("RestoreRequired")
     })
   )
 

@@ -54,7 +54,7 @@ describe("a look through ledgers", () => {
     Effect.gen(function* () {
       const [ours, other] = [yield* hashOf(7n), yield* hashOf(8n)]
       const server = yield* startScriptedRpc({ getTransactions: page([row(ours, 7n, 40)]) })
-      const request = { fromLedger: 40, wanted: (hash: string) => hash === ours }
+      const request = { fromLedger: 40, matches: (hash: string) => hash === ours }
       const { found } = yield* over(server, (rpc) => rpc.scan(request))
       expect(found.map(({ executed }) => [executed.innerHash, executed.ledger])).toEqual([[ours, 40]])
       // Another transaction's envelope under the hash that is looked for.
@@ -69,7 +69,7 @@ describe("a look through ledgers", () => {
       const ours = yield* hashOf(7n)
       const server = yield* startScriptedRpc({ getTransactions: page(strangers(100, 41)) })
       const scan = (toLedger: number) =>
-        over(server, (rpc) => rpc.scan({ fromLedger: 40, toLedger, wanted: (hash) => hash === ours }))
+        over(server, (rpc) => rpc.scan({ fromLedger: 40, toLedger, matches: (hash) => hash === ours }))
       expect(yield* scan(41)).toMatchObject({ scannedTo: 40, found: [] })
       const pages = [page(strangers(100, 41), "next"), page([row(ours, 7n, 41)])]
       server.script["getTransactions"] = () => pages.shift()!

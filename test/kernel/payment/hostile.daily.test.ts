@@ -75,7 +75,7 @@ describe.each(databaseKinds)("on %s", (database) => {
           ],
           ["never answers", () => Effect.never, { status: "processing" }]
         ]
-        for (const [name, observe, wanted] of ways) {
+        for (const [name, observe, expected] of ways) {
           yield* Effect.scoped(
             Effect.gen(function* () {
               yield* extensions.register({
@@ -87,9 +87,9 @@ describe.each(databaseKinds)("on %s", (database) => {
               })
               const { body } = yield* pay({ extensions: { bazaar: { info: {} }, unknown: {} } })
               const verified = yield* facilitator.verify(body)
-              expect([name, verified.json.isValid, responsesOf(verified)]).toEqual([name, true, { bazaar: wanted }])
+              expect([name, verified.json.isValid, responsesOf(verified)]).toEqual([name, true, { bazaar: expected }])
               const settled = yield* facilitator.settle(body)
-              expect([name, settled.json.success, responsesOf(settled)]).toEqual([name, true, { bazaar: wanted }])
+              expect([name, settled.json.success, responsesOf(settled)]).toEqual([name, true, { bazaar: expected }])
             })
           )
         }

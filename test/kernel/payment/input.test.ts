@@ -3,7 +3,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { describe } from "vitest"
-import { Extensions, type Observation } from "../../../kernel/payment/Extension.ts"
+import { Extensions, type PaymentObservation } from "../../../kernel/payment/Extension.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 
@@ -62,8 +62,8 @@ describe.each(databaseKinds)("a body on %s", (database) => {
       Effect.gen(function* () {
         const { facilitator, pay, seller } = yield* honest
         const extensions = Context.getUnsafe(facilitator.services, Extensions)
-        const seen: Array<Observation> = []
-        const observe = (observation: Observation) =>
+        const seen: Array<PaymentObservation> = []
+        const observe = (observation: PaymentObservation) =>
           Effect.sync(() => {
             seen.push(observation)
             return { status: "success" as const }

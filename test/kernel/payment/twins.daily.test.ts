@@ -19,12 +19,12 @@ const cast = Effect.fnUntraced(function* (facilitator: Facilitator, usdcUnits?: 
 })
 
 /** Stops the work at a step until it is opened, and says when the first has come. */
-const gateAt = (wanted: Step) => {
+const gateAt = (expected: Step) => {
   const latch = Latch.makeUnsafe(false)
   const come = Deferred.makeUnsafe<void>()
   return {
     atStep: (step: Step) =>
-      step === wanted ? Effect.andThen(Deferred.succeed(come, undefined), latch.await) : Effect.void,
+      step === expected ? Effect.andThen(Deferred.succeed(come, undefined), latch.await) : Effect.void,
     come: Deferred.await(come),
     open: latch.open
   }

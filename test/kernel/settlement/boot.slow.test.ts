@@ -90,9 +90,9 @@ it.live(
             .then((response) => response.text())
             .then((text) => Number(new RegExp(`^${name} ([0-9]+)`, "m").exec(text)?.[1]))
         )
-      const until = (name: string, wanted: number) =>
+      const until = (name: string, expected: number) =>
         Effect.repeat(gauge(name), {
-          until: (value) => value === wanted,
+          until: (value) => value === expected,
           schedule: Schedule.spaced("200 millis")
         }).pipe(Effect.timeout("60 seconds"))
 

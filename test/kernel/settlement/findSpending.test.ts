@@ -6,7 +6,7 @@ import {
   bumpWithSignature,
   cancelTransaction,
   feeBump,
-  type Signed,
+  type AccountSignature,
   withSignatures
 } from "../../../kernel/stellar/Envelope.ts"
 import { ofOurs } from "../../../kernel/settlement/findSpending.ts"
@@ -14,7 +14,7 @@ import { ofOurs } from "../../../kernel/settlement/findSpending.ts"
 const [channel, sponsor, stranger] = [1, 2, 3].map((seed) =>
   Keypair.fromRawEd25519Seed(new Uint8Array(32).fill(seed)).publicKey()
 ) as [string, string, string]
-const signature: Signed = { publicKey: new Uint8Array(32), signature: new Uint8Array(64) }
+const signature: AccountSignature = { publicKey: new Uint8Array(32), signature: new Uint8Array(64) }
 
 const transaction = cancelTransaction({ channel, sequence: 5n, bounds: { ledgerMax: 9, timeMax: 0n } })
 const inner = withSignatures(transaction, [signature])

@@ -15,7 +15,7 @@ import { Leases } from "../../../kernel/settlement/Leases.ts"
 import { Outcomes } from "../../../kernel/settlement/Outcomes.ts"
 import { startFollower } from "../../../kernel/settlement/reconcileSettlements.ts"
 import { ScanAbove } from "../../../kernel/settlement/scanLedgers.ts"
-import type { Attempt, Outcome, Standing } from "../../../kernel/settlement/Settlement.ts"
+import type { Attempt, Outcome, SettlementStanding } from "../../../kernel/settlement/Settlement.ts"
 import { type OpenRecord, type ResolveAnswer, Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { Sponsor } from "../../../kernel/settlement/Sponsor.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
@@ -53,7 +53,7 @@ interface World {
   readonly records: ReadonlyArray<OpenRecord>
   readonly ledger: number
   readonly transaction?: (hash: string) => TransactionAnswer | undefined
-  readonly standing?: Partial<Omit<Standing, "ledger">>
+  readonly standing?: Partial<Omit<SettlementStanding, "ledger">>
   readonly scanned?: ReadonlyArray<ReturnType<typeof executed>>
   readonly resolves?: (outcome: Outcome) => ResolveAnswer
   readonly adds?: boolean

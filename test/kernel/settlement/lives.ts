@@ -7,7 +7,7 @@ import type {
   Landed,
   OpenSettlement,
   Search,
-  Standing
+  SettlementStanding
 } from "../../../kernel/settlement/Settlement.ts"
 
 export const recordedLedger = 1_000
@@ -62,7 +62,7 @@ export const cancelled: Landed = {
   moved: undefined
 }
 
-export const standing = (changes: Partial<Standing> = {}): Standing => ({
+export const standing = (changes: Partial<SettlementStanding> = {}): SettlementStanding => ({
   ledger: 1_005,
   sequence: 6n,
   nonce: "unspent",

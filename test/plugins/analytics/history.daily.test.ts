@@ -92,7 +92,7 @@ const checkTotals = Effect.fnUntraced(function* (world: World, all: ReadonlyArra
       ["assets", (one: Counted) => one.asset],
       ["statuses", (one: Counted) => one.status]
     ] as const) {
-      const wanted = [...Map.groupBy(items, keyOf)]
+      const expected = [...Map.groupBy(items, keyOf)]
         .sort(([a, of], [b, other]) => other.length - of.length || (a < b ? -1 : 1))
         .map(([key, of]) => ({
           key,
@@ -100,8 +100,8 @@ const checkTotals = Effect.fnUntraced(function* (world: World, all: ReadonlyArra
           ...moneyOf(of, name === "assets" ? key : money.asset),
           sponsored_fee_stroops: String(sumOf(of, ({ fee }) => fee))
         }))
-      expect(breakdowns[name]).toMatchObject(wanted)
-      expect(breakdowns[name].length).toBe(wanted.length)
+      expect(breakdowns[name]).toMatchObject(expected)
+      expect(breakdowns[name].length).toBe(expected.length)
     }
 
     const daily = yield* world.totals.daily(windowOf(days), everything)
@@ -143,19 +143,19 @@ const checkTransactions = Effect.fnUntraced(function* (world: World, all: Readon
   ]
   for (const days of windows) {
     for (const [filter, fits] of filters) {
-      const wanted = newestFirst(shown(all, days).filter(fits))
+      const expected = newestFirst(shown(all, days).filter(fits))
       const paged: Array<string> = []
-      for (let offset = 0; offset < Math.max(1, wanted.length); offset += 70) {
+      for (let offset = 0; offset < Math.max(1, expected.length); offset += 70) {
         const { items, pagination } = yield* world.transactions.list(filter, windowOf(days), { limit: 70, offset })
-        expect([filter, pagination.total]).toEqual([filter, wanted.length])
+        expect([filter, pagination.total]).toEqual([filter, expected.length])
         paged.push(...items.map(({ id }) => id))
       }
-      expect(paged).toEqual(wanted.map(({ id }) => id))
+      expect(paged).toEqual(expected.map(({ id }) => id))
     }
     const { items, pagination } = yield* world.transactions.ofAddress("X1", windowOf(days), everything)
-    const wanted = newestFirst(shown(all, days).filter(({ payTo, payer }) => payer === "X1" || payTo === "X1"))
-    expect(items.map(({ id }) => id)).toEqual(wanted.map(({ id }) => id))
-    expect(pagination.total).toBe(wanted.length)
+    const expected = newestFirst(shown(all, days).filter(({ payTo, payer }) => payer === "X1" || payTo === "X1"))
+    expect(items.map(({ id }) => id)).toEqual(expected.map(({ id }) => id))
+    expect(pagination.total).toBe(expected.length)
   }
   for (const one of all) {
     const found = yield* world.transactions.byHash(one.hash.toUpperCase())

@@ -1,7 +1,7 @@
 // Who waits when declarations take long to read: a few of each payer, and never a payment.
 import { expect, it } from "@effect/vitest"
 import { Clock, Effect, Layer, Option } from "effect"
-import type { Observation } from "../../../kernel/payment/Extension.ts"
+import type { PaymentObservation } from "../../../kernel/payment/Extension.ts"
 import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
 import { Judge } from "../../../plugins/catalog/Judge.ts"
 import { Observer } from "../../../plugins/catalog/Observer.ts"
@@ -33,7 +33,7 @@ class Slow extends Map<string, unknown> {
   }
 }
 
-const observationOf = (payer: string, at: number, looked: () => void): Observation => {
+const observationOf = (payer: string, at: number, looked: () => void): PaymentObservation => {
   const terms = {
     scheme: "exact",
     network: "ledger:testnet",
@@ -53,7 +53,12 @@ const observationOf = (payer: string, at: number, looked: () => void): Observati
     resourceUrl: Option.some(url),
     extensions: new Slow([["catalog", { sentKey: "catalog", value: queryDeclaration() }]], looked)
   }
-  return { payment: payment as unknown as Observation["payment"], stage: "verified", payer, transaction: Option.none() }
+  return {
+    payment: payment as unknown as PaymentObservation["payment"],
+    stage: "verified",
+    payer,
+    transaction: Option.none()
+  }
 }
 
 /** Nothing gets as far as being recorded but the first. */

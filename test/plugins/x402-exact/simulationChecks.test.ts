@@ -128,7 +128,7 @@ it("tells a refusal by the ledger with its code and what it means [S266]", () =>
 })
 
 it("needs archived entries restored first", () => {
-  expect(reasonOf({ _tag: "RestoreWanted", latestLedger: 1 })).toBe("invalid_ledger_restore_required")
+  expect(reasonOf({ _tag: "RestoreRequired", latestLedger: 1 })).toBe("invalid_ledger_restore_required")
 })
 
 it("finds the promised transfer among those executed, and nothing else for it", () => {

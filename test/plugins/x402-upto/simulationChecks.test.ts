@@ -205,7 +205,7 @@ describe("a simulation", () => {
       expect(isSpent(refused(code))).toBe(false)
     }
     expect(isSpent(refused("Error(Auth, ExistingValue)"))).toBe(true)
-    expect(faultOf({ _tag: "RestoreWanted", latestLedger: 1 } as SimulationAnswer)).toBe("restore_required")
+    expect(faultOf({ _tag: "RestoreRequired", latestLedger: 1 } as SimulationAnswer)).toBe("restore_required")
   })
 })
 

@@ -105,7 +105,7 @@ it.live(
           fetch(`${url}${path}`, { headers: { "user-agent": "a-private-agent", authorization: `Bearer ${secret}` } })
         )
       }
-      const wanted: ReadonlyArray<readonly [string, RegExp]> = [
+      const expected: ReadonlyArray<readonly [string, RegExp]> = [
         ["/v1/traces", /POST \/settle/],
         ["/v1/traces", /GET other/],
         ["/v1/traces", /payment\.settle/],
@@ -114,7 +114,7 @@ it.live(
         ["/v1/metrics", /tollkeeper_http_requests_total/],
         ["/v1/logs", /request/]
       ]
-      const missing = () => wanted.filter(([path, pattern]) => !pattern.test(received.get(path) ?? ""))
+      const missing = () => expected.filter(([path, pattern]) => !pattern.test(received.get(path) ?? ""))
       const until = performance.now() + 15_000
       while (missing().length > 0 && performance.now() < until) yield* Effect.sleep("100 millis")
       expect(missing()).toEqual([])

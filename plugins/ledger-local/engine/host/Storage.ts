@@ -180,14 +180,14 @@ export class Storage {
       throw HostError.of("Storage", "MissingValue", "trying to extend a missing entry")
     const liveUntil = this.liveUntil(id)
     if (liveUntil === undefined) throw HostError.of("Storage", "InternalError", "trying to extend an entry without TTL")
-    let wanted = this.#ledgerSeq + extendTo
-    if (wanted > this.maxLiveUntil) {
+    let target = this.#ledgerSeq + extendTo
+    if (target > this.maxLiveUntil) {
       if (durabilityOf(key) === Durability.temporary) {
         throw HostError.of("Storage", "InvalidAction", "trying to extend past max live_until ledger")
       }
-      wanted = this.maxLiveUntil
+      target = this.maxLiveUntil
     }
-    if (wanted > liveUntil && liveUntil - this.#ledgerSeq <= threshold) this.#setLiveUntil(id, wanted)
+    if (target > liveUntil && liveUntil - this.#ledgerSeq <= threshold) this.#setLiveUntil(id, target)
   }
 
   /**
@@ -206,11 +206,11 @@ export class Storage {
     if (liveUntil === undefined) throw HostError.of("Storage", "InternalError", "trying to extend an entry without TTL")
     const missing = this.#ledgerSeq + extendTo - liveUntil
     if (missing <= 0 || missing < least) return
-    const wanted = liveUntil + Math.min(missing, most)
-    if (wanted > this.maxLiveUntil && durabilityOf(key) === Durability.temporary) {
+    const target = liveUntil + Math.min(missing, most)
+    if (target > this.maxLiveUntil && durabilityOf(key) === Durability.temporary) {
       throw HostError.of("Storage", "InvalidAction", "trying to extend past max live_until ledger")
     }
-    const given = Math.min(wanted, this.maxLiveUntil)
+    const given = Math.min(target, this.maxLiveUntil)
     if (given > liveUntil) this.#setLiveUntil(id, given)
   }
 }

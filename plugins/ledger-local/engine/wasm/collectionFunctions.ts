@@ -115,14 +115,14 @@ export const collectionFunctions: HostFunctions = {
   }, // vec_slice
   "v.d": (vm, v, x) => {
     // vec_first_index_of
-    const wanted = vm.whole(x)
-    const found = vm.wholes(v).findIndex((item) => compareScVal(item, wanted) === 0)
+    const sought = vm.whole(x)
+    const found = vm.wholes(v).findIndex((item) => compareScVal(item, sought) === 0)
     return found < 0 ? VOID : u32(found)
   },
   "v.e": (vm, v, x) => {
     // vec_last_index_of
-    const wanted = vm.whole(x)
-    const found = vm.wholes(v).findLastIndex((item) => compareScVal(item, wanted) === 0)
+    const sought = vm.whole(x)
+    const found = vm.wholes(v).findLastIndex((item) => compareScVal(item, sought) === 0)
     return found < 0 ? VOID : u32(found)
   },
   "v.f": (vm, v, x) => {

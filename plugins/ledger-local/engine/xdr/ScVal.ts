@@ -68,7 +68,7 @@ export const structMap = (fields: Readonly<Record<string, ScVal>>): Extract<ScVa
   map: Object.entries(fields).map(([key, val]): ScMapEntry => ({ key: sym(key), val }))
 })
 
-const wrongType = (wanted: string): HostError => HostError.of("Value", "UnexpectedType", `value is not ${wanted}`)
+const wrongType = (expected: string): HostError => HostError.of("Value", "UnexpectedType", `value is not ${expected}`)
 
 export const readI128 = (value: ScVal): bigint => {
   if (value.type !== ScType.i128) throw wrongType("an i128")

@@ -1,5 +1,5 @@
 // Trading one asset for another through the book: the best offers are taken one after the other until an amount is
-// reached, the book is empty, or an offer is met at which the trader wants to stop. Every offer met is really changed
+// reached, the book is empty, or an offer is met at which the trader asked to stop. Every offer met is really changed
 // or erased in the operation's unit of change, so a caller that does not like the outcome drops that unit.
 import type { Asset, OfferEntry, PublicKey } from "../../engine/xdr/Xdr.ts"
 import { equalBytes } from "../../engine/xdr/Xdr.ts"

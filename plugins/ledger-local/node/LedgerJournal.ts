@@ -244,7 +244,7 @@ const replay = (crypto: EngineCrypto, snapshot: Snapshot, lines: ReadonlyArray<J
   return { store, ledgers }
 }
 
-export interface Journal {
+export interface LedgerJournal {
   /** What an earlier run left, or nothing in a fresh folder. */
   readonly read: Effect.Effect<LedgerState | undefined>
   /** Writes the first snapshot of a fresh ledger. */
@@ -321,7 +321,7 @@ export const openJournal = Effect.fn("openJournal")(function* (
     size += line.length
   })
 
-  const journal: Journal = {
+  const journal: LedgerJournal = {
     read: Effect.orDie(read),
     begin: (ledger) => Effect.orDie(snapshot(ledger)),
     append: (closed) => Effect.orDie(append(closed)),

@@ -1,0 +1,91 @@
+// What things are called: no type hides one of the language's own, in the kernel a type's name stands once, words that
+// once meant three things mean one, and what is required is not called wanted.
+import { describe, expect, it } from "vitest"
+import { eachNode, isNode, lineAt, type Node, parseSource, type Source, sourcesIn } from "./sources.ts"
+
+/** Types of the language that a reader takes for granted. */
+const builtIn = new Set(
+  [
+    "Array",
+    "Date",
+    "Error",
+    "Function",
+    "Iterator",
+    "Map",
+    "Number",
+    "Object",
+    "Partial",
+    "Promise",
+    "Readonly"
+  ].concat(["Record", "RegExp", "Set", "String", "Symbol", "Uint8Array", "WeakMap"])
+)
+
+/** Too general for one thing among many: whose standing, which journal, an observation of what. */
+const general = new Set(["Journal", "Observation", "Standing"])
+
+/** Folders whose owners have names to give. */
+const unnamed = ["plugins/catalog/", "plugins/mcp-tools", "plugins/search-"]
+const isNamed = ({ path }: Pick<Source, "path">): boolean => !unnamed.some((folder) => path.startsWith(folder))
+
+const kinds = ["ClassDeclaration", "TSInterfaceDeclaration", "TSTypeAliasDeclaration"]
+const nameOf = ({ id, name }: Node): string => String(isNode(id) ? id["name"] : name)
+
+const typesOf = ({ program }: Source, exportedOnly: boolean): ReadonlyArray<Node> => {
+  const found: Array<Node> = []
+  eachNode(program, (node, parent) => {
+    if (kinds.includes(node.type) && (!exportedOnly || parent?.type === "ExportNamedDeclaration")) found.push(node)
+  })
+  return found
+}
+
+const nameFaults = (source: Source): ReadonlyArray<string> => {
+  const faults: Array<string> = []
+  const fault = (node: Node, what: string) => faults.push(`${source.path}:${lineAt(source, node.start)} ${what}`)
+  for (const node of typesOf(source, false)) {
+    if (builtIn.has(nameOf(node))) fault(node, `${nameOf(node)} hides the language's own`)
+    if (general.has(nameOf(node))) fault(node, `${nameOf(node)} of what?`)
+  }
+  eachNode(source.program, (node) => {
+    const name = node.type === "Identifier" ? nameOf(node) : ""
+    if (/(?:^|[a-z])[wW]ant(?:s|ed)?(?![a-z])/.test(name)) fault(node, `${name}: what is required, asked or expected?`)
+  })
+  return faults
+}
+
+/** Names that several files of the kernel export a type under. */
+const twins = (all: ReadonlyArray<Source>): ReadonlyArray<string> =>
+  [
+    ...Map.groupBy(
+      all.flatMap((source) => typesOf(source, true).map(nameOf)),
+      (name) => name
+    )
+  ]
+    .filter(([, { length }]) => length > 1)
+    .map(([name]) => name)
+
+describe("names", () => {
+  it("hide nothing of the language, say whose they are, and ask for what is required", () => {
+    const named = sourcesIn("kernel", "plugins", "runtime", "examples").filter(isNamed)
+    expect(named.length).toBeGreaterThan(200)
+    expect(named.flatMap(nameFaults)).toEqual([])
+  })
+
+  it("of the kernel's types stand once", () => {
+    expect(twins(sourcesIn("kernel"))).toEqual([])
+  })
+
+  it.each([
+    "export interface Promise { readonly payer: string }",
+    "class Map {}",
+    "type Standing = 1",
+    "const wanted = 1",
+    "f({ isWanted: true })"
+  ])("would catch %s", (text) => {
+    expect(nameFaults(parseSource("kernel/x.ts", text))).toHaveLength(1)
+  })
+
+  it("would catch a type's name that two files of the kernel export", () => {
+    const one = (path: string) => parseSource(path, "export interface Signed {}\ninterface Row {}")
+    expect(twins([one("kernel/a.ts"), one("kernel/b.ts")])).toEqual(["Signed"])
+  })
+})
