@@ -9,7 +9,9 @@ import {
   type AccountSignature,
   withSignatures
 } from "../../../kernel/stellar/Envelope.ts"
-import { ofOurs } from "../../../kernel/settlement/findSpending.ts"
+import type { ExecutedTransaction } from "../../../kernel/ledger/Executed.ts"
+import type { Authorizations, NonceUse } from "../../../kernel/settlement/Authorizations.ts"
+import { ofOurs, readSpending } from "../../../kernel/settlement/findSpending.ts"
 
 const [channel, sponsor, stranger] = [1, 2, 3].map((seed) =>
   Keypair.fromRawEd25519Seed(new Uint8Array(32).fill(seed)).publicKey()
@@ -32,5 +34,24 @@ describe("a transaction on the ledger", () => {
   it("is not ours on another's channel under another's fee, nor without a fee bump", () => {
     expect(ofOurs(bumpedBy(stranger), { sponsor, channels: new Set([stranger]) })).toBeUndefined()
     expect(ofOurs(inner, { sponsor, channels: new Set([channel]) })).toBeUndefined()
+  })
+
+  it("moved what was promised only if it carries exactly this authorization, alone", () => {
+    const promised = { scheme: "exact", authorizationKey: "", payer: "", payTo: "", asset: "", amount: 7n }
+    const executed = { ledger: 5, succeeded: true } as ExecutedTransaction
+    const read = (use: NonceUse, found: Partial<ExecutedTransaction> = {}) => {
+      const authorizations = { useIn: () => use, moved: () => 7n } as unknown as Authorizations["Service"]
+      const own = { sponsor, channels: new Set<string>() }
+      return readSpending(
+        authorizations,
+        { envelope: bumpedBy(sponsor), executed: { ...executed, ...found } },
+        promised,
+        own
+      )
+    }
+    expect(read("same")).toMatchObject({ moved: 7n })
+    expect(read("other")).toMatchObject({ moved: undefined })
+    expect(read("none")).toBeUndefined()
+    expect(read("same", { succeeded: false })).toBeUndefined()
   })
 })

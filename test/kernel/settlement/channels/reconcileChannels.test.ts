@@ -168,6 +168,16 @@ for (const kind of databaseKinds) {
             expect(ledger.sent).toHaveLength(1)
             const [open] = yield* journal
             expect(open).toMatchObject({ hash: ledger.sent[0]!.hash, state: "open" })
+            // However two replicas meet, the database holds one open transaction of a sponsor.
+            const second = Effect.flatMap(
+              SqlClient.SqlClient,
+              (
+                sql
+              ) => sql`insert into kernel_sponsor_transactions (hash, network, sponsor, purpose, envelope, ledger_max)
+                select ${"00".repeat(32)}, network, sponsor, purpose, envelope, ledger_max
+                from kernel_sponsor_transactions`
+            )
+            expect(String((yield* Effect.flip(second)).reason.cause)).toContain("one_open")
             expect(yield* transactions.settleOpen).toBe(false)
             expect(ledger.sent.map(({ hash }) => hash)).toEqual([open!.hash, open!.hash])
             ledger.answers.set(open!.hash, {
