@@ -249,8 +249,8 @@ export interface Hit {
   /** Higher is better; comparable within one answer only. */
   readonly score: number
   /**
-   * 0 to 1, comparable between answers of one branch: what is below `search.minimum_relevance_score` in every branch is
-   * left out.
+   * 0 to 1, comparable between answers of one branch: what is below `search.minimum_relevance_score`
+   * times that of the best hit, in every branch, is left out.
    */
   readonly relevance: number
 }

@@ -65,10 +65,10 @@ export const rankStatement = (
   return sql<Pick<Hit, "id" | "score">>`with ranked as materialized (
       select d.id, (${sql.join(" + ", false)(worth)})::float8 as score
       from (select id, document, ${norm} as norm from search_lexical_documents s where language = ${state.language}
-        and ${sql.or(chosen)} ${passing} limit ${documentsMax}) d
-      order by score desc, d.id desc)
+        and ${sql.or(chosen)} ${passing} order by id limit ${documentsMax}) d)
     select ranked.id, ranked.score / ${query.mass}::float8 as score from ranked
-      where ${filtersFirst ? sql.literal("true") : options.condition("ranked.id")} limit ${options.limit}`
+      where ${filtersFirst ? sql.literal("true") : options.condition("ranked.id")}
+      order by ranked.score desc, ranked.id limit ${options.limit}`
 }
 
 /**
@@ -105,7 +105,5 @@ export const rankDocuments = Effect.fn("rankDocuments")(function* (
       documentsMax: Math.max(lastLookMax, 2 * options.limit)
     })
   }
-  return hits
-    .map(({ id, score }) => ({ id, score, relevance: score }))
-    .sort((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
+  return hits.map(({ id, score }) => ({ id, score, relevance: score }))
 })

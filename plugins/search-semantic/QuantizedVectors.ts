@@ -126,6 +126,6 @@ export class QuantizedVectors {
     for (let at = 0; at < places.length; at++) {
       if (similarities[at]! >= least) hits.push({ id: this.#ids[places[at]!]!, similarity: similarities[at]! })
     }
-    return hits.sort((a, b) => b.similarity - a.similarity || (a.id < b.id ? 1 : -1)).slice(0, limit)
+    return hits.sort((a, b) => b.similarity - a.similarity || (a.id < b.id ? -1 : 1)).slice(0, limit)
   }
 }

@@ -71,7 +71,7 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
       const toHits = (rows: ReadonlyArray<{ readonly id: bigint; readonly distance: number }>) =>
         rows
           .map(({ distance, id }) => toHit(id, 1 - distance))
-          .toSorted((a, b) => b.score - a.score || (a.id < b.id ? 1 : -1))
+          .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
       const look = Effect.fnUntraced(function* (wanted: number) {
         const rows = yield* transactional(
           Effect.andThen(
@@ -81,7 +81,7 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
               select id, embedding <=> ${query} as distance from ${table} order by embedding <=> ${query}
                 limit ${wanted})
             select nearest.id, nearest.distance, (select count(*) from nearest) as looked from nearest
-              where ${condition("nearest.id")} limit ${limit}`
+              where ${condition("nearest.id")} order by nearest.distance, nearest.id limit ${limit}`
           )
         )
         return { hits: toHits(rows), isAll: rows.length > 0 && rows[0]!.looked < BigInt(wanted) }
@@ -91,7 +91,7 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
           id: bigint
           distance: number
         }>`select v.id, v.embedding <=> ${query} as distance from ${table} v where ${condition("v.id")}
-          order by distance limit ${limit}`,
+          order by distance, v.id limit ${limit}`,
         toHits
       )
       return yield* lookCloser({ filtered, limit }, look, exact)

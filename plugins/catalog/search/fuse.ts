@@ -1,5 +1,6 @@
 // Reciprocal-rank fusion: a hit is worth weight / (k + rank) in each branch that found it, rank from 1. Ranks and not
-// scores are fused, because the scores of two branches have nothing in common. Ties go to the newer listing. Pure.
+// scores are fused, because the scores of two branches have nothing in common. Of equals the one that was listed
+// first comes first: being new is no merit. Pure.
 import type { Hit, SearchBranch } from "../contract.ts"
 
 export interface Ranked {
@@ -11,7 +12,10 @@ export interface Ranked {
 
 export interface FuseOptions {
   readonly k: number
-  /** Hits below this relevance in every branch are left out. */
+  /**
+   * Hits below this share of their branch's best hit, in every branch that found them, are left out; a branch whose
+   * best hit is below it has found nothing.
+   */
   readonly relevanceMin: number
 }
 
@@ -28,14 +32,21 @@ export interface Fused {
   readonly standings: Readonly<Partial<Record<SearchBranch["mode"], Standing>>>
 }
 
-/** Higher first; of equals the newer listing first. */
+/** Higher first; of equals the one that was listed first. */
 export const byScore = (
   a: { readonly id: bigint; readonly score: number },
   b: { readonly id: bigint; readonly score: number }
-): number => b.score - a.score || (a.id < b.id ? 1 : -1)
+): number => b.score - a.score || (a.id < b.id ? -1 : 1)
+
+/** The relevance that a hit of a branch must have. */
+const cutOf = (hits: ReadonlyArray<Hit>, relevanceMin: number): number => {
+  const best = Math.max(0, ...hits.map(({ relevance }) => relevance))
+  return best < relevanceMin ? Infinity : relevanceMin * best
+}
 
 /** Best first. */
 export const fuse = (branches: ReadonlyArray<Ranked>, { k, relevanceMin }: FuseOptions): ReadonlyArray<Fused> => {
+  const cuts = new Map(branches.map(({ hits, mode }) => [mode, cutOf(hits, relevanceMin)]))
   const fused = new Map<bigint, { score: number; standings: Partial<Record<SearchBranch["mode"], Standing>> }>()
   for (const { hits, mode, weight } of branches) {
     hits.forEach(({ id, relevance, score }, index) => {
@@ -45,8 +56,10 @@ export const fuse = (branches: ReadonlyArray<Ranked>, { k, relevanceMin }: FuseO
       fused.set(id, entry)
     })
   }
+  const isRelevant = ({ standings }: Pick<Fused, "standings">): boolean =>
+    branches.some(({ mode }) => (standings[mode]?.relevance ?? -1) >= cuts.get(mode)!)
   return [...fused]
-    .filter(([, { standings }]) => Object.values(standings).some(({ relevance }) => relevance >= relevanceMin))
+    .filter(([, entry]) => isRelevant(entry))
     .map(([id, entry]) => ({ id, ...entry }))
     .sort(byScore)
 }

@@ -110,7 +110,9 @@ const fields = {
     default: 0.05,
     min: 0,
     max: 1,
-    doc: "Hits below this relevance in every branch are left out: 0 keeps all, 1 none."
+    doc:
+      "Hits below this share of their branch's best hit are left out, and a branch whose best hit's relevance is " +
+      "below it has found nothing; 0 keeps all."
   }),
   first_window: integer({
     default: 60,

@@ -83,6 +83,27 @@ describeDatabases(
         }).pipe(Effect.provide(layer))
     )
 
+    it.effect.skipIf(kind !== "pglite")(
+      "are the nearest of those that pass, whatever order the filter's plan leaves them in, by hnsw",
+      () =>
+        Effect.gen(function* () {
+          const { nearest, sql } = yield* filled("hnsw")
+          // A join that sorts by id, as planners choose them over a few hundred resources.
+          yield* sql`set enable_nestloop = off`.unprepared
+          yield* sql`set enable_hashjoin = off`.unprepared
+          let found = 0
+          for (let query = 0; query < 20; query++) {
+            const { vector } = vectors[query * 61]!
+            const hits = yield* nearest(
+              vector,
+              (id) => sql`${sql.literal(id)} in (select r.id from catalog_resources r where r.state = 'active')`
+            )
+            found += exactly(vector, 20).filter(({ id }) => hits.includes(id)).length
+          }
+          expect(found).toBeGreaterThanOrEqual(390)
+        }).pipe(Effect.provide(layer))
+    )
+
     it.effect.each(kind === "pglite" ? (["scan", "hnsw"] as const) : (["scan"] as const))(
       "are exact under a filter that leaves few, and not lost behind hidden ones, by %s",
       (method) =>

@@ -41,7 +41,15 @@ describe("fusion", () => {
     ).toEqual([2])
   })
 
-  it("puts the newer of equals first", () => {
+  it("measures what is weak by the branch's best hit, and finds nothing where the best is weak", () => {
+    const hit = (id: number, relevance: number): Hit => ({ id: BigInt(id), score: relevance, relevance })
+    const found = (...hits: ReadonlyArray<Hit>) =>
+      ids(fuse([{ mode: "lexical", weight: 1, hits }], { k: 10, relevanceMin: 0.2 }))
+    expect(found(hit(1, 0.5), hit(2, 0.11), hit(3, 0.09))).toEqual([1, 2])
+    expect(found(hit(1, 0.19), hit(2, 0.18))).toEqual([])
+  })
+
+  it("puts the one that was listed first before its equals", () => {
     expect(
       ids(
         fuse(
@@ -52,7 +60,7 @@ describe("fusion", () => {
           { k: 10, relevanceMin: 0 }
         )
       )
-    ).toEqual([2, 1])
+    ).toEqual([1, 2])
   })
 })
 
