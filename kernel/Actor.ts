@@ -1,9 +1,10 @@
 // A reconciler is an actor that converges: woken by a tick or a signal, it takes no input, looks at the world and does
 // what is missing. The same turn runs after a crash and on the happy path, so no recovery path can rot. A typed failure
-// of a turn is a fact about the world (a database away, a ledger silent): it is logged and the next tick tries again. A
+// of a turn is a fact about the world (a database away, a ledger silent): it is warned of, and the next tick tries
+// again; what repeats itself is said once a minute, and that it is over. A
 // defect is a bug and goes to the supervisor. Wake-ups that arrive during a turn are kept: exactly one more turn
 // follows.
-import { Duration, Effect, Queue, type Scope } from "effect"
+import { Clock, Duration, Effect, Queue, type Scope } from "effect"
 import { Supervisor } from "./Supervisor.ts"
 
 export interface ReconcilerSpec<E, R> {
@@ -19,6 +20,12 @@ export interface Reconciler {
   readonly wake: Effect.Effect<void>
 }
 
+/** What fails in the same way is said again after this long. */
+const repeatMillis = 60_000
+
+const wordsOf = (error: unknown): string =>
+  typeof error === "object" && error !== null && "message" in error ? String(error.message) : String(error)
+
 /** Starts a permanent, supervised reconciler in the current Scope. Its first turn runs at once. */
 export const reconciler = Effect.fnUntraced(function* <E, R>(
   spec: ReconcilerSpec<E, R>
@@ -26,8 +33,20 @@ export const reconciler = Effect.fnUntraced(function* <E, R>(
   const supervisor = yield* Supervisor
   const wakes = yield* Queue.sliding<void>(1)
   const every = Effect.isEffect(spec.every) ? spec.every : Effect.succeed(Duration.fromInputUnsafe(spec.every))
+  let failing: { readonly why: string; readonly saidAt: number } | undefined
+  const failed = Effect.fnUntraced(function* (error: E) {
+    const [why, now] = [wordsOf(error), yield* Clock.currentTimeMillis]
+    if (failing?.why === why && now - failing.saidAt < repeatMillis) return
+    failing = { why, saidAt: now }
+    yield* Effect.logWarning(`turn of ${spec.id} failed, the next one tries again`, error)
+  })
+  const succeeded = Effect.suspend(() => {
+    if (failing === undefined) return Effect.void
+    failing = undefined
+    return Effect.logInfo(`turn of ${spec.id} succeeds again`)
+  })
   const turn = spec.turn.pipe(
-    Effect.catch((error) => Effect.logWarning(`turn of ${spec.id} failed, the next one tries again`, error)),
+    Effect.matchEffect({ onFailure: failed, onSuccess: () => succeeded }),
     Effect.withSpan(`actor/${spec.id}`)
   )
   const run = Effect.forever(

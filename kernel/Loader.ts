@@ -4,6 +4,7 @@
 // boot; an optional one is taken back whole (its Scope closes, its routes are never mounted) and reported degraded.
 import { Cause, Context, Effect, Exit, Layer, Schema, Scope } from "effect"
 import { HttpRouter } from "effect/http"
+import { perhaps } from "./config/didYouMean.ts"
 import { type Ambient, type AnyPlugin, CurrentPlugin } from "./Plugin.ts"
 import { PluginStates } from "./PluginStates.ts"
 import { type Collected, collectingRouter, makeClaims, mount } from "./Routes.ts"
@@ -40,7 +41,8 @@ export const select = (
     for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
       const [id, neededBy] = next
       const plugin = byId.get(id)
-      if (plugin === undefined) return yield* new ProfileRefused({ plugin: id, message: "no such plugin" })
+      if (plugin === undefined)
+        return yield* new ProfileRefused({ plugin: id, message: `no such plugin${perhaps(id, byId.keys())}` })
       if (neededBy !== undefined && !catalogue.drivers.has(id) && !profile.includes(id)) {
         return yield* new ProfileRefused({ plugin: neededBy, message: `needs ${id}, which the profile leaves out` })
       }

@@ -143,6 +143,9 @@ export interface NetworkValues {
   readonly feeCeilings: (scheme: string) => FeeCeilings
 }
 
+const rpcMissing = (id: NetworkId): string =>
+  `at least one RPC endpoint is required; give it with --set 'networks.${id}.rpc_urls=["https://…"]' or in the profile`
+
 const isNetworkId = (id: string): id is NetworkId => id in passphrases
 const present = (value: string | undefined): Option.Option<string> =>
   value === undefined || value === "" ? Option.none() : Option.some(value)
@@ -168,7 +171,7 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
       const refuse = (path: string, message: string) => new SettingsRefused({ path: `networks.${path}`, message })
       const all = yield* settings.section(networksSection)
       for (const id of Object.keys(all)) {
-        if (!isNetworkId(id)) return yield* refuse(id, "no such network; known: ledger:testnet, ledger:pubnet")
+        if (!isNetworkId(id)) return yield* refuse(id, `no such network; known: ${Object.keys(passphrases).join(", ")}`)
       }
       const enabled = Object.entries(all).filter(([, values]) => values.enabled)
       if (all["ledger:pubnet"]?.enabled === true) {
@@ -180,7 +183,7 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
       if (second !== undefined) return yield* refuse(second[0], "one process serves one network")
       const [id, values] = first
       if (!isNetworkId(id)) return yield* refuse(id, "no such network")
-      if (values.rpc_urls.length === 0) return yield* refuse(`${id}.rpc_urls`, "at least one RPC endpoint is required")
+      if (values.rpc_urls.length === 0) return yield* refuse(`${id}.rpc_urls`, rpcMissing(id))
       const noFees = {
         max_resource_fee_stroops: 200_000n,
         max_inclusion_fee_stroops: 10_000n,

@@ -4,13 +4,18 @@
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { contract } from "../Contract.ts"
 import { CurrentPlugin } from "../Plugin.ts"
+import { perhaps } from "./didYouMean.ts"
 import { type Section, sections } from "./Setting.ts"
+import { settingFaults } from "./settingFaults.ts"
 
 /** A value of the profile that this program cannot start with. `path` is the setting's dotted path. */
 export class SettingsRefused extends Schema.TaggedError<SettingsRefused>()("SettingsRefused", {
   path: Schema.String,
   message: Schema.String
 }) {}
+
+/** Faults told beside the first. */
+const faultsToldMax = 4
 
 export interface SettingsSource {
   /** The profile as parsed from YAML, overrides applied. */
@@ -37,7 +42,8 @@ export class Settings extends Context.Service<
       Effect.gen(function* () {
         const known = sections()
         for (const key of Object.keys(source.tree)) {
-          if (!known.has(key)) return yield* new SettingsRefused({ path: key, message: "no such section" })
+          if (!known.has(key))
+            return yield* new SettingsRefused({ path: key, message: `no such section${perhaps(key, known.keys())}` })
         }
         const owners = new Map<string, string>()
         const section = Effect.fnUntraced(function* <A>(section: Section<A>): Effect.fn.Return<A, SettingsRefused> {
@@ -74,11 +80,19 @@ export const decodeSection = <A>(
   section: Section<A>,
   tree: Readonly<Record<string, unknown>>
 ): Effect.Effect<A, SettingsRefused> =>
-  Schema.decodeUnknownEffect(Schema.Struct({ [section.name]: section.schema }), { onExcessProperty: "error" })(
-    section.name in tree ? { [section.name]: tree[section.name] } : {}
-  ).pipe(
+  Schema.decodeUnknownEffect(Schema.Struct({ [section.name]: section.schema }), {
+    onExcessProperty: "error",
+    errors: "all"
+  })(section.name in tree ? { [section.name]: tree[section.name] } : {}).pipe(
     Effect.map((decoded) => (decoded as Record<string, A>)[section.name] as A),
-    Effect.mapError((error) => new SettingsRefused({ path: section.name, message: error.message }))
+    Effect.mapError((error) => {
+      const [first, ...others] = settingFaults(section.name, section.schema, error.issue)
+      const also = others.slice(0, faultsToldMax).map(({ message, path }) => `; ${path}: ${message}`)
+      return new SettingsRefused({
+        path: first?.path ?? section.name,
+        message: `${first?.message ?? error.message}${also.join("")}`
+      })
+    })
   )
 
 export const settingsContract = contract("settings", Settings)

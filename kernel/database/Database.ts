@@ -79,6 +79,9 @@ export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>
 
 type Values = typeof database extends Section<infer A> ? A : never
 
+const unanswered =
+  "the database does not answer; start the PostgreSQL that DATABASE_URL names, or set DATABASE_URL to one that runs"
+
 const connectTimeout = "3 seconds"
 const forever = Duration.infinity
 
@@ -166,7 +169,7 @@ export class Database extends Context.Service<
           const [row] = yield* sql<{ version: number }>`select current_setting('server_version_num')::int as version`
           if (row === undefined || row.version < versionMin) {
             return yield* new DatabaseRefused({
-              message: `PostgreSQL 15 or newer is required, this server is ${row?.version}`
+              message: `PostgreSQL 15 or newer is required, this server is ${row?.version}; set DATABASE_URL to another`
             })
           }
           if (source.kind === "server") yield* Effect.ignore(warnOfFewConnections(sql, values.max_connections))
@@ -180,9 +183,7 @@ export class Database extends Context.Service<
       )
       return Layer.provideMerge(checked, client).pipe(
         Layer.catchTag("SqlError", (cause) =>
-          Layer.effectContext(
-            Effect.fail(new DatabaseRefused({ message: "the database does not answer; is DATABASE_URL right?", cause }))
-          )
+          Layer.effectContext(Effect.fail(new DatabaseRefused({ message: unanswered, cause })))
         )
       )
     })

@@ -7,6 +7,19 @@ import { reconciler } from "../Actor.ts"
 import { Health, type HealthReport } from "../Health.ts"
 import { checkEndpoints, type LedgerRpcOptions } from "./makeLedgerRpc.ts"
 
+type Checked = { readonly endpoint: number; readonly state: string }
+
+/** What is the matter, what follows, and what to do; an endpoint goes by its place, since its address may hold a key. */
+const sentenceOf = (wrong: ReadonlyArray<Checked>, all: number): string => {
+  const which = wrong.map(({ endpoint, state }) => `endpoint ${endpoint + 1} of ${all} is ${state}`).join(", ")
+  const follows = wrong.length === all ? "settle is busy until one is right" : "the others are used"
+  const isWrong = wrong.some(({ state }) => state !== "unreachable")
+  const remedy = isWrong
+    ? "set rpc_urls to endpoints of the network that is served"
+    : "check the address and the way there, or set others"
+  return `ledger RPC: ${which}; ${follows}; ${remedy} (networks.<id>.rpc_urls)`
+}
+
 export const startNetworkCheck = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   const health = yield* Health
   let report: HealthReport = { state: "degraded", detail: "the ledger's endpoints are being asked" }
@@ -24,7 +37,7 @@ export const startNetworkCheck = Effect.fnUntraced(function* (options: LedgerRpc
     }
     const detail = wrong.map(({ endpoint, state }) => `endpoint ${endpoint + 1}: ${state}`).join(", ")
     if (report.detail !== detail)
-      yield* Effect.logWarning("an endpoint of the ledger cannot be relied upon").pipe(Effect.annotateLogs({ detail }))
+      yield* Effect.logWarning(sentenceOf(wrong, checked.length)).pipe(Effect.annotateLogs({ detail }))
     report = { state: "degraded", detail }
   })
   yield* reconciler({

@@ -2,16 +2,25 @@
 // ledger's RPC. The runtime implements it; a listener closes with the Scope that opened it.
 import { Context, type Effect, Schema, type Scope } from "effect"
 
+/** A socket that cannot be opened; the cause has the system's word for why. */
 export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFailed", {
   host: Schema.String,
   port: Schema.Int,
+  /** The setting that chose the port, for whoever tells an operator what to change. */
+  setting: Schema.optionalKey(Schema.String),
   cause: Schema.Defect()
-}) {}
+}) {
+  override get message() {
+    return `port ${this.port} of ${this.host} cannot be opened`
+  }
+}
 
 export interface ListenOptions {
   readonly host: string
   /** 0 picks a free port. */
   readonly port: number
+  /** Dotted path of the setting that chose the port; a failure names it. */
+  readonly setting?: string
   /** PEM key and certificate; present means HTTPS. */
   readonly tls?: { readonly key: string; readonly cert: string }
   /** A request body longer than this is answered 413 and not read on. */

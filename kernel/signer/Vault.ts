@@ -45,11 +45,7 @@ export class Vault extends Context.Service<
               : Effect.fail(sponsorMissing)
         })
         const derived = deriveChannels(crypto, sponsorSeed, network.channelCountMax)
-        const channelSeeds = yield* Option.match(network.channelSecrets, {
-          onSome: (secrets) =>
-            Effect.forEach(splitSecrets(secrets), (secret, i) => seedOf(secret, `channel secret ${i + 1}`)),
-          onNone: () => Effect.succeed(derived)
-        })
+        const channelSeeds = Option.getOrElse(yield* givenChannels(network), () => derived)
         const seeds = new Map<string, Redacted.Redacted<Uint8Array>>()
         const addressOf = (seed: Redacted.Redacted<Uint8Array>): string => {
           const address = StrKey.encodeEd25519PublicKey(crypto.ed25519PublicKey(Redacted.value(seed)))
@@ -81,6 +77,21 @@ export class Vault extends Context.Service<
     )
 }
 
+/** Channels that the operator gives. */
+const givenChannels = ({ channelSecrets }: Network["Service"]) =>
+  Option.match(channelSecrets, {
+    onSome: (secrets) =>
+      Effect.asSome(Effect.forEach(splitSecrets(secrets), (secret, i) => seedOf(secret, `channel secret ${i + 1}`))),
+    onNone: () => Effect.succeedNone
+  })
+
+/** Refuses what the vault would refuse for want of a secret, or for one that is none. Nothing is made or kept. */
+export const checkSecrets = Effect.fnUntraced(function* (network: Network["Service"]) {
+  if (Option.isSome(network.sponsorSecret)) yield* sponsorSeeds(network.sponsorSecret.value)
+  else if (!network.developmentAutoFund) return yield* sponsorMissing
+  yield* givenChannels(network)
+})
+
 const splitSecrets = (secrets: Redacted.Redacted): ReadonlyArray<Redacted.Redacted> =>
   Redacted.value(secrets)
     .split(",")
@@ -91,7 +102,9 @@ const splitSecrets = (secrets: Redacted.Redacted): ReadonlyArray<Redacted.Redact
 type SponsorSeeds = readonly [Redacted.Redacted<Uint8Array>, ...ReadonlyArray<Redacted.Redacted<Uint8Array>>]
 
 const sponsorMissing = new VaultRefused({
-  message: "the sponsor's secret is not set; see networks.<id>.sponsor_secret_env"
+  message:
+    "the sponsor's secret seed is not set; set SPONSOR_SECRET (or the variable that networks.<id>.sponsor_secret_env " +
+    "names) to the seed S… of an account that pays the fees"
 })
 
 /** The sponsor's seed and, behind commas, those before it. */
@@ -108,7 +121,9 @@ const sponsorSeeds = Effect.fnUntraced(function* (secrets: Redacted.Redacted) {
 const seedOf = (secret: Redacted.Redacted, what: string): Effect.Effect<Redacted.Redacted<Uint8Array>, VaultRefused> =>
   StrKey.isValidEd25519SecretSeed(Redacted.value(secret))
     ? Effect.sync(() => Redacted.make(StrKey.decodeEd25519SecretSeed(Redacted.value(secret))))
-    : Effect.fail(new VaultRefused({ message: `${what} is no secret seed (S…)` }))
+    : Effect.fail(
+        new VaultRefused({ message: `${what} is no secret seed; set it to 56 letters and digits that begin with S` })
+      )
 
 const deriveChannels = (
   crypto: Crypto["Service"],

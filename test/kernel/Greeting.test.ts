@@ -5,9 +5,9 @@ import { Greeting } from "../../kernel/Greeting.ts"
 import { ListenAt } from "../../kernel/http/ListenAt.ts"
 import { greeting } from "../../runtime/greeting.ts"
 
-const told = (address: { readonly host: string; readonly port: number } | undefined) =>
+const told = (address: { readonly host: string; readonly port: number } | undefined, isForPeople = true) =>
   Effect.gen(function* () {
-    yield* greeting({ address, profile: "local", stateFolder: ".state" })
+    yield* greeting({ address, profile: "local", stateFolder: ".state", isForPeople })
     return { out: (yield* TestConsole.logLines).join("\n"), err: (yield* TestConsole.errorLines).join("\n") }
   })
 
@@ -29,6 +29,19 @@ describe("the greeting", () => {
         "Try it.",
         ""
       ])
+    }).pipe(Effect.provide([Greeting.layer, ListenAt.layer]))
+  )
+
+  it.effect("is one JSON object where its output is collected", () =>
+    Effect.gen(function* () {
+      yield* (yield* Greeting).add({ label: "ledger", where: ["http://127.0.0.1:8000", "https://127.0.0.1:8443"] })
+      const { err, out } = yield* told({ host: "127.0.0.1", port: 4022 }, false)
+      expect([err, out.split("\n").length]).toEqual(["", 1])
+      expect(JSON.parse(out)).toMatchObject({
+        level: "INFO",
+        message: expect.stringMatching(/ready.*facilitator http:\/\/127\.0\.0\.1:4022 ledger http/),
+        annotations: { event: "ready", facilitator: ["http://127.0.0.1:4022"] }
+      })
     }).pipe(Effect.provide([Greeting.layer, ListenAt.layer]))
   )
 

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { Duration, Effect, Fiber, Layer, Queue, Ref } from "effect"
+import { Duration, Effect, Fiber, Layer, Logger, Queue, Ref } from "effect"
 import { TestClock } from "effect/testing"
 import { reconciler } from "../../kernel/Actor.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
@@ -114,3 +114,23 @@ it.effect("a typed failure of a turn waits for the next tick; it does not count 
     })
   )
 )
+
+it.effect("warns of a turn that keeps failing once a minute, and tells when it is over", () => {
+  const said: Array<string> = []
+  const heard = Logger.layer([Logger.make<unknown, void>(({ message }) => void said.push(String([message].flat()[0])))])
+  let isAway = true
+  return supervised(
+    Effect.gen(function* () {
+      yield* reconciler({
+        id: "follower",
+        every: "250 millis",
+        turn: Effect.suspend(() => (isAway ? Effect.fail(new Error("the ledger is silent")) : Effect.void))
+      })
+      yield* TestClock.adjust("150 seconds")
+      expect(said).toEqual(Array.from({ length: 3 }, () => "turn of follower failed, the next one tries again"))
+      isAway = false
+      yield* TestClock.adjust("1 second")
+      expect(said.slice(3)).toEqual(["turn of follower succeeds again"])
+    })
+  ).pipe(Effect.provide(heard))
+})

@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { Limits } from "../../../kernel/config/Limits.ts"
-import { Network } from "../../../kernel/config/Network.ts"
+import { Network, networksSection } from "../../../kernel/config/Network.ts"
 import * as Setting from "../../../kernel/config/Setting.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { CurrentPlugin } from "../../../kernel/Plugin.ts"
@@ -27,11 +27,26 @@ it.effect("refuses a value out of range, a misspelt key, a float as money, an un
   Effect.gen(function* () {
     const refusal = (tree: Record<string, unknown>) =>
       Effect.map(Effect.flip(read(sample, tree)), (error) => `${error.path} ${error.message}`)
-    expect(yield* refusal({ sample: { wait_ms: 10 } })).toContain(`["wait_ms"]`)
-    expect(yield* refusal({ sample: { wait: 1 } })).toContain(`["wait"]`)
-    expect(yield* refusal({ sample: { budget: 1.5 } })).toContain(`["budget"]`)
-    expect(yield* refusal({ sample: { budget: "-1" } })).toContain(`["budget"]`)
-    expect(yield* refusal({ sampel: {} })).toBe("sampel no such section")
+    expect(yield* refusal({ sample: { wait_ms: 10 } })).toMatch(/^sample\.wait_ms expected/)
+    expect(yield* refusal({ sample: { budget: 1.5 } })).toMatch(/^sample\.budget expected/)
+    expect(yield* refusal({ sample: { budget: "-1" } })).toMatch(/^sample\.budget expected/)
+    expect(yield* refusal({ sample: { wait: 1 } })).toBe("sample.wait no such setting; did you mean wait_ms?")
+    expect(yield* refusal({ sample: { waiting_room: 1 } })).toBe("sample.waiting_room no such setting")
+    expect(yield* refusal({ sampel: {} })).toBe("sampel no such section; did you mean sample?")
+  })
+)
+
+it.effect("tells every fault of a section, and what was meant deep in a table of networks", () =>
+  Effect.gen(function* () {
+    const { message, path } = yield* Effect.flip(
+      read(networksSection, {
+        networks: { "ledger:testnet": { chanel_count: 3, assets: [{ contract: 1, symbl: "X" }] } }
+      })
+    )
+    expect(path).toBe("networks.ledger:testnet.chanel_count")
+    expect(message).toMatch(/^no such setting; did you mean channel_count\?/)
+    expect(message).toContain("networks.ledger:testnet.assets[0].symbl: no such setting; did you mean symbol?")
+    expect(message).toContain("networks.ledger:testnet.assets[0].contract: expected")
   })
 )
 
