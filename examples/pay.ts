@@ -1,14 +1,13 @@
 // `npm run pay`: one payment, told step by step. Two new accounts of the local ledger, a seller and a buyer meet
 // through the facilitator that `npm start` runs; what each side sees is printed, and in the end the ledger's own record
-// of it. With `--upto` the seller charges by the word, and the buyer signs a maximum. `FACILITATOR_URL` and
-// `LEDGER_URL` name others than the local ones.
+// of it. With `--upto` the seller charges by the word, and the buyer signs a maximum. It finds the facilitator that
+// runs, whatever its ports, `--state DIR` the one over that folder; `FACILITATOR_URL` and `LEDGER_URL` name others.
 import { Keypair, Networks, rpc, TransactionBuilder, FeeBumpTransaction } from "@stellar/stellar-sdk"
 import { buy } from "./buyer.ts"
+import { answers, findFacilitator } from "./findFacilitator.ts"
 import { startSeller } from "./seller-http.ts"
 import { startMeteredSeller } from "./seller-metered.ts"
 
-const facilitator = process.env["FACILITATOR_URL"] ?? "http://127.0.0.1:4022"
-const ledger = process.env["LEDGER_URL"] ?? "http://127.0.0.1:8000"
 const usdc = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
 const amount = 10_000n
 const isMetered = process.argv.includes("--upto")
@@ -17,22 +16,30 @@ const say = (line = "") => console.log(line)
 const short = (name: string) => `${name.slice(0, 6)}…${name.slice(-6)}`
 const inUsdc = (units: bigint) => `${units / 10_000_000n}.${String(units % 10_000_000n).padStart(7, "0")} USDC`
 
-const ready = await fetch(`${facilitator}/health/ready`).then(
-  (answer) => answer.ok,
-  () => false
-)
-if (!ready) {
-  say(`No facilitator answers at ${facilitator}. Start one with "npm start" in another terminal and try again.`)
+const fail = (sentence: string): never => {
+  console.error(`pay: ${sentence}`)
   process.exit(1)
 }
+
+const stateFlag = process.argv.indexOf("--state")
+const state = stateFlag < 0 ? undefined : process.argv[stateFlag + 1]
+const named = process.env["FACILITATOR_URL"]
+const found =
+  named === undefined
+    ? await findFacilitator(state)
+    : (await answers(named))
+      ? { facilitator: named, ledger: undefined }
+      : undefined
+const where = named ?? (state === undefined ? "on this machine" : `over ${state}`)
+const { facilitator, ledger: own } =
+  found ?? fail(`no facilitator answers ${where}; start one with "npm start" in another terminal and try again`)
+const ledger = process.env["LEDGER_URL"] ?? own ?? "http://127.0.0.1:8000"
 
 const account = async (units: number): Promise<Keypair> => {
   const keypair = Keypair.random()
   const funded = await fetch(`${ledger}/friendbot?addr=${keypair.publicKey()}&usdc=${units}`).catch(() => undefined)
-  if (funded?.ok !== true) {
-    say(`The ledger at ${ledger} gives no money to new accounts. "npm start" runs a local one that does.`)
-    process.exit(1)
-  }
+  if (funded?.ok !== true)
+    fail(`the ledger at ${ledger} gives no money to new accounts; "npm start" runs a local one that does`)
   return keypair
 }
 

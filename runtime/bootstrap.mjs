@@ -12,8 +12,16 @@ import { fileURLToPath } from "node:url"
 /** The folder of the project, without a slash at its end. */
 export const root = fileURLToPath(new URL("..", import.meta.url)).replace(/[\\/]$/, "")
 
+/** A plain line on a terminal, a line of JSON where a collector reads: as the program that follows writes its log. */
+const say = (level, sentence) =>
+  console.error(
+    process.stderr.isTTY
+      ? sentence
+      : JSON.stringify({ message: sentence, level, timestamp: new Date().toISOString(), annotations: {} })
+  )
+
 const fail = (sentence) => {
-  console.error(`tollkeeper: ${sentence}`)
+  say("ERROR", `tollkeeper: ${sentence}`)
   process.exit(1)
 }
 
@@ -27,7 +35,7 @@ const isAtLeast = (version, [major, minor]) => {
 /** Ends the process when this Node is too old even to fetch a newer one. */
 export const refuseOldNode = () => {
   if (!isAtLeast(process.versions.node, [20, 0]))
-    fail(`Node ${process.versions.node} is too old; Node 20 or newer can start it.`)
+    fail(`Node ${process.versions.node} is too old; install Node 24, or any from 20 on, and try again.`)
 }
 
 const packagesOf = (file) => {
@@ -65,7 +73,8 @@ export const isInstalled = (folder, { lenient = false } = {}) => {
 export const install = (folder, what, { lenient = false } = {}) => {
   if (isInstalled(folder, { lenient })) return
   const words = lenient ? ["install", "--no-save"] : ["ci"]
-  console.error(`Installing ${what} (npm ${words.join(" ")}), which is needed once …`)
+  say("INFO", `Installing ${what} (npm ${words.join(" ")}), which is needed once and takes about half a minute …`)
+  const startedAt = Date.now()
   const npm = process.env.npm_execpath
   const [command, ...first] = npm !== undefined && /\.c?js$/.test(npm) ? [process.execPath, npm] : ["npm"]
   const { error, status } = spawnSync(command, [...first, ...words, "--loglevel=error", "--no-fund", "--no-audit"], {
@@ -73,8 +82,9 @@ export const install = (folder, what, { lenient = false } = {}) => {
     // The output of npm belongs to neither the program's answers nor a test's figures.
     stdio: ["ignore", 2, 2]
   })
-  if (error !== undefined) fail(`npm could not be started: ${error.message}`)
-  if (status !== 0) fail(`npm ${words[0]} ended with ${status}; the lines above say why.`)
+  if (error !== undefined) fail(`npm could not be started (${error.message}); install npm, or put it on the PATH.`)
+  if (status !== 0) fail(`npm ${words[0]} ended with ${status}; the lines above say why. Mend that and try again.`)
+  say("INFO", `Installed in ${Math.round((Date.now() - startedAt) / 1_000)} s.`)
 }
 
 /** A Node that runs TypeScript by stripping its types: 24 from the installed packages, else this one from 22.19 on. */
@@ -83,8 +93,8 @@ export const findNode = () => {
   if (existsSync(installed)) return installed
   if (isAtLeast(process.versions.node, [22, 19])) return process.execPath
   return fail(
-    `Node ${process.versions.node} cannot run it and npm has no Node 24 for this machine; ` +
-      "install Node 24 (or 22.19 and newer)."
+    `Node ${process.versions.node} cannot run it, and the Node 24 that npm brings is not installed (it is for Linux ` +
+      "x64 alone, and an optional package): install Node 24, or 22.19 and newer, or run npm ci without --omit=optional."
   )
 }
 

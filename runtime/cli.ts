@@ -2,8 +2,8 @@
 // the environment or writes to the terminal.
 import "effect/schema/SchemaJITCompiler/enable"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Cause, Console, Effect, Layer, Logger, References } from "effect"
-import { Command } from "effect/cli"
+import { Cause, Effect, Layer } from "effect"
+import { CliError, Command } from "effect/cli"
 import process from "node:process"
 import { analytics } from "./commands/analytics.ts"
 import { audit } from "./commands/audit.ts"
@@ -16,7 +16,10 @@ import { settlements } from "./commands/settlements.ts"
 import { start, tools } from "./commands/start.ts"
 import { toolsBudget } from "./commands/toolsBudget.ts"
 import { webhooks } from "./commands/webhooks.ts"
+import { logging, sayRefusal } from "./logging.ts"
 import { layer as telemetry } from "./platform/telemetry.ts"
+import { presentation } from "./presentation.ts"
+import { sentenceOf } from "./sentence.ts"
 
 const version = "0.1.0"
 
@@ -38,39 +41,31 @@ const tollkeeper = Command.make("tollkeeper").pipe(
   ])
 )
 
-/**
- * To stderr, since stdout is for answers and may belong to a protocol. Warnings and worse on a terminal, where people
- * read; one JSON object a line otherwise, where machines do.
- */
-const logging = Layer.mergeAll(
-  Logger.layer([
-    process.stderr.isTTY ? Logger.consolePretty({ stderr: true } as never) : Logger.withConsoleError(Logger.formatJson)
-  ]),
-  Layer.succeed(References.MinimumLogLevel, process.stderr.isTTY ? "Warn" : "Info")
-)
+/** Programs that run until they are stopped, and whose stderr is a log. */
+const isServing = ["start", "tools", "ledger"].includes(process.argv[2] ?? "")
 
-/** What an expected error is about: the path of a setting, the id of a plugin. */
-const subjectOf = (error: object): string =>
-  ["path", "plugin"]
-    .flatMap((key) => (key in error ? [`${String((error as Record<string, unknown>)[key])}: `] : []))
-    .join("")
-
-/** A refusal is one calm sentence and exit code 1; only a defect shows a trace. */
-const report = (cause: Cause.Cause<unknown>) => {
-  const error = Cause.squash(cause)
-  const isExpected = typeof error === "object" && error !== null && "_tag" in error && !Cause.hasDies(cause)
-  if (!isExpected) return Effect.logError("tollkeeper ended on a defect", cause)
-  const sentence = "message" in error ? String(error.message) : String(error._tag)
-  return Console.error(`tollkeeper: ${subjectOf(error)}${sentence.replace(/\s*\n\s*/g, " ")}`)
+/** A refusal is one calm sentence and exit code 1; only what nobody foresaw shows a trace. */
+const report = (cause: Cause.Cause<unknown>): Effect.Effect<void> => {
+  // The presenter has said it, or the help was what was asked for.
+  if (CliError.isCliError(Cause.squash(cause))) return Effect.void
+  const sentence = sentenceOf(cause)
+  return sentence === undefined
+    ? Effect.logError("tollkeeper ended on a fault of its own; please report it with these lines", cause)
+    : sayRefusal(sentence, isServing)
 }
 
 const main: Effect.Effect<void, unknown> = Command.run(tollkeeper, { version }).pipe(
   Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : report(cause))),
-  Effect.provide(Layer.mergeAll(NodeServices.layer, telemetry.pipe(Layer.provideMerge(logging))))
+  Effect.provide(Layer.mergeAll(NodeServices.layer, telemetry.pipe(Layer.provideMerge(logging)), presentation))
 ) as Effect.Effect<void, unknown>
+
+const isAsked = (cause: Cause.Cause<unknown>): boolean => {
+  const error = Cause.squash(cause)
+  return Cause.hasInterruptsOnly(cause) || (error instanceof CliError.ShowHelp && error.errors.length === 0)
+}
 
 NodeRuntime.runMain(main, {
   disableErrorReporting: true,
-  // A stop that was asked for is a success.
-  teardown: (exit, onExit) => onExit(exit._tag === "Success" || Cause.hasInterruptsOnly(exit.cause) ? 0 : 1)
+  // A stop that was asked for is a success, and so is help that was asked for.
+  teardown: (exit, onExit) => onExit(exit._tag === "Success" || isAsked(exit.cause) ? 0 : 1)
 })

@@ -1,9 +1,11 @@
-// What `start` prints when everything answers: what runs where, and what to try next, in the words that the plugins
-// have added. Where a plugin has decided how the process is reached, stdout may belong to a protocol: then people read
-// stderr.
+// What `start` says when everything answers: what runs where, and what to try next, in the words that the plugins
+// have added. On a terminal that is a few lines for people; where the output is collected it is one JSON object, like
+// the log beside it. Where a plugin has decided how the process is reached, stdout may belong to a protocol: then it
+// goes to stderr.
 import { Console, Effect } from "effect"
 import { Greeting, type GreetingLine } from "../kernel/Greeting.ts"
 import { ListenAt } from "../kernel/http/ListenAt.ts"
+import { jsonLine } from "./logging.ts"
 
 export interface GreetingOptions {
   /** None when the process listens nowhere. */
@@ -11,6 +13,8 @@ export interface GreetingOptions {
   /** Name of the profile. */
   readonly profile: string
   readonly stateFolder: string
+  /** Lines for people, or one JSON object. */
+  readonly isForPeople: boolean
 }
 
 const labelWidth = 14
@@ -18,7 +22,11 @@ const labelWidth = 14
 const textOf = ({ label, where }: GreetingLine): ReadonlyArray<string> =>
   where.map((address, index) => `  ${(index === 0 ? label : "").padEnd(labelWidth)}${address}`)
 
-export const greeting = Effect.fnUntraced(function* ({ address, profile, stateFolder }: GreetingOptions) {
+/** One message for who reads JSON by eye; each address ends at a blank. */
+const sentenceOf = (title: string, lines: ReadonlyArray<GreetingLine>): string =>
+  [`${title}:`, ...lines.map(({ label, where }) => `${label} ${where.join(" ")}`)].join(" ").concat(" ")
+
+export const greeting = Effect.fnUntraced(function* ({ address, isForPeople, profile, stateFolder }: GreetingOptions) {
   const { hints, lines, title } = yield* (yield* Greeting).told
   const chosen = yield* (yield* ListenAt).chosen
   const host = address?.host === "0.0.0.0" ? "127.0.0.1" : address?.host
@@ -28,12 +36,14 @@ export const greeting = Effect.fnUntraced(function* ({ address, profile, stateFo
         ? [{ label: "reached", where: ["over stdin and stdout"] }]
         : []
       : [{ label: title === undefined ? "facilitator" : "listens", where: [`http://${host}:${address.port}`] }]
-  const text = [
-    "",
-    `${title ?? "Tollkeeper is ready"} (profile ${profile}; state in ${stateFolder})`,
-    ...[...at, ...lines].flatMap(textOf),
-    ...hints.flatMap((hint) => ["", hint]),
-    ""
-  ].join("\n")
+  const first = `${title ?? "Tollkeeper is ready"} (profile ${profile}; state in ${stateFolder})`
+  const all = [...at, ...lines]
+  const text = isForPeople
+    ? ["", first, ...all.flatMap(textOf), ...hints.flatMap((hint) => ["", hint]), ""].join("\n")
+    : jsonLine("INFO", sentenceOf(first, all), {
+        event: "ready",
+        profile,
+        ...Object.fromEntries(all.map(({ label, where }) => [label, where]))
+      })
   yield* chosen === undefined ? Console.log(text) : Console.error(text)
 })

@@ -6,6 +6,7 @@
 import { Effect, FileSystem, Option, Path, Redacted, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { parse } from "yaml"
+import { didYouMean } from "../kernel/config/didYouMean.ts"
 import { decodeSection, type SettingsSource } from "../kernel/config/Settings.ts"
 import { pluginsSection } from "../kernel/config/Server.ts"
 
@@ -21,6 +22,15 @@ export interface Profile extends SettingsSource {
 }
 
 const shipped = /^[a-z][a-z-]*$/
+
+const names = ["local", "self-hosted", "hosted", "tools", "tools-hosted"]
+
+const shipsOr = (name: string): string => {
+  const meant = didYouMean(name, names)
+  return meant === undefined
+    ? `--profile takes the path of a YAML file, or one of ${names.join(", ")}`
+    : `did you mean --profile ${meant}?`
+}
 
 const isTable = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -55,7 +65,7 @@ export const loadProfile = Effect.fn("loadProfile")(function* (
   const folder = yield* Effect.orDie(path.fromFileUrl(new URL("profiles/", import.meta.url)))
   const file = shipped.test(name) ? path.join(folder, `${name}.yaml`) : name
   const source = yield* Effect.mapError(files.readFileString(file), () =>
-    unreadable(`there is no readable file ${file}`)
+    unreadable(`there is no readable file ${file}; ${shipsOr(name)}`)
   )
   const parseYaml = (source: string) =>
     Effect.try({

@@ -3,7 +3,7 @@
 // first and answers what it has begun, for three seconds at most and each answer the last of its connection; then the
 // plugins stop in reverse. An actor that gives up ends the process.
 import { NodeHttpServer } from "@effect/platform-node"
-import { Context, Effect, FileSystem, Layer, Option, Path, type Redacted } from "effect"
+import { Context, Effect, Layer, Option, Path, type Redacted, type Scope } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
 import { hostname } from "node:os"
 import { serverSection } from "../kernel/config/Server.ts"
@@ -17,6 +17,7 @@ import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
 import * as Loader from "../kernel/Loader.ts"
 import { Crypto } from "../kernel/platform/Crypto.ts"
 import { Host } from "../kernel/platform/Host.ts"
+import { ListenFailed } from "../kernel/platform/Listeners.ts"
 import { Stdio } from "../kernel/platform/Stdio.ts"
 import { PluginStates } from "../kernel/PluginStates.ts"
 import { Supervisor } from "../kernel/Supervisor.ts"
@@ -32,6 +33,7 @@ import * as NodeStripTypes from "./platform/nodeStripTypes.ts"
 import * as Pglite from "./platform/pglite.ts"
 import { onHangup } from "./platform/signals.ts"
 import type { Profile } from "./profile.ts"
+import { claimState, type StateRefused } from "./state.ts"
 
 export interface ServeOptions {
   readonly profile: Profile
@@ -46,7 +48,7 @@ export interface ServeOptions {
   readonly onReady: (
     address: { readonly host: string; readonly port: number } | undefined,
     services: Context.Context<never>
-  ) => Effect.Effect<void, never, Greeting | ListenAt>
+  ) => Effect.Effect<void, StateRefused, Greeting | ListenAt | Scope.Scope>
 }
 
 /**
@@ -87,10 +89,11 @@ const listen = Effect.fnUntraced(function* (
   const section = yield* decodeSection(serverSection, profile.tree)
   const at = chosen === undefined || chosen.at === "nowhere" ? undefined : chosen.at
   const { host, port } = at ?? { host: listenHost(section.host, services), port: section.port }
+  const setting = at === undefined ? "server.port" : "http.port"
   const { server: httpServer, stopping } = makeHttpServer()
   const listener = yield* Layer.build(
     NodeHttpServer.layerServer(() => httpServer, { host, port, gracefulShutdownTimeout: drainTimeout })
-  )
+  ).pipe(Effect.mapError(({ cause }) => new ListenFailed({ host, port, setting, cause })))
   // After the drain: what still has a connection then holds nobody up.
   yield* Effect.addFinalizer(() => Effect.sync(() => httpServer.closeAllConnections()))
   const http = Context.get(listener, HttpServer.HttpServer)
@@ -139,9 +142,8 @@ const run = Effect.fnUntraced(function* (options: ServeOptions) {
 
 /** Runs the profile until it is interrupted or an actor gives up. */
 export const serve = Effect.fn("serve")(function* (options: ServeOptions) {
-  const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  yield* files.makeDirectory(options.stateFolder, { recursive: true, mode: 0o700 })
+  yield* claimState(options.stateFolder)
   const migrations = yield* Effect.orDie(path.fromFileUrl(new URL("../migrations/", import.meta.url)))
   const platform = Layer.mergeAll(
     NodeCrypto.layer,

@@ -35,7 +35,10 @@ export const serve = Effect.fnUntraced(function* (config: ConfigValues, folder: 
   const listeners = yield* Listeners
   const supervisor = yield* Supervisor
   const answer = (request: Request) => handle(ledger, request)
-  const { port } = yield* listeners.open({ host: config.host, port: config.port, bodyBytesMax: BODY_BYTES_MAX }, answer)
+  const { port } = yield* listeners.open(
+    { host: config.host, port: config.port, setting: "local_ledger.port", bodyBytesMax: BODY_BYTES_MAX },
+    answer
+  )
   const url = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`
   yield* ledger.setFriendbotUrl(`${url}/friendbot`)
 

@@ -1,10 +1,21 @@
-// `tollkeeper config`: every setting there is, and whether a profile's are well-formed. Nothing is started.
-import { Console, Effect, Schema } from "effect"
+// `tollkeeper config`: every setting there is, and what a profile needs before it can start: settings that are
+// well-formed, plugins that fit together, an RPC, the secrets that it names. Nothing is started or made.
+import { Cause, Console, Effect, Exit, Layer, Option, Schema } from "effect"
 import { Command } from "effect/cli"
+import { Network, networksSection } from "../../kernel/config/Network.ts"
 import { sections } from "../../kernel/config/Setting.ts"
-import { decodeSection } from "../../kernel/config/Settings.ts"
+import { decodeSection, Settings } from "../../kernel/config/Settings.ts"
+import { select } from "../../kernel/Loader.ts"
+import { checkSecrets } from "../../kernel/signer/Vault.ts"
 import { makeCatalogue } from "../App.ts"
-import { placeFlags, profileAt } from "./place.ts"
+import type { Profile } from "../profile.ts"
+import { sentenceOf } from "../sentence.ts"
+import { jsonFlag, placeFlags, profileAt } from "./place.ts"
+
+/** A profile that would not start as things are. */
+class ProfileIncomplete extends Schema.TaggedError<ProfileIncomplete>()("ProfileIncomplete", {
+  message: Schema.String
+}) {}
 
 const schema = Command.make("schema", {}, () =>
   Console.log(
@@ -18,18 +29,85 @@ const schema = Command.make("schema", {}, () =>
   )
 ).pipe(Command.withDescription("Print every setting with its type, default and documentation"))
 
+/** Variables that the profile names by itself: whoever names one means it to be set. */
+const namedVariables = (value: unknown, path = ""): ReadonlyArray<readonly [path: string, variable: string]> => {
+  if (Array.isArray(value)) return value.flatMap((one, index) => namedVariables(one, `${path}[${index}]`))
+  if (typeof value !== "object" || value === null) return []
+  return Object.entries(value).flatMap(([key, one]) => {
+    const at = path === "" ? key : `${path}.${key}`
+    return key.endsWith("_env") && typeof one === "string" && one !== ""
+      ? [[at, one] as const]
+      : namedVariables(one, at)
+  })
+}
+
+/** The sentence of an effect that fails. */
+const faultOf = <E>(effect: Effect.Effect<unknown, E>): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.map(Effect.exit(effect), (exit) =>
+    Exit.isSuccess(exit) ? [] : [sentenceOf(exit.cause) ?? Cause.pretty(exit.cause)]
+  )
+
+/** What keeps the profile from starting, a sentence each. Refuses a profile that is not well-formed. */
+const judge = Effect.fnUntraced(function* (profile: Profile) {
+  const settings = Settings.layer(profile)
+  const catalogue = makeCatalogue(profile)
+  yield* Effect.scoped(Layer.build(settings))
+  for (const section of sections().values()) yield* decodeSection(section, profile.tree)
+  const enabled = yield* select(catalogue, profile.plugins)
+  const needs = (id: string) => enabled.some((plugin) => plugin.id === id)
+  const network = Effect.provide(Effect.service(Network), Network.layer.pipe(Layer.provide(settings)))
+  return [
+    ...(needs("network") ? yield* faultOf(network) : []),
+    ...(needs("signer")
+      ? yield* faultOf(
+          Effect.flatMap(Effect.option(network), Option.match({ onNone: () => Effect.void, onSome: checkSecrets }))
+        )
+      : []),
+    ...namedVariables(profile.tree).flatMap(([path, variable]) =>
+      Option.isSome(profile.secret(variable)) || path.endsWith("sponsor_secret_env")
+        ? []
+        : [`${path}: the variable ${variable} is not set; set it, or ${variable}_FILE to a file that holds it`]
+    )
+  ]
+})
+
+/** What an operator should know though it does not keep the profile from starting. */
+const remarksOn = Effect.fnUntraced(function* (profile: Profile) {
+  const enabled = yield* select(makeCatalogue(profile), profile.plugins)
+  const hasDatabase = enabled.some(({ id }) => id === "database")
+  const networks = Object.entries(yield* decodeSection(networksSection, profile.tree))
+  const withoutAssets = networks.filter(([, { assets, enabled }]) => enabled && assets.length === 0)
+  return [
+    ...(hasDatabase && Option.isNone(profile.secret("DATABASE_URL"))
+      ? ["DATABASE_URL is not set: the embedded database is used, which survives kill -9 but not a loss of power"]
+      : []),
+    ...(hasDatabase
+      ? withoutAssets.map(([id]) => `networks.${id}.assets is empty: nothing can be paid; name the assets to accept`)
+      : [])
+  ]
+})
+
 const { profile, set } = placeFlags()
 
 const check = Command.make(
   "check",
-  { profile, set },
-  Effect.fn(function* (place) {
+  { profile, set, json: jsonFlag },
+  Effect.fn(function* ({ json, ...place }) {
     const profile = yield* profileAt(place)
-    makeCatalogue(profile)
-    for (const section of sections().values()) yield* decodeSection(section, profile.tree)
-    yield* Console.log(`${profile.name}: ${profile.plugins.join(", ")}: every setting is well-formed`)
+    const missing = yield* judge(profile)
+    const remarks = yield* remarksOn(profile)
+    if (json) yield* Console.log(JSON.stringify({ profile: profile.name, plugins: profile.plugins, missing, remarks }))
+    else {
+      yield* Console.log(`${profile.name}: ${profile.plugins.join(", ")}: every setting is well-formed`)
+      for (const remark of remarks) yield* Console.log(`note: ${remark}`)
+      for (const sentence of missing) yield* Console.log(`missing: ${sentence}`)
+    }
+    if (missing.length === 0) return
+    return yield* new ProfileIncomplete({
+      message: `${profile.name} would not start: ${missing.length === 1 ? missing[0] : `${missing.length} things are missing; set what is named above`}`
+    })
   })
-).pipe(Command.withDescription("Check a profile without starting anything"))
+).pipe(Command.withDescription("Check what a profile needs to start, without starting anything"))
 
 export const config = Command.make("config").pipe(
   Command.withDescription("Settings and profiles"),

@@ -26,21 +26,32 @@ export interface Place {
   readonly set: ReadonlyArray<string>
 }
 
+/** A flag's words and the value it has when it is left out, which its help tells. */
+export const defaulting =
+  <A>(words: string, value: A) =>
+  (flag: Flag.Flag<A>): Flag.Flag<A> =>
+    flag.pipe(Flag.withDescription(`${words}; default ${String(value)}`), Flag.withDefault(value)) as Flag.Flag<A>
+
 /** The flag `--state`. */
-export const stateFlag = Flag.String("state").pipe(
-  Flag.withDescription("Folder of this process's state"),
-  Flag.withDefault(".tollkeeper")
+export const stateFlag = Flag.String("state").pipe(defaulting("Folder of this process's state", ".tollkeeper"))
+
+/** The flag `--json`. */
+export const jsonFlag = Flag.Boolean("json").pipe(
+  Flag.withDescription("Answer with one JSON value instead of lines for people; default false"),
+  Flag.withDefault(false)
 )
 
 /** The flags of a place, for a program whose shipped profile is `shipped`. */
 export const placeFlags = (shipped: "local" | "tools" = "local") => ({
   profile: Flag.String("profile").pipe(
-    Flag.withDescription("A shipped profile (local, hosted, self-hosted, tools) or the path of a YAML file"),
-    Flag.withDefault(shipped)
+    defaulting(
+      "A shipped profile (local, hosted, self-hosted, tools, tools-hosted) or the path of a YAML file",
+      shipped as string
+    )
   ),
   state: stateFlag,
   set: Flag.String("set").pipe(
-    Flag.withDescription("Override one setting: path=value, the value being YAML"),
+    Flag.withDescription("Override one setting: path=value, the value being YAML; default none, may be repeated"),
     Flag.atLeast(0)
   )
 })

@@ -1,15 +1,40 @@
-// `tollkeeper reset`: deletes the local state, that is the database, the embedded ledger and the development keys.
-import { Console, Effect, FileSystem } from "effect"
-import { Command } from "effect/cli"
+// `tollkeeper reset`: deletes the local state, that is the database, the embedded ledger and the development keys. Only
+// a folder that carries our mark, only what is ours in it, only while nothing runs over it, and only when asked twice:
+// on a terminal by a question, elsewhere by `--yes`.
+import { Console, Effect } from "effect"
+import { Command, Flag, Prompt } from "effect/cli"
+import process from "node:process"
+import { isForPeople } from "../logging.ts"
+import { carryOutReset, planReset, StateRefused } from "../state.ts"
 import { stateFlag } from "./place.ts"
+
+const confirmed = Effect.fnUntraced(function* (folder: string, what: string) {
+  if (isForPeople(process.stdin) && isForPeople(process.stdout)) {
+    return yield* Prompt.run(Prompt.Confirm({ message: `Delete ${what} in ${folder}?`, initial: false }))
+  }
+  return yield* new StateRefused({ message: `reset deletes ${what} in ${folder}; say --yes if that is meant` })
+})
 
 export const reset = Command.make(
   "reset",
-  { state: stateFlag },
-  Effect.fn(function* (flags) {
-    const files = yield* FileSystem.FileSystem
-    yield* files.remove(flags.state, { recursive: true, force: true })
-    yield* files.remove(`${flags.state}/database.lock`, { force: true })
-    yield* Console.log(`${flags.state} is gone: database, ledger and development keys`)
+  {
+    state: stateFlag,
+    yes: Flag.Boolean("yes").pipe(
+      Flag.withAlias("y"),
+      Flag.withDescription("Delete without asking; default false"),
+      Flag.withDefault(false)
+    )
+  },
+  Effect.fn(function* ({ state, yes }) {
+    const plan = yield* planReset(state)
+    if (plan === undefined) return yield* Console.log(`there is no ${state}; nothing to delete`)
+    const what = "database, ledger and development keys"
+    if (!yes && !(yield* confirmed(state, what))) return yield* Console.log("nothing was deleted")
+    yield* carryOutReset(state, plan)
+    yield* Console.log(
+      plan.foreign.length === 0
+        ? `${state} is gone: ${what}`
+        : `${what} in ${state} are gone; what is not Tollkeeper's stays: ${plan.foreign.join(", ")}`
+    )
   })
 ).pipe(Command.withDescription("Delete the local state: database, embedded ledger and development keys"))

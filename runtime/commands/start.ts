@@ -1,59 +1,117 @@
 // `tollkeeper start` and `tollkeeper tools`: a facilitator, or an agent tool server, as the profile says. They run
 // until a signal, or until an actor gives up.
-import { Effect, Option } from "effect"
+import { Context, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
+import { join } from "node:path"
 import process from "node:process"
+import { Network } from "../../kernel/config/Network.ts"
 import { crashAt } from "../crashAt.ts"
 import { greeting } from "../greeting.ts"
+import { isForPeople, progress } from "../logging.ts"
+import { lockFolder } from "../platform/folderLock.ts"
+import { freePort } from "../platform/freePort.ts"
+import type { Profile } from "../profile.ts"
 import { databaseAt, serve } from "../serve.ts"
+import { announce, claimState, describeInstance, instancesOf, StateRefused } from "../state.ts"
 import { type Place, placeFlags, profileAt } from "./place.ts"
 
-const portFlag = (name: string, what: string) =>
-  Flag.Int(name).pipe(Flag.withDescription(`Port of ${what}; 0 picks a free one`), Flag.optional)
+const portFlag = (name: string, what: string, from: string) =>
+  Flag.Int(name).pipe(Flag.withDescription(`Port of ${what}, 0 picks a free one; default ${from}`), Flag.optional)
 
 const portOverride = (path: string, port: Option.Option<number>): ReadonlyArray<string> =>
   Option.match(port, { onNone: () => [], onSome: (port) => [`${path}=${port}`] })
 
+/** Whether the process keeps something in the state folder that a second one would spoil. */
+const keepsState = (profile: Profile): boolean =>
+  profile.plugins.includes("ledger-local") ||
+  (Option.isNone(profile.secret("DATABASE_URL")) && profile.plugins.some((id) => id !== "mcp-tools"))
+
+/** Alone over the state folder where that matters; who is there already is named with what to do. */
+const aloneIn = Effect.fnUntraced(function* (folder: string) {
+  const other = instancesOf(folder).find(({ isAlone }) => isAlone)
+  if (other !== undefined) {
+    const stop = `stop it (Ctrl+C in its terminal, or kill ${other.pid})`
+    const second = "start a second one with --state DIR and ports of its own"
+    return yield* new StateRefused({
+      message: `a Tollkeeper already runs over ${folder} (${describeInstance(other)}); ${stop}, or ${second}`
+    })
+  }
+  yield* lockFolder(join(folder, "state"))
+})
+
+const addressOf = (address: { readonly host: string; readonly port: number } | undefined) =>
+  address === undefined
+    ? {}
+    : { url: `http://${address.host === "0.0.0.0" ? "127.0.0.1" : address.host}:${address.port}` }
+
+const rpcOf = (services: Context.Context<never>) => {
+  const rpc = Option.map(Context.getOption(services, Network), ({ rpcUrls }) => rpcUrls[0])
+  // An endpoint of somebody else's may hold a key, which belongs into no file.
+  return Option.isSome(rpc) && /^http:\/\/(127\.0\.0\.1|localhost)[:/]/.test(rpc.value ?? "") ? { rpc: rpc.value! } : {}
+}
+
 const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<string>) {
   const profile = yield* profileAt(place, overrides)
+  yield* claimState(place.state)
+  if (keepsState(profile)) yield* aloneIn(place.state)
+  yield* progress(`Starting ${profile.plugins.join(", ")} …`)
   return yield* serve({
     profile,
     stateFolder: place.state,
     database: databaseAt(profile.secret("DATABASE_URL"), place.state),
-    onReady: (address) => greeting({ address, profile: profile.name, stateFolder: place.state })
+    onReady: (address, services) =>
+      Effect.andThen(
+        announce(place.state, {
+          profile: profile.name,
+          isAlone: keepsState(profile),
+          ...addressOf(address),
+          ...rpcOf(services)
+        }),
+        greeting({
+          address,
+          profile: profile.name,
+          stateFolder: place.state,
+          isForPeople: isForPeople(process.stdout)
+        })
+      )
   }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))
-})
+}, Effect.scoped)
 
-/** Who moves the embedded ledger to another port means the facilitator's RPC as well. */
-const ledgerOverrides = (port: Option.Option<number>): ReadonlyArray<string> =>
-  Option.match(port, {
-    onNone: () => [],
-    onSome: (port) => [
-      `networks.ledger:testnet.rpc_urls=["http://127.0.0.1:${port}"]`,
-      `networks.ledger:testnet.friendbot_url=http://127.0.0.1:${port}/friendbot`
-    ]
-  })
+/** Who moves the embedded ledger to another port means the facilitator's RPC as well; 0 is any port that is free. */
+const ledgerOverrides = (port: Option.Option<number>) =>
+  Effect.map(
+    Option.exists(port, (port) => port === 0) ? Effect.map(freePort, Option.some) : Effect.succeed(port),
+    (port) =>
+      Option.match(port, {
+        onNone: (): ReadonlyArray<string> => [],
+        onSome: (port) => [
+          `local_ledger.port=${port}`,
+          `networks.ledger:testnet.rpc_urls=["http://127.0.0.1:${port}"]`,
+          `networks.ledger:testnet.friendbot_url=http://127.0.0.1:${port}/friendbot`
+        ]
+      })
+  )
 
 export const start = Command.make(
   "start",
   {
     ...placeFlags(),
-    port: portFlag("port", "the facilitator"),
-    ledgerPort: portFlag("ledger-port", "the embedded ledger"),
-    ledgerHttpsPort: portFlag("ledger-https-port", "the embedded ledger over HTTPS")
+    port: portFlag("port", "the facilitator", "4022"),
+    ledgerPort: portFlag("ledger-port", "the embedded ledger", "8000"),
+    ledgerHttpsPort: portFlag("ledger-https-port", "the embedded ledger over HTTPS", "8443")
   },
-  (flags) =>
-    run(flags, [
+  Effect.fn(function* (flags) {
+    return yield* run(flags, [
       ...portOverride("server.port", flags.port),
-      ...portOverride("local_ledger.port", flags.ledgerPort),
       ...portOverride("local_ledger.https_port", flags.ledgerHttpsPort),
-      ...ledgerOverrides(flags.ledgerPort)
+      ...(yield* ledgerOverrides(flags.ledgerPort))
     ])
+  })
 ).pipe(Command.withDescription("Run a facilitator, or whatever the profile names"))
 
 export const tools = Command.make(
   "tools",
-  { ...placeFlags("tools"), port: portFlag("port", "the tool server's HTTP transport") },
+  { ...placeFlags("tools"), port: portFlag("port", "the tool server's HTTP transport", "4522") },
   (flags) => run(flags, portOverride("http.port", flags.port))
 ).pipe(
   Command.withDescription(

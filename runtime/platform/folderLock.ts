@@ -16,7 +16,7 @@ export class FolderLocked extends Schema.TaggedError<FolderLocked>()("FolderLock
  * Start time in clock ticks since boot where the system tells it (Linux), else empty. Field 22 follows the command's
  * `)`.
  */
-const startOf = (pid: number): string => {
+export const startOf = (pid: number): string => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
     return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? ""
@@ -42,12 +42,16 @@ const read = (file: string): string | undefined => {
   }
 }
 
+/** True while the process lives that had this pid and, where the system tells it, this start time. */
+export const isProcess = (pid: number, start: string): boolean => {
+  if (!Number.isInteger(pid) || pid <= 0 || !isAlive(pid)) return false
+  return start === "" || startOf(pid) === "" || startOf(pid) === start
+}
+
 /** The pid that holds this lock, when it lives and is the same process that took it. */
 const holderOf = (content: string): number | undefined => {
   const [digits = "", start = ""] = content.split(" ")
-  const pid = Number(digits)
-  if (!Number.isInteger(pid) || pid <= 0 || !isAlive(pid)) return undefined
-  return start === "" || startOf(pid) === "" || startOf(pid) === start ? pid : undefined
+  return isProcess(Number(digits), start) ? Number(digits) : undefined
 }
 
 const acquire = (folder: string): string => {
@@ -67,7 +71,10 @@ const acquire = (folder: string): string => {
       const content = read(file)
       if (content === undefined) continue
       const holder = holderOf(content)
-      if (holder !== undefined) throw new FolderLocked({ message: `${folder} is in use by process ${holder}` })
+      if (holder !== undefined)
+        throw new FolderLocked({
+          message: `${folder} is in use by process ${holder}; stop that one first, or choose another folder with --state DIR`
+        })
       // Moved aside rather than deleted: of two that see a dead lock, only one moves this very file.
       const aside = `${file}.${randomUUID()}`
       try {

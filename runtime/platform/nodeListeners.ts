@@ -84,6 +84,7 @@ const open = (
         if (!outgoing.writableFinished) fiber.interruptUnsafe()
       })
     }
+    const named = options.setting === undefined ? {} : { setting: options.setting }
     const server =
       options.tls === undefined
         ? http.createServer(respond)
@@ -93,7 +94,7 @@ const open = (
     yield* Effect.acquireRelease(
       Effect.callback<void, ListenFailed>((resume) => {
         server.once("error", (cause) =>
-          resume(Exit.fail(new ListenFailed({ host: options.host, port: options.port, cause })))
+          resume(Exit.fail(new ListenFailed({ host: options.host, port: options.port, ...named, cause })))
         )
         server.listen(options.port, options.host, () => resume(Effect.void))
       }),

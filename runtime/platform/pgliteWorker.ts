@@ -34,6 +34,23 @@ const parent = parentPort!
 const options = workerData as WorkerOptions
 const answer = (message: WorkerAnswer): void => parent.postMessage(message)
 
+/** Faults of the file system come as numbers of WASI's. */
+const wasiCodes: Readonly<Record<number, string>> = {
+  2: "EACCES",
+  19: "EDQUOT",
+  29: "EIO",
+  33: "EMFILE",
+  51: "ENOSPC",
+  63: "EPERM",
+  69: "EROFS"
+}
+
+const wordsOf = (error: unknown): string => {
+  if (error instanceof Error) return error.message
+  const { errno } = (typeof error === "object" && error !== null ? error : {}) as { readonly errno?: unknown }
+  return typeof errno === "number" ? (wasiCodes[errno] ?? `fault ${errno} of the file system`) : String(error)
+}
+
 const connect = (database: PGlite, gate: SessionGate, peers: Set<PgliteSession>, port: MessagePort): void => {
   const session = new PgliteSession(database, gate, peers, (bytes) => port.postMessage(bytes))
   port.on("message", (bytes: Uint8Array | null) => {
@@ -67,5 +84,5 @@ try {
   })
   answer({ kind: "ready" })
 } catch (error) {
-  answer({ kind: "failed", message: error instanceof Error ? error.message : String(error) })
+  answer({ kind: "failed", message: wordsOf(error) })
 }

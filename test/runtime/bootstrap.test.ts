@@ -84,6 +84,9 @@ describe("npm start", () => {
       encoding: "utf8"
     })
     expect(status).toBe(1)
-    expect(stderr).toMatch(/^tollkeeper: there is no readable file .*none-such\.yaml\n$/)
+    expect(JSON.parse(stderr.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({
+      level: "ERROR",
+      message: expect.stringMatching(/^tollkeeper: there is no readable file .*none-such\.yaml; --profile takes/)
+    })
   })
 })

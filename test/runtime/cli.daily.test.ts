@@ -1,14 +1,16 @@
 // The program as a user starts it: what it refuses before a port opens, what it says, and one whole payment through it.
 import { Keypair } from "@stellar/stellar-sdk"
+import { Effect } from "effect"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, describe, expect, it } from "vitest"
 import { parse } from "yaml"
 import { root } from "../../runtime/bootstrap.mjs"
+import { claimState } from "../../runtime/state.ts"
 import { buy } from "../../examples/buyer.ts"
 import { startSeller } from "../../examples/seller-http.ts"
 import { freePort } from "../conformance/programs.ts"
@@ -59,6 +61,8 @@ const start = async (state: string, args: ReadonlyArray<string> = [], env: Recor
   }
 }
 
+const claim = (state: string) => Effect.runPromise(claimState(state))
+
 const shipped = ["hosted", "local", "self-hosted"]
 
 const profileOf = (name: string): any => parse(readFileSync(join(root, "runtime", "profiles", `${name}.yaml`), "utf8"))
@@ -67,8 +71,8 @@ describe("the shipped profiles", () => {
   it("are well-formed, and none enables pubnet [S29, S342]", async () => {
     await Promise.all(
       shipped.map(async (name) => {
-        const { status, stdout } = await run("config", "check", "--profile", name)
-        expect([name, status, stdout]).toEqual([name, 0, expect.stringContaining("every setting is well-formed")])
+        const { stdout } = await run("config", "check", "--profile", name)
+        expect([name, stdout]).toEqual([name, expect.stringContaining("every setting is well-formed")])
         expect(Object.keys(profileOf(name).networks)).toEqual(["ledger:testnet"])
       })
     )
@@ -105,6 +109,46 @@ describe("tollkeeper config", () => {
   })
 })
 
+describe("tollkeeper config check", () => {
+  it("judges what the profile will need: an RPC, the sponsor's seed, every variable that is named", async () => {
+    const bare = await run("config", "check", "--profile", "self-hosted", "--json", "--set", "api_keys_env=SHOP_KEYS")
+    expect(bare.status).toBe(1)
+    expect(JSON.parse(bare.stdout)).toMatchObject({
+      missing: [
+        expect.stringContaining("networks.ledger:testnet.rpc_urls: at least one RPC endpoint is required"),
+        expect.stringMatching(/^api_keys_env: the variable SHOP_KEYS is not set; set it/)
+      ],
+      remarks: [expect.stringContaining("DATABASE_URL is not set")]
+    })
+    const rpc = ["--set", 'networks.ledger:testnet.rpc_urls=["https://rpc.example"]']
+    const seedless = await run("config", "check", "--profile", "self-hosted", ...rpc)
+    expect([seedless.status, seedless.stderr]).toEqual([1, expect.stringMatching(/set SPONSOR_SECRET/)])
+    expect((await run("config", "check")).status).toBe(0)
+  })
+})
+
+describe("a command line that cannot be understood", () => {
+  it.concurrent.each([
+    [["strat"], "did you mean start"],
+    [["start", "--prot", "1"], "did you mean --port"],
+    [["config", "check", "--set", "servre.port=1"], "did you mean server"],
+    [["config", "check", "--profile", "locl"], "did you mean --profile local"]
+  ])("%j is answered with one line that says what was perhaps meant", async (args, words) => {
+    const { status, stderr, stdout } = await run(...args)
+    expect([status, stdout]).toEqual([1, ""])
+    expect(stderr).toMatch(/^tollkeeper: [^\n]+\n$/)
+    expect(stderr).toContain(words)
+    expect(stderr).not.toContain("Help requested")
+  })
+
+  it("has the defaults in its help, which ends well and says nothing else", async () => {
+    const { status, stderr, stdout } = await run("start", "--help")
+    expect([status, stderr]).toEqual([0, ""])
+    for (const word of ["default local", "default .tollkeeper", "default 4022", "default 8000", "default 8443"])
+      expect(stdout).toContain(word)
+  })
+})
+
 describe("tollkeeper start", () => {
   it.concurrent.each([
     [
@@ -124,7 +168,15 @@ describe("tollkeeper start", () => {
       ...args
     )
     expect([status, stdout]).toEqual([1, expect.not.stringContaining("facilitator ")])
-    expect(stderr).toMatch(new RegExp(`^tollkeeper: .*${word}.*\n$`))
+    // Where its log is collected, the refusal is a line of it.
+    const lines = stderr
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+    expect(lines.at(-1)).toMatchObject({
+      level: "ERROR",
+      message: expect.stringMatching(new RegExp(`^tollkeeper: .*${word}`))
+    })
   })
 
   it("serves a whole payment the moment it is ready, logs in lines of JSON, and ends with 0 when asked to [S4, S258]", async () => {
@@ -156,6 +208,44 @@ describe("tollkeeper start", () => {
     expect(lines).toContainEqual(expect.objectContaining({ level: "INFO", message: "request" }))
     expect(facilitator.text()).not.toContain(buyer.secret())
     expect(facilitator.text()).not.toMatch(/\bS[A-Z2-7]{55}\b/)
+  })
+
+  it("is said who has the port or the folder, and what to do, when one runs; and `pay` finds that one", async () => {
+    const state = mkdtempSync(join(folder, "twin-"))
+    const { ledger, stop, url } = await start(state)
+    const port = String(new URL(url).port)
+    const ports = ["--ledger-port", "0", "--ledger-https-port", "0"]
+    const unstarted = mkdtempSync(join(folder, "unstarted-"))
+    const elsewhere = ["--state", mkdtempSync(join(folder, "second-"))]
+    const refusals = await Promise.all([
+      run("start", "--state", state, "--port", "0", ...ports),
+      run(
+        "start",
+        ...elsewhere,
+        "--port",
+        "0",
+        "--ledger-port",
+        String(new URL(ledger).port),
+        "--ledger-https-port",
+        "0"
+      ),
+      run("reset", "--state", state, "--yes"),
+      claim(unstarted).then(() => run("reset", "--state", unstarted))
+    ])
+    expect(refusals.map(({ status }) => status)).toEqual([1, 1, 1, 1])
+    const [twin, taken, inUse, unasked] = refusals.map(({ stderr }) => stderr)
+    expect(twin).toMatch(
+      new RegExp(`already runs over .*process \\d+, http://127.0.0.1:${port}.*stop it .*--state DIR`)
+    )
+    expect(taken).toMatch(/is taken by another program; stop that one, or choose another with --ledger-port PORT/)
+    expect(inUse).toMatch(/a Tollkeeper runs over .*stop it first/)
+    expect(unasked).toMatch(/say --yes if that is meant/)
+    const paid = await promisify(execFile)(process.execPath, [join(root, "examples/pay.ts"), "--state", state])
+    expect(paid.stdout).toContain(`Facilitator  ${url}`)
+    expect(paid.stdout).toContain("success on ledger:testnet")
+    expect(await stop()).toBe(0)
+    expect((await run("reset", "--state", state, "--yes")).stdout).toContain("is gone")
+    expect(existsSync(state)).toBe(false)
   })
 
   it("reads the callers' keys from the variable that the profile names [S241]", async () => {

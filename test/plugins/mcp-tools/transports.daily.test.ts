@@ -358,7 +358,7 @@ describe("a start", () => {
       expect(
         yield* refusedWith('network_security.resolved_mcp_endpoints={"https://a.example": "https://b.example"}')
       ).toMatchObject({ _tag: "SettingsRefused" })
-      expect(yield* refusedWith("signer.mode=somebody")).toMatchObject({ _tag: "SettingsRefused", path: "signer" })
+      expect(yield* refusedWith("signer.mode=somebody")).toMatchObject({ _tag: "SettingsRefused", path: "signer.mode" })
     }).pipe(Effect.scoped)
   )
 })

@@ -1,0 +1,206 @@
+// The state folder: what in it is ours, and who runs over it. A folder carries a mark from the first start on, and
+// only a marked one is ever deleted, entry by entry: what somebody else put there stays. A process that serves writes a
+// note of itself into `running/`, readable by this user alone: where it answers, and the key under which an operator's
+// command may ask it. A note outlives a process that was killed, so it counts only while that very process lives.
+import { Effect, Schema } from "effect"
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir, userInfo } from "node:os"
+import { basename, dirname, join, resolve } from "node:path"
+import process from "node:process"
+import { isProcess, startOf } from "./platform/folderLock.ts"
+
+/** What Tollkeeper puts into a state folder; nothing else of it is ever deleted. */
+const MARK = "tollkeeper.json"
+const own: ReadonlySet<string> = new Set([
+  MARK,
+  "running",
+  "database",
+  "database.lock",
+  "ledger",
+  "ledger.lock",
+  "state.lock",
+  "sponsor.seed",
+  "tools",
+  "tools.lock"
+])
+
+/** A process that serves over this folder. */
+export interface Instance {
+  readonly pid: number
+  /** Tells this process from a later one that was given the same pid; empty where the system does not say. */
+  readonly start: string
+  readonly profile: string
+  /** Whether it keeps something in the folder, so that no second one may. */
+  readonly isAlone: boolean
+  /** Absent: it listens nowhere. */
+  readonly url?: string
+  /** The ledger it uses, when that is told. */
+  readonly rpc?: string
+  /** Where operators' commands ask, and the key they send. */
+  readonly operators?: { readonly url: string; readonly key: string }
+}
+
+/** The folder cannot be used as asked. */
+export class StateRefused extends Schema.TaggedError<StateRefused>()("StateRefused", {
+  message: Schema.String,
+  cause: Schema.optionalKey(Schema.Defect())
+}) {}
+
+const attempt = <A>(what: string, work: () => A): Effect.Effect<A, StateRefused> =>
+  Effect.try({ try: work, catch: (cause) => new StateRefused({ message: what, cause }) })
+
+/** The nearest folder above that there is. */
+const standing = (folder: string): string => (existsSync(folder) ? folder : standing(dirname(folder)))
+
+/** Makes the folder, for this user alone, and marks it. */
+export const claimState = (folder: string) =>
+  attempt(`the state folder ${folder} cannot be written`, () => {
+    // Where nothing can be made, the system speaks of a missing folder; this has it name the reason.
+    if (!existsSync(folder)) accessSync(standing(dirname(resolve(folder))), constants.W_OK)
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    const mark = join(folder, MARK)
+    const text = { what: "State of Tollkeeper. `tollkeeper reset` deletes it.", format: 1 }
+    // Written even when it stands: so a disk that cannot be written is told before anything is opened.
+    writeFileSync(mark, `${JSON.stringify(text)}\n`, { mode: 0o600 })
+  })
+
+const noteOf = (folder: string): string => join(folder, "running", `${process.pid}.json`)
+
+/**
+ * Where this user's processes say in which folder they run, for who does not know the folder: no key stands there. Only
+ * a folder that is this user's alone is believed, since the place is everybody's.
+ */
+const directory = (): string | undefined => {
+  const folder = join(tmpdir(), `tollkeeper-${userInfo().uid}`)
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    const { mode, uid } = lstatSync(folder)
+    const isOwn = userInfo().uid < 0 || (uid === userInfo().uid && (mode & 0o077) === 0)
+    return isOwn && lstatSync(folder).isDirectory() ? folder : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const pointerOf = (folder: string, pid: number | string): string => join(folder, `${pid}.txt`)
+
+const readNote = (file: string): Instance | undefined => {
+  try {
+    const note = JSON.parse(readFileSync(file, "utf8")) as Instance
+    return isProcess(note.pid, note.start) ? note : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The processes that serve over the folder now. */
+export const instancesOf = (folder: string): ReadonlyArray<Instance> => {
+  const running = join(folder, "running")
+  if (!existsSync(running)) return []
+  return readdirSync(running)
+    .filter((name) => name.endsWith(".json"))
+    .flatMap((name) => readNote(join(running, name)) ?? [])
+}
+
+/** The processes of this user that serve, wherever their state is; the youngest first. */
+export const instancesOfUser = (): ReadonlyArray<Instance> => {
+  const folder = directory()
+  if (folder === undefined) return []
+  return readdirSync(folder)
+    .map((name) => ({ name, at: statSync(join(folder, name)).mtimeMs }))
+    .sort((a, b) => b.at - a.at)
+    .flatMap(({ name }) => {
+      const state = readFileSync(join(folder, name), "utf8").trim()
+      const note = readNote(join(state, "running", name.replace(/\.txt$/, ".json")))
+      if (note === undefined) rmSync(join(folder, name), { force: true })
+      return note ?? []
+    })
+}
+
+/** Leaves a note of this process until the Scope closes; notes of processes that are gone are swept away. */
+export const announce = (folder: string, note: Omit<Instance, "pid" | "start">) =>
+  Effect.acquireRelease(
+    attempt(`the state folder ${folder} cannot be written`, () => {
+      const running = join(folder, "running")
+      mkdirSync(running, { recursive: true, mode: 0o700 })
+      for (const name of readdirSync(running))
+        if (readNote(join(running, name)) === undefined) rmSync(join(running, name), { force: true })
+      const whole: Instance = { pid: process.pid, start: startOf(process.pid), ...note }
+      writeFileSync(noteOf(folder), `${JSON.stringify(whole)}\n`, { mode: 0o600 })
+      const pointers = directory()
+      if (pointers !== undefined) writeFileSync(pointerOf(pointers, process.pid), resolve(folder), { mode: 0o600 })
+    }),
+    () =>
+      Effect.sync(() => {
+        rmSync(noteOf(folder), { force: true })
+        const pointers = directory()
+        if (pointers !== undefined) rmSync(pointerOf(pointers, process.pid), { force: true })
+      })
+  )
+
+/** Who runs, in words. */
+export const describeInstance = ({ pid, url }: Instance): string =>
+  `process ${pid}${url === undefined ? "" : `, ${url}`}`
+
+/** Living holders of the folder, by their locks: a process that starts or ends has no note. */
+const holdersOf = (folder: string): ReadonlyArray<string> => {
+  const locks = ["database.lock", "ledger.lock", "state.lock"].map((name) => join(folder, name))
+  return [...locks, `${folder}.lock`].flatMap((file) => {
+    try {
+      const [pid = "", start = ""] = readFileSync(file, "utf8").split(" ")
+      return isProcess(Number(pid), start) ? [`process ${pid}`] : []
+    } catch {
+      return []
+    }
+  })
+}
+
+export interface Deletion {
+  /** Entries that are ours. */
+  readonly entries: ReadonlyArray<string>
+  /** Entries that are not, and stay. */
+  readonly foreign: ReadonlyArray<string>
+}
+
+/** What a reset of the folder would delete; refused for one that is not ours, or in use. */
+export const planReset = Effect.fnUntraced(function* (folder: string) {
+  if (!existsSync(folder)) return undefined
+  const refuse = (message: string) => new StateRefused({ message })
+  if (!statSync(folder).isDirectory()) return yield* refuse(`${folder} is no folder; name one with --state DIR`)
+  const entries = yield* attempt(`${folder} cannot be read`, () => readdirSync(folder))
+  if (entries.length > 0 && !entries.includes(MARK)) {
+    const older = entries.includes("sponsor.seed") && entries.includes("database")
+    const hint = older
+      ? "it looks like the state of version 0.1: start this version over it once, which marks it, or delete it yourself"
+      : "name the folder that `start` was given with --state DIR"
+    return yield* refuse(`${folder} does not carry Tollkeeper's mark (${MARK}), so nothing was deleted; ${hint}`)
+  }
+  const running = [...instancesOf(folder).map(describeInstance), ...holdersOf(folder)]
+  if (running[0] !== undefined)
+    return yield* refuse(`a Tollkeeper runs over ${folder} (${running[0]}); stop it first, then reset`)
+  const plan: Deletion = {
+    entries: entries.filter((name) => own.has(name)),
+    foreign: entries.filter((name) => !own.has(name))
+  }
+  return plan
+})
+
+/** Deletes what is ours, the mark last; then the folder, when nothing else is in it. */
+export const carryOutReset = (folder: string, { entries, foreign }: Deletion) =>
+  attempt(`${folder} cannot be deleted`, () => {
+    for (const name of [...entries.filter((name) => name !== MARK), MARK])
+      rmSync(join(folder, name), { recursive: true, force: true })
+    if (foreign.length === 0) rmSync(folder, { recursive: true, force: true })
+    rmSync(join(dirname(folder), `${basename(folder)}.lock`), { force: true })
+  })

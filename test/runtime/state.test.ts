@@ -1,0 +1,129 @@
+// The state folder: what a reset takes, and what it leaves alone.
+import { describe, expect, it } from "@effect/vitest"
+import { Cause, Effect, Scope } from "effect"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll } from "vitest"
+import { ListenFailed } from "../../kernel/platform/Listeners.ts"
+import { lockFolder } from "../../runtime/platform/folderLock.ts"
+import { sentenceOf } from "../../runtime/sentence.ts"
+import { announce, carryOutReset, claimState, instancesOf, planReset, StateRefused } from "../../runtime/state.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "tollkeeper-state-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const fresh = () => mkdtempSync(join(folder, "one-"))
+
+const refusal = (state: string) => Effect.map(Effect.flip(planReset(state)), ({ message }) => message)
+
+const reset = (state: string) =>
+  Effect.flatMap(planReset(state), (plan) => (plan === undefined ? Effect.void : carryOutReset(state, plan)))
+
+describe("a reset", () => {
+  it.effect("refuses a folder without the mark, whatever is in it, and deletes nothing", () =>
+    Effect.gen(function* () {
+      const state = fresh()
+      mkdirSync(join(state, "database"))
+      writeFileSync(join(state, "thesis.txt"), "years of work")
+      expect(yield* refusal(state)).toMatch(/does not carry Tollkeeper's mark .*nothing was deleted; name the folder/)
+      expect(readdirSync(state)).toEqual(["database", "thesis.txt"])
+    })
+  )
+
+  it.effect("takes what is ours and leaves what is not, and the folder with it", () =>
+    Effect.gen(function* () {
+      const [shared, own] = [fresh(), join(fresh(), "state")]
+      for (const state of [shared, own]) {
+        yield* claimState(state)
+        mkdirSync(join(state, "database"))
+        writeFileSync(join(state, "sponsor.seed"), "S")
+      }
+      writeFileSync(join(shared, "thesis.txt"), "years of work")
+      yield* reset(shared)
+      yield* reset(own)
+      expect([readdirSync(shared), existsSync(own)]).toEqual([["thesis.txt"], false])
+      // What stays behind is not ours any more.
+      expect(yield* refusal(shared)).toContain("mark")
+    })
+  )
+
+  it.effect("refuses while a process serves over the folder, or holds it before and after", () =>
+    Effect.gen(function* () {
+      const state = fresh()
+      yield* claimState(state)
+      const scope = yield* Scope.make()
+      yield* Scope.provide(announce(state, { profile: "local", isAlone: true, url: "http://127.0.0.1:1" }), scope)
+      expect(yield* refusal(state)).toMatch(/a Tollkeeper runs over .*http:\/\/127\.0\.0\.1:1\); stop it first/)
+      yield* Effect.scoped(Effect.andThen(lockFolder(join(state, "database")), refusal(state)))
+      expect(instancesOf(state)).toHaveLength(1)
+      yield* Scope.close(scope, yield* Effect.exit(Effect.void))
+      expect(instancesOf(state)).toEqual([])
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* lockFolder(join(state, "database"))
+          expect(yield* refusal(state)).toContain("stop it first")
+        })
+      )
+      yield* reset(state)
+      expect(existsSync(state)).toBe(false)
+    })
+  )
+
+  it.effect("does not count the note of a process that is gone", () =>
+    Effect.gen(function* () {
+      const state = fresh()
+      yield* claimState(state)
+      mkdirSync(join(state, "running"))
+      writeFileSync(join(state, "running", "1.json"), JSON.stringify({ pid: 1, start: "never", profile: "local" }))
+      expect(instancesOf(state)).toEqual([])
+      yield* reset(state)
+      expect(existsSync(state)).toBe(false)
+    })
+  )
+})
+
+describe("why a start ends", () => {
+  const systemError = (code: string, path: string) =>
+    Object.assign(new Error(`${code}: something, open '${path}'`), { code, path })
+  const told = (error: unknown) => sentenceOf(Cause.fail(error))
+
+  it.each([
+    ["EADDRINUSE", /port 4022 of 127\.0\.0\.1 is taken by another program; stop that one, or .*--port PORT/],
+    ["EACCES", /may not open port 4022 .*--port PORT/],
+    ["EADDRNOTAVAIL", /no address 127\.0\.0\.1; set server\.host/],
+    ["EWHATEVER", /cannot be opened \(EWHATEVER\); choose another with --port/]
+  ])("%s of a port names the port and the flag", (code, sentence) => {
+    const cause = { cause: systemError(code, "") }
+    expect(told(new ListenFailed({ host: "127.0.0.1", port: 4022, setting: "server.port", cause }))).toMatch(sentence)
+  })
+
+  it.each([
+    ["ENOSPC", /disk is full; free some space/],
+    ["EROFS", /read-only; choose a folder/],
+    ["EACCES", /may not do that; give the user the right/]
+  ])("%s names the place and what to do, a defect of it too", (code, sentence) => {
+    const error = systemError(code, "/state/x")
+    for (const cause of [
+      Cause.fail(new StateRefused({ message: "it cannot be written", cause: error })),
+      Cause.die(error)
+    ])
+      expect(sentenceOf(cause)).toMatch(new RegExp(`^/state/x: .*${sentence.source}`))
+  })
+
+  it("is never empty for an error that somebody foresaw, and is left to the trace for one that nobody did", () => {
+    expect(told({ _tag: "Wordless" })).toBe("Wordless, without a word of why")
+    expect(sentenceOf(Cause.die(new TypeError("x is not a function")))).toBeUndefined()
+  })
+
+  it.effect("of a state folder that cannot be written says why", () =>
+    Effect.gen(function* () {
+      const file = join(fresh(), "file")
+      writeFileSync(file, "")
+      for (const state of [file, join(file, "below")])
+        expect(told(yield* Effect.flip(claimState(state)))).toMatch(
+          /cannot be written: .* choose another folder with --state/
+        )
+    })
+  )
+})
