@@ -81,7 +81,7 @@ const ofPort = (error: object): string => {
     case "ENOTFOUND":
       return `this machine has no address ${host}; set server.host to one that it has, or leave it out`
     default:
-      return `port ${port} of ${host} cannot be opened (${codeOf(error) ?? "no reason given"}); choose another with ${choose}`
+      return `port ${port} of ${host} cannot be opened (${codeOf(error) ?? "no code"}); choose another with ${choose}`
   }
 }
 

@@ -9,7 +9,7 @@ import { checkEndpoints, type LedgerRpcOptions } from "./makeLedgerRpc.ts"
 
 type Checked = { readonly endpoint: number; readonly state: string }
 
-/** What is the matter, what follows, and what to do; an endpoint goes by its place, since its address may hold a key. */
+/** What is the matter, what follows, what to do; an endpoint goes by its place, since its address may hold a key. */
 const sentenceOf = (wrong: ReadonlyArray<Checked>, all: number): string => {
   const which = wrong.map(({ endpoint, state }) => `endpoint ${endpoint + 1} of ${all} is ${state}`).join(", ")
   const follows = wrong.length === all ? "settle is busy until one is right" : "the others are used"

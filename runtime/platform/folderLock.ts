@@ -71,10 +71,10 @@ const acquire = (folder: string): string => {
       const content = read(file)
       if (content === undefined) continue
       const holder = holderOf(content)
-      if (holder !== undefined)
-        throw new FolderLocked({
-          message: `${folder} is in use by process ${holder}; stop that one first, or choose another folder with --state DIR`
-        })
+      if (holder !== undefined) {
+        const remedy = "stop that one first, or choose another folder with --state DIR"
+        throw new FolderLocked({ message: `${folder} is in use by process ${holder}; ${remedy}` })
+      }
       // Moved aside rather than deleted: of two that see a dead lock, only one moves this very file.
       const aside = `${file}.${randomUUID()}`
       try {
