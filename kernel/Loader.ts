@@ -70,15 +70,12 @@ export const start = Effect.fnUntraced(function* (catalogue: Catalogue, profile:
       Context.add(CurrentPlugin, plugin.id),
       Context.add(HttpRouter.HttpRouter, collectingRouter(collected))
     )
+    // Without a span: what is built keeps its surroundings, and a span among them would be the parent of whatever it
+    // does later.
     const built = yield* Effect.gen(function* () {
       if (plugin.migrations === "folder") yield* catalogue.migrate(plugin.id)
       return yield* Layer.buildWithMemoMap(plugin.layer as Layer.Layer<never, unknown, any>, memoMap, scope)
-    }).pipe(
-      Effect.provideContext(surroundings),
-      Effect.annotateLogs({ plugin: plugin.id }),
-      Effect.withSpan(`plugin/${plugin.id}`),
-      Effect.exit
-    )
+    }).pipe(Effect.provideContext(surroundings), Effect.annotateLogs({ plugin: plugin.id }), Effect.exit)
     // Paths are claimed even by a plugin that failed: a duplicate is a mistake of the profile, not of the weather.
     yield* claim(plugin.id, collected)
     if (Exit.isSuccess(built)) {

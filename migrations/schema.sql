@@ -424,6 +424,7 @@ CREATE TABLE public.kernel_settlements (
     budget_principal text,
     ended_by text,
     attempt_count integer DEFAULT 1 NOT NULL,
+    traceparent text,
     CONSTRAINT kernel_settlements_amount_check CHECK ((amount >= (0)::numeric)),
     CONSTRAINT kernel_settlements_amount_max_check CHECK ((amount_max >= (0)::numeric)),
     CONSTRAINT kernel_settlements_attempt_count_check CHECK ((attempt_count > 0)),

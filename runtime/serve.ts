@@ -15,7 +15,6 @@ import { guard } from "../kernel/http/Guard.ts"
 import { Keys } from "../kernel/http/Keys.ts"
 import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
 import * as Loader from "../kernel/Loader.ts"
-import { Crypto } from "../kernel/platform/Crypto.ts"
 import { Host } from "../kernel/platform/Host.ts"
 import { ListenFailed } from "../kernel/platform/Listeners.ts"
 import { Stdio } from "../kernel/platform/Stdio.ts"
@@ -85,7 +84,6 @@ const listen = Effect.fnUntraced(function* (
   services: Context.Context<never>
 ) {
   const router = yield* HttpRouter.HttpRouter
-  const { randomBytes } = yield* Crypto
   const section = yield* decodeSection(serverSection, profile.tree)
   const at = chosen === undefined || chosen.at === "nowhere" ? undefined : chosen.at
   const { host, port } = at ?? { host: listenHost(section.host, services), port: section.port }
@@ -97,7 +95,7 @@ const listen = Effect.fnUntraced(function* (
   // After the drain: what still has a connection then holds nobody up.
   yield* Effect.addFinalizer(() => Effect.sync(() => httpServer.closeAllConnections()))
   const http = Context.get(listener, HttpServer.HttpServer)
-  yield* HttpServer.serveEffect(guard(randomBytes)(router.asHttpEffect())).pipe(
+  yield* HttpServer.serveEffect(guard(router.asHttpEffect())).pipe(
     // The guard has a span of its own: the server's would carry queries, addresses and what clients call themselves.
     Effect.provideService(HttpMiddleware.TracerDisabledWhen, () => true),
     Effect.provideContext(listener)
@@ -141,7 +139,7 @@ const run = Effect.fnUntraced(function* (options: ServeOptions) {
 }, Effect.scoped)
 
 /** Runs the profile until it is interrupted or an actor gives up. */
-export const serve = Effect.fn("serve")(function* (options: ServeOptions) {
+export const serve = Effect.fnUntraced(function* (options: ServeOptions) {
   const path = yield* Path.Path
   yield* claimState(options.stateFolder)
   const migrations = yield* Effect.orDie(path.fromFileUrl(new URL("../migrations/", import.meta.url)))

@@ -1,9 +1,11 @@
 // The outermost wrapper of every request: what no route answered becomes JSON. An unknown path is 404, a defect is 500
 // with a trace id that stands in the log and nothing else of the fault, and on the two payment routes both carry the
-// payment's shape. It also writes one structured line and one span a request, without bodies, queries or addresses.
+// payment's shape. It also writes one structured line and one span a request, the root of a trace unless the caller's
+// own goes on here, without bodies, queries or the caller's address; the line of a payment names payer, reason, hash
+// and settlement (`RequestNotes.ts`).
 import { Cause, Clock, Effect, Metric, Option } from "effect"
-import { Hex } from "effect/encoding"
 import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
+import { RequestNotes } from "./RequestNotes.ts"
 
 const headers = { "x-content-type-options": "nosniff", "cache-control": "no-store" }
 
@@ -81,48 +83,53 @@ const traced =
       Effect.tap(({ status }) => Effect.annotateCurrentSpan("http.response.status_code", status)),
       Effect.withSpan(`${methodOf(request.method)} ${route}`, {
         kind: "server",
-        parent: Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers)),
+        ...Option.match(HttpTraceContext.fromHeaders(request.headers), {
+          onNone: () => ({ root: true }),
+          onSome: (parent) => ({ parent })
+        }),
         attributes: { "http.request.method": methodOf(request.method), "http.route": route }
       })
     )
   }
 
-/** Wraps the router's handler. `randomBytes` makes the trace ids of defects. */
-export const guard =
-  (randomBytes: (length: number) => Uint8Array) =>
-  <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
-    Effect.gen(function* () {
-      const request = yield* HttpServerRequest.HttpServerRequest
-      const path = pathOf(request.url)
-      const startedAt = yield* Clock.currentTimeMillis
-      const response = yield* handler.pipe(
-        Effect.catchCause((cause) => {
-          if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
-          if (isRouteNotFound(Cause.squash(cause))) {
-            return Effect.succeed(
-              json(faultBody(path, "not_found", `there is no ${request.method} ${path.slice(0, 200)}`), { status: 404 })
-            )
-          }
-          const traceId = Hex.encode(randomBytes(8))
-          return Effect.logError("a request died", cause).pipe(
-            Effect.annotateLogs({ traceId, path }),
-            Effect.as(
-              json(
-                {
-                  ...faultBody(path, "internal_error", "an internal fault; the operator finds it by this trace id"),
-                  traceId
-                },
-                { status: 500 }
-              )
-            )
+/** What became of a fault, and the word of it in the log beside the trace. */
+const answerFault = Effect.fnUntraced(function* (cause: Cause.Cause<unknown>, method: string, path: string) {
+  if (Cause.hasInterruptsOnly(cause)) return yield* Effect.failCause(cause as Cause.Cause<never>)
+  if (isRouteNotFound(Cause.squash(cause)))
+    return json(faultBody(path, "not_found", `there is no ${method} ${path.slice(0, 200)}`), { status: 404 })
+  const { traceId } = yield* Effect.orDie(Effect.currentSpan)
+  yield* Effect.logError("a request died", cause).pipe(Effect.annotateLogs({ traceId, path }))
+  const fault = faultBody(path, "internal_error", "an internal fault; the operator finds it by this trace id")
+  return json({ ...fault, traceId }, { status: 500 })
+})
+
+/** Wraps the router's handler. */
+export const guard = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const path = pathOf(request.url)
+    const startedAt = yield* Clock.currentTimeMillis
+    const notes: Record<string, string> = {}
+    return yield* handler.pipe(
+      Effect.catchCause((cause) => answerFault(cause, request.method, path)),
+      Effect.provideService(RequestNotes, notes),
+      Effect.tap(({ status }) =>
+        Effect.gen(function* () {
+          const milliseconds = (yield* Clock.currentTimeMillis) - startedAt
+          const { traceId } = yield* Effect.orDie(Effect.currentSpan)
+          yield* measured(path, status, milliseconds)
+          yield* Effect.logInfo("request").pipe(
+            Effect.annotateLogs({
+              method: request.method,
+              path: path.slice(0, 200),
+              status,
+              milliseconds,
+              traceId,
+              ...notes
+            })
           )
-        }),
-        traced(request, path)
-      )
-      const milliseconds = (yield* Clock.currentTimeMillis) - startedAt
-      yield* measured(path, response.status, milliseconds)
-      yield* Effect.logInfo("request").pipe(
-        Effect.annotateLogs({ method: request.method, path: path.slice(0, 200), status: response.status, milliseconds })
-      )
-      return response
-    })
+        })
+      ),
+      traced(request, path)
+    )
+  })

@@ -5,6 +5,7 @@
 // into an error: both may hold signed envelopes.
 import { Clock, Data, Duration, Effect, Metric, Ref, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
+import { currentTraceParent } from "../TraceParent.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import { GetNetwork, JsonRpcAnswer } from "./LedgerWire.ts"
 
@@ -99,8 +100,10 @@ const makeExchange = Effect.gen(function* () {
   return Effect.fnUntraced(function* <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) {
     const id = yield* Ref.updateAndGet(nextId, (n) => n + 1)
     yield* Metric.update(Metric.withAttributes(callsTotal, { method }), 1)
+    const traceparent = yield* currentTraceParent
     const request = HttpClientRequest.post(url).pipe(
-      HttpClientRequest.bodyJsonUnsafe({ jsonrpc: "2.0", id, method, params })
+      HttpClientRequest.bodyJsonUnsafe({ jsonrpc: "2.0", id, method, params }),
+      HttpClientRequest.setHeaders(traceparent === undefined ? {} : { traceparent })
     )
     // The client's own span would name the endpoint's address, which may hold an operator's key.
     const response = yield* client

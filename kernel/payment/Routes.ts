@@ -10,6 +10,7 @@ import { WireWords } from "../config/WireWords.ts"
 import { parseJsonWithMembers } from "../http/BoundedJson.ts"
 import { Callers } from "../http/Callers.ts"
 import { json } from "../http/Guard.ts"
+import { noteRequest, type RequestFacts } from "../http/RequestNotes.ts"
 import type { Principal } from "../http/Principal.ts"
 import { makeRateLimit } from "../http/RateLimit.ts"
 import { readBody } from "../http/readBody.ts"
@@ -39,6 +40,8 @@ interface Operation<A> {
   readonly encode: (answer: A, into: AnswerIn) => Readonly<Record<string, unknown>>
   readonly refusalOf: (answer: A) => Refusal | undefined
   readonly wordOf: (answer: A) => string
+  /** What the request's line in the log names of it. */
+  readonly factsOf: (answer: A) => RequestFacts
   /** The payer when the decision lets extensions observe the payment. */
   readonly observable: (
     answer: A
@@ -53,6 +56,14 @@ const answersTotal = Metric.counter("tollkeeper_payment_answers_total", {
 
 const unauthorizedHeaders = { "www-authenticate": "Bearer" }
 
+const factsOfRefusal = ({ payer, reason }: Refusal): RequestFacts => ({
+  reason,
+  ...Option.match(payer, { onNone: () => ({}), onSome: (payer) => ({ payer }) })
+})
+
+const transactionOf = (transaction: Option.Option<string>): RequestFacts =>
+  Option.match(transaction, { onNone: () => ({}), onSome: (transaction) => ({ transaction }) })
+
 const verifying = (run: Facilitator["Service"]["verify"]): Operation<VerifyAnswer> => ({
   name: "verify",
   run,
@@ -60,6 +71,7 @@ const verifying = (run: Facilitator["Service"]["verify"]): Operation<VerifyAnswe
   encode: encodeVerify,
   refusalOf: (given) => (isRefusal(given) ? given : undefined),
   wordOf: (given) => (isRefusal(given) ? given.reason : "ok"),
+  factsOf: (given) => (isRefusal(given) ? factsOfRefusal(given) : { payer: given.payer }),
   observable: (given) => (isRefusal(given) ? undefined : { payer: given.payer, transaction: Option.none() })
 })
 
@@ -70,6 +82,14 @@ const settling = (run: Facilitator["Service"]["settle"]): Operation<SettleAnswer
   encode: encodeSettle,
   refusalOf: (given) => (given._tag === "Failed" ? given.refusal : undefined),
   wordOf: (given) => (given._tag === "Failed" ? given.refusal.reason : given._tag === "Pending" ? "pending" : "ok"),
+  factsOf: (given) =>
+    given._tag === "Failed"
+      ? { ...factsOfRefusal(given.refusal), ...transactionOf(given.transaction) }
+      : {
+          payer: given.payer,
+          transaction: given.transaction,
+          ...(given._tag === "Pending" ? { reason: "pending" } : {})
+        },
   observable: (given) =>
     given._tag === "Settled" ? { payer: given.payer, transaction: Option.some(given.transaction) } : undefined
 })
@@ -114,7 +134,8 @@ const makeObserving = Effect.gen(function* () {
   const scope = yield* Effect.scope
 
   /** What could not be judged, without a ledger or a database, is no verification. */
-  const judged = Effect.fnUntraced(function* <A>({ name, refusalOf }: Operation<A>, given: A) {
+  const judged = Effect.fnUntraced(function* <A>({ factsOf, name, refusalOf }: Operation<A>, given: A) {
+    yield* noteRequest(factsOf(given))
     const unfit = refusalOf(given)
     if (name === "verify" && (unfit === undefined || schemes.statusOf(unfit.reason) < 500))
       yield* extensions.judged(unfit === undefined)

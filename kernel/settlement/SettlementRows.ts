@@ -13,7 +13,7 @@ export const recordColumns = `id::text as id, network, scheme, authorization_key
   case when state = 'settled' then coalesce(ended_by, inner_hash)
     when state = 'failed' and ended_by is null then null else inner_hash end as transaction,
   channel, state, recorded_at, deadline_at, resolved_at, ledger,
-  moved::text as moved, fee_charged_stroops, reason, reason_message, delivered_at is not null as delivered`
+  moved::text as moved, fee_charged_stroops, reason, reason_message, delivered_at is not null as delivered, traceparent`
 
 export interface SettlementRow {
   readonly id: string
@@ -41,6 +41,7 @@ export interface SettlementRow {
   readonly reason: string | null
   readonly reason_message: string | null
   readonly delivered: boolean
+  readonly traceparent: string | null
 }
 
 export const toRecord = (row: SettlementRow): SettlementRecord => ({
@@ -68,7 +69,8 @@ export const toRecord = (row: SettlementRow): SettlementRecord => ({
   feeChargedStroops: Option.fromNullOr(row.fee_charged_stroops),
   reason: Option.fromNullOr(row.reason),
   reasonMessage: Option.fromNullOr(row.reason_message),
-  delivered: row.delivered
+  delivered: row.delivered,
+  traceparent: row.traceparent ?? undefined
 })
 
 export interface OpenRow extends SettlementRow {
@@ -147,7 +149,8 @@ export const bornRow = (settlement: NewSettlement, reservation: Reservation) => 
   budget_day: reservation.day,
   budget_stroops: reservation.stroops,
   budget_shard: reservation.shard,
-  budget_keyed: reservation.keyed
+  budget_keyed: reservation.keyed,
+  traceparent: settlement.traceparent ?? null
 })
 
 /** The row of a settlement that is born and ended at once. */

@@ -52,6 +52,8 @@ export interface SettlementRecord {
   readonly reason: Option.Option<string>
   readonly reasonMessage: Option.Option<string>
   readonly delivered: boolean
+  /** Where in which trace it was recorded, as W3C's `traceparent`. */
+  readonly traceparent?: string | undefined
 }
 
 export interface NewSettlement {
@@ -79,6 +81,7 @@ export interface NewSettlement {
   /** The most the transaction may cost the sponsor: reserved now. */
   readonly budgetStroops: bigint
   readonly attempt: NewAttempt
+  readonly traceparent?: string | undefined
 }
 
 /** What was answered to sending an attempt. */

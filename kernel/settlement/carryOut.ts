@@ -11,6 +11,7 @@ import * as Ending from "./endings.ts"
 import { Outcomes } from "./Outcomes.ts"
 import { rebid } from "./rebid.ts"
 import type { DecideOptions, Decision, Outcome } from "./Settlement.ts"
+import { continueTrace } from "../TraceParent.ts"
 import { type NewAttempt, type OpenRecord, Settlements } from "./Settlements.ts"
 import { submitAttempt } from "./submitAttempt.ts"
 
@@ -77,7 +78,7 @@ const cancel = Effect.fnUntraced(function* (record: OpenRecord) {
 export const carryOut = Effect.fnUntraced(function* (record: OpenRecord, decision: Decision) {
   switch (decision._tag) {
     case "End":
-      return yield* end(record, decision.outcome)
+      return yield* end(record, decision.outcome).pipe(continueTrace("settlement.outcome", record.traceparent))
     case "Resend":
       return yield* submitAttempt(record.id, decision.attempt)
     case "Bid":

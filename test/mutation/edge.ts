@@ -50,6 +50,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a connection that goes on after a stop", "isStopping = true", "isStopping = false"],
     ["an answer that keeps its connection", "for (const response of unanswered) sayLast(response)", ""]
   ]),
+  ...guards("runtime/platform/sampler.ts", "test/runtime/platform/telemetry.daily.test.ts", [
+    ["what runs by itself is traced", 'options.kind === "server"', 'options.kind !== "client"']
+  ]),
+  ...guards("kernel/settlement/carryOut.ts", "test/runtime/platform/telemetry.daily.test.ts", [
+    ["an outcome that no trace knows", '.pipe(continueTrace("settlement.outcome", record.traceparent))', ""]
+  ]),
   ...guards("kernel/payment/within.ts", "test/runtime/stop.daily.test.ts", [
     [
       "a request that is cut off by a stop",

@@ -7,6 +7,7 @@
 // settled, so that a seller whose buyer was settled for by a stranger can find the money on the ledger. A payment that
 // ended without moving money is told to all as what it is. All keyless callers are one owner.
 import { Effect, Option } from "effect"
+import { noteRequest } from "../../http/RequestNotes.ts"
 import { Outcomes } from "../../settlement/Outcomes.ts"
 import { isOpen } from "../../settlement/Settlement.ts"
 import { type FindQuery, type SettlementRecord, Settlements } from "../../settlement/Settlements.ts"
@@ -78,6 +79,8 @@ const find = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
   const settlements = yield* Settlements
   const records = yield* settlements.find(findQuery(payment, scheme)).pipe(Effect.withSpan("payment.find"))
   yield* (yield* Outcomes).complete(records)
+  const [record] = records
+  if (record !== undefined) yield* noteRequest({ settlement: record.id })
   return known(payment, records)
 })
 

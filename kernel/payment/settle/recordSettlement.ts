@@ -5,6 +5,7 @@ import { Limits } from "../../config/Limits.ts"
 import { bidCeiling, Network } from "../../config/Network.ts"
 import { settlementTransaction } from "../../stellar/Envelope.ts"
 import { LedgerClock, type LedgerTime } from "../../ledger/LedgerClock.ts"
+import { currentTraceParent } from "../../TraceParent.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import type { Place } from "../../settlement/channels/ChannelPool.ts"
 import type { ChannelLease } from "../../settlement/channels/ChannelStore.ts"
@@ -103,7 +104,8 @@ export const recordSettlement = Effect.fnUntraced(function* (settling: Settling,
       recordedLedger: ledger.sequence,
       deadlineAt: deadlineOf(startedAt, limits.settleTimeout),
       budgetStroops: verified.resourceFeeStroops + (yield* mostBid(settling)),
-      attempt
+      attempt,
+      traceparent: yield* currentTraceParent
     })
     .pipe(Effect.withSpan("settlement.record"))
   return { recorded, id, attempt: { ...attempt, number: 1 } }

@@ -2,6 +2,7 @@
 // adoption of what the ledger calls spent, the work, and the wait for its outcome. Each step stands in a file of its
 // own beside this one.
 import { Deferred, Effect, Option } from "effect"
+import { noteRequest } from "../../http/RequestNotes.ts"
 import { Sponsor } from "../../settlement/Sponsor.ts"
 import { busy, refuse, spentElsewhere } from "../answers.ts"
 import { isRefusal } from "../Refusal.ts"
@@ -41,6 +42,7 @@ export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest
   )
   switch (started._tag) {
     case "Recorded":
+      yield* noteRequest({ settlement: started.id })
       return yield* waitForOutcome({ ...started, payer: checked.payer }, payment.principal, startedAt)
     case "Answer":
       return started.answer

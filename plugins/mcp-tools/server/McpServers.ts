@@ -45,7 +45,7 @@ const answer = (
         ? Effect.failCause(cause as Cause.Cause<never>)
         : Effect.as(Effect.logError(`tool ${tool?.name} died`, cause), resultOf(faultBody(defective), true))
     ),
-    Effect.withSpan("tools/call", { attributes: { tool: tool?.name ?? "unknown" } })
+    Effect.withSpan("tools/call", { kind: "server", attributes: { tool: tool?.name ?? "unknown" } })
   )
 }
 

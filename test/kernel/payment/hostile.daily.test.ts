@@ -140,7 +140,7 @@ describe.each(databaseKinds)("on %s", (database) => {
                   isValid: false,
                   invalidReason: "internal_error",
                   invalidMessage: expect.any(String),
-                  traceId: expect.stringMatching(/^[0-9a-f]{16}$/)
+                  traceId: expect.stringMatching(/^[0-9a-f]{32}$/)
                 }
               ])
               const settled = yield* facilitator.settle(body)

@@ -13,89 +13,113 @@ import { freePort, startFacilitator } from "../../support/facilitator.ts"
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 const secret = "telemetry-must-not-carry-this-1"
 
+interface Span {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  readonly name: string
+}
+
+/** A stand-in collector: what each path received, as text, and the spans among it. */
+const startCollector = Effect.gen(function* () {
+  const received = new Map<string, string>()
+  const spans: Array<Span> = []
+  const collector = createServer((request, response) => {
+    const chunks: Array<Buffer> = []
+    request.on("data", (chunk) => chunks.push(chunk))
+    request.on("end", () => {
+      const body = Buffer.concat(chunks).toString("utf8")
+      received.set(request.url!, (received.get(request.url!) ?? "") + body)
+      if (request.url === "/v1/traces")
+        for (const { scopeSpans } of JSON.parse(body).resourceSpans)
+          for (const scope of scopeSpans) spans.push(...(scope.spans as ReadonlyArray<Span>))
+      response.setHeader("content-type", "application/json").end("{}")
+    })
+  })
+  yield* Effect.acquireRelease(
+    Effect.promise(() => new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve))),
+    () => Effect.sync(() => void collector.close())
+  )
+  return { received, spans, url: `http://127.0.0.1:${(collector.address() as AddressInfo).port}` }
+})
+
+/** A program over another's ledger, with an environment; once it is ready. */
+const startTraced = Effect.fnUntraced(function* (ledgerUrl: string, env: Record<string, string>) {
+  const files = yield* FileSystem.FileSystem
+  const state = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-telemetry-" })
+  const port = yield* freePort
+  const url = `http://127.0.0.1:${port}`
+  const settings = [
+    "plugins=[x402-exact]",
+    `networks.ledger:testnet.rpc_urls=["${ledgerUrl}"]`,
+    `networks.ledger:testnet.friendbot_url=${ledgerUrl}/friendbot`,
+    "networks.ledger:testnet.channel_count=1"
+  ]
+  yield* Effect.acquireRelease(
+    Effect.promise(async () => {
+      const args = ["runtime/cli.ts", "start", "--state", state, "--port", String(port)]
+      const program = startProgram(process.execPath, [...args, ...settings.flatMap((set) => ["--set", set])], {
+        cwd: root,
+        env: {
+          FACILITATOR_API_KEYS: `seller:${secret}`,
+          OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+          OTEL_BSP_SCHEDULE_DELAY: "200",
+          OTEL_BLRP_SCHEDULE_DELAY: "200",
+          OTEL_METRIC_EXPORT_INTERVAL: "500",
+          ...env
+        }
+      })
+      const until = performance.now() + 100_000
+      const isReady = () =>
+        fetch(`${url}/health/ready`).then(
+          ({ ok }) => ok,
+          () => false
+        )
+      while (!(await isReady())) {
+        if (performance.now() > until) throw new Error(`not ready\n${program.tail()}`)
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+      return program
+    }),
+    (program) => Effect.promise(() => program.stop())
+  )
+  return url
+})
+
+const settleAt = (url: string, body: unknown, headers: Record<string, string> = {}) =>
+  Effect.promise(async () => {
+    // Ready is said before its channel is there: until then everybody is told to come again.
+    for (let tries = 0; ; tries++) {
+      const response = await fetch(`${url}/settle`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${secret}`, ...headers },
+        body: JSON.stringify(body)
+      })
+      const answer = (await response.json()) as any
+      if (response.status !== 503 || tries === 400) return answer
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  })
+
+/** Waits until it holds, for at most a minute. */
+const eventually = (holds: () => boolean) =>
+  Effect.gen(function* () {
+    for (let looks = 0; !holds() && looks < 600; looks++) yield* Effect.sleep("100 millis")
+  })
+
 it.live(
   "traces, metrics and logs reach an OpenTelemetry backend, with nothing secret in them [S253, S258, S343, S344]",
   () =>
     Effect.gen(function* () {
-      const files = yield* FileSystem.FileSystem
-      const state = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-telemetry-" })
-      const received = new Map<string, string>()
-      const collector = createServer((request, response) => {
-        const chunks: Array<Buffer> = []
-        request.on("data", (chunk) => chunks.push(chunk))
-        request.on("end", () => {
-          received.set(request.url!, (received.get(request.url!) ?? "") + Buffer.concat(chunks).toString("latin1"))
-          response.setHeader("content-type", "application/json").end("{}")
-        })
-      })
-      yield* Effect.acquireRelease(
-        Effect.promise(() => new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve))),
-        () => Effect.sync(() => void collector.close())
-      )
+      const { received, spans, url: endpoint } = yield* startCollector
       const world = yield* startFacilitator()
-      const port = yield* freePort
-      const url = `http://127.0.0.1:${port}`
-      yield* Effect.acquireRelease(
-        Effect.promise(async () => {
-          const program = startProgram(
-            process.execPath,
-            [
-              "runtime/cli.ts",
-              "start",
-              "--state",
-              state,
-              "--port",
-              String(port),
-              "--set",
-              "plugins=[x402-exact]",
-              "--set",
-              `networks.ledger:testnet.rpc_urls=["${world.ledgerUrl}"]`,
-              "--set",
-              `networks.ledger:testnet.friendbot_url=${world.ledgerUrl}/friendbot`,
-              "--set",
-              "networks.ledger:testnet.channel_count=1"
-            ],
-            {
-              cwd: root,
-              env: {
-                FACILITATOR_API_KEYS: `seller:${secret}`,
-                OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
-                OTEL_BSP_SCHEDULE_DELAY: "200",
-                OTEL_BLRP_SCHEDULE_DELAY: "200",
-                OTEL_METRIC_EXPORT_INTERVAL: "500"
-              }
-            }
-          )
-          const until = performance.now() + 60_000
-          while (
-            !(await fetch(`${url}/health/ready`).then(
-              ({ ok }) => ok,
-              () => false
-            ))
-          ) {
-            if (performance.now() > until) throw new Error(`not ready\n${program.tail()}`)
-            await new Promise((resolve) => setTimeout(resolve, 50))
-          }
-          return program
-        }),
-        (program) => Effect.promise(() => program.stop())
-      )
+      const url = yield* startTraced(world.ledgerUrl, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint })
       const payer = yield* world.account()
       const seller = (yield* world.account(0n)).publicKey()
       const payment = yield* world.payment({ payer, payTo: seller, amount: 10_000n })
-      // Ready is said before its channel is there: until then everybody is told to come again.
-      const settled = yield* Effect.promise(async () => {
-        for (let tries = 0; ; tries++) {
-          const response = await fetch(`${url}/settle`, {
-            method: "POST",
-            headers: { "content-type": "application/json", authorization: `Bearer ${secret}` },
-            body: JSON.stringify(payment.body)
-          })
-          const answer = (await response.json()) as any
-          if (response.status !== 503 || tries === 200) return answer
-          await new Promise((resolve) => setTimeout(resolve, 50))
-        }
-      })
+      // The seller's own trace, which goes on here.
+      const [traceId, parentId] = ["4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"]
+      const settled = yield* settleAt(url, payment.body, { traceparent: `00-${traceId}-${parentId}-01` })
       expect(settled).toMatchObject({ success: true })
       for (const path of [
         "/settlements?identifier=a-private-identifier",
@@ -106,22 +130,100 @@ it.live(
         )
       }
       const expected: ReadonlyArray<readonly [string, RegExp]> = [
-        ["/v1/traces", /POST \/settle/],
+        ["/v1/traces", /settlement\.outcome/],
         ["/v1/traces", /GET other/],
-        ["/v1/traces", /payment\.settle/],
-        ["/v1/traces", /settlement\.record/],
-        ["/v1/traces", /ledger\.simulateTransaction/],
         ["/v1/metrics", /tollkeeper_http_requests_total/],
-        ["/v1/logs", /request/]
+        ["/v1/logs", new RegExp(settled.transaction)]
       ]
       const missing = () => expected.filter(([path, pattern]) => !pattern.test(received.get(path) ?? ""))
-      const until = performance.now() + 15_000
-      while (missing().length > 0 && performance.now() < until) yield* Effect.sleep("100 millis")
+      yield* eventually(() => missing().length === 0)
       expect(missing()).toEqual([])
       const everything = [...received.values()].join("\n")
-      for (const hidden of [secret, payment.transaction.slice(0, 60), payer.publicKey(), "a-private-"])
+      for (const hidden of [secret, payment.transaction.slice(0, 60), "a-private-"])
         expect(everything).not.toContain(hidden)
+      // Who paid is for the log alone, where an operator looks for it.
+      for (const path of ["/v1/traces", "/v1/metrics"]) expect(received.get(path)).not.toContain(payer.publicKey())
       expect(received.get("/v1/traces")).not.toContain("made-up")
+
+      const own = spans.filter((span) => span.traceId === traceId)
+      const byId = new Map(own.map((span) => [span.spanId, span]))
+      const pathOf = (span: Span): ReadonlyArray<string> => {
+        const parent = byId.get(span.parentSpanId ?? "")
+        return parent === undefined ? [span.parentSpanId ?? "", span.name] : [...pathOf(parent), span.name]
+      }
+      const paths = own.map((span) => pathOf(span))
+      expect(own.length).toBeGreaterThanOrEqual(12)
+      // Every span hangs below the seller's, by spans that were sent.
+      expect(paths.filter(([first]) => first !== parentId)).toEqual([])
+      const names = own.map(({ name }) => name)
+      for (const name of [
+        "payment.find",
+        "payment.verify",
+        "ledger.simulateTransaction",
+        "payment.settle",
+        "channel.lease",
+        "payment.prepare",
+        "signer.sign",
+        "settlement.record",
+        "postgresql",
+        "ledger.submit",
+        "ledger.sendTransaction",
+        "settlement.await",
+        "settlement.outcome"
+      ])
+        expect(names).toContain(name)
+      expect(paths).toContainEqual(
+        expect.arrayContaining([parentId, "POST /settle", "payment.settle", "ledger.submit", "ledger.sendTransaction"])
+      )
+      // Each of the other requests is a trace of its own, and nothing but requests is traced.
+      const roots = spans.filter(({ parentSpanId }) => (parentSpanId ?? "") === "")
+      expect(new Set(roots.map(({ traceId }) => traceId)).size).toBe(roots.length)
+      expect(roots.map(({ name }) => name).filter((name) => !/^(GET|POST) /.test(name))).toEqual([])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-  120_000
+  240_000
+)
+
+it.live(
+  "sends the share of traces that the sampler of the environment keeps, and metrics alone when only they have an endpoint [S343]",
+  () =>
+    Effect.gen(function* () {
+      const { received, spans, url: endpoint } = yield* startCollector
+      const world = yield* startFacilitator()
+      const url = yield* startTraced(world.ledgerUrl, {
+        OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+        OTEL_LOGS_EXPORTER: "none",
+        OTEL_TRACES_SAMPLER: "traceidratio",
+        OTEL_TRACES_SAMPLER_ARG: "0.1"
+      })
+      // Seeded ids, so that which are kept is the same in every run.
+      let seed = 1n
+      const word = () => {
+        seed = (seed * 6_364_136_223_846_793_005n + 1_442_695_040_888_963_407n) & 0xffffffffffffffffn
+        return (seed >> 32n).toString(16).padStart(8, "0")
+      }
+      const ids = Array.from({ length: 1_000 }, () => `${word()}${word()}${word()}${word()}`)
+      for (let at = 0; at < ids.length; at += 20) {
+        yield* Effect.promise(() =>
+          Promise.all(
+            ids
+              .slice(at, at + 20)
+              .map((id) =>
+                fetch(`${url}/health/live`, { headers: { traceparent: `00-${id}-00f067aa0ba902b7-00` } }).then(
+                  (answer) => answer.arrayBuffer()
+                )
+              )
+          )
+        )
+      }
+      const kept = () => new Set(spans.map(({ traceId }) => traceId).filter((id) => ids.includes(id))).size
+      yield* eventually(() => kept() >= 70)
+      expect(kept()).toBeGreaterThanOrEqual(70)
+      expect(kept()).toBeLessThanOrEqual(130)
+      // What runs by itself sends nothing: every span is of a request.
+      const others = spans.filter((span) => !ids.includes(span.traceId))
+      expect(others.map(({ name }) => name).filter((name) => !/^GET \/health/.test(name))).toEqual([])
+      expect(received.has("/v1/metrics")).toBe(true)
+      expect(received.has("/v1/logs")).toBe(false)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+  240_000
 )

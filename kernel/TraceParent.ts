@@ -1,0 +1,25 @@
+// Traces that go on elsewhere: the place in a trace as W3C's `traceparent`, for a row that another process reads and
+// for a call to another program. An untraced place has none.
+import { Effect, Option, Tracer } from "effect"
+import { HttpTraceContext } from "effect/http"
+
+const encoded = (span: Tracer.Span): string | undefined =>
+  /^[0-9a-f]{16,32}$/.test(span.traceId) ? HttpTraceContext.toHeaders(span)["traceparent"] : undefined
+
+/** The current place, when somebody traces it. */
+export const currentTraceParent: Effect.Effect<string | undefined> = Effect.map(
+  Effect.option(Effect.currentSpan),
+  (span) => Option.getOrUndefined(Option.map(span, encoded))
+)
+
+/** The effect as a part of the trace in which `traceparent` was written; untraced when there is none. */
+export const continueTrace =
+  (name: string, traceparent: string | undefined) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+    const parent = HttpTraceContext.fromHeaders({ traceparent: traceparent ?? "" } as never)
+    return Option.match(parent, {
+      onNone: () => effect,
+      onSome: (parent) =>
+        effect.pipe(Effect.withSpan(name, { parent }), Effect.withTracerEnabled(true)) as typeof effect
+    })
+  }
