@@ -1,6 +1,7 @@
-// What agents may spend and where it is counted (S303). Who pays stands in the tool server's own settings.
-import { Context, Effect, Layer } from "effect"
-import { amount, choice, section } from "../../kernel/config/Setting.ts"
+// What agents may spend, where it is counted (S303), and whether HTTP resources are paid for. Who pays stands in the
+// tool server's own settings.
+import { Context, Effect, Layer, Schema } from "effect"
+import { amount, choice, flag, integer, list, section } from "../../kernel/config/Setting.ts"
 import { Settings } from "../../kernel/config/Settings.ts"
 
 const budgetSection = section(
@@ -22,24 +23,52 @@ const budgetSection = section(
   }
 )
 
+const httpPaymentsSection = section("http_payments", "Paid HTTP resources, requested for agents.", {
+  enabled: flag({ default: false, doc: "Offers the tool x402_fetch_resource; it needs a signer." }),
+  request_headers: list(Schema.String, {
+    default: ["accept", "accept-language", "content-type"],
+    doc: "Headers that an agent may set. Those that frame a message, carry credentials or pay are never among them."
+  }),
+  max_request_bytes: integer({
+    default: 65_536,
+    min: 0,
+    max: 1_048_576,
+    unit: "bytes",
+    doc: "Longest body that an agent may send."
+  })
+})
+
 /** Atomic units of one asset. */
 export interface ConfigValues {
   readonly store: "memory" | "file" | "postgres"
   readonly perCall: bigint
   readonly perSession: bigint
   readonly perDay: bigint
+  readonly http: {
+    readonly isEnabled: boolean
+    /** Names in lower case. */
+    readonly requestHeaders: ReadonlyArray<string>
+    readonly requestBytesMax: number
+  }
 }
 
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/mcp-tools-pay/Config") {
   static readonly layer = Layer.effect(
     Config,
     Effect.gen(function* () {
-      const budget = yield* (yield* Settings).section(budgetSection)
+      const settings = yield* Settings
+      const budget = yield* settings.section(budgetSection)
+      const http = yield* settings.section(httpPaymentsSection)
       return Config.of({
         store: budget.store,
         perCall: budget.max_per_call,
         perSession: budget.max_per_session,
-        perDay: budget.max_per_day
+        perDay: budget.max_per_day,
+        http: {
+          isEnabled: http.enabled,
+          requestHeaders: http.request_headers.map((name) => name.toLowerCase()),
+          requestBytesMax: http.max_request_bytes
+        }
       })
     })
   )

@@ -12,6 +12,7 @@ import { listHolds, resolveHold } from "./budget/administration.ts"
 import * as Store from "./budget/openStore.ts"
 import { startHolds } from "./budget/reconcileHolds.ts"
 import { callTool } from "./call/callResource.ts"
+import { fetchTool } from "./call/fetchResource.ts"
 import { PayingPolicy } from "./call/chooseTerms.ts"
 import { Judge } from "./call/Judge.ts"
 import { OpenPayments } from "./call/OpenPayments.ts"
@@ -23,7 +24,10 @@ import { PaymentBuilder } from "./payer/PaymentBuilder.ts"
 const paying = Layer.effectDiscard(
   Effect.gen(function* () {
     yield* startHolds
-    yield* (yield* Tools).register(yield* callTool)
+    const { http } = yield* Config
+    const { register } = yield* Tools
+    yield* register(yield* callTool)
+    if (http.isEnabled) yield* register(yield* fetchTool)
   })
 ).pipe(
   Layer.provide(Payments.layer),

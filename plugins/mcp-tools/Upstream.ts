@@ -8,11 +8,11 @@ import { Outbound, type OutboundAnswer } from "../../kernel/platform/Outbound.ts
 import { Config } from "./Config.ts"
 
 export interface Upstream {
-  /** `timeoutMillis` in place of the settings' cap. */
+  /** What a request has in place of the settings' caps. */
   readonly fetch: (
     url: URL,
     request: FetchRequest,
-    timeoutMillis?: number
+    caps?: { readonly timeoutMillis?: number; readonly redirectsMax?: number }
   ) => Effect.Effect<OutboundAnswer, FetchRefused>
   readonly parse: (bytes: Uint8Array) => Effect.Effect<unknown, JsonFault>
   /** For content that was paid for and is passed on unread: any keys, within the same bounds. */
@@ -40,8 +40,8 @@ export class Upstreams extends Context.Service<Upstreams, { readonly within: (re
       const bounds = { depthMax: caps.jsonDepthMax, valuesMax: jsonValuesMax }
       const fetchWithin =
         (reach: Reach): Upstream["fetch"] =>
-        (url, request, timeoutMillis = caps.timeoutMillis) => {
-          const { redirectsMax, responseBytesMax: bytesMax } = caps
+        (url, request, own = {}) => {
+          const { redirectsMax, responseBytesMax: bytesMax, timeoutMillis } = { ...caps, ...own }
           const policy: FetchPolicy = { ...reach, bytesMax, redirectsMax, timeoutMillis }
           return safeFetch(url, request, policy).pipe(
             Effect.provideService(Outbound, outbound),

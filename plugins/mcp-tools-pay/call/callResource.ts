@@ -17,7 +17,6 @@ import {
   VersionHashInput,
   Wrapping
 } from "../../mcp-tools/contract.ts"
-import type { Reservation } from "../budget/Reservation.ts"
 import { type CatalogTerms, compareTerms } from "../seller/compareTerms.ts"
 import { mcpSeller } from "../seller/mcpSeller.ts"
 import { openSeller, type SellerSession } from "../seller/SellerSession.ts"
@@ -25,6 +24,7 @@ import { type Fields, readChallenge, readDeclaration } from "../seller/SellerWir
 import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
 import { type Invocation, invocationKey, type Output } from "./Invocation.ts"
 import { Payments } from "./Payments.ts"
+import { currentResource, heldFault, TermsInput, wantedTerms } from "./purchase.ts"
 
 const Input = Schema.Struct({
   ref: ReferenceInput,
@@ -34,16 +34,7 @@ const Input = Schema.Struct({
       description: "Arguments of the seller's tool, passed on exactly."
     })
   ),
-  network: Schema.optionalKey(
-    Schema.String.annotate({ description: "Network to pay on; absent: the one that is enabled." })
-  ),
-  scheme: Schema.optionalKey(Schema.String.annotate({ description: "Payment scheme; only exact is paid." })),
-  asset: Schema.optionalKey(Schema.String.annotate({ description: "Contract address of the token to pay with." })),
-  maxAtomicAmount: Schema.optionalKey(
-    Schema.String.check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/)).annotate({
-      description: "The most this call may cost, in atomic units of the asset, as a decimal string."
-    })
-  )
+  ...TermsInput
 })
 
 /** What a free or failing tool returned, for the agent to look at. */
@@ -69,21 +60,12 @@ const endpointOf = Effect.fnUntraced(function* (url: string) {
 
 /** Steps 1 to 3, of which only the first asks anybody: the facilitator. */
 const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: Caller) {
-  const { asset, expectedVersionHash, maxAtomicAmount, network, ref, scheme } = input
+  const { ref } = input
   const identity = yield* readReference(ref)
   if (identity.type !== "mcp")
     return yield* fault("INVALID_ARGUMENT", "only MCP resources are called; this reference names an HTTP resource")
-  const resource = yield* (yield* DiscoveryClient).resolve(identity)
-  const { wrapper } = (yield* Wrapping).wrap(resource, expectedVersionHash)
-  if (wrapper.status !== "active") {
-    return yield* fault(
-      "RESOURCE_STALE",
-      "the catalog's version is not the one expected, or the seller has not been seen for a while",
-      { versionHash: wrapper.versionHash }
-    )
-  }
-  const most = maxAtomicAmount === undefined ? undefined : BigInt(maxAtomicAmount)
-  const option = yield* chooseTerms(resource, { network, scheme, asset, maxAtomicAmount: most })
+  const { resource, versionHash } = yield* currentResource(identity, input.expectedVersionHash)
+  const option = yield* chooseTerms(resource, wantedTerms(input))
   const endpoint = yield* endpointOf(identity.url)
   const declared = readDeclaration(resource["extensions"])
   if (declared !== undefined && declared.transport !== "streamable-http") {
@@ -94,7 +76,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const args = input.arguments ?? {}
   const key = invocationKey(yield* Crypto, caller.principal, ref, args, option.asset)
   return {
-    invocation: { key, ref, versionHash: wrapper.versionHash, option },
+    invocation: { key, ref, versionHash, option },
     endpoint,
     terms: { url: identity.url, toolName: identity.toolName, declared, option },
     args
@@ -134,14 +116,6 @@ const unpaid = Effect.fnUntraced(function* ({ args, invocation, terms }: Prepare
       })
     : { purchase: { invocation, challenge, option: compared.option } }
 })
-
-/** The same call is held by an earlier payment. */
-const heldFault = ({ id, state, transaction }: Reservation): ToolFault =>
-  fault(
-    "SETTLEMENT_UNKNOWN",
-    "a payment for this very call is signed and its outcome open; nothing more is paid until it is known",
-    { paymentIdentifier: id, state, ...(transaction === undefined ? {} : { transaction }) }
-  )
 
 const call = Effect.fn("Tools.call")(function* (input: typeof Input.Type, caller: Caller) {
   const payments = yield* Payments

@@ -4,9 +4,9 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
 import { readNetwork } from "../../../kernel/Dialect.ts"
-import { type CanonicalResource, fault, type ToolFault } from "../../mcp-tools/contract.ts"
+import { fault, type ToolFault } from "../../mcp-tools/contract.ts"
 import { Config } from "../Config.ts"
-import { type PaymentOption, readOptions } from "../seller/SellerWire.ts"
+import { isFields, type PaymentOption, readOptions } from "../seller/SellerWire.ts"
 
 export interface Wanted {
   readonly network?: string | undefined
@@ -45,7 +45,7 @@ export class PayingPolicy extends Context.Service<
 const rejected = (message: string, details?: unknown) => fault("PAYMENT_REJECTED", message, details)
 
 export const chooseTerms = (
-  resource: CanonicalResource,
+  resource: { readonly accepts?: unknown },
   wanted: Wanted
 ): Effect.Effect<PaymentOption, ToolFault, PayingPolicy> =>
   Effect.gen(function* () {
@@ -61,7 +61,7 @@ export const chooseTerms = (
         : Option.match(readNetwork(wanted.network), { onNone: () => "", onSome: ({ network }) => network })
     if (network !== policy.network)
       return yield* rejected("this network is not enabled for paying", { networks: [policy.network] })
-    const options = readOptions(resource["accepts"]).filter(
+    const options = readOptions(resource.accepts).filter(
       (option) =>
         option.scheme === scheme &&
         option.network === network &&
@@ -71,6 +71,8 @@ export const chooseTerms = (
     const payable = options.filter(({ asset }) => policy.assets.has(asset))
     const [option] = payable
     if (option === undefined) return yield* rejected("the operator lists no asset that the resource accepts")
+    if (isFields(option.sent["extra"]) && option.sent["extra"]["memoRequired"] === true)
+      return yield* rejected("the resource requires a memo, which a sponsored payment cannot carry")
     if (option.maxTimeoutSeconds > policy.timeoutSecondsMax)
       return yield* rejected("the resource asks for an authorization that lives too long")
     const cap = [

@@ -50,7 +50,7 @@ const speak = (upstream: Upstream, endpoint: URL) => {
       upstream.fetch(
         endpoint,
         { method: "POST", headers: headers(), body: encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...message })) },
-        timeoutMillis
+        timeoutMillis === undefined ? {} : { timeoutMillis }
       ),
       fetchFault(who)
     )

@@ -7,7 +7,7 @@ import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 
 export type Fields = Readonly<Record<string, unknown>>
 
-const isFields = (value: unknown): value is Fields =>
+export const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 const utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true })
@@ -85,10 +85,17 @@ export interface PaymentOption {
   readonly payTo: string
   readonly maxTimeoutSeconds: number
   readonly feesSponsored: unknown
+  /** The other data of the scheme, as canonical JSON. */
+  readonly extra: string
   readonly sent: Fields
 }
 
 const decodeOption = Schema.decodeUnknownOption(OptionShape)
+
+const without = (fields: Fields, key: string): Fields => {
+  const { [key]: _, ...others } = fields
+  return others
+}
 
 export const readOption = (sent: unknown): PaymentOption | undefined => {
   const decoded = Option.getOrUndefined(decodeOption(sent))
@@ -102,6 +109,7 @@ export const readOption = (sent: unknown): PaymentOption | undefined => {
     payTo,
     maxTimeoutSeconds,
     feesSponsored: extra?.["areFeesSponsored"],
+    extra: canonicalJson(without(extra ?? {}, "areFeesSponsored")),
     sent: sent as Fields
   }
 }
@@ -129,6 +137,8 @@ export const readDeclaration = (extensions: unknown): DeclaredInput | undefined 
 }
 
 export interface Challenge {
+  /** The protocol's version that the seller speaks. */
+  readonly version: 1 | 2
   readonly resourceUrl: string
   readonly resource: Fields
   readonly options: ReadonlyArray<PaymentOption>
@@ -138,10 +148,11 @@ export interface Challenge {
 }
 
 /** A reason is a word, or the beginning of a sentence that starts with one; anything else is not passed on. */
-const readReason = (value: unknown): string | undefined =>
+export const readReason = (value: unknown): string | undefined =>
   typeof value === "string" ? /^[a-z][a-z0-9_]{2,99}/.exec(value)?.[0] : undefined
 
-const asChallenge = (value: unknown): Challenge | undefined => {
+/** PaymentRequired of version 2. */
+export const asChallenge = (value: unknown): Challenge | undefined => {
   if (
     !isFields(value) ||
     value["x402Version"] !== 2 ||
@@ -153,6 +164,7 @@ const asChallenge = (value: unknown): Challenge | undefined => {
   const { url } = resource as Fields
   if (typeof url !== "string") return undefined
   return {
+    version: 2,
     resourceUrl: url,
     resource: resource as Fields,
     options: readOptions(accepts),
@@ -173,7 +185,7 @@ const firstText = (result: Fields): unknown => {
 }
 
 /** Whether a result asks for payment: in either copy. */
-const asksForPayment = (value: unknown): boolean =>
+export const asksForPayment = (value: unknown): boolean =>
   isFields(value) && "x402Version" in value && Array.isArray(value["accepts"])
 
 export type Challenged =
@@ -216,7 +228,12 @@ const decodeResponse = Schema.decodeUnknownOption(Response)
 /** The settlement in a paid result's metadata; undefined when there is none that can be read. */
 export const readSettlement = (result: Fields): SettlementWord | undefined => {
   const meta = result["_meta"]
-  const decoded = isFields(meta) ? Option.getOrUndefined(decodeResponse(meta["x402/payment-response"])) : undefined
+  return isFields(meta) ? asSettlement(meta["x402/payment-response"]) : undefined
+}
+
+/** What a seller says of a settlement; undefined when it cannot be read. */
+export const asSettlement = (value: unknown): SettlementWord | undefined => {
+  const decoded = Option.getOrUndefined(decodeResponse(value))
   if (decoded === undefined) return undefined
   const { amount, errorReason, network, payer, success, transaction } = decoded
   return {
@@ -240,6 +257,9 @@ export const encodePayment = (options: {
   readonly identifier: string
 }): Fields => {
   const { challenge, identifier, option, transaction } = options
+  // The first version knows neither terms nor extensions in a payment.
+  if (challenge.version === 1)
+    return { x402Version: 1, scheme: option.scheme, network: option.sent["network"], payload: { transaction } }
   const declared = challenge.extensions["payment-identifier"]
   const info = isFields(declared) && isFields(declared["info"]) ? declared["info"] : {}
   return {

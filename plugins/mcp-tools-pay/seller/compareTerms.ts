@@ -2,9 +2,12 @@
 // transport, input schema, network, scheme, asset, recipient, amount, timeout and extension data. Words for people in a
 // schema (titles, descriptions, examples) are not compared: they bind nobody and the catalog cleans them. Pure.
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import { neutralExtension } from "../../../kernel/Dialect.ts"
 import {
   type Challenge,
   type DeclaredInput,
+  type Fields,
+  isFields,
   type ListedTool,
   type PaymentOption,
   readDeclaration
@@ -48,10 +51,63 @@ export type Compared =
   /** `members`: what differs, by name. */
   | { readonly _tag: "Differs"; readonly members: ReadonlyArray<string> }
 
-const optionMembers = ["scheme", "network", "asset", "payTo", "amount", "maxTimeoutSeconds", "feesSponsored"] as const
+const optionMembers = [
+  "scheme",
+  "network",
+  "asset",
+  "payTo",
+  "amount",
+  "maxTimeoutSeconds",
+  "feesSponsored",
+  "extra"
+] as const
 
 const differing = (a: PaymentOption, b: PaymentOption): ReadonlyArray<string> =>
   optionMembers.filter((member) => a[member] !== b[member])
+
+interface Offered {
+  readonly fitting: PaymentOption | undefined
+  readonly members: ReadonlyArray<string>
+}
+
+/** The one offer that is what the catalog says, word for word, or what differs. */
+const compareOffers = (option: PaymentOption, challenge: Challenge): Offered => {
+  const offers = challenge.options.filter(
+    ({ asset, network, scheme }) => scheme === option.scheme && network === option.network && asset === option.asset
+  )
+  const fitting = offers.find((offer) => differing(offer, option).length === 0)
+  const demanded = unknownDemands(challenge.extensions)
+  if (fitting === undefined)
+    return { fitting, members: offers[0] === undefined ? ["accepts"] : differing(offers[0], option) }
+  // Two offers of one kind leave open which of them is paid.
+  return { fitting, members: [...(offers.length > 1 ? ["accepts"] : []), ...demanded] }
+}
+
+/** Extensions that the seller requires and that nobody here knows: what they ask of a payment cannot be given. */
+const unknownDemands = (extensions: Fields): ReadonlyArray<string> =>
+  Object.entries(extensions).flatMap(([key, value]) => {
+    const info = isFields(value) ? value["info"] : undefined
+    const isRequired = isFields(info) && info["required"] === true
+    return isRequired && key !== "payment-identifier" && neutralExtension(key) !== "catalog"
+      ? [`extensions.${key}`]
+      : []
+  })
+
+const judged = (members: ReadonlyArray<string>, fitting: PaymentOption | undefined): Compared =>
+  members.length === 0 && fitting !== undefined
+    ? { _tag: "Same", option: fitting }
+    : { _tag: "Differs", members: [...new Set(members)] }
+
+/** Of an HTTP resource; `urls` are those under which the catalog has it and the one that was asked for. */
+export const compareHttpTerms = (
+  urls: ReadonlyArray<string>,
+  option: PaymentOption,
+  challenge: Challenge
+): Compared => {
+  const { fitting, members } = compareOffers(option, challenge)
+  const isOurs = urls.some((url) => bareUrl(url) === bareUrl(challenge.resourceUrl))
+  return judged([...(isOurs ? [] : ["resource.url"]), ...members], fitting)
+}
 
 /** `listed` is the tool as the server lists it, undefined when it does not. */
 export const compareTerms = (catalog: CatalogTerms, challenge: Challenge, listed: ListedTool | undefined): Compared => {
@@ -68,15 +124,6 @@ export const compareTerms = (catalog: CatalogTerms, challenge: Challenge, listed
   else if (live === undefined && !sameSchema(listed.inputSchema, catalog.declared?.inputSchema))
     members.push("inputSchema")
 
-  const { option } = catalog
-  const offers = challenge.options.filter(
-    ({ asset, network, scheme }) => scheme === option.scheme && network === option.network && asset === option.asset
-  )
-  const fitting = offers.find((offer) => differing(offer, option).length === 0)
-  if (fitting === undefined) members.push(...(offers[0] === undefined ? ["accepts"] : differing(offers[0], option)))
-  // Two offers of one kind leave open which of them is paid.
-  else if (offers.length > 1) members.push("accepts")
-  return members.length === 0 && fitting !== undefined
-    ? { _tag: "Same", option: fitting }
-    : { _tag: "Differs", members: [...new Set(members)] }
+  const offered = compareOffers(catalog.option, challenge)
+  return judged([...members, ...offered.members], offered.fitting)
 }

@@ -1,0 +1,130 @@
+// The request that an agent asks for, made of its parts and held to the operator's bounds: a method that is listed, the
+// listed URL with its parameters filled in, headers of an allowlist, one body. Nothing that an agent gives changes the
+// origin or the path of the resource, and nothing of it can become a header that frames the message or pays. Pure.
+import { Effect } from "effect"
+import { type CanonicalResource, fault, type Identity, type ToolFault } from "../../mcp-tools/contract.ts"
+import type { HttpCall } from "../seller/httpSeller.ts"
+import { reservedHeaders } from "../seller/HttpWire.ts"
+import { isFields } from "../seller/SellerWire.ts"
+
+export const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const
+
+export interface HttpGiven {
+  readonly method?: (typeof methods)[number]
+  readonly pathParameters?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly json?: unknown
+  readonly text?: string
+}
+
+export interface HttpBounds {
+  /** Names in lower case. */
+  readonly requestHeaders: ReadonlyArray<string>
+  readonly requestBytesMax: number
+}
+
+const wrong = (message: string, details?: unknown) => fault("INVALID_ARGUMENT", message, details)
+const urlLengthMax = 8_192
+const headerValueLengthMax = 1_024
+
+interface Operation {
+  readonly method: string
+  readonly accepts: unknown
+}
+
+/** The operations that the catalog lists of a resource. */
+const operationsOf = ({ operations }: CanonicalResource): ReadonlyArray<Operation> =>
+  Array.isArray(operations)
+    ? operations.flatMap((one) =>
+        isFields(one) && typeof one["method"] === "string" ? [{ method: one["method"], accepts: one["accepts"] }] : []
+      )
+    : []
+
+/** The operation that is asked for: the only one there is, when the agent names none. */
+export const chooseOperation = (
+  resource: CanonicalResource,
+  method: HttpGiven["method"]
+): Effect.Effect<Operation, ToolFault> => {
+  const listed = operationsOf(resource)
+  const found =
+    method === undefined ? (listed.length === 1 ? listed[0] : undefined) : listed.find((one) => one.method === method)
+  return found !== undefined && methods.some((known) => known === found.method)
+    ? Effect.succeed(found)
+    : wrong("the resource is not listed with this method, or with several: name one of them", {
+        methods: listed.map((one) => one.method).slice(0, 10)
+      })
+}
+
+const fillPath = Effect.fnUntraced(function* (path: string, given: Readonly<Record<string, string>>) {
+  const left = new Set(Object.keys(given))
+  const segments: Array<string> = []
+  for (const segment of path.split("/")) {
+    const at = segment.indexOf(":")
+    const name = at < 0 ? undefined : /^[A-Za-z_]\w*/.exec(segment.slice(at + 1))?.[0]
+    if (name === undefined) {
+      segments.push(segment)
+      continue
+    }
+    const value = Object.hasOwn(given, name) ? given[name]! : ""
+    if (value === "" || value === "." || value === "..")
+      return yield* wrong("a parameter of the path is missing, or no name of a segment", { parameter: name })
+    left.delete(name)
+    segments.push(`${segment.slice(0, at)}${encodeURIComponent(value)}${segment.slice(at + 1 + name.length)}`)
+  }
+  return left.size === 0
+    ? segments.join("/")
+    : yield* wrong("the path has no such parameter", { parameters: [...left].slice(0, 10) })
+})
+
+/** The listed URL with the agent's parameters. */
+const urlOf = Effect.fnUntraced(function* (identity: Identity, resource: CanonicalResource, given: HttpGiven) {
+  const { pathParameters = {}, query = {} } = given
+  if (!URL.canParse(identity.url)) return yield* wrong("`ref` names no URL")
+  const listed = new URL(identity.url)
+  const isTemplate = typeof resource["routeTemplate"] === "string"
+  const path = isTemplate ? yield* fillPath(listed.pathname, pathParameters) : listed.pathname
+  if (!isTemplate && Object.keys(pathParameters).length > 0)
+    return yield* wrong("the resource has no parameters in its path")
+  const url = new URL(`${listed.origin}${path}`)
+  if (url.origin !== listed.origin || url.pathname !== path) return yield* wrong("the parameters make another path")
+  for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value)
+  return url.href.length <= urlLengthMax ? url : yield* wrong("the URL is too long")
+})
+
+const headersOf = Effect.fnUntraced(function* (
+  given: Readonly<Record<string, string>>,
+  allowed: ReadonlyArray<string>
+) {
+  const headers: Record<string, string> = {}
+  for (const [written, value] of Object.entries(given)) {
+    const name = written.toLowerCase()
+    if (!allowed.includes(name) || reservedHeaders.has(name))
+      return yield* wrong("this header is not among those that may be sent", { allowed })
+    if (!/^[\x20-\x7e]*$/.test(value) || value.length > headerValueLengthMax)
+      return yield* wrong("a header's value holds what no header may hold, or is too long", { header: name })
+    headers[name] = value
+  }
+  return headers
+})
+
+/** The request, whole. */
+export const httpCall = Effect.fnUntraced(function* (
+  identity: Identity,
+  resource: CanonicalResource,
+  method: string,
+  given: HttpGiven,
+  bounds: HttpBounds
+): Effect.fn.Return<HttpCall, ToolFault> {
+  const url = yield* urlOf(identity, resource, given)
+  const headers = yield* headersOf(given.headers ?? {}, bounds.requestHeaders)
+  if (given.json !== undefined && given.text !== undefined) return yield* wrong("one body is sent: `json` or `text`")
+  const text = given.json === undefined ? given.text : JSON.stringify(given.json)
+  if (text === undefined) return { url, method, headers, body: undefined }
+  if (method === "GET") return yield* wrong("a GET has no body")
+  const body = new TextEncoder().encode(text)
+  if (body.length > bounds.requestBytesMax)
+    return yield* wrong("the body is too long", { bytesMax: bounds.requestBytesMax })
+  const contentType = given.json === undefined ? "text/plain; charset=utf-8" : "application/json"
+  return { url, method, headers: { "content-type": contentType, ...headers }, body }
+})

@@ -1,0 +1,129 @@
+// How an HTTP seller asks for payment and is paid: PaymentRequired in the header `PAYMENT-REQUIRED` (version 2) or in
+// the body (either version), the payment in `PAYMENT-SIGNATURE` or `X-PAYMENT`, the settlement in `PAYMENT-RESPONSE` or
+// `X-PAYMENT-RESPONSE`. Everything read here is a stranger's. Pure.
+import { Result } from "effect"
+import { Base64 } from "effect/encoding"
+import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import {
+  asChallenge,
+  asksForPayment,
+  asSettlement,
+  type Challenge,
+  type Challenged,
+  type Fields,
+  isFields,
+  readOption,
+  readReason,
+  type SettlementWord
+} from "./SellerWire.ts"
+
+export interface HttpAnswer {
+  readonly status: number
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
+
+/** Characters of a header that are read. */
+const headerLengthMax = 65_536
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const readJson = (bytes: Uint8Array): unknown => {
+  try {
+    return JSON.parse(utf8.decode(bytes))
+  } catch {
+    return undefined
+  }
+}
+
+const headerJson = (text: string | undefined): unknown => {
+  if (text === undefined || text.length > headerLengthMax) return undefined
+  const bytes = Result.getOrUndefined(Base64.decode(text))
+  return bytes === undefined ? undefined : readJson(bytes)
+}
+
+/** An option of version 1, in the words of version 2; `sent` stays what the seller wrote. */
+const optionOfFirst = (sent: unknown) => {
+  if (!isFields(sent)) return []
+  const option = readOption({ ...sent, amount: sent["maxAmountRequired"] })
+  return option === undefined ? [] : [{ ...option, sent }]
+}
+
+const firstChallenge = (value: Fields): Challenge | undefined => {
+  const { accepts, error } = value
+  const [first] = Array.isArray(accepts) ? accepts : []
+  const url = isFields(first) ? first["resource"] : undefined
+  if (typeof url !== "string") return undefined
+  return {
+    version: 1,
+    resourceUrl: url,
+    resource: { url },
+    options: (accepts as ReadonlyArray<unknown>).flatMap(optionOfFirst),
+    extensions: {},
+    reason: readReason(error)
+  }
+}
+
+const readAsked = (value: unknown): Challenge | undefined => {
+  if (!isFields(value)) return undefined
+  return value["x402Version"] === 1 ? firstChallenge(value) : asChallenge(value)
+}
+
+/** What a 402 asks for. Two copies of one version that differ are none. */
+export const readHttpChallenge = ({ body, headers, status }: HttpAnswer): Challenged => {
+  if (status !== 402) return { _tag: "None" }
+  const named = headers["payment-required"]
+  const inHeader = headerJson(named)
+  const inBody = readJson(body)
+  const isCopied = asksForPayment(inBody) && isFields(inHeader) && isFields(inBody)
+  if (
+    isCopied &&
+    inBody["x402Version"] === inHeader["x402Version"] &&
+    canonicalJson(inBody) !== canonicalJson(inHeader)
+  )
+    return { _tag: "Malformed" }
+  const challenge = readAsked(named === undefined ? inBody : inHeader)
+  return challenge === undefined ? { _tag: "Malformed" } : { _tag: "Challenge", challenge }
+}
+
+/** The settlement that an answer names; undefined when it names none that can be read. */
+export const readHttpSettlement = ({ headers }: HttpAnswer): SettlementWord | undefined =>
+  asSettlement(headerJson(headers["payment-response"] ?? headers["x-payment-response"]))
+
+/** The header that carries a payment. */
+export const paymentHeader = (payment: Fields): Readonly<Record<string, string>> => ({
+  [payment["x402Version"] === 1 ? "x-payment" : "payment-signature"]: Base64.encode(
+    new TextEncoder().encode(JSON.stringify(payment))
+  )
+})
+
+/** Headers that no agent sets: they frame the message, carry credentials, or pay. */
+export const reservedHeaders: ReadonlySet<string> = new Set([
+  "host",
+  "connection",
+  "keep-alive",
+  "content-length",
+  "transfer-encoding",
+  "te",
+  "trailer",
+  "upgrade",
+  "expect",
+  "accept-encoding",
+  "authorization",
+  "cookie",
+  "proxy-authorization",
+  "proxy-connection",
+  "forwarded",
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-proto",
+  "x-real-ip",
+  "via",
+  "user-agent",
+  "payment-signature",
+  "payment-required",
+  "payment-response",
+  "x-payment",
+  "x-payment-response"
+])

@@ -1,0 +1,86 @@
+// An HTTP resource as the seller of one invocation. A request goes once: no redirect is followed, since a payment is
+// for the address that was compared with the catalog and for no other. What it answers is data for the agent: JSON as
+// JSON, text as text, anything else in base64, within the caps of the tool server.
+import { Effect, Result } from "effect"
+import { Base64 } from "effect/encoding"
+import { fault, fetchFault, type ToolFault, type Upstream } from "../../mcp-tools/contract.ts"
+import type { Output, PaidAnswer, Seller } from "../call/Invocation.ts"
+import { type HttpAnswer, paymentHeader, readHttpChallenge, readHttpSettlement } from "./HttpWire.ts"
+
+export interface HttpCall {
+  readonly url: URL
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array | undefined
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const textIn = (bytes: Uint8Array): string | undefined => Result.getOrUndefined(Result.try(() => utf8.decode(bytes)))
+
+/** The answer as an agent gets it. */
+export const contentOf = Effect.fnUntraced(function* (upstream: Upstream, { body, headers, status }: HttpAnswer) {
+  const contentType = headers["content-type"] ?? ""
+  const about = { status, contentType: contentType.slice(0, 256) }
+  const isPlain = headers["content-encoding"] === undefined
+  const json =
+    isPlain && /^application\/([\w.-]+\+)?json\b/i.test(contentType)
+      ? yield* Effect.option(upstream.parseContent(body))
+      : undefined
+  if (json?._tag === "Some") return { ...about, json: json.value } as Output
+  const text =
+    isPlain && /^(text\/|application\/([\w.-]+\+)?(json|xml)\b|$)/i.test(contentType) ? textIn(body) : undefined
+  return (text === undefined ? { ...about, base64: Base64.encode(body) } : { ...about, text }) as Output
+})
+
+/** Sends the request once, with further headers. */
+export const sendOnce = (
+  upstream: Upstream,
+  call: HttpCall,
+  more: Readonly<Record<string, string>>,
+  timeoutMillis?: number
+): Effect.Effect<HttpAnswer, ToolFault> =>
+  Effect.flatMap(
+    Effect.mapError(
+      upstream.fetch(
+        call.url,
+        {
+          method: call.method,
+          headers: {
+            "user-agent": "Tollkeeper/0.1 (agent tools)",
+            "accept-encoding": "identity",
+            accept: "application/json, text/*;q=0.9, */*;q=0.1",
+            ...call.headers,
+            ...more
+          },
+          ...(call.body === undefined ? {} : { body: call.body })
+        },
+        { redirectsMax: 0, ...(timeoutMillis === undefined ? {} : { timeoutMillis }) }
+      ),
+      fetchFault("the seller")
+    ),
+    (answer) =>
+      answer.status >= 300 && answer.status <= 399
+        ? fault("UNTRUSTED_REDIRECT", "the seller answers with a redirect, which is not followed", {
+            reason: "redirected"
+          })
+        : Effect.succeed(answer)
+  )
+
+/** `timeoutMillis`: how long the paid request may take; it is verified and settled within it. */
+export const httpSeller = (upstream: Upstream, call: HttpCall, timeoutMillis: number): Seller => ({
+  send: Effect.fnUntraced(function* (payment) {
+    const answer = yield* sendOnce(upstream, call, paymentHeader(payment), timeoutMillis)
+    const challenged = readHttpChallenge(answer)
+    const paid: PaidAnswer = {
+      settlement: readHttpSettlement(answer),
+      asksAgain:
+        challenged._tag === "None"
+          ? undefined
+          : { reason: challenged._tag === "Challenge" ? challenged.challenge.reason : undefined },
+      content: yield* contentOf(upstream, answer)
+    }
+    return paid
+  }),
+  close: Effect.void
+})

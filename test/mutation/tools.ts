@@ -1,0 +1,85 @@
+// The guards of the tools that pay for agents taken out, one at a time: what an HTTP resource may be asked with, what
+// its seller asks for held against the catalog, one signature whatever the seller says, and who pays at all.
+import type { Mutation } from "./Mutation.ts"
+
+const vitest = (...files: ReadonlyArray<string>) => [
+  "node_modules/vitest/vitest.mjs",
+  "run",
+  "--config",
+  "test/vitest.config.ts",
+  ...files
+]
+
+const http = vitest("test/plugins/mcp-tools-pay/http.daily.test.ts")
+const composition = vitest("test/plugins/mcp-tools/composition.test.ts")
+
+const inFile =
+  (file: string, catcher: ReadonlyArray<string>) =>
+  (name: string, from: string, to: string): Mutation => ({
+    name,
+    changes: [{ file: `plugins/${file}`, from, to }],
+    catcher
+  })
+
+const call = inFile("mcp-tools-pay/call/httpCall.ts", http)
+const seller = inFile("mcp-tools-pay/seller/httpSeller.ts", http)
+const wire = inFile("mcp-tools-pay/seller/HttpWire.ts", http)
+const terms = inFile("mcp-tools-pay/seller/compareTerms.ts", http)
+const judge = inFile("mcp-tools-pay/call/Judge.ts", http)
+const pays = inFile("mcp-tools-pay/plugin.ts", http)
+
+export const mutations: ReadonlyArray<Mutation> = [
+  pays("http: fetched where it is not enabled", "if (http.isEnabled)", "if (!http.isEnabled || http.isEnabled)"),
+  call("http: headers that pay are sent", "|| reservedHeaders.has(name)", ""),
+  call("http: any header is sent", "!allowed.includes(name) ||", ""),
+  call("http: a header's value ends the line", "/^[\\x20-\\x7e]*$/.test(value)", "/^/.test(value)"),
+  call("http: parameters make another path", "encodeURIComponent(value)", "value"),
+  call("http: a parent's segment is a name", '|| value === ".."', ""),
+  call("http: a parameter may be missing", 'value === "" ||', ""),
+  call("http: unknown parameters are dropped", "return left.size === 0", "return left.size >= 0"),
+  call("http: a GET has a body", 'if (method === "GET")', 'if (method === "")'),
+  call("http: any method is asked", "listed.find((one) => one.method === method)", "{ ...listed[0]!, method }"),
+  seller("http: a redirect is followed", "redirectsMax: 0,", "redirectsMax: 3,"),
+  seller("http: the second look has other bounds", "paymentHeader(payment), timeoutMillis", "paymentHeader(payment)"),
+  wire("http: any status asks for payment", "if (status !== 402)", "if (status === 0)"),
+  wire("http: copies may differ", "canonicalJson(inBody) !== canonicalJson(inHeader)", "false"),
+  wire(
+    "http: the first version's amount is any",
+    'readOption({ ...sent, amount: sent["maxAmountRequired"] })',
+    "readOption(sent)"
+  ),
+  terms("terms: the amount is not compared", '"amount", "maxTimeoutSeconds"', '"maxTimeoutSeconds"'),
+  terms("terms: the recipient is not compared", '"payTo", "amount"', '"amount"'),
+  terms("terms: the timeout is not compared", '"maxTimeoutSeconds", "feesSponsored"', '"feesSponsored"'),
+  terms("terms: extension data is not compared", '"feesSponsored", "extra"]', '"feesSponsored"]'),
+  terms("terms: the asset is not compared", "&& asset === option.asset", ""),
+  terms("terms: two offers of one kind are paid", "offers.length > 1", "offers.length > 2"),
+  terms("terms: any extension may demand", "...demanded]", "]"),
+  terms("terms: another resource is paid for", '...(isOurs ? [] : ["resource.url"])', ""),
+  judge(
+    "judge: the ledger is not asked",
+    "(yield* isConfirmed(word.transaction!, open))",
+    "word.transaction !== undefined"
+  ),
+  judge("judge: another payer's settlement counts", '...(word.payer === authorization.payer ? [] : ["payer"])', ""),
+  inFile("mcp-tools-pay/call/Payments.ts", http)(
+    "payments: an open payment is forgotten",
+    "yield* opens.remember(open)",
+    ""
+  ),
+  inFile("mcp-tools-pay/budget/Reservation.ts", http)(
+    "budget: the day has no ceiling",
+    "return leftDay < leftSession ? leftDay : leftSession",
+    "return leftSession"
+  ),
+  inFile("mcp-tools/plugin.ts", composition)(
+    "a signer without a plugin that pays",
+    'signer.mode === "none" || tools.all()',
+    "true || tools.all()"
+  ),
+  inFile("mcp-tools/server/StdioTransport.ts", composition)(
+    "stdin is read before every plugin stands",
+    'choose({ at: "nowhere", begins, closing: Effect.void })',
+    'choose({ at: "nowhere", begins: Effect.void, closing: Effect.void })\n  yield* Effect.orDie(begins)'
+  )
+]

@@ -1,0 +1,144 @@
+// A paid HTTP resource on this machine: without a payment it answers 402 and its terms, with one it verifies, settles
+// and answers. Every answer has a hook, so that the same seller can be a crook; it speaks either version of the
+// protocol. Hooks and record are for agents' requests: the catalog, which looks at origins when it likes, always finds
+// an honest seller.
+import { Effect } from "effect"
+import type { IncomingMessage } from "node:http"
+import type { Facilitator } from "../../support/facilitator.ts"
+import { testnetUsdc } from "../../support/buyer.ts"
+import { type Json, standIn } from "../mcp-tools/support.ts"
+
+export const httpAmount = 3_000n
+
+export interface HttpReply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array
+}
+
+export interface HttpBehaviour {
+  /** Changes what is asked for. */
+  challenge?: (challenge: Json) => Json
+  /** Changes the answer that asks. */
+  unpaid?: (reply: HttpReply) => HttpReply
+  /** Changes the answer to a payment, after the settlement; undefined never answers. */
+  paid?: (reply: HttpReply, settled: Json) => HttpReply | undefined
+  version?: 1 | 2
+}
+
+export interface Received {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingMessage["headers"]
+  readonly body: string
+  readonly payment: Json | undefined
+}
+
+export interface HttpSeller {
+  readonly origin: string
+  readonly payTo: string
+  behaviour: HttpBehaviour
+  readonly received: Array<Received>
+  readonly settlements: Array<Json>
+  readonly terms: () => Json
+}
+
+export const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64")
+const decode = (text: string): Json => JSON.parse(Buffer.from(text, "base64").toString("utf8")) as Json
+
+const bodyOf = async (request: IncomingMessage): Promise<string> => {
+  const chunks: Array<Buffer> = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString("utf8")
+}
+
+const post = async (url: string, body: Json): Promise<Json> => {
+  const answer = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body)
+  })
+  return (await answer.json()) as Json
+}
+
+/** What the first version writes, in the words of the second. */
+const asSecond = (payment: Json, terms: Json): Json =>
+  payment["x402Version"] === 1
+    ? { x402Version: 2, accepted: terms, payload: payment["payload"], resource: { url: "" }, extensions: {} }
+    : payment
+
+export const startHttpSeller = Effect.fnUntraced(function* (facilitator: Facilitator, payTo: string) {
+  const asked = (url: string, behaviour: HttpBehaviour): HttpReply => {
+    const version = behaviour.version ?? 2
+    const { amount, ...others } = seller.terms()
+    const honest: Json =
+      version === 2
+        ? { x402Version: 2, error: "payment required", resource: { url }, accepts: [seller.terms()], extensions: {} }
+        : {
+            x402Version: 1,
+            error: "payment required",
+            accepts: [{ ...others, maxAmountRequired: amount, resource: url, description: "", mimeType: "" }]
+          }
+    const challenge = behaviour.challenge?.(honest) ?? honest
+    const headers = { "content-type": "application/json" }
+    return version === 2
+      ? { status: 402, headers: { ...headers, "payment-required": encode(challenge) }, body: "{}" }
+      : { status: 402, headers, body: JSON.stringify(challenge) }
+  }
+
+  const delivered = async (payment: Json, url: string): Promise<HttpReply | undefined> => {
+    const body = {
+      x402Version: 2,
+      paymentPayload: asSecond(payment, seller.terms()),
+      paymentRequirements: seller.terms()
+    }
+    const settled = await post(`${facilitator.url}/settle`, body)
+    seller.settlements.push(settled)
+    const name = payment["x402Version"] === 1 ? "x-payment-response" : "payment-response"
+    const honest: HttpReply = settled["success"]
+      ? {
+          status: 200,
+          headers: { "content-type": "application/json", [name]: encode(settled) },
+          body: JSON.stringify({ celsius: 17, at: url })
+        }
+      : { ...asked(url, {}), headers: { ...asked(url, {}).headers, [name]: encode(settled) } }
+    return seller.behaviour.paid === undefined ? honest : seller.behaviour.paid(honest, settled)
+  }
+
+  const origin = yield* standIn((request, response) => {
+    void (async () => {
+      const header = request.headers["payment-signature"] ?? request.headers["x-payment"]
+      const payment = typeof header === "string" ? decode(header) : undefined
+      const { headers, method = "", url: path = "" } = request
+      const isAgent = headers["user-agent"]?.includes("agent tools") === true
+      const body = await bodyOf(request)
+      if (isAgent) seller.received.push({ method, path, headers, body, payment })
+      const behaviour = isAgent ? seller.behaviour : {}
+      const url = new URL(path, origin).href
+      const unpaid = () => {
+        const reply = asked(url, behaviour)
+        return behaviour.unpaid?.(reply) ?? reply
+      }
+      const reply = payment === undefined ? unpaid() : await delivered(payment, url)
+      if (reply !== undefined) response.writeHead(reply.status, { ...reply.headers }).end(reply.body)
+    })()
+  })
+
+  const seller: HttpSeller = {
+    origin,
+    payTo,
+    behaviour: {},
+    received: [],
+    settlements: [],
+    terms: () => ({
+      scheme: "exact",
+      network: "ledger:testnet",
+      asset: testnetUsdc,
+      amount: httpAmount.toString(),
+      payTo,
+      maxTimeoutSeconds: 300,
+      extra: { areFeesSponsored: true }
+    })
+  }
+  return seller
+})
