@@ -222,8 +222,6 @@ export const inTransaction = <A, E, R>(
     Effect.retry({ schedule: conflictBackoff, times: 5, while: isConflict })
   )
 
-/** True for the violation of a unique constraint, of the named one when given. */
-export const isUniqueViolation = (error: unknown, constraint?: string): boolean =>
-  SqlError.isSqlError(error) &&
-  error.reason._tag === "UniqueViolation" &&
-  (constraint === undefined || error.reason.constraint === constraint)
+/** True for the violation of one of the named unique constraints. */
+export const isUniqueViolation = (error: unknown, ...constraints: ReadonlyArray<string>): boolean =>
+  SqlError.isSqlError(error) && error.reason._tag === "UniqueViolation" && constraints.includes(error.reason.constraint)

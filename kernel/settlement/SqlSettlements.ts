@@ -44,6 +44,13 @@ class Undo extends Error {
   }
 }
 
+/** What belongs to one settlement: an authorization, an identifier of its owner for a seller and payer. */
+const ofOneSettlement = ["kernel_settlements_authorization", "kernel_settlements_identifier"] as const
+/** One transaction of the ledger ends one settlement. */
+const endsOne = "kernel_settlements_ended_by"
+/** All that an adoption may meet: the transaction may be recorded, and may have ended another settlement. */
+const ofAnother = [...ofOneSettlement, "kernel_settlements_inner_hash", endsOne] as const
+
 const bytesOf = (envelope: string): Uint8Array => Result.getOrThrow(Base64.decode(envelope))
 
 const spreadOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16)
@@ -134,7 +141,7 @@ const record = Effect.fn("Settlements.record")(function* (settlement: NewSettlem
       ({ answer }) => Effect.succeed(answer)
     ),
     Effect.catchIf(
-      (error) => isUniqueViolation(error),
+      (error) => isUniqueViolation(error, ...ofOneSettlement),
       () => Effect.succeed<RecordAnswer>({ _tag: "Known" })
     )
   )
@@ -225,9 +232,8 @@ const resolve = Effect.fn("Settlements.resolve")(function* (id: string, outcome:
       return "Resolved"
     })
   ).pipe(
-    // One transaction of the ledger ends one settlement.
     Effect.catchIf(
-      (error) => isUniqueViolation(error),
+      (error) => isUniqueViolation(error, endsOne),
       () => Effect.succeed<ResolveAnswer>("TransactionTaken")
     ),
     Effect.map((answer): ResolveAnswer => answer as ResolveAnswer)
@@ -242,7 +248,7 @@ const freeChannel = Effect.fn("Settlements.freeChannel")(function* (id: string, 
   return rows.length === 1
 })
 
-/** Which constraint stood in the way of an adoption. */
+/** Which of them stood in the way of an adoption; several may. */
 const knownOrTaken = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
   const sql = yield* SqlClient.SqlClient
   const known = yield* sql`select 1 from kernel_settlements where network = ${settlement.network}
@@ -281,7 +287,7 @@ const adopt = Effect.fn("Settlements.adopt")(function* (settlement: AdoptedSettl
     })
   ).pipe(
     Effect.catchIf(
-      (error) => isUniqueViolation(error),
+      (error) => isUniqueViolation(error, ...ofAnother),
       () => knownOrTaken(settlement)
     )
   )

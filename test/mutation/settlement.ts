@@ -226,6 +226,17 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...twin
   },
   {
+    name: "any clash is taken for a settlement that is known",
+    changes: [
+      {
+        file: settlements,
+        from: "isUniqueViolation(error, ...ofOneSettlement),",
+        to: "isUniqueViolation(error, ...ofAnother),"
+      }
+    ],
+    ...storeTests
+  },
+  {
     name: "success is given to two concurrent callers",
     changes: [
       {

@@ -53,6 +53,24 @@ export interface TwinLimits {
   readonly inAllStroops: bigint
 }
 
+type Born = Pick<
+  NewSettlement,
+  "network" | "scheme" | "authorizationKey" | "innerHash" | "principal" | "payTo" | "payer" | "identifier"
+>
+
+const haveOneAuthorization = (one: Born, other: Born): boolean =>
+  one.network === other.network && one.scheme === other.scheme && one.authorizationKey === other.authorizationKey
+
+const haveOneTransaction = (one: Born, other: Born): boolean =>
+  one.network === other.network && one.innerHash === other.innerHash
+
+const haveOneIdentifier = (one: Born, other: Born): boolean =>
+  Option.isSome(other.identifier) &&
+  one.principal.owner === other.principal.owner &&
+  one.payTo === other.payTo &&
+  one.payer === other.payer &&
+  Option.getOrUndefined(one.identifier) === other.identifier.value
+
 export class TwinStore {
   readonly rows = new Map<string, Row>()
   readonly channels = new Map<string, Channel>()
@@ -123,11 +141,17 @@ export class TwinStore {
       .map(recordOf)
   }
 
-  record(born: NewSettlement): RecordAnswer {
+  /** Undefined when the statement itself fails: the id or the transaction is another's. */
+  record(born: NewSettlement): RecordAnswer | undefined {
     if (this.openCount() >= this.limits.pendingMax) return { _tag: "TooManyOpen" }
     const day = this.#today()
     if (!this.#fits(day, counted(born.principal), born.budgetStroops)) return { _tag: "BudgetExceeded" }
-    if (this.#clashes(born)) return { _tag: "Known" }
+    // The constraints are looked at in the order in which they were made.
+    const rows = [...this.rows.values()]
+    if (rows.some((row) => row.born.id === born.id)) return undefined
+    if (rows.some((row) => haveOneAuthorization(row.born, born))) return { _tag: "Known" }
+    if (rows.some((row) => haveOneTransaction(row.born, born))) return undefined
+    if (rows.some((row) => haveOneIdentifier(row.born, born))) return { _tag: "Known" }
     const channel = this.channels.get(born.channel.address)
     if (channel === undefined || channel.fence !== born.channel.fence || channel.settlement !== undefined)
       return { _tag: "FenceLost" }
@@ -154,15 +178,9 @@ export class TwinStore {
     return [...this.rows.values()].some(
       (row) =>
         row.born.id === born.id ||
-        (row.born.network === born.network && row.born.innerHash === born.innerHash) ||
-        (row.born.network === born.network &&
-          row.born.scheme === born.scheme &&
-          row.born.authorizationKey === born.authorizationKey) ||
-        (Option.isSome(born.identifier) &&
-          row.born.principal.owner === born.principal.owner &&
-          row.born.payTo === born.payTo &&
-          row.born.payer === born.payer &&
-          Option.getOrUndefined(row.born.identifier) === born.identifier.value)
+        haveOneTransaction(row.born, born) ||
+        haveOneAuthorization(row.born, born) ||
+        haveOneIdentifier(row.born, born)
     )
   }
 

@@ -48,6 +48,7 @@ const settlementsOf = (world: World, stored: Stored) => {
     record: (settlement) =>
       stored(() => {
         const answer = store.record(settlement)
+        if (answer === undefined) throw new Error("an id or a transaction was recorded twice")
         if (answer._tag === "Recorded") world.bornIn.set(settlement.id, world.ledger.sequence)
         if (answer._tag === "FenceLost") coverage.count("fence lost")
         if (answer._tag === "Known") coverage.count("recorded twice")

@@ -8,7 +8,7 @@ import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
 import { Server } from "../../kernel/config/Server.ts"
 import { Settings } from "../../kernel/config/Settings.ts"
-import { Database } from "../../kernel/database/Database.ts"
+import { Database, isUniqueViolation } from "../../kernel/database/Database.ts"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
 import * as Migrations from "../../kernel/database/Migrations.ts"
 import { Facts } from "../../kernel/Facts.ts"
@@ -170,7 +170,13 @@ export const firstDifference = Effect.fn("firstDifference")(function* (
       case "record": {
         const lease = held[step.slot] ?? { address: channels[0], fence: 99n, sequence: 5n }
         const settlement = { ...step.settlement, channel: lease }
-        return [yield* settlements.record(settlement), twin.record(settlement)]
+        const theirs = yield* settlements.record(settlement).pipe(
+          Effect.catchIf(
+            (error) => isUniqueViolation(error, "kernel_settlements_pkey", "kernel_settlements_inner_hash"),
+            () => Effect.undefined
+          )
+        )
+        return [theirs, twin.record(settlement)]
       }
       case "addAttempt": {
         const attempt = {

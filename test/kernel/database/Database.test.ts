@@ -99,7 +99,9 @@ describeDatabases("the SQL client", (database, kind) => {
         yield* sql`insert into once values (1)`
         const error = yield* Effect.flip(sql`insert into once values (1)`)
         expect(isUniqueViolation(error, "once_key")).toBe(true)
+        expect(isUniqueViolation(error, "other", "once_key")).toBe(true)
         expect(isUniqueViolation(error, "other")).toBe(false)
+        expect(isUniqueViolation(error)).toBe(false)
         const exits = yield* Effect.forEach(
           Array.from({ length: 60 }, (_, i) => i),
           (i) => Effect.exit(i % 2 === 0 ? sql`select 1 / 0` : sql<{ x: number }>`select ${i}::int as x`),

@@ -130,6 +130,25 @@ for (const kind of databaseKinds) {
           )
       )
 
+      it.effect("takes no other clash for a settlement that is known: an id or a transaction of another [S85]", () =>
+        fresh(
+          Effect.gen(function* () {
+            const settlements = yield* Settlements
+            const first = newSettlement(1, yield* lease)
+            expect(yield* settlements.record(first)).toEqual({ _tag: "Recorded" })
+            const other = newSettlement(2, yield* lease)
+            const before = yield* books
+            for (const changes of [{ id: first.id }, { innerHash: first.innerHash }]) {
+              const error = yield* Effect.flip(settlements.record({ ...other, ...changes }))
+              expect(error).toMatchObject({ reason: { _tag: "UniqueViolation" } })
+            }
+            expect(yield* books).toEqual(before)
+            expect(yield* settlements.record(other)).toEqual({ _tag: "Recorded" })
+          }),
+          2
+        )
+      )
+
       it.effect(
         "gives an identifier of a seller to one payment of a principal, and to another principal's as well [S95, S96]",
         () =>
