@@ -5,7 +5,7 @@
 import { Clock, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import { type SqlClient, type SqlConnection, SqlError } from "effect/sql"
 import { Lane, type LaneName } from "./Lane.ts"
-import { type Leftover, tookTooLong, withinTime } from "./withinTime.ts"
+import { type Leftover, within } from "../within.ts"
 
 /** Between two tries for a connection while there is none at all. */
 const retryPause = Duration.millis(100)
@@ -92,6 +92,16 @@ const refusalOf = (exit: Exit.Failure<unknown, SqlError.SqlError>): SqlError.Sql
   return error?.reason._tag === "AuthenticationError" || error?.reason._tag === "AuthorizationError" ? undefined : error
 }
 
+const tookTooLong = (operation: string, waited: Duration.Duration) =>
+  Effect.suspend(() => {
+    const message = `the database did not answer within ${Duration.toMillis(waited)} ms`
+    return Effect.fail(
+      new SqlError.SqlError({
+        reason: new SqlError.ConnectionError({ cause: new Error(message), message, operation })
+      })
+    )
+  })
+
 /** What ends a transaction: done for the caller by whoever cleans up after a statement that was left behind. */
 const endsTransaction = /^(ROLLBACK|RELEASE)\b/
 
@@ -107,22 +117,18 @@ const bounded = (
     isLeft = true
     left(leftover)
   }
-  const within = <A>(
-    sql: string,
-    statement: Effect.Effect<A, SqlError.SqlError>
-  ): Effect.Effect<A, SqlError.SqlError> =>
+  const bound = <A>(sql: string, statement: Effect.Effect<A, SqlError.SqlError>): Effect.Effect<A, SqlError.SqlError> =>
     Effect.suspend(() => {
-      if (!isLeft) return withinTime(statement, answerWait, owner, leave)
-      return endsTransaction.test(sql)
-        ? Effect.succeed([] as unknown as A)
-        : Effect.fail(tookTooLong("query", answerWait))
+      if (!isLeft)
+        return within(statement, { longest: answerWait, owner, late: tookTooLong("query", answerWait), left: leave })
+      return endsTransaction.test(sql) ? Effect.succeed([] as unknown as A) : tookTooLong("query", answerWait)
     })
   return {
-    execute: (sql, ...args) => within(sql, connection.execute(sql, ...args)),
-    executeRaw: (sql, ...args) => within(sql, connection.executeRaw(sql, ...args)),
-    executeValues: (sql, ...args) => within(sql, connection.executeValues(sql, ...args)),
-    executeValuesUnprepared: (sql, ...args) => within(sql, connection.executeValuesUnprepared(sql, ...args)),
-    executeUnprepared: (sql, ...args) => within(sql, connection.executeUnprepared(sql, ...args)),
+    execute: (sql, ...args) => bound(sql, connection.execute(sql, ...args)),
+    executeRaw: (sql, ...args) => bound(sql, connection.executeRaw(sql, ...args)),
+    executeValues: (sql, ...args) => bound(sql, connection.executeValues(sql, ...args)),
+    executeValuesUnprepared: (sql, ...args) => bound(sql, connection.executeValuesUnprepared(sql, ...args)),
+    executeUnprepared: (sql, ...args) => bound(sql, connection.executeUnprepared(sql, ...args)),
     executeStream: connection.executeStream
   }
 }
@@ -178,7 +184,7 @@ export const lend = (pool: Acquirer, bounds: ConnectionBounds, owner: Scope.Scop
     return lease(lane, (error) => void (last = error)).pipe(
       Effect.timeoutOrElse({
         duration: bounds.connectionWait,
-        orElse: () => Effect.fail(last ?? tookTooLong("connect", bounds.connectionWait))
+        orElse: () => (last === undefined ? tookTooLong("connect", bounds.connectionWait) : Effect.fail(last))
       })
     )
   })

@@ -9,6 +9,7 @@ import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import { Lane } from "../database/Lane.ts"
 import { ListenAt } from "../http/ListenAt.ts"
+import { within } from "../within.ts"
 import type { Principal } from "../http/Principal.ts"
 import { ChannelPool } from "../settlement/channels/ChannelPool.ts"
 import { Outcomes } from "../settlement/Outcomes.ts"
@@ -26,8 +27,8 @@ import * as SchemeAuthorizations from "./settle/SchemeAuthorizations.ts"
 import { SettlementFollower } from "./settle/SettlementFollower.ts"
 import { shareFlight } from "./settle/shareFlight.ts"
 import { Work } from "./settle/Work.ts"
+import { stopping } from "./stopping.ts"
 import { verifyPayment } from "./verifyPayment.ts"
-import { within } from "./within.ts"
 
 export class Facilitator extends Context.Service<
   Facilitator,
@@ -64,6 +65,7 @@ export class Facilitator extends Context.Service<
         | Work
       >()
       const scope = yield* Effect.scope
+      const patience = { owner: scope, longest: limits.settleTimeout, until: yield* stopping }
 
       const verify = Effect.fn("Facilitator.verify")(
         function* (payment: Payment) {
@@ -72,7 +74,7 @@ export class Facilitator extends Context.Service<
           const judged = verifyPayment(payment, scheme.value).pipe(
             Effect.catch((fault) => Effect.as(logFault(fault), unavailable(fault)))
           )
-          return yield* within(judged, scope, limits.settleTimeout, () => tooLate)
+          return yield* within(judged, { ...patience, late: Effect.succeed(tooLate) })
         },
         Effect.provideContext(services),
         Effect.provideService(Lane, "payments")
@@ -99,7 +101,7 @@ export class Facilitator extends Context.Service<
             onFailure: (fault) => Effect.as(logFault(fault), Option.none<ReadonlyArray<SettlementRecord>>()),
             onSuccess: (records) => Effect.succeedSome(records)
           })
-          return Effect.provideContext(within(found, scope, limits.settleTimeout, Option.none), services)
+          return Effect.provideContext(within(found, { ...patience, late: Effect.succeedNone }), services)
         }
       })
     })

@@ -56,7 +56,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/settlement/carryOut.ts", "test/runtime/platform/telemetry.daily.test.ts", [
     ["an outcome that no trace knows", '.pipe(continueTrace("settlement.outcome", record.traceparent))', ""]
   ]),
-  ...guards("kernel/payment/within.ts", "test/runtime/stop.daily.test.ts", [
+  ...guards("kernel/payment/stopping.ts", "test/runtime/stop.daily.test.ts", [
     [
       "a request that is cut off by a stop",
       "Effect.andThen(closing, Effect.sleep(stoppingWait))",

@@ -7,7 +7,8 @@ import { busy } from "../answers.ts"
 import { logFault } from "../faults.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme } from "../Scheme.ts"
-import { within } from "../within.ts"
+import { stopping } from "../stopping.ts"
+import { within } from "../../within.ts"
 import { type Boarded, Flights, type Told } from "./Flights.ts"
 import { settlePayment } from "./settlePayment.ts"
 import { timeLeft } from "./waitForOutcome.ts"
@@ -44,12 +45,17 @@ export const shareFlight = Effect.fnUntraced(function* (payment: Payment, scheme
     }
   })
 
-  return yield* within(answer, scope, yield* timeLeft(startedAt), () => {
-    const late = last?.flight.answer ?? busy()
-    if (last?.isLeader === true) {
-      last.flight.tell(late)
-      last.flight.end()
-    }
-    return late
+  return yield* within(answer, {
+    longest: yield* timeLeft(startedAt),
+    owner: scope,
+    until: yield* stopping,
+    late: Effect.sync(() => {
+      const late = last?.flight.answer ?? busy()
+      if (last?.isLeader === true) {
+        last.flight.tell(late)
+        last.flight.end()
+      }
+      return late
+    })
   })
 })
