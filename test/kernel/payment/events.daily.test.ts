@@ -36,7 +36,8 @@ describe.each(databaseKinds)("a stream of settlements on %s", (database) => {
     "tells a seller that was left pending how it ended, its own settlements only, and goes on from a cursor",
     () =>
       Effect.gen(function* () {
-        const facilitator = yield* start([], database)
+        // What is not told is not found by chance at the next heartbeat.
+        const facilitator = yield* start(["events.heartbeat_ms=60000"], database)
         const settle = yield* seller(facilitator)
         const url = `${facilitator.url}/settlements/events`
         const other = yield* openEvents(url, bearer("other"))
