@@ -50,12 +50,10 @@ export const reachOf = (belief: Belief, at: number, pace: number): number =>
 export const standsStill = (belief: Belief, at: number, pace: number): boolean =>
   at - belief.advancedAt > Math.max(stillMillis, stillLedgers * pace * 1_000)
 
-export const relationOf = (
-  belief: Belief,
-  answer: LatestLedger,
-  at: number,
-  pace: number
-): "same" | "next" | "ahead" | "below" => {
+/** Where an answer stands beside the believed line. */
+type Relation = "same" | "next" | "ahead" | "below"
+
+export const relationOf = (belief: Belief, answer: LatestLedger, at: number, pace: number): Relation => {
   const ledgers = answer.sequence - belief.newest.sequence
   if (ledgers === 0) return "same"
   if (ledgers < 0) return "below"
@@ -161,8 +159,7 @@ const movingBelow = (belief: Belief, below: LatestLedger, isStill: boolean): boo
 export const believe = (belief: Belief, looked: Looked): Believed => {
   const { at, first, pace, second } = looked
   const answers = [first, ...second]
-  const by = (relation: ReturnType<typeof relationOf>) =>
-    newestOf(answers.filter((one) => relationOf(belief, one, at, pace) === relation))
+  const by = (relation: Relation) => newestOf(answers.filter((one) => relationOf(belief, one, at, pace) === relation))
   const rival = second.length === 0 ? belief.rival : rivalOf(belief, looked)
   if (rival !== undefined && belief.rival !== undefined && rival.sequence > belief.rival.sequence)
     return { belief: beginAt(rival, at), change: "moved" }

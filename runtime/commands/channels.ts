@@ -2,24 +2,21 @@
 // alone; running replicas follow within seconds.
 import { Console, Effect, Layer } from "effect"
 import { Argument, Command } from "effect/cli"
-import { SqlClient } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
-import { type ChannelListed, channelMoves } from "../../kernel/settlement/channels/ChannelCount.ts"
+import { type ChannelListed, ChannelMoves } from "../../kernel/settlement/channels/ChannelMoves.ts"
 import { planned } from "../../kernel/settlement/channels/ChannelRows.ts"
 import { kernelTables, type Place, placeFlags } from "./place.ts"
 
 /** Runs something with the channels of the place's network. */
 const withChannels = <A, E>(
   place: Place,
-  use: (parts: {
-    readonly moves: ReturnType<typeof channelMoves>
-    readonly network: Network["Service"]
-  }) => Effect.Effect<A, E>
+  use: (parts: { readonly moves: ChannelMoves["Service"]; readonly network: Network["Service"] }) => Effect.Effect<A, E>
 ) =>
   Effect.gen(function* () {
-    const network = yield* Network
-    return yield* use({ network, moves: channelMoves(yield* SqlClient.SqlClient, network.id) })
-  }).pipe(Effect.provide(Network.layer.pipe(Layer.provideMerge(kernelTables(place)))))
+    return yield* use({ network: yield* Network, moves: yield* ChannelMoves })
+  }).pipe(
+    Effect.provide(ChannelMoves.layer.pipe(Layer.provideMerge(Network.layer), Layer.provideMerge(kernelTables(place))))
+  )
 
 /** Channels that no running facilitator has keys for stay in the table, and are told apart. */
 const lineOf = ({ address, claimed, leased, number, sequence, settlement, state }: ChannelListed): string => {

@@ -5,7 +5,6 @@ import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
 import { Signer } from "../../signer/Signer.ts"
-import type { ChannelState } from "./ChannelRows.ts"
 
 export class ChannelCount extends Context.Service<
   ChannelCount,
@@ -37,35 +36,9 @@ export class ChannelCount extends Context.Service<
   )
 }
 
-const countRequired = (sql: SqlClient.SqlClient, network: string) =>
+/** What an operator asked for, if anybody did. */
+export const countRequired = (sql: SqlClient.SqlClient, network: string) =>
   Effect.map(
     sql<{ count: number }>`select count from kernel_channel_counts where network = ${network}`,
     ([row]) => row?.count
   )
-
-export interface ChannelListed {
-  readonly sponsor: string
-  /** Its place in the list of keys it comes from. */
-  readonly number: number
-  readonly address: string
-  readonly state: ChannelState
-  /** The last sequence number used; null while it must be read from the ledger. */
-  readonly sequence: bigint | null
-  /** The open settlement that holds it. */
-  readonly settlement: string | null
-  readonly leased: boolean
-  /** A facilitator whose settings require it has run within the last minutes. */
-  readonly claimed: boolean
-}
-
-/** What an operator does with channels: see them, and say how many there shall be. Works on the database alone. */
-export const channelMoves = (sql: SqlClient.SqlClient, network: string) => ({
-  list: sql<ChannelListed>`select sponsor, number, address, state, sequence, settlement::text as settlement,
-    coalesce(leased_until > clock_timestamp(), false) as leased, wanted_until > clock_timestamp() as claimed
-    from kernel_channels where network = ${network} order by sponsor, number, address`,
-  required: countRequired(sql, network),
-  /** From 1 to 1,000. The replicas follow within their next turns. */
-  resize: (count: number) =>
-    Effect.asVoid(sql`insert into kernel_channel_counts (network, count) values (${network}, ${count})
-      on conflict (network) do update set count = excluded.count, changed_at = clock_timestamp()`)
-})

@@ -13,7 +13,8 @@ import { LedgerClock } from "../../../../kernel/ledger/LedgerClock.ts"
 import { LedgerRpc, type TransactionAnswer } from "../../../../kernel/ledger/LedgerRpc.ts"
 import type { LedgerAccount } from "../../../../kernel/stellar/LedgerEntry.ts"
 import { Host } from "../../../../kernel/platform/Host.ts"
-import { ChannelCount, channelMoves } from "../../../../kernel/settlement/channels/ChannelCount.ts"
+import { ChannelCount } from "../../../../kernel/settlement/channels/ChannelCount.ts"
+import { ChannelMoves } from "../../../../kernel/settlement/channels/ChannelMoves.ts"
 import { ChannelPool } from "../../../../kernel/settlement/channels/ChannelPool.ts"
 import { ChannelRows } from "../../../../kernel/settlement/channels/ChannelRows.ts"
 import { ChannelStore } from "../../../../kernel/settlement/channels/ChannelStore.ts"
@@ -103,7 +104,14 @@ const layerOf = (kind: DatabaseKind, ledger: Ledger, channelCount: number, secre
   )
   return ChannelPool.layer.pipe(
     Layer.provideMerge(
-      Layer.mergeAll(ChannelCount.layer, ChannelRows.layer, Leases.layer, SponsorTransactions.layer, ChannelStore.layer)
+      Layer.mergeAll(
+        ChannelCount.layer,
+        ChannelMoves.layer,
+        ChannelRows.layer,
+        Leases.layer,
+        SponsorTransactions.layer,
+        ChannelStore.layer
+      )
     ),
     Layer.provideMerge(Signer.layer.pipe(Layer.provide(Vault.layer))),
     Layer.provideMerge(Layer.mergeAll(databaseLayer(kind), ports))
@@ -423,7 +431,7 @@ for (const kind of databaseKinds) {
           3,
           Effect.fnUntraced(function* (ledger) {
             const sql = yield* SqlClient.SqlClient
-            const moves = channelMoves(sql, "ledger:testnet")
+            const moves = yield* ChannelMoves
             const { channels, sponsor } = yield* Signer
             const stateOf = (number: number) =>
               Effect.map(moves.list, (all) => all.find((one) => one.number === number)?.state)
@@ -499,7 +507,7 @@ for (const kind of databaseKinds) {
           2,
           Effect.fnUntraced(function* (ledger) {
             const sql = yield* SqlClient.SqlClient
-            const moves = channelMoves(sql, "ledger:testnet")
+            const moves = yield* ChannelMoves
             const { channels, sponsor } = yield* Signer
             ledger.put(sponsor, 10n ** 11n, 41n)
             for (const address of channels.slice(0, 2)) ledger.put(address, balanceMin, 7n)

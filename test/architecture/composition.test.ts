@@ -1,0 +1,81 @@
+// One dialect of composition: what is shared is a `Context.Service` with a Layer, whose type is written and not taken
+// from the function that makes it; nothing runs an effect but the runtime; nothing registers by being imported; and a
+// contract's services are inferred from its keys.
+import { describe, expect, it } from "vitest"
+import { eachNode, isNode, lineAt, type Node, parseSource, type Source, sourcesIn } from "./sources.ts"
+
+/** Folders whose owners are still to follow. */
+const following = ["plugins/catalog/administration/"]
+/** Tables at module level that are filled as the program runs: what was computed once, of the embedded ledger. */
+const caches = ["plugins/ledger-local/engine/xdr/ScVal.ts", "plugins/ledger-local/transaction/assetContractId.ts"]
+/** Registries that an import fills; none may join them. */
+const registries = ["kernel/config/Setting.ts", "kernel/config/NetworkKeys.ts"]
+
+const nameOf = (value: unknown): string => (isNode(value) && value.type === "Identifier" ? String(value["name"]) : "")
+
+/** The name in `typeof name`, of a type. */
+const queried = ({ exprName, type }: Node): string => (type === "TSTypeQuery" ? nameOf(exprName) : "")
+
+const isEmptyTable = (init: unknown): boolean =>
+  isNode(init) &&
+  init.type === "NewExpression" &&
+  ["Map", "Set"].includes(nameOf(init["callee"])) &&
+  (init["arguments"] as ReadonlyArray<unknown>).length === 0
+
+/** Tables of a source that are empty when it has been read. */
+const emptyTables = ({ program }: Source): ReadonlyArray<Node> =>
+  (program["body"] as ReadonlyArray<Node>).flatMap((statement) => {
+    const declared = isNode(statement["declaration"]) ? statement["declaration"] : statement
+    return declared.type === "VariableDeclaration"
+      ? (declared["declarations"] as ReadonlyArray<Node>).filter(({ init }) => isEmptyTable(init))
+      : []
+  })
+
+const compositionFaults = (source: Source): ReadonlyArray<string> => {
+  const faults: Array<string> = []
+  const fault = (node: Node, what: string) => faults.push(`${source.path}:${lineAt(source, node.start)} ${what}`)
+  eachNode(source.program, (node) => {
+    if (/^make|Moves$/.test(queried(node))) fault(node, "the type of what a function makes has no name of its own")
+    const member = node.type === "MemberExpression" ? `${nameOf(node["object"])}.${nameOf(node["property"])}` : ""
+    if (/^Effect\.run/.test(member)) fault(node, `${member} in library code`)
+    if (node.type === "CallExpression" && nameOf(node["callee"]) === "contract") {
+      const given = node["arguments"] as ReadonlyArray<Node>
+      if (isNode(node["typeArguments"]) || given.some(({ type }) => type === "TSAsExpression"))
+        fault(node, "a contract whose services are not inferred")
+    }
+  })
+  if (![...caches, ...registries].includes(source.path))
+    for (const node of emptyTables(source)) fault(node, "a table that is filled by whoever comes")
+  return faults
+}
+
+describe("the composition of the house", () => {
+  it("is by services, and runs nothing while it is read", () => {
+    const own = sourcesIn("kernel", "plugins").filter(({ path }) => !following.some((one) => path.startsWith(one)))
+    expect(own.length).toBeGreaterThan(200)
+    expect(own.flatMap(compositionFaults)).toEqual([])
+    const commands = sourcesIn("runtime").flatMap(compositionFaults)
+    expect(commands.filter((fault) => !fault.includes("Effect.run"))).toEqual([])
+  })
+
+  it.each([
+    "type Parts = { readonly store: ReturnType<typeof makeStore> }",
+    "const f = (moves: ReturnType<typeof channelMoves>) => moves",
+    "const queue = Effect.runSync(Queue.unbounded())",
+    "const found = new Map<string, string>()",
+    "export const found = new Set()",
+    'const c = contract("x", Keys as any)',
+    'const c = contract<"x", Keys>("x", Keys)'
+  ])("would catch %s", (text) => {
+    expect(compositionFaults(parseSource("kernel/x.ts", text))).toHaveLength(1)
+  })
+
+  it.each([
+    'const words = new Set(["a"])',
+    "const f = () => new Map<string, string>()",
+    "const sizes = new WeakMap<object, number>()",
+    'const c = contract("x", Keys, Callers)'
+  ])("has nothing to say of %s", (text) => {
+    expect(compositionFaults(parseSource("kernel/x.ts", text))).toEqual([])
+  })
+})
