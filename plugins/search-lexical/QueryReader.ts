@@ -6,23 +6,47 @@ import { Context, Effect, Layer } from "effect"
 import type { SqlError } from "effect/sql"
 import type { IndexState } from "./LexicalStore.ts"
 import type { Term } from "./planCandidates.ts"
-import { Vocabulary } from "./Vocabulary.ts"
+import { type Alternatives, type Counted, Vocabulary } from "./Vocabulary.ts"
 import { queryWords } from "./words.ts"
 
 export interface ReadQuery {
   /** At most `termsMax`, those worth most. */
   readonly terms: ReadonlyArray<Term>
+  /** Words of the documents that answer best, which rank and widen, and mean nothing by themselves (`Feedback.ts`). */
+  readonly related: ReadonlyArray<Term>
   /** What a document could be worth that had every word of the query. */
   readonly mass: number
 }
 
 const termsMax = 16
 
-const quoted = (lexeme: string): string => `'${lexeme.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`
+export const quoted = (lexeme: string): string => `'${lexeme.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`
 
 /** Robertson and Sparck Jones' inverse document frequency, never negative. */
 export const rarity = (documents: number, all: number): number =>
   Math.log(1 + (Math.max(0, all - documents) + 0.5) / (documents + 0.5))
+
+/** Each lexeme once, without those that are there already. */
+const distinct = (all: ReadonlyArray<Counted>, there: Set<string>): ReadonlyArray<Counted> =>
+  all.filter(({ lexeme }) => !there.has(lexeme) && there.add(lexeme))
+
+const termOf = ({ documents, lexeme, naming }: Counted, state: IndexState): Term => ({
+  tsquery: quoted(lexeme),
+  documents,
+  naming,
+  weight: rarity(documents, state.documents)
+})
+
+/** One term of all that may have been meant. */
+const standInTerm = ({ found, share }: Alternatives, state: IndexState): Term => {
+  const documents = found.reduce((sum, one) => sum + one.documents, 0)
+  return {
+    tsquery: found.map(({ lexeme }) => quoted(lexeme)).join(" | "),
+    documents,
+    naming: found.reduce((sum, one) => sum + one.naming, 0),
+    weight: share * rarity(documents, state.documents)
+  }
+}
 
 export class QueryReader extends Context.Service<
   QueryReader,
@@ -33,45 +57,28 @@ export class QueryReader extends Context.Service<
     Effect.gen(function* () {
       const vocabulary = yield* Vocabulary
 
-      /** The term of a lexeme that no document holds: what stands for it, or nothing. */
-      const standIn = Effect.fnUntraced(function* (lexeme: string, state: IndexState) {
-        const instead = yield* vocabulary.standIn(lexeme, state)
-        if (instead === undefined) return []
-        const together = instead.found.reduce((sum, one) => sum + one.documents, 0)
-        const term: Term = {
-          tsquery: instead.found.map((one) => quoted(one.lexeme)).join(" | "),
-          documents: together,
-          naming: instead.found.reduce((sum, one) => sum + one.naming, 0),
-          weight: instead.share * rarity(together, state.documents)
-        }
-        return [term]
-      })
-
       const read = Effect.fn("readQuery")(function* (
         query: string,
         state: IndexState
       ): Effect.fn.Return<ReadQuery, SqlError.SqlError> {
         const { joined, words } = queryWords(query, state.language)
-        let mass = 0
-        const terms: Array<Term> = []
-        const seen = new Set<string>()
-        const own = yield* vocabulary.read(words, state)
-        const compounds = yield* vocabulary.read(joined, state)
-        for (const [at, { documents, lexeme, naming }] of [...own, ...compounds].entries()) {
-          if (seen.has(lexeme)) continue
-          seen.add(lexeme)
-          if (documents > 0) {
-            const weight = rarity(documents, state.documents)
-            terms.push({ tsquery: quoted(lexeme), documents, naming, weight })
-            mass += weight
-            continue
-          }
-          // A compound in one piece is a second reading of words that are already there.
-          if (at >= own.length) continue
-          mass += rarity(0, state.documents)
-          terms.push(...(yield* standIn(lexeme, state)))
-        }
-        return { terms: terms.toSorted((a, b) => b.weight - a.weight).slice(0, termsMax), mass }
+        const readings = yield* vocabulary.read([...words, ...joined], state)
+        const own = distinct(readings.slice(0, words.length).flat(), new Set())
+        const known = own.filter(({ documents }) => documents > 0)
+        const unknown = own.filter(({ documents }) => documents === 0)
+        // A compound in one piece is a second reading of words that are already there.
+        const compounds = distinct(readings.slice(words.length).flat(), new Set(own.map(({ lexeme }) => lexeme)))
+        const direct = [...known, ...compounds.filter(({ documents }) => documents > 0)].map((one) =>
+          termOf(one, state)
+        )
+        const instead = yield* vocabulary.standIns(
+          unknown.map(({ lexeme }) => lexeme),
+          state
+        )
+        const standIns = [...instead.values()].flatMap((one) => (one === undefined ? [] : [standInTerm(one, state)]))
+        const terms = [...direct, ...standIns].toSorted((a, b) => b.weight - a.weight).slice(0, termsMax)
+        const mass = direct.reduce((sum, { weight }) => sum + weight, 0) + unknown.length * rarity(0, state.documents)
+        return { terms, related: [], mass }
       })
 
       return QueryReader.of({ read })

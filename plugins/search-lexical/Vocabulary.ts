@@ -1,7 +1,7 @@
 // What the words of queries are in the index: their lexemes with the numbers of documents that hold them, and what may
 // stand for a lexeme that no document holds (the words that begin with it, or else those most alike by trigrams). What
 // a word is found to be is kept until the statistics are refreshed: people ask in the same few words.
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { IndexState } from "./LexicalStore.ts"
 import { gramsOf, isMistyped } from "./words.ts"
@@ -18,13 +18,18 @@ export interface Alternatives {
   readonly share: number
 }
 
-const partialLengthMin = 3
-const mistypedLengthMin = 4
-const alternativesMax = 5
+/** A shorter word is the beginning of too many. */
+const standInLengthMin = 4
+/** Unknown words of one query that something stands for; the others are missing. */
+const standInsMax = 4
+const partialMax = 5
+const mistypedMax = 3
 /** Of a match by the beginning of a word and by likeness, against one by the word itself. */
 const partialShare = 0.5
 const mistypedShare = 0.6
 const likenessMin = 0.25
+/** Looking for what was meant is a courtesy: later than this the words are missing. */
+const patience = "150 millis"
 /** Words whose readings are kept. */
 const keptMax = 20_000
 
@@ -46,38 +51,58 @@ const readWords = Effect.fnUntraced(function* (words: ReadonlyArray<string>, lan
   return found
 })
 
-const alternatives = Effect.fnUntraced(function* (lexeme: string, language: string) {
+/** What may stand for lexemes, in one statement: words that begin with one, and words alike by trigrams. */
+const readAlternatives = Effect.fnUntraced(function* (lexemes: ReadonlyArray<string>, language: string) {
   const sql = yield* SqlClient.SqlClient
-  if (lexeme.length >= partialLengthMin) {
-    const longer = yield* sql<Counted>`select lexeme, documents, naming from search_lexical_terms
-      where language = ${language} and lexeme >= ${lexeme} and lexeme < ${`${lexeme}\u{10ffff}`}
-      order by documents desc, lexeme limit ${alternativesMax}`
-    if (longer.length > 0) return { found: longer, share: partialShare }
-  }
-  if (lexeme.length < mistypedLengthMin) return undefined
-  const grams = gramsOf(lexeme)
-  const alike = yield* sql<Counted>`select lexeme, documents, naming from (
-      select lexeme, documents, naming, cardinality(grams) as size,
-        (select count(*) from unnest(grams) g where g in ${sql.in(grams)})::float8 as shared
-      from search_lexical_terms
-      where language = ${language} and grams && (select array_agg(g)
-        from jsonb_array_elements_text(${JSON.stringify(grams)}::jsonb) g)
-        and length(lexeme) between ${lexeme.length - 2} and ${lexeme.length + 2}) t
-    where shared / (size + ${grams.length} - shared) >= ${likenessMin}
-    order by shared / (size + ${grams.length} - shared) desc, documents desc limit 20`
-  const found = alike.filter((one) => isMistyped(lexeme, one.lexeme)).slice(0, 3)
-  return found.length === 0 ? undefined : { found, share: mistypedShare }
+  const asked = lexemes.map((lexeme) => ({ lexeme, grams: gramsOf(lexeme) }))
+  return yield* sql<Counted & { readonly missing: string; readonly partial: boolean }>`
+    with asked as materialized (
+      select lexeme collate "C" as lexeme, grams from jsonb_to_recordset(${JSON.stringify(asked)}::jsonb)
+        as a (lexeme text, grams text[])
+    )
+    select asked.lexeme as missing, true as partial, t.lexeme, t.documents, t.naming from asked, lateral (
+      select lexeme, documents, naming from search_lexical_terms
+      where language = ${language} and lexeme > asked.lexeme and lexeme < asked.lexeme || ${"\u{10ffff}"}
+      order by documents desc, lexeme limit ${partialMax}) t
+    union all
+    select asked.lexeme, false, t.lexeme, t.documents, t.naming from asked, lateral (
+      select lexeme, documents, naming, shared / (size + cardinality(asked.grams) - shared) as likeness from (
+        select lexeme, documents, naming, cardinality(grams) as size,
+          (select count(*) from unnest(grams) g where g = any (asked.grams))::float8 as shared
+        from search_lexical_terms
+        where language = ${language} and grams && asked.grams
+          and length(lexeme) between length(asked.lexeme) - 2 and length(asked.lexeme) + 2) alike
+      where shared / (size + cardinality(asked.grams) - shared) >= ${likenessMin}
+      order by likeness desc, documents desc limit 20) t`
+})
+
+/** Words that begin with it, or else words that it may be with a slip or two; by lexeme. */
+const alternatives = Effect.fnUntraced(function* (lexemes: ReadonlyArray<string>, language: string) {
+  const rows = Map.groupBy(yield* readAlternatives(lexemes, language), ({ missing }) => missing)
+  return new Map(
+    lexemes.map((lexeme): [string, Alternatives | undefined] => {
+      const own = rows.get(lexeme) ?? []
+      const longer = own.filter(({ partial }) => partial)
+      if (longer.length > 0) return [lexeme, { found: longer, share: partialShare }]
+      const alike = own.filter((one) => isMistyped(lexeme, one.lexeme)).slice(0, mistypedMax)
+      return [lexeme, alike.length === 0 ? undefined : { found: alike, share: mistypedShare }]
+    })
+  )
 })
 
 export class Vocabulary extends Context.Service<
   Vocabulary,
   {
-    /** The lexemes of words, in their order. */
+    /** The lexemes of each word, in the order of the words. */
     readonly read: (
       words: ReadonlyArray<string>,
       state: IndexState
-    ) => Effect.Effect<ReadonlyArray<Counted>, SqlError.SqlError>
-    readonly standIn: (lexeme: string, state: IndexState) => Effect.Effect<Alternatives | undefined, SqlError.SqlError>
+    ) => Effect.Effect<ReadonlyArray<ReadonlyArray<Counted>>, SqlError.SqlError>
+    /** What stands for lexemes that no document holds: for the first few that are long enough. */
+    readonly standIns: (
+      lexemes: ReadonlyArray<string>,
+      state: IndexState
+    ) => Effect.Effect<ReadonlyMap<string, Alternatives | undefined>, SqlError.SqlError>
   }
 >()("tollkeeper/search-lexical/Vocabulary") {
   static readonly layer = Layer.effect(
@@ -87,14 +112,14 @@ export class Vocabulary extends Context.Service<
       /** As of one refresh of the statistics of one language. */
       let asOf = ""
       const readings = new Map<string, ReadonlyArray<Counted>>()
-      const standIns = new Map<string, Alternatives | undefined>()
+      const found = new Map<string, Alternatives | undefined>()
 
       const forgetOlder = ({ language, refreshedAt }: IndexState): void => {
         const now = `${language} ${refreshedAt.getTime()}`
         if (now === asOf) return
         asOf = now
         readings.clear()
-        standIns.clear()
+        found.clear()
       }
 
       const read = Effect.fnUntraced(
@@ -106,23 +131,26 @@ export class Vocabulary extends Context.Service<
             : yield* readWords(unread, state.language)
           const all = words.map((word) => readings.get(word) ?? found.get(word)!)
           for (const [word, reading] of found) keep(readings, word, reading)
-          return all.flat()
+          return all
         },
         Effect.provideService(SqlClient.SqlClient, sql)
       )
 
-      const standIn = Effect.fnUntraced(
-        function* (lexeme: string, state: IndexState) {
+      const standIns = Effect.fnUntraced(
+        function* (lexemes: ReadonlyArray<string>, state: IndexState) {
           forgetOlder(state)
-          if (standIns.has(lexeme)) return standIns.get(lexeme)
-          const found = yield* alternatives(lexeme, state.language)
-          keep(standIns, lexeme, found)
-          return found
+          const asked = lexemes.filter((lexeme) => lexeme.length >= standInLengthMin).slice(0, standInsMax)
+          const unknown = asked.filter((lexeme) => !found.has(lexeme))
+          if (unknown.length > 0) {
+            const looked = yield* Effect.timeoutOption(alternatives(unknown, state.language), patience)
+            for (const [lexeme, instead] of Option.getOrElse(looked, () => [])) keep(found, lexeme, instead)
+          }
+          return new Map(asked.map((lexeme) => [lexeme, found.get(lexeme)]))
         },
         Effect.provideService(SqlClient.SqlClient, sql)
       )
 
-      return Vocabulary.of({ read, standIn })
+      return Vocabulary.of({ read, standIns })
     })
   )
 }

@@ -1,7 +1,7 @@
 // Which documents are looked at for a query. Ranking every document that holds any word of the query would cost
 // whatever its commonest word costs, so candidates are chosen from the rarest words up: single words while they fit the
 // budget, then pairs of common words, then common words where they name or tag the resource. A document left out holds
-// only common words of the query, no two of them together, in prose.. Pure; numbers of documents are estimates.
+// only common words of the query, no two of them together, in prose. Pure; numbers of documents are estimates.
 
 export interface Term {
   /** A tsquery of one lexeme, or of the lexemes that stand for a mistyped or partial word. */
@@ -74,4 +74,22 @@ export const planCandidates = (terms: ReadonlyArray<Term>, documents: number, bu
     conditions: conditions.length === 0 ? [{ where: "naming", tsquery: rising[0]!.tsquery }] : conditions,
     complete: false
   }
+}
+
+/**
+ * The plan, and documents of the rarest of related words for half of the budget more. They complete nothing: what holds
+ * only words that nobody asked for may be left out.
+ */
+export const alsoRelated = (plan: CandidatePlan, related: ReadonlyArray<Term>, budget: number): CandidatePlan => {
+  let left = budget / 2
+  const rare = related
+    .toSorted((a, b) => a.documents - b.documents)
+    .filter(({ documents }) => {
+      const fits = documents <= left
+      if (fits) left -= documents
+      return fits
+    })
+  return rare.length === 0
+    ? plan
+    : { ...plan, conditions: [...plan.conditions, { where: "document", tsquery: anyOf(rare) }] }
 }

@@ -9,6 +9,7 @@ import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
 import { Catalog, catalogContract, Search, SearchSettings } from "../catalog/contract.ts"
 import { startIndexing } from "./buildIndex.ts"
+import { Feedback } from "./Feedback.ts"
 import { LexicalStore } from "./LexicalStore.ts"
 import { QueryReader } from "./QueryReader.ts"
 import { rankDocuments } from "./rankDocuments.ts"
@@ -18,6 +19,7 @@ const registered = Layer.effectDiscard(
     const sql = yield* SqlClient.SqlClient
     const store = yield* LexicalStore
     const reader = yield* QueryReader
+    const feedback = yield* Feedback
     const catalog = yield* Catalog
     const search = yield* Search
     const health = yield* Health
@@ -43,7 +45,8 @@ const registered = Layer.effectDiscard(
       search: ({ filters, limit, query, snapshot }) =>
         Effect.gen(function* () {
           const state = yield* answering
-          const read = yield* reader.read(query, state)
+          const visible = (id: string) => catalog.condition({}, { id })
+          const read = yield* feedback.widen(query, yield* reader.read(query, state), state, visible)
           return yield* rankDocuments(sql, state, read, {
             condition: (id) => catalog.condition(filters, { id, snapshot }),
             limit
@@ -71,7 +74,7 @@ export const plugin = define({
   layer: Layer.effectDiscard(Facts).pipe(
     Layer.merge(
       registered.pipe(
-        Layer.provide(QueryReader.layer),
+        Layer.provide(Layer.merge(QueryReader.layer, Feedback.layer)),
         Layer.provide(Layer.unwrap(Effect.map(SearchSettings, ({ lexical }) => LexicalStore.layer(lexical.language))))
       )
     )

@@ -7,15 +7,15 @@ import { Effect } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import type { Hit } from "../catalog/contract.ts"
 import type { IndexState } from "./LexicalStore.ts"
-import { type CandidatePlan, type Condition, everything, planCandidates } from "./planCandidates.ts"
+import { alsoRelated, type CandidatePlan, type Condition, everything, planCandidates } from "./planCandidates.ts"
 import type { ReadQuery } from "./QueryReader.ts"
 
 /** Weights of the fields D, C, B, A in PostgreSQL's order. Halved, since 1 is the highest it takes. */
 export const fieldWeights = "{0.125,0.75,0.5,1}"
 /** Saturation: the weighted frequency at which half of a term's worth is reached, halved like the weights. */
-const saturation = 0.6
+export const saturation = 0.6
 /** How much a document longer than the average is expected to repeat itself: 0 not at all, 1 in proportion. */
-const lengthShare = 0.4
+export const lengthShare = 0.4
 
 /** Documents looked at in the first look, by plan and at most. */
 const budgetMin = 150
@@ -45,7 +45,7 @@ export const rankStatement = (
   // Computed once a document, in float8: as numeric it took ten times as long as the ranking itself.
   const norm = sql`${sql.literal(`${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 *
     length(document)`)} / ${Math.max(1, Number(state.averageLexemes))}::float8)`
-  const worth = query.terms.map(
+  const worth = [...query.terms, ...query.related].map(
     ({ tsquery, weight }) =>
       sql`${weight}::float8 * (1 - d.norm / (ts_rank_cd(${sql.literal(`'${fieldWeights}'`)}, d.document,
         ${tsquery}::tsquery) + d.norm))`
@@ -85,7 +85,7 @@ export const rankDocuments = Effect.fn("rankDocuments")(function* (
   const budget = Math.max(budgetMin, 2 * options.limit)
   const enough = Math.min(options.limit, fewHits)
   const choose = (budget: number): Look => {
-    const plan = planCandidates(query.terms, state.documents, budget)
+    const plan = alsoRelated(planCandidates(query.terms, state.documents, budget), query.related, budget)
     // Counts are as of the last refresh: what seems to be all may have become more.
     return { plan, filtersFirst: false, documentsMax: overrun * budget }
   }

@@ -1,29 +1,48 @@
 // Words out of the texts of a resource and of a query, before PostgreSQL stems them: identifiers are split (camelCase,
-// snake_case, paths, hosts), compounds also stand in one piece, a word counts a bounded number of times. Documents and
-// queries go the same way, so that whatever is split on one side is split on the other. All functions are pure and
-// bounded.
+// snake_case, letters about digits, paths, hosts), compounds also stand in one piece, scripts without blanks are cut
+// into pairs of characters, a word counts a bounded number of times. Documents and queries go the same way, so that
+// whatever is split on one side is split on the other. All functions are pure and bounded.
 
 /** Longest word that is indexed; what is longer is data, not language. */
 const wordLengthMax = 40
 
 export interface Words {
   readonly words: ReadonlyArray<string>
-  /** Two-part compounds in one piece: `e-mail` and `eMail` give `email`. */
+  /** Compounds in one piece: `e-mail` and `eMail` give `email`, `pdf2text` stays as it is. */
   readonly joined: ReadonlyArray<string>
 }
 
 const hyphenated = /(?<![\p{L}\p{N}-])(\p{L}+)-(\p{L}+)(?![\p{L}\p{N}-])/gu
 const camelCased = /(?<![\p{L}\p{N}])(\p{Lu}?\p{Ll}+)(\p{Lu}\p{Ll}+)(?![\p{L}\p{N}])/gu
 
+/** Letters about digits, with two letters in a row on each side that has any: `pdf2text`, `mp3player`, `utf8`. */
+const mixed = /(?<![\p{L}\p{N}])(?:\p{L}{2,}\p{N}+(?:\p{L}{2,})?|\p{N}+\p{L}{2,})(?![\p{L}\p{N}])/gu
+/** A run of a script that is written without blanks. */
+const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]+/gu
+
+/** `天气预报` as `天气 气预 预报`. */
+const inPairs = (run: string): string => {
+  const characters = [...run]
+  return characters.length <= 2
+    ? ` ${run} `
+    : ` ${characters
+        .slice(1)
+        .map((one, at) => `${characters[at]}${one}`)
+        .join(" ")} `
+}
+
 const keep = (word: string): boolean => word !== "" && word.length <= wordLengthMax
 
 /** Splits a text into lower-case words. Text that is too long is cut at `charactersMax`. */
 export const wordsOf = (text: string, charactersMax = 8_192): Words => {
   const normal = text.slice(0, charactersMax).normalize("NFKC")
-  const joined = [...normal.matchAll(hyphenated), ...normal.matchAll(camelCased)].map(([, a, b]) =>
-    `${a}${b}`.toLowerCase()
-  )
+  const joined = [
+    ...[...normal.matchAll(hyphenated), ...normal.matchAll(camelCased)].map(([, a, b]) => `${a}${b}`.toLowerCase()),
+    ...[...normal.matchAll(mixed)].map(([word]) => word.toLowerCase())
+  ]
   const words = normal
+    .replace(unspaced, inPairs)
+    .replace(mixed, (word) => word.replace(/\p{N}+/gu, " "))
     .replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, "$1 $2")
     .replace(/(\p{Lu}+)(\p{Lu}\p{Ll})/gu, "$1 $2")
     .toLowerCase()

@@ -3,6 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ResourceDocument } from "../../../plugins/catalog/contract.ts"
+import { Feedback } from "../../../plugins/search-lexical/Feedback.ts"
 import { LexicalStore } from "../../../plugins/search-lexical/LexicalStore.ts"
 import { everything, planCandidates } from "../../../plugins/search-lexical/planCandidates.ts"
 import { rankDocuments, rankStatement } from "../../../plugins/search-lexical/rankDocuments.ts"
@@ -76,6 +77,58 @@ describeDatabases(
         expect(yield* ids("the of and")).toEqual([])
         expect(yield* ids("?!… -- ;'\"\\")).toEqual([])
         expect(yield* ids("'; drop table search_lexical_documents; --")).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("looks for what was meant by four unknown words of a query, and by none of three letters", () =>
+      Effect.gen(function* () {
+        const names = ["astrology", "botany", "chemistry", "dentistry", "economics", "farming"]
+        const { ids, reader, store } = yield* indexed(names.map((name, at) => named(at + 1, name)))
+        const slips = names.map((name) => name.replace(/^(..)(.)(.)/, "$1$3$2"))
+        expect((yield* ids(slips.join(" "))).toSorted()).toEqual([1, 2, 3, 4])
+        expect(yield* ids(slips[5]!)).toEqual([6])
+        expect(yield* ids("bot")).toEqual([])
+        expect(yield* ids("bota")).toEqual([2])
+        // What is unknown is missing, however much of it there is.
+        const state = yield* store.answering
+        const lost = Array.from({ length: 73 }, (_, at) => `qx${String.fromCharCode(97 + (at % 26))}${at}zzy`)
+        expect((yield* reader.read(`botany ${lost.join(" ")}`, state)).terms).toHaveLength(1)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("finds by letters and digits apart, and scripts without blanks by pairs", () =>
+      Effect.gen(function* () {
+        const { ids } = yield* indexed([named(1, "pdf2text"), named(2, "天气预报"), named(3, "Text of a PDF")])
+        expect(yield* ids("pdf2text")).toEqual([1, 3])
+        expect((yield* ids("pdf to text")).toSorted()).toEqual([1, 3])
+        expect(yield* ids("天气")).toEqual([2])
+        expect(yield* ids("气预")).toEqual([2])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("lends a query the telling words of what answers it best, and keeps its own words above them", () =>
+      Effect.gen(function* () {
+        const other = Array.from({ length: 60 }, (_, at) => named(at + 100, `Ledger ${at}`, `Bookkeeping series ${at}`))
+        const { reader, sql, store } = yield* indexed([
+          named(1, "Weather", "Rain, from a barometer and an anemometer."),
+          named(2, "Weather report", "What the barometer and the anemometer said."),
+          named(3, "Station", "Readings of barometer and anemometer."),
+          ...other
+        ])
+        const state = yield* store.answering
+        const feedback = yield* Effect.provide(Effect.service(Feedback), Feedback.layer)
+        const visible = (hidden: number) => (id: string) => sql`${sql.literal(id)} <> ${hidden}`
+        const found = Effect.fnUntraced(function* (hidden: number, query: string) {
+          const read = yield* feedback.widen(query, yield* reader.read(query, state), state, visible(hidden))
+          const hits = yield* rankDocuments(sql, state, read, { condition: visible(hidden), limit: 20 })
+          expect(hits.every(({ relevance }) => relevance > 0 && relevance < 1)).toBe(true)
+          return hits.map(({ id }) => Number(id))
+        })
+        const hits = yield* found(0, "weather")
+        expect(hits.slice(0, 2).toSorted()).toEqual([1, 2])
+        expect(hits[2]).toBe(3)
+        expect(hits).toHaveLength(3)
+        expect(yield* found(0, "xyzzy")).toEqual([])
       }).pipe(Effect.provide(layer))
     )
 

@@ -1,0 +1,120 @@
+// Pseudo-relevance feedback (RM3): the documents that answer a query best lend it their telling words, so that what is
+// about the same without the same words is found too, and what merely mentions a word falls behind. The words of the
+// query keep the greater share. What a query is lent is kept until the statistics are refreshed; it comes from what
+// anybody may see, whatever the filters of one search. It fails soft: a query without feedback is as good as ever.
+import { Context, Effect, Layer } from "effect"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
+import type { IndexState } from "./LexicalStore.ts"
+import type { Term } from "./planCandidates.ts"
+import { quoted, type ReadQuery } from "./QueryReader.ts"
+import { lengthShare, rankDocuments, saturation } from "./rankDocuments.ts"
+
+/** Documents that lend words, words lent, and their share of the whole. */
+const documentsMax = 10
+const wordsMax = 10
+const share = 0.4
+/** A word that tells less than this share of what the first one tells is noise. */
+const tellingMin = 0.3
+/** A word in more of the documents tells nothing. */
+const commonShare = 0.25
+/** Queries whose feedback is kept. */
+const keptMax = 5_000
+
+type Condition = (id: string) => Statement.Fragment
+
+interface Lent {
+  readonly lexeme: string
+  readonly documents: number
+  readonly naming: number
+  readonly worth: number
+}
+
+/** The telling words of documents, by how much they tell, weighed by how well the documents answer. */
+const tellingWords = Effect.fnUntraced(function* (
+  hits: ReadonlyArray<{ readonly id: bigint; readonly score: number }>,
+  state: IndexState
+) {
+  const sql = yield* SqlClient.SqlClient
+  const lenders = JSON.stringify(hits.map(({ id, score }) => ({ id: String(id), score })))
+  const average = Math.max(1, Number(state.averageLexemes))
+  return yield* sql<Lent>`select w.lexeme, t.documents, t.naming, sum(w.score * w.frequency / (w.frequency
+      + ${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 * w.size / ${average}::float8)))
+      * ln(1 + (${state.documents}::float8 - t.documents + 0.5) / (t.documents + 0.5)) as worth
+    from (
+      select r.score, length(d.document) as size, u.lexeme, (select sum(case weight when 'A' then 1 when 'B' then 0.5
+        when 'C' then 0.75 else 0.125 end) from unnest(u.weights) weight)::float8 as frequency
+      from jsonb_to_recordset(${lenders}::jsonb) as r (id bigint, score float8)
+      join search_lexical_documents d on d.language = ${state.language} and d.id = r.id, unnest(d.document) u
+    ) w join search_lexical_terms t on t.language = ${state.language} and t.lexeme = w.lexeme collate "C"
+    where t.documents > 1 and t.documents <= ${commonShare}::float8 * ${state.documents}::float8
+      and w.lexeme !~ '^[0-9]'
+    group by w.lexeme, t.documents, t.naming order by worth desc, w.lexeme limit ${wordsMax}`
+})
+
+/** The query with what it is lent: the shares of the scores change, and what a full answer is worth does not. */
+const widened = (query: ReadQuery, lent: ReadonlyArray<Lent>): ReadQuery => {
+  const all = lent.reduce((sum, { worth }) => sum + worth, 0)
+  const known = query.terms.reduce((sum, { weight }) => sum + weight, 0)
+  if (all === 0) return query
+  return {
+    terms: query.terms.map((term) => ({ ...term, weight: (1 - share) * term.weight })),
+    related: lent.map(({ documents, lexeme, naming, worth }): Term => ({
+      tsquery: quoted(lexeme),
+      documents,
+      naming,
+      weight: (share * known * worth) / all
+    })),
+    mass: query.mass
+  }
+}
+
+export class Feedback extends Context.Service<
+  Feedback,
+  {
+    /** `visible`: what anybody may see. */
+    readonly widen: (text: string, query: ReadQuery, state: IndexState, visible: Condition) => Effect.Effect<ReadQuery>
+  }
+>()("tollkeeper/search-lexical/Feedback") {
+  static readonly layer = Layer.effect(
+    Feedback,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      let asOf = ""
+      const kept = new Map<string, ReadonlyArray<Lent>>()
+
+      const lend = Effect.fnUntraced(function* (
+        query: ReadQuery,
+        state: IndexState,
+        condition: Condition
+      ): Effect.fn.Return<ReadonlyArray<Lent>, SqlError.SqlError> {
+        const best = yield* rankDocuments(sql, state, query, { condition, limit: documentsMax })
+        if (best.length === 0) return []
+        const words = yield* Effect.provideService(tellingWords(best, state), SqlClient.SqlClient, sql)
+        return words.filter(({ worth }) => worth >= tellingMin * words[0]!.worth)
+      })
+
+      const widen = Effect.fn("Feedback.widen")(function* (
+        text: string,
+        query: ReadQuery,
+        state: IndexState,
+        visible: Condition
+      ) {
+        const now = `${state.language} ${state.refreshedAt.getTime()}`
+        if (now !== asOf) kept.clear()
+        asOf = now
+        const lent =
+          kept.get(text) ??
+          (yield* Effect.catch(lend(query, state, visible), (error) =>
+            Effect.as(Effect.logWarning("a search goes without feedback", error), undefined)
+          ))
+        if (lent === undefined) return query
+        kept.delete(text)
+        kept.set(text, lent)
+        if (kept.size > keptMax) kept.delete(kept.keys().next().value!)
+        return widened(query, lent)
+      })
+
+      return Feedback.of({ widen })
+    })
+  )
+}
