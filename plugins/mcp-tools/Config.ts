@@ -56,17 +56,17 @@ const httpSection = section("http", "The listener of the agent tools.", {
     default: 50,
     min: 1,
     max: 10_000,
-    doc: "Sessions of one key or, without keys, of one address."
+    doc: "Sessions of one key or, without keys, of one address. One more ends its own oldest idle one."
   }),
   session_idle_minutes: integer({
     default: 60,
     min: 1,
     max: 1_440,
     unit: "minutes",
-    doc: "A session not used for this long makes room for another."
+    doc: "A session not used for this long ends; one that was never used, after a minute."
   }),
   calls_per_second: integer({
-    default: 20,
+    default: 50,
     min: 0,
     max: 10_000,
     doc: "Messages a second of one caller, bursts of twice that; 0 is no limit."

@@ -15,6 +15,7 @@ export interface Tool {
   readonly title: string
   readonly description: string
   readonly inputSchema: Readonly<Record<string, unknown>>
+  readonly outputSchema: Readonly<Record<string, unknown>>
   readonly annotations: Readonly<Record<string, boolean>>
   /** Whether a call can spend the payer's money. */
   readonly pays: boolean
@@ -23,15 +24,33 @@ export interface Tool {
 
 export interface ToolSpec<A, I> extends Pick<Tool, "name" | "title" | "description" | "annotations" | "pays"> {
   readonly input: Schema.Codec<A, I>
+  /** Of a result that is no fault; told to agents, and the tests hold results to it. */
+  readonly output: Schema.Codec<any, any>
   readonly run: (input: A, caller: Caller) => Effect.Effect<Readonly<Record<string, unknown>>, ToolFault>
 }
 
-export const defineTool = <A, I>({ input, run, ...about }: ToolSpec<A, I>): Tool => {
+/** An object's schema without what makes a further member a fault: a later version may say more. */
+const open = (schema: unknown): unknown => {
+  if (Array.isArray(schema)) return schema.map(open)
+  if (typeof schema !== "object" || schema === null) return schema
+  return Object.fromEntries(
+    Object.entries(schema).flatMap(([key, value]) =>
+      key === "additionalProperties" && value === false ? [] : [[key, open(value)]]
+    )
+  )
+}
+
+const schemaOf = (schema: Schema.Codec<any, any>): Record<string, unknown> => {
+  const { $defs: _, ...rest } = Schema.toJsonSchemaDocument(schema).schema as Record<string, unknown>
+  return rest
+}
+
+export const defineTool = <A, I>({ input, output, run, ...about }: ToolSpec<A, I>): Tool => {
   const decode = Schema.decodeUnknownEffect(input, { onExcessProperty: "error", errors: "all" })
-  const { $defs: _, ...inputSchema } = Schema.toJsonSchemaDocument(input).schema as Record<string, unknown>
   return {
     ...about,
-    inputSchema: { ...inputSchema, additionalProperties: false },
+    inputSchema: { ...schemaOf(input), additionalProperties: false },
+    outputSchema: open(schemaOf(output)) as Record<string, unknown>,
     run: (given, caller) =>
       decode(given ?? {}).pipe(
         Effect.mapError(({ message }) =>

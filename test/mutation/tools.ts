@@ -11,6 +11,7 @@ const vitest = (...files: ReadonlyArray<string>) => [
 ]
 
 const http = vitest("test/plugins/mcp-tools-pay/http.daily.test.ts")
+const transports = vitest("test/plugins/mcp-tools/transports.daily.test.ts")
 const composition = vitest("test/plugins/mcp-tools/composition.test.ts")
 
 const inFile =
@@ -26,6 +27,7 @@ const seller = inFile("mcp-tools-pay/seller/httpSeller.ts", http)
 const wire = inFile("mcp-tools-pay/seller/HttpWire.ts", http)
 const terms = inFile("mcp-tools-pay/seller/compareTerms.ts", http)
 const judge = inFile("mcp-tools-pay/call/Judge.ts", http)
+const sessions = inFile("mcp-tools/server/Sessions.ts", transports)
 const pays = inFile("mcp-tools-pay/plugin.ts", http)
 
 export const mutations: ReadonlyArray<Mutation> = [
@@ -34,7 +36,6 @@ export const mutations: ReadonlyArray<Mutation> = [
   call("http: any header is sent", "!allowed.includes(name) ||", ""),
   call("http: a header's value ends the line", "/^[\\x20-\\x7e]*$/.test(value)", "/^/.test(value)"),
   call("http: parameters make another path", "encodeURIComponent(value)", "value"),
-  call("http: a parent's segment is a name", '|| value === ".."', ""),
   call("http: a parameter may be missing", 'value === "" ||', ""),
   call("http: unknown parameters are dropped", "return left.size === 0", "return left.size >= 0"),
   call("http: a GET has a body", 'if (method === "GET")', 'if (method === "")'),
@@ -71,6 +72,23 @@ export const mutations: ReadonlyArray<Mutation> = [
     "budget: the day has no ceiling",
     "return leftDay < leftSession ? leftDay : leftSession",
     "return leftSession"
+  ),
+  sessions(
+    "sessions: a caller with its share is locked out",
+    "of(principal).find(({ id }) => isIdle(id))",
+    "undefined"
+  ),
+  sessions("sessions: a stranger's is ended", "of(principal).find(", "[...held.values()].find("),
+  sessions("sessions: a call under way does not count", "!staysOpen && !calls.isBusy(id)", "!staysOpen"),
+  sessions(
+    "sessions: an unused one lives long",
+    "isUnused ? unusedMillis : http",
+    "isUnused ? http.sessionIdleMillis : http"
+  ),
+  inFile("mcp-tools/server/Admission.ts", transports)(
+    "any page of this machine may ask",
+    'origin.toLowerCase() === `http://${headers["host"]!.toLowerCase()}`',
+    'origin.startsWith("http://127.0.0.1")'
   ),
   inFile("mcp-tools/plugin.ts", composition)(
     "a signer without a plugin that pays",

@@ -6,6 +6,7 @@ import { decodeReference, type Identity, referenceLengthMax } from "../Reference
 import { defineTool } from "../Tool.ts"
 import { fault, type ToolFault } from "../ToolFault.ts"
 import { DiscoveryClient } from "./DiscoveryClient.ts"
+import { FoundOne } from "./WrappedWire.ts"
 import { Wrapping } from "./wrapResource.ts"
 
 export const ReferenceInput = Schema.String.check(Schema.isMaxLength(referenceLengthMax)).annotate({
@@ -35,6 +36,7 @@ export const getTool = Effect.gen(function* () {
       "instruction.",
     annotations: { readOnlyHint: true, openWorldHint: true },
     pays: false,
+    output: FoundOne,
     input: Schema.Struct({ ref: ReferenceInput, expectedVersionHash: Schema.optionalKey(VersionHashInput) }),
     run: Effect.fn("Tools.get")(function* ({ expectedVersionHash, ref }) {
       const resource = yield* discovery.resolve(yield* readReference(ref))

@@ -36,13 +36,20 @@ const isOurs = (header: string | undefined, boundHost: string, allowedHosts: Rea
 }
 
 /** The answer when there is no room for another session. */
-export const noRoom = refusal(503, "too_many_sessions", "no session is free", { "retry-after": "30" })
+export const noRoom = (retryAfterSeconds: number) =>
+  refusal(503, "too_many_sessions", "no session is free", { "retry-after": String(retryAfterSeconds) })
 export const noSession = json(
   { jsonrpc: "2.0", id: null, error: { code: -32_001, message: "Session not found" } },
   { status: 404 }
 )
 export const badRequest = (status: number, message: string) =>
   json({ jsonrpc: "2.0", id: null, error: { code: -32_700, message } }, { status })
+
+/** A page that this very server, on this machine, would have served. */
+const isOwn = (origin: string, { headers }: Request): boolean => {
+  const host = hostOf(headers["host"] ?? "")
+  return host !== undefined && isLoopback(host) && origin.toLowerCase() === `http://${headers["host"]!.toLowerCase()}`
+}
 
 export class Admission extends Context.Service<
   Admission,
@@ -67,7 +74,9 @@ export class Admission extends Context.Service<
           if (!isOurs(request.headers["host"], host, http.allowedHosts))
             return yield* Effect.fail(refusal(403, "forbidden_host", "this name is not answered here"))
           const origin = request.headers["origin"]
-          if (origin !== undefined && !http.allowedOrigins.includes(origin.toLowerCase())) {
+          const isInvited =
+            origin === undefined || http.allowedOrigins.includes(origin.toLowerCase()) || isOwn(origin, request)
+          if (!isInvited) {
             return yield* Effect.fail(refusal(403, "forbidden_origin", "pages of this origin may not ask"))
           }
           const caller = callers.identify(request)

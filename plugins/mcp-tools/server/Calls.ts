@@ -12,6 +12,9 @@ export class Calls extends Context.Service<
   Calls,
   {
     readonly run: Run
+    /** Runs a call of a session, which is busy meanwhile. */
+    readonly within: <A, E, R>(session: string, call: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+    readonly isBusy: (session: string) => boolean
     /** Ends when no call is left, or when it has waited long enough. */
     readonly drained: Effect.Effect<void>
   }
@@ -20,7 +23,21 @@ export class Calls extends Context.Service<
     Calls,
     Effect.gen(function* () {
       const calls = yield* FiberSet.make<unknown, unknown>()
+      const busy = new Map<string, number>()
+      const count = (session: string, by: 1 | -1) =>
+        Effect.sync(() => {
+          const now = (busy.get(session) ?? 0) + by
+          if (now === 0) busy.delete(session)
+          else busy.set(session, now)
+        })
       return Calls.of({
+        within: (session, call) =>
+          Effect.acquireUseRelease(
+            count(session, 1),
+            () => call,
+            () => count(session, -1)
+          ),
+        isBusy: (session) => busy.has(session),
         run: (yield* FiberSet.runtimePromise(calls)<never>()) as Run,
         drained: Effect.asVoid(Effect.timeoutOption(FiberSet.awaitEmpty(calls), drainTimeout))
       })

@@ -8,7 +8,7 @@ import { Cause, Context, Effect, Layer } from "effect"
 import type { Caller } from "../Tool.ts"
 import { fault, faultBody, type ToolFault } from "../ToolFault.ts"
 import { Tools } from "../Tools.ts"
-import { Calls, type Run } from "./Calls.ts"
+import { Calls } from "./Calls.ts"
 
 const instructions =
   "Tools over a catalog of paid resources (x402). Search, read the terms of what fits, and compare " +
@@ -49,22 +49,23 @@ const answer = (
   )
 }
 
-const serverFor = (tools: Tools["Service"], run: Run, caller: Caller): Server => {
+const serverFor = (tools: Tools["Service"], calls: Calls["Service"], caller: Caller): Server => {
   const server = new Server(
     { name: "tollkeeper", title: "Tollkeeper agent tools", version: "0.1.0" },
     { capabilities: { tools: {} }, instructions }
   )
   server.setRequestHandler(ListToolsRequestSchema, () => ({
-    tools: tools.all().map(({ annotations, description, inputSchema, name, title }) => ({
+    tools: tools.all().map(({ annotations, description, inputSchema, name, outputSchema, title }) => ({
       name,
       title,
       description,
       inputSchema: inputSchema as { type: "object" },
+      outputSchema: outputSchema as { type: "object" },
       annotations
     }))
   }))
   server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) =>
-    run(answer(tools, params.name, params.arguments, caller), { signal })
+    calls.run(calls.within(caller.session, answer(tools, params.name, params.arguments, caller)), { signal })
   )
   return server
 }
@@ -77,10 +78,10 @@ export class McpServers extends Context.Service<
     McpServers,
     Effect.gen(function* () {
       const tools = yield* Tools
-      const { run } = yield* Calls
+      const calls = yield* Calls
       return McpServers.of({
         connect: Effect.fnUntraced(function* (transport, caller) {
-          const server = serverFor(tools, run, caller)
+          const server = serverFor(tools, calls, caller)
           yield* Effect.promise(() => server.connect(transport))
           return server
         })

@@ -1,11 +1,13 @@
 // The sessions of the HTTP transports. A session belongs to the caller that opened it and is nobody else's: its id is
-// 128 random bits, and another caller that sends it finds none. There are only so many, in all and for one caller; one
-// that has not been used for long makes room. They end with the Scope.
+// 128 random bits, and another caller that sends it finds none. There are only so many, in all and for one caller. One
+// that has not been used for long ends, one that was never used after a minute; a caller that has its share loses its
+// own oldest one on which no call is under way, and nobody else's. They end with the Scope.
 import type { Server } from "@modelcontextprotocol/sdk/server/index.js"
 import { Clock, Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config, type HttpValues } from "../Config.ts"
+import { Calls } from "./Calls.ts"
 
 export interface Session<T> {
   readonly id: string
@@ -16,12 +18,17 @@ export interface Session<T> {
 
 interface Held<T> extends Session<T> {
   usedAt: number
+  /** Nothing but the initialization has been asked on it. */
+  isUnused: boolean
 }
+
+/** Whether a session of this caller may be opened; if not, the time until one may be, as far as it is known. */
+export type Room = { readonly isFree: true } | { readonly isFree: false; readonly retryAfterSeconds: number }
 
 /** The sessions of one transport. */
 export interface SessionTable<T> {
-  /** Room for one more of this caller; false when there is none. */
-  readonly makeRoom: (principal: string) => Effect.Effect<boolean>
+  /** Room for one more of this caller; a caller that has its share loses its own oldest idle session. */
+  readonly makeRoom: (principal: string) => Effect.Effect<Room>
   readonly newId: () => string
   readonly add: (session: Session<T>) => Effect.Effect<void>
   /** The caller's session of this id. */
@@ -29,39 +36,68 @@ export interface SessionTable<T> {
   readonly remove: (id: string) => void
 }
 
+/** A session that was opened and never used lives so long. */
+const unusedMillis = 60_000
+
 const close = ({ server }: Session<unknown>) => Effect.ignore(Effect.tryPromise(() => server.close()))
 
-/** `held` is in the order of last use. */
-const tableOver = <T>(held: Map<string, Held<T>>, crypto: Crypto["Service"], http: HttpValues): SessionTable<T> => ({
-  makeRoom: Effect.fnUntraced(function* (principal: string) {
-    const now = yield* Clock.currentTimeMillis
-    for (const session of [...held.values()]) {
-      if (now - session.usedAt <= http.sessionIdleMillis) continue
-      held.delete(session.id)
-      yield* close(session)
-    }
-    const own = [...held.values()].filter((session) => session.principal === principal).length
-    return held.size < http.sessionsMax && own < http.sessionsPerCallerMax
-  }),
-  newId: () => Hex.encode(crypto.randomBytes(16)),
-  add: (session) =>
-    Effect.map(Clock.currentTimeMillis, (now) => void held.set(session.id, { ...session, usedAt: now })),
-  find: (id, principal) =>
-    Effect.map(Clock.currentTimeMillis, (now) => {
+/** `held` is in the order of last use; `isIdle` says whether one may be ended for another of its own caller. */
+const tableOver = <T>(
+  held: Map<string, Held<T>>,
+  crypto: Crypto["Service"],
+  http: HttpValues,
+  isIdle: (id: string) => boolean
+): SessionTable<T> => {
+  const endOf = ({ isUnused, usedAt }: Held<T>) => usedAt + (isUnused ? unusedMillis : http.sessionIdleMillis)
+  const end = (session: Held<T>) => {
+    held.delete(session.id)
+    return close(session)
+  }
+  const of = (principal: string) => [...held.values()].filter((session) => session.principal === principal)
+  /** Seconds until the first of them ends by itself. */
+  const waitFor = (sessions: ReadonlyArray<Held<T>>, now: number): Room => ({
+    isFree: false,
+    retryAfterSeconds: Math.max(1, Math.ceil((Math.min(...sessions.map(endOf)) - now) / 1_000))
+  })
+  return {
+    makeRoom: Effect.fnUntraced(function* (principal: string) {
+      const now = yield* Clock.currentTimeMillis
+      for (const session of [...held.values()]) if (now > endOf(session) && isIdle(session.id)) yield* end(session)
+      const isFull = held.size >= http.sessionsMax
+      if (!isFull && of(principal).length < http.sessionsPerCallerMax) return { isFree: true } as Room
+      const oldest = of(principal).find(({ id }) => isIdle(id))
+      if (oldest === undefined) return waitFor(isFull ? [...held.values()] : of(principal), now)
+      yield* end(oldest)
+      return { isFree: true } as Room
+    }),
+    newId: () => Hex.encode(crypto.randomBytes(16)),
+    add: (session) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        held.set(session.id, { ...session, usedAt: now, isUnused: true })
+      }),
+    find: Effect.fnUntraced(function* (id, principal) {
+      const now = yield* Clock.currentTimeMillis
       const session = held.get(id)
       if (session === undefined || session.principal !== principal) return undefined
+      if (now > endOf(session) && isIdle(id)) {
+        yield* end(session)
+        return undefined
+      }
       session.usedAt = now
+      session.isUnused = false
       held.delete(id)
       held.set(id, session)
       return session
     }),
-  remove: (id) => void held.delete(id)
-})
+    remove: (id) => void held.delete(id)
+  }
+}
 
 export class Sessions extends Context.Service<
   Sessions,
   {
-    readonly table: <T>() => SessionTable<T>
+    /** `staysOpen`: a session is in use for as long as its stream is open, and is not ended for another. */
+    readonly table: <T>(options?: { readonly staysOpen: boolean }) => SessionTable<T>
     /** Ends every session and with it its streams. */
     readonly closeAll: Effect.Effect<void>
   }
@@ -71,6 +107,7 @@ export class Sessions extends Context.Service<
     Effect.gen(function* () {
       const crypto = yield* Crypto
       const { http } = yield* Config
+      const calls = yield* Calls
       const tables: Array<Map<string, Held<unknown>>> = []
       const closeAll = Effect.suspend(() => {
         const all = tables.flatMap((table) => [...table.values()])
@@ -80,10 +117,10 @@ export class Sessions extends Context.Service<
       yield* Effect.addFinalizer(() => closeAll)
       return Sessions.of({
         closeAll,
-        table: <T>() => {
+        table: <T>({ staysOpen } = { staysOpen: false }) => {
           const held = new Map<string, Held<T>>()
           tables.push(held)
-          return tableOver(held, crypto, http)
+          return tableOver(held, crypto, http, (id) => !staysOpen && !calls.isBusy(id))
         }
       })
     })

@@ -23,12 +23,13 @@ export const addSseRoutes = Effect.gen(function* () {
   const { connect } = yield* McpServers
   const { admit } = yield* Admission
   const router = yield* HttpRouter.HttpRouter
-  const sessions = (yield* Sessions).table<SseTransport>()
+  const sessions = (yield* Sessions).table<SseTransport>({ staysOpen: true })
 
   const open = (request: Request) =>
     Effect.gen(function* () {
       const principal = yield* admit(request)
-      if (!(yield* sessions.makeRoom(principal))) return noRoom
+      const room = yield* sessions.makeRoom(principal)
+      if (!room.isFree) return noRoom(room.retryAfterSeconds)
       const id = sessions.newId()
       const transport = yield* SseTransport.make(id)
       const server = yield* connect(transport, { principal, session: id })

@@ -55,7 +55,8 @@ export const addStreamableRoutes = Effect.gen(function* () {
     )
 
   const begin = Effect.fnUntraced(function* (request: Incoming, message: unknown, principal: string) {
-    if (!(yield* sessions.makeRoom(principal))) return noRoom
+    const room = yield* sessions.makeRoom(principal)
+    if (!room.isFree) return noRoom(room.retryAfterSeconds)
     const id = sessions.newId()
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,

@@ -114,6 +114,7 @@ it.effect("stdin is read once every plugin stands, so the first list holds the t
             title: "Late",
             description: "Comes last.",
             inputSchema: { type: "object" },
+            outputSchema: { type: "object" },
             annotations: {},
             pays: false,
             run: () => Effect.fail(fault("NO_RESULTS", "nothing"))

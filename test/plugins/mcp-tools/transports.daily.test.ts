@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { request as httpRequest } from "node:http"
 import {
@@ -107,6 +107,10 @@ describe("Streamable HTTP", () => {
           "limit",
           "cursor"
         ])
+        expect(tools.map(({ outputSchema }) => outputSchema?.required)).toEqual([
+          ["x402Version", "resources", "partialResults", "pagination"],
+          ["x402Version", "resource", "wrapper"]
+        ])
         expect(Object.keys(tools[1]!.inputSchema.properties!)).toEqual(["ref", "expectedVersionHash"])
         expect((yield* call(client, "x402_search_resources")).body["resources"]).toHaveLength(1)
       }).pipe(Effect.scoped)
@@ -140,19 +144,72 @@ describe("Streamable HTTP", () => {
 
   it.effect("holds so many sessions in all and of one caller, and forgets the idle ones [S183, S238]", () =>
     Effect.gen(function* () {
+      const few = yield* start(["http.sessions_max=1"], keys)
+      const first = yield* begin(few, { key })
+      const uses = (session: string) =>
+        Effect.map(send(few, "/mcp", { body: listTools, session, key }), (one) => one.status)
+      expect(yield* uses(first.session)).toBe(200)
+      const refused = yield* begin(few, { key: otherKey })
+      expect([refused.status, refused.headers["retry-after"]]).toEqual([503, "3600"])
+      yield* TestClock.adjust("59 minutes")
+      expect((yield* begin(few, { key: otherKey })).headers["retry-after"]).toBe("60")
+      yield* TestClock.adjust("2 minutes")
+      expect((yield* begin(few, { key: otherKey })).status).toBe(200)
+      expect(yield* uses(first.session)).toBe(404)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("locks no caller out: one session more ends its own oldest idle one, and nobody else's [S183]", () =>
+    Effect.gen(function* () {
       const url = yield* start(["http.sessions_per_caller_max=2"], keys)
-      yield* begin(url, { key })
-      const { session } = yield* begin(url, { key })
-      expect((yield* begin(url, { key })).status).toBe(503)
-      expect((yield* begin(url, { key: otherKey })).status).toBe(200)
-      yield* send(url, "/mcp", { method: "DELETE", session, key })
-      expect((yield* begin(url, { key })).status).toBe(200)
-      const few = yield* start(["http.sessions_max=1"])
-      const first = yield* begin(few)
-      expect([first.status, (yield* begin(few)).status]).toEqual([200, 503])
-      yield* TestClock.adjust("61 minutes")
-      expect((yield* begin(few)).status).toBe(200)
-      expect((yield* send(few, "/mcp", { body: listTools, session: first.session })).status).toBe(404)
+      const uses = (session: string, as: string) =>
+        Effect.map(send(url, "/mcp", { body: listTools, session, key: as }), (one) => one.status)
+      const others = (yield* begin(url, { key: otherKey })).session
+      const opened: Array<string> = []
+      for (let count = 0; count < 5; count++) {
+        const { session, status } = yield* begin(url, { key })
+        expect(status).toBe(200)
+        opened.push(session)
+      }
+      const known: Array<number> = []
+      for (const session of opened) known.push(yield* uses(session, key))
+      expect(known).toEqual([404, 404, 404, 200, 200])
+      expect(yield* uses(others, otherKey)).toBe(200)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends no session for another while a call on it is under way [S183]", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<() => void>()
+      const facilitatorUrl = yield* standIn((_, response) => {
+        const answer = () =>
+          void response
+            .writeHead(200, { "content-type": "application/json" })
+            .end(JSON.stringify(pageOf(listedResource())))
+        Deferred.doneUnsafe(asked, Effect.succeed(answer))
+      })
+      const url = yield* startTools({ facilitatorUrl, set: ["http.sessions_per_caller_max=1"] })
+      const { session } = yield* begin(url)
+      const params = { name: "x402_search_resources", arguments: {} }
+      const called = yield* Effect.forkChild(
+        send(url, "/mcp", { session, body: { jsonrpc: "2.0", id: 3, method: "tools/call", params } })
+      )
+      const answer = yield* Deferred.await(asked)
+      expect((yield* begin(url)).status).toBe(503)
+      answer()
+      expect(dataOf((yield* Fiber.join(called)).text)["result"].isError).toBeUndefined()
+      expect((yield* begin(url)).status).toBe(200)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends a session that was never used after a minute [S183]", () =>
+    Effect.gen(function* () {
+      const url = yield* start()
+      const [unused, used] = [(yield* begin(url)).session, (yield* begin(url)).session]
+      expect((yield* send(url, "/mcp", { body: listTools, session: used })).status).toBe(200)
+      yield* TestClock.adjust("61 seconds")
+      expect((yield* send(url, "/mcp", { body: listTools, session: unused })).status).toBe(404)
+      expect((yield* send(url, "/mcp", { body: listTools, session: used })).status).toBe(200)
     }).pipe(Effect.scoped)
   )
 
@@ -290,6 +347,10 @@ describe("who is let in", () => {
       expect((yield* begin(url, { headers: { host: "localhost" } })).status).toBe(200)
       expect((yield* begin(url, { headers: { origin: "http://evil.example" } })).status).toBe(403)
       expect((yield* begin(url, { headers: { origin: "https://inspector.example" } })).status).toBe(200)
+      // A page of this very server, on this machine; of another port it is another's.
+      expect((yield* begin(url, { headers: { origin: url } })).status).toBe(200)
+      expect((yield* begin(url, { headers: { origin: "http://127.0.0.1:1" } })).status).toBe(403)
+      expect((yield* begin(url, { headers: { host: "evil.example", origin: "http://evil.example" } })).status).toBe(403)
       const named = yield* start(['http.allowed_hosts=["tools.example"]'])
       expect((yield* begin(named, { headers: { host: "tools.example" } })).status).toBe(200)
       expect((yield* begin(named)).status).toBe(403)

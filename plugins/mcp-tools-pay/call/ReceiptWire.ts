@@ -1,0 +1,35 @@
+// What the tools that pay answer with, as Schemas, by which agents are told of it (S214–S216). What a seller returned
+// is passed on as it came.
+import { Schema } from "effect"
+
+const Receipt = Schema.NullOr(
+  Schema.Struct({
+    paymentIdentifier: Schema.String,
+    ref: Schema.String,
+    versionHash: Schema.String,
+    network: Schema.String,
+    scheme: Schema.String,
+    asset: Schema.String,
+    payTo: Schema.String,
+    authorizedAmount: Schema.String.annotate({ description: "Atomic units, as all amounts." }),
+    settledAmount: Schema.String,
+    transaction: Schema.String,
+    status: Schema.Literal("settled")
+  })
+).annotate({ description: "Of the payment; null when nothing was asked for." })
+
+export const CallResult = Schema.Struct({
+  content: Schema.Unknown.annotate({ description: "As the seller's tool returned it." }),
+  structuredContent: Schema.optionalKey(Schema.Unknown),
+  isError: Schema.optionalKey(Schema.Boolean.annotate({ description: "The tool's own word." })),
+  receipt: Receipt
+})
+
+export const FetchResult = Schema.Struct({
+  status: Schema.Int,
+  contentType: Schema.String,
+  json: Schema.optionalKey(Schema.Unknown.annotate({ description: "A body that is JSON." })),
+  text: Schema.optionalKey(Schema.String.annotate({ description: "A body that is text." })),
+  base64: Schema.optionalKey(Schema.String.annotate({ description: "Any other body." })),
+  receipt: Receipt
+})
