@@ -11,7 +11,7 @@ import { decodeSection } from "../kernel/config/Settings.ts"
 import { DatabaseSource } from "../kernel/database/DatabaseSource.ts"
 import { MigrationsFolder } from "../kernel/database/Migrations.ts"
 import { Greeting } from "../kernel/Greeting.ts"
-import { guard } from "../kernel/http/Guard.ts"
+import { admitted, guard } from "../kernel/http/Guard.ts"
 import { Keys } from "../kernel/http/Keys.ts"
 import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
 import * as Loader from "../kernel/Loader.ts"
@@ -66,6 +66,8 @@ const router = HttpRouter.layer.pipe(Layer.provide(Layer.succeed(HttpRouter.Rout
 const listenHost = (host: string | undefined, services: Context.Context<never>): string =>
   host ?? (Option.exists(Context.getOption(services, Keys), (keys) => keys.keyed()) ? "0.0.0.0" : "127.0.0.1")
 
+const lower = (words: ReadonlyArray<string>): ReadonlyArray<string> => words.map((word) => word.toLowerCase())
+
 /** A PostgreSQL server; without one, the embedded database in the state folder. */
 export const databaseAt = (
   url: Option.Option<Redacted.Redacted>,
@@ -95,7 +97,14 @@ const listen = Effect.fnUntraced(function* (
   // After the drain: what still has a connection then holds nobody up.
   yield* Effect.addFinalizer(() => Effect.sync(() => httpServer.closeAllConnections()))
   const http = Context.get(listener, HttpServer.HttpServer)
-  yield* HttpServer.serveEffect(guard(router.asHttpEffect())).pipe(
+  // A tool server lets in by its own settings.
+  const answer =
+    at === undefined
+      ? admitted({ host, allowedHosts: lower(section.allowed_hosts), allowedOrigins: lower(section.allowed_origins) })(
+          router.asHttpEffect()
+        )
+      : router.asHttpEffect()
+  yield* HttpServer.serveEffect(guard(answer)).pipe(
     // The guard has a span of its own: the server's would carry queries, addresses and what clients call themselves.
     Effect.provideService(HttpMiddleware.TracerDisabledWhen, () => true),
     Effect.provideContext(listener)

@@ -12,6 +12,14 @@ export const serverSection = section("server", "The facilitator's listener.", {
     default: [],
     doc: "Addresses or CIDR ranges whose X-Forwarded-For is believed."
   }),
+  allowed_hosts: list(Schema.String, {
+    default: [],
+    doc: "Host headers that are answered at a loopback address besides its own names: those of a proxy in front."
+  }),
+  allowed_origins: list(Schema.String, {
+    default: [],
+    doc: "Origins of web pages that may ask at a loopback address besides the facilitator's own."
+  }),
   max_request_bytes: integer({
     default: 262_144,
     min: 16_384,

@@ -7,9 +7,12 @@ import { Server } from "../config/Server.ts"
 import { inRange, parseAddress, principalOf } from "./addresses.ts"
 import { bearerOf, Keys } from "./Keys.ts"
 import { anonymous, type Principal } from "./Principal.ts"
+import { hostNameOf, isLoopback } from "./strangers.ts"
 
 /** Headers by which a proxy, trusted or not, makes itself known. */
-const proxyHeaders = ["x-forwarded-for", "x-real-ip", "forwarded", "via"]
+const proxyHeader = new RegExp(
+  "^(x-forwarded(-.+)?|forwarded|via|x-real-ip|x-client-ip|x-original-.+|true-client-ip|cf-.+|x-envoy-.+)$"
+)
 
 export class Callers extends Context.Service<
   Callers,
@@ -56,9 +59,12 @@ export class Callers extends Context.Service<
         },
         isOperator: (request) =>
           Option.isSome(Option.flatMap(bearerOf(request.headers["authorization"]), keys.operator)),
+        // A proxy on this machine is not this machine's user: it is known by its headers, by the Host that it passes
+        // on, or by the settings that trust it.
         isLocal: (request) =>
-          proxyHeaders.every((header) => request.headers[header] === undefined) &&
-          Option.exists(request.remoteAddress, (peer) => inRange(peer, "127.0.0.0/8") || inRange(peer, "::1/128"))
+          Object.keys(request.headers).every((header) => !proxyHeader.test(header)) &&
+          isLoopback(hostNameOf(request.headers["host"]) ?? "") &&
+          Option.exists(request.remoteAddress, (peer) => isLoopback(peer.replace(/^::ffff:/, "")) && !isTrusted(peer))
       })
     })
   )

@@ -6,6 +6,7 @@
 import { Cause, Clock, Effect, Metric, Option } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
 import { RequestNotes } from "./RequestNotes.ts"
+import { type PageRules, refusalOf } from "./strangers.ts"
 
 const headers = { "x-content-type-options": "nosniff", "cache-control": "no-store" }
 
@@ -91,6 +92,22 @@ const traced =
       })
     )
   }
+
+/** What any page may read: it is public by the specification, or tells nothing. */
+const isPublic = (method: string, path: string): boolean =>
+  ["GET", "HEAD", "OPTIONS"].includes(method) && /^\/(discovery\/.*|openapi\.json|health(\/.*)?)$/.test(path)
+
+/** Refuses requests of strange pages before the router sees them. */
+export const admitted =
+  (rules: PageRules) =>
+  <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+      const path = pathOf(request.url)
+      const refusal = refusalOf(rules, request.headers, isPublic(request.method, path))
+      return refusal === undefined
+        ? handler
+        : Effect.succeed(json(faultBody(path, refusal.word, refusal.message), { status: 403 }))
+    })
 
 /** What became of a fault, and the word of it in the log beside the trace. */
 const answerFault = Effect.fnUntraced(function* (cause: Cause.Cause<unknown>, method: string, path: string) {

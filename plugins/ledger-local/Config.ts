@@ -8,6 +8,10 @@ import { parseFault } from "./node/parseFault.ts"
 
 const ledger = section("local_ledger", "The embedded ledger.", {
   host: text({ default: "127.0.0.1", doc: "Address to bind; the ledger has no access control." }),
+  allowed_origins: list(Schema.String, {
+    default: [],
+    doc: "Origins of web pages that may ask, such as http://localhost:3000; a request from any other page is refused."
+  }),
   port: integer({
     default: 8_000,
     min: 0,
@@ -48,6 +52,8 @@ const ledger = section("local_ledger", "The embedded ledger.", {
 
 export interface ConfigValues {
   readonly host: string
+  /** In lower case. */
+  readonly allowedOrigins: ReadonlyArray<string>
   readonly port: number
   /** Absent: no HTTPS. */
   readonly httpsPort: number | undefined
@@ -60,6 +66,7 @@ export interface ConfigValues {
 
 export const configDefaults: ConfigValues = {
   host: "127.0.0.1",
+  allowedOrigins: [],
   port: 8_000,
   httpsPort: 8_443,
   close: 1_000,
@@ -83,6 +90,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       }
       return Config.of({
         host: values.host,
+        allowedOrigins: values.allowed_origins.map((origin) => origin.toLowerCase()),
         port: values.port,
         httpsPort: values.https ? values.https_port : undefined,
         close: values.close === "manual" ? "manual" : values.close_interval_ms,

@@ -1,6 +1,6 @@
 // The embedded ledger over HTTP, as one function from a web-standard request to a response: JSON-RPC at `/` and `/rpc`,
-// the friendbot, Horizon's ledgers, `/advance` and, when ledgers are closed by hand, `/close`. Open to every origin, as
-// public RPC nodes are. Nothing is answered 500 for what a client sends.
+// the friendbot, Horizon's ledgers, `/advance` and, when ledgers are closed by hand, `/close`. Who may ask is
+// `admit.ts`'s. Nothing is answered 500 for what a client sends.
 import { Effect } from "effect"
 import { horizonLedgers } from "./node/horizon.ts"
 import type { LocalLedger } from "./LocalLedger.ts"
@@ -12,17 +12,10 @@ export const BODY_BYTES_MAX = 512 * 1_024
 /** Requests in one batch. */
 const BATCH_MAX = 50
 
-const cors = {
-  "access-control-allow-origin": "*",
-  "access-control-allow-methods": "GET, POST, OPTIONS",
-  "access-control-allow-headers": "*",
-  "access-control-max-age": "86400"
-}
-
 const json = (body: unknown, status = 200): Response =>
   new Response(JSON.stringify(body), {
     status,
-    headers: { "content-type": "application/json; charset=utf-8", ...cors }
+    headers: { "content-type": "application/json; charset=utf-8" }
   })
 
 const problem = (status: number, title: string, detail: string): Response =>
@@ -55,7 +48,7 @@ const rpc = Effect.fnUntraced(
             ? problem(413, "Payload Too Large", `at most ${BODY_BYTES_MAX} bytes`)
             : error === "not JSON"
               ? json(errorResponse(null, RpcCode.parseError, "parse error"))
-              : new Response(null, { status: error.status, headers: cors })
+              : new Response(null, { status: error.status })
         )
       )
     )
@@ -121,7 +114,7 @@ const advance = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], { s
 export const handle = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], request: Request) {
   const url = new URL(request.url)
   const { method } = request
-  if (method === "OPTIONS") return new Response(null, { status: 204, headers: cors })
+  if (method === "OPTIONS") return new Response(null, { status: 204 })
   switch (url.pathname.replace(/\/+$/, "") || "/") {
     case "/":
     case "/rpc":

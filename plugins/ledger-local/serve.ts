@@ -4,6 +4,7 @@
 import { Deferred, Effect, Path } from "effect"
 import { Listeners } from "../../kernel/platform/Listeners.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
+import { admit } from "./admit.ts"
 import type { ConfigValues } from "./Config.ts"
 import { BODY_BYTES_MAX, handle } from "./httpApi.ts"
 import { LocalLedger } from "./LocalLedger.ts"
@@ -34,7 +35,7 @@ export const serve = Effect.fnUntraced(function* (config: ConfigValues, folder: 
   const ledger = yield* LocalLedger
   const listeners = yield* Listeners
   const supervisor = yield* Supervisor
-  const answer = (request: Request) => handle(ledger, request)
+  const answer = admit(config, (request) => handle(ledger, request))
   const { port } = yield* listeners.open(
     { host: config.host, port: config.port, setting: "local_ledger.port", bodyBytesMax: BODY_BYTES_MAX },
     answer

@@ -23,6 +23,8 @@ export class HttpsRefused extends Schema.TaggedError<HttpsRefused>()("HttpsRefus
 
 export interface StandaloneOptions {
   readonly host?: string
+  /** Origins of pages that may ask; default none. */
+  readonly allowedOrigins?: ReadonlyArray<string>
   /** Default 8 000; 0 picks a free one. */
   readonly port?: number
   /** Absent: no HTTPS. Needs a folder for its certificate. */
@@ -85,6 +87,7 @@ export const standalone = Effect.fnUntraced(function* (
   const config: ConfigValues = {
     ...configDefaults,
     host: options.host ?? configDefaults.host,
+    allowedOrigins: (options.allowedOrigins ?? []).map((origin) => origin.toLowerCase()),
     port: options.port ?? configDefaults.port,
     httpsPort: options.httpsPort,
     close: options.close ?? configDefaults.close,

@@ -35,6 +35,10 @@ export const ledger = Command.make(
       Flag.withDescription("A fault to play, such as drop=0.1 or rpc=getTransaction:503:0.2"),
       Flag.atLeast(0)
     ),
+    allowOrigin: Flag.String("allow-origin").pipe(
+      Flag.withDescription("Origin of a web page that may ask, such as http://localhost:3000; default none"),
+      Flag.atLeast(0)
+    ),
     state: Flag.String("state").pipe(
       Flag.withDescription("Folder to keep the ledger in; in memory without"),
       Flag.optional
@@ -68,6 +72,7 @@ export const ledger = Command.make(
         close,
         faults: flags.fault,
         seedAccounts: flags.seedAccounts,
+        allowedOrigins: flags.allowOrigin,
         repair: flags.repair,
         ...Option.match(flags.state, { onNone: () => ({}), onSome: (folder) => ({ folder }) }),
         ...Option.match(flags.https, { onNone: () => ({}), onSome: (httpsPort) => ({ httpsPort }) })

@@ -15,6 +15,9 @@ import { databaseAt, serve } from "../serve.ts"
 import { announce, claimState, describeInstance, instancesOf, StateRefused } from "../state.ts"
 import { type Place, placeFlags, profileAt } from "./place.ts"
 
+/** The facilitator's port in the shipped profiles. */
+const portDefault = 4022
+
 const portFlag = (name: string, what: string, from: string) =>
   Flag.Int(name).pipe(Flag.withDescription(`Port of ${what}, 0 picks a free one; default ${from}`), Flag.optional)
 
@@ -92,17 +95,24 @@ const ledgerOverrides = (port: Option.Option<number>) =>
       })
   )
 
+/** The facilitator's pages are the only ones that may ask the embedded ledger; `--set` names others. */
+const ownPages = (port: Option.Option<number>): ReadonlyArray<string> => {
+  const at = Option.getOrElse(port, () => portDefault)
+  return at === 0 ? [] : [`local_ledger.allowed_origins=["http://127.0.0.1:${at}", "http://localhost:${at}"]`]
+}
+
 export const start = Command.make(
   "start",
   {
     ...placeFlags(),
-    port: portFlag("port", "the facilitator", "4022"),
+    port: portFlag("port", "the facilitator", String(portDefault)),
     ledgerPort: portFlag("ledger-port", "the embedded ledger", "8000"),
     ledgerHttpsPort: portFlag("ledger-https-port", "the embedded ledger over HTTPS", "8443")
   },
   Effect.fn(function* (flags) {
     return yield* run(flags, [
       ...portOverride("server.port", flags.port),
+      ...ownPages(flags.port),
       ...portOverride("local_ledger.https_port", flags.ledgerHttpsPort),
       ...(yield* ledgerOverrides(flags.ledgerPort))
     ])

@@ -3,6 +3,9 @@
 // up for as long as it likes. What has not ended by then is cut off.
 import { createServer, type Server, type ServerResponse } from "node:http"
 
+/** A request's head is here within this time, or its connection ends; looked at twice a second. */
+export const headersMillis = 9_000
+
 export interface HttpServer {
   readonly server: Server
   /** From now on each answer, of requests that wait for theirs too, is the last of its connection. */
@@ -11,7 +14,8 @@ export interface HttpServer {
 
 export const makeHttpServer = (): HttpServer => {
   const server = createServer({
-    headersTimeout: 10_000,
+    headersTimeout: headersMillis,
+    connectionsCheckingInterval: 500,
     requestTimeout: 30_000,
     keepAliveTimeout: 65_000,
     maxHeaderSize: 65_536

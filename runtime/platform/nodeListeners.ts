@@ -6,6 +6,7 @@ import { Effect, Exit, FiberSet, Layer, type Scope } from "effect"
 import * as http from "node:http"
 import * as https from "node:https"
 import { ListenFailed, Listeners, type ListenOptions } from "../../kernel/platform/Listeners.ts"
+import { headersMillis } from "./httpServer.ts"
 
 class BodyTooLarge extends Error {}
 class BodyAborted extends Error {}
@@ -50,6 +51,9 @@ const send = async (outgoing: http.ServerResponse, response: Response, head: boo
   outgoing.end(body)
 }
 
+/** As long as a client may take for a request's head and for all of it. */
+const bounds = { headersTimeout: headersMillis, connectionsCheckingInterval: 500, requestTimeout: 30_000 }
+
 const refuse = (outgoing: http.ServerResponse, status: number): void => {
   if (outgoing.headersSent || outgoing.destroyed) return
   outgoing.statusCode = status
@@ -87,8 +91,8 @@ const open = (
     const named = options.setting === undefined ? {} : { setting: options.setting }
     const server =
       options.tls === undefined
-        ? http.createServer(respond)
-        : https.createServer({ key: options.tls.key, cert: options.tls.cert }, respond)
+        ? http.createServer(bounds, respond)
+        : https.createServer({ ...bounds, key: options.tls.key, cert: options.tls.cert }, respond)
     server.on("clientError", (_error, socket) => socket.destroy())
     server.on("error", () => undefined)
     yield* Effect.acquireRelease(

@@ -3,6 +3,7 @@
 // processes lost rows). It survives the death of the process at any moment, but not of the machine: PGlite never calls
 // fsync.
 import { Effect, Layer, Schema, type Scope } from "effect"
+import { chmodSync, mkdirSync } from "node:fs"
 import { Duplex } from "node:stream"
 import { MessageChannel, Worker } from "node:worker_threads"
 import { DatabaseRefused, DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
@@ -99,12 +100,23 @@ export const openEmbedded = (options: WorkerOptions): Effect.Effect<EmbeddedData
     }
   })
 
+/** Whoever made the folder around it, and with what rights: the database is this user's alone. */
+const closeToOthers = (folder: string) =>
+  Effect.try({
+    try: () => {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      chmodSync(folder, 0o700)
+    },
+    catch: (cause) => new DatabaseRefused({ message: `the folder ${folder} cannot be made`, cause })
+  })
+
 /** A database in `folder`, locked for this process; in memory without one. */
 export const layer = (folder: string | undefined): Layer.Layer<DatabaseSource> =>
   Layer.succeed(DatabaseSource, {
     open: Effect.gen(function* () {
       if (folder !== undefined) {
         yield* Effect.mapError(lockFolder(folder), ({ message }) => new DatabaseRefused({ message }))
+        yield* closeToOthers(folder)
       }
       const { connect } = yield* openEmbedded(folder === undefined ? {} : { folder })
       return { kind: "embedded" as const, connect, connectionsMax }

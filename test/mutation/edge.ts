@@ -108,7 +108,13 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["anybody is believed about addresses", "while (isTrusted(address)) {", "while (hops.length > 0) {"],
     ["the farthest hop is believed", "const next = hops.pop()", "const next = hops.shift()"],
     ["nobody is a caller with keys", "if (!keys.keyed()) return", "if (keys.keyed() || !keys.keyed()) return"],
-    ["a proxy is this machine", "proxyHeaders.every((header) => request.headers[header] === undefined) &&", ""]
+    ["a proxy is this machine", "Object.keys(request.headers).every((header) => !proxyHeader.test(header)) &&", ""],
+    ["a proxy of the settings is this machine", " && !isTrusted(peer)", ""]
+  ]),
+  ...guards("kernel/http/strangers.ts", "test/kernel/http/strangers.test.ts", [
+    ["any name is this machine's", '!(isLoopback(name) || isOwnHost(headers["host"], host, allowedHosts))', "false"],
+    ["any page may ask", "if (!isPublic && isForeignPage(headers, allowedOrigins))", "if (false)"],
+    ["an image may ask", 'return headers["sec-fetch-site"] === "cross-site"', "return false"]
   ]),
   ...guards("kernel/http/addresses.ts", "test/kernel/http/addresses.test.ts", [
     [

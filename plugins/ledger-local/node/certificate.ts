@@ -2,7 +2,9 @@
 // official clients have built in. Made once, kept in the state folder for ten years; clients trust it by its file
 // (`NODE_EXTRA_CA_CERTS`). The library is loaded only when there is something to make. A file appears whole or not at
 // all, the certificate last: who sees it may use it, and a start that is cut short leaves nothing broken behind.
-import { Clock, Effect, FileSystem, Path } from "effect"
+import { Clock, Effect, FileSystem, Path, Result } from "effect"
+import { Base64 } from "effect/encoding"
+import { toHex } from "./text.ts"
 
 export interface Certificate {
   readonly key: string
@@ -13,7 +15,12 @@ export interface Certificate {
 
 const YEARS_MILLIS = 10 * 365 * 24 * 3_600 * 1_000
 const HOUR_MILLIS = 3_600 * 1_000
-const names = ["localhost", "horizon-testnet.stellar.org", "soroban-testnet.stellar.org"]
+/** The names under which the ledger is asked, besides addresses. */
+export const servedNames: ReadonlyArray<string> = [
+  "localhost",
+  "horizon-testnet.stellar.org",
+  "soroban-testnet.stellar.org"
+]
 
 const generate = Effect.fnUntraced(function* () {
   const now = yield* Clock.currentTimeMillis
@@ -26,13 +33,14 @@ const generate = Effect.fnUntraced(function* () {
       notBeforeDate: new Date(now - HOUR_MILLIS),
       notAfterDate: new Date(now + YEARS_MILLIS),
       extensions: [
-        { name: "basicConstraints", cA: true, critical: true },
-        { name: "keyUsage", digitalSignature: true, keyCertSign: true, critical: true },
+        // A leaf: whoever trusts it trusts this ledger at these names, and no certificate that its key might sign.
+        { name: "basicConstraints", cA: false, critical: true },
+        { name: "keyUsage", digitalSignature: true, critical: true },
         { name: "extKeyUsage", serverAuth: true },
         {
           name: "subjectAltName",
           altNames: [
-            ...names.map((value) => ({ type: 2 as const, value })),
+            ...servedNames.map((value) => ({ type: 2 as const, value })),
             { type: 7, ip: "127.0.0.1" },
             { type: 7, ip: "::1" }
           ]
@@ -42,13 +50,22 @@ const generate = Effect.fnUntraced(function* () {
   })
 })
 
-/** The certificate in `folder`, made when there is none. */
+/** Basic constraints that say "authority", in DER: what certificates of version 0.1 have. */
+const authority = [0x55, 0x1d, 0x13, 0x01, 0x01, 0xff, 0x04, 0x05, 0x30, 0x03, 0x01, 0x01, 0xff]
+
+const isAuthority = (pem: string): boolean => {
+  const decoded = Base64.decode(pem.replace(/-----[^-]+-----|\s/g, ""))
+  return Result.isSuccess(decoded) && toHex(decoded.success).includes(toHex(Uint8Array.from(authority)))
+}
+
+/** The certificate in `folder`, made when there is none, or one that could sign others. */
 export const certificate = Effect.fn("certificate")(function* (folder: string) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const keyFile = path.join(folder, "ledger-key.pem")
   const certFile = path.join(folder, "ledger-cert.pem")
-  const known = (yield* files.exists(keyFile)) && (yield* files.exists(certFile))
+  const isThere = (yield* files.exists(keyFile)) && (yield* files.exists(certFile))
+  const known = isThere && !isAuthority(yield* files.readFileString(certFile))
   if (!known) {
     yield* files.makeDirectory(folder, { recursive: true })
     const made = yield* generate()

@@ -3,11 +3,11 @@
 // resolving to this machine is therefore worth nothing.
 import { Context, Effect, Layer, Option } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { inRange, parseAddress } from "../../../kernel/http/addresses.ts"
 import { Callers } from "../../../kernel/http/Callers.ts"
 import { json } from "../../../kernel/http/Guard.ts"
 import { Keys } from "../../../kernel/http/Keys.ts"
 import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
+import { hostNameOf, isLoopback, isOwnHost } from "../../../kernel/http/strangers.ts"
 import { Config } from "../Config.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -15,25 +15,6 @@ type Response = HttpServerResponse.HttpServerResponse
 
 const refusal = (status: number, error: string, message: string, headers: Readonly<Record<string, string>> = {}) =>
   json({ error, message }, { status, headers })
-
-const hostOf = (header: string): string | undefined =>
-  URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined
-
-const isLoopback = (host: string): boolean => {
-  const bare = host.replace(/^\[|\]$/g, "")
-  return (
-    bare === "localhost" ||
-    (parseAddress(bare) !== undefined && (inRange(bare, "127.0.0.0/8") || inRange(bare, "::1/128")))
-  )
-}
-
-const isOurs = (header: string | undefined, boundHost: string, allowedHosts: ReadonlyArray<string>): boolean => {
-  const host = header === undefined ? undefined : hostOf(header)
-  if (host === undefined) return false
-  return allowedHosts.length > 0
-    ? allowedHosts.includes(host) || allowedHosts.includes(header!.toLowerCase())
-    : !isLoopback(boundHost) || isLoopback(host)
-}
 
 /** The answer when there is no room for another session. */
 export const noRoom = (retryAfterSeconds: number) =>
@@ -47,7 +28,7 @@ export const badRequest = (status: number, message: string) =>
 
 /** A page that this very server, on this machine, would have served. */
 const isOwn = (origin: string, { headers }: Request): boolean => {
-  const host = hostOf(headers["host"] ?? "")
+  const host = hostNameOf(headers["host"])
   return host !== undefined && isLoopback(host) && origin.toLowerCase() === `http://${headers["host"]!.toLowerCase()}`
 }
 
@@ -71,7 +52,7 @@ export class Admission extends Context.Service<
       return Admission.of({
         host,
         admit: Effect.fnUntraced(function* (request: Request): Effect.fn.Return<string, Response> {
-          if (!isOurs(request.headers["host"], host, http.allowedHosts))
+          if (!isOwnHost(request.headers["host"], host, http.allowedHosts))
             return yield* Effect.fail(refusal(403, "forbidden_host", "this name is not answered here"))
           const origin = request.headers["origin"]
           const isInvited =

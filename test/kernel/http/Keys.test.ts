@@ -2,7 +2,7 @@
 // there are none.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { Headers, HttpServerRequest } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Callers } from "../../../kernel/http/Callers.ts"
@@ -26,7 +26,8 @@ const services = (environment: Record<string, string>, tree: Record<string, unkn
 const [alice, bob] = ["alice-secret-0123456789", "bob-secret-0123456789"]
 
 const from = (address: string | undefined, headers: Record<string, string> = {}) =>
-  HttpServerRequest.fromWeb(new Request("http://127.0.0.1/verify", { headers })).modify({
+  HttpServerRequest.fromWeb(new Request("http://127.0.0.1/verify")).modify({
+    headers: Headers.fromInput({ host: "127.0.0.1:4022", ...headers }),
     remoteAddress: Option.fromUndefinedOr(address)
   })
 
@@ -137,6 +138,15 @@ describe("callers", () => {
     }).pipe(Effect.provide(services({}, { server: { trusted_proxies: ["10.0.0.0/8"] } })))
   )
 
+  it.effect("are not local behind a proxy of the settings, or under another name", () =>
+    Effect.gen(function* () {
+      const { isLocal } = yield* Callers
+      expect([isLocal(from("127.0.0.1")), isLocal(from("127.0.0.2"))]).toEqual([false, true])
+      for (const host of ["pay.example", "", "10.0.0.1"])
+        expect([host, isLocal(from("127.0.0.2", { host }))]).toEqual([host, false])
+    }).pipe(Effect.provide(services({}, { server: { trusted_proxies: ["127.0.0.1"] } })))
+  )
+
   it.effect("are local only when nothing stands between", () =>
     Effect.gen(function* () {
       const { isLocal, isOperator } = yield* Callers
@@ -150,7 +160,8 @@ describe("callers", () => {
         isLocal(from(undefined)),
         isLocal(from("127.0.0.1", { "x-forwarded-for": "127.0.0.1" }))
       ]).toEqual([false, false, false])
-      for (const header of ["forwarded", "via", "x-real-ip"])
+      const proxied = ["forwarded", "via", "x-real-ip", "x-forwarded-proto", "x-forwarded-host", "cf-connecting-ip"]
+      for (const header of proxied)
         expect([header, isLocal(from("127.0.0.1", { [header]: "1.2.3.4" }))]).toEqual([header, false])
       expect(isOperator(from("127.0.0.1"))).toBe(false)
     }).pipe(Effect.provide(services({})))

@@ -1,0 +1,47 @@
+// Who may ask the embedded ledger. It has no keys and gives money away, so at the loopback address it answers programs
+// and our own pages alone: a Host that is this machine's (or the test network's, whose names official clients have
+// built in), and no page of another origin. At another address it was put there for others, and answers any Host.
+import { Effect } from "effect"
+import { hostNameOf, isForeignPage, isLoopback } from "../../kernel/http/strangers.ts"
+import { servedNames } from "./node/certificate.ts"
+
+export interface AdmitOptions {
+  /** The address that the listener is bound to. */
+  readonly host: string
+  /** Origins of pages that may ask, in lower case. */
+  readonly allowedOrigins: ReadonlyArray<string>
+}
+
+const forbidden = (detail: string): Response =>
+  new Response(JSON.stringify({ type: "about:blank", title: "Forbidden", status: 403, detail }), {
+    status: 403,
+    headers: { "content-type": "application/json; charset=utf-8", vary: "origin" }
+  })
+
+const corsOf = (origin: string): Readonly<Record<string, string>> => ({
+  "access-control-allow-origin": origin,
+  "access-control-allow-methods": "GET, POST, OPTIONS",
+  "access-control-allow-headers": "content-type, x-client-name, x-client-version",
+  "access-control-max-age": "600",
+  vary: "origin"
+})
+
+/** Answers with `handle` who may ask, and lets the page that may read the answer. */
+export const admit =
+  ({ allowedOrigins, host }: AdmitOptions, handle: (request: Request) => Effect.Effect<Response>) =>
+  (request: Request): Effect.Effect<Response> => {
+    const headers = Object.fromEntries(request.headers)
+    const name = hostNameOf(headers["host"] ?? new URL(request.url).host)
+    const isOwn = name !== undefined && (isLoopback(name) || servedNames.includes(name))
+    if (isLoopback(host) && !isOwn) return Effect.succeed(forbidden("this name is not answered here"))
+    if (isForeignPage(headers, allowedOrigins))
+      return Effect.succeed(
+        forbidden("pages of this origin may not ask; local_ledger.allowed_origins names those that may")
+      )
+    const origin = headers["origin"]
+    if (origin === undefined) return handle(request)
+    return Effect.map(handle(request), (response) => {
+      for (const [key, value] of Object.entries(corsOf(origin))) response.headers.set(key, value)
+      return response
+    })
+  }
