@@ -37,6 +37,7 @@ import { ChannelStore } from "./settlement/channels/ChannelStore.ts"
 import { startChannels } from "./settlement/channels/reconcileChannels.ts"
 import { Leases } from "./settlement/Leases.ts"
 import { Outcomes } from "./settlement/Outcomes.ts"
+import { PubnetGate, pubnetContract } from "./settlement/PubnetGate.ts"
 import { SettlementEvents } from "./settlement/SettlementEvents.ts"
 import { Settlements } from "./settlement/Settlements.ts"
 import { Sponsor } from "./settlement/Sponsor.ts"
@@ -89,6 +90,14 @@ const network = define({
   summary: "The one network served.",
   needs: [settingsContract],
   layer: Network.layer
+})
+
+const pubnet = define({
+  ...driver,
+  id: "pubnet",
+  summary: "The conditions of pubnet, checked before anything opens.",
+  needs: [settingsContract, configContract, networkContract],
+  layer: PubnetGate.layer
 })
 
 const http = define({
@@ -146,8 +155,8 @@ const signer = define({
   ...driver,
   id: "signer",
   summary: "Signs what the house would have built.",
-  needs: [networkContract],
-  layer: Signer.layer.pipe(Layer.provide(Vault.layer))
+  needs: [networkContract, pubnetContract],
+  layer: Layer.effectDiscard(PubnetGate).pipe(Layer.provideMerge(Signer.layer.pipe(Layer.provide(Vault.layer))))
 })
 
 const budget = define({
@@ -231,6 +240,7 @@ export const drivers = (source: SettingsSource) =>
     health,
     config,
     network,
+    pubnet,
     http,
     database,
     journal,

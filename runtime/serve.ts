@@ -35,6 +35,8 @@ import type { Profile } from "./profile.ts"
 import { claimState, type StateRefused } from "./state.ts"
 
 export interface ServeOptions {
+  /** False starts everything but the listener; default true. */
+  readonly listens?: boolean
   readonly profile: Profile
   /** Folder of this process's state; made when missing, for this user alone. */
   readonly stateFolder: string
@@ -127,7 +129,8 @@ const run = Effect.fnUntraced(function* (options: ServeOptions) {
     })
   }
   if (chosen !== undefined) yield* chosen.begins
-  const address = chosen?.at === "nowhere" ? undefined : yield* listen(profile, chosen, services)
+  const isQuiet = options.listens === false || chosen?.at === "nowhere"
+  const address = isQuiet ? undefined : yield* listen(profile, chosen, services)
   const keys = Context.getOption(services, Keys)
   if (Option.isSome(keys)) {
     yield* onHangup(

@@ -1,6 +1,6 @@
 // The one ledger network this process serves: where its RPC is, who signs, which assets may move and what a transaction
 // may cost. Networks carry their neutral names here (`ledger:testnet`, `ledger:pubnet`). More than one enabled network
-// is refused; so is pubnet, wholesale, until every condition of its startup gate is checked.
+// is refused; what must hold for pubnet is checked by its gate (`settlement/PubnetGate.ts`).
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { allNetworkKeys, type NetworkKeys } from "./NetworkKeys.ts"
 import {
@@ -156,8 +156,8 @@ const pick = (values: OwnValues, { fields }: NetworkKeys<unknown>): Readonly<Rec
     Object.entries(values as Readonly<Record<string, unknown>>).filter(([key]) => Object.hasOwn(fields, key))
   )
 
-/** What the plugins of the program say against serving pubnet with these values, all told together. */
-const pubnetFaults = (values: OwnValues): ReadonlyArray<string> =>
+/** What the plugins of the program say against serving pubnet with these values. */
+export const pubnetFaults = (values: OwnValues): ReadonlyArray<string> =>
   allNetworkKeys().flatMap((keys) => {
     const fault = keys.pubnetFault(pick(values, keys))
     return fault === undefined ? [] : [`${keys.owner}: ${fault}`]
@@ -174,10 +174,6 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
         if (!isNetworkId(id)) return yield* refuse(id, `no such network; known: ${Object.keys(passphrases).join(", ")}`)
       }
       const enabled = Object.entries(all).filter(([, values]) => values.enabled)
-      if (all["ledger:pubnet"]?.enabled === true) {
-        const faults = pubnetFaults(all["ledger:pubnet"])
-        return yield* refuse("ledger:pubnet.enabled", ["pubnet is disabled in this version", ...faults].join("; "))
-      }
       const [first, second] = enabled
       if (first === undefined) return yield* refuse("", "no network is enabled")
       if (second !== undefined) return yield* refuse(second[0], "one process serves one network")

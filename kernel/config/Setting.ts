@@ -93,6 +93,11 @@ export interface Section<out A> {
   /** The top-level key in a profile. */
   readonly name: string
   readonly schema: Schema.Codec<A, any>
+  /**
+   * What its values say against serving pubnet, as sentences that name the setting; asked whether its plugin is enabled
+   * or not (`settlement/PubnetGate.ts`).
+   */
+  readonly pubnetFaults?: (values: any) => ReadonlyArray<string>
 }
 
 const defined = new Map<string, Section<unknown>>()
@@ -104,8 +109,12 @@ const define = <A>(section: Section<A>): Section<A> => {
 }
 
 /** Defines a section with several settings below one key. */
-export const section = <F extends Fields>(name: string, doc: string, fields: F): Section<ValuesOf<F>> =>
-  define({ name, schema: group(fields, { doc }) as any })
+export const section = <F extends Fields>(
+  name: string,
+  doc: string,
+  fields: F,
+  pubnetFaults: (values: ValuesOf<F>) => ReadonlyArray<string> = () => []
+): Section<ValuesOf<F>> => define({ name, schema: group(fields, { doc }) as any, pubnetFaults })
 
 /** Defines a section that is a single value. */
 export const scalar = <A>(name: string, setting: Setting<A>): Section<A> => define({ name, schema: setting as any })

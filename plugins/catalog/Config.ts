@@ -66,60 +66,73 @@ const indexing = section("indexing", "What becomes a listing.", {
   })
 })
 
-const discovery = section("discovery", "What the public routes show.", {
-  include_stale: flag({ default: false, doc: "Show resources that have gone stale." }),
-  include_unverified: flag({
-    default: false,
-    doc: "Show resources that no payment of the kind in indexing.index_on has been observed for."
-  }),
-  cursor_minutes: integer({
-    default: 15,
-    min: 1,
-    max: 1_440,
-    unit: "minutes",
-    doc: "How long a cursor opens at most; at least two thirds of it."
-  })
-})
+const discovery = section(
+  "discovery",
+  "What the public routes show.",
+  {
+    include_stale: flag({ default: false, doc: "Show resources that have gone stale." }),
+    include_unverified: flag({
+      default: false,
+      doc: "Show resources that no payment of the kind in indexing.index_on has been observed for."
+    }),
+    cursor_minutes: integer({
+      default: 15,
+      min: 1,
+      max: 1_440,
+      unit: "minutes",
+      doc: "How long a cursor opens at most; at least two thirds of it."
+    })
+  },
+  ({ include_unverified }) => (include_unverified ? ["discovery.include_unverified must be false"] : [])
+)
 
-const security = section("catalog_security", "Which origins may be listed.", {
-  require_https_origins: flag({ default: true, doc: "Refuse plain-HTTP resources." }),
-  allow_local_origins: flag({
-    default: false,
-    doc: "Take loopback, private and other local origins, and dial them to ask for their owner."
-  }),
-  probe_origins: flag({
-    default: true,
-    doc: "Ask origins who owns their resources: /.well-known/x402, then the live 402 of a declared GET or HEAD."
-  }),
-  probe_timeout_ms: integer({
-    default: 5_000,
-    min: 100,
-    max: 60_000,
-    unit: "ms",
-    doc: "Longest question to one origin."
-  }),
-  probe_response_bytes: integer({
-    default: 262_144,
-    min: 1_024,
-    max: 8_388_608,
-    unit: "bytes",
-    doc: "Longest answer of an origin."
-  }),
-  probe_pause_seconds: integer({
-    default: 60,
-    min: 0,
-    max: 86_400,
-    unit: "seconds",
-    doc: "Shortest time between two questions about one resource, and to one origin's document."
-  }),
-  probe_again_hours: integer({
-    default: 24,
-    min: 1,
-    max: 8_760,
-    unit: "hours",
-    doc: "Time between two questions about a resource whose owner is known."
-  })
-})
+const security = section(
+  "catalog_security",
+  "Which origins may be listed.",
+  {
+    require_https_origins: flag({ default: true, doc: "Refuse plain-HTTP resources." }),
+    allow_local_origins: flag({
+      default: false,
+      doc: "Take loopback, private and other local origins, and dial them to ask for their owner."
+    }),
+    probe_origins: flag({
+      default: true,
+      doc: "Ask origins who owns their resources: /.well-known/x402, then the live 402 of a declared GET or HEAD."
+    }),
+    probe_timeout_ms: integer({
+      default: 5_000,
+      min: 100,
+      max: 60_000,
+      unit: "ms",
+      doc: "Longest question to one origin."
+    }),
+    probe_response_bytes: integer({
+      default: 262_144,
+      min: 1_024,
+      max: 8_388_608,
+      unit: "bytes",
+      doc: "Longest answer of an origin."
+    }),
+    probe_pause_seconds: integer({
+      default: 60,
+      min: 0,
+      max: 86_400,
+      unit: "seconds",
+      doc: "Shortest time between two questions about one resource, and to one origin's document."
+    }),
+    probe_again_hours: integer({
+      default: 24,
+      min: 1,
+      max: 8_760,
+      unit: "hours",
+      doc: "Time between two questions about a resource whose owner is known."
+    })
+  },
+  ({ allow_local_origins, require_https_origins }) => [
+    ...(require_https_origins ? [] : ["catalog_security.require_https_origins must be true"]),
+    ...(allow_local_origins ? ["catalog_security.allow_local_origins must be false"] : [])
+  ]
+)
 
 export interface CatalogValues {
   readonly autoCatalog: boolean

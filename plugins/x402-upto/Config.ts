@@ -11,5 +11,7 @@ export const uptoKeys = networkKeys(
     })
   },
   ({ upto_contract }) =>
-    upto_contract === undefined || upto_contract === "" ? undefined : "its settlement contract has not been audited"
+    /^C[A-Z2-7]{55}$/.test(upto_contract ?? "")
+      ? undefined
+      : "upto_contract must name the upto settlement contract, for exact alone too; it has not been audited"
 )

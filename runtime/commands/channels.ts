@@ -1,11 +1,15 @@
-// `tollkeeper channels`: the channel accounts as they stand, and how many there shall be. It works on the database
-// alone; running replicas follow within seconds.
-import { Console, Effect, Layer } from "effect"
+// `tollkeeper channels`: the channel accounts as they stand, and how many there shall be. Listing and resizing work on
+// the database alone, and running replicas follow within seconds; opening them starts everything but the listener.
+import { Console, Context, Deferred, Effect, Layer } from "effect"
 import { Argument, Command } from "effect/cli"
 import { Network } from "../../kernel/config/Network.ts"
+import { ChannelCount } from "../../kernel/settlement/channels/ChannelCount.ts"
 import { type ChannelListed, ChannelMoves } from "../../kernel/settlement/channels/ChannelMoves.ts"
+import { ChannelPool } from "../../kernel/settlement/channels/ChannelPool.ts"
 import { planned } from "../../kernel/settlement/channels/ChannelRows.ts"
-import { kernelTables, type Place, placeFlags } from "./place.ts"
+import { OpensChannels } from "../../kernel/settlement/PubnetGate.ts"
+import { databaseAt, serve } from "../serve.ts"
+import { kernelTables, type Place, placeFlags, profileAt } from "./place.ts"
 
 /** Runs something with the channels of the place's network. */
 const withChannels = <A, E>(
@@ -65,7 +69,51 @@ const resize = Command.make(
     )
 ).pipe(Command.withDescription("Grow or shrink the channels of all replicas, without a restart"))
 
+const pollInterval = "500 millis"
+const openTimeout = "10 minutes"
+
+/** Waits until as many channels are ready as are required, and says how far it is. */
+const untilOpen = Effect.fnUntraced(function* (services: Context.Context<never>) {
+  const pool = Context.getUnsafe(services, ChannelPool as never) as ChannelPool["Service"]
+  const count = Context.getUnsafe(services, ChannelCount as never) as ChannelCount["Service"]
+  const required = yield* Effect.orDie(count.read)
+  let told = -1
+  while (true) {
+    const { ready } = yield* Effect.orDie(pool.counts)
+    if (ready !== told) yield* Console.log(`${ready} of ${required} channels are ready`)
+    told = ready
+    if (ready >= required) return
+    yield* Effect.sleep(pollInterval)
+  }
+})
+
+const open = Command.make("open", placeFlags(), (place) =>
+  Effect.gen(function* () {
+    const profile = yield* profileAt(place)
+    const done = yield* Deferred.make<void>()
+    const running = serve({
+      profile,
+      stateFolder: place.state,
+      database: databaseAt(profile.secret("DATABASE_URL"), place.state),
+      listens: false,
+      onReady: (_, services) => Effect.andThen(untilOpen(services), Deferred.succeed(done, undefined))
+    }).pipe(Effect.provideService(OpensChannels, true))
+    yield* Effect.raceFirst(running, Deferred.await(done)).pipe(
+      Effect.timeoutOrElse({
+        duration: openTimeout,
+        orElse: () =>
+          Effect.fail({
+            _tag: "ChannelsNotOpened",
+            message: `not all channels were open after ${openTimeout}; the log says why, and it may be repeated`
+          } as const)
+      })
+    )
+  })
+).pipe(
+  Command.withDescription("Create and fund the channels from the sponsor, without serving anybody; pubnet needs it")
+)
+
 export const channels = Command.make("channels").pipe(
   Command.withDescription("The channel accounts, for operators"),
-  Command.withSubcommands([list, resize])
+  Command.withSubcommands([list, resize, open])
 )

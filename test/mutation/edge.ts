@@ -50,6 +50,10 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a connection that goes on after a stop", "isStopping = true", "isStopping = false"],
     ["an answer that keeps its connection", "for (const response of unanswered) sayLast(response)", ""]
   ]),
+  ...guards("kernel/settlement/PubnetGate.ts", "test/kernel/settlement/pubnet.daily.test.ts", [
+    ["a gate that says nothing", "if (faults.length === 0)", "if (faults.length >= 0)"],
+    ["channels that are never looked at", "(yield* OpensChannels) ? [] : required.filter(isLow)", "[]"]
+  ]),
   ...guards("runtime/platform/sampler.ts", "test/runtime/platform/telemetry.daily.test.ts", [
     ["what runs by itself is traced", 'options.kind === "server"', 'options.kind !== "client"']
   ]),

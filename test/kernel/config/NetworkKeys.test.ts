@@ -2,10 +2,10 @@
 // whether the plugin is enabled or not.
 import { expect, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Network, networksSection } from "../../../kernel/config/Network.ts"
+import { Network, networksSection, pubnetFaults } from "../../../kernel/config/Network.ts"
 import { networkKeys } from "../../../kernel/config/NetworkKeys.ts"
 import { integer, optionalText } from "../../../kernel/config/Setting.ts"
-import { Settings } from "../../../kernel/config/Settings.ts"
+import { decodeSection, Settings } from "../../../kernel/config/Settings.ts"
 
 const keys = networkKeys(
   "x402-later",
@@ -51,15 +51,14 @@ it.effect("stand in the described settings", () =>
   })
 )
 
-it.effect("tell what speaks against pubnet, together with the kernel", () =>
+it.effect("tell what speaks against pubnet", () =>
   Effect.gen(function* () {
-    const refused = yield* Effect.flip(network({ later_contract: "C1" }, "ledger:pubnet"))
-    expect(refused.message).toBe("pubnet is disabled in this version; x402-later: nobody has looked at it")
-    const quiet = yield* Effect.flip(network({}, "ledger:pubnet"))
-    expect(quiet.message).toBe("pubnet is disabled in this version")
+    const faultsOf = (later_contract?: string) =>
+      Effect.map(
+        decodeSection(networksSection, { networks: { "ledger:pubnet": later_contract ? { later_contract } : {} } }),
+        (networks) => pubnetFaults(networks["ledger:pubnet"]!)
+      )
+    expect(yield* faultsOf("C1")).toEqual(["x402-later: nobody has looked at it"])
+    expect(yield* faultsOf()).toEqual([])
   })
 )
-
-it("belong to one plugin, and not to the kernel's", () => {
-  expect(() => networkKeys("x402-other", { later_limit: optionalText({ doc: "" }) })).toThrow("belongs to x402-later")
-})

@@ -1,0 +1,139 @@
+// The gate before pubnet: a process that serves it starts only when every condition of the specification holds (S274 to
+// S283), and says all that do not together, each with its remedy, before a database is touched or a port opens. What
+// the settings and the environment decide is looked at first; then the ledger itself: which network each endpoint
+// serves, and what sponsor and channels hold. Other networks pass without a question.
+import { Context, Effect, Layer, Option, Redacted } from "effect"
+import { LedgerRpc } from "../ledger/LedgerRpc.ts"
+import { checkEndpoints, layer as rpcLayer } from "../ledger/makeLedgerRpc.ts"
+import { Limits } from "../config/Limits.ts"
+import { Network, networksSection, pubnetFaults } from "../config/Network.ts"
+import { Server } from "../config/Server.ts"
+import { sections } from "../config/Setting.ts"
+import { Settings, SettingsRefused } from "../config/Settings.ts"
+import { contract } from "../Contract.ts"
+import { checkSecrets, Vault } from "../signer/Vault.ts"
+
+/** A process that only opens channels asks nothing of those that are not there yet. */
+export const OpensChannels = Context.Reference<boolean>("tollkeeper/settlement/OpensChannels", {
+  defaultValue: () => false
+})
+
+/** Accounts one RPC call may ask for. */
+const accountsMax = 200
+
+const noKeys = (variable: string): string =>
+  `no caller has a key; list at least one in ${variable} (S277), as label:secret of 16 characters or more`
+
+const noDatabase =
+  "the embedded database does not survive a loss of power; set DATABASE_URL to a PostgreSQL server of 15 or newer"
+
+/** What the settings and the environment say against it. */
+const settingFaults = Effect.fnUntraced(function* () {
+  const settings = yield* Settings
+  const network = yield* Network
+  const { apiKeysEnv } = yield* Server
+  const at = `networks.${network.id}`
+  const values = (yield* settings.look(networksSection))[network.id]
+  const ceilings = Object.keys(values?.fees ?? {})
+  const keys = Option.match(settings.secret(apiKeysEnv), {
+    onNone: () => "",
+    onSome: (secret) => Redacted.value(secret).replaceAll(/[\s,]/g, "")
+  })
+  const own = [
+    ...(network.developmentAutoFund ? [`${at}.development_auto_fund must be false; the sponsor is yours to fund`] : []),
+    ...(values?.fee_ceilings_calibrated === true
+      ? []
+      : [`${at}.fee_ceilings_calibrated must be true; measure what payments cost on pubnet, then say so`]),
+    ...(ceilings.length > 0
+      ? []
+      : [`${at}.fees names no ceilings; set fees.<scheme>.max_resource_fee_stroops and beside it what you measured`]),
+    ...(keys === "" ? [noKeys(apiKeysEnv)] : []),
+    ...(Option.isNone(settings.secret("DATABASE_URL")) ? [noDatabase] : [])
+  ]
+  const contributed = yield* Effect.forEach([...sections().values()], (section) =>
+    Effect.map(settings.look(section), (values) => section.pubnetFaults?.(values) ?? [])
+  )
+  return [...own, ...(values === undefined ? [] : pubnetFaults(values)), ...contributed.flat()]
+})
+
+/** What the secrets say against it. */
+const secretFaults = Effect.map(
+  Effect.flatMap(Network, (network) => Effect.result(checkSecrets(network))),
+  (checked) => (checked._tag === "Failure" ? [checked.failure.message] : [])
+)
+
+const endpointFaults = Effect.fnUntraced(function* () {
+  const { passphrase, rpcUrls } = yield* Network
+  const { rpcTimeout } = yield* Limits
+  const checked = yield* checkEndpoints({ urls: rpcUrls, passphrase, timeout: rpcTimeout })
+  return checked.flatMap(({ endpoint, state }) =>
+    state === "right"
+      ? []
+      : [`RPC endpoint ${endpoint + 1} is ${state === "unreachable" ? state : "of another network"}; correct rpc_urls`]
+  )
+})
+
+/** What sponsor and channels hold, above what the ledger makes an account keep. */
+const readAccounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<string>) {
+  const rpc = yield* LedgerRpc
+  const pages = Array.from({ length: Math.ceil(addresses.length / accountsMax) }, (_, page) =>
+    addresses.slice(page * accountsMax, (page + 1) * accountsMax)
+  )
+  const answers = yield* Effect.forEach(pages, rpc.accounts)
+  return new Map(answers.flatMap(({ accounts }) => [...accounts]))
+})
+
+const balanceFaults = Effect.fnUntraced(function* () {
+  const network = yield* Network
+  const { channels, sponsor } = yield* Vault
+  const required = channels.slice(0, network.channelCount)
+  const accounts = yield* readAccounts([sponsor, ...required])
+  const account = accounts.get(sponsor)
+  const least = network.channelBalanceStroopsMin
+  const held = account === undefined ? 0n : account.balanceStroops - account.reserveStroops
+  const isLow = (address: string) => (accounts.get(address)?.balanceStroops ?? 0n) < least
+  const low = (yield* OpensChannels) ? [] : required.filter(isLow)
+  return [
+    ...(held < least
+      ? [`the sponsor ${sponsor} holds ${held} stroops above its reserve; fund it with at least ${least}`]
+      : []),
+    ...(required.length < network.channelCount
+      ? [`${required.length} channel secrets for ${network.channelCount} channels; give as many as channel_count`]
+      : []),
+    ...(low.length > 0
+      ? [
+          `${low.length} of ${required.length} channels hold less than channel_min_balance_stroops (${least}), ` +
+            `${low[0]} first; "tollkeeper channels open" creates and funds them from the sponsor`
+        ]
+      : [])
+  ]
+})
+
+const check = Effect.gen(function* () {
+  const network = yield* Network
+  if (network.id !== "ledger:pubnet") return
+  const secrets = yield* secretFaults
+  const endpoints = yield* endpointFaults()
+  const isAskable = secrets.length === 0 && endpoints.length < network.rpcUrls.length
+  const { rpcTimeout: timeout } = yield* Limits
+  const options = { urls: network.rpcUrls, passphrase: network.passphrase, timeout }
+  const balances = isAskable
+    ? balanceFaults().pipe(
+        Effect.provide(Layer.merge(Vault.layer, rpcLayer(options))),
+        Effect.catchTag("LedgerUnavailable", () => Effect.succeed(["the ledger could not be asked for balances"]))
+      )
+    : Effect.succeed([])
+  const faults = [...(yield* settingFaults()), ...secrets, ...endpoints, ...(yield* balances)]
+  if (faults.length === 0) return yield* Effect.logWarning("this process serves pubnet: payments move real money")
+  const message = `this process may not serve pubnet: ${faults.map((fault, at) => `(${at + 1}) ${fault}`).join("; ")}`
+  return yield* new SettingsRefused({ path: `networks.${network.id}`, message })
+})
+
+/** That the gate was passed: whoever signs depends on it. */
+export class PubnetGate extends Context.Service<PubnetGate, { readonly passed: true }>()(
+  "tollkeeper/settlement/PubnetGate"
+) {
+  static readonly layer = Layer.effect(PubnetGate, Effect.as(check, PubnetGate.of({ passed: true })))
+}
+
+export const pubnetContract = contract("pubnet", PubnetGate)
