@@ -15,6 +15,7 @@ import { Facts, factsContract } from "./Facts.ts"
 import { Health, healthContract, routes as healthRoutes } from "./Health.ts"
 import { Callers } from "./http/Callers.ts"
 import { Keys } from "./http/Keys.ts"
+import { Sessions } from "./http/Sessions.ts"
 import { startNetworkCheck } from "./ledger/checkNetwork.ts"
 import { reportClock } from "./ledger/reportClock.ts"
 import { LedgerClock, ledgerContract } from "./ledger/LedgerClock.ts"
@@ -24,6 +25,7 @@ import * as Metrics from "./payment/Metrics.ts"
 import * as OpenApi from "./http/OpenApi.ts"
 import { spine } from "./payment/description.ts"
 import * as EventRoutes from "./payment/EventRoutes.ts"
+import { EventStreams } from "./payment/EventStreams.ts"
 import { Extensions } from "./payment/Extension.ts"
 import { Facilitator } from "./payment/Facilitator.ts"
 import { reportSponsor } from "./payment/reportSponsor.ts"
@@ -50,7 +52,7 @@ import { Supervisor, supervisorContract } from "./Supervisor.ts"
 
 export const configContract = contract("config", Server, Limits, Events, WireWords)
 export const networkContract = contract("network", Network)
-export const httpContract = contract("http", Keys, Callers, OpenApi.OpenApi)
+export const httpContract = contract("http", Keys, Sessions, Callers, OpenApi.OpenApi)
 export const settlementContract = contract(
   "settlement",
   Settlements,
@@ -62,7 +64,7 @@ export const settlementContract = contract(
   Sponsor,
   SponsorTransactions
 )
-export const paymentContract = contract("payment", Schemes, Extensions, Facilitator)
+export const paymentContract = contract("payment", Schemes, Extensions, Facilitator, EventStreams)
 
 const driver = { boot: "required", migrations: "none" } as const
 
@@ -229,7 +231,10 @@ const payment = define({
       })
     ),
     Layer.effectDiscard(reportSponsor)
-  ).pipe(Layer.provideMerge(Facilitator.layer), Layer.provideMerge(Layer.mergeAll(Schemes.layer, Extensions.layer)))
+  ).pipe(
+    Layer.provideMerge(Layer.merge(Facilitator.layer, EventStreams.layer)),
+    Layer.provideMerge(Layer.mergeAll(Schemes.layer, Extensions.layer))
+  )
 })
 
 /** Every driver, in dependency order. */

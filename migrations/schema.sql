@@ -310,6 +310,25 @@ CREATE TABLE public.catalog_versions (
     at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.dashboard_moves (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    by text NOT NULL,
+    move text NOT NULL,
+    subject text NOT NULL,
+    note text NOT NULL,
+    outcome text DEFAULT 'asked'::text NOT NULL
+);
+
+ALTER TABLE public.dashboard_moves ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.dashboard_moves_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE public.kernel_attempts (
     settlement uuid NOT NULL,
     number integer NOT NULL,
@@ -659,6 +678,9 @@ ALTER TABLE ONLY public.catalog_secrets
 ALTER TABLE ONLY public.catalog_versions
     ADD CONSTRAINT catalog_versions_pkey PRIMARY KEY (resource_id, version);
 
+ALTER TABLE ONLY public.dashboard_moves
+    ADD CONSTRAINT dashboard_moves_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.kernel_attempts
     ADD CONSTRAINT kernel_attempts_pkey PRIMARY KEY (settlement, number);
 
@@ -794,6 +816,8 @@ CREATE UNIQUE INDEX kernel_settlements_ended_by ON public.kernel_settlements USI
 CREATE UNIQUE INDEX kernel_settlements_identifier ON public.kernel_settlements USING btree (principal, pay_to, payer, identifier) WHERE (identifier IS NOT NULL);
 
 CREATE INDEX kernel_settlements_open ON public.kernel_settlements USING btree (recorded_at) WHERE (state = ANY (ARRAY['prepared'::text, 'submitted'::text]));
+
+CREATE INDEX kernel_settlements_unresolved ON public.kernel_settlements USING btree (recorded_at) WHERE (state = 'unresolved'::text);
 
 CREATE UNIQUE INDEX kernel_sponsor_transactions_one_open ON public.kernel_sponsor_transactions USING btree (network, sponsor) WHERE (state = 'open'::text);
 

@@ -5,7 +5,8 @@ import { Context, Effect, Layer, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Server } from "../config/Server.ts"
 import { inRange, parseAddress, principalOf } from "./addresses.ts"
-import { bearerOf, Keys } from "./Keys.ts"
+import { bearerOf, Keys, type Role } from "./Keys.ts"
+import { Sessions } from "./Sessions.ts"
 import { anonymous, type Principal } from "./Principal.ts"
 import { hostNameOf, isLoopback } from "./strangers.ts"
 
@@ -19,16 +20,26 @@ export class Callers extends Context.Service<
   {
     /** The principal of a request; None when keys are configured and none of them was sent. */
     readonly identify: (request: HttpServerRequest.HttpServerRequest) => Option.Option<Principal>
+    /**
+     * Who may read what is told to whoever has a key: a caller or an operator, by key or by session; anybody, where
+     * callers need none. The word is what they are counted by.
+     */
+    readonly reader: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
+    /** The label of the operator who asks, by key or by session. */
+    readonly operator: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
     readonly isOperator: (request: HttpServerRequest.HttpServerRequest) => boolean
+    /** Whether an operator asks; where no operator has a key, whether this machine itself does. */
+    readonly mayOperate: (request: HttpServerRequest.HttpServerRequest) => boolean
     /** Whether the request comes from this machine itself, without a proxy. */
     readonly isLocal: (request: HttpServerRequest.HttpServerRequest) => boolean
   }
 >()("tollkeeper/http/Callers") {
-  static readonly layer = Layer.effect(
+  static readonly layerNoDeps = Layer.effect(
     Callers,
     Effect.gen(function* () {
       const server = yield* Server
       const keys = yield* Keys
+      const sessions = yield* Sessions
       const isTrusted = (address: string): boolean => server.trustedProxies.some((range) => inRange(address, range))
 
       const sourceOf = (request: HttpServerRequest.HttpServerRequest): string => {
@@ -47,25 +58,48 @@ export class Callers extends Context.Service<
         return address
       }
 
+      const keyOf = (request: HttpServerRequest.HttpServerRequest, listed: Keys["Service"]["caller"]) =>
+        Option.flatMap(bearerOf(request.headers["authorization"]), listed)
+      const sessionOf = (request: HttpServerRequest.HttpServerRequest, role: Role) =>
+        sessions.of(request).pipe(
+          Option.filter((session) => session.role === role),
+          Option.map(({ principal }) => principal)
+        )
+
+      const identify: Callers["Service"]["identify"] = (request) => {
+        if (!keys.keyed())
+          return Option.some({ owner: anonymous, source: principalOf(sourceOf(request)), keyed: false })
+        // A session is for looking: what pays, pays by a key.
+        const caller = keyOf(request, keys.caller).pipe(
+          Option.orElse(() => (request.method === "GET" ? sessionOf(request, "caller") : Option.none()))
+        )
+        return Option.map(caller, (label) => ({ owner: `key:${label}`, source: `key:${label}`, keyed: true }))
+      }
+
+      const operator: Callers["Service"]["operator"] = (request) =>
+        Option.orElse(keyOf(request, keys.operator), () => sessionOf(request, "operator"))
+
+      // A proxy on this machine is not this machine's user: it is known by its headers, by the Host that it passes on,
+      // or by the settings that trust it.
+      const isLocal: Callers["Service"]["isLocal"] = (request) =>
+        Object.keys(request.headers).every((header) => !proxyHeader.test(header)) &&
+        isLoopback(hostNameOf(request.headers["host"]) ?? "") &&
+        Option.exists(request.remoteAddress, (peer) => isLoopback(peer.replace(/^::ffff:/, "")) && !isTrusted(peer))
+
       return Callers.of({
-        identify: (request) => {
-          if (!keys.keyed())
-            return Option.some({ owner: anonymous, source: principalOf(sourceOf(request)), keyed: false })
-          return Option.map(Option.flatMap(bearerOf(request.headers["authorization"]), keys.caller), (label) => ({
-            owner: `key:${label}`,
-            source: `key:${label}`,
-            keyed: true
-          }))
-        },
-        isOperator: (request) =>
-          Option.isSome(Option.flatMap(bearerOf(request.headers["authorization"]), keys.operator)),
-        // A proxy on this machine is not this machine's user: it is known by its headers, by the Host that it passes
-        // on, or by the settings that trust it.
-        isLocal: (request) =>
-          Object.keys(request.headers).every((header) => !proxyHeader.test(header)) &&
-          isLoopback(hostNameOf(request.headers["host"]) ?? "") &&
-          Option.exists(request.remoteAddress, (peer) => isLoopback(peer.replace(/^::ffff:/, "")) && !isTrusted(peer))
+        identify,
+        operator,
+        isLocal,
+        reader: (request) =>
+          Option.orElse(
+            Option.map(identify(request), ({ source }) => source),
+            () => Option.map(operator(request), (label) => `operator:${label}`)
+          ),
+        isOperator: (request) => Option.isSome(operator(request)),
+        mayOperate: (request) => (keys.operatorKeyed() ? Option.isSome(operator(request)) : isLocal(request))
       })
     })
   )
+
+  static readonly layer = this.layerNoDeps.pipe(Layer.provideMerge(Sessions.layer))
 }

@@ -93,9 +93,10 @@ const traced =
     )
   }
 
-/** What any page may read: it is public by the specification, or tells nothing. */
+/** What any page may read, or lead to by a link: it is public by the specification, or tells nothing. */
 const isPublic = (method: string, path: string): boolean =>
-  ["GET", "HEAD", "OPTIONS"].includes(method) && /^\/(discovery\/.*|openapi\.json|health(\/.*)?)$/.test(path)
+  ["GET", "HEAD", "OPTIONS"].includes(method) &&
+  /^\/(discovery\/.*|openapi\.json|health(\/.*)?|dashboard(\/(web|library)\/.*)?|seller|docs|)$/.test(path)
 
 /** Refuses requests of strange pages before the router sees them. */
 export const admitted =

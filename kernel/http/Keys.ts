@@ -13,6 +13,9 @@ interface Key {
   readonly hash: Uint8Array
 }
 
+/** Whose key it is: who asks for payments, or who runs the facilitator. */
+export type Role = "caller" | "operator"
+
 /** Characters a secret has at least. */
 const secretLengthMin = 16
 const labelled = /^([a-z][a-z0-9-]{0,31}):(.+)$/
@@ -63,6 +66,8 @@ export class Keys extends Context.Service<
     /** The principal of a bearer key; None when it is not listed. */
     readonly caller: (bearer: string) => Option.Option<string>
     readonly operator: (bearer: string) => Option.Option<string>
+    /** What each key that is listed under this principal signs a message with: HMAC-SHA-256 under the secret's hash. */
+    readonly proofs: (role: Role, principal: string, message: Uint8Array) => ReadonlyArray<Uint8Array>
     /** Reads the variables again; on a fault the keys stay as they were. */
     readonly reread: Effect.Effect<void, SettingsRefused>
   }
@@ -90,6 +95,10 @@ export class Keys extends Context.Service<
         operatorKeyed: () => operators.length > 0,
         caller: (bearer) => match(callers, bearer),
         operator: (bearer) => match(operators, bearer),
+        proofs: (role, principal, message) =>
+          (role === "operator" ? operators : callers)
+            .filter((key) => key.principal === principal)
+            .map(({ hash }) => crypto.hmacSha256(hash, message)),
         reread: Effect.gen(function* () {
           const [nextCallers, nextOperators] = [yield* read(server.apiKeysEnv), yield* read(server.operatorKeysEnv)]
           // A process that was started for known callers, and listens for them, is never opened to all by an empty

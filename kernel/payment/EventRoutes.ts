@@ -2,11 +2,11 @@
 // can be followed to its end. Each event's id is its position: a client that comes back with `Last-Event-ID` (or
 // `?after=`) goes on where it stopped, and one without begins a quarter of an hour back. The streams themselves are
 // `EventStreams.ts`.
-import { Effect, Layer, Option } from "effect"
+import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Callers } from "../http/Callers.ts"
 import { json } from "../http/Guard.ts"
-import { EventStreams } from "./EventStreams.ts"
+import { EventStreams, type Follower } from "./EventStreams.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -37,7 +37,7 @@ const refused = {
 }
 
 /** The cursor that a request carries; None when it is not one. */
-const cursorOf = (request: Request): Option.Option<bigint | undefined> => {
+export const cursorOf = (request: Request): Option.Option<bigint | undefined> => {
   const given =
     request.headers["last-event-id"] ?? new URL(request.url, "http://localhost").searchParams.get("after") ?? undefined
   if (given === undefined || given === "") return Option.some(undefined)
@@ -45,6 +45,21 @@ const cursorOf = (request: Request): Option.Option<bigint | undefined> => {
   const position = BigInt(given)
   return position > maxPosition ? Option.none() : Option.some(position)
 }
+
+/** The stream that a follower asks for, from its cursor on, or why there is none. */
+export const answerStream = Effect.fnUntraced(function* (
+  streams: EventStreams["Service"],
+  follower: Follower,
+  cursor: bigint | undefined
+) {
+  if (!streams.hasRoom(follower.source)) return refused.room
+  const from = yield* Effect.option(streams.begin(follower.whose, cursor))
+  if (Option.isNone(from)) return refused.database
+  return HttpServerResponse.stream(streams.follow(follower, from.value), { contentType: "text/event-stream", headers })
+})
+
+/** A cursor that nobody gave. */
+export const refusedCursor = refused.cursor
 
 export const layer = HttpRouter.use((router) =>
   Effect.gen(function* () {
@@ -58,15 +73,10 @@ export const layer = HttpRouter.use((router) =>
         if (!principal.keyed && !callers.isLocal(request)) return refused.stranger
         const cursor = cursorOf(request)
         if (Option.isNone(cursor)) return refused.cursor
-        if (!streams.hasRoom(principal)) return refused.room
-        const from = yield* Effect.option(streams.begin(principal, cursor.value))
-        if (Option.isNone(from)) return refused.database
-        const isListed = () => Option.exists(callers.identify(request), ({ owner }) => owner === principal.owner)
-        return HttpServerResponse.stream(streams.follow(principal, from.value, isListed), {
-          contentType: "text/event-stream",
-          headers
-        })
+        const { owner, source } = principal
+        const isListed = () => Option.exists(callers.identify(request), (now) => now.owner === owner)
+        return yield* answerStream(streams, { whose: { principal: owner }, source, isListed }, cursor.value)
       })
     )
   })
-).pipe(Layer.provide(EventStreams.layer))
+)

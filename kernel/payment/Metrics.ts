@@ -3,11 +3,10 @@
 // With operator keys the route needs one; without, it is served to this machine alone (decisions 2). No address, hash
 // or text of a caller is ever a label.
 import { Effect, Metric, Option } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { Callers } from "../http/Callers.ts"
 import { json } from "../http/Guard.ts"
-import { Keys } from "../http/Keys.ts"
 import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { ChannelPool } from "../settlement/channels/ChannelPool.ts"
 import { Sponsor } from "../settlement/Sponsor.ts"
@@ -74,13 +73,10 @@ const readSponsor = Effect.fnUntraced(function* (sponsor: Sponsor["Service"]) {
 export const routes = HttpRouter.use((router) =>
   Effect.gen(function* () {
     const callers = yield* Callers
-    const keys = yield* Keys
     const channels = yield* ChannelPool
     const settlements = yield* Settlements
     const clock = yield* LedgerClock
     const sponsor = yield* Sponsor
-    const mayRead = (request: HttpServerRequest.HttpServerRequest) =>
-      keys.operatorKeyed() ? callers.isOperator(request) : callers.isLocal(request)
     const refresh = Effect.gen(function* () {
       const { free, ready } = yield* channels.counts
       yield* Metric.update(channelsReady, ready)
@@ -92,7 +88,7 @@ export const routes = HttpRouter.use((router) =>
     )
     yield* router.add("GET", "/metrics", (request) =>
       Effect.gen(function* () {
-        if (!mayRead(request))
+        if (!callers.mayOperate(request))
           return json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
         yield* Effect.all([refresh, readLedger(clock), readSponsor(sponsor)], { concurrency: 2 })
         return HttpServerResponse.text(yield* PrometheusMetrics.format(), {

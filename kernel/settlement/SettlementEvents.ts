@@ -46,6 +46,12 @@ export interface Whose {
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
+/** The condition on facts that are theirs. */
+const factsOf =
+  (sql: SqlClient.SqlClient) =>
+  ({ principal }: Whose) =>
+    principal === undefined ? sql`principal is not null` : sql`principal = ${principal}`
+
 export class SettlementEvents extends Context.Service<
   SettlementEvents,
   {
@@ -55,8 +61,8 @@ export class SettlementEvents extends Context.Service<
     readonly before: (whose: Whose, at: Date) => Sql<bigint>
     /** The position of the journal's last fact. */
     readonly end: Sql<bigint>
-    /** Registers one who waits; the effect it gives ends when something of the principal was told since. */
-    readonly attend: (principal: string) => Effect.Effect<Effect.Effect<void>, never, Scope.Scope>
+    /** Registers one who waits; the effect it gives ends when something of theirs was told since. */
+    readonly attend: (whose: Whose) => Effect.Effect<Effect.Effect<void>, never, Scope.Scope>
   }
 >()("tollkeeper/settlement/SettlementEvents") {
   static readonly layer = Layer.effect(
@@ -64,10 +70,9 @@ export class SettlementEvents extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const facts = yield* Facts
-      const attending = new Map<Queue.Queue<void>, string>()
+      const attending = new Map<Queue.Queue<void>, string | undefined>()
       const columns = sql.literal(recordColumns)
-      const own = ({ principal }: Whose) =>
-        principal === undefined ? sql`principal is not null` : sql`principal = ${principal}`
+      const own = factsOf(sql)
 
       const after = Effect.fn("SettlementEvents.after")(function* (whose: Whose, position: bigint, limit: number) {
         const rows = yield* sql<EventRow>`select f.position, f.type, f.told_at, ${columns}
@@ -101,7 +106,9 @@ export class SettlementEvents extends Context.Service<
       let seen: bigint | undefined
       const wake = (principals: ReadonlySet<string> | "all") =>
         Effect.forEach(
-          [...attending].filter(([, principal]) => principals === "all" || principals.has(principal)),
+          [...attending].filter(
+            ([, principal]) => principal === undefined || principals === "all" || principals.has(principal)
+          ),
           ([queue]) => Queue.offer(queue, undefined),
           { discard: true }
         )
@@ -120,7 +127,7 @@ export class SettlementEvents extends Context.Service<
       )
       yield* facts.onPublished(Effect.suspend(() => (attending.size === 0 ? Effect.void : looking.wake)))
 
-      const attend = Effect.fnUntraced(function* (principal: string) {
+      const attend = Effect.fnUntraced(function* ({ principal }: Whose) {
         const queue = yield* Effect.acquireRelease(
           Effect.tap(Queue.sliding<void>(1), (queue) => Effect.sync(() => attending.set(queue, principal))),
           (queue) => Effect.sync(() => attending.delete(queue))

@@ -1,13 +1,14 @@
-// Runs reports for requests: reads the query, asks one report, and answers JSON that nobody may keep. With keys
-// configured, a key is required. A wrong parameter is 400 with a sentence for each fault, an unknown id or address 404,
-// a database that is away 503. Only a few reports run at once and a bounded number waits, so that no flood of them
-// takes the database from payments (S133–S142, S242, S244, S308, S329).
+// Runs reports for requests: reads the query, asks one report, and answers JSON that nobody may keep, or CSV where a
+// list is asked for so. With keys configured, a key is required. A wrong parameter is 400 with a sentence for each
+// fault, an unknown id or address 404, a database that is away 503. Only a few reports run at once and a bounded number
+// waits, so that no flood of them takes the database from payments (S133–S142, S242, S244, S308, S329).
 import { Clock, Context, Effect, Layer, Option, Semaphore } from "effect"
-import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { SqlError } from "effect/sql"
 import { Callers } from "../../kernel/http/Callers.ts"
 import { json } from "../../kernel/http/Guard.ts"
 import { Config } from "./Config.ts"
+import { asksForCsv, csvOf } from "./reports/csv.ts"
 import { type Page, type QueryReader, readQuery, readWindow, type Window } from "./reports/parameters.ts"
 
 /** What a report is given of its request. */
@@ -22,6 +23,17 @@ export interface Asked {
 
 /** A report after its parameters were read; it runs only when they have no fault. None: there is no such thing. */
 export type Report = Effect.Effect<Option.Option<unknown>, SqlError.SqlError>
+
+/** A report as a table, where it is one; else as ever. */
+const csv = (body: unknown): Response =>
+  Option.match(csvOf(body), {
+    onNone: () => json(body),
+    onSome: (text) =>
+      HttpServerResponse.text(text, {
+        contentType: "text/csv; charset=utf-8; header=present",
+        headers: { "x-content-type-options": "nosniff", "cache-control": "no-store", vary: "accept" }
+      })
+  })
 
 type Response = HttpServerResponse.HttpServerResponse
 type Handler = (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Response, never, HttpRouter.RouteContext>
@@ -50,14 +62,17 @@ export class ReportRunner extends Context.Service<
       let present = 0
 
       /** Runs a report in its turn, or says at once that there are too many. */
-      const inTurn = (report: Report): Effect.Effect<Response, SqlError.SqlError> =>
+      const inTurn = (
+        report: Report,
+        answer: (body: unknown) => Response
+      ): Effect.Effect<Response, SqlError.SqlError> =>
         Effect.suspend(() => {
           if (present >= atOnceMax + waitingMax) return Effect.succeed(unavailable)
           present += 1
           return report.pipe(
             permits.withPermits(1),
             Effect.ensuring(Effect.sync(() => (present -= 1))),
-            Effect.map(Option.match({ onNone: () => notFound, onSome: (body) => json(body) }))
+            Effect.map(Option.match({ onNone: () => notFound, onSome: answer }))
           )
         })
 
@@ -65,7 +80,7 @@ export class ReportRunner extends Context.Service<
         (report: (asked: Asked) => Report): Handler =>
         (request) =>
           Effect.gen(function* () {
-            if (Option.isNone(callers.identify(request))) return unauthorized
+            if (Option.isNone(callers.reader(request))) return unauthorized
             const query = new URL(request.url, "http://localhost").searchParams
             const read = readQuery(query)
             const now = yield* Clock.currentTimeMillis
@@ -79,7 +94,7 @@ export class ReportRunner extends Context.Service<
             })
             return read.faults.length > 0
               ? json({ error: "invalid_parameter", details: read.faults }, { status: 400 })
-              : yield* inTurn(running)
+              : yield* inTurn(running, asksForCsv(request) ? csv : json)
           }).pipe(
             Effect.catchTag("SqlError", (error) =>
               Effect.as(Effect.logError("a report could not ask the database", error), unavailable)

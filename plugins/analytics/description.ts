@@ -143,6 +143,33 @@ const transactions: ReadonlyArray<RouteDescription> = [
   )
 ]
 
+const cursor = (description: string) => Schema.optionalKey(text(description).check(Schema.isPattern(/^[0-9]{1,19}$/u)))
+
+const events: RouteDescription = {
+  method: "get",
+  path: "/analytics/v1/events",
+  id: "events",
+  summary: "Everybody's settlements as they happen, as server-sent events, from a cursor on.",
+  tag: "analytics",
+  callers: "keyed",
+  headers: Schema.Struct({
+    "Last-Event-ID": cursor("The id of the last event that was read; without one, the stream begins 15 minutes back.")
+  }),
+  query: Schema.Struct({ after: cursor("The same, for clients that cannot set the header.") }),
+  answers: {
+    200: {
+      description:
+        "Events named settlement.recorded, .settled, .failed, .expired and .unresolved; their data is the settlement.",
+      body: Schema.String,
+      mediaType: "text/event-stream"
+    },
+    400: { description: "`invalid_cursor`.", body: AnalyticsError },
+    401: { description: "A bearer key is required.", body: AnalyticsError },
+    429: { description: "As many streams are open as this facilitator allows.", body: AnalyticsError },
+    503: { description: "The database is away.", body: AnalyticsError }
+  }
+}
+
 const resources: ReadonlyArray<RouteDescription> = [
   get("/origins", "origins", "Origins of cataloged resources, the one seen last first.", Origins, {
     ...asset,
@@ -176,6 +203,6 @@ const resources: ReadonlyArray<RouteDescription> = [
 ]
 
 export const described: Described = {
-  tags: { analytics: "What operators ask about payments." },
-  routes: [...totals, ...transactions, ...participants("buyer"), ...participants("seller"), ...resources]
+  tags: { analytics: "What operators ask about payments. A list is CSV to `Accept: text/csv`." },
+  routes: [...totals, ...transactions, ...participants("buyer"), ...participants("seller"), ...resources, events]
 }

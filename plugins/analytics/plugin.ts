@@ -15,6 +15,7 @@ import { catalogContract } from "../catalog/contract.ts"
 import { addAnalyticsRoutes } from "./AnalyticsRoutes.ts"
 import { Config } from "./Config.ts"
 import { described } from "./description.ts"
+import { addEventsRoute } from "./events.ts"
 import { Containment } from "./recording/Containment.ts"
 import { startVerifications } from "./recording/countVerifications.ts"
 import { Pseudonyms } from "./recording/Pseudonyms.ts"
@@ -51,6 +52,7 @@ const started = Layer.effectDiscard(
     })
     yield* startVerifications
     yield* addAnalyticsRoutes
+    yield* addEventsRoute
   })
 )
 
@@ -59,7 +61,7 @@ export const recording = Recorder.layer.pipe(Layer.provide(Rollups.layer))
 
 /** What reads them, over a network's assets. */
 export const reports = Layer.mergeAll(Totals.layer, Transactions.layer, Participants.layer, ResourceReports.layer).pipe(
-  Layer.provide(Spelling.layer),
+  Layer.provideMerge(Spelling.layer),
   Layer.provideMerge(Redaction.layer)
 )
 

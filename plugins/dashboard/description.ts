@@ -1,6 +1,13 @@
 // The routes of the dashboard for /openapi.json; pages and their files are not an interface, and are left out.
 import type { Described } from "../../kernel/http/OpenApi.ts"
+import { Schema } from "effect"
+import { Fault, text } from "../../kernel/http/wireSchema.ts"
 import { About } from "./AboutWire.ts"
+import { Life, Move, Moves, SessionShown, FacilitatorStanding } from "./OperatorWire.ts"
+
+const faults = (words: Readonly<Record<number, string>>) =>
+  Object.fromEntries(Object.entries(words).map(([status, description]) => [status, { description, body: Fault }]))
+const needed = "An operator's key or session is required; without operators' keys, a request from this machine."
 
 export const described: Described = {
   tags: { dashboard: "What the pages ask, beside the other routes." },
@@ -13,6 +20,71 @@ export const described: Described = {
       tag: "dashboard",
       callers: "anybody",
       answers: { 200: { description: "What anybody may know.", body: About } }
+    },
+    {
+      method: "get",
+      path: "/dashboard/session",
+      id: "session",
+      summary: "Who this browser is here; POST a key to sign in, DELETE to sign out.",
+      tag: "dashboard",
+      callers: "anybody",
+      answers: { 200: { description: "The session.", body: SessionShown } }
+    },
+    {
+      method: "get",
+      path: "/dashboard/v1/standing",
+      id: "standing",
+      summary: "Money in flight, pace, fees, channels, what has no end, plugins and actors.",
+      tag: "dashboard",
+      callers: "operators",
+      answers: {
+        200: { description: "How things stand.", body: FacilitatorStanding },
+        ...faults({ 401: needed, 503: "The database is away." })
+      }
+    },
+    {
+      method: "get",
+      path: "/dashboard/v1/settlements/{id}",
+      id: "life",
+      summary: "One settlement's whole life.",
+      tag: "dashboard",
+      callers: "operators",
+      inPath: Schema.Struct({ id: text("Its id, or the hash of any of its transactions.") }),
+      answers: {
+        200: { description: "Its life.", body: Life },
+        ...faults({ 401: needed, 404: "There is none.", 503: "The database is away." })
+      }
+    },
+    {
+      method: "get",
+      path: "/dashboard/v1/moves",
+      id: "moves",
+      summary: "What operators did from the pages, newest first.",
+      tag: "dashboard",
+      callers: "operators",
+      answers: {
+        200: { description: "The newest hundred.", body: Moves },
+        ...faults({ 401: needed, 503: "The database is away." })
+      }
+    },
+    {
+      method: "post",
+      path: "/dashboard/v1/moves",
+      id: "move",
+      summary: "Give a settlement up, or resize the channels.",
+      tag: "dashboard",
+      callers: "operators",
+      body: Move,
+      answers: {
+        200: { description: "Done.", body: Schema.Struct({ done: Schema.Boolean }) },
+        ...faults({
+          400: "Not a move.",
+          401: "An operator's key or session is required.",
+          403: "No operator has a key.",
+          409: "The move is refused, and why.",
+          503: "The database is away."
+        })
+      }
     }
   ]
 }

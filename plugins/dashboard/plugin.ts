@@ -2,19 +2,36 @@
 // asks of the routes that everybody else asks, so a page's figures are the routes' figures. Nothing here is on a
 // payment's path.
 import { Effect, Layer } from "effect"
-import { configContract, httpContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
+import { budgetContract } from "../../kernel/budget/Budget.ts"
+import { databaseContract } from "../../kernel/database/Database.ts"
+import {
+  configContract,
+  httpContract,
+  networkContract,
+  paymentContract,
+  settlementContract
+} from "../../kernel/drivers.ts"
+import { factsContract } from "../../kernel/Facts.ts"
 import { Greeting } from "../../kernel/Greeting.ts"
 import { describe } from "../../kernel/http/OpenApi.ts"
 import { define } from "../../kernel/Plugin.ts"
+import { ChannelMoves } from "../../kernel/settlement/channels/ChannelMoves.ts"
+import { OperatorMoves } from "../../kernel/settlement/OperatorMoves.ts"
+import { OperatorReports } from "../../kernel/settlement/OperatorReports.ts"
+import { supervisorContract } from "../../kernel/Supervisor.ts"
 import { addAboutRoute } from "./about.ts"
 import { Assets } from "./Assets.ts"
 import { described } from "./description.ts"
+import { addOperatorRoutes } from "./OperatorRoutes.ts"
 import { addPageRoutes } from "./PageRoutes.ts"
+import { addSessionRoutes } from "./SessionRoutes.ts"
 
 const started = Layer.effectDiscard(
   Effect.gen(function* () {
     yield* addPageRoutes
     yield* addAboutRoute
+    yield* addSessionRoutes
+    yield* addOperatorRoutes
     yield* (yield* Greeting).hint(
       "In a browser: the facilitator's address, /dashboard below it, and /docs for the API."
     )
@@ -25,7 +42,19 @@ export const plugin = define({
   id: "dashboard",
   summary: "Pages to look at: what the facilitator is, its catalog, and an operator's dashboard.",
   boot: "optional",
-  needs: [configContract, networkContract, httpContract, paymentContract],
-  migrations: "none",
-  layer: Layer.merge(started, describe(described)).pipe(Layer.provide(Assets.layer))
+  needs: [
+    supervisorContract,
+    configContract,
+    networkContract,
+    httpContract,
+    databaseContract,
+    factsContract,
+    budgetContract,
+    settlementContract,
+    paymentContract
+  ],
+  migrations: "folder",
+  layer: Layer.merge(started, describe(described)).pipe(
+    Layer.provide(Layer.mergeAll(Assets.layer, ChannelMoves.layer, OperatorMoves.layer, OperatorReports.layer))
+  )
 })

@@ -38,6 +38,19 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["broken UTF-8", "fatal: true", "fatal: false"]
   ]),
+  ...guards("kernel/http/Sessions.ts", "test/kernel/http/Sessions.test.ts", [
+    ["a session for ever", "mac === undefined || Number(until) <= nowSeconds()", "mac === undefined"],
+    ["a session that nobody signed", "signed.length === 0", "signed.length < 0"],
+    ["a form moves by a session", 'if (request.headers[pageHeader] !== "1") return false', ""],
+    [
+      "another site moves by a session",
+      '(URL.canParse(origin) && new URL(origin).host === request.headers["host"])',
+      "URL.canParse(origin)"
+    ]
+  ]),
+  ...guards("kernel/http/Callers.ts", "test/kernel/http/Sessions.test.ts", [
+    ["a caller's session pays", 'request.method === "GET" ? sessionOf', 'request.method !== "" ? sessionOf']
+  ]),
   ...guards("kernel/payment/Wire.ts", "test/kernel/payment/input.test.ts", [
     ["NUL in terms", 'value.isWellFormed() && !value.includes("\\u0000")', "value.isWellFormed()"],
     ["half a surrogate pair in terms", "value.isWellFormed() && !value", "!value"],
@@ -69,7 +82,11 @@ export const mutations: ReadonlyArray<Mutation> = [
   ]),
   ...guards("kernel/settlement/SettlementEvents.ts", "test/kernel/payment/events.daily.test.ts", [
     ["a stream tells everybody's settlements", "sql`principal = ${principal}`", "sql`principal <> ''`"],
-    ["nobody who waits is woken", 'principals === "all" || principals.has(principal)', "false"]
+    [
+      "nobody who waits is woken",
+      'principal === undefined || principals === "all" || principals.has(principal)',
+      "false"
+    ]
   ]),
   ...guards("kernel/payment/EventStreams.ts", "test/kernel/payment/events.daily.test.ts", [
     [

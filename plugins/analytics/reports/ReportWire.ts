@@ -128,6 +128,26 @@ export const SettlementRecord = Schema.Struct({
   error_reason: maybe,
   organic: Schema.Boolean
 }).annotate({ identifier: "SettlementRecord" })
+export const SettlementNews = Schema.Struct({
+  id: Schema.String,
+  at: time("When it happened, UTC."),
+  state: text(
+    "As it is when the event is told: `prepared`, `submitted`, `settled`, `failed`, `expired`, `unresolved`."
+  ),
+  network: Schema.String,
+  scheme: Schema.String,
+  ...assetNames,
+  payer: address,
+  pay_to: address,
+  amount: count.annotate({ description: "What moved; until that is known, what is meant to." }),
+  transaction_hash: Schema.String,
+  recorded_at: moment,
+  resolved_at: activity,
+  ledger: Schema.NullOr(Schema.Int),
+  fee_stroops: maybe,
+  error_reason: maybe
+}).annotate({ identifier: "SettlementNews" })
+
 export const SettlementRecords = pageOf(SettlementRecord)
 
 export const Leaderboard = Schema.Struct({

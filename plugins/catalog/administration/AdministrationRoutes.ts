@@ -8,7 +8,7 @@ import { Facts } from "../../../kernel/Facts.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { Callers } from "../../../kernel/http/Callers.ts"
 import { json } from "../../../kernel/http/Guard.ts"
-import { bearerOf, Keys } from "../../../kernel/http/Keys.ts"
+import { Keys } from "../../../kernel/http/Keys.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import type { ListingExplanation, Moved } from "../AnswerWire.ts"
@@ -70,7 +70,7 @@ export const addAdministrationRoutes = Effect.gen(function* () {
         { error: "forbidden", details: ["no operator key is configured; use the command line"] },
         { status: 403 }
       )
-    const label = Option.flatMap(bearerOf(request.headers["authorization"]), keys.operator)
+    const label = callers.operator(request)
     if (Option.isNone(label)) return unauthorized
     const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), (bytes) => parseJson(bytes)))
     if (Option.isNone(body))

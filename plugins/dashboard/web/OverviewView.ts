@@ -6,6 +6,8 @@ import { useAsked } from "./ask.ts"
 import { Chart } from "./Chart.ts"
 import { amount, count, decimal, percent, stroops } from "./format.ts"
 import { Figures, Moment, Panel, SaveCsv, Shown, State, Table } from "./parts.ts"
+import type { Session } from "./session.ts"
+import { type FacilitatorStanding, StandingFigures } from "./StandingView.ts"
 import type { Breakdown, Breakdowns, Overview, Point, Timeseries } from "./reports.ts"
 
 const windows: ReadonlyArray<readonly [days: string, label: string]> = [
@@ -156,18 +158,26 @@ const BreakdownTables = ({ of }: { readonly of: Breakdowns }): VNode<any> =>
     ])
   )
 
-export const OverviewView = (): VNode<any> => {
+export const OverviewView = ({ session }: { readonly session: Session }): VNode<any> => {
   const [days, change] = useState("30")
   const bucket = days === "1" || days === "7" ? "hour" : "day"
   const overview = useAsked<Overview>(`/analytics/v1/overview?days=${days}`, 5_000)
   const series = useAsked<Timeseries>(`/analytics/v1/overview/timeseries?days=${days}&bucket=${bucket}`, 30_000)
   const breakdowns = useAsked<Breakdowns>(`/analytics/v1/overview/breakdowns?days=${days}`, 15_000)
+  const standing = useAsked<FacilitatorStanding>(session.may_operate ? "/dashboard/v1/standing" : undefined, 5_000)
   return h(
     "div",
     { class: "grid" },
+    session.may_operate
+      ? h(
+          Panel,
+          { title: "At this moment", wide: true },
+          h(Shown<FacilitatorStanding>, { asked: standing, show: (of) => h(StandingFigures, { of }) })
+        )
+      : null,
     h(
       Panel,
-      { title: "Overview", wide: true, actions: h(Days, { days, change }) },
+      { title: "Totals", wide: true, actions: h(Days, { days, change }) },
       h(Shown<Overview>, { asked: overview, show: (of) => h(OverviewFigures, { of }) })
     ),
     h(

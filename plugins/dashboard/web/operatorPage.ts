@@ -1,18 +1,52 @@
 // The operator's dashboard: one page whose part is chosen by what follows `#` in its address, so that each can be
-// linked to and the browser's own buttons go back.
+// linked to and the browser's own buttons go back. Where keys are required, it begins with signing in.
 import { h, type VNode } from "preact"
 import { useEffect, useState } from "preact/hooks"
+import { LiveView } from "./LiveView.ts"
 import { OverviewView } from "./OverviewView.ts"
 import { ParticipantsView } from "./ParticipantsView.ts"
 import { Bar, draw, Foot } from "./parts.ts"
+import { ResourcesView, ResourceView } from "./ResourcesView.ts"
+import { type Session, SignIn, useSession, Who } from "./session.ts"
 import { SettlementsView } from "./SettlementsView.ts"
+import { SettlementView } from "./SettlementView.ts"
+import { StandingView } from "./StandingView.ts"
 
-const views: ReadonlyArray<
-  readonly [name: string, label: string, view: (props: { readonly rest: string }) => VNode<any>]
-> = [
-  ["overview", "Overview", () => h(OverviewView, {})],
-  ["settlements", "Settlements", () => h(SettlementsView, {})],
-  ["participants", "Buyers and sellers", () => h(ParticipantsView, {})]
+interface View {
+  readonly name: string
+  readonly label: string
+  /** Told to operators alone. */
+  readonly operators: boolean
+  readonly show: (session: Session, rest: string) => VNode<any>
+}
+
+const tabs: ReadonlyArray<View> = [
+  { name: "overview", label: "Overview", operators: false, show: (session) => h(OverviewView, { session }) },
+  { name: "live", label: "Live", operators: false, show: () => h(LiveView, {}) },
+  { name: "settlements", label: "Settlements", operators: false, show: () => h(SettlementsView, {}) },
+  { name: "participants", label: "Buyers and sellers", operators: false, show: () => h(ParticipantsView, {}) },
+  { name: "resources", label: "Listings", operators: false, show: () => h(ResourcesView, {}) },
+  {
+    name: "standing",
+    label: "Operation",
+    operators: true,
+    show: ({ may_move }) => h(StandingView, { mayMove: may_move })
+  }
+]
+
+const details: ReadonlyArray<View> = [
+  {
+    name: "settlement",
+    label: "One settlement",
+    operators: true,
+    show: ({ may_move }, id) => h(SettlementView, { id, mayMove: may_move })
+  },
+  {
+    name: "resource",
+    label: "One listing",
+    operators: false,
+    show: ({ may_move }, id) => h(ResourceView, { id, mayMove: may_move })
+  }
 ]
 
 const useFragment = (): string => {
@@ -25,22 +59,38 @@ const useFragment = (): string => {
   return fragment
 }
 
+const Content = (props: { readonly view: View; readonly rest: string; readonly session: Session }): VNode<any> => {
+  const { rest, session, view } = props
+  if (!session.may_read) return h(SignIn, { why: "This facilitator tells its figures to whoever has a key." })
+  if (view.operators && !session.may_operate)
+    return h(SignIn, { why: "This part is for operators, with a key of their own." })
+  return view.show(session, rest)
+}
+
 const Page = (): VNode<any> => {
   const [name = "", rest = ""] = useFragment().split("/", 2)
-  const chosen = views.find(([one]) => one === name) ?? views[0]!
+  const session = useSession()
+  const view = [...tabs, ...details].find((one) => one.name === name) ?? tabs[0]!
   return h(
     "div",
     null,
-    h(Bar, { here: "/dashboard" }),
+    h(Bar, { here: "/dashboard", end: h(Who, { session }) }),
     h(
       "nav",
       { class: "tabs", "aria-label": "Parts of the dashboard" },
-      views.map(([one, label]) =>
-        h("a", { key: one, href: `#${one}`, "aria-current": one === chosen[0] ? "page" : undefined }, label)
+      tabs.map((one) =>
+        h("a", { key: one.name, href: `#${one.name}`, "aria-current": one === view ? "page" : undefined }, one.label)
       )
     ),
-    h("main", { id: "main" }, h("h1", null, chosen[1]), chosen[2]({ rest })),
-    h(Foot, null)
+    h(
+      "main",
+      { id: "main" },
+      h("h1", null, view.label),
+      session === undefined
+        ? h("p", { class: "quiet" }, "Loading…")
+        : h(Content, { key: `${view.name}/${rest}`, view, rest, session })
+    ),
+    h(Foot, {})
   )
 }
 

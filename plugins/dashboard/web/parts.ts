@@ -167,14 +167,8 @@ export const SaveCsv = ({ name, path }: { readonly name: string; readonly path: 
     h("span", { class: "spoken" }, ` of ${name}`)
   )
 
-/** The bar above every page. */
-export const Bar = ({
-  here,
-  links
-}: {
-  readonly here: string
-  readonly links?: ReadonlyArray<readonly [href: string, label: string]>
-}): VNode<any> =>
+/** The bar above every page; `end` stands at its end. */
+export const Bar = (props: { readonly here: string; readonly end?: Child }): VNode<any> =>
   h(
     "header",
     { class: "bar" },
@@ -183,10 +177,11 @@ export const Bar = ({
     h(
       "nav",
       { "aria-label": "Pages" },
-      (links ?? pageLinks).map(([href, label]) =>
-        h("a", { key: href, href, "aria-current": here === href ? "page" : undefined }, label)
+      pageLinks.map(([href, label]) =>
+        h("a", { key: href, href, "aria-current": props.here === href ? "page" : undefined }, label)
       )
-    )
+    ),
+    props.end
   )
 
 const pageLinks: ReadonlyArray<readonly [href: string, label: string]> = [

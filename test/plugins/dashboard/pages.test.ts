@@ -77,6 +77,13 @@ describe("a page", () => {
     }
   )
 
+  it.each([...pages, "/docs"])("at %s opens by a link on another site, whose script reads no figure", async (page) => {
+    const from = { "sec-fetch-site": "cross-site" }
+    expect((await fetch(facilitator.url + page, { headers: from })).status).toBe(200)
+    for (const path of ["/dashboard/v1/standing", "/dashboard/session", "/analytics/v1/overview"])
+      expect([path, (await fetch(facilitator.url + path, { headers: from })).status]).toEqual([path, 403])
+  })
+
   it("is not asked for again by a browser that has it", async () => {
     const first = await fetch(`${facilitator.url}/dashboard/web/style.css`)
     const etag = first.headers.get("etag")!

@@ -1,0 +1,61 @@
+// GET /analytics/v1/events: everybody's settlements as they happen, as server-sent events that a client resumes by
+// `Last-Event-ID`, for whoever may read the lists. An event holds what a list shows of the settlement, as it is when
+// the event is told; addresses are redacted as everywhere in analytics.
+import { Effect, Option } from "effect"
+import { HttpRouter, type HttpServerRequest } from "effect/http"
+import { WireWords } from "../../kernel/config/WireWords.ts"
+import { spellWord } from "../../kernel/Dialect.ts"
+import { Callers } from "../../kernel/http/Callers.ts"
+import { json } from "../../kernel/http/Guard.ts"
+import { answerStream, cursorOf, refusedCursor } from "../../kernel/payment/EventRoutes.ts"
+import { EventStreams } from "../../kernel/payment/EventStreams.ts"
+import type { SettlementEvent } from "../../kernel/settlement/SettlementEvents.ts"
+import { Amounts } from "./reports/Amounts.ts"
+import { Redaction } from "./reports/Redaction.ts"
+import type { SettlementNews } from "./reports/ReportWire.ts"
+import { Spelling } from "./reports/Spelling.ts"
+
+const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
+
+export const addEventsRoute = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const callers = yield* Callers
+  const streams = yield* EventStreams
+  const amounts = yield* Amounts
+  const { show } = yield* Redaction
+  const { network } = yield* Spelling
+  const [dialect] = (yield* WireWords).dialects
+
+  const newsOf = ({ at, settlement }: SettlementEvent): typeof SettlementNews.Type => ({
+    id: settlement.id,
+    at: at.toISOString(),
+    state: settlement.state,
+    network: network(settlement.network),
+    scheme: settlement.scheme,
+    ...amounts.name(settlement.asset),
+    payer: show(settlement.payer),
+    pay_to: show(settlement.payTo),
+    amount: Option.getOrElse(settlement.moved, () => settlement.amount).toString(),
+    transaction_hash: Option.getOrElse(settlement.transaction, () => settlement.innerHash),
+    recorded_at: settlement.recordedAt.toISOString(),
+    resolved_at: Option.getOrNull(Option.map(settlement.resolvedAt, (time) => time.toISOString())),
+    ledger: Option.getOrNull(settlement.ledger),
+    fee_stroops: Option.getOrNull(Option.map(settlement.feeChargedStroops, String)),
+    error_reason: Option.getOrNull(Option.map(settlement.reason, (word) => spellWord(word, dialect)))
+  })
+
+  yield* router.add("GET", "/analytics/v1/events", (request: HttpServerRequest.HttpServerRequest) =>
+    Effect.gen(function* () {
+      const source = callers.reader(request)
+      if (Option.isNone(source)) return unauthorized
+      const cursor = cursorOf(request)
+      if (Option.isNone(cursor)) return refusedCursor
+      const isListed = () => Option.isSome(callers.reader(request))
+      return yield* answerStream(
+        streams,
+        { whose: {}, source: `events ${source.value}`, isListed, dataOf: newsOf },
+        cursor.value
+      )
+    })
+  )
+})

@@ -1,0 +1,65 @@
+// A list as CSV (RFC 4180), for whoever asks with `Accept: text/csv`: one line an item, a column a member, the names as
+// in JSON, nested ones joined by dots; lists of words are joined by spaces, other lists stand as JSON. What a seller or
+// buyer wrote and a spreadsheet would take for a formula begins with an apostrophe. Pure.
+import { Option } from "effect"
+import type { HttpServerRequest } from "effect/http"
+
+/** Whether CSV is asked for by name, and before JSON. */
+export const asksForCsv = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => {
+  const types = (headers["accept"] ?? "").split(",").map((type) => type.split(";", 1)[0]!.trim().toLowerCase())
+  const [csv, json] = [types.indexOf("text/csv"), types.indexOf("application/json")]
+  return csv >= 0 && (json < 0 || csv < json)
+}
+
+type Flat = Readonly<Record<string, string>>
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const isWord = (value: unknown): boolean => typeof value === "string" && !/\s/.test(value)
+
+const textOf = (value: unknown): string => {
+  if (value === null || value === undefined) return ""
+  if (Array.isArray(value)) return value.every(isWord) ? value.join(" ") : JSON.stringify(value)
+  return String(value)
+}
+
+const flatten = (value: Readonly<Record<string, unknown>>, prefix: string): Flat =>
+  Object.assign(
+    {},
+    ...Object.entries(value).map(([name, item]) =>
+      isObject(item) ? flatten(item, `${prefix}${name}.`) : { [prefix + name]: textOf(item) }
+    )
+  )
+
+/** Figures stay figures: a sign or a tab at the start of anything else is taken for a formula. */
+const isFormula = (text: string): boolean => /^[=+\-@\t\r]/.test(text) && !/^-?[0-9]+(\.[0-9]+)?$/.test(text)
+
+const field = (text: string): string => {
+  const safe = isFormula(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+}
+
+/** The rows of an answer: its `items`, its `series`, or its breakdowns with the kind of each. */
+const rowsOf = (body: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> | undefined => {
+  if (!isObject(body)) return undefined
+  for (const name of ["items", "series"]) {
+    const rows = body[name]
+    if (Array.isArray(rows)) return rows.filter(isObject)
+  }
+  const kinds = ["networks", "schemes", "assets", "statuses"].filter((kind) => Array.isArray(body[kind]))
+  return kinds.length === 0
+    ? undefined
+    : kinds.flatMap((kind) =>
+        (body[kind] as ReadonlyArray<unknown>).filter(isObject).map((row) => ({ by: kind, ...row }))
+      )
+}
+
+/** None for what is not a list. An empty list is empty text. */
+export const csvOf = (body: unknown): Option.Option<string> => {
+  const rows = rowsOf(body)?.map((row) => flatten(row, ""))
+  if (rows === undefined) return Option.none()
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))]
+  const lines = [columns, ...rows.map((row) => columns.map((column) => row[column] ?? ""))]
+  return Option.some(columns.length === 0 ? "" : lines.map((line) => `${line.map(field).join(",")}\r\n`).join(""))
+}

@@ -1,0 +1,131 @@
+// What operators see and do from the pages, below /dashboard/v1: how things stand, one settlement's life, and moves.
+// Reading wants an operator's key or session; where no operator has a key, this machine alone. A move wants an operator
+// with a key in any case, and is noted before it is done, with how it went after.
+import { Effect, Option, Schema } from "effect"
+import { HttpRouter, type HttpServerRequest } from "effect/http"
+import { SqlClient } from "effect/sql"
+import { Network } from "../../kernel/config/Network.ts"
+import { WireWords } from "../../kernel/config/WireWords.ts"
+import { parseJson } from "../../kernel/http/BoundedJson.ts"
+import { Callers } from "../../kernel/http/Callers.ts"
+import { json } from "../../kernel/http/Guard.ts"
+import { Keys } from "../../kernel/http/Keys.ts"
+import { readBody } from "../../kernel/http/readBody.ts"
+import { PluginStates } from "../../kernel/PluginStates.ts"
+import { ChannelMoves } from "../../kernel/settlement/channels/ChannelMoves.ts"
+import { OperatorMoves } from "../../kernel/settlement/OperatorMoves.ts"
+import { OperatorReports } from "../../kernel/settlement/OperatorReports.ts"
+import { Move, type Moves } from "./OperatorWire.ts"
+import { readStanding, tellLife } from "./standing.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = ReturnType<typeof json>
+
+const bodyBytesMax = 4_096
+const movesMax = 100
+const noteMax = 500
+
+const unauthorized = json(
+  { error: "unauthorized", message: "an operator's key is required" },
+  { status: 401, headers: { "www-authenticate": "Bearer" } }
+)
+const notFound = json({ error: "not_found" }, { status: 404 })
+const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
+const refused = (message: string, status = 400) => json({ error: "move_refused", message }, { status })
+
+const decodeMove = Schema.decodeUnknownOption(Move)
+
+interface MoveRow {
+  readonly id: bigint
+  readonly at: Date
+  readonly by: string
+  readonly move: string
+  readonly subject: string
+  readonly note: string
+  readonly outcome: string
+}
+
+/** Carries one move out: what it is about, and the effect that succeeds with a refusal or nothing. */
+const carry = Effect.gen(function* () {
+  const channels = yield* ChannelMoves
+  const network = yield* Network
+  const moves = yield* OperatorMoves
+  return (move: typeof Move.Type) =>
+    move.move === "give-up"
+      ? moves.giveUp(move.settlement, move.note).pipe(
+          Effect.as(undefined),
+          Effect.catchTag("MoveRefused", ({ message }) => Effect.succeed(message))
+        )
+      : move.count < 1 || move.count > network.channelCountMax
+        ? Effect.succeed(`from 1 to ${network.channelCountMax} channels`)
+        : Effect.as(channels.resize(move.count), undefined)
+})
+
+const addMoves = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const sql = yield* SqlClient.SqlClient
+  const callers = yield* Callers
+  const keys = yield* Keys
+  const run = yield* carry
+
+  const move = Effect.fnUntraced(function* (request: Request) {
+    if (!keys.operatorKeyed()) return refused("no operator key is configured; use the command line", 403)
+    const by = callers.operator(request)
+    if (Option.isNone(by)) return unauthorized
+    const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), parseJson))
+    const asked = Option.flatMap(body, decodeMove)
+    if (Option.isNone(asked)) return refused("give-up with a settlement, or resize-channels with a count; and a note")
+    const { note } = asked.value
+    if (note.trim() === "" || note.length > noteMax) return refused(`a note of 1 to ${noteMax} characters is required`)
+    const subject = asked.value.move === "give-up" ? asked.value.settlement : String(asked.value.count)
+    const [row] = yield* sql<{ id: bigint }>`insert into dashboard_moves (by, move, subject, note)
+      values (${by.value}, ${asked.value.move}, ${subject.slice(0, 100)}, ${note}) returning id`
+    const refusal = yield* run(asked.value)
+    yield* sql`update dashboard_moves set outcome = ${refusal ?? "done"} where id = ${row!.id}`
+    return refusal === undefined ? json({ done: true }) : refused(refusal, 409)
+  })
+
+  const list = Effect.gen(function* () {
+    const rows = yield* sql<MoveRow>`select * from dashboard_moves order by id desc limit ${movesMax}`
+    const items = rows.map((row) => ({ ...row, id: row.id.toString(), at: row.at.toISOString() }))
+    return json({ items } satisfies typeof Moves.Type)
+  })
+
+  yield* router.add("POST", "/dashboard/v1/moves", (request: Request) => answered(move(request)))
+  yield* router.add("GET", "/dashboard/v1/moves", (request: Request) =>
+    callers.mayOperate(request) ? answered(list) : Effect.succeed(unauthorized)
+  )
+})
+
+const answered = <E>(answer: Effect.Effect<Response, E>): Effect.Effect<Response> =>
+  Effect.catch(answer, (error) =>
+    Effect.as(Effect.logError("the operator's pages could not ask the database", error), away)
+  )
+
+export const addOperatorRoutes = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const callers = yield* Callers
+  const reports = yield* OperatorReports
+  const network = yield* Network
+  const [dialect] = (yield* WireWords).dialects
+  const plugins = yield* PluginStates
+  const standing = yield* readStanding
+  const asOperator = (request: Request, answer: () => Effect.Effect<Response, unknown>) =>
+    callers.mayOperate(request) ? answered(Effect.suspend(answer)) : Effect.succeed(unauthorized)
+
+  yield* router.add("GET", "/dashboard/v1/standing", (request: Request) =>
+    asOperator(request, () => Effect.map(standing, (body) => json(body)))
+  )
+  const life = Effect.fnUntraced(function* (id: string) {
+    if (!/^[0-9a-fA-F-]{36}$|^[0-9a-fA-F]{64}$/.test(id)) return notFound
+    const isEmbedded = plugins.all().some((one) => one.id === "ledger-local")
+    return Option.match(yield* reports.life(id), {
+      onNone: () => notFound,
+      onSome: (life) => json(tellLife(life, { assets: network.assets, dialect, isEmbedded }))
+    })
+  })
+  yield* router.add("GET", "/dashboard/v1/settlements/:id", (request: Request) =>
+    Effect.flatMap(HttpRouter.params, ({ id = "" }) => asOperator(request, () => life(id)))
+  )
+  yield* addMoves
+})

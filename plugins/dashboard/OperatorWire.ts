@@ -1,0 +1,134 @@
+// What the operator's pages are told beside analytics, as Schemas: the answers below /dashboard/v1 are typed by them,
+// and /openapi.json describes them with the same. Counts, amounts and stroops are decimal text, times ISO 8601 UTC. No
+// address of a payer or recipient is told here, so there is none to redact.
+import { Schema } from "effect"
+import { text, time, units, whole } from "../../kernel/http/wireSchema.ts"
+
+const moment = time("UTC.")
+const maybeMoment = Schema.NullOr(moment)
+const stroops = units("Stroops.")
+
+export const Denomination = {
+  asset: text("The token's contract."),
+  asset_symbol: Schema.NullOr(Schema.String),
+  asset_decimals: Schema.NullOr(Schema.Int)
+}
+
+export const WithoutEnd = Schema.Struct({
+  id: Schema.String,
+  state: text("`prepared`, `submitted` or `unresolved`."),
+  recorded_at: moment,
+  age_seconds: whole("Since it was recorded."),
+  ...Denomination,
+  amount: units("Atomic units that are meant to move."),
+  transaction_hash: Schema.String,
+  channel: Schema.String,
+  expires_ledger: Schema.Int,
+  principal: text("Who settled it."),
+  reason: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "WithoutEnd" })
+
+export const ChannelShown = Schema.Struct({
+  number: Schema.Int,
+  address: Schema.String,
+  state: Schema.String,
+  use: text("`idle`, `leased`, or the id of the settlement that holds it."),
+  claimed: Schema.Boolean.annotate({ description: "Whether a running facilitator uses it." })
+}).annotate({ identifier: "ChannelShown" })
+
+export const FacilitatorStanding = Schema.Struct({
+  in_flight: Schema.Array(
+    Schema.Struct({ ...Denomination, settlements: units("Open ones."), amount: units("Atomic units.") })
+  ),
+  pace: Schema.Struct({
+    over: whole("Settlements looked at: the newest settled ones."),
+    p50_ms: Schema.NullOr(Schema.Finite),
+    p95_ms: Schema.NullOr(Schema.Finite)
+  }).annotate({ description: "From record to end." }),
+  fees: Schema.Struct({
+    day: text("UTC day."),
+    charged_stroops: stroops,
+    reserved_stroops: stroops,
+    limit_stroops: stroops,
+    limit_per_principal_stroops: stroops,
+    principals: Schema.Array(
+      Schema.Struct({ principal: Schema.String, charged_stroops: stroops, reserved_stroops: stroops })
+    )
+  }),
+  sponsor: Schema.NullOr(
+    Schema.Struct({ balance_stroops: stroops, spendable_stroops: stroops, channels_usable: Schema.Int })
+  ).annotate({ description: "Null until it was read from the ledger." }),
+  channels_required: Schema.Int,
+  channels: Schema.Array(ChannelShown),
+  without_end: Schema.Array(WithoutEnd),
+  plugins: Schema.Array(
+    Schema.Struct({ id: Schema.String, state: Schema.String, detail: Schema.NullOr(Schema.String) })
+  ),
+  actors: Schema.Array(Schema.Struct({ actor: Schema.String, state: Schema.String, restarts: Schema.Int }))
+}).annotate({ identifier: "FacilitatorStanding" })
+
+export const Life = Schema.Struct({
+  id: Schema.String,
+  state: Schema.String,
+  network: Schema.String,
+  scheme: Schema.String,
+  ...Denomination,
+  amount: units("Atomic units that were meant to move."),
+  moved: Schema.NullOr(units("Atomic units that moved.")),
+  principal: Schema.String,
+  resource_url: Schema.NullOr(Schema.String),
+  transaction_hash: Schema.String,
+  channel: Schema.String,
+  recorded_at: moment,
+  recorded_ledger: Schema.Int,
+  expires_ledger: Schema.Int,
+  attempts: Schema.Array(
+    Schema.Struct({
+      number: Schema.Int,
+      kind: Schema.String,
+      outer_hash: Schema.String,
+      bid_stroops: stroops,
+      recorded_ledger: Schema.Int,
+      sent_status: Schema.NullOr(Schema.String),
+      sent_ledger: Schema.NullOr(Schema.Int)
+    })
+  ),
+  ledger: Schema.NullOr(Schema.Int),
+  closed_at: maybeMoment,
+  resolved_at: maybeMoment,
+  delivered_at: maybeMoment,
+  reserved_stroops: stroops,
+  charged_stroops: Schema.NullOr(stroops),
+  reason: Schema.NullOr(Schema.String),
+  reason_message: Schema.NullOr(Schema.String),
+  explorer_url: Schema.NullOr(text("Where others show the transaction; null for a ledger that nobody else sees."))
+}).annotate({ identifier: "Life" })
+
+export const Move = Schema.Union([
+  Schema.Struct({ move: Schema.Literal("give-up"), settlement: text("Its id."), note: text("Why.") }),
+  Schema.Struct({ move: Schema.Literal("resize-channels"), count: Schema.Int, note: text("Why.") })
+]).annotate({ identifier: "Move" })
+
+export const Moves = Schema.Struct({
+  items: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      at: moment,
+      by: Schema.String,
+      move: Schema.String,
+      subject: Schema.String,
+      note: Schema.String,
+      outcome: text("`asked`, `done`, or why it was refused.")
+    })
+  )
+}).annotate({ identifier: "Moves" })
+
+export const SessionShown = Schema.Struct({
+  role: Schema.Literals(["operator", "caller", "nobody"]),
+  principal: Schema.NullOr(Schema.String),
+  until: maybeMoment,
+  may_read: Schema.Boolean.annotate({ description: "Whether analytics are told to this browser." }),
+  may_operate: Schema.Boolean.annotate({ description: "Whether what operators see is." }),
+  may_move: Schema.Boolean.annotate({ description: "Whether moves are taken from it." }),
+  keys_required: Schema.Boolean
+}).annotate({ identifier: "Session" })

@@ -1,0 +1,75 @@
+// Signing in and out of the pages: POST a key to /dashboard/session and a cookie stands for it, DELETE ends that, GET
+// says who this browser is. The key itself is never kept by the page. Guesses are slowed down by address.
+import { Effect, Option } from "effect"
+import { HttpRouter, type HttpServerRequest } from "effect/http"
+import { parseJson } from "../../kernel/http/BoundedJson.ts"
+import { Callers } from "../../kernel/http/Callers.ts"
+import { json } from "../../kernel/http/Guard.ts"
+import { Keys } from "../../kernel/http/Keys.ts"
+import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
+import { readBody } from "../../kernel/http/readBody.ts"
+import { isFromPage, Sessions } from "../../kernel/http/Sessions.ts"
+import type { SessionShown } from "./OperatorWire.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const bodyBytesMax = 4_096
+/** Guesses a second from one address. */
+const guessesPerSecond = 2
+
+const overTls = ({ headers }: Request): boolean => (headers["origin"] ?? "").startsWith("https:")
+
+const keyIn = (body: unknown): string | undefined => {
+  const key = typeof body === "object" && body !== null ? (body as { readonly key?: unknown }).key : undefined
+  return typeof key === "string" ? key.trim() : undefined
+}
+
+const notFromPage = json(
+  { error: "forbidden", message: "only a page of this origin signs in and out" },
+  { status: 403 }
+)
+const notListed = json({ error: "unauthorized", message: "this key is not listed here" }, { status: 401 })
+
+export const addSessionRoutes = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const callers = yield* Callers
+  const keys = yield* Keys
+  const sessions = yield* Sessions
+  const takeToken = makeRateLimit(guessesPerSecond)
+
+  const shown = (request: Request): typeof SessionShown.Type => {
+    const session = Option.getOrUndefined(sessions.of(request))
+    const mayOperate = callers.mayOperate(request)
+    return {
+      role: session?.role ?? "nobody",
+      principal: session?.principal ?? null,
+      until: session === undefined ? null : new Date(session.untilSeconds * 1_000).toISOString(),
+      may_read: Option.isSome(callers.reader(request)),
+      may_operate: mayOperate,
+      may_move: mayOperate && keys.operatorKeyed(),
+      keys_required: keys.keyed()
+    }
+  }
+
+  const signIn = Effect.fnUntraced(function* (request: Request) {
+    if (!isFromPage(request)) return notFromPage
+    const wait = yield* takeToken(Option.getOrElse(request.remoteAddress, () => "unknown"))
+    if (wait > 0) return json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(wait) } })
+    const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), parseJson))
+    const key = keyIn(Option.getOrUndefined(body))
+    if (key === undefined) return json({ error: "invalid_request", details: ["key: a string"] }, { status: 400 })
+    return Option.match(sessions.open(key, overTls(request)), {
+      onNone: () => notListed,
+      onSome: ({ cookie, session: { principal, role } }) =>
+        json({ role, principal }, { headers: { "set-cookie": cookie } })
+    })
+  })
+
+  yield* router.add("GET", "/dashboard/session", (request: Request) => Effect.sync(() => json(shown(request))))
+  yield* router.add("POST", "/dashboard/session", signIn)
+  yield* router.add("DELETE", "/dashboard/session", (request: Request) =>
+    Effect.sync(() =>
+      isFromPage(request) ? json({ role: "nobody" }, { headers: { "set-cookie": sessions.closed } }) : notFromPage
+    )
+  )
+})

@@ -1,0 +1,65 @@
+// A move that changes something: a button that opens a question, asks for the reason, does it once, and says how it
+// went. The reason goes into the audit.
+import { h, type VNode } from "preact"
+import { useRef, useState } from "preact/hooks"
+import type { Failed, Ready } from "./ask.ts"
+import { type Child, Notice } from "./parts.ts"
+
+export const Confirmed = (props: {
+  readonly label: string
+  readonly question: string
+  readonly disabled?: boolean
+  readonly children?: Child
+  /** Does it; `given` holds the form's fields. */
+  readonly run: (note: string, given: FormData) => Promise<Ready<unknown> | Failed>
+  readonly done: () => void
+}): VNode<any> => {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const [state, change] = useState<{ readonly busy: boolean; readonly fault?: string }>({ busy: false })
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault()
+    const given = new FormData(event.currentTarget as HTMLFormElement)
+    change({ busy: true })
+    const answer = await props.run(String(given.get("note") ?? ""), given)
+    change(answer.state === "failed" ? { busy: false, fault: answer.words } : { busy: false })
+    if (answer.state === "failed") return
+    dialog.current?.close()
+    props.done()
+  }
+  return h(
+    "span",
+    null,
+    h(
+      "button",
+      { type: "button", class: "small", disabled: props.disabled === true, onClick: () => dialog.current?.showModal() },
+      props.label
+    ),
+    h(
+      "dialog",
+      { ref: dialog, "aria-label": props.question },
+      h(
+        "form",
+        { onSubmit: submit },
+        h("p", null, h("strong", null, props.question)),
+        props.children,
+        h(
+          "p",
+          null,
+          h(
+            "label",
+            null,
+            "Why, for whoever reads it later ",
+            h("input", { name: "note", required: true, maxLength: 500 })
+          )
+        ),
+        state.fault === undefined ? null : h(Notice, { kind: "fault" }, state.fault),
+        h(
+          "div",
+          { class: "row" },
+          h("button", { type: "submit", class: "main", disabled: state.busy }, props.label),
+          h("button", { type: "button", onClick: () => dialog.current?.close() }, "Leave it")
+        )
+      )
+    )
+  )
+}

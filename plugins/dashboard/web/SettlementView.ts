@@ -1,0 +1,168 @@
+// One settlement's whole life: what was recorded, each attempt to have it on the ledger, the ledger that took it, its
+// end and its delivery, with the time from the record on. An operator may give up one that the ledger will never
+// answer.
+import { h, type VNode } from "preact"
+import { useState } from "preact/hooks"
+import { post, useAsked } from "./ask.ts"
+import { Confirmed } from "./Confirmed.ts"
+import { amount, type Denomination, stroops } from "./format.ts"
+import { type Child, Figures, Moment, Name, Notice, Panel, Shown, State, written } from "./parts.ts"
+
+interface Life extends Denomination {
+  readonly id: string
+  readonly state: string
+  readonly network: string
+  readonly scheme: string
+  readonly amount: string
+  readonly moved: string | null
+  readonly principal: string
+  readonly resource_url: string | null
+  readonly transaction_hash: string
+  readonly channel: string
+  readonly recorded_at: string
+  readonly recorded_ledger: number
+  readonly expires_ledger: number
+  readonly attempts: ReadonlyArray<{
+    readonly number: number
+    readonly kind: string
+    readonly outer_hash: string
+    readonly bid_stroops: string
+    readonly recorded_ledger: number
+    readonly sent_status: string | null
+    readonly sent_ledger: number | null
+  }>
+  readonly ledger: number | null
+  readonly closed_at: string | null
+  readonly resolved_at: string | null
+  readonly delivered_at: string | null
+  readonly reserved_stroops: string
+  readonly charged_stroops: string | null
+  readonly reason: string | null
+  readonly reason_message: string | null
+  readonly explorer_url: string | null
+}
+
+const Step = (props: {
+  readonly name: string
+  readonly at?: string | null
+  readonly since?: string
+  readonly kind: "done" | "now" | "failed"
+  readonly children?: Child
+}): VNode<any> => {
+  const millis =
+    props.at == null || props.since === undefined ? undefined : Date.parse(props.at) - Date.parse(props.since)
+  return h(
+    "li",
+    { class: props.kind },
+    h(
+      "div",
+      { class: "row" },
+      h("strong", null, props.name),
+      millis === undefined ? null : h("span", { class: "quiet" }, `after ${(Math.max(0, millis) / 1_000).toFixed(2)} s`)
+    ),
+    props.at == null ? null : h(Moment, { at: props.at }),
+    h("div", null, props.children)
+  )
+}
+
+const isOpen = ({ state }: Life): boolean => state === "prepared" || state === "submitted"
+
+const Timeline = ({ of }: { readonly of: Life }): VNode<any> =>
+  h(
+    "ol",
+    { class: "steps" },
+    h(
+      Step,
+      { name: "Verified, and recorded before anything was sent", kind: "done", at: of.recorded_at },
+      `On channel `,
+      h(Name, { text: of.channel }),
+      `, at ledger ${of.recorded_ledger}; good until ledger ${of.expires_ledger}. `,
+      `At most ${stroops(of.reserved_stroops)} of fees reserved.`
+    ),
+    of.attempts.map((one) =>
+      h(
+        Step,
+        { key: one.number, name: `Attempt ${one.number}${one.kind === "cancel" ? " (a cancel)" : ""}`, kind: "done" },
+        h(Name, { text: one.outer_hash }),
+        ` bids ${stroops(one.bid_stroops)} for inclusion; `,
+        one.sent_status === null
+          ? "not sent yet"
+          : `the node's answer: ${one.sent_status} at ledger ${one.sent_ledger ?? "–"}`
+      )
+    ),
+    of.ledger === null
+      ? null
+      : h(
+          Step,
+          { name: `Ledger ${of.ledger} took it`, kind: "done", at: of.closed_at },
+          h(Name, { text: of.transaction_hash })
+        ),
+    isOpen(of)
+      ? h(Step, { name: "Followed until the ledger says how it ended", kind: "now" })
+      : h(
+          Step,
+          {
+            name: `Ended: ${of.state}`,
+            kind: of.state === "settled" ? "done" : "failed",
+            at: of.resolved_at,
+            since: of.recorded_at
+          },
+          of.charged_stroops === null ? null : `The ledger charged ${stroops(of.charged_stroops)}. `,
+          of.reason,
+          of.reason_message === null ? null : h("div", null, written(of.reason_message))
+        ),
+    of.delivered_at === null
+      ? null
+      : h(Step, {
+          name: "The success was answered to its caller",
+          kind: "done",
+          at: of.delivered_at,
+          since: of.recorded_at
+        })
+  )
+
+export const SettlementView = (props: { readonly id: string; readonly mayMove: boolean }): VNode<any> => {
+  const [again, lookAgain] = useState(0)
+  const asked = useAsked<Life>(`/dashboard/v1/settlements/${encodeURIComponent(props.id)}?look=${again}`, 2_000)
+  return h(Shown<Life>, {
+    asked,
+    show: (of) =>
+      h(
+        "div",
+        { class: "grid" },
+        h(
+          Panel,
+          { title: "The payment" },
+          h(Figures, {
+            items: [
+              { label: "State", value: h(State, { word: of.state }) },
+              { label: of.moved === null ? "To be moved" : "Moved", value: amount(of.moved ?? of.amount, of) },
+              { label: "Scheme", value: of.scheme, note: of.network },
+              { label: "Settled for", value: of.principal },
+              { label: "Transaction", value: h(Name, { text: of.transaction_hash }) }
+            ]
+          }),
+          of.resource_url === null ? null : h("p", null, "For ", written(of.resource_url)),
+          of.explorer_url === null
+            ? h("p", { class: "quiet" }, "This ledger runs in the facilitator; no explorer shows it.")
+            : h("p", null, h("a", { href: of.explorer_url, rel: "noreferrer" }, "Look at it in an explorer")),
+          isOpen(of) ? h(GiveUp, { of, mayMove: props.mayMove, done: () => lookAgain(again + 1) }) : null
+        ),
+        h(Panel, { title: "Its life" }, h(Timeline, { of }))
+      )
+  })
+}
+
+const GiveUp = (props: { readonly of: Life; readonly mayMove: boolean; readonly done: () => void }): VNode<any> =>
+  props.mayMove
+    ? h(Confirmed, {
+        label: "Give up",
+        question: "Leave this settlement unresolved? It may have moved money, and nobody follows it any more.",
+        run: (note) => post("/dashboard/v1/moves", { move: "give-up", settlement: props.of.id, note }),
+        done: props.done
+      })
+    : h(
+        Notice,
+        { kind: "hint" },
+        "To give it up, sign in with an operator's key, or use the command line: settlements give-up."
+      )

@@ -1,0 +1,261 @@
+// How the facilitator stands: money in flight, how long settling takes, fees spent and left, channels, what has no end
+// yet, plugins and actors, and what operators did. Channels are resized from here.
+import { h, type VNode } from "preact"
+import { useState } from "preact/hooks"
+import { post, useAsked } from "./ask.ts"
+import { Confirmed } from "./Confirmed.ts"
+import { amount, count, type Denomination, duration, percent, stroops } from "./format.ts"
+import { Figures, Moment, Name, Panel, Shown, State, Table, written } from "./parts.ts"
+
+interface WithoutEnd extends Denomination {
+  readonly id: string
+  readonly state: string
+  readonly recorded_at: string
+  readonly age_seconds: number
+  readonly amount: string
+  readonly transaction_hash: string
+  readonly expires_ledger: number
+  readonly principal: string
+  readonly reason: string | null
+}
+
+interface ChannelShown {
+  readonly number: number
+  readonly address: string
+  readonly state: string
+  readonly use: string
+  readonly claimed: boolean
+}
+
+interface Principal {
+  readonly principal: string
+  readonly charged_stroops: string
+  readonly reserved_stroops: string
+}
+
+export interface FacilitatorStanding {
+  readonly in_flight: ReadonlyArray<Denomination & { readonly settlements: string; readonly amount: string }>
+  readonly pace: { readonly over: number; readonly p50_ms: number | null; readonly p95_ms: number | null }
+  readonly fees: {
+    readonly day: string
+    readonly charged_stroops: string
+    readonly reserved_stroops: string
+    readonly limit_stroops: string
+    readonly limit_per_principal_stroops: string
+    readonly principals: ReadonlyArray<Principal>
+  }
+  readonly sponsor: {
+    readonly balance_stroops: string
+    readonly spendable_stroops: string
+    readonly channels_usable: number
+  } | null
+  readonly channels_required: number
+  readonly channels: ReadonlyArray<ChannelShown>
+  readonly without_end: ReadonlyArray<WithoutEnd>
+  readonly plugins: ReadonlyArray<{ readonly id: string; readonly state: string; readonly detail: string | null }>
+  readonly actors: ReadonlyArray<{ readonly actor: string; readonly state: string; readonly restarts: number }>
+}
+
+const seconds = (millis: number | null): string => (millis === null ? "–" : `${(millis / 1_000).toFixed(2)} s`)
+
+/** What an overview shows of it as well. */
+export const StandingFigures = ({ of }: { readonly of: FacilitatorStanding }): VNode<any> => {
+  const { fees, in_flight, pace, sponsor } = of
+  const used = BigInt(fees.charged_stroops) + BigInt(fees.reserved_stroops)
+  const left = BigInt(fees.limit_stroops) - used
+  return h(Figures, {
+    items: [
+      ...(in_flight.length === 0 ? [{ label: "In flight", value: "nothing" }] : []),
+      ...in_flight.map((one) => ({
+        label: `In flight in ${one.asset_symbol ?? "another asset"}`,
+        value: amount(one.amount, one),
+        note: `${count(one.settlements)} settlements`
+      })),
+      { label: "Half settle within", value: seconds(pace.p50_ms), note: `p50 of the newest ${count(pace.over)}` },
+      { label: "Nearly all within", value: seconds(pace.p95_ms), note: "p95" },
+      { label: "Fees today", value: stroops(fees.charged_stroops), note: `${stroops(fees.reserved_stroops)} reserved` },
+      {
+        label: "Left today",
+        value: stroops(left > 0n ? left : 0n),
+        note: `of ${stroops(fees.limit_stroops)}, UTC day`
+      },
+      ...(sponsor === null
+        ? []
+        : [
+            { label: "Sponsor's balance", value: stroops(sponsor.balance_stroops) },
+            { label: "Channels usable", value: count(sponsor.channels_usable) }
+          ])
+    ]
+  })
+}
+
+const WithoutEndTable = ({ of }: { readonly of: FacilitatorStanding }): VNode<any> =>
+  h(Table<WithoutEnd>, {
+    label: "Settlements without an end",
+    rows: of.without_end,
+    keyOf: ({ id }) => id,
+    empty: "Every settlement has ended.",
+    columns: [
+      { head: "Age", cell: ({ age_seconds }) => duration(age_seconds) },
+      { head: "State", cell: ({ state }) => h(State, { word: state }) },
+      { head: "Amount", numeric: true, cell: (row) => amount(row.amount, row) },
+      { head: "Settled for", cell: ({ principal }) => principal },
+      { head: "Until ledger", numeric: true, cell: ({ expires_ledger }) => String(expires_ledger) },
+      { head: "Transaction", cell: (row) => h(Name, { text: row.transaction_hash, href: `#settlement/${row.id}` }) }
+    ]
+  })
+
+const BudgetTable = ({ of }: { readonly of: FacilitatorStanding }): VNode<any> =>
+  h(Table<Principal>, {
+    label: "Fees by key",
+    rows: of.fees.principals,
+    keyOf: ({ principal }) => principal,
+    empty: "No fee was sponsored today.",
+    columns: [
+      { head: "Key or address", cell: ({ principal }) => principal },
+      { head: "Charged", numeric: true, cell: (row) => stroops(row.charged_stroops) },
+      { head: "Reserved", numeric: true, cell: (row) => stroops(row.reserved_stroops) },
+      {
+        head: "Of its limit",
+        numeric: true,
+        cell: (row) =>
+          percent(Number(row.charged_stroops) + Number(row.reserved_stroops), of.fees.limit_per_principal_stroops)
+      }
+    ]
+  })
+
+const ChannelTable = ({ of }: { readonly of: FacilitatorStanding }): VNode<any> =>
+  h(Table<ChannelShown>, {
+    label: "Channels",
+    rows: of.channels,
+    keyOf: ({ address }) => address,
+    empty: "There are no channels yet.",
+    columns: [
+      { head: "No.", numeric: true, cell: ({ number }) => String(number) },
+      { head: "Account", cell: ({ address }) => h(Name, { text: address }) },
+      { head: "State", cell: ({ state }) => h(State, { word: state }) },
+      {
+        head: "Use",
+        cell: ({ use }) => (use.length === 36 ? h(Name, { text: use, href: `#settlement/${use}` }) : use)
+      },
+      { head: "Used by a running facilitator", cell: ({ claimed }) => (claimed ? "yes" : "no") }
+    ]
+  })
+
+interface MoveTold {
+  readonly id: string
+  readonly at: string
+  readonly by: string
+  readonly move: string
+  readonly subject: string
+  readonly note: string
+  readonly outcome: string
+}
+
+const Audit = ({ look }: { readonly look: number }): VNode<any> =>
+  h(Shown<{ readonly items: ReadonlyArray<MoveTold> }>, {
+    asked: useAsked<{ readonly items: ReadonlyArray<MoveTold> }>(`/dashboard/v1/moves?look=${look}`),
+    show: ({ items }) =>
+      h(Table<MoveTold>, {
+        label: "Moves",
+        rows: items,
+        keyOf: ({ id }) => id,
+        empty: "No operator has done anything from here yet.",
+        columns: [
+          { head: "When", cell: ({ at }) => h(Moment, { at }) },
+          { head: "Who", cell: ({ by }) => by },
+          { head: "What", cell: ({ move }) => move },
+          { head: "Of", cell: ({ subject }) => h("code", null, subject) },
+          { head: "Why", cell: ({ note }) => written(note) },
+          { head: "How it went", cell: ({ outcome }) => outcome }
+        ]
+      })
+  })
+
+const Resize = (props: {
+  readonly of: FacilitatorStanding
+  readonly mayMove: boolean
+  readonly done: () => void
+}): VNode<any> =>
+  h(
+    Confirmed,
+    {
+      label: "Resize",
+      question: "How many channels shall there be?",
+      disabled: !props.mayMove,
+      run: (note, given) =>
+        post("/dashboard/v1/moves", { move: "resize-channels", count: Number(given.get("count")), note }),
+      done: props.done
+    },
+    h(
+      "p",
+      null,
+      h(
+        "label",
+        null,
+        "Channels ",
+        h("input", {
+          type: "number",
+          name: "count",
+          min: 1,
+          max: 1_000,
+          required: true,
+          defaultValue: String(props.of.channels_required)
+        })
+      )
+    )
+  )
+
+const Parts = ({ of }: { readonly of: FacilitatorStanding }): VNode<any> =>
+  h(
+    "div",
+    null,
+    h("h3", null, "Plugins"),
+    h(
+      "ul",
+      { class: "row" },
+      of.plugins.map(({ detail, id, state }) =>
+        h("li", { key: id, class: "row" }, id, h(State, { word: state }), detail === null ? null : written(detail))
+      )
+    ),
+    h("h3", null, "Actors"),
+    h(Table<FacilitatorStanding["actors"][number]>, {
+      label: "Actors",
+      rows: of.actors,
+      keyOf: ({ actor }) => actor,
+      empty: "None runs.",
+      columns: [
+        { head: "Actor", cell: ({ actor }) => actor },
+        { head: "State", cell: ({ state }) => h(State, { word: state }) },
+        { head: "Restarts", numeric: true, cell: ({ restarts }) => count(restarts) }
+      ]
+    })
+  )
+
+export const StandingView = ({ mayMove }: { readonly mayMove: boolean }): VNode<any> => {
+  const [look, lookAgain] = useState(0)
+  const asked = useAsked<FacilitatorStanding>(`/dashboard/v1/standing?look=${look}`, 3_000)
+  const done = () => lookAgain(look + 1)
+  return h(Shown<FacilitatorStanding>, {
+    asked,
+    show: (of) =>
+      h(
+        "div",
+        { class: "grid" },
+        h(Panel, { title: "At this moment", wide: true }, h(StandingFigures, { of })),
+        h(Panel, { title: "Without an end", wide: true }, h(WithoutEndTable, { of })),
+        h(Panel, { title: "Fees by key, today" }, h(BudgetTable, { of })),
+        h(Panel, { title: "Plugins and actors" }, h(Parts, { of })),
+        h(
+          Panel,
+          {
+            title: `Channels: ${of.channels_required} required`,
+            wide: true,
+            actions: h(Resize, { of, mayMove, done })
+          },
+          h(ChannelTable, { of })
+        ),
+        h(Panel, { title: "What operators did", wide: true }, h(Audit, { look }))
+      )
+  })
+}

@@ -1,0 +1,61 @@
+// Who this browser is here, and signing in and out. A key is sent once and not kept; the cookie that stands for it is
+// out of reach of any script.
+import { h, type VNode } from "preact"
+import { useState } from "preact/hooks"
+import { ask, post, useAsked } from "./ask.ts"
+import { Notice, Panel } from "./parts.ts"
+
+export interface Session {
+  readonly role: "operator" | "caller" | "nobody"
+  readonly principal: string | null
+  readonly until: string | null
+  readonly may_read: boolean
+  readonly may_operate: boolean
+  readonly may_move: boolean
+  readonly keys_required: boolean
+}
+
+export const useSession = (): Session | undefined => {
+  const asked = useAsked<Session>("/dashboard/session", 60_000)
+  return asked.state === "ready" ? asked.body : undefined
+}
+
+const signOut = async (): Promise<void> => {
+  await ask("/dashboard/session", { method: "DELETE", headers: { "x-tollkeeper-page": "1" } })
+  location.reload()
+}
+
+/** Who is signed in, at the end of the bar. */
+export const Who = ({ session }: { readonly session: Session | undefined }): VNode<any> | null =>
+  session === undefined || session.role === "nobody"
+    ? null
+    : h(
+        "span",
+        { class: "end row" },
+        h("span", { class: "quiet" }, `${session.role} ${session.principal ?? ""}`),
+        h("button", { type: "button", class: "small", onClick: signOut }, "Sign out")
+      )
+
+export const SignIn = (props: { readonly why: string }): VNode<any> => {
+  const [state, change] = useState<{ readonly busy: boolean; readonly fault?: string }>({ busy: false })
+  const submit = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault()
+    const key = String(new FormData(event.currentTarget as HTMLFormElement).get("key") ?? "")
+    change({ busy: true })
+    const answer = await post("/dashboard/session", { key })
+    if (answer.state === "ready") location.reload()
+    else change({ busy: false, fault: answer.status === 401 ? "This key is not listed here." : answer.words })
+  }
+  return h(
+    Panel,
+    { title: "Sign in" },
+    h("p", { class: "quiet" }, props.why),
+    state.fault === undefined ? null : h(Notice, { kind: "fault" }, state.fault),
+    h(
+      "form",
+      { class: "line", onSubmit: submit },
+      h("label", null, "Key", h("input", { type: "password", name: "key", required: true, autocomplete: "off" })),
+      h("button", { type: "submit", class: "main", disabled: state.busy }, state.busy ? "One moment…" : "Sign in")
+    )
+  )
+}

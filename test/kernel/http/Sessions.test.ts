@@ -1,0 +1,132 @@
+// Sessions of browsers: a cookie that a listed key has signed, for pages of this origin alone.
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { TestClock } from "effect/testing"
+import { Server } from "../../../kernel/config/Server.ts"
+import { Settings } from "../../../kernel/config/Settings.ts"
+import { Callers } from "../../../kernel/http/Callers.ts"
+import { Keys } from "../../../kernel/http/Keys.ts"
+import { isFromPage, Sessions } from "../../../kernel/http/Sessions.ts"
+import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
+
+const [shop, ops] = ["shop-secret-0123456789", "operator-secret-012345"]
+
+const services = (environment: Record<string, string>) =>
+  Callers.layer.pipe(
+    Layer.provideMerge(Keys.layer),
+    Layer.provide(Server.layer),
+    Layer.provide(
+      Settings.layerTest({}, (variable) =>
+        Option.map(Option.fromNullishOr(environment[variable] || undefined), Redacted.make)
+      )
+    ),
+    Layer.provide(cryptoLayer)
+  )
+
+const keys = { FACILITATOR_API_KEYS: `shop:${shop}`, OPERATOR_API_KEYS: `ops:${ops}` }
+
+const request = (method: string, headers: Record<string, string> = {}) =>
+  HttpServerRequest.fromWeb(new Request("http://pay.example/x", { method, headers })).modify({
+    headers: HttpServerRequest.fromWeb(new Request("http://pay.example/x", { headers })).headers,
+    remoteAddress: Option.some("203.0.113.7")
+  })
+
+const opened = (bearer: string) =>
+  Effect.map(Sessions, (sessions) => Option.getOrThrow(sessions.open(bearer, false)).cookie.split(";", 1)[0]!)
+
+const page = { host: "pay.example", origin: "http://pay.example", "x-tollkeeper-page": "1" }
+
+describe("a session", () => {
+  it.effect("stands for its key in its own role, for half a day, out of reach of scripts and other sites", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const { cookie, session } = Option.getOrThrow(sessions.open(ops, true))
+      expect(session).toMatchObject({ role: "operator", principal: "ops" })
+      expect(cookie).toMatch(/; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure$/)
+      expect(cookie).not.toContain(ops)
+      const held = { cookie: `other=1; ${cookie.split(";", 1)[0]}` }
+      expect(Option.map(sessions.of(request("GET", held)), ({ role }) => role)).toEqual(Option.some("operator"))
+      yield* TestClock.adjust("12 hours")
+      expect(Option.isNone(sessions.of(request("GET", held)))).toBe(true)
+    }).pipe(Effect.provide(services(keys)))
+  )
+
+  it.effect("is nobody's when anything of it is changed, and of no key that is not listed", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      expect(Option.isNone(sessions.open("nobody-secret-01234567", false))).toBe(true)
+      const cookie = yield* opened(shop)
+      const forged = [
+        cookie.replace("caller", "operator"),
+        cookie.replace(".shop.", ".ops."),
+        cookie.replace("caller.shop", "operator.ops"),
+        cookie.replace(/\.(\d+)\./, (_, until: string) => `.${Number(until) + 1}.`),
+        `${cookie.slice(0, -1)}${cookie.endsWith("A") ? "B" : "A"}`,
+        cookie.slice(0, -2),
+        `${cookie}A`,
+        "tollkeeper_session="
+      ]
+      for (const text of forged)
+        expect([text, sessions.of(request("GET", { cookie: text }))._tag]).toEqual([text, "None"])
+      expect(sessions.of(request("GET", { cookie }))._tag).toBe("Some")
+    }).pipe(Effect.provide(services(keys)))
+  )
+
+  it.effect("ends with its key, which another replica knows as well", () =>
+    Effect.gen(function* () {
+      const cookie = yield* Effect.provide(opened(shop), services(keys))
+      const of = Effect.map(Sessions, (sessions) => sessions.of(request("GET", { cookie }))._tag)
+      expect(yield* Effect.provide(of, services(keys))).toBe("Some")
+      const rotated = { ...keys, FACILITATOR_API_KEYS: "shop:another-secret-0123456" }
+      expect(yield* Effect.provide(of, services(rotated))).toBe("None")
+    })
+  )
+
+  it.effect("changes nothing for a page of another origin, nor for a form", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const callers = yield* Callers
+      const cookie = yield* opened(ops)
+      const by = (headers: Record<string, string>) => callers.operator(request("POST", { cookie, ...headers }))._tag
+      expect(by(page)).toBe("Some")
+      expect(by({ ...page, origin: "http://evil.example" })).toBe("None")
+      expect(by({ ...page, origin: "null" })).toBe("None")
+      expect(by({ host: page.host, origin: page.origin })).toBe("None")
+      expect(isFromPage(request("POST", { host: page.host }))).toBe(false)
+      expect(sessions.of(request("DELETE", { cookie }))._tag).toBe("None")
+    }).pipe(Effect.provide(services(keys)))
+  )
+
+  it.effect("of a caller looks and does not pay, and is no operator's", () =>
+    Effect.gen(function* () {
+      const callers = yield* Callers
+      const cookie = yield* opened(shop)
+      expect(Option.map(callers.identify(request("GET", { cookie })), ({ owner }) => owner)).toEqual(
+        Option.some("key:shop")
+      )
+      expect(callers.identify(request("POST", { cookie, ...page }))._tag).toBe("None")
+      expect(callers.mayOperate(request("GET", { cookie }))).toBe(false)
+      const operator = yield* opened(ops)
+      expect(callers.identify(request("GET", { cookie: operator }))._tag).toBe("None")
+      expect(callers.reader(request("GET", { cookie: operator }))).toEqual(Option.some("operator:ops"))
+      expect(callers.mayOperate(request("GET", { cookie: operator }))).toBe(true)
+      expect(callers.reader(request("GET"))._tag).toBe("None")
+    }).pipe(Effect.provide(services(keys)))
+  )
+})
+
+describe("this machine", () => {
+  it.effect("operates a facilitator without operators' keys by a name of its own, and not by a stranger's", () =>
+    Effect.gen(function* () {
+      const callers = yield* Callers
+      const at = (host: string, address = "127.0.0.1") =>
+        callers.mayOperate(request("GET", { host }).modify({ remoteAddress: Option.some(address) }))
+      for (const host of ["127.0.0.1:4022", "localhost", "localhost:4022", "[::1]:4022"])
+        expect([host, at(host)]).toEqual([host, true])
+      for (const host of ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:4022", ""])
+        expect([host, at(host)]).toEqual([host, false])
+      expect(at("127.0.0.1:4022", "203.0.113.7")).toBe(false)
+    }).pipe(Effect.provide(services({})))
+  )
+})

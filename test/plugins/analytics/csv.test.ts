@@ -1,0 +1,85 @@
+// Lists as CSV: what a spreadsheet reads of a report is what the report says.
+import { describe, expect, it } from "vitest"
+import { Option } from "effect"
+import { asksForCsv, csvOf } from "../../../plugins/analytics/reports/csv.ts"
+
+/** A reader of RFC 4180, so that the writer is not its own judge. */
+const parse = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
+  const rows: Array<Array<string>> = []
+  let row: Array<string> = []
+  let field = ""
+  let quoted = false
+  for (let at = 0; at < text.length; at++) {
+    const [one, next] = [text[at]!, text[at + 1]]
+    if (quoted) {
+      if (one === '"' && next === '"') {
+        field += '"'
+        at++
+      } else if (one === '"') quoted = false
+      else field += one
+    } else if (one === '"') quoted = true
+    else if (one === ",") {
+      row.push(field)
+      field = ""
+    } else if (one === "\r" && next === "\n") {
+      rows.push([...row, field])
+      row = []
+      field = ""
+      at++
+    } else field += one
+  }
+  return rows
+}
+
+const read = (body: unknown) => parse(Option.getOrThrow(csvOf(body)))
+
+describe("a list as CSV", () => {
+  it("has a line an item and a column a member, nested ones by dotted names, in the order of the report", () => {
+    const items = [
+      { id: "1", amount: "10", organic: { total: "7" }, tags: ["a", "b"], at: null },
+      { id: "2", amount: "20", organic: { total: "9" }, tags: [], extra: true }
+    ]
+    expect(read({ items, pagination: { limit: 50, offset: 0, total: 2 } })).toEqual([
+      ["id", "amount", "organic.total", "tags", "at", "extra"],
+      ["1", "10", "7", "a b", "", ""],
+      ["2", "20", "9", "", "", "true"]
+    ])
+  })
+
+  it("keeps commas, quotes and line breaks within a field", () => {
+    const text = 'a,"b"\r\nc\nd'
+    expect(read({ items: [{ text, next: "x" }] })).toEqual([
+      ["text", "next"],
+      [text, "x"]
+    ])
+  })
+
+  it("gives no spreadsheet a formula that a stranger wrote, and leaves figures as they are", () => {
+    const written = ["=1+1", "+1-1", "-cmd", "@SUM(A1)", "\t=1", "-5", "-0.5", "12"]
+    const fields = read({ items: written.map((text) => ({ text })) }).slice(1)
+    expect(fields.map(([text]) => text)).toEqual(["'=1+1", "'+1-1", "'-cmd", "'@SUM(A1)", "'\t=1", "-5", "-0.5", "12"])
+  })
+
+  it("is made of a series and of breakdowns as well, and of nothing else", () => {
+    expect(read({ bucket: "day", series: [{ bucket_start: "x" }] })).toEqual([["bucket_start"], ["x"]])
+    expect(read({ days: 1, networks: [{ key: "n" }], schemes: [{ key: "s" }], assets: [], statuses: [] })).toEqual([
+      ["by", "key"],
+      ["networks", "n"],
+      ["schemes", "s"]
+    ])
+    expect(Option.isNone(csvOf({ total_transactions: "1" }))).toBe(true)
+    expect(csvOf({ items: [] })).toEqual(Option.some(""))
+  })
+
+  it("is given to who asks for it before JSON", () => {
+    const asks = (accept: string) => asksForCsv({ headers: { accept } } as never)
+    expect(["text/csv", "text/csv, application/json;q=0.5", "TEXT/CSV;header=present"].map(asks)).toEqual([
+      true,
+      true,
+      true
+    ])
+    expect(["", "*/*", "application/json", "application/json, text/csv", "text/html"].map(asks)).toEqual(
+      Array.from({ length: 5 }, () => false)
+    )
+  })
+})

@@ -1,0 +1,171 @@
+// What operators see and do from the pages, over whole facilitators: figures that equal a recount of the rows, a
+// settlement's life, live news, sessions and moves.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { describe } from "vitest"
+import { databaseKinds } from "../../support/databases.ts"
+import { openEvents } from "../../support/eventStream.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { describedFaults } from "../analytics/support.ts"
+
+const [shop, ops] = ["shop-secret-0123456789", "operator-secret-012345"]
+const environment = { FACILITATOR_API_KEYS: `shop:${shop}`, OPERATOR_API_KEYS: `ops:${ops}` }
+const plugins = "plugins=[ledger-local,x402-exact,catalog,analytics,dashboard]"
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+
+const post = (facilitator: Facilitator, path: string, body: unknown, headers: Record<string, string> = {}) =>
+  facilitator.ask(path, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(body)
+  })
+
+const signIn = Effect.fnUntraced(function* (facilitator: Facilitator, key: string) {
+  const answer = yield* post(facilitator, "/dashboard/session", { key }, { "x-tollkeeper-page": "1" })
+  return { answer, cookie: (answer.headers.get("set-cookie") ?? "").split(";", 1)[0]! }
+})
+
+const pay = Effect.fnUntraced(function* (facilitator: Facilitator, count: number) {
+  const payer = yield* facilitator.account()
+  const payTo = (yield* facilitator.account()).publicKey()
+  for (let done = 0; done < count; done++) {
+    const { body } = yield* facilitator.payment({ payer, payTo, amount: 10_000n })
+    expect((yield* facilitator.settle(body, bearer(shop))).json.success).toBe(true)
+  }
+})
+
+describe.each(databaseKinds)("the operator's pages on %s", (database) => {
+  it.live(
+    "tell what the rows say, live news from a cursor on, and one settlement's life, as described",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ database, environment, set: [plugins] })
+        const faults = describedFaults((yield* facilitator.ask("/openapi.json")).json)
+        const ask = Effect.fnUntraced(function* (path: string) {
+          const answer = yield* facilitator.ask(path, { headers: bearer(ops) })
+          expect(faults(path, answer)).toEqual([])
+          return answer
+        })
+        const live = yield* openEvents(`${facilitator.url}/analytics/v1/events`, bearer(ops))
+        yield* pay(facilitator, 2)
+        const events = yield* live.until(({ length }) => length >= 4)
+        expect(
+          events
+            .map(({ event }) => event)
+            .sort()
+            .slice(0, 2)
+        ).toEqual(["settlement.recorded", "settlement.recorded"])
+        const settled = events.find(({ event }) => event === "settlement.settled")!
+        const resumed = yield* openEvents(`${facilitator.url}/analytics/v1/events`, {
+          ...bearer(shop),
+          "last-event-id": settled.id
+        })
+        const rest = yield* resumed.until(({ length }) => length >= 2)
+        expect(rest.every(({ id }) => BigInt(id) > BigInt(settled.id))).toBe(true)
+
+        const standing = (yield* ask("/dashboard/v1/standing")).json
+        const [row] = yield* facilitator.sql<{ charged: string; over: number; p50: number; p95: number }>`select
+          sum(fee_charged_stroops)::text as charged, count(*)::int as over,
+          percentile_cont(0.5) within group (order by extract(epoch from resolved_at - recorded_at) * 1000) as p50,
+          percentile_cont(0.95) within group (order by extract(epoch from resolved_at - recorded_at) * 1000) as p95
+          from kernel_settlements where state = 'settled'`
+        expect(standing.fees.charged_stroops).toBe(row!.charged)
+        expect(standing.pace.over).toBe(row!.over)
+        expect(standing.pace.p50_ms).toBeCloseTo(row!.p50, 3)
+        expect(standing.pace.p95_ms).toBeCloseTo(row!.p95, 3)
+        expect([standing.in_flight, standing.without_end]).toEqual([[], []])
+        expect(standing.channels).toHaveLength(3)
+
+        // Money in flight, by asset, for as long as the ledger says nothing.
+        yield* facilitator.ledger.setFaults([{ drops: () => true }])
+        const payer = yield* facilitator.account()
+        const { body } = yield* facilitator.payment({
+          payer,
+          payTo: (yield* facilitator.account()).publicKey(),
+          amount: 70_000n,
+          maxTimeoutSeconds: 300
+        })
+        yield* Effect.forkScoped(facilitator.settle(body, bearer(shop)))
+        const open = yield* Effect.gen(function* () {
+          while (true) {
+            const { json } = yield* ask("/dashboard/v1/standing")
+            if (json.without_end.length === 1) return json
+            yield* Effect.sleep("50 millis")
+          }
+        }).pipe(Effect.timeout("20 seconds"))
+        expect(open.in_flight).toMatchObject([{ asset_symbol: "USDC", settlements: "1", amount: "70000" }])
+        const { id } = open.without_end[0]
+        const life = (yield* facilitator.ask(`/dashboard/v1/settlements/${id}`, { headers: bearer(ops) })).json
+        expect(life).toMatchObject({ id, amount: "70000", moved: null, principal: "key:shop", resolved_at: null })
+        expect(life.attempts.length).toBeGreaterThan(0)
+        const byHash = `/dashboard/v1/settlements/${life.attempts[0].outer_hash}`
+        expect((yield* facilitator.ask(byHash, { headers: bearer(ops) })).json.id).toBe(id)
+
+        // It is given up by an operator, who is noted before and after.
+        const refused = yield* post(
+          facilitator,
+          "/dashboard/v1/moves",
+          { move: "give-up", settlement: id, note: "" },
+          bearer(ops)
+        )
+        expect(refused.status).toBe(400)
+        const given = { move: "give-up", settlement: id, note: "the ledger is silent" }
+        expect((yield* post(facilitator, "/dashboard/v1/moves", given, bearer(ops))).json).toEqual({ done: true })
+        expect((yield* post(facilitator, "/dashboard/v1/moves", given, bearer(ops))).status).toBe(409)
+        expect((yield* ask("/dashboard/v1/standing")).json.without_end).toMatchObject([{ id, state: "unresolved" }])
+        const resize = { move: "resize-channels", count: 4, note: "more at once" }
+        expect((yield* post(facilitator, "/dashboard/v1/moves", resize, bearer(ops))).json).toEqual({ done: true })
+        const [wanted] = yield* facilitator.sql<{ count: number }>`select count from kernel_channel_counts`
+        expect(wanted!.count).toBe(4)
+        const { items } = (yield* ask("/dashboard/v1/moves")).json
+        expect(items.map(({ by, move, outcome }: any) => [by, move, outcome])).toEqual([
+          ["ops", "resize-channels", "done"],
+          ["ops", "give-up", "only an open settlement can be given up"],
+          ["ops", "give-up", "done"]
+        ])
+      }).pipe(Effect.scoped),
+    120_000
+  )
+})
+
+describe("a session of the pages", () => {
+  it.live(
+    "is opened by a key, reads by its role, moves from a page alone, and is closed",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ environment, set: [plugins] })
+        const as = (cookie: string, path: string) =>
+          Effect.map(facilitator.ask(path, { headers: { cookie } }), ({ status }) => status)
+        expect(yield* as("", "/analytics/v1/overview")).toBe(401)
+        expect(yield* as("", "/analytics/v1/events")).toBe(401)
+        expect((yield* signIn(facilitator, "nobody-secret-0123456")).answer.status).toBe(401)
+        expect((yield* post(facilitator, "/dashboard/session", { key: ops })).status).toBe(403)
+        const foreign = { "x-tollkeeper-page": "1", origin: "https://evil.example" }
+        expect((yield* post(facilitator, "/dashboard/session", { key: ops }, foreign)).status).toBe(403)
+
+        const caller = yield* signIn(facilitator, shop)
+        expect(caller.answer.headers.get("set-cookie")).toMatch(/HttpOnly; SameSite=Strict/)
+        expect(yield* as(caller.cookie, "/analytics/v1/overview")).toBe(200)
+        expect(yield* as(caller.cookie, "/dashboard/v1/standing")).toBe(401)
+
+        const { cookie } = yield* signIn(facilitator, ops)
+        expect(yield* as(cookie, "/analytics/v1/transactions")).toBe(200)
+        expect(yield* as(cookie, "/dashboard/v1/standing")).toBe(200)
+        expect((yield* facilitator.ask("/dashboard/session", { headers: { cookie } })).json).toMatchObject({
+          role: "operator",
+          principal: "ops",
+          may_move: true
+        })
+        const move = { move: "resize-channels", count: 3, note: "as it was" }
+        expect((yield* post(facilitator, "/dashboard/v1/moves", move, { cookie })).status).toBe(401)
+        const ours = { cookie, "x-tollkeeper-page": "1", origin: facilitator.url }
+        expect((yield* post(facilitator, "/dashboard/v1/moves", move, ours)).status).toBe(200)
+        const unknown = { move: "quarantine", type: "http", url: "https://seller.example/x", note: "spam" }
+        expect((yield* post(facilitator, "/catalog/v1/moves", unknown, { cookie })).status).toBe(401)
+        expect((yield* post(facilitator, "/catalog/v1/moves", unknown, ours)).status).toBe(404)
+        const closed = yield* facilitator.ask("/dashboard/session", { method: "DELETE", headers: ours })
+        expect(closed.headers.get("set-cookie")).toMatch(/^tollkeeper_session=; .*Max-Age=0$/)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+})
