@@ -6,6 +6,7 @@ import { Cause, Effect, Layer } from "effect"
 import { CliError, Command } from "effect/cli"
 import process from "node:process"
 import { analytics } from "./commands/analytics.ts"
+import { approvals } from "./commands/approvals.ts"
 import { audit } from "./commands/audit.ts"
 import { catalog } from "./commands/catalog.ts"
 import { channels } from "./commands/channels.ts"
@@ -29,6 +30,7 @@ const tollkeeper = Command.make("tollkeeper").pipe(
     start,
     tools,
     toolsBudget,
+    approvals,
     ledger,
     catalog,
     analytics,

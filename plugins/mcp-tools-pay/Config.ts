@@ -3,6 +3,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { amount, choice, flag, integer, list, section } from "../../kernel/config/Setting.ts"
 import { Settings } from "../../kernel/config/Settings.ts"
+import { type Outcome, type PolicyRule, policySection } from "./policy/policySection.ts"
 
 const budgetSection = section(
   "budget",
@@ -44,6 +45,16 @@ export interface ConfigValues {
   readonly perCall: bigint
   readonly perSession: bigint
   readonly perDay: bigint
+  /** 0 is no limit. */
+  readonly paymentsPerMinute: number
+  /** 0 is no limit. */
+  readonly perRecipient: bigint
+  readonly policy: {
+    readonly rules: ReadonlyArray<PolicyRule>
+    readonly otherwise: Outcome
+    readonly askClient: boolean
+    readonly approvalMillis: number
+  }
   readonly http: {
     readonly isEnabled: boolean
     /** Names in lower case. */
@@ -59,11 +70,20 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       const settings = yield* Settings
       const budget = yield* settings.section(budgetSection)
       const http = yield* settings.section(httpPaymentsSection)
+      const policy = yield* settings.section(policySection)
       return Config.of({
         store: budget.store,
         perCall: budget.max_per_call,
         perSession: budget.max_per_session,
         perDay: budget.max_per_day,
+        paymentsPerMinute: policy.max_payments_per_minute,
+        perRecipient: policy.max_per_recipient_per_day,
+        policy: {
+          rules: policy.rules,
+          otherwise: policy.otherwise,
+          askClient: policy.ask_client,
+          approvalMillis: policy.approval_minutes * 60_000
+        },
         http: {
           isEnabled: http.enabled,
           requestHeaders: http.request_headers.map((name) => name.toLowerCase()),

@@ -12,6 +12,7 @@ import { listHolds, resolveHold } from "./budget/administration.ts"
 import * as Store from "./budget/openStore.ts"
 import { startHolds } from "./budget/reconcileHolds.ts"
 import { callTool } from "./call/callResource.ts"
+import { explainTool } from "./call/explainPayment.ts"
 import { fetchTool } from "./call/fetchResource.ts"
 import { PayingPolicy } from "./call/chooseTerms.ts"
 import { Judge } from "./call/Judge.ts"
@@ -19,6 +20,9 @@ import { OpenPayments } from "./call/OpenPayments.ts"
 import { Payments } from "./call/Payments.ts"
 import { Config } from "./Config.ts"
 import * as OpenPayer from "./payer/openPayer.ts"
+import { Approvals } from "./policy/Approvals.ts"
+import { decideApproval, decisions, listApprovals } from "./policy/administration.ts"
+import { Policy } from "./policy/Policy.ts"
 import { PaymentBuilder } from "./payer/PaymentBuilder.ts"
 
 const paying = Layer.effectDiscard(
@@ -27,10 +31,12 @@ const paying = Layer.effectDiscard(
     const { http } = yield* Config
     const { register } = yield* Tools
     yield* register(yield* callTool)
+    yield* register(yield* explainTool)
     if (http.isEnabled) yield* register(yield* fetchTool)
   })
 ).pipe(
   Layer.provide(Payments.layer),
+  Layer.provide(Policy.layer.pipe(Layer.provide(Approvals.layer))),
   Layer.provide(Layer.mergeAll(PaymentBuilder.layer, Judge.layer, OpenPayments.layer, PayingPolicy.layer)),
   Layer.provide(Layer.merge(Store.layer, OpenPayer.layer)),
   Layer.provide(Config.layer)
@@ -45,5 +51,5 @@ export const plugin = define({
   layer: Layer.unwrap(Effect.map(ToolsConfig, ({ signer }) => (signer.mode === "none" ? Layer.empty : paying)))
 })
 
-/** What the command line does without a running tool server, over the budget's store alone. */
-export const administration = { listHolds, resolveHold }
+/** What the command line does beside a tool server or without one, over its store and its state folder alone. */
+export const administration = { decideApproval, decisions, listApprovals, listHolds, resolveHold }

@@ -8,6 +8,11 @@ import { fault, type ToolFault } from "./ToolFault.ts"
 export interface Caller {
   readonly principal: string
   readonly session: string
+  /**
+   * Asks the person behind the client a question of yes or no; undefined when it was not answered. Absent when the
+   * client cannot.
+   */
+  readonly ask?: (question: string) => Effect.Effect<boolean | undefined>
 }
 
 export interface Tool {

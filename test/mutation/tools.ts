@@ -27,6 +27,11 @@ const seller = inFile("mcp-tools-pay/seller/httpSeller.ts", http)
 const wire = inFile("mcp-tools-pay/seller/HttpWire.ts", http)
 const terms = inFile("mcp-tools-pay/seller/compareTerms.ts", http)
 const judge = inFile("mcp-tools-pay/call/Judge.ts", http)
+const policy = (name: string, from: string, to: string, file = "policy/Policy.ts"): Mutation =>
+  inFile(
+    `mcp-tools-pay/${file}`,
+    vitest("test/plugins/mcp-tools-pay/policy.daily.test.ts", "test/plugins/mcp-tools-pay/decide.test.ts")
+  )(name, from, to)
 const sessions = inFile("mcp-tools/server/Sessions.ts", transports)
 const pays = inFile("mcp-tools-pay/plugin.ts", http)
 
@@ -41,7 +46,6 @@ export const mutations: ReadonlyArray<Mutation> = [
   call("http: a GET has a body", 'if (method === "GET")', 'if (method === "")'),
   call("http: any method is asked", "listed.find((one) => one.method === method)", "{ ...listed[0]!, method }"),
   seller("http: a redirect is followed", "redirectsMax: 0,", "redirectsMax: 3,"),
-  seller("http: the second look has other bounds", "paymentHeader(payment), timeoutMillis", "paymentHeader(payment)"),
   wire("http: any status asks for payment", "if (status !== 402)", "if (status === 0)"),
   wire("http: copies may differ", "canonicalJson(inBody) !== canonicalJson(inHeader)", "false"),
   wire(
@@ -70,9 +74,32 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   inFile("mcp-tools-pay/budget/Reservation.ts", http)(
     "budget: the day has no ceiling",
-    "return leftDay < leftSession ? leftDay : leftSession",
-    "return leftSession"
+    "[perDay - day, perSession - session,",
+    "[perSession - session,"
   ),
+  policy(
+    "policy: nothing is decided",
+    "yield* (yield* Policy).judge(invocation, caller)",
+    "yield* Policy",
+    "call/Payments.ts"
+  ),
+  policy("policy: a refusal is not one", 'if (decision.outcome === "deny")', 'if (decision.rule === "")'),
+  policy("policy: nobody is asked", 'if (decision.outcome === "approve")', 'if (decision.rule === "")'),
+  policy(
+    "policy: an approval is good for every call",
+    "const terms = [key, versionHash,",
+    "const terms = [versionHash,"
+  ),
+  policy("policy: an approval is used twice", "&& (yield* approvals.take(asked.id))", ""),
+  policy("policy: a person's no is a yes", "return answer ? undefined :", "return answer !== undefined ? undefined :"),
+  policy("policy: a rule's amount is any", "amount > rule.above", "amount > 0n", "policy/decide.ts"),
+  policy(
+    "policy: a subdomain is any end",
+    "hostname.endsWith(one.slice(1)",
+    "hostname.endsWith(one.slice(2)",
+    "policy/decide.ts"
+  ),
+  policy("policy: so many a minute", "lately >= paymentsPerMinute", "lately > 10_000", "budget/Reservation.ts"),
   sessions(
     "sessions: a caller with its share is locked out",
     "of(principal).find(({ id }) => isIdle(id))",

@@ -46,20 +46,28 @@ export interface Reservation {
 export interface Ceilings {
   readonly perSession: bigint
   readonly perDay: bigint
+  /** To one recipient in a day; 0 is no limit. */
+  readonly perRecipient: bigint
+  /** Payments of the agent within a minute, whatever the asset; 0 is no limit. */
+  readonly paymentsPerMinute: number
 }
 
 /** States that can still change. */
 export const isOpen = ({ state }: Reservation): boolean =>
   state === "reserved" || state === "signed" || state === "unknown"
 
-/** How much of a ceiling is left for a new reservation like this one: the least of session and day. */
+export const minuteMillis = 60_000
+
+/** How much is left for a new reservation like this one: the least of all ceilings; below 0 when it is one too many. */
 export const remaining = (
   all: Iterable<Reservation>,
-  wanted: Pick<Reservation, "day" | "agent" | "session" | "network" | "asset">,
-  { perDay, perSession }: Ceilings
+  wanted: Pick<Reservation, "day" | "agent" | "session" | "network" | "asset" | "payTo" | "createdAtMillis">,
+  { paymentsPerMinute, perDay, perRecipient, perSession }: Ceilings
 ): bigint => {
-  let [day, session] = [0n, 0n]
+  let [day, session, recipient, lately] = [0n, 0n, 0n, 0]
   for (const one of all) {
+    const isLate = wanted.createdAtMillis - one.createdAtMillis < minuteMillis
+    if (one.state !== "released" && one.agent === wanted.agent && isLate) lately += 1
     if (
       one.state === "released" ||
       one.day !== wanted.day ||
@@ -70,9 +78,11 @@ export const remaining = (
       continue
     day += one.amount
     if (one.session === wanted.session) session += one.amount
+    if (one.payTo === wanted.payTo) recipient += one.amount
   }
-  const [leftDay, leftSession] = [perDay - day, perSession - session]
-  return leftDay < leftSession ? leftDay : leftSession
+  if (paymentsPerMinute > 0 && lately >= paymentsPerMinute) return -1n
+  const left = [perDay - day, perSession - session, ...(perRecipient === 0n ? [] : [perRecipient - recipient])]
+  return left.reduce((least, one) => (one < least ? one : least))
 }
 
 const moves: Readonly<Record<ReservationState, ReadonlyArray<ReservationState>>> = {

@@ -1,11 +1,11 @@
 // Reservations in a PostgreSQL of the tool servers' own, shared by replicas (S303). A reservation is decided under a
-// lock of its agent and asset for one transaction, so that two replicas cannot pass a ceiling together; a move is one
+// lock of its agent for one transaction, so that two replicas cannot pass a ceiling together; a move is one
 // conditional update.
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { BudgetStore, BudgetUnavailable } from "./BudgetStore.ts"
-import { type Ceilings, mayMove, type Reservation, type ReservationState } from "./Reservation.ts"
+import { type Ceilings, mayMove, minuteMillis, type Reservation, type ReservationState } from "./Reservation.ts"
 
 interface Row {
   readonly id: string
@@ -51,22 +51,28 @@ const states: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown"
 /** Open reservations looked at in one turn. */
 const openMax = 1_000
 
-/** In one transaction, under a lock of the agent and the asset. */
+/** In one transaction, under a lock of the agent. */
 const reserveIn = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   one: Reservation,
-  { perDay, perSession }: Ceilings
+  { paymentsPerMinute, perDay, perRecipient, perSession }: Ceilings
 ) {
-  const lock = `mcp-tools ${one.agent} ${one.network} ${one.asset}`
+  const lock = `mcp-tools ${one.agent}`
   yield* sql`select pg_advisory_xact_lock(hashtextextended(${lock}, 0))`
-  const [spent] = yield* sql<{ day: string; session: string }>`select
+  const [spent] = yield* sql<{ day: string; session: string; recipient: string }>`select
     coalesce(sum(amount), 0)::text as day,
-    coalesce(sum(amount) filter (where session = ${one.session}), 0)::text as session
+    coalesce(sum(amount) filter (where session = ${one.session}), 0)::text as session,
+    coalesce(sum(amount) filter (where pay_to = ${one.payTo}), 0)::text as recipient
     from mcp_tools_reservations
     where day = ${one.day}::date and agent = ${one.agent} and network = ${one.network}
       and asset = ${one.asset} and state <> 'released'`
-  if (spent === undefined || BigInt(spent.day) + one.amount > perDay || BigInt(spent.session) + one.amount > perSession)
-    return false
+  const since = new Date(one.createdAtMillis - minuteMillis)
+  const [lately] = yield* sql<{ count: bigint }>`select count(*) as count from mcp_tools_reservations
+    where agent = ${one.agent} and created_at > ${since} and state <> 'released'`
+  if (spent === undefined || lately === undefined) return false
+  if (paymentsPerMinute > 0 && lately.count >= BigInt(paymentsPerMinute)) return false
+  if (perRecipient > 0n && BigInt(spent.recipient) + one.amount > perRecipient) return false
+  if (BigInt(spent.day) + one.amount > perDay || BigInt(spent.session) + one.amount > perSession) return false
   yield* sql`insert into mcp_tools_reservations
     (id, day, agent, session, invocation, network, asset, pay_to, amount, state, created_at)
     values (${one.id}, ${one.day}::date, ${one.agent}, ${one.session}, ${one.invocation}, ${one.network},

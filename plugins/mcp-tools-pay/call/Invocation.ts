@@ -18,6 +18,12 @@ export interface Invocation {
   readonly versionHash: string
   /** As the catalog has it; the seller's own words may differ in what binds nobody. */
   readonly option: PaymentOption
+  /** What the policy may ask of the resource. */
+  readonly about: {
+    readonly kind: "http" | "mcp"
+    readonly origin: string | undefined
+    readonly grade: "proven" | "provisional"
+  }
 }
 
 /** What a seller answered to a call that carried a payment, read. */

@@ -11,6 +11,7 @@ import { BudgetStore } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
 import { Config } from "../Config.ts"
 import { PaymentBuilder } from "../payer/PaymentBuilder.ts"
+import { Policy } from "../policy/Policy.ts"
 import { type Challenge, encodePayment, type PaymentOption } from "../seller/SellerWire.ts"
 import type { Invocation, OpenPayment, Output, Seller } from "./Invocation.ts"
 import { type Judged, Judge } from "./Judge.ts"
@@ -97,7 +98,7 @@ const send = Effect.fnUntraced(function* (open: OpenPayment, seller: Seller) {
 
 const reserve = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller) {
   const { amount, asset, network, payTo } = invocation.option
-  const { perDay, perSession } = yield* Config
+  const { paymentsPerMinute, perDay, perRecipient, perSession } = yield* Config
   const now = yield* Clock.currentTimeMillis
   const id = `pay_${Hex.encode((yield* Crypto).randomBytes(16))}`
   const reservation: Reservation = {
@@ -116,14 +117,18 @@ const reserve = Effect.fnUntraced(function* (invocation: Invocation, caller: Cal
     transaction: undefined
   }
   const fits = yield* Effect.mapError(
-    (yield* BudgetStore).reserve(reservation, { perDay, perSession }),
+    (yield* BudgetStore).reserve(reservation, { perDay, perSession, perRecipient, paymentsPerMinute }),
     () => storeAway
   )
   if (fits) return id
-  return yield* fault("BUDGET_EXCEEDED", "what is left of the session's or the day's budget does not cover this call", {
-    amount: amount.toString(),
-    asset
-  })
+  return yield* fault(
+    "BUDGET_EXCEEDED",
+    "what is left of the budget, or of the payments that a minute may have, does not cover this call",
+    {
+      amount: amount.toString(),
+      asset
+    }
+  )
 })
 
 /** Steps 7 to 9: nothing is signed before its authorization stands in the store. */
@@ -155,6 +160,7 @@ export interface Purchase {
 const pay = Effect.fnUntraced(function* ({ challenge, invocation, option }: Purchase, caller: Caller, seller: Seller) {
   const store = yield* BudgetStore
   const opens = yield* OpenPayments
+  yield* (yield* Policy).judge(invocation, caller)
   const identifier = yield* reserve(invocation, caller)
   // Until the payment leaves this process, letting go of it is safe.
   const open = yield* Effect.onError(sign(invocation, challenge, option, identifier), () =>
@@ -184,7 +190,7 @@ const standing = Effect.fnUntraced(function* (
     : { _tag: "Open", open }
 })
 
-type Parts = BudgetStore | OpenPayments | PaymentBuilder | Judge | Config | Crypto | WireWords
+type Parts = Policy | BudgetStore | OpenPayments | PaymentBuilder | Judge | Config | Crypto | WireWords
 
 export class Payments extends Context.Service<
   Payments,

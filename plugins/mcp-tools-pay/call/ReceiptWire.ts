@@ -33,3 +33,14 @@ export const FetchResult = Schema.Struct({
   base64: Schema.optionalKey(Schema.String.annotate({ description: "Any other body." })),
   receipt: Receipt
 })
+
+export const Explained = Schema.Struct({
+  scheme: Schema.String,
+  network: Schema.String,
+  asset: Schema.String,
+  payTo: Schema.String,
+  amount: Schema.String,
+  versionHash: Schema.String,
+  decision: Schema.Literals(["allow", "approve", "deny"]),
+  rule: Schema.String.annotate({ description: "Its name; `otherwise` where no rule fits." })
+})

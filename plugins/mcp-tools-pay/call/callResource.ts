@@ -65,7 +65,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const identity = yield* readReference(ref)
   if (identity.type !== "mcp")
     return yield* fault("INVALID_ARGUMENT", "only MCP resources are called; this reference names an HTTP resource")
-  const { resource, versionHash } = yield* currentResource(identity, input.expectedVersionHash)
+  const { about, resource, versionHash } = yield* currentResource(identity, input.expectedVersionHash)
   const option = yield* chooseTerms(resource, wantedTerms(input))
   const endpoint = yield* endpointOf(identity.url)
   const declared = readDeclaration(resource["extensions"])
@@ -77,7 +77,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const args = input.arguments ?? {}
   const key = invocationKey(yield* Crypto, caller.principal, ref, args, option.asset)
   return {
-    invocation: { key, ref, versionHash, option },
+    invocation: { key, ref, versionHash, option, about },
     endpoint,
     terms: { url: identity.url, toolName: identity.toolName, declared, option },
     args

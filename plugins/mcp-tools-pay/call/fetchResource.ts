@@ -59,7 +59,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const identity = yield* readReference(ref)
   if (identity.type !== "http")
     return yield* fault("INVALID_ARGUMENT", "only HTTP resources are fetched; this reference names an MCP tool")
-  const { resource, versionHash } = yield* currentResource(identity, expectedVersionHash)
+  const { about, resource, versionHash } = yield* currentResource(identity, expectedVersionHash)
   const operation = yield* chooseOperation(resource, input.method)
   const call = yield* httpCall(identity, resource, operation.method, input, http)
   const option = yield* chooseTerms(operation, wantedTerms(input))
@@ -67,7 +67,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const args = { method: call.method, url: call.url.href, headers, json, text }
   const key = invocationKey(yield* Crypto, caller.principal, ref, args, option.asset)
   return {
-    invocation: { key, ref, versionHash, option },
+    invocation: { key, ref, versionHash, option, about },
     call,
     urls: [call.url.href, identity.url]
   } satisfies Prepared

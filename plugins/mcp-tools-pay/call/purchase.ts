@@ -3,6 +3,7 @@
 import { Effect, Schema } from "effect"
 import { DiscoveryClient, fault, type Identity, type ToolFault, Wrapping } from "../../mcp-tools/contract.ts"
 import type { Reservation } from "../budget/Reservation.ts"
+import type { Invocation } from "./Invocation.ts"
 import type { Wanted } from "./chooseTerms.ts"
 
 /** Which of a resource's terms an agent pays, and how much at most. */
@@ -33,6 +34,9 @@ export const wantedTerms = ({ asset, maxAtomicAmount, network, scheme }: TermsGi
   maxAtomicAmount: maxAtomicAmount === undefined ? undefined : BigInt(maxAtomicAmount)
 })
 
+const originOf = (url: string): string | undefined =>
+  /^https?:/i.test(url) && URL.canParse(url) ? new URL(url).origin : undefined
+
 /** The resource as it is listed now, when that is the version that the agent has read. */
 export const currentResource = Effect.fnUntraced(function* (identity: Identity, expectedVersionHash?: string) {
   const resource = yield* (yield* DiscoveryClient).resolve(identity)
@@ -44,7 +48,12 @@ export const currentResource = Effect.fnUntraced(function* (identity: Identity, 
       { versionHash: wrapper.versionHash }
     )
   }
-  return { resource, versionHash: wrapper.versionHash }
+  const about: Invocation["about"] = {
+    kind: identity.type,
+    origin: originOf(identity.url),
+    grade: resource["ownership"] === "proven" ? "proven" : "provisional"
+  }
+  return { resource, versionHash: wrapper.versionHash, about }
 })
 
 /** The same call is held by an earlier payment. */

@@ -2,7 +2,12 @@
 // `structuredContent` and as the same JSON in `content[0].text`, a fault likewise with `isError`; a defect is logged
 // and becomes a fault that says nothing of it. A call that its client cancels is interrupted.
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"
-import { CallToolRequestSchema, type CallToolResult, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js"
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ElicitResultSchema,
+  ListToolsRequestSchema
+} from "@modelcontextprotocol/sdk/types.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Cause, Context, Effect, Layer } from "effect"
 import type { Caller } from "../Tool.ts"
@@ -49,6 +54,40 @@ const answer = (
   )
 }
 
+/** A person is waited for this long. */
+const askTimeoutMillis = 120_000
+
+type SendRequest = Parameters<Parameters<Server["setRequestHandler"]>[1]>[1]["sendRequest"]
+
+/** The client's own way to ask its person, on the stream of the call. */
+const asks =
+  (sendRequest: SendRequest): NonNullable<Caller["ask"]> =>
+  (message) =>
+    Effect.match(
+      Effect.tryPromise(() =>
+        sendRequest(
+          {
+            method: "elicitation/create",
+            params: {
+              message,
+              requestedSchema: {
+                type: "object",
+                properties: { approve: { type: "boolean", title: "Pay" } },
+                required: ["approve"]
+              }
+            }
+          },
+          ElicitResultSchema,
+          { timeout: askTimeoutMillis }
+        )
+      ),
+      {
+        onFailure: () => undefined,
+        onSuccess: ({ action, content }) =>
+          action === "accept" ? content?.["approve"] === true : action === "decline" ? false : undefined
+      }
+    )
+
 const serverFor = (tools: Tools["Service"], calls: Calls["Service"], caller: Caller): Server => {
   const server = new Server(
     { name: "tollkeeper", title: "Tollkeeper agent tools", version: "0.1.0" },
@@ -64,9 +103,11 @@ const serverFor = (tools: Tools["Service"], calls: Calls["Service"], caller: Cal
       annotations
     }))
   }))
-  server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) =>
-    calls.run(calls.within(caller.session, answer(tools, params.name, params.arguments, caller)), { signal })
-  )
+  server.setRequestHandler(CallToolRequestSchema, ({ params }, { sendRequest, signal }) => {
+    const asking =
+      server.getClientCapabilities()?.elicitation === undefined ? caller : { ...caller, ask: asks(sendRequest) }
+    return calls.run(calls.within(caller.session, answer(tools, params.name, params.arguments, asking)), { signal })
+  })
   return server
 }
 

@@ -11,7 +11,7 @@ import { fileStore, memoryStore } from "../../../plugins/mcp-tools-pay/budget/ta
 import * as Locks from "../../../runtime/platform/folderLock.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
-const ceilings = { perSession: 50n, perDay: 100n }
+const ceilings = { perSession: 50n, perDay: 100n, perRecipient: 0n, paymentsPerMinute: 0 }
 const authorization = { payer: "GPAYER", nonce: -(2n ** 62n), expirationLedger: 100 }
 
 let count = 0
@@ -47,6 +47,17 @@ const storeFacts = (store: BudgetStore["Service"]) =>
     expect(yield* fits({ session: "s3", amount: 1n })).toBe(false)
     for (const other of [{ agent: "key:b" }, { asset: "CXLM" }, { day: "2026-01-02" }, { network: "ledger:pubnet" }])
       expect(yield* fits({ ...other, amount: 50n })).toBe(true)
+
+    // To one recipient, and so many within a minute, whatever the asset.
+    const toOne = { ...ceilings, perRecipient: 20n }
+    const paid = (more: Partial<Reservation>, limits: typeof ceilings) =>
+      store.reserve(reservation({ agent: "key:limits", invocation: "limits", ...more }), limits)
+    expect(yield* paid({ amount: 20n }, toOne)).toBe(true)
+    expect(yield* paid({ amount: 1n }, toOne)).toBe(false)
+    expect(yield* paid({ amount: 1n, payTo: "GOTHER" }, toOne)).toBe(true)
+    const twice = { ...ceilings, paymentsPerMinute: 2 }
+    expect(yield* paid({ asset: "CXLM", amount: 1n }, twice)).toBe(false)
+    expect(yield* paid({ asset: "CXLM", amount: 1n, createdAtMillis: 60_001 }, twice)).toBe(true)
 
     const one = reservation({ agent: "key:moves", invocation: "moves" })
     expect(yield* store.reserve(one, ceilings)).toBe(true)

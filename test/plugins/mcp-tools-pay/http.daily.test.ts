@@ -295,6 +295,7 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("an HTTP 
           yield* fetched(client, ref, { query: own })
           expect((yield* fetched(client, ref)).body["code"]).toBe("BUDGET_EXCEEDED")
           expect(new Set(paymentsIn(seller, received)).size).toBe(1)
+          expect(seller.received.slice(received).filter(({ path }) => !path.startsWith("/weather?"))).toEqual([])
           expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount)
         }
       }).pipe(Effect.scoped),

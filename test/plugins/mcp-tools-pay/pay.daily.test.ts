@@ -144,7 +144,8 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("paying fo
         expect(tools.map(({ name }) => name)).toEqual([
           "x402_search_resources",
           "x402_get_resource",
-          "x402_call_resource"
+          "x402_call_resource",
+          "x402_explain_payment"
         ])
         const { body } = yield* pay(client, ref, args())
         yield* Effect.promise(() => client.close())

@@ -1,0 +1,63 @@
+// `x402_explain_payment`: what the tools that pay would pay for a resource, and which rule of the operator's policy
+// decides it. It asks the facilitator alone; no seller is connected to, nothing is reserved, signed or noted.
+import { Effect, Schema } from "effect"
+import {
+  type Caller,
+  defineTool,
+  type DiscoveryClient,
+  readReference,
+  ReferenceInput,
+  spelled,
+  VersionHashInput,
+  type Wrapping
+} from "../../mcp-tools/contract.ts"
+import { Policy } from "../policy/Policy.ts"
+import { chooseTerms, type PayingPolicy } from "./chooseTerms.ts"
+import { chooseOperation, methods } from "./httpCall.ts"
+import { currentResource, TermsInput, wantedTerms } from "./purchase.ts"
+import { Explained } from "./ReceiptWire.ts"
+
+const Input = Schema.Struct({
+  ref: ReferenceInput,
+  expectedVersionHash: Schema.optionalKey(VersionHashInput),
+  method: Schema.optionalKey(Schema.Literals(methods).annotate({ description: "Of an HTTP resource with several." })),
+  ...TermsInput
+})
+
+const explain = Effect.fn("Tools.explain")(function* (input: typeof Input.Type, caller: Caller) {
+  const { expectedVersionHash, method, ref } = input
+  const identity = yield* readReference(ref)
+  const { about, resource, versionHash } = yield* currentResource(identity, expectedVersionHash)
+  const accepting = identity.type === "http" ? yield* chooseOperation(resource, method) : resource
+  const option = yield* chooseTerms(accepting, wantedTerms(input))
+  const { explain } = yield* Policy
+  const { outcome, rule } = yield* explain({ key: "", ref, versionHash, option, about }, caller)
+  return {
+    scheme: option.scheme,
+    network: (yield* spelled)(option.network),
+    asset: option.asset,
+    payTo: option.payTo,
+    amount: option.amount.toString(),
+    versionHash,
+    decision: outcome,
+    rule
+  }
+})
+
+export const explainTool = Effect.gen(function* () {
+  const parts = yield* Effect.context<
+    DiscoveryClient | PayingPolicy | Policy | Wrapping | Effect.Services<typeof spelled>
+  >()
+  return defineTool({
+    name: "x402_explain_payment",
+    title: "What a payment would be",
+    description:
+      "What would be paid for a resource, and whether the operator's policy allows it, requires a person's approval " +
+      "or refuses it, with the name of the rule. Nothing is paid, and the seller is not asked.",
+    annotations: { readOnlyHint: true, openWorldHint: true },
+    pays: false,
+    input: Input,
+    output: Explained,
+    run: (input, caller) => Effect.provideContext(explain(input, caller), parts)
+  })
+})

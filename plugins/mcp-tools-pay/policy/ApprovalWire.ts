@@ -1,0 +1,32 @@
+// Requests for approval and the log of decisions as text: one JSON file a request, one JSON object a line of the log.
+// Amounts are decimal strings; nothing that a seller wrote is in them but addresses and origins.
+import { Schema } from "effect"
+
+export const Approval = Schema.Struct({
+  id: Schema.String,
+  state: Schema.Literals(["pending", "approved", "denied"]),
+  agent: Schema.String,
+  kind: Schema.Literals(["http", "mcp"]),
+  origin: Schema.NullOr(Schema.String),
+  asset: Schema.String,
+  payTo: Schema.String,
+  amount: Schema.String,
+  rule: Schema.String,
+  askedAtMillis: Schema.Int
+})
+export type Approval = typeof Approval.Type
+
+const Text = Schema.fromJsonString(Approval)
+
+export const decodeApproval = Schema.decodeUnknownEffect(Text)
+export const encodeApproval = (approval: Approval): string => JSON.stringify(approval)
+
+export interface LoggedDecision extends Omit<Approval, "id" | "state" | "askedAtMillis"> {
+  readonly at: string
+  readonly session: string
+  readonly ref: string
+  readonly outcome: string
+  readonly invocation: string
+}
+
+export const encodeDecision = (decision: LoggedDecision): string => `${JSON.stringify(decision)}\n`

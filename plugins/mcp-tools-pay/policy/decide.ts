@@ -1,0 +1,51 @@
+// What the policy says of one payment. A rule fits when everything that it names fits; the first one decides. Pure.
+import type { Outcome, PolicyRule } from "./policySection.ts"
+
+export interface PolicyQuestion {
+  readonly agent: string
+  readonly kind: "http" | "mcp"
+  readonly asset: string
+  readonly payTo: string
+  /** None for a symbolic name. */
+  readonly origin: string | undefined
+  readonly grade: "proven" | "provisional"
+  /** Atomic units. */
+  readonly amount: bigint
+}
+
+export interface Decision {
+  readonly outcome: Outcome
+  /** Name of the rule; `otherwise` where none fits. */
+  readonly rule: string
+}
+
+const isAmong = (named: ReadonlyArray<string>, value: string): boolean => named.length === 0 || named.includes(value)
+
+/** `https://host` is that origin, `*.host` every subdomain of it, whatever its scheme and port. */
+const isOrigin = (named: ReadonlyArray<string>, origin: string | undefined): boolean => {
+  if (named.length === 0) return true
+  if (origin === undefined || !URL.canParse(origin)) return false
+  const { hostname } = new URL(origin)
+  return named.some((one) =>
+    one.startsWith("*.")
+      ? hostname.endsWith(one.slice(1).toLowerCase())
+      : URL.canParse(one) && new URL(one).origin === new URL(origin).origin
+  )
+}
+
+const fits = (rule: PolicyRule, { agent, amount, asset, grade, kind, origin, payTo }: PolicyQuestion): boolean =>
+  isAmong(rule.agents, agent) &&
+  isAmong(rule.kinds, kind) &&
+  isAmong(rule.assets, asset) &&
+  isAmong(rule.recipients, payTo) &&
+  isAmong(rule.grades, grade) &&
+  isOrigin(rule.origins, origin) &&
+  (rule.above === 0n || amount > rule.above)
+
+export const decide = (
+  { otherwise, rules }: { readonly rules: ReadonlyArray<PolicyRule>; readonly otherwise: Outcome },
+  question: PolicyQuestion
+): Decision => {
+  const rule = rules.find((one) => fits(one, question))
+  return rule === undefined ? { outcome: otherwise, rule: "otherwise" } : { outcome: rule.outcome, rule: rule.name }
+}

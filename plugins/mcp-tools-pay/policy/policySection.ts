@@ -1,0 +1,57 @@
+// The operator's policy over payments, as data: rules in order, the first that fits decides, and limits beside the
+// budget's. What a rule does not name it does not ask about.
+import { Schema } from "effect"
+import { amount, choice, entry, flag, integer, list, section } from "../../../kernel/config/Setting.ts"
+
+const outcomes = ["allow", "approve", "deny"] as const
+export type Outcome = (typeof outcomes)[number]
+
+const anyOf = (doc: string) => list(Schema.String, { default: [], doc: `${doc} Empty: any.` })
+
+const rule = entry({
+  name: Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9-]{0,63}$/)).annotate({
+    description: "Names the rule in answers and in the log."
+  }),
+  agents: anyOf("Agents by the label of their key, as key:LABEL, or stdio."),
+  kinds: list(Schema.Literals(["http", "mcp"]), { default: [], doc: "Kinds of resource. Empty: any." }),
+  assets: anyOf("Contract addresses of tokens."),
+  recipients: anyOf("Addresses that are paid."),
+  origins: anyOf("Origins of resources, as https://host, or *.host for its subdomains."),
+  grades: list(Schema.Literals(["proven", "provisional"]), {
+    default: [],
+    doc: "Whether the origin has confirmed who is paid. Empty: any."
+  }),
+  above: amount({ default: 0, doc: "Only payments above this, atomic units." }),
+  outcome: choice(outcomes, {
+    default: "deny",
+    doc: "allow: paid within the budget. approve: a person is asked. deny: refused."
+  })
+})
+
+export const policySection = section("policy", "Which payments agents may make, beside what they may spend.", {
+  rules: list(rule, { default: [], doc: "In order; the first that fits a payment decides." }),
+  otherwise: choice(outcomes, { default: "allow", doc: "What is decided where no rule fits." }),
+  max_payments_per_minute: integer({
+    default: 0,
+    min: 0,
+    max: 10_000,
+    doc: "Payments of one agent within a minute; 0 is no limit."
+  }),
+  max_per_recipient_per_day: amount({
+    default: 0,
+    doc: "Most that one agent may pay to one recipient in a UTC day, atomic units of each asset; 0 is no limit."
+  }),
+  ask_client: flag({
+    default: true,
+    doc: "A client that can ask its person is asked for the approval; otherwise it waits for an operator."
+  }),
+  approval_minutes: integer({
+    default: 60,
+    min: 1,
+    max: 10_080,
+    unit: "minutes",
+    doc: "How long a request for approval stands, and how long an approval may be used."
+  })
+})
+
+export type PolicyRule = typeof rule.Type

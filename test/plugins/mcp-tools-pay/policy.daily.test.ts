@@ -1,0 +1,171 @@
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
+import { NodeServices } from "@effect/platform-node"
+import { expect, layer } from "@effect/vitest"
+import { Effect, FileSystem, Layer } from "effect"
+import { Settings } from "../../../kernel/config/Settings.ts"
+import { Host } from "../../../kernel/platform/Host.ts"
+import { decideApproval, decisions, listApprovals } from "../../../plugins/mcp-tools-pay/policy/administration.ts"
+import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
+import { call } from "../mcp-tools/support.ts"
+import { agentKey, pay, PayWorld } from "./payWorld.ts"
+import { amount } from "./seller.ts"
+
+let fresh = 0
+/** Arguments of their own for every test, so that no call is the same as another's. */
+const args = () => ({ a: ++fresh, b: 9_000 })
+
+const rules = (...all: ReadonlyArray<object>) => `policy.rules=${JSON.stringify(all)}`
+const asking = rules({ name: "dear", above: 1_999, outcome: "approve" })
+
+/** An operator at the state folder of a tool server. */
+const operatorAt = (stateFolder: string) => {
+  const ground = Layer.mergeAll(
+    Settings.layerTest(),
+    Layer.succeed(Host, { name: "test", stateFolder }),
+    NodeCrypto.layer,
+    NodeServices.layer
+  )
+  return {
+    list: Effect.provide(listApprovals, ground),
+    decide: (id: string, state: "approved" | "denied") => Effect.provide(decideApproval(id, state), ground),
+    log: Effect.map(Effect.provide(decisions, ground), (text) =>
+      text
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+    )
+  }
+}
+
+const stateFolder = Effect.provide(
+  Effect.flatMap(FileSystem.FileSystem, (files) => files.makeTempDirectoryScoped()),
+  NodeServices.layer
+)
+
+/** A client whose person answers, and what the person was asked. */
+const withPerson = Effect.fnUntraced(function* (url: string, answer: object) {
+  const asked: Array<string> = []
+  const client = yield* Effect.acquireRelease(
+    Effect.promise(async () => {
+      const client = new Client({ name: "agent", version: "1.0.0" }, { capabilities: { elicitation: {} } })
+      client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+        asked.push(params.message)
+        return answer as never
+      })
+      const headers = { authorization: `Bearer ${agentKey.split(":")[1]}` }
+      await client.connect(
+        new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } }) as Transport
+      )
+      return client
+    }),
+    (client) => Effect.promise(() => client.close())
+  )
+  return { asked, client }
+})
+
+layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a policy", (it) => {
+  it.effect("refuses what its rule refuses before anything is signed, and says which rule [S217]", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, paying, ref, seller } = yield* PayWorld
+      seller.behaviour = {}
+      const client = yield* paying([rules({ name: "no-adders", recipients: [seller.payTo] })])
+      const [before, calls] = [yield* facilitator.balance(agent.publicKey()), seller.calls.length]
+      const { body } = yield* pay(client, ref, args())
+      expect(body).toMatchObject({ code: "PAYMENT_REJECTED", details: { rule: "no-adders" } })
+      expect(seller.calls.slice(calls).every(({ payment }) => payment === undefined)).toBe(true)
+      expect(yield* facilitator.balance(agent.publicKey())).toBe(before)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is explained without asking the seller or paying [S217]", () =>
+    Effect.gen(function* () {
+      const { paying, ref, seller, versionHash } = yield* PayWorld
+      seller.behaviour = {}
+      const methods = seller.methods.length
+      const { body } = yield* call(yield* paying([asking]), "x402_explain_payment", { ref })
+      expect(body).toEqual({
+        scheme: "exact",
+        network: "ledger:testnet",
+        asset: seller.terms()["asset"],
+        payTo: seller.payTo,
+        amount: amount.toString(),
+        versionHash,
+        decision: "approve",
+        rule: "dear"
+      })
+      expect(seller.methods.length).toBe(methods)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("asks the person behind the client, who is told what is paid and to whom", () =>
+    Effect.gen(function* () {
+      const { ref, seller, toolsUrl } = yield* PayWorld
+      seller.behaviour = {}
+      const url = yield* toolsUrl([asking])
+      const willing = yield* withPerson(url, { action: "accept", content: { approve: true } })
+      expect((yield* pay(willing.client, ref, args())).body["receipt"]?.status).toBe("settled")
+      expect(willing.asked).toHaveLength(1)
+      for (const told of ["2000", seller.payTo, new URL(seller.url).origin, "dear"])
+        expect(willing.asked[0]).toContain(told)
+      for (const answer of [{ action: "decline" }, { action: "accept", content: { approve: false } }]) {
+        const unwilling = yield* withPerson(url, answer)
+        const { body } = yield* pay(unwilling.client, ref, args())
+        expect(body).toMatchObject({ code: "PAYMENT_REJECTED", details: { rule: "dear" } })
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("holds a payment for an operator, whose approval lets one payment pass and is not good for another", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, paying, ref, seller } = yield* PayWorld
+      seller.behaviour = {}
+      const folder = yield* stateFolder
+      const operator = operatorAt(folder)
+      const client = yield* paying([asking], agentKey, folder)
+      const before = yield* facilitator.balance(agent.publicKey())
+      const own = args()
+      const held = yield* pay(client, ref, own)
+      expect(held.body).toMatchObject({ code: "PAYMENT_REJECTED", details: { approval: { state: "pending" } } })
+      expect((yield* pay(client, ref, own)).body["details"]).toEqual(held.body["details"])
+      const { id } = held.body["details"].approval
+      expect(yield* operator.list).toMatchObject([
+        { id, state: "pending", agent: "key:agent", amount: "2000", payTo: seller.payTo, rule: "dear" }
+      ])
+      expect(yield* operator.decide(id, "approved")).toBe(true)
+      expect(yield* operator.decide(id, "denied")).toBe(false)
+      // Of two at once only one is let pass, and never another call.
+      expect((yield* pay(client, ref, args())).body["code"]).toBe("PAYMENT_REJECTED")
+      const both = yield* Effect.all([pay(client, ref, own), pay(client, ref, own)], { concurrency: "unbounded" })
+      expect(both.filter(({ body }) => body["receipt"]?.status === "settled")).toHaveLength(1)
+      expect((yield* pay(client, ref, own)).body).toMatchObject({ details: { approval: { state: "pending" } } })
+      expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
+      const outcomes = (yield* operator.log).map(({ outcome, rule }) => `${outcome} by ${rule}`)
+      expect(outcomes.filter((one) => one === "approved by dear")).toHaveLength(1)
+      expect(outcomes.filter((one) => one === "not approved by dear").length).toBeGreaterThanOrEqual(4)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("lets a refusal stand, and lets an agent pay so many times a minute and no more", () =>
+    Effect.gen(function* () {
+      const { paying, ref, seller } = yield* PayWorld
+      seller.behaviour = {}
+      const folder = yield* stateFolder
+      const operator = operatorAt(folder)
+      const client = yield* paying([asking], agentKey, folder)
+      const own = args()
+      const { id } = (yield* pay(client, ref, own)).body["details"].approval
+      expect(yield* operator.decide(id, "denied")).toBe(true)
+      for (let round = 0; round < 2; round++)
+        expect((yield* pay(client, ref, own)).body).toMatchObject({
+          code: "PAYMENT_REJECTED",
+          details: { rule: "dear" }
+        })
+      const slow = yield* paying(["policy.max_payments_per_minute=1"])
+      expect((yield* pay(slow, ref, args())).body["receipt"]?.status).toBe("settled")
+      expect((yield* pay(slow, ref, args())).body["code"]).toBe("BUDGET_EXCEEDED")
+    }).pipe(Effect.scoped)
+  )
+})
