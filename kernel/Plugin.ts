@@ -1,9 +1,11 @@
-// A plugin is a plain value with six fields: id, summary, boot policy, needs, migrations and one Layer. Whatever it
-// contributes, it contributes by calling a kernel registry while that Layer is built; the Layer's Scope takes it back.
+// A plugin is a plain value: id, summary, boot policy, needs, migrations, the settings that it declares and one Layer.
+// Settings are known whether the plugin is enabled or not. Whatever else it contributes, it contributes by calling a
+// kernel registry while that Layer is built; the Layer's Scope takes it back.
 // `define` makes the compiler hold `needs` equal to what the Layer really requires, and `catalogue` makes it hold the
 // order of a list of plugins. Nothing here runs: the Loader starts plugins.
 import { Context, type FileSystem, type Layer, type Path } from "effect"
 import type { Etag, HttpPlatform, HttpRouter } from "effect/http"
+import type { Declaration } from "./config/NetworkKeys.ts"
 import type { AnyContract, Contract, ServicesOf } from "./Contract.ts"
 import type { DatabaseSource } from "./database/DatabaseSource.ts"
 import type { MigrationsFolder } from "./database/Migrations.ts"
@@ -39,6 +41,8 @@ export interface Plugin<out Id extends string, in Out, out E, out R, out Needs e
   readonly boot: Boot
   readonly needs: Needs
   readonly migrations: Migrations
+  /** Sections of settings, and keys of each network, that are this plugin's; absent: none. */
+  readonly settings?: ReadonlyArray<Declaration>
   readonly layer: Layer.Layer<Out, E, R>
 }
 
@@ -86,6 +90,7 @@ interface Shape {
   readonly boot: Boot
   readonly needs: ReadonlyArray<AnyContract>
   readonly migrations: Migrations
+  readonly settings?: ReadonlyArray<Declaration>
   readonly layer: Layer.Layer<never, any, any>
 }
 

@@ -3,14 +3,16 @@
 // the owner of the kernel's migrations.
 import { Effect, Layer } from "effect"
 import { Budget } from "./budget/Budget.ts"
-import { Events } from "./config/Events.ts"
-import { Limits } from "./config/Limits.ts"
+import { Events, eventsSection } from "./config/Events.ts"
+import type { Declared } from "./config/NetworkKeys.ts"
+import { networkSecuritySection } from "./config/NetworkSecurity.ts"
+import { Limits, limitsSection } from "./config/Limits.ts"
 import { Network } from "./config/Network.ts"
-import { Server } from "./config/Server.ts"
+import { apiKeysEnvSection, operatorKeysEnvSection, pluginsSection, Server, serverSection } from "./config/Server.ts"
 import { Settings, settingsContract, type SettingsSource } from "./config/Settings.ts"
-import { WireWords } from "./config/WireWords.ts"
+import { WireWords, wireSection } from "./config/WireWords.ts"
 import { contract } from "./Contract.ts"
-import { Database, databaseContract } from "./database/Database.ts"
+import { Database, databaseContract, databaseSection } from "./database/Database.ts"
 import { Facts, factsContract } from "./Facts.ts"
 import { Health, healthContract, routes as healthRoutes } from "./Health.ts"
 import { Callers } from "./http/Callers.ts"
@@ -83,6 +85,16 @@ const config = define({
   id: "config",
   summary: "Server, limits and words of the wire.",
   needs: [settingsContract],
+  settings: [
+    serverSection,
+    pluginsSection,
+    apiKeysEnvSection,
+    operatorKeysEnvSection,
+    limitsSection,
+    eventsSection,
+    wireSection,
+    networkSecuritySection
+  ],
   layer: Layer.mergeAll(Server.layer, Limits.layer, Events.layer, WireWords.layer)
 })
 
@@ -115,6 +127,7 @@ const database = define({
   id: "database",
   summary: "The SQL client.",
   needs: [settingsContract],
+  settings: [databaseSection],
   layer: Database.layer
 })
 
@@ -238,9 +251,15 @@ const payment = define({
 })
 
 /** Every driver, in dependency order. */
-export const drivers = (source: SettingsSource) =>
+export const drivers = (source: SettingsSource, declared: () => Declared) =>
   [
-    define({ ...driver, id: "settings", summary: "The profile's settings.", needs: [], layer: Settings.layer(source) }),
+    define({
+      ...driver,
+      id: "settings",
+      summary: "The profile's settings.",
+      needs: [],
+      layer: Settings.layer(source, declared)
+    }),
     supervisor,
     health,
     config,

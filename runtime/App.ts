@@ -2,6 +2,8 @@
 // it. No platform import: what the plugins need of a platform comes in from outside.
 import * as Migrations from "../kernel/database/Migrations.ts"
 import { drivers } from "../kernel/drivers.ts"
+import { gather } from "../kernel/config/gather.ts"
+import type { Declared } from "../kernel/config/NetworkKeys.ts"
 import type { SettingsSource } from "../kernel/config/Settings.ts"
 import type { Catalogue } from "../kernel/Loader.ts"
 import { catalogue } from "../kernel/Plugin.ts"
@@ -20,7 +22,7 @@ import { plugin as x402UptoLocal } from "../plugins/x402-upto-local/plugin.ts"
 
 /** Drivers and plugins over one source of settings. The embedded ledger starts before the driver that speaks to it. */
 export const makeCatalogue = (source: SettingsSource): Catalogue => {
-  const [settings, supervisor, health, ...others] = drivers(source)
+  const [settings, supervisor, health, ...others] = drivers(source, (): Declared => gather(plugins))
   const plugins = catalogue(
     settings,
     supervisor,
@@ -45,3 +47,6 @@ export const makeCatalogue = (source: SettingsSource): Catalogue => {
     migrate: Migrations.run
   }
 }
+
+/** The settings that all of them declare, enabled or not. */
+export const declaredSettings = (source: SettingsSource): Declared => gather(makeCatalogue(source).plugins)

@@ -3,7 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import { integer, section } from "./Setting.ts"
 import { Settings } from "./Settings.ts"
 
-const events = section("events", "Streams at /settlements/events.", {
+export const eventsSection = section("events", "Streams at /settlements/events.", {
   streams_per_key_max: integer({ default: 4, min: 1, max: 1_000, doc: "Streams of one principal that may be open." }),
   streams_max: integer({ default: 256, min: 1, max: 10_000, doc: "Streams of all principals that may be open." }),
   heartbeat_ms: integer({
@@ -34,7 +34,7 @@ export class Events extends Context.Service<
   static readonly layer = Layer.effect(
     Events,
     Effect.gen(function* () {
-      const values = yield* (yield* Settings).section(events)
+      const values = yield* (yield* Settings).section(eventsSection)
       return Events.of({
         streamsPerPrincipalMax: values.streams_per_key_max,
         streamsMax: values.streams_max,

@@ -3,7 +3,7 @@ import { Context, Duration, Effect, Layer } from "effect"
 import { amount, integer, section } from "./Setting.ts"
 import { Settings } from "./Settings.ts"
 
-const limits = section("limits", "Bounds of the payment path.", {
+export const limitsSection = section("limits", "Bounds of the payment path.", {
   settle_timeout_ms: integer({
     default: 25_000,
     min: 1_000,
@@ -97,7 +97,7 @@ export class Limits extends Context.Service<Limits, LimitValues>()("tollkeeper/c
   static readonly layer = Layer.effect(
     Limits,
     Effect.gen(function* () {
-      const values = yield* (yield* Settings).section(limits)
+      const values = yield* (yield* Settings).section(limitsSection)
       return Limits.of({
         settleTimeout: Duration.millis(values.settle_timeout_ms),
         settlePoll: Duration.millis(values.settle_poll_ms),

@@ -2,15 +2,16 @@
 // may cost. Networks carry their neutral names here (`ledger:testnet`, `ledger:pubnet`). More than one enabled network
 // is refused; what must hold for pubnet is checked by its gate (`settlement/PubnetGate.ts`).
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
-import { allNetworkKeys, type NetworkKeys } from "./NetworkKeys.ts"
+import type { NetworkKeys } from "./NetworkKeys.ts"
 import {
   amount,
   entry,
   flag,
   integer,
-  lazySection,
   list,
   optionalText,
+  scalar,
+  type Section,
   type Setting,
   table,
   text,
@@ -84,22 +85,22 @@ const ownKeys = {
 /** The kernel's keys of one network. */
 type OwnValues = ValuesOf<typeof ownKeys>
 
-const networksSchema = () => {
+/**
+ * The section that names the networks, with the keys that plugins of the program contribute (`NetworkKeys.ts`); an
+ * agent tool server reads from it which ones are enabled.
+ */
+export const networksSection = (
+  contributed: ReadonlyArray<NetworkKeys<unknown>>
+): Section<Readonly<Record<string, OwnValues>>> => {
   const fields: Record<string, Setting<any>> = { ...ownKeys }
-  for (const keys of allNetworkKeys()) {
+  for (const keys of contributed) {
     for (const [key, setting] of Object.entries(keys.fields)) {
       if (key in fields) throw new Error(`networks.<id>.${key} is contributed by ${keys.owner}, and taken`)
       fields[key] = setting
     }
   }
-  return table(entry(fields), { default: {}, doc: "Networks by neutral name." })
+  return scalar("networks", table(entry(fields), { default: {}, doc: "Networks by neutral name." }) as Setting<any>)
 }
-
-/**
- * The section that names the networks; an agent tool server reads from it which ones are enabled. It holds what plugins
- * of the program contribute (`NetworkKeys.ts`), and is therefore read when all of them are known.
- */
-export const networksSection = lazySection<Readonly<Record<string, OwnValues>>>("networks", networksSchema)
 
 export interface Asset {
   /** Contract address, C… */
@@ -157,8 +158,11 @@ const pick = (values: OwnValues, { fields }: NetworkKeys<unknown>): Readonly<Rec
   )
 
 /** What the plugins of the program say against serving pubnet with these values. */
-export const pubnetFaults = (values: OwnValues): ReadonlyArray<string> =>
-  allNetworkKeys().flatMap((keys) => {
+export const pubnetFaults = (
+  contributed: ReadonlyArray<NetworkKeys<unknown>>,
+  values: OwnValues
+): ReadonlyArray<string> =>
+  contributed.flatMap((keys) => {
     const fault = keys.pubnetFault(pick(values, keys))
     return fault === undefined ? [] : [`${keys.owner}: ${fault}`]
   })
@@ -169,7 +173,7 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
     Effect.gen(function* () {
       const settings = yield* Settings
       const refuse = (path: string, message: string) => new SettingsRefused({ path: `networks.${path}`, message })
-      const all = yield* settings.section(networksSection)
+      const all = yield* settings.section(networksSection(settings.declared.networkKeys))
       for (const id of Object.keys(all)) {
         if (!isNetworkId(id)) return yield* refuse(id, `no such network; known: ${Object.keys(passphrases).join(", ")}`)
       }

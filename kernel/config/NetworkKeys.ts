@@ -1,7 +1,8 @@
 // Settings of a network that belong to a plugin of the program, such as the contract of a scheme: they stand beside the
 // kernel's own in each entry of `networks`, whether the plugin is enabled or not, so that a profile reads the same with
-// and without it. With them a plugin says what must hold before they may serve pubnet.
-import type { Fields, ValuesOf } from "./Setting.ts"
+// and without it. With them a plugin says what must hold before they may serve pubnet. It declares them in its
+// `settings` (`gather.ts`).
+import type { Fields, Section, ValuesOf } from "./Setting.ts"
 
 export interface NetworkKeys<out A> {
   /** The plugin's id. */
@@ -12,22 +13,19 @@ export interface NetworkKeys<out A> {
   readonly values?: A
 }
 
-const contributed = new Map<string, NetworkKeys<unknown>>()
+/** What a plugin declares: sections, and keys of each network. */
+export type Declaration = Section<any> | NetworkKeys<any>
 
-/** Contributes keys. Defined once, beside the plugin's other settings; a key that is taken is a defect. */
+/** What all the plugins of a program declare (`gather.ts`). */
+export interface Declared {
+  /** By name, `networks` with every contributed key in it. */
+  readonly sections: ReadonlyMap<string, Section<unknown>>
+  readonly networkKeys: ReadonlyArray<NetworkKeys<unknown>>
+}
+
+/** Defines keys; they are known once the plugin declares them. */
 export const networkKeys = <F extends Fields>(
   owner: string,
   fields: F,
   pubnetFault: (values: ValuesOf<F>) => string | undefined = () => undefined
-): NetworkKeys<ValuesOf<F>> => {
-  for (const key of Object.keys(fields)) {
-    for (const other of contributed.values())
-      if (key in other.fields) throw new Error(`networks.<id>.${key} belongs to ${other.owner}`)
-  }
-  const keys: NetworkKeys<ValuesOf<F>> = { owner, fields, pubnetFault }
-  contributed.set(owner, keys)
-  return keys
-}
-
-/** Every contribution of this program. */
-export const allNetworkKeys = (): ReadonlyArray<NetworkKeys<unknown>> => [...contributed.values()]
+): NetworkKeys<ValuesOf<F>> => ({ owner, fields, pubnetFault })

@@ -28,12 +28,15 @@ export const serverSection = section("server", "The facilitator's listener.", {
     doc: "A longer request body is answered 413."
   })
 })
-const plugins = scalar("plugins", list(Schema.String, { default: [], doc: "Ids of the enabled plugins." }))
-const apiKeysEnv = scalar(
+export const pluginsSection = scalar(
+  "plugins",
+  list(Schema.String, { default: [], doc: "Ids of the enabled plugins." })
+)
+export const apiKeysEnvSection = scalar(
   "api_keys_env",
   text({ default: "FACILITATOR_API_KEYS", doc: "Environment variable with the callers' keys, comma separated." })
 )
-const operatorKeysEnv = scalar(
+export const operatorKeysEnvSection = scalar(
   "operator_keys_env",
   text({ default: "OPERATOR_API_KEYS", doc: "Environment variable with the operators' keys, comma separated." })
 )
@@ -61,13 +64,12 @@ export class Server extends Context.Service<Server, ServerValues>()("tollkeeper/
         instance: values.instance,
         trustedProxies: values.trusted_proxies,
         requestBytesMax: values.max_request_bytes,
-        plugins: yield* settings.section(plugins),
-        apiKeysEnv: yield* settings.section(apiKeysEnv),
-        operatorKeysEnv: yield* settings.section(operatorKeysEnv)
+        plugins: yield* settings.section(pluginsSection),
+        apiKeysEnv: yield* settings.section(apiKeysEnvSection),
+        operatorKeysEnv: yield* settings.section(operatorKeysEnvSection)
       })
     })
   )
 }
 
 /** The section that lists a profile's plugins, for the loader, which reads it before anything is built. */
-export const pluginsSection = plugins

@@ -1,7 +1,7 @@
 // The words in which owners declare their settings: name, unit, default, range and a sentence of documentation, as
-// data. A section is a named group of settings with exactly one owner; defining it makes it known, so that the command
-// `tollkeeper config schema` can print every setting without starting anything. Values come from a profile's YAML. An
-// unknown or ill-typed value is refused with its path before any port opens.
+// data. A section is a named group of settings with exactly one owner, who declares it in its plugin's `settings`
+// (`gather.ts`). Values come from a profile's YAML. An unknown or ill-typed value is refused with its path before any
+// port opens.
 import { Effect, Schema, SchemaGetter } from "effect"
 
 /** A setting's schema carries its documentation and default as annotations. */
@@ -100,33 +100,13 @@ export interface Section<out A> {
   readonly pubnetFaults?: (values: any) => ReadonlyArray<string>
 }
 
-const defined = new Map<string, Section<unknown>>()
-
-const define = <A>(section: Section<A>): Section<A> => {
-  if (defined.has(section.name)) throw new Error(`settings section ${section.name} is defined twice`)
-  defined.set(section.name, section)
-  return section
-}
-
 /** Defines a section with several settings below one key. */
 export const section = <F extends Fields>(
   name: string,
   doc: string,
   fields: F,
   pubnetFaults: (values: ValuesOf<F>) => ReadonlyArray<string> = () => []
-): Section<ValuesOf<F>> => define({ name, schema: group(fields, { doc }) as any, pubnetFaults })
+): Section<ValuesOf<F>> => ({ name, schema: group(fields, { doc }) as any, pubnetFaults })
 
 /** Defines a section that is a single value. */
-export const scalar = <A>(name: string, setting: Setting<A>): Section<A> => define({ name, schema: setting as any })
-
-/** Defines a section whose schema is made when it is read: others contribute to it until then. */
-export const lazySection = <A>(name: string, schema: () => Setting<any>): Section<A> =>
-  define({
-    name,
-    get schema() {
-      return schema() as any
-    }
-  })
-
-/** Every section known to this program, by name. */
-export const sections = (): ReadonlyMap<string, Section<unknown>> => defined
+export const scalar = <A>(name: string, setting: Setting<A>): Section<A> => ({ name, schema: setting as any })

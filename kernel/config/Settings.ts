@@ -1,11 +1,13 @@
 // The settings of this process: one tree from the profile, handed out section by section. A section has one owner: the
-// first plugin to claim it; a second claim by another owner is refused at boot. Secrets never stand in the tree; it
-// names the environment variables that hold them, and `secret` reads those as Redacted values.
+// first plugin to claim it; a second claim by another owner is refused at boot, as is one that no plugin declares.
+// Secrets never stand in the tree; it names the environment variables that hold them, and `secret` reads those as
+// Redacted values.
 import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { contract } from "../Contract.ts"
 import { CurrentPlugin } from "../Plugin.ts"
 import { perhaps } from "./didYouMean.ts"
-import { type Section, sections } from "./Setting.ts"
+import type { Declared } from "./NetworkKeys.ts"
+import type { Section } from "./Setting.ts"
 import { settingFaults } from "./settingFaults.ts"
 
 /** A value of the profile that this program cannot start with. `path` is the setting's dotted path. */
@@ -31,46 +33,60 @@ export class Settings extends Context.Service<
     readonly section: <A>(section: Section<A>) => Effect.Effect<A, SettingsRefused>
     /** Decodes a section that may be another's, without claiming it. */
     readonly look: <A>(section: Section<A>) => Effect.Effect<A, SettingsRefused>
+    /** What the plugins of the program declare, enabled or not. */
+    readonly declared: Declared
     /** The value of an environment variable, when it is set and not empty. */
     readonly secret: (variable: string) => Option.Option<Redacted.Redacted>
   }
 >()("tollkeeper/config/Settings") {
-  /** Refuses a tree with a key that no section of this program claims: a misspelt section must not pass silently. */
-  static readonly layer = (source: SettingsSource): Layer.Layer<Settings, SettingsRefused> =>
+  /**
+   * Refuses a tree with a key that no section of the program has: a misspelt section must not pass silently. What the
+   * program declares is asked for when the Layer is built.
+   */
+  static readonly layer = (source: SettingsSource, declared: () => Declared): Layer.Layer<Settings, SettingsRefused> =>
     Layer.effect(
       Settings,
       Effect.gen(function* () {
-        const known = sections()
+        const known = declared()
         for (const key of Object.keys(source.tree)) {
-          if (!known.has(key))
-            return yield* new SettingsRefused({ path: key, message: `no such section${perhaps(key, known.keys())}` })
+          if (known.sections.has(key)) continue
+          const meant = perhaps(key, known.sections.keys())
+          return yield* new SettingsRefused({ path: key, message: `no such section${meant}` })
         }
-        const owners = new Map<string, string>()
-        const section = Effect.fnUntraced(function* <A>(section: Section<A>): Effect.fn.Return<A, SettingsRefused> {
-          const plugin = yield* CurrentPlugin
-          const owner = owners.get(section.name) ?? plugin
-          if (owner !== plugin) {
-            return yield* new SettingsRefused({
-              path: section.name,
-              message: `belongs to ${owner}, claimed by ${plugin}`
-            })
-          }
-          owners.set(section.name, plugin)
-          return yield* decodeSection(section, source.tree)
-        })
-        return Settings.of({
-          section,
-          look: (section) => decodeSection(section, source.tree),
-          secret: source.secret
-        })
+        return makeSettings(source, known, (name) => known.sections.has(name))
       })
     )
 
-  /** Settings from a plain tree, without secrets unless given. */
+  /** Settings from a plain tree, without secrets unless given: any section, and the given keys of networks. */
   static readonly layerTest = (
     tree: Readonly<Record<string, unknown>> = {},
-    secret: SettingsSource["secret"] = () => Option.none()
-  ): Layer.Layer<Settings> => Layer.orDie(Settings.layer({ tree, secret }))
+    secret: SettingsSource["secret"] = () => Option.none(),
+    networkKeys: Declared["networkKeys"] = []
+  ): Layer.Layer<Settings> =>
+    Layer.sync(Settings, () => makeSettings({ tree, secret }, { sections: new Map(), networkKeys }, () => true))
+}
+
+const makeSettings = (
+  source: SettingsSource,
+  declared: Declared,
+  isDeclared: (name: string) => boolean
+): Settings["Service"] => {
+  const owners = new Map<string, string>()
+  const section = Effect.fnUntraced(function* <A>(section: Section<A>): Effect.fn.Return<A, SettingsRefused> {
+    const plugin = yield* CurrentPlugin
+    const refuse = (message: string) => new SettingsRefused({ path: section.name, message })
+    if (!isDeclared(section.name)) return yield* refuse(`claimed by ${plugin}, and declared in no plugin's settings`)
+    const owner = owners.get(section.name) ?? plugin
+    if (owner !== plugin) return yield* refuse(`belongs to ${owner}, claimed by ${plugin}`)
+    owners.set(section.name, plugin)
+    return yield* decodeSection(section, source.tree)
+  })
+  return Settings.of({
+    section,
+    look: (section) => decodeSection(section, source.tree),
+    declared,
+    secret: source.secret
+  })
 }
 
 /**

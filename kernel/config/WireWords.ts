@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { choice, list, section } from "./Setting.ts"
 import { Settings, SettingsRefused } from "./Settings.ts"
 
-const wire = section("wire", "The spellings of the wire.", {
+export const wireSection = section("wire", "The spellings of the wire.", {
   dialects: list(Schema.Literals(["ledger", "stellar"]), {
     default: ["ledger", "stellar"],
     doc: "Accepted spellings; the first is used in analytics, tools, receipts, logs and metrics."
@@ -26,7 +26,7 @@ export class WireWords extends Context.Service<WireWords, WireWordsValues>()("to
   static readonly layer = Layer.effect(
     WireWords,
     Effect.gen(function* () {
-      const values = yield* (yield* Settings).section(wire)
+      const values = yield* (yield* Settings).section(wireSection)
       const [first, ...rest] = new Set(values.dialects)
       if (first === undefined)
         return yield* new SettingsRefused({ path: "wire.dialects", message: "at least one dialect is required" })

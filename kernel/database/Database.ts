@@ -12,7 +12,7 @@ import { DatabaseRefused, DatabaseSource, type OpenedDatabase } from "./Database
 import { Lane } from "./Lane.ts"
 import { lanedClient } from "./lanedClient.ts"
 
-const database = section(
+export const databaseSection = section(
   "database",
   "The SQL client. Where the database is, DATABASE_URL says; without it, it is embedded.",
   {
@@ -77,7 +77,7 @@ export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>
   cause: Schema.Defect()
 }) {}
 
-type Values = typeof database extends Section<infer A> ? A : never
+type Values = typeof databaseSection extends Section<infer A> ? A : never
 
 const unanswered =
   "the database does not answer; start the PostgreSQL that DATABASE_URL names, or set DATABASE_URL to one that runs"
@@ -159,7 +159,7 @@ export class Database extends Context.Service<
     DatabaseSource | Settings
   > = Layer.unwrap(
     Effect.gen(function* () {
-      const values = yield* (yield* Settings).section(database)
+      const values = yield* (yield* Settings).section(databaseSection)
       const source = yield* (yield* DatabaseSource).open
       const client = source.kind === "server" ? serverClient(source.url, values) : embeddedClient(source)
       const checked = Layer.effect(

@@ -8,7 +8,6 @@ import { checkEndpoints, layer as rpcLayer } from "../ledger/makeLedgerRpc.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network, networksSection, pubnetFaults } from "../config/Network.ts"
 import { Server } from "../config/Server.ts"
-import { sections } from "../config/Setting.ts"
 import { Settings, SettingsRefused } from "../config/Settings.ts"
 import { contract } from "../Contract.ts"
 import { checkSecrets, Vault } from "../signer/Vault.ts"
@@ -33,7 +32,8 @@ const settingFaults = Effect.fnUntraced(function* () {
   const network = yield* Network
   const { apiKeysEnv } = yield* Server
   const at = `networks.${network.id}`
-  const values = (yield* settings.look(networksSection))[network.id]
+  const { networkKeys, sections } = settings.declared
+  const values = (yield* settings.look(networksSection(networkKeys)))[network.id]
   const ceilings = Object.keys(values?.fees ?? {})
   const keys = Option.match(settings.secret(apiKeysEnv), {
     onNone: () => "",
@@ -50,10 +50,10 @@ const settingFaults = Effect.fnUntraced(function* () {
     ...(keys === "" ? [noKeys(apiKeysEnv)] : []),
     ...(Option.isNone(settings.secret("DATABASE_URL")) ? [noDatabase] : [])
   ]
-  const contributed = yield* Effect.forEach([...sections().values()], (section) =>
+  const contributed = yield* Effect.forEach([...sections.values()], (section) =>
     Effect.map(settings.look(section), (values) => section.pubnetFaults?.(values) ?? [])
   )
-  return [...own, ...(values === undefined ? [] : pubnetFaults(values)), ...contributed.flat()]
+  return [...own, ...(values === undefined ? [] : pubnetFaults(networkKeys, values)), ...contributed.flat()]
 })
 
 /** What the secrets say against it. */

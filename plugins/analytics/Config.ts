@@ -23,6 +23,9 @@ export interface AnalyticsValues {
   readonly pageMax: number
 }
 
+/** Declared by the plugin. */
+export const declared = [analytics]
+
 export class Config extends Context.Service<Config, AnalyticsValues>()("tollkeeper/analytics/Config") {
   static readonly layer = Layer.effect(
     Config,

@@ -13,7 +13,7 @@ import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
 import { catalogContract } from "../catalog/contract.ts"
 import { addAnalyticsRoutes } from "./AnalyticsRoutes.ts"
-import { Config } from "./Config.ts"
+import { Config, declared } from "./Config.ts"
 import { described } from "./description.ts"
 import { addEventsRoute } from "./events.ts"
 import { Containment } from "./recording/Containment.ts"
@@ -82,6 +82,7 @@ export const plugin = define({
     catalogContract
   ],
   migrations: "folder",
+  settings: declared,
   layer: Layer.merge(started, describe(described)).pipe(
     Layer.provide(Layer.mergeAll(recording, reports, ReportRunner.layer, Containment.layer)),
     Layer.provide(Layer.mergeAll(Config.layer, Amounts.layer, Pseudonyms.layer))

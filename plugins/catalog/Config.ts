@@ -161,6 +161,9 @@ export interface CatalogValues {
   readonly cursorSecret: Option.Option<Redacted.Redacted>
 }
 
+/** Declared by the plugin. */
+export const declared = [indexing, discovery, security]
+
 export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper/catalog/Config") {
   static readonly layer = Layer.effect(
     Config,

@@ -16,7 +16,8 @@ import { addAdministrationRoutes } from "./administration/AdministrationRoutes.t
 import { explainListing } from "./administration/explainListing.ts"
 import { moveResource } from "./administration/moveResource.ts"
 import * as Records from "./administration/Records.ts"
-import { Config } from "./Config.ts"
+import { Config, declared } from "./Config.ts"
+import { searchSection } from "./search/searchSection.ts"
 import { described } from "./description.ts"
 import { Browse } from "./discovery/Browse.ts"
 import { Counts } from "./discovery/Counts.ts"
@@ -84,6 +85,7 @@ export const plugin = define({
   boot: "required",
   needs: [settingsContract, supervisorContract, httpContract, databaseContract, factsContract, paymentContract],
   migrations: "folder",
+  settings: [...declared, searchSection],
   layer: Layer.merge(layer, describe(described)).pipe(Layer.provide(Layer.merge(Config.layer, FetchHttpClient.layer)))
 })
 

@@ -76,6 +76,9 @@ export const configDefaults: ConfigValues = {
   faults: []
 }
 
+/** Declared by the plugin. */
+export const declared = [ledger]
+
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/ledger-local/Config") {
   static readonly layer = Layer.effect(
     Config,

@@ -6,7 +6,7 @@ import { Greeting } from "../../kernel/Greeting.ts"
 import { Host } from "../../kernel/platform/Host.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
-import { Config, type ConfigValues } from "./Config.ts"
+import { Config, type ConfigValues, declared } from "./Config.ts"
 import { LocalLedger } from "./LocalLedger.ts"
 import { ledgerFolder, serve } from "./serve.ts"
 
@@ -48,5 +48,6 @@ export const plugin = define({
   boot: "required",
   needs: [settingsContract, supervisorContract],
   migrations: "none",
+  settings: declared,
   layer
 })

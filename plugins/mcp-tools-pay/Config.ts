@@ -63,6 +63,9 @@ export interface ConfigValues {
   }
 }
 
+/** Declared by the plugin. */
+export const declared = [budgetSection, httpPaymentsSection]
+
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/mcp-tools-pay/Config") {
   static readonly layer = Layer.effect(
     Config,

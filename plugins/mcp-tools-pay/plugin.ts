@@ -18,7 +18,7 @@ import { PayingPolicy } from "./call/chooseTerms.ts"
 import { Judge } from "./call/Judge.ts"
 import { OpenPayments } from "./call/OpenPayments.ts"
 import { Payments } from "./call/Payments.ts"
-import { Config } from "./Config.ts"
+import { Config, declared } from "./Config.ts"
 import * as OpenPayer from "./payer/openPayer.ts"
 import { Approvals } from "./policy/Approvals.ts"
 import { decideApproval, decisions, listApprovals } from "./policy/administration.ts"
@@ -48,6 +48,7 @@ export const plugin = define({
   boot: "required",
   needs: [settingsContract, supervisorContract, configContract, networkContract, rpcContract, toolsContract],
   migrations: "none",
+  settings: declared,
   layer: Layer.unwrap(Effect.map(ToolsConfig, ({ signer }) => (signer.mode === "none" ? Layer.empty : paying)))
 })
 

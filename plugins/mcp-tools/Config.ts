@@ -223,6 +223,9 @@ const readHttp = (http: SectionValues<typeof httpSection>): HttpValues => ({
   callsPerSecond: http.calls_per_second
 })
 
+/** Declared by the plugin. */
+export const declared = [facilitatorSection, transportSection, httpSection, signerSection, insecureSection]
+
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/mcp-tools/Config") {
   static readonly layer = Layer.effect(
     Config,
@@ -234,7 +237,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       const signer = yield* settings.section(signerSection)
       const allowInsecureLocal = yield* settings.section(insecureSection)
       const security = yield* settings.section(networkSecuritySection)
-      const networks = yield* readNetworks(yield* settings.look(networksSection))
+      const networks = yield* readNetworks(yield* settings.look(networksSection(settings.declared.networkKeys)))
       const resolvedMcpEndpoints = yield* readEndpoints(security.resolved_mcp_endpoints)
       return Config.of({
         signer: yield* readSigner(signer, transport),

@@ -11,7 +11,7 @@ import { Callers } from "../../kernel/http/Callers.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
-import { Config } from "./Config.ts"
+import { Config, declared } from "./Config.ts"
 import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
 import { getTool } from "./discovery/getResource.ts"
 import { searchTool } from "./discovery/searchResources.ts"
@@ -91,5 +91,6 @@ export const plugin = define({
   boot: "required",
   needs: [settingsContract, supervisorContract, configContract],
   migrations: "none",
+  settings: declared,
   layer: started.pipe(Layer.provide(edge), Layer.provideMerge(provided))
 })

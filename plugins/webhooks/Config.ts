@@ -92,6 +92,9 @@ export interface ConfigValues {
   readonly keepMillis: number
 }
 
+/** Declared by the plugin. */
+export const declared = [webhooks]
+
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/webhooks/Config") {
   static readonly layer = Layer.effect(
     Config,

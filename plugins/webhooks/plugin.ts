@@ -11,7 +11,7 @@ import { Health, healthContract } from "../../kernel/Health.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
 import { replay, standings } from "./administration.ts"
-import { Config } from "./Config.ts"
+import { Config, declared } from "./Config.ts"
 import { Deliveries } from "./Deliveries.ts"
 import { queueEvents } from "./queueEvents.ts"
 import { Sender } from "./Sender.ts"
@@ -51,6 +51,7 @@ export const plugin = define({
     settlementContract
   ],
   migrations: "folder",
+  settings: declared,
   layer: started.pipe(Layer.provide(Sender.layer), Layer.provide(Layer.merge(Config.layer, Deliveries.layer)))
 })
 

@@ -5,6 +5,7 @@ import { ledgerContract } from "../../kernel/ledger/LedgerClock.ts"
 import { rpcContract } from "../../kernel/ledger/LedgerRpc.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { signerContract } from "../../kernel/signer/Signer.ts"
+import { uptoKeys } from "./Config.ts"
 import { layer } from "./UptoScheme.ts"
 
 export const plugin = define({
@@ -13,5 +14,6 @@ export const plugin = define({
   boot: "required",
   needs: [configContract, networkContract, rpcContract, ledgerContract, signerContract, paymentContract],
   migrations: "none",
+  settings: [uptoKeys],
   layer
 })

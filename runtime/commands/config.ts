@@ -3,11 +3,11 @@
 import { Cause, Console, Effect, Exit, Layer, Option, Schema } from "effect"
 import { Command } from "effect/cli"
 import { Network, networksSection } from "../../kernel/config/Network.ts"
-import { sections } from "../../kernel/config/Setting.ts"
-import { decodeSection, Settings } from "../../kernel/config/Settings.ts"
+import { gather } from "../../kernel/config/gather.ts"
+import { decodeSection, Settings, type SettingsSource } from "../../kernel/config/Settings.ts"
 import { select } from "../../kernel/Loader.ts"
 import { checkSecrets } from "../../kernel/signer/Vault.ts"
-import { makeCatalogue } from "../App.ts"
+import { declaredSettings, makeCatalogue } from "../App.ts"
 import type { Profile } from "../profile.ts"
 import { sentenceOf } from "../sentence.ts"
 import { jsonFlag, placeFlags, profileAt } from "./place.ts"
@@ -17,11 +17,17 @@ class ProfileIncomplete extends Schema.TaggedError<ProfileIncomplete>()("Profile
   message: Schema.String
 }) {}
 
+/** No profile: what is declared is the same under each. */
+const noSource: SettingsSource = { tree: {}, secret: () => Option.none() }
+
 const schema = Command.make("schema", {}, () =>
   Console.log(
     JSON.stringify(
       Object.fromEntries(
-        [...sections()].map(([name, section]) => [name, Schema.toJsonSchemaDocument(section.schema).schema])
+        [...declaredSettings(noSource).sections].map(([name, section]) => [
+          name,
+          Schema.toJsonSchemaDocument(section.schema).schema
+        ])
       ),
       null,
       2
@@ -49,10 +55,11 @@ const faultOf = <E>(effect: Effect.Effect<unknown, E>): Effect.Effect<ReadonlyAr
 
 /** What keeps the profile from starting, a sentence each. Refuses a profile that is not well-formed. */
 const judge = Effect.fnUntraced(function* (profile: Profile) {
-  const settings = Settings.layer(profile)
   const catalogue = makeCatalogue(profile)
+  const declared = gather(catalogue.plugins)
+  const settings = Settings.layer(profile, () => declared)
   yield* Effect.scoped(Layer.build(settings))
-  for (const section of sections().values()) yield* decodeSection(section, profile.tree)
+  for (const section of declared.sections.values()) yield* decodeSection(section, profile.tree)
   const enabled = yield* select(catalogue, profile.plugins)
   const needs = (id: string) => enabled.some((plugin) => plugin.id === id)
   const network = Effect.provide(Effect.service(Network), Network.layer.pipe(Layer.provide(settings)))
@@ -73,9 +80,12 @@ const judge = Effect.fnUntraced(function* (profile: Profile) {
 
 /** What an operator should know though it does not keep the profile from starting. */
 const remarksOn = Effect.fnUntraced(function* (profile: Profile) {
-  const enabled = yield* select(makeCatalogue(profile), profile.plugins)
+  const catalogue = makeCatalogue(profile)
+  const enabled = yield* select(catalogue, profile.plugins)
   const hasDatabase = enabled.some(({ id }) => id === "database")
-  const networks = Object.entries(yield* decodeSection(networksSection, profile.tree))
+  const networks = Object.entries(
+    yield* decodeSection(networksSection(gather(catalogue.plugins).networkKeys), profile.tree)
+  )
   const withoutAssets = networks.filter(([, { assets, enabled }]) => enabled && assets.length === 0)
   return [
     ...(hasDatabase && Option.isNone(profile.secret("DATABASE_URL"))

@@ -17,6 +17,7 @@ import { Host } from "../../kernel/platform/Host.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
 import * as FolderLock from "../platform/folderLock.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
+import { declaredSettings } from "../App.ts"
 import { loadProfile, type Profile } from "../profile.ts"
 import { databaseAt } from "../serve.ts"
 
@@ -63,7 +64,7 @@ export const profileAt = (place: Pick<Place, "profile" | "set">, overrides: Read
 /** Settings, the platform's ports and where the data is. Nothing is opened. */
 const ground = (place: Place, profile: Profile) =>
   Layer.mergeAll(
-    Settings.layer(profile),
+    Settings.layer(profile, () => declaredSettings(profile)),
     Supervisor.layer,
     NodeCrypto.layer,
     FolderLock.layer,

@@ -8,8 +8,6 @@ import { eachNode, isNode, lineAt, type Node, parseSource, type Source, sourcesI
 const following = ["plugins/catalog/administration/"]
 /** Tables at module level that are filled as the program runs: what was computed once, of the embedded ledger. */
 const caches = ["plugins/ledger-local/engine/xdr/ScVal.ts", "plugins/ledger-local/transaction/assetContractId.ts"]
-/** Registries that an import fills; none may join them. */
-const registries = ["kernel/config/Setting.ts", "kernel/config/NetworkKeys.ts"]
 
 const nameOf = (value: unknown): string => (isNode(value) && value.type === "Identifier" ? String(value["name"]) : "")
 
@@ -44,7 +42,7 @@ const compositionFaults = (source: Source): ReadonlyArray<string> => {
         fault(node, "a contract whose services are not inferred")
     }
   })
-  if (![...caches, ...registries].includes(source.path))
+  if (!caches.includes(source.path))
     for (const node of emptyTables(source)) fault(node, "a table that is filled by whoever comes")
   return faults
 }

@@ -19,7 +19,11 @@ const keys = networkKeys(
 const network = (entry: object, id = "ledger:testnet") =>
   Effect.flatMap(Network, Effect.succeed).pipe(
     Effect.provide(Network.layer),
-    Effect.provide(Settings.layerTest({ networks: { [id]: { enabled: true, rpc_urls: ["http://rpc"], ...entry } } }))
+    Effect.provide(
+      Settings.layerTest({ networks: { [id]: { enabled: true, rpc_urls: ["http://rpc"], ...entry } } }, undefined, [
+        keys
+      ])
+    )
   )
 
 it.effect("are read beside the kernel's own, with their defaults [S302]", () =>
@@ -44,7 +48,7 @@ it.effect("are refused when they are ill-typed, as a key that nobody contributes
 
 it.effect("stand in the described settings", () =>
   Effect.sync(() => {
-    const described = JSON.stringify(Schema.toJsonSchemaDocument(networksSection.schema).schema)
+    const described = JSON.stringify(Schema.toJsonSchemaDocument(networksSection([keys]).schema).schema)
     expect(described).toContain("later_limit")
     expect(described).toContain("How much of it.")
     expect(described).toContain("rpc_urls")
@@ -55,8 +59,10 @@ it.effect("tell what speaks against pubnet", () =>
   Effect.gen(function* () {
     const faultsOf = (later_contract?: string) =>
       Effect.map(
-        decodeSection(networksSection, { networks: { "ledger:pubnet": later_contract ? { later_contract } : {} } }),
-        (networks) => pubnetFaults(networks["ledger:pubnet"]!)
+        decodeSection(networksSection([keys]), {
+          networks: { "ledger:pubnet": later_contract ? { later_contract } : {} }
+        }),
+        (networks) => pubnetFaults([keys], networks["ledger:pubnet"]!)
       )
     expect(yield* faultsOf("C1")).toEqual(["x402-later: nobody has looked at it"])
     expect(yield* faultsOf()).toEqual([])

@@ -4,6 +4,8 @@ import { Limits } from "../../../kernel/config/Limits.ts"
 import { Network, networksSection } from "../../../kernel/config/Network.ts"
 import * as Setting from "../../../kernel/config/Setting.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
+import { gather } from "../../../kernel/config/gather.ts"
+import { type Declaration, networkKeys } from "../../../kernel/config/NetworkKeys.ts"
 import { CurrentPlugin } from "../../../kernel/Plugin.ts"
 
 const sample = Setting.section("sample", "For this test.", {
@@ -13,7 +15,9 @@ const sample = Setting.section("sample", "For this test.", {
 
 const read = <A>(section: Setting.Section<A>, tree: Record<string, unknown>) =>
   Effect.flatMap(Settings, (settings) => settings.section(section)).pipe(
-    Effect.provide(Settings.layer({ tree, secret: () => Option.none() }))
+    Effect.provide(
+      Settings.layer({ tree, secret: () => Option.none() }, () => gather([{ id: "sample-plugin", settings: [sample] }]))
+    )
   )
 
 it.effect("an absent section is all its defaults; money is bigint of any size [S12]", () =>
@@ -39,7 +43,7 @@ it.effect("refuses a value out of range, a misspelt key, a float as money, an un
 it.effect("tells every fault of a section, and what was meant deep in a table of networks", () =>
   Effect.gen(function* () {
     const { message, path } = yield* Effect.flip(
-      read(networksSection, {
+      read(networksSection([]), {
         networks: { "ledger:testnet": { chanel_count: 3, assets: [{ contract: 1, symbl: "X" }] } }
       })
     )
@@ -60,19 +64,35 @@ it.effect("a section has one owner: a second claim is refused at boot", () =>
   }).pipe(Effect.provide(Settings.layerTest()))
 )
 
-it("a section defined twice is a mistake of the program", () => {
-  expect(() => Setting.scalar("sample", Setting.text({ default: "", doc: "" }))).toThrow("defined twice")
+it("a section or a key of the networks that two declare is a mistake of the program", () => {
+  const keys = networkKeys("x402-later", { later_limit: Setting.optionalText({ doc: "" }) })
+  const declaring = (id: string, ...settings: ReadonlyArray<Declaration>) => ({ id, settings })
+  expect(() => gather([declaring("a", sample), declaring("b", sample)])).toThrow("declared twice, last by b")
+  expect(() => gather([declaring("a", keys), declaring("b", { ...keys, owner: "b" })])).toThrow("contributed by b")
+  const own = networkKeys("x402-own", { rpc_urls: Setting.optionalText({ doc: "" }) })
+  expect(() => gather([declaring("x402-own", own)])).toThrow("rpc_urls is contributed by x402-own, and taken")
+  expect([...gather([{ id: "c" }, declaring("a", sample, keys)]).sections.keys()]).toEqual(["sample", "networks"])
 })
+
+it.effect("a section that no plugin declares is refused, whoever claims it", () =>
+  Effect.gen(function* () {
+    const settings = Settings.layer({ tree: {}, secret: () => Option.none() }, () => gather([]))
+    const claimed = Effect.flatMap(Settings, (settings) => settings.section(sample)).pipe(
+      Effect.provideService(CurrentPlugin, "late"),
+      Effect.provide(settings)
+    )
+    expect((yield* Effect.flip(claimed)).message).toBe("claimed by late, and declared in no plugin's settings")
+  })
+)
 
 const network = (values: Record<string, unknown>, secrets: Record<string, string> = {}) =>
   Effect.flatMap(Effect.service(Network), Effect.succeed).pipe(
     Effect.provide(
       Network.layer.pipe(
         Layer.provide(
-          Settings.layer({
-            tree: { networks: values },
-            secret: (name) => Option.map(Option.fromUndefinedOr(secrets[name]), (s) => Redacted.make(s))
-          })
+          Settings.layerTest({ networks: values }, (name) =>
+            Option.map(Option.fromUndefinedOr(secrets[name]), (s) => Redacted.make(s))
+          )
         )
       )
     )

@@ -7,7 +7,7 @@ import { Config } from "../../../plugins/analytics/Config.ts"
 import { amountsOf, byAsset, mainAsset } from "../../../plugins/analytics/reports/Amounts.ts"
 import { readQuery, readWindow } from "../../../plugins/analytics/reports/parameters.ts"
 import { loadProfile } from "../../../runtime/profile.ts"
-import "../../../runtime/App.ts"
+import { declaredSettings } from "../../../runtime/App.ts"
 
 const noon = Date.UTC(2026, 0, 31, 12)
 const config = { redactAddresses: false, pageDefault: 50, pageMax: 200 }
@@ -79,7 +79,10 @@ describe("the settings of analytics", () => {
     Effect.gen(function* () {
       const profile = yield* loadProfile("hosted", set, {})
       expect(profile.plugins).toContain("analytics")
-      return yield* Config.pipe(Effect.provide(Config.layer), Effect.provide(Settings.layer(profile)))
+      return yield* Config.pipe(
+        Effect.provide(Config.layer),
+        Effect.provide(Settings.layer(profile, () => declaredSettings(profile)))
+      )
     }).pipe(Effect.provide(NodeServices.layer))
 
   effectIt.effect(

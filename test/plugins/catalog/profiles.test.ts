@@ -1,19 +1,21 @@
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { describe } from "vitest"
-import { sections } from "../../../kernel/config/Setting.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Config } from "../../../plugins/catalog/Config.ts"
 import { readResourceUrl } from "../../../plugins/catalog/declaration/resourceUrl.ts"
-import "../../../runtime/App.ts"
+import { declaredSettings } from "../../../runtime/App.ts"
 import { loadProfile } from "../../../runtime/profile.ts"
 
 /** The catalog's settings under a shipped profile. */
 const configOf = (name: string, set: ReadonlyArray<string> = []) =>
   Effect.gen(function* () {
     const profile = yield* loadProfile(name, set, {})
-    return yield* Config.pipe(Effect.provide(Config.layer), Effect.provide(Settings.layer(profile)))
+    return yield* Config.pipe(
+      Effect.provide(Config.layer),
+      Effect.provide(Settings.layer(profile, () => declaredSettings(profile)))
+    )
   }).pipe(Effect.provide(NodeServices.layer))
 
 describe("the catalog's settings", () => {
@@ -83,7 +85,9 @@ describe("the catalog's settings", () => {
       "[S286][S287][S288][S289][S290][S291][S292][S293][S294][S295]",
     () => {
       const documented = (section: string) => {
-        const { schema } = Schema.toJsonSchemaDocument(sections().get(section)!.schema as never)
+        const { schema } = Schema.toJsonSchemaDocument(
+          declaredSettings({ tree: {}, secret: () => Option.none() }).sections.get(section)!.schema as never
+        )
         return Object.entries((schema as { properties: Record<string, { description?: string }> }).properties)
           .filter(([, { description }]) => description !== undefined)
           .map(([name]) => name)

@@ -2,6 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Option, Queue, Stream } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
+import { gather } from "../../../kernel/config/gather.ts"
 import { drivers } from "../../../kernel/drivers.ts"
 import { Greeting } from "../../../kernel/Greeting.ts"
 import { ListenAt } from "../../../kernel/http/ListenAt.ts"
@@ -123,7 +124,7 @@ it.effect("stdin is read once every plugin stands, so the first list holds the t
       )
     })
     const source = { tree: { facilitator: { allow_insecure: true } }, secret: () => Option.none() }
-    const below = drivers(source) as ReadonlyArray<AnyPlugin>
+    const below: ReadonlyArray<AnyPlugin> = drivers(source, () => gather([...below, mcpTools, late]))
     const catalogue: Loader.Catalogue = {
       plugins: [...below, mcpTools, late],
       drivers: new Set(below.map(({ id }) => id)),
