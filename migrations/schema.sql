@@ -576,6 +576,18 @@ CREATE TABLE public.search_semantic_jobs (
     CONSTRAINT search_semantic_jobs_state_check CHECK ((state = ANY (ARRAY['due'::text, 'dead'::text])))
 );
 
+CREATE TABLE public.search_semantic_word_vectors (
+    id bigint NOT NULL,
+    embedding bytea NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL
+);
+
+CREATE TABLE public.search_semantic_words (
+    revision text NOT NULL,
+    scanned bigint DEFAULT 0 NOT NULL,
+    complete boolean DEFAULT false NOT NULL
+);
+
 CREATE TABLE public.webhooks_deliveries (
     id bigint NOT NULL,
     receiver text NOT NULL,
@@ -735,6 +747,12 @@ ALTER TABLE ONLY public.search_semantic_generations
 ALTER TABLE ONLY public.search_semantic_jobs
     ADD CONSTRAINT search_semantic_jobs_pkey PRIMARY KEY (generation, id);
 
+ALTER TABLE ONLY public.search_semantic_word_vectors
+    ADD CONSTRAINT search_semantic_word_vectors_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.search_semantic_words
+    ADD CONSTRAINT search_semantic_words_pkey PRIMARY KEY (revision);
+
 ALTER TABLE ONLY public.webhooks_deliveries
     ADD CONSTRAINT webhooks_deliveries_event UNIQUE (receiver, "position");
 
@@ -838,6 +856,8 @@ CREATE UNIQUE INDEX search_semantic_generations_active ON public.search_semantic
 CREATE UNIQUE INDEX search_semantic_generations_live ON public.search_semantic_generations USING btree (fingerprint) WHERE (status = ANY (ARRAY['building'::text, 'active'::text]));
 
 CREATE INDEX search_semantic_jobs_due ON public.search_semantic_jobs USING btree (due_at) WHERE (state = 'due'::text);
+
+CREATE INDEX search_semantic_word_vectors_xid ON public.search_semantic_word_vectors USING btree (xid);
 
 CREATE INDEX webhooks_deliveries_due ON public.webhooks_deliveries USING btree (receiver, due_at) WHERE (state = 'due'::text);
 

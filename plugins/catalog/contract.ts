@@ -240,7 +240,7 @@ export interface SearchRequest {
   readonly query: string
   readonly filters: Filters
   readonly snapshot: bigint
-  /** Hits wanted at most. */
+  /** Hits at most. */
   readonly limit: number
 }
 
@@ -293,7 +293,8 @@ export interface BranchStatus {
 }
 
 export interface SearchBranch {
-  readonly mode: "lexical" | "semantic"
+  /** `embedded`: by meaning, from what the program brings along; `semantic`: by an operator's provider. */
+  readonly mode: "lexical" | "embedded" | "semantic"
   /** Of this branch when ranks are fused; at least 0. */
   readonly weight: number
   /** Candidates asked of this branch for a fused answer. */
@@ -314,7 +315,7 @@ export interface Impression {
   readonly offset: number
   readonly milliseconds: number
   /** Branches that were asked and did not answer. */
-  readonly missing: ReadonlyArray<SearchMode>
+  readonly missing: ReadonlyArray<SearchBranch["mode"]>
   readonly reranking: "off" | "used" | "failed"
   /** Names the caller without telling who it is. */
   readonly session: string

@@ -11,6 +11,8 @@ const rankedMin = 1_600
 const smallMax = 2_000
 /** The largest number of a query, of 16 bits: small enough for the sums of 4,096 products. */
 const queryMax = 2_047
+/** So many vectors have half in common what many have. */
+const commonFrom = 50
 /** When the mean is taken: at the first of these, and once more when what came later outnumbers it. */
 const centredAt = [smallMax + 1, 16_384]
 
@@ -28,6 +30,8 @@ export class QuantizedVectors {
   readonly #places = new Map<bigint, number>()
   readonly #ids: Array<bigint> = []
   #scales = new Float32Array(1_024)
+  /** Of all vectors, as they are kept. */
+  readonly #sum: Float64Array
   #codes: SignCodes | undefined
   #centrings = 0
 
@@ -36,6 +40,7 @@ export class QuantizedVectors {
     this.#dimension = dimension
     this.#ranked = ranked
     this.#stride = 16 * Math.ceil(dimension / 16)
+    this.#sum = new Float64Array(dimension)
   }
 
   get size(): number {
@@ -62,14 +67,35 @@ export class QuantizedVectors {
         scales.set(this.#scales)
         this.#scales = scales
       }
-    }
+    } else this.#addToSum(place, -1)
     let largest = 0
     for (const one of vector) largest = Math.max(largest, Math.abs(one))
     const scale = largest / 127
     this.#scales[place] = scale
     const bytes = this.#bytesOf(place)
     for (let at = 0; at < this.#dimension; at++) bytes[at] = Math.round(vector[at]! / scale)
+    this.#addToSum(place, 1)
     this.#codes?.put(place, vector)
+  }
+
+  #addToSum(place: number, sign: 1 | -1): void {
+    const bytes = this.#bytesOf(place)
+    const scale = sign * this.#scales[place]!
+    for (let at = 0; at < this.#dimension; at++) this.#sum[at]! += scale * bytes[at]!
+  }
+
+  /**
+   * A vector of length 1 without what all vectors have in common, the more of it the more there are: what is left tells
+   * one from another.
+   */
+  distinguishing(vector: Float32Array): Float32Array {
+    const length = Math.hypot(...this.#sum)
+    if (length === 0) return vector
+    const shared = vector.reduce((sum, one, at) => sum + (one * this.#sum[at]!) / length, 0)
+    const share = (shared * this.size) / (this.size + commonFrom) / length
+    const own = vector.map((one, at) => one - share * this.#sum[at]!)
+    const rest = Math.hypot(...own)
+    return rest < 1e-6 ? vector : own.map((one) => one / rest)
   }
 
   /** Makes all codes anew around the mean of what there is. */

@@ -21,6 +21,8 @@ export interface StoredVector {
 export interface Nearest {
   readonly vector: Float32Array
   readonly limit: number
+  /** Without what all vectors have in common; where they are scanned. */
+  readonly distinguishing?: boolean
   /** A condition on the resource whose id is this SQL expression; without one, on `catalog_resources r`. */
   readonly condition: (id?: string) => Statement.Fragment
   /** The condition leaves out more than what is hidden from everybody. */
@@ -43,8 +45,12 @@ export class VectorIndex extends Context.Service<
   }
 >()("tollkeeper/search-semantic/VectorIndex") {}
 
+/** In the place of a generation: the vectors by the plugin's own table of words. */
+export const wordVectors = 0n
+
 /** The table of a generation. */
-export const tableOf = ({ generation }: Place): string => `search_semantic_vectors_${generation}`
+export const tableOf = ({ generation }: Place): string =>
+  generation === wordVectors ? "search_semantic_word_vectors" : `search_semantic_vectors_${generation}`
 
 export const toHit = (id: bigint, similarity: number): Hit => ({
   id,

@@ -1,6 +1,7 @@
-// Search by meaning as a plugin: vectors of every resource by a configured embedding model, in generations that change
-// over whole, and a branch of search registered with the catalog. Without a provider it is present and off. A provider
-// that is slow, wrong or away degrades this branch and nothing else.
+// Search by meaning as a plugin, in two branches registered with the catalog. One is always there: vectors by a table
+// of words that the plugin brings along (`embedded/`). The other is by an operator's embedding model, in generations
+// that change over whole; without a provider it is off, and one that is slow, wrong or away degrades it and nothing
+// else.
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { Settings, settingsContract } from "../../kernel/config/Settings.ts"
@@ -14,6 +15,7 @@ import { ActiveGeneration } from "./ActiveGeneration.ts"
 import { reportOf, searchByMeaning, statusOf } from "./branch.ts"
 import { Breaker } from "./Breaker.ts"
 import { ConfiguredMeaning } from "./ConfiguredMeaning.ts"
+import { embeddedBranch } from "./embedded/embeddedBranch.ts"
 import { Embedder } from "./Embedder.ts"
 import { EmbeddingJobs } from "./EmbeddingJobs.ts"
 import { startFilling } from "./fillGenerations.ts"
@@ -78,12 +80,18 @@ const provided = Layer.effectDiscard(registered).pipe(
 )
 
 const layer = Layer.unwrap(
-  Effect.map(SearchSettings, ({ semantic }) => (semantic.provider === "none" ? Layer.empty : provided))
+  Effect.map(SearchSettings, ({ embedded, semantic }) =>
+    Layer.merge(
+      embedded.provider === "none" ? Layer.empty : embeddedBranch.pipe(Layer.provide(scanIndex)),
+      semantic.provider === "none" ? Layer.empty : provided
+    )
+  )
 )
 
 export const plugin = define({
   id: "search-semantic",
-  summary: "Search of the catalog by meaning, with an embedding model of the operator's choice.",
+  summary:
+    "Search of the catalog by meaning: from word vectors of its own, and an embedding model of the operator's choice.",
   boot: "optional",
   needs: [settingsContract, supervisorContract, healthContract, databaseContract, factsContract, catalogContract],
   migrations: "folder",

@@ -48,11 +48,12 @@ const passing = Effect.fnUntraced(function* (similar: ReadonlyArray<Similar>, co
 
 const nearest = Effect.fn("ScanIndex.nearest")(function* (
   place: Place,
-  { condition, filtered, limit, vector }: Nearest
+  { condition, distinguishing = false, filtered, limit, vector: given }: Nearest
 ) {
   const sql = yield* SqlClient.SqlClient
   const copies = yield* VectorCopies
   const vectors = yield* copies.asOf(place, (yield* Clock.currentTimeMillis) - freshMillis)
+  const vector = distinguishing ? vectors.distinguishing(given) : given
   const look = Effect.fnUntraced(function* (asked: number) {
     const similar = vectors.nearest(vector, asked)
     const visible = yield* passing(similar, condition)

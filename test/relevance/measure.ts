@@ -1,5 +1,6 @@
-// Measures search as a client sees it: a whole facilitator, the set's resources in its catalog, the recorded dense
-// ranking behind an embeddings endpoint, and each query over HTTP with its filters in each mode.
+// Measures search as a client sees it: a whole facilitator, the set's resources in its catalog, and each query over
+// HTTP with its filters in each mode. As everybody has it, or with the recorded dense ranking behind an embeddings
+// endpoint.
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Option } from "effect"
 import { readNetwork } from "../../kernel/Dialect.ts"
@@ -10,14 +11,15 @@ import type { Dataset, RelevanceQuery } from "./dataset.ts"
 import { recordedVectors, startEmbeddings } from "./embeddings.ts"
 import { ingest } from "./ingest.ts"
 
-export type Mode = "lexical" | "semantic" | "hybrid"
+/** `offline`: the default mode without a provider. */
+export type Mode = "lexical" | "offline" | "semantic" | "hybrid"
 
 export interface Measured {
   readonly query: RelevanceQuery
-  readonly rankings: Readonly<Record<Mode, ReadonlyArray<string>>>
+  readonly rankings: Readonly<Partial<Record<Mode, ReadonlyArray<string>>>>
 }
 
-/** Waits until every resource is in both indexes. */
+/** Waits until every resource is in every index. */
 const untilIndexed = Effect.fnUntraced(function* (facilitator: Facilitator, count: number) {
   while (true) {
     const [lexical] = yield* facilitator.sql<{
@@ -27,40 +29,42 @@ const untilIndexed = Effect.fnUntraced(function* (facilitator: Facilitator, coun
       (select changed from search_lexical_state limit 1) as changed`
     const [semantic] = yield* facilitator.sql<{ due: number }>`select count(*)::int as due from search_semantic_jobs`
     const [facts] = yield* facilitator.sql<{ waiting: boolean }>`select exists (
-      select 1 from kernel_facts f, kernel_fact_cursors c where c.consumer = 'search-semantic' and
+      select 1 from kernel_facts f, kernel_fact_cursors c where c.consumer in ('search-semantic', 'search-embedded') and
         coalesce(f.position > c.position, true)) as waiting`
-    const { text } = yield* facilitator.ask("/health/ready")
-    if (
-      lexical!.written >= count &&
-      lexical!.changed === 0 &&
-      semantic!.due === 0 &&
-      !facts!.waiting &&
-      text.includes(`"semantic":"ready"`)
-    )
-      return
+    const { json } = yield* facilitator.ask("/health/ready")
+    const isReady = Object.values(json.search).every((one) => one !== "degraded")
+    if (lexical!.written >= count && lexical!.changed === 0 && semantic!.due === 0 && !facts!.waiting && isReady) return
     yield* Effect.sleep("100 millis")
   }
 })
 
-export const measure = (
-  set: Dataset,
-  options: { readonly database?: DatabaseKind; readonly set?: ReadonlyArray<string> } = {}
-) =>
+const providerSettings = (set: Dataset) =>
+  Effect.gen(function* () {
+    const byText = new Map(set.resources.map(({ document, name }) => [embeddingText(document), name]))
+    const recorded = recordedVectors(set, (text) => byText.get(text))
+    const endpoint = yield* startEmbeddings(recorded.embed)
+    return [
+      "search.semantic.provider=openai",
+      `search.semantic.url=${endpoint.url}`,
+      "search.semantic.model=recorded",
+      `search.semantic.dimension=${recorded.dimension}`
+    ]
+  })
+
+export interface MeasureOptions {
+  readonly database?: DatabaseKind
+  readonly set?: ReadonlyArray<string>
+  /** With the recorded ranking as a provider. */
+  readonly provided?: boolean
+}
+
+export const measure = (set: Dataset, options: MeasureOptions = {}) =>
   Effect.scoped(
     Effect.gen(function* () {
-      const byText = new Map(set.resources.map(({ document, name }) => [embeddingText(document), name]))
-      const recorded = recordedVectors(set, (text) => byText.get(text))
-      const endpoint = yield* startEmbeddings(recorded.embed)
       const facilitator = yield* startFacilitator({
         database: options.database ?? "pglite",
         channels: 1,
-        set: [
-          "search.semantic.provider=openai",
-          `search.semantic.url=${endpoint.url}`,
-          "search.semantic.model=recorded",
-          `search.semantic.dimension=${recorded.dimension}`,
-          ...(options.set ?? [])
-        ]
+        set: [...(options.provided === true ? yield* providerSettings(set) : []), ...(options.set ?? [])]
       })
       yield* ingest(
         facilitator.sql,
@@ -81,20 +85,18 @@ export const measure = (
       )
       yield* untilIndexed(facilitator, set.resources.length)
       const rank = Effect.fnUntraced(function* (query: RelevanceQuery, mode: Mode) {
-        const parameters = new URLSearchParams({ query: query.query, mode, limit: "50", ...query.filters })
+        const asked = mode === "offline" ? {} : { mode }
+        const parameters = new URLSearchParams({ query: query.query, ...asked, limit: "50", ...query.filters })
         const { json, status, text } = yield* facilitator.ask(`/discovery/search?${parameters}`)
         if (status !== 200 || json.partialResults !== false)
           return yield* Effect.die(new Error(`${query.id} ${mode}: ${status} ${text.slice(0, 200)}`))
         return (json.resources as ReadonlyArray<{ name: string }>).map(({ name }) => name)
       })
+      const modes: ReadonlyArray<Mode> = options.provided === true ? ["lexical", "semantic", "hybrid"] : ["offline"]
       return yield* Effect.forEach(set.queries, (query): Effect.Effect<Measured> =>
         Effect.map(
-          Effect.all({
-            lexical: rank(query, "lexical"),
-            semantic: rank(query, "semantic"),
-            hybrid: rank(query, "hybrid")
-          }),
-          (rankings) => ({ query, rankings })
+          Effect.forEach(modes, (mode) => Effect.map(rank(query, mode), (ranking) => [mode, ranking] as const)),
+          (rankings) => ({ query, rankings: Object.fromEntries(rankings) })
         )
       )
     })

@@ -20,6 +20,7 @@ import type { Weighed } from "./signals.ts"
 export interface RankRequest {
   readonly query: string
   readonly mode: SearchMode
+  readonly isModeAsked: boolean
   readonly filters: Filters
   readonly snapshot: bigint
   /** Hits required at most. */
@@ -42,8 +43,21 @@ interface Answered {
   readonly hits: ReadonlyArray<Hit>
 }
 
-const branchesOf = (mode: SearchMode): ReadonlyArray<SearchBranch["mode"]> =>
-  mode === "hybrid" ? ["lexical", "semantic"] : [mode]
+/**
+ * The branches of a mode, of those that are on, and one that is off where it was asked for: its absence is told.
+ * Meaning is the provider's where there is one, and in a hybrid search the embedded one's beside it.
+ */
+const branchesOf = (
+  { isModeAsked, mode }: RankRequest,
+  present: ReadonlyArray<SearchBranch>
+): ReadonlyArray<SearchBranch["mode"]> => {
+  const isOn = (one: SearchBranch["mode"]) => present.some((branch) => branch.mode === one)
+  const meaning = isOn("embedded") && !isOn("semantic") ? "embedded" : "semantic"
+  if (mode === "lexical") return ["lexical"]
+  if (mode === "semantic") return [meaning]
+  const all = [...new Set(["lexical", meaning, "embedded"] as const)]
+  return all.filter((one) => isOn(one) || (isModeAsked && one !== "embedded"))
+}
 
 const askOne = (branch: SearchBranch, request: RankRequest, asked: number): Effect.Effect<Answered | undefined> =>
   branch.search({ query: request.query, filters: request.filters, snapshot: request.snapshot, limit: asked }).pipe(
@@ -112,7 +126,7 @@ export class Ranker extends Context.Service<
         request: RankRequest
       ): Effect.fn.Return<Ranking, SqlError.SqlError> {
         const present = search.branches()
-        const required = branchesOf(request.mode)
+        const required = branchesOf(request, present)
         const [asked, others] = [
           present.filter(({ mode }) => required.includes(mode)),
           present.filter(({ mode }) => !required.includes(mode))

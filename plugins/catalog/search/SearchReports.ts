@@ -47,6 +47,14 @@ const semanticOf = ({ semantic }: SearchValues, { detail, health, vectorSupport 
   }
 }
 
+const embeddedOf = ({ embedded }: SearchValues, { health, indexed }: BranchStatus) => ({
+  provider: embedded.provider,
+  weight: embedded.weight,
+  candidate_count: embedded.candidate_count,
+  health,
+  indexed
+})
+
 const rerankingOf = ({ reranking }: SearchValues) => ({
   provider: reranking.provider,
   model: reranking.provider === "none" ? null : reranking.model,
@@ -63,6 +71,7 @@ const status = Effect.gen(function* () {
   const resources = row?.count ?? 0
   return json({
     lexical: lexicalOf(settings, lexical),
+    embedded: embeddedOf(settings, yield* statusOf("embedded")),
     semantic: semanticOf(settings, semantic),
     reranking: rerankingOf(settings),
     rrf_k: settings.rrf_k,

@@ -63,8 +63,8 @@ const listFor = Effect.fnUntraced(function* (
     from !== undefined
       ? settings.window
       : Math.min(settings.window, end <= settings.first_window ? settings.first_window : 2 * end)
-  const { filters, mode, query } = read
-  const ranking = yield* (yield* Ranker).rank({ query, mode, filters, snapshot, window })
+  const { filters, isModeAsked, mode, query } = read
+  const ranking = yield* (yield* Ranker).rank({ query, mode, isModeAsked, filters, snapshot, window })
   const known = new Set(from?.ids)
   const fresh = ranking.hits.map(({ id }) => id).filter((id) => !known.has(id))
   const position: RankingPosition = {

@@ -9,6 +9,8 @@ const queryLengthMax = 512
 export interface ReadSearch {
   readonly query: string
   readonly mode: SearchMode
+  /** The mode was asked for; otherwise it is whatever is on. */
+  readonly isModeAsked: boolean
   readonly filters: Filters
   readonly limit: number
   readonly offset: number
@@ -37,6 +39,7 @@ export const readSearch = (params: URLSearchParams): ReadSearch | SearchFault =>
   return {
     query,
     mode: mode === "" ? "hybrid" : (mode as SearchMode),
+    isModeAsked: mode !== "",
     filters,
     limit: paging.limit,
     offset: paging.offset,

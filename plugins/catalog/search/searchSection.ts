@@ -30,6 +30,22 @@ const lexical = {
   })
 }
 
+const embedded = {
+  provider: choice(["words", "none"], {
+    default: "words",
+    doc: "Meaning without a provider: from the table of word vectors that the program brings along, or none."
+  }),
+  weight: fraction({ default: 0.08, min: 0, max: 1, doc: "Weight of the embedded rank in the fused rank." }),
+  candidate_count: integer({ default: 60, min: 10, max: 1_000, doc: "Hits the embedded branch hands to fusion." }),
+  timeout_ms: integer({
+    default: 2_000,
+    min: 10,
+    max: 15_000,
+    unit: "ms",
+    doc: "Longest time the embedded branch may take."
+  })
+}
+
 const semantic = {
   provider: choice(["none", "openai"], {
     default: "none",
@@ -101,7 +117,7 @@ const reranking = {
 
 const fields = {
   rrf_k: integer({
-    default: 10,
+    default: 5,
     min: 1,
     max: 1_000,
     doc: "Constant of reciprocal-rank fusion: weight / (rrf_k + rank)."
@@ -147,7 +163,8 @@ const fields = {
     doc: "How long impressions are kept for attribution."
   }),
   lexical: group(lexical, { doc: "Full-text search." }),
-  semantic: group(semantic, { doc: "Search by meaning." }),
+  embedded: group(embedded, { doc: "Search by meaning, without a provider." }),
+  semantic: group(semantic, { doc: "Search by meaning, with an embeddings provider." }),
   reranking: group(reranking, { doc: "A second look at the best hits." })
 }
 

@@ -28,6 +28,7 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
               channels: 1,
               environment: { FACILITATOR_API_KEYS: key },
               set: [
+                "search.embedded.provider=none",
                 "search.semantic.provider=openai",
                 `search.semantic.url=${endpoint.url}`,
                 "search.semantic.model=one",
@@ -71,7 +72,7 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
                 candidate_count: 60
               },
               reranking: { provider: "none", model: null, top_k: 30, fallback: "fused_order" },
-              rrf_k: 10,
+              rrf_k: 5,
               minimum_relevance_score: 0.05,
               active_generation: { model: "one", status: "active" },
               index_coverage: {

@@ -1,0 +1,65 @@
+// The vectors of resources by the table of words, in the database, and how far this revision of them has come. A
+// resource that the table knows no word of has none.
+import { Context, Effect, Layer } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { ResourceDocument } from "../../catalog/contract.ts"
+import { VectorIndex, wordVectors } from "../VectorIndex.ts"
+import { recipe, resourceVector } from "./textVector.ts"
+import { dimension, tableHash, Words } from "./WordTable.ts"
+
+export const place = { generation: wordVectors, dimension }
+
+const revision = `${recipe} ${tableHash}`
+
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+export interface WordsState {
+  /** The last resource id of the first run. */
+  readonly scanned: bigint
+  readonly complete: boolean
+}
+
+export class WordVectors extends Context.Service<
+  WordVectors,
+  {
+    readonly state: Sql<WordsState>
+    readonly write: (documents: ReadonlyArray<ResourceDocument>) => Sql<void>
+    /** Records how far the first run has come; a complete one takes the place of other revisions. */
+    readonly scannedTo: (id: bigint, complete: boolean) => Sql<void>
+    readonly count: Sql<number>
+  }
+>()("tollkeeper/search-semantic/WordVectors") {
+  static readonly layer = Layer.effect(
+    WordVectors,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const index = yield* VectorIndex
+      const words = yield* Words
+      yield* sql`insert into search_semantic_words (revision) values (${revision}) on conflict do nothing`
+
+      return WordVectors.of({
+        state: Effect.map(
+          sql<WordsState>`select scanned, complete from search_semantic_words where revision = ${revision}`,
+          ([row]) => row ?? { scanned: 0n, complete: false }
+        ),
+        write: Effect.fn("WordVectors.write")(function* (documents) {
+          const table = yield* words.table
+          const vectors = documents.map((document) => ({ id: document.id, vector: resourceVector(table, document) }))
+          yield* index.write(
+            place,
+            vectors.flatMap(({ id, vector }) => (vector === undefined ? [] : [{ id, vector }]))
+          )
+        }),
+        scannedTo: Effect.fn("WordVectors.scannedTo")(function* (id, complete) {
+          yield* sql`update search_semantic_words set scanned = ${id}::int8, complete = ${complete}
+            where revision = ${revision}`
+          if (complete) yield* sql`delete from search_semantic_words where revision <> ${revision}`
+        }),
+        count: Effect.map(
+          sql<{ count: number }>`select count(*)::int as count from search_semantic_word_vectors`,
+          ([row]) => row?.count ?? 0
+        )
+      })
+    })
+  )
+}

@@ -1,0 +1,122 @@
+// The branch of search that everybody has: by meaning, from the table of words, without a key, a provider or a
+// download. It is kept in step as the lexical index is: a first run over the catalog, taken up again where it was left,
+// and then the catalog's facts. Until the first run is over it does not answer.
+import { Effect, Layer } from "effect"
+import { reconciler } from "../../../kernel/Actor.ts"
+import { Facts } from "../../../kernel/Facts.ts"
+import { Health } from "../../../kernel/Health.ts"
+import {
+  Catalog,
+  changedResources,
+  type Hit,
+  Search,
+  type SearchRequest,
+  SearchSettings
+} from "../../catalog/contract.ts"
+import { VectorIndex } from "../VectorIndex.ts"
+import { queryMeaning } from "./textVector.ts"
+import { place, WordVectors } from "./WordVectors.ts"
+import { Words } from "./WordTable.ts"
+
+const batchMax = 500
+/** Means of words are never quite strangers: so much likeness says nothing. */
+const likenessMin = 0.2
+/** What is less than this share as relevant as the best hit is what any text has in common with any other. */
+const relevanceMin = 0.4
+
+const startIndexing = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const facts = yield* Facts
+  const vectors = yield* WordVectors
+
+  const build = Effect.gen(function* () {
+    let { complete, scanned } = yield* vectors.state
+    while (!complete) {
+      const documents = yield* catalog.scan({ after: scanned, limit: batchMax })
+      yield* vectors.write(documents)
+      scanned = documents.at(-1)?.id ?? scanned
+      complete = documents.length < batchMax
+      yield* vectors.scannedTo(scanned, complete)
+      if (!complete) continue
+      yield* Effect.logInfo("search_ready").pipe(Effect.annotateLogs({ event: "search_ready", branch: "embedded" }))
+    }
+  })
+
+  yield* reconciler({ id: "search-embedded-index", every: "30 seconds", turn: build })
+  yield* facts.consume({
+    consumer: "search-embedded",
+    batchMax,
+    handle: Effect.fnUntraced(function* (batch) {
+      const ids = changedResources(batch)
+      if (ids.length > 0) yield* vectors.write(yield* catalog.documents(ids))
+    })
+  })
+})
+
+/** Likeness as relevance; what of the query the table does not know is missing. */
+const relevant = (hits: ReadonlyArray<Hit>, known: number): ReadonlyArray<Hit> => {
+  const judged = hits.map((hit) => ({
+    ...hit,
+    relevance: Math.max(0, (known * hit.score - likenessMin) / (1 - likenessMin))
+  }))
+  const least = relevanceMin * Math.max(0, ...judged.map(({ relevance }) => relevance))
+  return judged.filter(({ relevance }) => relevance > 0 && relevance >= least)
+}
+
+const searchWords = Effect.fnUntraced(
+  function* ({ filters, limit, query, snapshot }: SearchRequest) {
+    const catalog = yield* Catalog
+    const vectors = yield* WordVectors
+    const meaning = queryMeaning(yield* (yield* Words).table, query)
+    if (meaning === undefined) return []
+    if (!(yield* vectors.state).complete)
+      return yield* Effect.fail({ message: "the vectors of words are not complete yet" })
+    const hits = yield* (yield* VectorIndex).nearest(place, {
+      vector: meaning.vector,
+      distinguishing: true,
+      limit,
+      filtered: Object.keys(filters).length > 0,
+      condition: (id) => catalog.condition(filters, { ...(id === undefined ? {} : { id }), snapshot })
+    })
+    return relevant(hits, meaning.known)
+  },
+  Effect.mapError(({ message }) => ({ _tag: "BranchFailed" as const, message }))
+)
+
+const report = Effect.gen(function* () {
+  const { state } = yield* WordVectors
+  return yield* Effect.match(state, {
+    onFailure: () => ({ state: "degraded" as const, detail: "the vectors cannot be read" }),
+    onSuccess: ({ complete, scanned }) =>
+      complete
+        ? { state: "ready" as const }
+        : { state: "degraded" as const, detail: `the vectors of words are being made, ${scanned} so far` }
+  })
+})
+
+const registered = Effect.gen(function* () {
+  const services = yield* Effect.context<Catalog | VectorIndex | Words | WordVectors>()
+  const search = yield* Search
+  const health = yield* Health
+  const vectors = yield* WordVectors
+  const { embedded } = yield* SearchSettings
+  yield* startIndexing
+  yield* search.register({
+    mode: "embedded",
+    weight: embedded.weight,
+    candidates: embedded.candidate_count,
+    timeoutMillis: embedded.timeout_ms,
+    search: (request) => Effect.provideContext(searchWords(request), services),
+    status: Effect.gen(function* () {
+      const { state, ...detail } = yield* Effect.provideContext(report, services)
+      return { health: state, ...detail, indexed: yield* vectors.count, generations: [] }
+    })
+  })
+  yield* health.registerSearch("embedded", Effect.provideContext(report, services))
+})
+
+/** Over an index that scans vectors in this process's memory. */
+export const embeddedBranch = Layer.effectDiscard(registered).pipe(
+  Layer.provide(WordVectors.layer),
+  Layer.provide(Words.layer)
+)

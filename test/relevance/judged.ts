@@ -1,0 +1,72 @@
+// The project's own relevance set: 200 made-up listings and 80 queries over them and, where it is there, the shared 500
+// resources, judged before anything was tuned to them (grades 0 to 3; an unjudged pair is 0, a query without any
+// judgment has no answer). A query belongs to one half or the other by a hash of its id: what is tuned is tuned on the
+// first half alone.
+import { createHash } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { Option } from "effect"
+import { resourceDocument } from "../plugins/search-lexical/resourceDocument.ts"
+import type { Dataset, RawResource, RelevanceQuery } from "./dataset.ts"
+
+const rows = (file: string): ReadonlyArray<ReadonlyArray<string>> =>
+  readFileSync(new URL(`judged/${file}`, import.meta.url), "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => line.split("\t"))
+
+const asset = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
+
+const resourceOf = (
+  [name, type, url, tool, service, tags, description, amount, seller]: ReadonlyArray<string>,
+  at: number
+) => {
+  const toolName = tool === "-" ? "" : tool!
+  const option = { scheme: "exact", network: "stellar:testnet", asset, amount: amount!, payTo: `GOWN${seller}` }
+  const raw: RawResource = {
+    id: name!,
+    type: type as "http" | "mcp",
+    resource: { url: url!, description: description!, serviceName: service!, tags: tags!.split(",") },
+    accepts: [option],
+    ...(toolName === "" ? {} : { mcp: { server_name: service!, tool_name: toolName } })
+  }
+  const document = resourceDocument({
+    id: BigInt(10_000 + at),
+    type: raw.type,
+    resource: url!,
+    toolName,
+    origin: Option.some(new URL(url!).origin),
+    serviceName: service!,
+    description: description!,
+    tags: tags!.split(",")
+  })
+  return { name: name!, raw, document }
+}
+
+export const halfOf = (id: string): "tuning" | "held" =>
+  createHash("sha256").update(id).digest()[0]! % 2 === 0 ? "tuning" : "held"
+
+/** The set, over these resources besides its own. */
+export const judgedSet = (others: Dataset["resources"]): Dataset => {
+  const queries = rows("queries.tsv")
+  return {
+    resources: [...rows("listings.tsv").map(resourceOf), ...others],
+    queries: queries.map(([id, kind, query, filters, grades]): RelevanceQuery => ({
+      id: id!,
+      class: kind!,
+      query: query!,
+      filters: filters === "-" ? {} : (JSON.parse(filters!) as Record<string, string>),
+      expects_no_result: grades === "-"
+    })),
+    grades: new Map(
+      queries.map(([id, , , , grades]) => [
+        id!,
+        new Map(
+          grades === "-"
+            ? []
+            : grades!.split(",").map((one): [string, number] => [one.split(":")[0]!, Number(one.split(":")[1])])
+        )
+      ])
+    ),
+    dense: new Map()
+  }
+}
