@@ -21,6 +21,7 @@ import { Calls } from "./server/Calls.ts"
 import { McpServers } from "./server/McpServers.ts"
 import { serveHttp } from "./server/serveHttp.ts"
 import { Sessions } from "./server/Sessions.ts"
+import { Stateless } from "./server/Stateless.ts"
 import { serveStdio } from "./server/StdioTransport.ts"
 import { Tools } from "./Tools.ts"
 import { Upstreams } from "./Upstream.ts"
@@ -79,7 +80,7 @@ const provided = Layer.merge(DiscoveryClient.layer, Wrapping.layer).pipe(
   Layer.provideMerge(Layer.merge(Config.layer, Tools.layer))
 )
 
-const edge = Layer.merge(McpServers.layer, Sessions.layer).pipe(
+const edge = Layer.mergeAll(McpServers.layer, Sessions.layer, Stateless.layer).pipe(
   Layer.provideMerge(Calls.layer),
   Layer.provideMerge(Admission.layer),
   Layer.provideMerge(agents)

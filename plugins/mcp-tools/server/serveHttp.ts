@@ -7,6 +7,7 @@ import { Admission } from "./Admission.ts"
 import { Calls } from "./Calls.ts"
 import { addHealthRoutes } from "./healthRoutes.ts"
 import { Sessions } from "./Sessions.ts"
+import { Stateless } from "./Stateless.ts"
 import { addSseRoutes } from "./sseRoutes.ts"
 import { addStreamableRoutes } from "./streamableRoutes.ts"
 
@@ -15,6 +16,7 @@ export const serveHttp = Effect.fnUntraced(function* (before: Effect.Effect<void
   const { host } = yield* Admission
   const { drained } = yield* Calls
   const { closeAll } = yield* Sessions
+  const { close } = yield* Stateless
   yield* addStreamableRoutes
   yield* addSseRoutes
   yield* addHealthRoutes
@@ -22,6 +24,6 @@ export const serveHttp = Effect.fnUntraced(function* (before: Effect.Effect<void
     at: { host, port: http.port },
     begins: before,
     // Calls that have begun are answered; a quiet stream is ended, since it would never end by itself.
-    closing: Effect.andThen(drained, closeAll)
+    closing: Effect.andThen(drained, Effect.andThen(closeAll, close))
   })
 })

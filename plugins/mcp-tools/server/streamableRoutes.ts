@@ -1,5 +1,6 @@
-// Streamable HTTP at `/mcp`: the official transport behind our own door. A session begins with `initialize`, is named
-// by `Mcp-Session-Id` from then on, and ends with DELETE or when its time has come (S182, S183).
+// Streamable HTTP at `/mcp`: the official transports of both eras behind our own door. A session begins with
+// `initialize`, is named by `Mcp-Session-Id` from then on, and ends with DELETE or when its time has come (S182, S183).
+// A request in the envelope of 2026-07-28 has none.
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js"
 import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js"
 import { Effect, Stream } from "effect"
@@ -10,6 +11,7 @@ import { readBody } from "../../../kernel/http/readBody.ts"
 import { Admission, badRequest, noRoom, noSession } from "./Admission.ts"
 import { McpServers } from "./McpServers.ts"
 import { Sessions } from "./Sessions.ts"
+import { Stateless } from "./Stateless.ts"
 
 type Incoming = HttpServerRequest.HttpServerRequest
 type Transport = WebStandardStreamableHTTPServerTransport
@@ -45,6 +47,7 @@ export const addStreamableRoutes = Effect.gen(function* () {
   const { requestBytesMax: bytesMax } = yield* Server
   const { connect } = yield* McpServers
   const { admit } = yield* Admission
+  const stateless = yield* Stateless
   const router = yield* HttpRouter.HttpRouter
   const sessions = (yield* Sessions).table<Transport>()
 
@@ -75,6 +78,9 @@ export const addStreamableRoutes = Effect.gen(function* () {
       const principal = yield* admit(request)
       const id = request.headers["mcp-session-id"]
       const message = request.method === "POST" ? yield* readMessage(request, bytesMax) : undefined
+      const asked = bare(request)
+      if (id === undefined && message !== undefined && (yield* stateless.isOurs(asked, message)))
+        return primed(yield* stateless.handle(asked, message, principal))
       if (id === undefined) {
         return request.method === "POST" && isInitializeRequest(message)
           ? yield* begin(request, message, principal)

@@ -1,0 +1,69 @@
+// MCP without sessions, as of 2026-07-28, on the official SDK of that era: every request carries what it needs and is
+// answered by a server of its own. It is spoken only to those who send its envelope; everybody else initializes and has
+// a session. What an agent spends without sessions counts as one session of the agent.
+import { createMcpHandler, isLegacyRequest, Server } from "@modelcontextprotocol/server"
+import { Context, Effect, Layer } from "effect"
+import { Config } from "../Config.ts"
+import { Tools } from "../Tools.ts"
+import { answer, instructions, listed, serverName } from "./answerCall.ts"
+import { Calls } from "./Calls.ts"
+
+const session = "stateless"
+
+/** How long a client may keep the list of tools: it changes with the process alone. */
+const listMillis = 60_000
+
+export class Stateless extends Context.Service<
+  Stateless,
+  {
+    /** Whether a request without a session is of this era. */
+    readonly isOurs: (request: Request, message: unknown) => Effect.Effect<boolean>
+    readonly handle: (request: Request, message: unknown, principal: string) => Effect.Effect<Response>
+    /** Ends what is open. */
+    readonly close: Effect.Effect<void>
+  }
+>()("tollkeeper/mcp-tools/Stateless") {
+  static readonly layer = Layer.effect(
+    Stateless,
+    Effect.gen(function* () {
+      const tools = yield* Tools
+      const calls = yield* Calls
+      const { http } = yield* Config
+
+      const serverFor = (principal: string): Server => {
+        const server = new Server(serverName, { capabilities: { tools: {} }, instructions })
+        server.setRequestHandler("tools/list", () => ({
+          tools: listed(tools),
+          ttlMs: listMillis,
+          cacheScope: "public"
+        }))
+        server.setRequestHandler("tools/call", ({ params }, { mcpReq }) =>
+          calls.run(calls.within(session, answer(tools, params.name, params.arguments, { principal, session })), {
+            signal: mcpReq.signal
+          })
+        )
+        return server
+      }
+      // The principal is what the door has found; no token leaves it.
+      const handler = createMcpHandler(({ authInfo }) => serverFor(authInfo!.clientId), {
+        legacy: "reject",
+        maxSubscriptions: http.sessionsMax
+      })
+      const close = Effect.ignore(Effect.tryPromise(() => handler.close()))
+      yield* Effect.addFinalizer(() => close)
+      return Stateless.of({
+        isOurs: (request, message) => Effect.promise(async () => !(await isLegacyRequest(request, message))),
+        // A call like those it makes, so that the process waits for the answer and not for the tool alone.
+        handle: (request, parsedBody, principal) =>
+          Effect.promise(() =>
+            calls.run(
+              Effect.promise(() =>
+                handler.fetch(request, { parsedBody, authInfo: { token: "", clientId: principal, scopes: [] } })
+              )
+            )
+          ),
+        close
+      })
+    })
+  )
+}
