@@ -119,7 +119,11 @@ CREATE TABLE public.catalog_activity (
     observed bigint DEFAULT 0 NOT NULL,
     settled bigint DEFAULT 0 NOT NULL,
     payers bigint DEFAULT 0 NOT NULL,
-    last_settled_at timestamp with time zone
+    last_settled_at timestamp with time zone,
+    recent_settled bigint DEFAULT 0 NOT NULL,
+    recent_payers bigint DEFAULT 0 NOT NULL,
+    recent_at timestamp with time zone,
+    earned bigint DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.catalog_claims (
@@ -173,6 +177,13 @@ ALTER TABLE public.catalog_impressions ALTER COLUMN id ADD GENERATED ALWAYS AS I
     NO MINVALUE
     NO MAXVALUE
     CACHE 1
+);
+
+CREATE TABLE public.catalog_looks (
+    resource_id bigint NOT NULL,
+    day date NOT NULL,
+    looks integer NOT NULL,
+    alive integer NOT NULL
 );
 
 CREATE TABLE public.catalog_observations (
@@ -233,7 +244,8 @@ CREATE TABLE public.catalog_payers (
     resource_id bigint NOT NULL,
     payer text NOT NULL,
     settled bigint DEFAULT 0 NOT NULL,
-    last_settled_at timestamp with time zone NOT NULL
+    last_settled_at timestamp with time zone NOT NULL,
+    counts boolean DEFAULT true NOT NULL
 );
 
 CREATE TABLE public.catalog_probes (
@@ -244,13 +256,20 @@ CREATE TABLE public.catalog_probes (
     leased_until timestamp with time zone,
     asked_at timestamp with time zone,
     outcome text,
-    detail text
+    detail text,
+    dead integer DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.catalog_quotas (
     day date NOT NULL,
     subject text NOT NULL,
     used bigint NOT NULL
+);
+
+CREATE TABLE public.catalog_recipients (
+    principal text NOT NULL,
+    pay_to text NOT NULL,
+    shown_at timestamp with time zone NOT NULL
 );
 
 CREATE TABLE public.catalog_resources (
@@ -274,6 +293,10 @@ CREATE TABLE public.catalog_resources (
     document text NOT NULL,
     first_seen_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
+    grade text DEFAULT 'claimed'::text NOT NULL,
+    last_look_at timestamp with time zone,
+    uptime real,
+    CONSTRAINT catalog_resources_grade_check CHECK ((grade = ANY (ARRAY['claimed'::text, 'declared'::text, 'origin'::text]))),
     CONSTRAINT catalog_resources_ownership_check CHECK ((ownership = ANY (ARRAY['provisional'::text, 'proven'::text]))),
     CONSTRAINT catalog_resources_state_check CHECK ((state = ANY (ARRAY['active'::text, 'stale'::text, 'quarantined'::text, 'removed'::text]))),
     CONSTRAINT catalog_resources_type_check CHECK ((type = ANY (ARRAY['http'::text, 'mcp'::text]))),
@@ -293,7 +316,9 @@ ALTER TABLE public.catalog_resources ALTER COLUMN id ADD GENERATED ALWAYS AS IDE
 CREATE TABLE public.catalog_sales (
     transaction text NOT NULL,
     resource_id bigint NOT NULL,
-    at timestamp with time zone NOT NULL
+    at timestamp with time zone NOT NULL,
+    payer text,
+    counts boolean DEFAULT true NOT NULL
 );
 
 CREATE TABLE public.catalog_secrets (
@@ -307,7 +332,19 @@ CREATE TABLE public.catalog_versions (
     version_hash text NOT NULL,
     document text NOT NULL,
     pay_to text NOT NULL,
-    at timestamp with time zone NOT NULL
+    at timestamp with time zone NOT NULL,
+    grade text DEFAULT 'claimed'::text NOT NULL,
+    CONSTRAINT catalog_versions_grade_check CHECK ((grade = ANY (ARRAY['claimed'::text, 'declared'::text, 'origin'::text])))
+);
+
+CREATE TABLE public.catalog_words (
+    resource_id bigint NOT NULL,
+    grade text NOT NULL,
+    pay_to text NOT NULL,
+    version_hash text NOT NULL,
+    document text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT catalog_words_grade_check CHECK ((grade = ANY (ARRAY['claimed'::text, 'declared'::text, 'origin'::text])))
 );
 
 CREATE TABLE public.dashboard_moves (
@@ -657,6 +694,9 @@ ALTER TABLE ONLY public.catalog_decisions
 ALTER TABLE ONLY public.catalog_impressions
     ADD CONSTRAINT catalog_impressions_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.catalog_looks
+    ADD CONSTRAINT catalog_looks_pkey PRIMARY KEY (resource_id, day);
+
 ALTER TABLE ONLY public.catalog_observations
     ADD CONSTRAINT catalog_observations_digest_key UNIQUE (digest);
 
@@ -675,6 +715,9 @@ ALTER TABLE ONLY public.catalog_probes
 ALTER TABLE ONLY public.catalog_quotas
     ADD CONSTRAINT catalog_quotas_pkey PRIMARY KEY (day, subject);
 
+ALTER TABLE ONLY public.catalog_recipients
+    ADD CONSTRAINT catalog_recipients_pkey PRIMARY KEY (principal, pay_to);
+
 ALTER TABLE ONLY public.catalog_resources
     ADD CONSTRAINT catalog_resources_key_key UNIQUE (key);
 
@@ -689,6 +732,9 @@ ALTER TABLE ONLY public.catalog_secrets
 
 ALTER TABLE ONLY public.catalog_versions
     ADD CONSTRAINT catalog_versions_pkey PRIMARY KEY (resource_id, version);
+
+ALTER TABLE ONLY public.catalog_words
+    ADD CONSTRAINT catalog_words_pkey PRIMARY KEY (resource_id, grade);
 
 ALTER TABLE ONLY public.dashboard_moves
     ADD CONSTRAINT dashboard_moves_pkey PRIMARY KEY (id);
@@ -791,6 +837,8 @@ CREATE INDEX catalog_decisions_resource ON public.catalog_decisions USING btree 
 
 CREATE INDEX catalog_impressions_at ON public.catalog_impressions USING btree (at);
 
+CREATE INDEX catalog_looks_day ON public.catalog_looks USING btree (day);
+
 CREATE INDEX catalog_observations_age ON public.catalog_observations USING btree (last_at);
 
 CREATE INDEX catalog_observations_resource ON public.catalog_observations USING btree (resource_key, last_at DESC);
@@ -809,6 +857,8 @@ CREATE INDEX catalog_options_price ON public.catalog_options USING btree (asset,
 
 CREATE INDEX catalog_options_scheme ON public.catalog_options USING btree (scheme, resource_id DESC) WHERE (retired_at IS NULL);
 
+CREATE INDEX catalog_payers_payer ON public.catalog_payers USING btree (payer);
+
 CREATE INDEX catalog_probes_due ON public.catalog_probes USING btree (due_at);
 
 CREATE INDEX catalog_resources_extensions ON public.catalog_resources USING gin (extensions);
@@ -820,6 +870,8 @@ CREATE INDEX catalog_resources_origin ON public.catalog_resources USING btree (o
 CREATE INDEX catalog_resources_resource ON public.catalog_resources USING btree (resource_key);
 
 CREATE INDEX catalog_sales_at ON public.catalog_sales USING btree (at);
+
+CREATE INDEX catalog_sales_resource ON public.catalog_sales USING btree (resource_id, at);
 
 CREATE INDEX kernel_attempts_outer_hash ON public.kernel_attempts USING btree (outer_hash);
 
@@ -874,6 +926,9 @@ ALTER TABLE ONLY public.catalog_claims
 ALTER TABLE ONLY public.catalog_decisions
     ADD CONSTRAINT catalog_decisions_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.catalog_looks
+    ADD CONSTRAINT catalog_looks_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.catalog_options
     ADD CONSTRAINT catalog_options_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
 
@@ -885,6 +940,9 @@ ALTER TABLE ONLY public.catalog_probes
 
 ALTER TABLE ONLY public.catalog_versions
     ADD CONSTRAINT catalog_versions_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.catalog_words
+    ADD CONSTRAINT catalog_words_resource_id_fkey FOREIGN KEY (resource_id) REFERENCES public.catalog_resources(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.kernel_attempts
     ADD CONSTRAINT kernel_attempts_settlement_fkey FOREIGN KEY (settlement) REFERENCES public.kernel_settlements(id);

@@ -63,3 +63,7 @@ export const addressesIn = (value: unknown, found: Set<string> = new Set()): Set
   }
   return found
 }
+
+/** The 32-byte key of an account (G…); undefined for anything else. */
+export const accountKeyOf = (address: string): Uint8Array | undefined =>
+  StrKey.isValidEd25519PublicKey(address) ? StrKey.decodeEd25519PublicKey(address) : undefined

@@ -3,6 +3,7 @@
 import { Schema } from "effect"
 import { anything, text, time, whole } from "../../kernel/http/wireSchema.ts"
 import { PaymentOption } from "../../kernel/payment/PaymentOption.ts"
+import { grades } from "./declaration/Grade.ts"
 import { operatorMoves } from "./administration/moveResource.ts"
 
 const version = Schema.Literal(2)
@@ -46,10 +47,21 @@ export const DiscoveryResource = Schema.Struct({
       description: "Whether the origin itself has named the recipient."
     })
   ),
+  grade: Schema.optionalKey(
+    Schema.Literals(grades).annotate({
+      description: "Whose words these are: of a payment, of the recipient's own key, or of the origin itself."
+    })
+  ),
+  settlements: Schema.optionalKey(whole("Settled payments of thirty days that count for rank.")),
+  payers: Schema.optionalKey(whole("Distinct payers of those.")),
+  lastLookAt: Schema.optionalKey(time("When its origin was last asked whether it lives.")),
+  uptime: Schema.optionalKey(
+    Schema.Finite.annotate({ description: "Share of the looks of thirty days that found it alive, 0 to 1." })
+  ),
   versionHash: Schema.optionalKey(
     text(
       "sha256 hex of the canonical JSON (RFC 8785) of this object without lastUpdated, " +
-        "status, verification, ownership and versionHash."
+        "status, verification, ownership, grade, settlements, payers, lastLookAt, uptime and versionHash."
     )
   )
 }).annotate({ identifier: "DiscoveryResource" })
@@ -92,3 +104,25 @@ export const MoveRequest = Schema.Struct({
 })
 
 export const Moved = Schema.Struct({ resource: Schema.String, from: Schema.String, to: Schema.String })
+
+export const ChallengeRequest = Schema.Struct({
+  payTo: text("Account (G…) that is paid."),
+  challenge: Schema.optionalKey(text("As it was given; absent to be given one.")),
+  signature: Schema.optionalKey(
+    text("Base64 of the account's ed25519 signature of the challenge as a message of SEP-53; only with it.")
+  )
+})
+
+export const ChallengeAnswer = Schema.Struct({
+  payTo: Schema.String,
+  challenge: Schema.optionalKey(text("To be signed by the account.")),
+  expiresAt: Schema.optionalKey(time("Until when.")),
+  grade: Schema.optionalKey(text("`declared`: the key answers for this recipient from now on."))
+})
+
+export const Looked = Schema.Struct({
+  origin: Schema.String,
+  named: whole("Resources that the origin's documents name."),
+  listed: whole("Resources that were not known before; unverified until a payment is observed."),
+  asked: text("What was asked, and what came back.")
+})

@@ -1,8 +1,8 @@
 // The settings of the catalog: what is indexed and when, how large a declaration may be, which origins are taken, what
 // discovery shows, and how often the owners of origins are asked. The names are the specification's (S286–S295).
-import { Context, Effect, Layer, Option, type Redacted } from "effect"
+import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
 import { networkSecuritySection } from "../../kernel/config/NetworkSecurity.ts"
-import { choice, flag, integer, section } from "../../kernel/config/Setting.ts"
+import { choice, flag, integer, section, table } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 
 const indexing = section("indexing", "What becomes a listing.", {
@@ -49,14 +49,25 @@ const indexing = section("indexing", "What becomes a listing.", {
     default: 2_000,
     min: 1,
     max: 10_000_000,
-    doc: "First listings for one recipient per UTC day; one payer may begin an eighth of them."
+    doc:
+      "First listings per UTC day that payments may claim of one origin, verified and settled ones apart, and that " +
+      "one owner may declare; one payer may begin an eighth of them."
   }),
   max_declared_bytes_per_day: integer({
     default: 67_108_864,
     min: 65_536,
     max: 1_099_511_627_776,
     unit: "bytes",
-    doc: "Listings and versions for one recipient per UTC day, as JSON; one payer may declare an eighth of them."
+    doc:
+      "Listings and versions per UTC day, as JSON, that payments may claim of one origin, verified and settled ones " +
+      "apart, and that one owner may declare; one payer may claim an eighth of them."
+  }),
+  dust_below: integer({
+    default: 100,
+    min: 0,
+    max: 1_000_000_000,
+    unit: "atomic units",
+    doc: "Settled payments of less count for no rank."
   }),
   max_versions_per_day: integer({
     default: 100,
@@ -94,6 +105,12 @@ const security = section(
     allow_local_origins: flag({
       default: false,
       doc: "Take loopback, private and other local origins, and dial them to ask for their owner."
+    }),
+    recipients: table(Schema.Array(Schema.String), {
+      default: {},
+      doc:
+        "Recipients (payTo) that the holder of a key answers for, by the key's label: what is paid to them under " +
+        "that key is declared, not claimed. Others show it themselves by POST /catalog/v1/challenge."
     }),
     probe_origins: flag({
       default: true,
@@ -145,6 +162,8 @@ export interface CatalogValues {
   readonly newResourcesPerDayMax: number
   readonly versionsPerDayMax: number
   readonly declaredBytesPerDayMax: number
+  /** Atomic units. */
+  readonly dustBelow: number
   readonly includeStale: boolean
   readonly includeUnverified: boolean
   readonly cursorMinutes: number
@@ -155,6 +174,8 @@ export interface CatalogValues {
   readonly probeBytesMax: number
   readonly probePauseSeconds: number
   readonly probeAgainHours: number
+  /** Recipients by the label of the key that answers for them. */
+  readonly recipients: Readonly<Record<string, ReadonlyArray<string>>>
   /** Connectable endpoint by symbolic `mcp://` identifier. */
   readonly resolvedMcpEndpoints: Readonly<Record<string, string>>
   /** First signs, all open: the value of FACILITATOR_CURSOR_SECRET, comma separated during a rotation. */
@@ -192,6 +213,7 @@ export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper
         newResourcesPerDayMax: index.max_new_resources_per_day,
         versionsPerDayMax: index.max_versions_per_day,
         declaredBytesPerDayMax: index.max_declared_bytes_per_day,
+        dustBelow: index.dust_below,
         includeStale: shown.include_stale,
         includeUnverified: shown.include_unverified,
         cursorMinutes: shown.cursor_minutes,
@@ -202,6 +224,7 @@ export class Config extends Context.Service<Config, CatalogValues>()("tollkeeper
         probeBytesMax: origins.probe_response_bytes,
         probePauseSeconds: origins.probe_pause_seconds,
         probeAgainHours: origins.probe_again_hours,
+        recipients: origins.recipients,
         resolvedMcpEndpoints: resolved,
         cursorSecret: settings.secret("FACILITATOR_CURSOR_SECRET")
       })

@@ -6,11 +6,12 @@ import type { SqlError } from "effect/sql"
 import type { PaymentObservation } from "../../kernel/payment/Extension.ts"
 import { Config } from "./Config.ts"
 import { type Declaration, type Identity, isRejection, type Rejection } from "./declaration/Declaration.ts"
-import { readDeclaration } from "./declaration/DeclarationWire.ts"
+import { offerOf, readDeclaration } from "./declaration/DeclarationWire.ts"
 import { makePace } from "./declaration/paceWork.ts"
 import { makeValidator } from "./declaration/validateInfo.ts"
+import { Hints } from "./ownership/Hints.ts"
 import { Listings } from "./store/Listings.ts"
-import { type Recorded, rejected, unavailable } from "./store/Recorded.ts"
+import { type Carrier, type Recorded, rejected, unavailable } from "./store/Recorded.ts"
 
 /** Recordings at once, and how many may wait for their turn. */
 const recordingsMax = 4
@@ -66,6 +67,7 @@ export class Judge extends Context.Service<
       observation: PaymentObservation,
       sentKey: string,
       value: unknown,
+      grade: Carrier["grade"],
       now: Date
     ) => Effect.Effect<Judged>
   }
@@ -75,6 +77,7 @@ export class Judge extends Context.Service<
     Effect.gen(function* () {
       const config = yield* Config
       const listings = yield* Listings
+      const hints = yield* Hints
       const permits = yield* Semaphore.make(recordingsMax)
       const validate = makeValidator()
       const pace = makePace(readingPace)
@@ -88,7 +91,7 @@ export class Judge extends Context.Service<
       ): Effect.Effect<Declaration | Rejection | undefined> =>
         Effect.suspend(() =>
           queue.enter(payer)
-            ? pace(() => readDeclaration(payment, sentKey, value, { config, validate })).pipe(
+            ? pace(() => readDeclaration(offerOf(payment), sentKey, value, { config, validate })).pipe(
                 Effect.ensuring(Effect.sync(() => queue.leave(payer)))
               )
             : Effect.succeed(undefined)
@@ -98,6 +101,7 @@ export class Judge extends Context.Service<
         observation: PaymentObservation,
         sentKey: string,
         value: unknown,
+        grade: Carrier["grade"],
         now: Date
       ) {
         const declaration = yield* read(observation, sentKey, value)
@@ -108,8 +112,9 @@ export class Judge extends Context.Service<
         waiting += 1
         const { payer, stage } = observation
         const recorded = yield* listings
-          .record(declaration, { stage, payer, now })
+          .record(declaration, { stage, payer, grade, now })
           .pipe(permits.withPermits(1), Effect.ensuring(Effect.sync(() => (waiting -= 1))), Effect.catch(failed))
+        if (recorded.isHint === true) yield* hints.ask(declaration.identity, declaration.operation.method, payer)
         return { identity, recorded }
       })
 

@@ -10,10 +10,11 @@ import { declaredUrl, offered } from "./declaration/DeclarationWire.ts"
 import { cleanString } from "./declaration/cleanText.ts"
 import { spellResourceUrl } from "./declaration/resourceUrl.ts"
 import { Judge, type Judged } from "./Judge.ts"
+import { Recipients } from "./ownership/Recipients.ts"
 import { outcomeOf, Remembered } from "./rememberOutcomes.ts"
 import { Changes } from "./store/Changes.ts"
 import type { ObservedDeclaration, Sale } from "./store/gatherSightings.ts"
-import { type Recorded, unavailable } from "./store/Recorded.ts"
+import { type Carrier, type Recorded, unavailable } from "./store/Recorded.ts"
 import { resourceKey } from "./store/ResourceWire.ts"
 import { Sightings } from "./store/Sightings.ts"
 
@@ -27,16 +28,21 @@ const digestOf = (
   crypto: Crypto["Service"],
   { payment }: PaymentObservation,
   value: unknown,
-  sentKey: string
+  sentKey: string,
+  grade: Carrier["grade"]
 ): string => {
   const { amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme } = offered(payment)
   const terms = [amountText, asset, extra, maxTimeoutSeconds, network, payTo, scheme]
-  const told = [sentKey, payment.dialect, value, payment.resource, [...payment.extensions.keys()], ...terms]
+  const told = [grade, sentKey, payment.dialect, value, payment.resource, ...terms]
   return Hex.encode(crypto.sha256(new TextEncoder().encode(JSON.stringify(told))))
 }
 
-const saleOf = ({ payer, stage, transaction }: PaymentObservation): Sale | undefined =>
-  stage === "settled" && Option.isSome(transaction) ? { transaction: transaction.value, payer } : undefined
+const saleOf = ({ payer, payment, stage, transaction }: PaymentObservation): Sale | undefined => {
+  if (stage !== "settled" || Option.isNone(transaction)) return undefined
+  const { amount, payTo } = payment.requirements
+  const settled = Option.getOrElse(amount, () => 0n)
+  return { transaction: transaction.value, payer, payTo, amount: settled.toString() }
+}
 
 /** What was observed is found again under the spelling the URL would be listed as, even when it cannot be. */
 const observedOf = (
@@ -69,6 +75,7 @@ export class Observer extends Context.Service<Observer, Pick<Extension, "observe
       const { judge } = yield* Judge
       const sightings = yield* Sightings
       const changes = yield* Changes
+      const recipients = yield* Recipients
       const remembered = new Remembered()
       const inFlight = new Map<string, Deferred.Deferred<Recorded>>()
       yield* changes.onChange((wasMoved) => {
@@ -83,13 +90,13 @@ export class Observer extends Context.Service<Observer, Pick<Extension, "observe
       /** Judges what nobody else is judging now, and tells everybody who waits for it. */
       const first = Effect.fnUntraced(function* (
         observation: PaymentObservation,
-        sent: { readonly sentKey: string; readonly value: unknown },
+        sent: { readonly sentKey: string; readonly value: unknown; readonly grade: Carrier["grade"] },
         digest: string,
         answer: Deferred.Deferred<Recorded>
       ) {
         const startedAt = yield* Clock.currentTimeMillis
         const now = new Date(startedAt)
-        const judged = yield* judge(observation, sent.sentKey, sent.value, now)
+        const judged = yield* judge(observation, sent.sentKey, sent.value, sent.grade, now)
         const { recorded } = judged
         const endedAt = yield* Clock.currentTimeMillis
         if (remembered.keep(digest, recorded, endedAt)) yield* changes.listed
@@ -106,10 +113,12 @@ export class Observer extends Context.Service<Observer, Pick<Extension, "observe
         const sent = observation.payment.extensions.get("catalog")
         if (sent === undefined) return { status: "processing" } as const
         const startedAt = yield* Clock.currentTimeMillis
-        const digest = digestOf(crypto, observation, sent.value, sent.sentKey)
+        const { principal, requirements } = observation.payment
+        const grade = yield* recipients.gradeOf(principal, requirements.payTo)
+        const digest = digestOf(crypto, observation, sent.value, sent.sentKey, grade)
         const known = remembered.recall(digest, startedAt)
         if (known !== undefined) {
-          if (known.outcome.status === "success") yield* touch(observation, known.recorded, new Date(startedAt))
+          yield* touch(observation, known.recorded, new Date(startedAt))
           return known.outcome
         }
         const flight = `${digest} ${observation.stage}`
@@ -122,7 +131,7 @@ export class Observer extends Context.Service<Observer, Pick<Extension, "observe
         const answer = Deferred.makeUnsafe<Recorded>()
         inFlight.set(flight, answer)
         const end = Effect.sync(() => inFlight.delete(flight))
-        return yield* first(observation, sent, digest, answer).pipe(
+        return yield* first(observation, { ...sent, grade }, digest, answer).pipe(
           Effect.ensuring(Effect.andThen(Deferred.succeed(answer, unavailable("a defect")), end))
         )
       })

@@ -4,8 +4,11 @@ import type { Described, RouteDescription } from "../../kernel/http/OpenApi.ts"
 import { text, units, whole } from "../../kernel/http/wireSchema.ts"
 import {
   BrowsePage,
+  ChallengeAnswer,
+  ChallengeRequest,
   DiscoveryError,
   ListingExplanation,
+  Looked,
   Moved,
   MoveRequest,
   OneResource,
@@ -134,7 +137,40 @@ const administration: ReadonlyArray<RouteDescription> = [
   }
 ]
 
+const selling: ReadonlyArray<RouteDescription> = [
+  {
+    method: "post",
+    path: "/catalog/v1/challenge",
+    id: "showRecipient",
+    summary: "Shows that a recipient is the key's own, by a challenge that its account signs.",
+    tag: "catalog",
+    callers: "keyed",
+    body: ChallengeRequest,
+    answers: answers("A challenge, or the binding.", ChallengeAnswer, {
+      400: "`invalid_request`.",
+      401: "A bearer key is required.",
+      403: "`forbidden`: without keys nobody is anybody; or the challenge was not answered.",
+      503: "The database is away."
+    })
+  },
+  {
+    method: "post",
+    path: "/catalog/v1/look",
+    id: "lookAtOrigin",
+    summary: "Looks at what an origin says of its resources, and lists it unverified, before anybody has paid.",
+    tag: "catalog",
+    callers: "keyed",
+    query: Schema.Struct({ origin: text("Such as https://api.example.com.") }),
+    answers: answers("What was found.", Looked, {
+      400: "`invalid_request`.",
+      401: "A bearer key is required.",
+      429: "`rate_limited`: once a minute for an origin, ten times an hour for a caller.",
+      503: "The database is away."
+    })
+  }
+]
+
 export const described: Described = {
   tags: { discovery: "What may be paid for here.", catalog: "The catalog, for sellers and operators." },
-  routes: [...discovery, ...administration]
+  routes: [...discovery, ...administration, ...selling]
 }

@@ -16,6 +16,7 @@ import { addAdministrationRoutes } from "./administration/AdministrationRoutes.t
 import { explainListing } from "./administration/explainListing.ts"
 import { moveResource } from "./administration/moveResource.ts"
 import * as Records from "./administration/Records.ts"
+import { addSellerRoutes } from "./administration/SellerRoutes.ts"
 import { Config, declared } from "./Config.ts"
 import { searchSection } from "./search/searchSection.ts"
 import { described } from "./description.ts"
@@ -27,9 +28,13 @@ import * as Reads from "./discovery/reads.ts"
 import { Resolve } from "./discovery/Resolve.ts"
 import { Judge } from "./Judge.ts"
 import { Observer } from "./Observer.ts"
+import { Challenges } from "./ownership/Challenges.ts"
 import { Execution } from "./ownership/Execution.ts"
+import { Hints, startHints } from "./ownership/Hints.ts"
 import { OriginDocuments } from "./ownership/OriginDocuments.ts"
+import { OriginLooks } from "./ownership/OriginLooks.ts"
 import { Origins } from "./ownership/Origins.ts"
+import { Recipients } from "./ownership/Recipients.ts"
 import { startProbes } from "./ownership/reconcileProbes.ts"
 import { Verdicts } from "./ownership/Verdicts.ts"
 import { search } from "./search/layer.ts"
@@ -44,7 +49,8 @@ import { Versions } from "./store/Versions.ts"
 
 /** What writes the catalog. */
 export const writing = Layer.mergeAll(Listings.layer, Verdicts.layer).pipe(
-  Layer.provide(Layer.mergeAll(FirstListings.layer, Redeclarations.layer, Execution.layer)),
+  Layer.provide(Layer.merge(Redeclarations.layer, Execution.layer)),
+  Layer.provideMerge(FirstListings.layer),
   Layer.provide(Layer.mergeAll(Quotas.layer, Versions.layer))
 )
 
@@ -63,11 +69,12 @@ const started = Layer.effectDiscard(
     if (config.autoCatalog) yield* extensions.register({ key: "catalog", observe })
     yield* addDiscoveryRoutes
     yield* addAdministrationRoutes
+    yield* addSellerRoutes
     yield* reconciler({ id: "journal", every: "1 second", turn: flush })
     // What has gathered is stored before the database under it closes.
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(flush, "2 seconds")))
     yield* startAge
-    if (config.probeOrigins) yield* startProbes
+    if (config.probeOrigins) yield* Effect.andThen(startProbes, startHints)
   })
 )
 
@@ -75,8 +82,10 @@ const layer = started.pipe(
   Layer.provideMerge(search),
   Layer.provideMerge(reading),
   Layer.provide(Observer.layer.pipe(Layer.provideMerge(Sightings.layer), Layer.provide(Judge.layer))),
-  Layer.provide(Layer.merge(writing, Origins.layer.pipe(Layer.provide(OriginDocuments.layer)))),
-  Layer.provide(Changes.layer)
+  Layer.provide(Layer.merge(OriginLooks.layer, Challenges.layer)),
+  Layer.provide(Layer.merge(writing, Origins.layer)),
+  Layer.provide(OriginDocuments.layer),
+  Layer.provide(Layer.mergeAll(Changes.layer, Hints.layer, Recipients.layer))
 )
 
 export const plugin = define({

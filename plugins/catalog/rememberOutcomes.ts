@@ -33,7 +33,8 @@ export class Remembered {
   keep(digest: string, recorded: Recorded, now: number): boolean {
     const { decision, reason, resourceId, versionHash } = recorded
     if (resourceId !== undefined && versionHash !== undefined) limited(this.#latest, String(resourceId), versionHash)
-    if (decision !== "held" && reason !== "catalog_unavailable")
+    const isOpen = decision === "held" && (reason === undefined || resourceId === undefined)
+    if (!isOpen && reason !== "catalog_unavailable")
       limited(this.#byDigest, digest, { outcome: outcomeOf(recorded), recorded, until: now + rememberMillis })
     return decision === "listed" || decision === "updated"
   }

@@ -4,6 +4,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { type Grade, raisedBy } from "../declaration/Grade.ts"
 import { matchesTemplate, spellResourceUrl } from "../declaration/resourceUrl.ts"
 import { resourceKey } from "../store/ResourceWire.ts"
 import { cleanString } from "../declaration/cleanText.ts"
@@ -33,8 +34,19 @@ interface ListingRow {
   readonly ownership: string
   readonly version: number
   readonly version_hash: string
+  readonly grade: Grade
+  readonly last_look_at: Date | null
+  readonly looked: string | null
   readonly first_seen_at: Date
   readonly last_seen_at: Date
+}
+
+interface WordsRow {
+  readonly resource_id: bigint
+  readonly grade: Grade
+  readonly pay_to: string
+  readonly version_hash: string
+  readonly at: Date
 }
 
 interface DecisionRow {
@@ -73,6 +85,32 @@ const toDecision = ({ at, by, from_state, move, reason, to_state }: DecisionRow)
   reason
 })
 
+const toListing = (row: ListingRow) => ({
+  type: row.type,
+  resource: row.resource,
+  ...(row.tool_name === "" ? {} : { toolName: row.tool_name }),
+  status: row.state,
+  ...(row.state_reason === null ? {} : { reason: row.state_reason }),
+  verification: row.verification,
+  ownership: row.ownership,
+  grade: row.grade,
+  raisedBy: raisedBy[row.grade],
+  version: row.version,
+  versionHash: row.version_hash,
+  firstSeenAt: row.first_seen_at.toISOString(),
+  lastSeenAt: row.last_seen_at.toISOString(),
+  ...(row.last_look_at === null ? {} : { lastLookAt: row.last_look_at.toISOString() }),
+  ...(row.looked === null ? {} : { lastLook: row.looked })
+})
+
+/** The newest words of each grade; the highest are shown. */
+const toWords = ({ at, grade, pay_to, version_hash }: WordsRow) => ({
+  grade,
+  payTo: pay_to,
+  versionHash: version_hash,
+  at: at.toISOString()
+})
+
 export interface ExplainRequest {
   readonly url: string
   readonly limit: number
@@ -108,26 +146,21 @@ export const explainListing = Effect.fn("Catalog.explain")(function* (
   const [count] = yield* sql<{ total: bigint }>`select count(*) as total from catalog_observations where ${about}`
   const listings =
     yield* sql<ListingRow>`select r.id, r.type, r.resource, r.tool_name, r.state, r.state_reason, r.verification,
-      r.ownership, r.version, r.version_hash,
-      r.first_seen_at, a.last_seen_at from catalog_resources r join catalog_activity a on a.resource_id = r.id
+      r.ownership, r.version, r.version_hash, r.grade, r.last_look_at, p.detail as looked,
+      r.first_seen_at, a.last_seen_at
+    from catalog_resources r join catalog_activity a on a.resource_id = r.id
+    left join catalog_probes p on p.resource_id = r.id
     where r.resource_key = any(${keys}) order by r.id limit ${listingsMax}`
   const decisions =
     yield* sql<DecisionRow>`select resource_id, at, by, move, from_state, to_state, reason from catalog_decisions
     where resource_id = any(${listings.map(({ id }) => id)}) order by id desc limit ${decisionsMax}`
+  const words = yield* sql<WordsRow>`select resource_id, grade, pay_to, version_hash, at from catalog_words
+    where resource_id = any(${listings.map(({ id }) => id)}) order by at desc`
   return {
     url: spelled?.resource ?? cleanString(url),
     listings: listings.map((row) => ({
-      type: row.type,
-      resource: row.resource,
-      ...(row.tool_name === "" ? {} : { toolName: row.tool_name }),
-      status: row.state,
-      ...(row.state_reason === null ? {} : { reason: row.state_reason }),
-      verification: row.verification,
-      ownership: row.ownership,
-      version: row.version,
-      versionHash: row.version_hash,
-      firstSeenAt: row.first_seen_at.toISOString(),
-      lastSeenAt: row.last_seen_at.toISOString(),
+      ...toListing(row),
+      words: words.filter(({ resource_id }) => resource_id === row.id).map(toWords),
       decisions: decisions.filter(({ resource_id }) => resource_id === row.id).map(toDecision)
     })),
     items: observations.map(toObservation),

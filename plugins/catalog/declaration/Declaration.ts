@@ -16,6 +16,14 @@ export type PublicReason =
   | "payto_conflict"
   | "catalog_unavailable"
 
+/**
+ * Extensions that a seller declares of a resource, by neutral key. They are told when the origin itself says so; what
+ * else a payment carries, such as `payment-identifier`, is its buyer's and no part of a listing.
+ */
+export const sellersExtensions: ReadonlyArray<string> = ["catalog", "offer-receipt", "sign-in-with-x"]
+
+export const isSellersExtension = (key: string): boolean => sellersExtensions.includes(key)
+
 export interface Identity {
   readonly type: ResourceType
   readonly resource: string
@@ -41,7 +49,7 @@ export interface Declaration {
   /** The key the extension was sent under, `catalog` or `bazaar`: entries are returned as they were declared. */
   readonly sentKey: string
   readonly dialect: Dialect
-  /** Neutral keys of the declared extensions that are told, sorted. */
+  /** Neutral keys of the extensions that the seller declares, sorted. */
   readonly extensions: ReadonlyArray<string>
   readonly terms: Terms
 }

@@ -3,6 +3,7 @@
 // kept; everything else, and what a buyer's own request put in (concrete path parameters), is left out (S20, S24, S25,
 // S256, decisions 4).
 import { Option, Predicate } from "effect"
+import type { Dialect } from "../../../kernel/Dialect.ts"
 import type { Payment, Terms } from "../../../kernel/payment/Payment.ts"
 import type { CatalogValues } from "../Config.ts"
 import type { Operation } from "../contract.ts"
@@ -25,9 +26,6 @@ const transports = ["streamable-http", "sse"]
 const schemaDepthMax = 28
 const schemaValuesMax = 8_000
 const toolNameMax = 128
-
-/** Extensions whose presence is told beside the catalog's own; the buyer's part of them never is. */
-const toldExtensions = ["payment-identifier", "sign-in-with-x", "offer-receipt"]
 
 /** Thrown inside this file only. */
 class Refused extends Error {
@@ -158,9 +156,19 @@ const faultOf = (
   return validate(info, schema, JSON.stringify(schema))?.detail
 }
 
-/** Reads the declaration a payment carries under `sentKey`. */
+/** A resource that is offered, with one way to pay for it: by a payment that carries it, or by its origin. */
+export interface Offer {
+  readonly dialect: Dialect
+  readonly resource: Payment["resource"]
+  readonly terms: Terms
+}
+
+/**
+ * Reads the declaration that an offer carries under `sentKey`. What stands beside it in `extensions` may be the buyer's
+ * own and is never told.
+ */
 export const readDeclaration = (
-  payment: Payment,
+  offer: Offer,
   sentKey: string,
   value: unknown,
   options: ReadOptions
@@ -170,7 +178,7 @@ export const readDeclaration = (
     if (!isFields(value)) throw new Refused("schema_invalid", "the extension is no object")
     const input = isFields(value["info"]) && isFields(value["info"]["input"]) ? value["info"]["input"] : {}
     const type = input["type"]
-    const declaredUrl = payment.resource["url"]
+    const declaredUrl = offer.resource["url"]
     if (type !== "http" && type !== "mcp") {
       if (declaredUrl === undefined) throw new Refused("missing_resource_url", "no resource.url")
       throw new Refused("schema_invalid", "info.input.type")
@@ -194,14 +202,14 @@ export const readDeclaration = (
         toolName: type === "mcp" ? String((operation.info["input"] as Fields)["toolName"]) : ""
       },
       about: {
-        ...aboutOf(payment.resource, operation, type),
+        ...aboutOf(offer.resource, operation, type),
         ...(usable === undefined ? {} : { routeTemplate: usable })
       },
       operation,
       sentKey,
-      dialect: payment.dialect,
-      extensions: ["catalog", ...toldExtensions.filter((key) => payment.extensions.has(key))].sort(),
-      terms: offered(payment)
+      dialect: offer.dialect,
+      extensions: ["catalog"],
+      terms: offer.terms
     }
   } catch (error) {
     if (!(error instanceof Refused)) throw error
@@ -217,6 +225,13 @@ const aboutOf = (resource: Payment["resource"], operation: Operation, type: stri
 
 /** The URL a payment names, for a record of what was observed. */
 export const declaredUrl = (payment: Payment): string => Option.getOrElse(payment.resourceUrl, () => "").slice(0, 2_048)
+
+/** What a payment offers. */
+export const offerOf = (payment: Payment): Offer => ({
+  dialect: payment.dialect,
+  resource: payment.resource,
+  terms: offered(payment)
+})
 
 /**
  * The terms under which a resource is offered: the seller's, with the amount that the buyer accepted. What is settled

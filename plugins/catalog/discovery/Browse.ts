@@ -6,7 +6,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { type CatalogValues, Config } from "../Config.ts"
 import { Catalog, type Filters } from "../contract.ts"
 import { conditionOf } from "./conditions.ts"
-import { bodyColumns, bodyOf, type BodyRow } from "./reads.ts"
+import { bodyColumns, bodyFrom, bodyOf, type BodyRow } from "./reads.ts"
 import { fingerprintOf } from "./filters.ts"
 import { type CatalogBusy, Counts } from "./Counts.ts"
 
@@ -58,7 +58,7 @@ const pageRows = (
   { below, count, skip }: PageOf
 ) => {
   const skipped = sql.literal(skip === 0 ? "" : `offset ${skip}`)
-  const statement = sql<BodyRow>`select ${sql.literal(bodyColumns)} from catalog_resources r join (
+  const statement = sql<BodyRow>`select ${sql.literal(bodyColumns)} from ${sql.literal(bodyFrom)} join (
       select r.id from catalog_resources r where r.id < ${below} and ${conditionOf(sql, config, filters)}
         order by r.id desc limit ${sql.literal(String(count))} ${skipped}
     ) page on page.id = r.id order by r.id desc`

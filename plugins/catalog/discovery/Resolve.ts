@@ -9,7 +9,7 @@ import type { ResourceType } from "../contract.ts"
 import { matchesTemplate, spellResourceUrl } from "../declaration/resourceUrl.ts"
 import { identityKey } from "../store/ResourceWire.ts"
 import { visible } from "./conditions.ts"
-import { bodyColumns, bodyOf, type BodyRow } from "./reads.ts"
+import { bodyColumns, bodyFrom, bodyOf, type BodyRow } from "./reads.ts"
 
 /** Dynamic routes of one origin that are looked through. */
 const templatesMax = 2_000
@@ -48,8 +48,8 @@ export class Resolve extends Context.Service<
       const crypto = yield* Crypto
 
       const byKey = (key: string) =>
-        sql<BodyRow>`select ${sql.literal(bodyColumns)} from catalog_resources r where r.key = ${key}
-          and ${visible(sql, config)}`
+        sql<BodyRow>`select ${sql.literal(bodyColumns)} from ${sql.literal(bodyFrom)}
+          where r.key = ${key} and ${visible(sql, config)}`
 
       const one = Effect.fn("Catalog.resolve")(function* (request: ResolveRequest) {
         const read = spellResourceUrl(request.type, request.url)

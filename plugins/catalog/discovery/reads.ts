@@ -10,7 +10,7 @@ import {
   type ResourceState,
   type ResourceType
 } from "../contract.ts"
-import { type Kept, serveBody } from "../store/ResourceWire.ts"
+import { type Kept, serveBody, type Volatile } from "../store/ResourceWire.ts"
 import { conditionOf } from "./conditions.ts"
 import { Cursors } from "./Cursors.ts"
 
@@ -40,20 +40,19 @@ interface DocumentRow {
   }>
 }
 
-export interface BodyRow {
+export interface BodyRow extends Volatile {
   readonly id: bigint
   readonly document: string
-  readonly updated_at: Date
-  readonly state: string
-  readonly verification: string
-  readonly ownership: string
-  readonly version_hash: string
 }
 
-export const bodyColumns = "r.id, r.document, r.updated_at, r.state, r.verification, r.ownership, r.version_hash"
+/** Of `bodyFrom`. */
+export const bodyColumns = `r.id, r.document, r.updated_at as "updatedAt", r.state, r.verification,
+  r.ownership, r.grade,  coalesce(a.recent_settled, 0) as settlements, coalesce(a.recent_payers, 0) as payers,
+  r.last_look_at as "lastLookAt", r.uptime, r.version_hash as "versionHash"`
 
-export const bodyOf = ({ document, ownership, state, updated_at, verification, version_hash }: BodyRow): string =>
-  serveBody(document, { updatedAt: updated_at, state, verification, ownership, versionHash: version_hash })
+export const bodyFrom = "catalog_resources r left join catalog_activity a on a.resource_id = r.id"
+
+export const bodyOf = (row: BodyRow): string => serveBody(row.document, row)
 
 const toDocument = (row: DocumentRow): ResourceDocument => ({
   id: row.id,
@@ -125,7 +124,7 @@ export const layer = Layer.effect(
 
     const bodies = Effect.fn("Catalog.bodies")(function* (ids: ReadonlyArray<bigint>) {
       if (ids.length === 0) return []
-      const rows = yield* sql<BodyRow>`select ${sql.literal(bodyColumns)} from catalog_resources r
+      const rows = yield* sql<BodyRow>`select ${sql.literal(bodyColumns)} from ${sql.literal(bodyFrom)}
         where ${idsOf(sql, ids)} and ${conditionOf(sql, config, {})}`
       return inOrder(ids, rows).map((row) => ({ id: row.id, json: bodyOf(row) }))
     })

@@ -1,10 +1,10 @@
 // What each verdict on an origin's word does to the tables, in the caller's transaction: the owner is proven, displaced
-// with the claimant's own declaration, or contradicted; each with its decision and its fact.
+// with the origin's own words or the claimant's declaration, or contradicted; each with its decision and its fact.
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/Facts.ts"
 import type { Declaration } from "../declaration/Declaration.ts"
-import { mergeDeclaration } from "../store/mergeDeclaration.ts"
+import { mergeDeclaration, type Words } from "../store/mergeDeclaration.ts"
 import { type Move, moveState, recordMove, type ResourceRow, tellChange } from "../store/Resources.ts"
 import { Versions } from "../store/Versions.ts"
 import type { Verdict } from "./decideOwnership.ts"
@@ -12,6 +12,13 @@ import type { Verdict } from "./decideOwnership.ts"
 export interface ClaimRow {
   readonly pay_to: string
   readonly declaration: Declaration
+}
+
+/** What stands of a resource before a verdict, besides its row. */
+export interface Evidence {
+  readonly claims: ReadonlyArray<ClaimRow>
+  /** What the origin itself says of the resource. */
+  readonly words: Words | undefined
 }
 
 const setOwner = (sql: SqlClient.SqlClient, id: bigint, payTos: ReadonlyArray<string>, now: Date) =>
@@ -24,6 +31,8 @@ const setOwner = (sql: SqlClient.SqlClient, id: bigint, payTos: ReadonlyArray<st
   })
 
 const removal: Omit<Move, "from"> = { by: "origin", move: "removed", to: "removed", reason: "delisted_by_origin" }
+
+const displacement = { by: "origin", move: "displaced", to: "active", reason: "origin_names_another" } as const
 
 const contradiction = {
   by: "origin",
@@ -38,7 +47,7 @@ export class Execution extends Context.Service<
     readonly carryOut: (
       row: ResourceRow,
       verdict: Verdict,
-      claims: ReadonlyArray<ClaimRow>,
+      evidence: Evidence,
       now: Date
     ) => Effect.Effect<void, SqlError.SqlError>
   }
@@ -52,22 +61,19 @@ export class Execution extends Context.Service<
 
       const displace = Effect.fnUntraced(function* (
         row: ResourceRow,
-        { declaration, pay_to }: ClaimRow,
-        payTos: ReadonlyArray<string>,
+        { by, payTos }: { readonly by: string; readonly payTos: ReadonlyArray<string> },
+        { claims, words }: Evidence,
         now: Date
       ) {
         yield* setOwner(sql, row.id, payTos, now)
-        // The old owner's words go with it: nothing of its declaration is merged into the new one.
-        const anew = { ...declaration, terms: { ...declaration.terms, amount: Option.none() } }
-        yield* versions.apply(row, anew, mergeDeclaration(undefined, [], declaration), now)
-        yield* moveState(sql, facts, row.id, now, {
-          by: "origin",
-          move: "displaced",
-          from: row.state,
-          to: "active",
-          reason: "origin_names_another",
-          detail: `${row.pay_tos.join(",")} → ${pay_to}`
-        })
+        // The old owner's words go with it. The claimant's own came with a payment, and are claimed.
+        if (words === undefined) {
+          const { declaration } = claims.find(({ pay_to }) => pay_to === by)!
+          const terms = { ...declaration.terms, amount: Option.none() }
+          yield* versions.apply(row, mergeDeclaration(undefined, { ...declaration, terms }, "claimed"), now)
+        }
+        const detail = `${row.pay_tos.join(",")} → ${by}`
+        yield* moveState(sql, facts, row.id, now, { ...displacement, from: row.state, detail })
       })
 
       const prove = Effect.fnUntraced(function* (row: ResourceRow, payTos: ReadonlyArray<string>, now: Date) {
@@ -78,18 +84,20 @@ export class Execution extends Context.Service<
         yield* tellChange(facts, row.id, "proven")
       })
 
-      const contradict = Effect.fnUntraced(function* (row: ResourceRow, payTos: ReadonlyArray<string>, now: Date) {
-        yield* setOwner(sql, row.id, payTos, now)
-        const detail = `${row.pay_tos.join(",")} → ${payTos.join(",")}`
-        yield* moveState(sql, facts, row.id, now, { ...contradiction, from: row.state, detail })
-      })
-
-      const carryOut = Effect.fnUntraced(function* (
+      /** Nobody whom the origin names has declared it: what the origin offers is listed, or nothing is. */
+      const contradict = Effect.fnUntraced(function* (
         row: ResourceRow,
-        verdict: Verdict,
-        claims: ReadonlyArray<ClaimRow>,
+        payTos: ReadonlyArray<string>,
+        words: Words | undefined,
         now: Date
       ) {
+        yield* setOwner(sql, row.id, payTos, now)
+        const detail = `${row.pay_tos.join(",")} → ${payTos.join(",")}`
+        const move = words === undefined ? contradiction : displacement
+        yield* moveState(sql, facts, row.id, now, { ...move, from: row.state, detail })
+      })
+
+      const carryOut = Effect.fnUntraced(function* (row: ResourceRow, verdict: Verdict, evidence: Evidence, now: Date) {
         switch (verdict._tag) {
           case "Nothing":
             return
@@ -98,14 +106,9 @@ export class Execution extends Context.Service<
           case "Proven":
             return yield* prove(row, verdict.payTos, now)
           case "Displaced":
-            return yield* displace(
-              row,
-              claims.find(({ pay_to }) => pay_to === verdict.by)!,
-              verdict.payTos,
-              now
-            )
+            return yield* displace(row, verdict, evidence, now)
           case "Contradicted":
-            return yield* contradict(row, verdict.payTos, now)
+            return yield* contradict(row, verdict.payTos, evidence.words, now)
         }
       })
 

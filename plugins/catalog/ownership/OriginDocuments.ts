@@ -1,5 +1,5 @@
-// The well-known documents of origins, asked for once for all resources of one and kept for a while. Every request goes
-// through `safeFetch`, on a leash (attacks 49).
+// The documents of origins, each asked for once for all resources of one and kept for a while; later it is asked for on
+// condition that it has changed. Every request goes through `safeFetch`, on a leash (attacks 49).
 import { Clock, Context, Deferred, Effect, Layer } from "effect"
 import { type FetchRefused, safeFetch } from "../../../kernel/http/safeFetch.ts"
 import { Outbound, type OutboundAnswer } from "../../../kernel/platform/Outbound.ts"
@@ -8,6 +8,7 @@ import { Config } from "../Config.ts"
 const keptMax = 2_000
 /** Bytes of documents that are kept, of all origins together. */
 const keptBytesMax = 8_388_608
+const tagLengthMax = 256
 
 const nothing = new Uint8Array()
 
@@ -18,12 +19,15 @@ export interface OriginDocument {
   readonly document: Uint8Array
   readonly detail: string
   readonly isLocal: boolean
+  /** The entity tag it came with. */
+  readonly tag?: string
 }
 
 interface Kept {
   readonly at: number
   readonly answer: Deferred.Deferred<OriginDocument>
-  readonly bytes: number
+  /** What was said last; what it holds is weighed. */
+  readonly said: OriginDocument
 }
 
 /** Leaves out the oldest map entries until at most so many are left. */
@@ -31,12 +35,31 @@ export const forgetOldest = (map: Map<string, unknown>, max = keptMax): void => 
   if (map.size > max) map.delete(map.keys().next().value!)
 }
 
+/** Keeps what was said, and lets the oldest go for it as far as the room asks. */
+const weigh = (kept: Map<string, Kept>, key: string, said: OriginDocument): void => {
+  const mine = kept.get(key)
+  if (mine === undefined) return
+  kept.set(key, { ...mine, said })
+  let all = 0
+  for (const one of kept.values()) all += one.said.document.length
+  for (const [oldest, one] of kept) {
+    if (all <= keptBytesMax) break
+    kept.delete(oldest)
+    all -= one.said.document.length
+  }
+}
+
 export class OriginDocuments extends Context.Service<
   OriginDocuments,
   {
     /** One request to a stranger, within the settings' bounds. */
     readonly send: (url: URL, method: string) => Effect.Effect<OutboundAnswer, FetchRefused>
+    /** `/.well-known/x402`. */
     readonly wellKnown: (origin: string) => Effect.Effect<OriginDocument>
+    /** `/.well-known/x402.json`. */
+    readonly manifest: (origin: string) => Effect.Effect<OriginDocument>
+    /** `/openapi.json`. */
+    readonly openApi: (origin: string) => Effect.Effect<OriginDocument>
   }
 >()("tollkeeper/catalog/OriginDocuments") {
   static readonly layer = Layer.effect(
@@ -52,58 +75,60 @@ export class OriginDocuments extends Context.Service<
         bytesMax: config.probeBytesMax,
         redirectsMax: 2
       }
-      const send = (url: URL, method: string) =>
-        Effect.provideService(safeFetch(url, { method, headers: agent }, policy), Outbound, outbound)
+      const request = (url: URL, method: string, headers: Readonly<Record<string, string>>) =>
+        Effect.provideService(safeFetch(url, { method, headers }, policy), Outbound, outbound)
 
-      const weigh = (origin: string, bytes: number): void => {
-        const mine = kept.get(origin)
-        if (mine === undefined) return
-        kept.set(origin, { ...mine, bytes })
-        let all = 0
-        for (const one of kept.values()) all += one.bytes
-        for (const [oldest, one] of kept) {
-          if (all <= keptBytesMax) break
-          kept.delete(oldest)
-          all -= one.bytes
-        }
-      }
-
-      const ask = (origin: string) =>
-        send(new URL("/.well-known/x402", origin), "GET").pipe(
-          Effect.map(({ body, status }): OriginDocument => ({
-            document: status === 200 ? body : nothing,
-            detail: `well-known ${status}`,
-            isLocal: false
-          })),
+      const ask = (url: URL, word: string, before: OriginDocument) =>
+        request(url, "GET", before.tag === undefined ? agent : { ...agent, "if-none-match": before.tag }).pipe(
+          Effect.map(({ body, headers, status }): OriginDocument => {
+            if (status === 304 && before.tag !== undefined) return { ...before, detail: `${word} 304` }
+            const tag = headers["etag"]
+            const isTagged = status === 200 && tag !== undefined && tag.length <= tagLengthMax
+            return {
+              document: status === 200 ? body : nothing,
+              detail: `${word} ${status}`,
+              isLocal: false,
+              ...(isTagged ? { tag } : {})
+            }
+          }),
           Effect.catch(({ reason }: FetchRefused) =>
             Effect.succeed<OriginDocument>({
               document: nothing,
-              detail: `well-known ${reason}`,
+              detail: `${word} ${reason}`,
               isLocal: reason === "blocked"
             })
           )
         )
 
-      const wellKnown = Effect.fnUntraced(function* (origin: string) {
-        const now = yield* Clock.currentTimeMillis
-        const known = kept.get(origin)
-        if (known !== undefined && now - known.at < config.probePauseSeconds * 1_000)
-          return yield* Deferred.await(known.answer)
-        // Resources of one origin come due together: whoever is first asks for all of them.
-        const answer = Deferred.makeUnsafe<OriginDocument>()
-        kept.set(origin, { at: now, answer, bytes: 0 })
-        forgetOldest(kept)
-        const unasked: OriginDocument = { document: nothing, detail: "well-known interrupted", isLocal: false }
-        return yield* ask(origin).pipe(
-          Effect.tap((said) => {
-            weigh(origin, said.document.length)
-            return Deferred.succeed(answer, said)
-          }),
-          Effect.ensuring(Deferred.succeed(answer, unasked))
-        )
-      })
+      const documentAt = (path: string, word: string) =>
+        Effect.fnUntraced(function* (origin: string) {
+          const now = yield* Clock.currentTimeMillis
+          const key = `${path} ${origin}`
+          const known = kept.get(key)
+          if (known !== undefined && now - known.at < config.probePauseSeconds * 1_000)
+            return yield* Deferred.await(known.answer)
+          // Resources of one origin come due together: whoever is first asks for all of them.
+          const answer = Deferred.makeUnsafe<OriginDocument>()
+          const unasked: OriginDocument = { document: nothing, detail: `${word} interrupted`, isLocal: false }
+          const before = known?.said ?? unasked
+          kept.delete(key)
+          kept.set(key, { at: now, answer, said: before })
+          forgetOldest(kept)
+          return yield* ask(new URL(path, origin), word, before).pipe(
+            Effect.tap((said) => {
+              weigh(kept, key, said)
+              return Deferred.succeed(answer, said)
+            }),
+            Effect.ensuring(Deferred.succeed(answer, unasked))
+          )
+        })
 
-      return OriginDocuments.of({ send, wellKnown })
+      return OriginDocuments.of({
+        send: (url, method) => request(url, method, agent),
+        wellKnown: documentAt("/.well-known/x402", "well-known"),
+        manifest: documentAt("/.well-known/x402.json", "manifest"),
+        openApi: documentAt("/openapi.json", "openapi")
+      })
     })
   )
 }

@@ -1,43 +1,68 @@
 // What an origin says of itself, on the wire. `/.well-known/x402` is a JSON object: `payTo` (a recipient or a list of
-// them) for the whole origin; `resources`, whose objects `{ resource, toolName?, payTo? }` speak of one resource each
-// (a string is a URL without a word about its owner); `delist`, a list of URLs, or of `{ resource, toolName }`, that
-// are not to be listed. A live 402 is a PaymentRequired, in its header or its body. Unknown members are ignored; what
-// is malformed says nothing.
+// them) for the whole origin; `resources`, whose objects `{ resource, toolName?, payTo?, accepts?, … }` speak of one
+// resource each (a string is a URL without a word about its owner); `delist`, a list of URLs, or of `{ resource,
+// toolName }`, that are not to be listed. `/.well-known/x402.json` lists resources in the shape of discovery itself,
+// under `resources` or `items`. An OpenAPI document marks paid operations with `x-payment-info`. A live 402 is a
+// PaymentRequired of either protocol version, in its header or its body. Unknown members are ignored; what is
+// malformed says nothing.
 import { Option, Predicate, Result } from "effect"
 import { Base64 } from "effect/encoding"
-import { readNetwork } from "../../../kernel/Dialect.ts"
-import type { Identity } from "../declaration/Declaration.ts"
+import { neutralExtension, readNetwork } from "../../../kernel/Dialect.ts"
+import type { Terms } from "../../../kernel/payment/Payment.ts"
+import { type Identity, isSellersExtension } from "../declaration/Declaration.ts"
+import type { Offer } from "../declaration/DeclarationWire.ts"
 import { spellResourceUrl } from "../declaration/resourceUrl.ts"
 
-/** The origin's word about one resource: whom it names, and whether it wants it listed. Empty `payTos`: silence. */
+type Fields = Readonly<Record<string, unknown>>
+
+/** The origin's word about one resource: whom it names, and that it is not to be listed. Empty `payTos`: silence. */
 export interface OriginWord {
   readonly payTos: ReadonlyArray<string>
   readonly delisted: boolean
 }
 
-const silence: OriginWord = { payTos: [], delisted: false }
+/** What an origin offers under one method, or as one tool: its declaration, and each way to pay on this ledger. */
+export interface OriginOffer {
+  readonly sentKey: string
+  /** The declaration in the form of the extension. */
+  readonly declaration: Fields
+  /** Neutral keys of the seller's extensions. */
+  readonly extensions: ReadonlyArray<string>
+  readonly offers: ReadonlyArray<Offer>
+}
+
+/** A resource that a document names. */
+export interface NamedResource {
+  readonly type: "http" | "mcp"
+  readonly resource: string
+  readonly toolName: string
+  /** HTTP method, when the document names one. */
+  readonly method: string | undefined
+  readonly offers: ReadonlyArray<OriginOffer>
+}
+
+export const silence: OriginWord = { payTos: [], delisted: false }
 
 const payTosMax = 16
 const entriesMax = 2_000
+const acceptsMax = 32
 
-const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  Predicate.isObject(value) && !Array.isArray(value)
+const isFields = (value: unknown): value is Fields => Predicate.isObject(value) && !Array.isArray(value)
+
+const isRecipient = (value: unknown): value is string =>
+  typeof value === "string" && /^[CGM][A-Z2-7]{55,68}$/.test(value)
 
 const recipients = (value: unknown): ReadonlyArray<string> =>
-  [
-    ...new Set(
-      (Array.isArray(value) ? value : [value]).filter(
-        (one): one is string => typeof one === "string" && /^[CGM][A-Z2-7]{55,68}$/.test(one)
-      )
-    )
-  ].slice(0, payTosMax)
+  [...new Set((Array.isArray(value) ? value : [value]).filter(isRecipient))].slice(0, payTosMax)
 
 const entries = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value.slice(0, entriesMax) : [])
+
+const namedUrl = (entry: Fields): unknown => entry["resource"] ?? entry["url"]
 
 /** Whether an entry, a URL or a path of the origin itself, means the resource. */
 const means = (entry: unknown, identity: Identity, base: string): boolean => {
   const fields = isFields(entry) ? entry : { resource: entry }
-  const named = fields["resource"] ?? fields["url"]
+  const named = namedUrl(fields)
   if (typeof named !== "string") return false
   const tool = fields["toolName"]
   if (tool !== undefined && tool !== identity.toolName) return false
@@ -50,7 +75,7 @@ const means = (entry: unknown, identity: Identity, base: string): boolean => {
 export const readWellKnown = (document: unknown, identity: Identity, base: string): OriginWord => {
   if (!isFields(document)) return silence
   const own = entries(document["resources"]).filter((entry) => isFields(entry) && means(entry, identity, base))
-  const named = own.flatMap((entry) => recipients((entry as Readonly<Record<string, unknown>>)["payTo"]))
+  const named = own.flatMap((entry) => recipients((entry as Fields)["payTo"]))
   return {
     payTos: (named.length > 0 ? [...new Set(named)] : recipients(document["payTo"])).slice(0, payTosMax),
     delisted: entries(document["delist"]).some((entry) => means(entry, identity, base))
@@ -65,26 +90,164 @@ const parse = (text: string): unknown => {
   }
 }
 
-const decoded = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
+export const readJson = (bytes: Uint8Array): unknown => parse(new TextDecoder().decode(bytes))
 
-export const readJson = (bytes: Uint8Array): unknown => parse(decoded(bytes))
+const canonicalAmount = /^(0|[1-9][0-9]{0,38})$/
 
-/** Recipients that a live 402 asks to be paid, on this ledger. */
-export const readLive402 = (answer: {
+/** One element of `accepts`, of either protocol version; undefined when it is not of this ledger or not usable. */
+const readOffer = (accept: unknown, resource: Fields): Offer | undefined => {
+  if (!isFields(accept) || typeof accept["network"] !== "string") return undefined
+  const network = readNetwork(accept["network"])
+  const amount = accept["amount"] ?? accept["maxAmountRequired"]
+  const { asset, extra, maxTimeoutSeconds, payTo, scheme } = accept
+  if (Option.isNone(network) || !isRecipient(payTo)) return undefined
+  if (typeof scheme !== "string" || !/^[a-z0-9-]{1,32}$/.test(scheme)) return undefined
+  if (typeof asset !== "string" || !/^[A-Z0-9]{1,64}$/.test(asset)) return undefined
+  if (typeof amount !== "string" || !canonicalAmount.test(amount)) return undefined
+  const terms: Terms = {
+    scheme,
+    network: network.value.network,
+    asset,
+    amount: Option.some(BigInt(amount)),
+    amountText: amount,
+    payTo,
+    maxTimeoutSeconds: Number.isSafeInteger(maxTimeoutSeconds) ? (maxTimeoutSeconds as number) : 60,
+    extra: isFields(extra) ? extra : {}
+  }
+  return { dialect: network.value.dialect, resource, terms }
+}
+
+const readOffers = (accepts: unknown, resource: Fields): ReadonlyArray<Offer> =>
+  entries(accepts)
+    .slice(0, acceptsMax)
+    .flatMap((accept) => readOffer(accept, resource) ?? [])
+
+/** The declaration among a body's extensions; of the first protocol version, what it tells of input and output. */
+const declarationOf = (extensions: unknown, accepts: unknown): { readonly sentKey: string; readonly value: Fields } => {
+  const known = isFields(extensions) ? extensions : {}
+  const sentKey = ["catalog", "bazaar"].find((key) => isFields(known[key])) ?? "catalog"
+  const value = known[sentKey]
+  if (isFields(value)) return { sentKey, value }
+  const [first] = entries(accepts)
+  const output = isFields(first) && isFields(first["outputSchema"]) ? first["outputSchema"] : {}
+  return { sentKey, value: isFields(output["input"]) ? { info: output } : {} }
+}
+
+/** The declaration as one of this HTTP method; what says otherwise is not believed. */
+const ofMethod = (value: Fields, method: string): Fields => {
+  const { routeTemplate: _, ...rest } = value
+  const info = isFields(rest["info"]) ? rest["info"] : {}
+  const input = isFields(info["input"]) ? info["input"] : {}
+  const isSame = (input["method"] ?? method) === method && (input["type"] ?? "http") === "http"
+  const { discoverable: _told, ...told } = isSame ? input : ({} as Fields)
+  return { ...(isSame ? rest : {}), info: { ...(isSame ? info : {}), input: { ...told, type: "http", method } } }
+}
+
+const extensionsOf = (extensions: unknown): ReadonlyArray<string> => {
+  const told = Object.keys(isFields(extensions) ? extensions : {}).map(neutralExtension)
+  return [...new Set(["catalog", ...told.filter(isSellersExtension)])].sort()
+}
+
+export interface Live402 {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-}): OriginWord => {
-  if (answer.status !== 402) return silence
-  const header = answer.headers["payment-required"]
+}
+
+/** The PaymentRequired of a live 402; undefined when it is none. */
+const requiredOf = ({ body, headers, status }: Live402): Fields | undefined => {
+  if (status !== 402) return undefined
+  const header = headers["payment-required"]
   const fromHeader =
     header === undefined ? undefined : parse(Option.getOrElse(Result.getSuccess(Base64.decodeString(header)), () => ""))
-  const required = isFields(fromHeader) ? fromHeader : readJson(answer.body)
-  if (!isFields(required)) return silence
+  const required = isFields(fromHeader) ? fromHeader : readJson(body)
+  return isFields(required) ? required : undefined
+}
+
+/** Recipients that a live 402 asks to be paid, on this ledger. */
+export const readLive402 = (answer: Live402): OriginWord => {
+  const required = requiredOf(answer)
+  if (required === undefined) return silence
   const payTos = entries(required["accepts"]).flatMap((option) =>
     isFields(option) && typeof option["network"] === "string" && Option.isSome(readNetwork(option["network"]))
       ? recipients(option["payTo"])
       : []
   )
   return { payTos: [...new Set(payTos)].slice(0, payTosMax), delisted: false }
+}
+
+/** What a live 402 offers of the resource that was asked for, by this method. */
+export const readLiveOffer = (answer: Live402, url: string, method: string): OriginOffer | undefined => {
+  const required = requiredOf(answer)
+  if (required === undefined) return undefined
+  const [first] = entries(required["accepts"])
+  const told = isFields(required["resource"]) ? required["resource"] : isFields(first) ? first : {}
+  const { description, iconUrl, mimeType, serviceName, tags } = told
+  const offers = readOffers(required["accepts"], { url, description, iconUrl, mimeType, serviceName, tags })
+  if (offers.length === 0) return undefined
+  const { sentKey, value } = declarationOf(required["extensions"], required["accepts"])
+  return {
+    sentKey,
+    declaration: ofMethod(value, method),
+    extensions: extensionsOf(required["extensions"]),
+    offers
+  }
+}
+
+const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+
+/** The operations that an entry tells: each its own, or the one of its declaration. */
+const offersOfEntry = (entry: Fields, url: string, type: "http" | "mcp"): ReadonlyArray<OriginOffer> => {
+  const { sentKey, value } = declarationOf(entry["extensions"], [])
+  const extensions = extensionsOf(entry["extensions"])
+  const input = isFields(value["info"]) && isFields(value["info"]["input"]) ? value["info"]["input"] : {}
+  const told = { ...entry, url }
+  if (type === "mcp") {
+    const offers = readOffers(entry["accepts"], told)
+    return isFields(input["inputSchema"]) ? [{ sentKey, declaration: value, extensions, offers }] : []
+  }
+  const operations = entries(entry["operations"]).filter(isFields)
+  const own = operations.length > 0 ? operations : [{ method: entry["method"] ?? input["method"] ?? "GET" }]
+  return own.flatMap((operation: Fields) => {
+    const { accepts, info, method } = operation
+    if (typeof method !== "string" || !methods.includes(method)) return []
+    const declared = isFields(info) ? { ...value, info } : value
+    const offers = readOffers(accepts ?? entry["accepts"], told)
+    return [{ sentKey, declaration: ofMethod(declared, method), extensions, offers }]
+  })
+}
+
+const readEntry = (entry: unknown, base: string): ReadonlyArray<NamedResource> => {
+  if (!isFields(entry)) return []
+  const named = namedUrl(entry)
+  const toolName = typeof entry["toolName"] === "string" ? entry["toolName"] : ""
+  const type = entry["type"] === "mcp" || toolName !== "" ? "mcp" : "http"
+  if (typeof named !== "string" || !URL.canParse(named, base)) return []
+  const spelled = spellResourceUrl(type, new URL(named, base).href)
+  // An origin speaks of itself alone.
+  if (spelled?.origin !== base) return []
+  const offers = offersOfEntry(entry, spelled.resource, type).filter((offer) => offer.offers.length > 0)
+  const method = typeof entry["method"] === "string" ? entry["method"] : undefined
+  return [{ type, resource: spelled.resource, toolName, method, offers }]
+}
+
+/** The resources that a manifest of either kind names, in its order. */
+export const readManifest = (document: unknown, base: string): ReadonlyArray<NamedResource> =>
+  isFields(document)
+    ? entries(document["resources"] ?? document["items"]).flatMap((entry) => readEntry(entry, base))
+    : []
+
+/** The paid operations of an OpenAPI document that can be asked for as they stand. */
+export const readOpenApi = (document: unknown, base: string): ReadonlyArray<NamedResource> => {
+  const paths = isFields(document) && isFields(document["paths"]) ? Object.entries(document["paths"]) : []
+  return paths.slice(0, entriesMax).flatMap(([path, item]) =>
+    Object.entries(isFields(item) ? item : {}).flatMap(([key, operation]) => {
+      const isPaid = isFields(operation) && isFields(operation["x-payment-info"])
+      const method = key.toUpperCase()
+      if (!isPaid || !methods.includes(method) || path.includes("{")) return []
+      const payment = operation["x-payment-info"] as Fields
+      const entry = { description: operation["summary"], ...payment, resource: path, method }
+      return readEntry(entry, base)
+    })
+  )
 }

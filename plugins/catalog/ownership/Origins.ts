@@ -1,13 +1,28 @@
-// Asks an origin about its resources: its well-known document first, once for all of them and kept for a while; then
-// the live 402 of a resource that is declared for GET or HEAD. Nothing else is ever requested: no body method, no
-// dynamic route, no tool is called. Questions to one origin are counted, so that many listings under a stranger's name
-// do not make us a flood.
+// Looks at an origin for what it says of its resources: its well-known document, once for all of them and kept for a
+// while; then the live 402 of a resource, by each declared method that has no effect (GET, HEAD). Where none can be
+// asked, its list of resources in the shape of discovery may speak for it. Nothing else is ever requested: no body
+// method, no dynamic route, no tool is called. Questions to one origin are counted, so that many listings under a
+// stranger's name do not make us a flood.
 import { Clock, Context, Effect, Layer } from "effect"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
 import { Config } from "../Config.ts"
-import type { Identity } from "../declaration/Declaration.ts"
+import { type Declaration, type Identity, isRejection } from "../declaration/Declaration.ts"
+import { readDeclaration } from "../declaration/DeclarationWire.ts"
+import { makePace } from "../declaration/paceWork.ts"
+import { makeValidator } from "../declaration/validateInfo.ts"
 import { forgetOldest, OriginDocuments } from "./OriginDocuments.ts"
-import { type OriginWord, readJson, readLive402, readWellKnown } from "./OriginWire.ts"
+import {
+  type Live402,
+  type NamedResource,
+  type OriginOffer,
+  type OriginWord,
+  readJson,
+  readLive402,
+  readLiveOffer,
+  readManifest,
+  readWellKnown,
+  silence
+} from "./OriginWire.ts"
 
 export interface AskedResource {
   readonly identity: Identity
@@ -16,82 +31,175 @@ export interface AskedResource {
   readonly isDynamic: boolean
 }
 
+/** Whether somebody there asks to be paid; `unknown`: it could not be asked, or did not say. */
+export type Life = "alive" | "origin_gone" | "not_found" | "no_payment_required" | "unknown"
+
 export interface OriginAnswer {
   readonly word: OriginWord
+  /** What the origin itself says of the resource, one for each operation and option; empty when it says nothing. */
+  readonly declarations: ReadonlyArray<Declaration>
+  readonly life: Life
   /** For the operator: what was asked, and what came back. */
   readonly detail: string
   /** The origin's name leads inside; where that is not allowed, it cannot be listed. */
   readonly isLocal: boolean
 }
 
-const silence: OriginWord = { payTos: [], delisted: false }
-
 /** Live questions to one origin in a minute. */
 const livePerMinuteMax = 20
+/** Declarations of origins are read in this share of the process's time. */
+const readingPace = { share: 0.1, burstMillis: 500 }
+const safeMethods = ["GET", "HEAD"]
+
+interface Live {
+  readonly word: OriginWord
+  readonly offer: OriginOffer | undefined
+  readonly life: Life
+  readonly detail: string
+  readonly isLocal: boolean
+}
+
+const lifeOf = ({ status }: Live402): Life => {
+  if (status === 402) return "alive"
+  if (status === 404 || status === 410) return "not_found"
+  return status >= 200 && status < 300 ? "no_payment_required" : "unknown"
+}
+
+const lifeOfRefusal = (reason: FetchRefused["reason"]): Life =>
+  reason === "unreachable" || reason === "unresolved" ? "origin_gone" : "unknown"
+
+const liveOf = (answer: Live402, { resource }: Identity, method: string): Live => ({
+  word: readLive402(answer),
+  offer: readLiveOffer(answer, resource, method),
+  life: lifeOf(answer),
+  detail: `, ${method} ${answer.status}`,
+  isLocal: false
+})
+
+const unreached = (reason: FetchRefused["reason"], method: string): Live => ({
+  word: silence,
+  offer: undefined,
+  life: lifeOfRefusal(reason),
+  detail: `, ${method} ${reason}`,
+  isLocal: reason === "blocked"
+})
+
+/** Any sign of life outweighs the rest; else what was said first. */
+const lifeOfAll = (live: ReadonlyArray<Live>): Life =>
+  live.some(({ life }) => life === "alive") ? "alive" : (live[0]?.life ?? "unknown")
+
+/** What the origin names goes before what its pages ask for. */
+const wordOfAll = (named: OriginWord, live: ReadonlyArray<Live>): OriginWord =>
+  named.delisted || named.payTos.length > 0
+    ? named
+    : { payTos: [...new Set(live.flatMap(({ word }) => word.payTos))], delisted: false }
+
+const isOf =
+  ({ resource, toolName, type }: Identity) =>
+  (one: NamedResource): boolean =>
+    one.type === type && one.resource === resource && one.toolName === toolName
 
 export class Origins extends Context.Service<
   Origins,
   {
     /** `later`: the origin was asked enough for now. */
     readonly ask: (resource: AskedResource) => Effect.Effect<OriginAnswer | "later">
+    /** What an origin offers, as declarations; what cannot be read is left out. */
+    readonly read: (offers: ReadonlyArray<OriginOffer>) => Effect.Effect<ReadonlyArray<Declaration>>
   }
 >()("tollkeeper/catalog/Origins") {
   static readonly layer = Layer.effect(
     Origins,
     Effect.gen(function* () {
       const config = yield* Config
-      const { send, wellKnown } = yield* OriginDocuments
-      const live = new Map<string, { readonly at: number; count: number }>()
+      const { manifest, send, wellKnown } = yield* OriginDocuments
+      const pace = makePace(readingPace)
+      const options = { config: { ...config, requireValidSchema: false }, validate: makeValidator() }
+      const mayAskLive = countQuestions()
 
-      const mayAskLive = Effect.fnUntraced(function* (origin: string) {
-        const now = yield* Clock.currentTimeMillis
-        const known = live.get(origin)
-        if (known === undefined || now - known.at >= 60_000) {
-          live.set(origin, { at: now, count: 1 })
-          forgetOldest(live)
-          return true
-        }
-        known.count += 1
-        return known.count <= livePerMinuteMax
-      })
-
-      /** Where a resource is reached: itself, or what a symbolic name is said to mean. */
-      const baseOf = ({ origin, resource }: Identity): string | undefined => {
-        if (origin !== undefined) return origin
-        const endpoint = config.resolvedMcpEndpoints[resource]
-        return endpoint === undefined ? undefined : new URL(endpoint).origin
-      }
-
-      const ask = Effect.fn("Catalog.askOrigin")(function* ({
-        identity,
-        isDynamic,
-        methods
-      }: AskedResource): Effect.fn.Return<OriginAnswer | "later"> {
-        const base = baseOf(identity)
-        if (base === undefined) return { word: silence, detail: "a symbolic name without an endpoint", isLocal: false }
-        const { detail, document, isLocal } = yield* wellKnown(base)
-        const word = readWellKnown(readJson(document), identity, base)
-        if (word.delisted || word.payTos.length > 0 || isLocal) return { word, detail, isLocal }
-        const method = ["GET", "HEAD"].find((one) => methods.includes(one))
-        if (identity.type === "mcp" || method === undefined || isDynamic) return { word, detail, isLocal }
-        if (!(yield* mayAskLive(base))) return "later"
-        return yield* send(new URL(identity.resource), method).pipe(
-          Effect.map((answer): OriginAnswer => ({
-            word: readLive402(answer),
-            detail: `${detail}, ${method} ${answer.status}`,
-            isLocal: false
-          })),
-          Effect.catch(({ reason }: FetchRefused) =>
-            Effect.succeed<OriginAnswer>({
-              word: silence,
-              detail: `${detail}, ${method} ${reason}`,
-              isLocal: reason === "blocked"
-            })
-          )
+      const read = (offers: ReadonlyArray<OriginOffer>) =>
+        Effect.map(
+          Effect.forEach(offers, ({ declaration, extensions, offers, sentKey }) =>
+            pace(() =>
+              offers.flatMap((offer) => {
+                const found = readDeclaration(offer, sentKey, declaration, options)
+                return isRejection(found) ? [] : [{ ...found, extensions }]
+              })
+            )
+          ),
+          (all) => all.flat()
         )
+
+      const askLive = (identity: Identity, method: string): Effect.Effect<Live> =>
+        send(new URL(identity.resource), method).pipe(
+          Effect.map((answer) => liveOf(answer, identity, method)),
+          Effect.catch(({ reason }: FetchRefused) => Effect.succeed(unreached(reason, method)))
+        )
+
+      /** What the origin's documents offer of a resource that cannot be asked itself. */
+      const documented = Effect.fnUntraced(function* (identity: Identity, base: string, document: Uint8Array) {
+        const find = (bytes: Uint8Array) => readManifest(readJson(bytes), base).find(isOf(identity))
+        const own = find(document)?.offers ?? []
+        return own.length > 0 ? own : (find((yield* manifest(base)).document)?.offers ?? [])
       })
 
-      return Origins.of({ ask })
+      const ask = Effect.fn("Catalog.askOrigin")(function* (
+        asked: AskedResource
+      ): Effect.fn.Return<OriginAnswer | "later"> {
+        const { identity, isDynamic } = asked
+        const base = baseOf(identity, config.resolvedMcpEndpoints)
+        const nothing = { word: silence, declarations: [], life: "unknown" as const, isLocal: false }
+        if (base === undefined) return { ...nothing, detail: "a symbolic name without an endpoint" }
+        const { detail, document, isLocal } = yield* wellKnown(base)
+        const named = readWellKnown(readJson(document), identity, base)
+        if (named.delisted || isLocal) return { ...nothing, word: named, detail, isLocal }
+        const methods =
+          identity.type === "mcp" || isDynamic ? [] : safeMethods.filter((one) => asked.methods.includes(one))
+        for (const _ of methods) if (!(yield* mayAskLive(base))) return "later"
+        const live = yield* Effect.forEach(methods, (method) => askLive(identity, method))
+        const offered = live.flatMap(({ offer }) => offer ?? [])
+        const offers = methods.length > 0 ? offered : yield* documented(identity, base, document)
+        const word = wordOfAll(named, live)
+        const recipients = (payTo: string) => word.payTos.length === 0 || word.payTos.includes(payTo)
+        const declarations = (yield* read(offers)).filter(({ terms }) => recipients(terms.payTo))
+        const told = word.payTos.length > 0 ? word : { ...word, payTos: payTosOf(declarations) }
+        return {
+          word: told,
+          declarations,
+          life: methods.length === 0 && declarations.length > 0 ? "alive" : lifeOfAll(live),
+          detail: `${detail}${live.map((one) => one.detail).join("")}`,
+          isLocal: live.some((one) => one.isLocal)
+        }
+      })
+
+      return Origins.of({ ask, read })
     })
   )
+}
+
+const payTosOf = (declarations: ReadonlyArray<Declaration>): ReadonlyArray<string> => [
+  ...new Set(declarations.map(({ terms }) => terms.payTo))
+]
+
+/** Where a resource is reached: itself, or what a symbolic name is said to mean. */
+const baseOf = ({ origin, resource }: Identity, endpoints: Readonly<Record<string, string>>): string | undefined => {
+  if (origin !== undefined) return origin
+  const endpoint = endpoints[resource]
+  return endpoint === undefined ? undefined : new URL(endpoint).origin
+}
+
+/** Whether one more live question may be asked of an origin in this minute. */
+const countQuestions = () => {
+  const asked = new Map<string, { readonly at: number; count: number }>()
+  return Effect.fnUntraced(function* (origin: string) {
+    const now = yield* Clock.currentTimeMillis
+    const known = asked.get(origin)
+    if (known === undefined || now - known.at >= 60_000) {
+      asked.set(origin, { at: now, count: 1 })
+      forgetOldest(asked)
+      return true
+    }
+    known.count += 1
+    return known.count <= livePerMinuteMax
+  })
 }

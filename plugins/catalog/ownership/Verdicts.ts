@@ -1,15 +1,28 @@
-// Carries out what an origin's word decides, in one transaction: proves, displaces with the claimant's own declaration,
-// quarantines or removes; each with its decision and its fact. The fence of the question's lease is checked in the same
+// What follows from a look at an origin, in one transaction: who owns the resource, what is listed of it, and whether
+// it lives. The origin's own words take the place of any other; a resource that nobody asks to be paid for, twice in a
+// row, goes stale until its origin answers again. The fence of the question's lease is checked in the same
 // transaction, so an answer that comes too late changes nothing.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { Facts } from "../../../kernel/Facts.ts"
 import { type CatalogValues, Config } from "../Config.ts"
-import { lockResource, moveState, type ResourceRow } from "../store/Resources.ts"
+import { wordsOf, type Words } from "../store/mergeDeclaration.ts"
+import { lockResource, moveState, type ResourceRow, tellChange } from "../store/Resources.ts"
+import { Versions } from "../store/Versions.ts"
 import { decideOwnership, type Verdict } from "./decideOwnership.ts"
 import { type ClaimRow, Execution } from "./Execution.ts"
-import type { OriginAnswer } from "./Origins.ts"
+import type { Life, OriginAnswer } from "./Origins.ts"
+
+/** Looks in a row that found nobody who asks to be paid, after which a resource is stale. */
+const deadLooksMax = 2
+
+interface Probe {
+  readonly attempts: number
+  readonly dead: number
+}
+
+const isDead = (life: Life): boolean => life !== "alive" && life !== "unknown"
 
 /** Time until the origin is asked again: soon while nobody is proven, then ever more rarely. */
 const waitSeconds = (
@@ -24,8 +37,11 @@ const waitSeconds = (
 const claimsOf = (sql: SqlClient.SqlClient, id: bigint) =>
   sql<ClaimRow>`select pay_to, declaration from catalog_claims where resource_id = ${id} order by last_seen_at desc`
 
+const isHeld = ({ state, state_reason }: ResourceRow): boolean =>
+  state === "removed" || (state === "quarantined" && state_reason === "operator")
+
 const verdictOn = (row: ResourceRow, claims: ReadonlyArray<ClaimRow>, { word }: OriginAnswer): Verdict =>
-  row.state === "quarantined" && row.state_reason === "operator"
+  isHeld(row)
     ? { _tag: "Nothing" }
     : decideOwnership(
         {
@@ -37,6 +53,15 @@ const verdictOn = (row: ResourceRow, claims: ReadonlyArray<ClaimRow>, { word }: 
         },
         word
       )
+
+/** The origin's words in the listing's own spelling. */
+const wordsIn = (row: ResourceRow, { declarations }: OriginAnswer): Words | undefined => {
+  const words = wordsOf(declarations, "origin")
+  const { resource, tool_name: toolName, type } = row
+  return words === undefined
+    ? undefined
+    : { ...words, identity: { type, resource, toolName, origin: row.origin ?? undefined } }
+}
 
 export class Verdicts extends Context.Service<
   Verdicts,
@@ -54,40 +79,34 @@ export class Verdicts extends Context.Service<
     Verdicts,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const facts = yield* Facts
       const config = yield* Config
       const { carryOut } = yield* Execution
-
-      /** Where the origin's name leads inside and that is not allowed, the listing is taken out. */
-      const takeOut = (row: ResourceRow, detail: string, now: Date) =>
-        moveState(sql, facts, row.id, now, {
-          by: "facilitator",
-          move: "quarantined",
-          from: row.state,
-          to: "quarantined",
-          reason: "local_origin",
-          detail
-        })
+      const { count, list, take, weigh } = yield* aftermath
 
       const apply = (id: bigint, fence: bigint, asked: OriginAnswer, now: Date) =>
         inTransaction(
           Effect.gen(function* () {
-            const [probe] = yield* sql<{ attempts: number }>`select attempts from catalog_probes
+            const [probe] = yield* sql<Probe>`select attempts, dead from catalog_probes
               where resource_id = ${id} and fence = ${fence} for update`
             const row = yield* lockResource(sql, { id })
             if (probe === undefined || row === undefined) return false
             const claims = yield* claimsOf(sql, id)
             const verdict = verdictOn(row, claims, asked)
-            yield* carryOut(row, verdict, claims, now)
-            const isShown = row.state === "active" || row.state === "stale"
-            const leadsInside = asked.isLocal && !config.allowLocalOrigins && isShown
-            if (leadsInside) yield* takeOut(row, asked.detail, now)
+            const words = isHeld(row) || verdict._tag === "Removed" ? undefined : wordsIn(row, asked)
+            yield* carryOut(row, verdict, { claims, words }, now)
+            const changed = words === undefined ? false : yield* list(row, words, now)
+            const leadsInside = yield* take(row, asked, now)
+            const dead = isDead(asked.life) ? probe.dead + 1 : asked.life === "alive" ? 0 : probe.dead
+            const mayMove = (verdict._tag === "Nothing" || verdict._tag === "Proven") && !leadsInside
+            yield* count(row, asked.life, now)
+            const moved = mayMove && (yield* weigh(row, asked.life, dead, now))
             const isProven = row.ownership === "proven" || verdict._tag !== "Nothing"
-            const due = new Date(now.getTime() + waitSeconds(probe.attempts, isProven, config) * 1_000)
-            yield* sql`update catalog_probes set asked_at = ${now}, leased_until = null,
+            const isUncertain = dead > 0 && dead < deadLooksMax
+            const seconds = isUncertain ? config.probePauseSeconds : waitSeconds(probe.attempts, isProven, config)
+            yield* sql`update catalog_probes set asked_at = ${now}, leased_until = null, dead = ${dead},
               attempts = ${isProven ? 0 : probe.attempts + 1}, outcome = ${verdict._tag}, detail = ${asked.detail},
-              due_at = ${due} where resource_id = ${id}`
-            return verdict._tag !== "Nothing" || leadsInside
+              due_at = ${new Date(now.getTime() + seconds * 1_000)} where resource_id = ${id}`
+            return verdict._tag !== "Nothing" || leadsInside || changed || moved
           })
         ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
 
@@ -95,3 +114,65 @@ export class Verdicts extends Context.Service<
     })
   )
 }
+
+/** What a look does besides its verdict, in the same transaction; each is true when discovery shows something else. */
+const aftermath = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const facts = yield* Facts
+  const config = yield* Config
+  const versions = yield* Versions
+
+  /** The origin's words are the newest version, when they say anything new. */
+  const list = Effect.fnUntraced(function* (row: ResourceRow, words: Words, now: Date) {
+    if (versions.bodyOf(words).hash === row.version_hash) {
+      if (row.grade !== "origin") yield* versions.keep(row.id, words, now)
+      return row.grade !== "origin"
+    }
+    yield* versions.apply(row, words, now)
+    yield* tellChange(facts, row.id, "version")
+    return true
+  })
+
+  /** Where the origin's name leads inside and that is not allowed, the listing is taken out. */
+  const take = Effect.fnUntraced(function* (row: ResourceRow, { detail, isLocal }: OriginAnswer, now: Date) {
+    if (!isLocal || config.allowLocalOrigins || (row.state !== "active" && row.state !== "stale")) return false
+    const move = { by: "facilitator", move: "quarantined", to: "quarantined", reason: "local_origin" } as const
+    yield* moveState(sql, facts, row.id, now, { ...move, from: row.state, detail })
+    return true
+  })
+
+  const count = Effect.fnUntraced(function* (row: ResourceRow, life: Life, now: Date) {
+    if (life === "unknown") return
+    const alive = life === "alive" ? 1 : 0
+    const day = now.toISOString().slice(0, 10)
+    yield* sql`insert into catalog_looks (resource_id, day, looks, alive) values (${row.id}, ${day}::date, 1, ${alive})
+      on conflict (resource_id, day) do update set looks = catalog_looks.looks + 1,
+        alive = catalog_looks.alive + excluded.alive`
+    yield* sql`update catalog_resources r set last_look_at = ${now}, uptime = (
+        select sum(l.alive)::real / sum(l.looks) from catalog_looks l
+        where l.resource_id = r.id and l.day > ${day}::date - 30)
+      where r.id = ${row.id}`
+  })
+
+  /** Moves what died or lives again. */
+  const weigh = Effect.fnUntraced(function* (row: ResourceRow, life: Life, dead: number, now: Date) {
+    const isStale = row.state === "stale"
+    // What nobody was seen to pay for stays so, however well its origin is.
+    if (life === "alive" && isStale && row.state_reason !== "not_seen") {
+      const move = { by: "origin", move: "returned", from: "stale", to: "active", reason: "origin_answers" } as const
+      yield* moveState(sql, facts, row.id, now, move)
+      return true
+    }
+    if (
+      !isDead(life) ||
+      dead < deadLooksMax ||
+      (row.state !== "active" && !(isStale && row.state_reason === "not_seen"))
+    )
+      return false
+    const gone = { by: "facilitator", move: "went_stale", from: row.state, to: "stale", reason: life } as const
+    yield* moveState(sql, facts, row.id, now, gone)
+    return true
+  })
+
+  return { count, list, take, weigh }
+})

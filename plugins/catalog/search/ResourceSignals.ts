@@ -27,7 +27,7 @@ export class ResourceSignals extends Context.Service<
       const read = (ids: ReadonlyArray<bigint>) =>
         ids.length === 0
           ? Effect.succeed([])
-          : sql<Signals>`select r.id, r.origin, a.payers, a.last_seen_at as "lastSeenAt"
+          : sql<Signals>`select r.id, r.origin, a.earned as payers, a.last_seen_at as "lastSeenAt"
             from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb) unread
             join catalog_resources r on r.id = unread::bigint join catalog_activity a on a.resource_id = r.id`
 

@@ -1,15 +1,25 @@
-// The first declaration of a resource lists it, provisionally owned by its recipient, within the day's quotas of payer
-// and recipient; the origin is asked for its word.
+// The first declaration of a resource lists it, provisionally owned by its recipient, within the day's quotas; the
+// origin is asked for its word. Where others have used up what may be claimed of an origin in a day, nothing is
+// refused: the origin itself is asked, and what it says is listed.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Config } from "../Config.ts"
 import type { Declaration } from "../declaration/Declaration.ts"
-import { mergeDeclaration } from "./mergeDeclaration.ts"
-import { Quotas } from "./Quotas.ts"
+import { mergeDeclaration, type Words } from "./mergeDeclaration.ts"
+import { Quotas, type Share } from "./Quotas.ts"
 import { type Carrier, claimantOf, type Recorded, unavailable } from "./Recorded.ts"
-import { recordMove, requestProbe, tellChange } from "./Resources.ts"
+import { type Mover, recordMove, requestProbe, tellChange } from "./Resources.ts"
 import { Versions } from "./Versions.ts"
+
+/** What its origin says of a resource that is not listed. */
+export interface OriginListing {
+  readonly words: Words
+  /** Whom the origin names; not empty. */
+  readonly payTos: ReadonlyArray<string>
+  /** A payment for it has been observed. */
+  readonly isPaid: boolean
+}
 
 export class FirstListings extends Context.Service<
   FirstListings,
@@ -19,6 +29,8 @@ export class FirstListings extends Context.Service<
       declaration: Declaration,
       carrier: Carrier
     ) => Effect.Effect<Recorded | undefined, SqlError.SqlError>
+    /** As `list`, by the origin's own words; true when it was listed. */
+    readonly listOrigin: (listing: OriginListing, now: Date) => Effect.Effect<boolean, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/FirstListings") {
   static readonly layer = Layer.effect(
@@ -30,30 +42,57 @@ export class FirstListings extends Context.Service<
       const quotas = yield* Quotas
       const versions = yield* Versions
 
-      const list = Effect.fnUntraced(function* (declaration: Declaration, carrier: Carrier) {
-        const { now, stage } = carrier
-        const claimant = claimantOf(declaration, carrier)
-        if (!(yield* quotas.takeListing(claimant))) return unavailable("today's new listings are used up")
-        const merged = mergeDeclaration(undefined, [], declaration)
-        const { document, hash } = versions.bodyOf(declaration, merged)
-        if (!(yield* quotas.takeBytes(claimant, document.length))) return unavailable("today's bytes are used up")
-        const isListable = config.indexOn === "verified" || stage === "settled"
-        const id = yield* versions.insert(declaration, merged, isListable ? "payment_observed" : "unverified", now)
-        if (id === undefined) return undefined
+      const begin = Effect.fnUntraced(function* (id: bigint, by: Mover, reason: string, now: Date) {
         yield* sql`insert into catalog_activity ${sql.insert({ resource_id: id, last_seen_at: now })}`
-        yield* recordMove(sql, id, now, {
-          by: "facilitator",
-          move: "listed",
-          from: null,
-          to: "active",
-          reason: "payment_observed"
-        })
+        yield* recordMove(sql, id, now, { by, move: "listed", from: null, to: "active", reason })
         if (config.probeOrigins) yield* requestProbe(sql, id, now, config.probePauseSeconds)
         yield* tellChange(facts, id, "listed")
+      })
+
+      const refused = (share: Share, good: string): Recorded =>
+        share === "payer_used_up"
+          ? unavailable(`today's ${good} are used up`)
+          : {
+              decision: "held",
+              reason: "awaits_origin",
+              detail: `what may be claimed of the origin in a day, ${good}, is used up`,
+              resourceId: undefined,
+              isHint: true
+            }
+
+      const list = Effect.fnUntraced(function* (declaration: Declaration, carrier: Carrier) {
+        const { grade, now, stage } = carrier
+        const claimant = claimantOf(declaration, carrier)
+        const listing = yield* quotas.takeListing(claimant)
+        if (listing !== "taken") return refused(listing, "new listings")
+        const words = mergeDeclaration(undefined, declaration, grade)
+        const { document, hash } = versions.bodyOf(words)
+        const bytes = yield* quotas.takeBytes(claimant, document.length)
+        if (bytes !== "taken") return refused(bytes, "bytes")
+        const isListable = config.indexOn === "verified" || stage === "settled"
+        const id = yield* versions.insert(
+          words,
+          {
+            verification: isListable ? "payment_observed" : "unverified",
+            ownership: "provisional",
+            pay_tos: [declaration.terms.payTo]
+          },
+          now
+        )
+        if (id === undefined) return undefined
+        yield* begin(id, "facilitator", "payment_observed", now)
         return { decision: isListable ? "listed" : "held", resourceId: id, versionHash: hash } as Recorded
       })
 
-      return FirstListings.of({ list })
+      const listOrigin = Effect.fnUntraced(function* ({ isPaid, payTos, words }: OriginListing, now: Date) {
+        const verification = isPaid ? "payment_observed" : "unverified"
+        const id = yield* versions.insert(words, { verification, ownership: "proven", pay_tos: payTos }, now)
+        if (id === undefined) return false
+        yield* begin(id, "origin", "origin_names_owner", now)
+        return true
+      })
+
+      return FirstListings.of({ list, listOrigin })
     })
   )
 }

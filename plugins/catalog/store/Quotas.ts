@@ -1,26 +1,38 @@
-// What may be listed and declared in a UTC day, counted in the transaction that uses it up. The payer's share comes
-// first, and is less: whoever pays can name any recipient, and must not use up by itself what that one may list.
+// What may be listed and declared in a UTC day, counted in the transaction that uses it up. Whoever pays can name any
+// recipient: what a payment merely claims counts against its payer and the origin it speaks of, verified and settled
+// payments apart, and never against the day of the owner, which only the owner's own declarations use.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Config } from "../Config.ts"
 
-/** One payer's part of what a recipient may list in a day. */
+/** One payer's part of what may be listed of an origin in a day. */
 const payerPart = 8
+/** Characters that are kept of what a use is counted for. */
+const subjectMax = 2_200
 
 export interface Claimant {
   readonly payer: string
   readonly payTo: string
+  /** The origin that it speaks of, or a symbolic name. */
+  readonly place: string
+  readonly stage: "verified" | "settled"
+  /** Control of the recipient was shown. */
+  readonly isOwner: boolean
   readonly now: Date
 }
 
+/** What came of asking: used up by the payer itself, or by others for the same origin. */
+export type Share = "taken" | "payer_used_up" | "place_used_up"
+
 type Taken = Effect.Effect<boolean, SqlError.SqlError>
+type Shared = Effect.Effect<Share, SqlError.SqlError>
 
 export class Quotas extends Context.Service<
   Quotas,
   {
-    /** Each takes its good and is true, or is false when today's are used up. */
-    readonly takeListing: (claimant: Claimant) => Taken
-    readonly takeBytes: (claimant: Claimant, bytes: number) => Taken
+    readonly takeListing: (claimant: Claimant) => Shared
+    readonly takeBytes: (claimant: Claimant, bytes: number) => Shared
+    /** False when today's are used up. */
     readonly takeVersion: (resourceId: bigint, now: Date) => Taken
   }
 >()("tollkeeper/catalog/Quotas") {
@@ -42,17 +54,19 @@ export class Quotas extends Context.Service<
               (rows) => rows.length > 0
             )
 
-      /** The payer's share is spent also when the recipient's is used up. */
-      const takeShares = Effect.fnUntraced(function* (
-        good: string,
-        { now, payer, payTo }: Claimant,
-        max: number,
-        amount = 1
-      ) {
-        return (
-          (yield* take(`${good} of payer ${payer}`, now, Math.max(1, Math.floor(max / payerPart)), amount)) &&
-          (yield* take(`${good} for recipient ${payTo}`, now, max, amount))
-        )
+      const takeShares = Effect.fnUntraced(function* (good: string, one: Claimant, max: number, amount = 1) {
+        const { isOwner, now, payer, payTo, place, stage } = one
+        if (isOwner) {
+          const own = yield* take(`${good} of owner ${payTo}`, now, max, amount)
+          return own ? "taken" : ("payer_used_up" as const)
+        }
+        const part = Math.max(1, Math.floor(max / payerPart))
+        if (!(yield* take(`${good} of payer ${payer}`, now, part, amount))) return "payer_used_up" as const
+        if (yield* take(`${good}, ${stage}, of ${place}`.slice(0, subjectMax), now, max, amount))
+          return "taken" as const
+        // What others have used up costs this payer nothing.
+        yield* take(`${good} of payer ${payer}`, now, max, -amount)
+        return "place_used_up" as const
       })
 
       return Quotas.of({

@@ -1,21 +1,27 @@
 // What came of a declaration, for the header, the journal of observations and the log.
 import type { Declaration, PublicReason } from "../declaration/Declaration.ts"
+import type { Grade } from "../declaration/Grade.ts"
 import type { Claimant } from "./Quotas.ts"
 
 export interface Recorded {
   readonly decision: "listed" | "updated" | "unchanged" | "held" | "rejected"
-  readonly reason?: PublicReason
+  /** Why it was rejected; or, of one that is held, what it waits for. */
+  readonly reason?: PublicReason | "awaits_origin"
   /** For operators. */
   readonly detail?: string
   readonly resourceId: bigint | undefined
   /** Of the resource as it is now, when it is listed. */
   readonly versionHash?: string
+  /** Nothing was listed: the origin is to be asked whether there is such a resource. */
+  readonly isHint?: true
 }
 
 /** The payment that carried a declaration. */
 export interface Carrier {
   readonly stage: "verified" | "settled"
   readonly payer: string
+  /** `declared` under a principal that showed control of the recipient. */
+  readonly grade: Exclude<Grade, "origin">
   readonly now: Date
 }
 
@@ -29,8 +35,11 @@ export const rejected = (reason: PublicReason, detail: string, resourceId?: bigi
 export const unavailable = (detail: string, resourceId?: bigint): Recorded =>
   rejected("catalog_unavailable", detail, resourceId)
 
-export const claimantOf = ({ terms }: Declaration, { now, payer }: Carrier): Claimant => ({
+export const claimantOf = ({ identity, terms }: Declaration, { grade, now, payer, stage }: Carrier): Claimant => ({
   now,
   payer,
-  payTo: terms.payTo
+  payTo: terms.payTo,
+  place: identity.origin ?? identity.resource,
+  stage,
+  isOwner: grade === "declared"
 })

@@ -1,18 +1,91 @@
 // A declaration of a resource that is listed already, whose row the caller has locked. One by another recipient is kept
-// as a claim and the origin is asked; a changed one makes a version; an unchanged one writes nothing.
+// as a claim and the origin is asked. One that says the same writes nothing. One that differs makes a version only when
+// it is of a grade that may; else the listing stays as it is and the origin is asked (decisions 4).
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Config } from "../Config.ts"
-import type { Declaration } from "../declaration/Declaration.ts"
-import { mergeDeclaration } from "./mergeDeclaration.ts"
-import { Quotas } from "./Quotas.ts"
+import { type Declaration, type Identity, isSellersExtension } from "../declaration/Declaration.ts"
+import { type Grade, mayDisplace } from "../declaration/Grade.ts"
+import { mergeDeclaration, type Words } from "./mergeDeclaration.ts"
+import { type Claimant, Quotas } from "./Quotas.ts"
 import { type Carrier, claimantOf, type Recorded, rejected, unavailable } from "./Recorded.ts"
 import { liveOptions, moveState, requestProbe, type ResourceRow, tellChange } from "./Resources.ts"
 import { Versions } from "./Versions.ts"
 
 /** Claims kept of one resource: enough for the origin to choose from, too few to fill a disk with. */
 const claimsMax = 8
+
+/** What was stale because nobody was seen returns with a payment; a dead one returns when its origin answers. */
+const isRevived = ({ state, state_reason }: ResourceRow): boolean =>
+  state === "quarantined" || (state === "stale" && (state_reason ?? "not_seen") === "not_seen")
+
+/**
+ * The words that a declaration of this grade adds to. Words of a higher grade begin anew, and so do the first that
+ * anybody stands for: those of a listing that no payment of the kind in the settings was observed for, or whose words
+ * were those of a recipient that the origin does not name.
+ */
+const standingWords = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  row: ResourceRow,
+  grade: Grade,
+  listable: boolean
+) {
+  const isFirst =
+    row.state === "quarantined" || (row.verification === "unverified" && row.grade !== "origin" && listable)
+  if (isFirst) return { before: undefined, isFirst }
+  const before = { kept: row.declaration, options: yield* liveOptions(sql, row.id) }
+  return { before: grade === row.grade || grade === "claimed" ? before : undefined, isFirst }
+})
+
+/** Quarantined for another reason than that nobody had paid whom the origin names. */
+const isClosed = ({ state, state_reason }: ResourceRow): boolean =>
+  state === "quarantined" && state_reason !== "origin_names_another"
+
+const returning = {
+  by: "facilitator",
+  move: "returned",
+  to: "active",
+  reason: "payment_observed"
+} as const
+
+const keepClaim = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  id: bigint,
+  declaration: Declaration,
+  now: Date
+) {
+  const { payTo } = declaration.terms
+  yield* sql`delete from catalog_claims where resource_id = ${id} and pay_to in (
+    select pay_to from catalog_claims where resource_id = ${id} and pay_to <> ${payTo}
+    order by last_seen_at desc offset ${claimsMax - 1})`
+  yield* sql`insert into catalog_claims ${sql.insert({
+    resource_id: id,
+    pay_to: payTo,
+    declaration: JSON.stringify({ ...declaration, terms: { ...declaration.terms, amount: null } }),
+    option: "{}",
+    first_seen_at: now,
+    last_seen_at: now
+  })} on conflict (resource_id, pay_to) do update set declaration = excluded.declaration,
+    last_seen_at = excluded.last_seen_at`
+})
+
+/** A row of before whose body told extensions that a buyer may add: it is told anew without them. */
+const restated = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  versions: Versions["Service"],
+  row: ResourceRow,
+  { origin }: Identity,
+  now: Date
+) {
+  const extensions = row.declaration.extensions.filter(isSellersExtension)
+  if (extensions.length === row.declaration.extensions.length) return row
+  const kept = { ...row.declaration, extensions }
+  const identity: Identity = { type: row.type, resource: row.resource, toolName: row.tool_name, origin }
+  const words: Words = { grade: row.grade, identity, kept, options: yield* liveOptions(sql, row.id) }
+  yield* versions.apply(row, words, now)
+  return { ...row, declaration: kept, version: row.version + 1, version_hash: versions.bodyOf(words).hash }
+})
 
 export class Redeclarations extends Context.Service<
   Redeclarations,
@@ -35,57 +108,59 @@ export class Redeclarations extends Context.Service<
 
       const claim = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, now: Date) {
         const { payTo } = declaration.terms
-        yield* sql`delete from catalog_claims where resource_id = ${row.id} and pay_to in (
-          select pay_to from catalog_claims where resource_id = ${row.id} and pay_to <> ${payTo}
-          order by last_seen_at desc offset ${claimsMax - 1})`
-        yield* sql`insert into catalog_claims ${sql.insert({
-          resource_id: row.id,
-          pay_to: payTo,
-          declaration: JSON.stringify({ ...declaration, terms: { ...declaration.terms, amount: null } }),
-          option: "{}",
-          first_seen_at: now,
-          last_seen_at: now
-        })} on conflict (resource_id, pay_to) do update set declaration = excluded.declaration,
-          last_seen_at = excluded.last_seen_at`
+        yield* keepClaim(sql, row.id, declaration, now)
         if (config.probeOrigins) yield* requestProbe(sql, row.id, now, config.probePauseSeconds)
         const detail = `declared by ${payTo}, owned by another recipient (${row.ownership})`
         return rejected("payto_conflict", detail, row.id)
       })
 
-      /** What else follows from a declaration of the owner that was taken. */
+      /** What else follows from a declaration of the owner, whether or not its words were taken. */
       const settle = Effect.fnUntraced(function* (row: ResourceRow, changed: boolean, listable: boolean, now: Date) {
         const observedNow = row.verification === "unverified" && listable
         if (observedNow) yield* sql`update catalog_resources set verification = 'payment_observed' where id = ${row.id}`
-        if (row.state === "stale" || row.state === "quarantined") {
-          yield* moveState(sql, facts, row.id, now, {
-            by: "facilitator",
-            move: "returned",
-            from: row.state,
-            to: "active",
-            reason: "payment_observed"
-          })
+        if (isRevived(row)) {
+          yield* moveState(sql, facts, row.id, now, { ...returning, from: row.state })
         } else if (changed || observedNow) yield* tellChange(facts, row.id, changed ? "version" : "observed")
         if (changed) return "updated"
         if (observedNow) return "listed"
         return row.verification === "unverified" ? "held" : "unchanged"
       })
 
-      const take = Effect.fnUntraced(function* (row: ResourceRow, declaration: Declaration, carrier: Carrier) {
-        const { now } = carrier
-        if (row.state === "removed") return unavailable(`removed: ${row.state_reason}`, row.id)
-        if (!row.pay_tos.includes(declaration.terms.payTo)) return yield* claim(row, declaration, now)
-        if (row.state === "quarantined" && row.state_reason !== "origin_names_another")
-          return unavailable(`quarantined: ${row.state_reason}`, row.id)
-        const merged = mergeDeclaration(row.declaration, yield* liveOptions(sql, row.id), declaration)
-        const { document, hash } = versions.bodyOf(declaration, merged)
-        const changed = hash !== row.version_hash
-        const listable = config.indexOn === "verified" || carrier.stage === "settled"
-        if (changed && !listable) return { decision: "held", resourceId: row.id } as Recorded
-        if (changed && !(yield* quotas.takeVersion(row.id, now)))
+      /** What is listed stays as it is; its origin is asked, for it may have changed. */
+      const differs = Effect.fnUntraced(function* (row: ResourceRow, { grade, now }: Carrier) {
+        if (config.probeOrigins) yield* requestProbe(sql, row.id, now, config.probePauseSeconds)
+        const detail = `${grade} words differ from the ${row.grade} ones that are listed`
+        return { decision: "held", reason: "awaits_origin", detail, resourceId: row.id } as Recorded
+      })
+
+      /** Makes its words the newest version, as far as the day's quotas go. */
+      const replace = Effect.fnUntraced(function* (row: ResourceRow, words: Words, claimant: Claimant) {
+        if (!(yield* quotas.takeVersion(row.id, claimant.now)))
           return unavailable("today's versions of this resource are used up", row.id)
-        if (changed && !(yield* quotas.takeBytes(claimantOf(declaration, carrier), document.length)))
-          return unavailable("today's bytes are used up")
-        if (changed) yield* versions.apply(row, declaration, merged, now)
+        const share = yield* quotas.takeBytes(claimant, versions.bodyOf(words).document.length)
+        if (share !== "taken") return unavailable("today's bytes are used up", row.id)
+        return yield* versions.apply(row, words, claimant.now)
+      })
+
+      const take = Effect.fnUntraced(function* (found: ResourceRow, declaration: Declaration, carrier: Carrier) {
+        const { grade, now, stage } = carrier
+        if (found.state === "removed") return unavailable(`removed: ${found.state_reason}`, found.id)
+        if (!found.pay_tos.includes(declaration.terms.payTo)) return yield* claim(found, declaration, now)
+        if (isClosed(found)) return unavailable(`quarantined: ${found.state_reason}`, found.id)
+        const row = yield* restated(sql, versions, found, declaration.identity, now)
+        const listable = config.indexOn === "verified" || stage === "settled"
+        const { before, isFirst } = yield* standingWords(sql, row, grade, listable)
+        const words = mergeDeclaration(before, declaration, grade)
+        const { hash } = versions.bodyOf(words)
+        const changed = hash !== row.version_hash
+        if (changed && !listable) return { decision: "held", resourceId: row.id } as Recorded
+        if (changed && !isFirst && !mayDisplace(grade, row.grade)) {
+          if (row.state !== "active" || row.verification === "unverified") yield* settle(row, false, listable, now)
+          return yield* differs(row, carrier)
+        }
+        const faulty = changed ? yield* replace(row, words, claimantOf(declaration, carrier)) : undefined
+        if (faulty !== undefined) return faulty
+        if (!changed && mayDisplace(grade, row.grade) && grade !== row.grade) yield* versions.keep(row.id, words, now)
         const decision = yield* settle(row, changed, listable, now)
         return { decision, resourceId: row.id, versionHash: hash } as Recorded
       })

@@ -1,7 +1,8 @@
 // A resource on the wire: the public body that discovery serves, and its version hash. The hash is the sha256, in
 // lower-case hex, of the body's canonical JSON (RFC 8785) without the members `lastUpdated`, `status`, `verification`,
-// `ownership` and `versionHash`; so any client can compute it from what it was given, and it changes exactly when the
-// declaration or an accepted option does (S31–S48, S194, S310). Nothing internal is in a body (S113).
+// `ownership`, `grade`, `settlements`, `payers`, `lastLookAt`, `uptime` and `versionHash`; so any client can compute
+// it from what it was given, and it changes exactly when the declaration or an accepted option does (S31–S48, S194,
+// S310). Nothing internal is in a body (S113).
 import { Hex } from "effect/encoding"
 import { spellNetwork } from "../../../kernel/Dialect.ts"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
@@ -9,6 +10,7 @@ import type { Terms } from "../../../kernel/payment/Payment.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { cleanJson, measureJson } from "../declaration/cleanText.ts"
 import type { Declaration, Description, Identity } from "../declaration/Declaration.ts"
+import type { Grade } from "../declaration/Grade.ts"
 import type { Operation } from "../contract.ts"
 
 type Fields = Readonly<Record<string, unknown>>
@@ -93,7 +95,19 @@ export const encodeBody = (identity: Identity, kept: Kept, options: ReadonlyArra
   }
 }
 
-const volatile = ["lastUpdated", "status", "verification", "ownership", "versionHash"]
+/** What is told of a resource beside its words, and no part of the version hash. */
+const volatile = [
+  "lastUpdated",
+  "status",
+  "verification",
+  "ownership",
+  "grade",
+  "settlements",
+  "payers",
+  "lastLookAt",
+  "uptime",
+  "versionHash"
+]
 
 /** The version hash of a public body, whole or without its volatile members. */
 export const versionHash = (crypto: Crypto["Service"], body: Fields): string => {
@@ -106,6 +120,14 @@ export interface Volatile {
   readonly state: string
   readonly verification: string
   readonly ownership: string
+  readonly grade: Grade
+  /** Settled payments and distinct payers of thirty days, as far as they count for rank. */
+  readonly settlements: bigint
+  readonly payers: bigint
+  /** None before the first look that found out whether the resource lives. */
+  readonly lastLookAt: Date | null
+  /** Share of the looks of thirty days that found it alive. */
+  readonly uptime: number | null
   readonly versionHash: string
 }
 
@@ -113,16 +135,18 @@ export interface Volatile {
  * The body as it is served: the stored text with its volatile members behind. Listed bodies only come as active or
  * stale.
  */
-export const serveBody = (
-  document: string,
-  { ownership, state, updatedAt, verification, versionHash }: Volatile
-): string =>
+export const serveBody = (document: string, told: Volatile): string =>
   `${document.slice(0, -1)},${JSON.stringify({
-    lastUpdated: updatedAt.toISOString(),
-    status: state,
-    verification,
-    ownership,
-    versionHash
+    lastUpdated: told.updatedAt.toISOString(),
+    status: told.state,
+    verification: told.verification,
+    ownership: told.ownership,
+    grade: told.grade,
+    settlements: Number(told.settlements),
+    payers: Number(told.payers),
+    ...(told.lastLookAt === null ? {} : { lastLookAt: told.lastLookAt.toISOString() }),
+    ...(told.uptime === null ? {} : { uptime: Math.round(told.uptime * 10_000) / 10_000 }),
+    versionHash: told.versionHash
   }).slice(1)}`
 
 const hashOf = (crypto: Crypto["Service"], value: unknown): string =>

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Facts } from "../../../kernel/Facts.ts"
 import { changedFact, type ResourceState, type ResourceType } from "../contract.ts"
+import type { Grade } from "../declaration/Grade.ts"
 import type { Kept } from "./ResourceWire.ts"
 import type { LiveOption } from "./mergeDeclaration.ts"
 
@@ -22,11 +23,13 @@ export interface ResourceRow {
   readonly version: number
   readonly version_hash: string
   readonly declaration: Kept
+  /** Whose words it shows. */
+  readonly grade: Grade
 }
 
 const rowColumns =
   "id, type, resource, tool_name, origin, state, state_reason, verification, ownership, " +
-  "pay_tos, version, version_hash, declaration"
+  "pay_tos, version, version_hash, declaration, grade"
 
 /** A resource locked for the rest of the transaction. */
 export const lockResource = (sql: SqlClient.SqlClient, by: { readonly key: string } | { readonly id: bigint }) =>
@@ -38,7 +41,8 @@ export const lockResource = (sql: SqlClient.SqlClient, by: { readonly key: strin
   )
 
 export const liveOptions = (sql: SqlClient.SqlClient, id: bigint) =>
-  sql<LiveOption>`select id, operation, scheme, network, asset, pay_to as "payTo", option from catalog_options
+  sql<LiveOption>`select id, operation, scheme, network, asset, pay_to as "payTo", amount::text as amount,
+      option from catalog_options
     where resource_id = ${id} and retired_at is null order by id`
 
 /** Who makes a move: this program by its rules, what an origin said, or an operator's label. */

@@ -7,6 +7,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { Config } from "../Config.ts"
 import { type Batch, Gathered, type ObservedDeclaration, type Sale } from "./gatherSightings.ts"
 import { lockActivity, storeObservations, storeSales, storeTouches, tellSales } from "./storeSightings.ts"
 
@@ -25,6 +26,7 @@ export class Sightings extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const facts = yield* Facts
+      const { dustBelow } = yield* Config
       const gathered = new Gathered(yield* Crypto)
 
       const store = Effect.fnUntraced(function* (batch: Batch, now: Date) {
@@ -32,7 +34,7 @@ export class Sightings extends Context.Service<
         yield* lockActivity(sql, batch)
         if (touches.size > 0) yield* storeTouches(sql, facts, touches, now)
         if (sales.size > 0) {
-          yield* storeSales(sql, sales)
+          yield* storeSales(sql, sales, { dustBelow, now })
           yield* tellSales(sql, facts, sales)
         }
         return observations.size > 0 ? yield* storeObservations(sql, observations) : []

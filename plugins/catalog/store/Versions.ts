@@ -1,11 +1,11 @@
 // The versions of a resource and the options that come and go with them, written in the caller's transaction. A version
-// is the public body as it was served; its hash tells one from the next.
+// is the public body as it was served; its hash tells one from the next. The newest words of each grade are kept apart.
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import type { Declaration } from "../declaration/Declaration.ts"
-import type { LiveOption, Merged } from "./mergeDeclaration.ts"
-import type { ResourceRow } from "./Resources.ts"
+import { type LiveOption, type NamedOption, optionName, type Words } from "./mergeDeclaration.ts"
+import { liveOptions, type ResourceRow } from "./Resources.ts"
 import { encodeBody, identityKey, resourceKey, versionHash } from "./ResourceWire.ts"
 
 export interface Body {
@@ -13,24 +13,26 @@ export interface Body {
   readonly hash: string
 }
 
+type Standing = Pick<ResourceRow, "verification" | "ownership" | "pay_tos">
+
 export class Versions extends Context.Service<
   Versions,
   {
-    readonly bodyOf: (declaration: Declaration, merged: Merged) => Body
-    /** The row of a first listing, its option and its first version; undefined when somebody else has listed it. */
+    readonly bodyOf: (words: Omit<Words, "grade">) => Body
+    /** The row of a first listing with its words; undefined when somebody else has listed it. */
     readonly insert: (
-      declaration: Declaration,
-      merged: Merged,
-      verification: ResourceRow["verification"],
+      words: Words,
+      standing: Standing,
       now: Date
     ) => Effect.Effect<bigint | undefined, SqlError.SqlError>
-    /** Makes the declaration the newest version; the caller has locked the row and checked the owner. */
+    /** Makes the words the newest version; the caller has locked the row and knows that they may be. */
     readonly apply: (
-      row: ResourceRow,
-      declaration: Declaration,
-      merged: Merged,
+      row: Pick<ResourceRow, "id" | "version">,
+      words: Words,
       now: Date
     ) => Effect.Effect<void, SqlError.SqlError>
+    /** Keeps words of a grade that say what is shown already. */
+    readonly keep: (id: bigint, words: Words, now: Date) => Effect.Effect<void, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/Versions") {
   static readonly layer = Layer.effect(
@@ -39,19 +41,14 @@ export class Versions extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const crypto = yield* Crypto
 
-      const bodyOf = ({ identity }: Declaration, { kept, options }: Merged): Body => {
+      const bodyOf = ({ identity, kept, options }: Omit<Words, "grade">): Body => {
         const body = encodeBody(identity, kept, options)
         return { document: JSON.stringify(body), hash: versionHash(crypto, body) }
       }
 
-      const insert = Effect.fnUntraced(function* (
-        declaration: Declaration,
-        merged: Merged,
-        verification: ResourceRow["verification"],
-        now: Date
-      ) {
-        const { identity, terms } = declaration
-        const { document, hash } = bodyOf(declaration, merged)
+      const insert = Effect.fnUntraced(function* (words: Words, standing: Standing, now: Date) {
+        const { identity, kept } = words
+        const body = bodyOf(words)
         const [row] = yield* sql<{ id: bigint }>`insert into catalog_resources ${sql.insert({
           key: identityKey(crypto, identity),
           resource_key: resourceKey(crypto, identity.resource),
@@ -61,72 +58,107 @@ export class Versions extends Context.Service<
           origin: identity.origin ?? null,
           state: "active",
           state_changed_at: now,
-          verification,
-          pay_tos: [terms.payTo],
+          ...standing,
+          grade: words.grade,
           version: 1,
-          version_hash: hash,
-          declaration: JSON.stringify(merged.kept),
-          extensions: merged.kept.extensions,
-          document,
+          version_hash: body.hash,
+          declaration: JSON.stringify(kept),
+          extensions: kept.extensions,
+          document: body.document,
           first_seen_at: now,
           updated_at: now
         })} on conflict (key) do nothing returning id`
         if (row === undefined) return undefined
-        yield* insertOption(sql, row.id, declaration, merged, now)
-        yield* insertVersion(sql, row.id, 1, hash, document, terms.payTo, now)
+        yield* changeOptions(sql, row.id, [], words.options, now)
+        yield* insertVersion(sql, row.id, 1, words, body, now)
+        yield* keepWords(sql, row.id, words, body, now)
         return row.id
       })
 
       const apply = Effect.fnUntraced(function* (
-        row: ResourceRow,
-        declaration: Declaration,
-        merged: Merged,
+        { id, version }: Pick<ResourceRow, "id" | "version">,
+        words: Words,
         now: Date
       ) {
-        const { document, hash } = bodyOf(declaration, merged)
-        const version = row.version + 1
-        yield* retire(sql, merged.retired, now)
-        yield* insertOption(sql, row.id, declaration, merged, now)
-        yield* insertVersion(sql, row.id, version, hash, document, declaration.terms.payTo, now)
+        const { identity, kept } = words
+        const body = bodyOf(words)
+        yield* changeOptions(sql, id, yield* liveOptions(sql, id), words.options, now)
+        yield* insertVersion(sql, id, version + 1, words, body, now)
+        yield* keepWords(sql, id, words, body, now)
         // A dynamic route may name its parts otherwise from now on; it is the same route.
-        const { resource } = declaration.identity
+        const { resource } = identity
         yield* sql`update catalog_resources set resource = ${resource}, resource_key = ${resourceKey(crypto, resource)},
-          version = ${version}, version_hash = ${hash}, declaration = ${JSON.stringify(merged.kept)}::jsonb,
-          extensions = ${merged.kept.extensions}, document = ${document}, updated_at = ${now} where id = ${row.id}`
+          version = ${version + 1}, version_hash = ${body.hash}, declaration = ${JSON.stringify(kept)}::jsonb,
+          grade = ${words.grade}, extensions = ${kept.extensions}, document = ${body.document}, updated_at = ${now}
+          where id = ${id}`
       })
 
-      return Versions.of({ bodyOf, insert, apply })
+      const keep = Effect.fnUntraced(function* (id: bigint, words: Words, now: Date) {
+        yield* keepWords(sql, id, words, bodyOf(words), now)
+        yield* sql`update catalog_resources set grade = ${words.grade} where id = ${id}`
+      })
+
+      return Versions.of({ bodyOf, insert, apply, keep })
     })
   )
 }
 
-const insertOption = (sql: SqlClient.SqlClient, id: bigint, declaration: Declaration, { added }: Merged, now: Date) => {
-  if (added === undefined) return Effect.void
-  const { amountText, asset, network, payTo, scheme } = declaration.terms
-  return sql`insert into catalog_options ${sql.insert({
-    resource_id: id,
-    operation: added.operation,
-    scheme,
-    network,
-    asset,
-    amount: amountText,
-    pay_to: payTo,
-    option: JSON.stringify(added.option),
-    first_seen_at: now
-  })}`
-}
+const sameOption = (a: NamedOption, b: NamedOption): boolean =>
+  optionName(a) === optionName(b) && canonicalJson(a.option) === canonicalJson(b.option)
+
+/** Retires what is offered no more and begins what is new. */
+const changeOptions = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  id: bigint,
+  live: ReadonlyArray<LiveOption>,
+  options: ReadonlyArray<NamedOption>,
+  now: Date
+) {
+  for (const one of live.filter((old) => !options.some((option) => sameOption(option, old))))
+    yield* sql`update catalog_options set retired_at = ${now} where id = ${one.id}`
+  for (const one of options.filter((option) => !live.some((old) => sameOption(option, old)))) {
+    const { amount, asset, network, operation, option, payTo, scheme } = one
+    yield* sql`insert into catalog_options ${sql.insert({
+      resource_id: id,
+      operation,
+      scheme,
+      network,
+      asset,
+      amount,
+      pay_to: payTo,
+      option: JSON.stringify(option),
+      first_seen_at: now
+    })}`
+  }
+})
+
+const payToOf = ({ options }: Words): string => options[0]?.payTo ?? ""
 
 const insertVersion = (
   sql: SqlClient.SqlClient,
   id: bigint,
   version: number,
-  hash: string,
-  document: string,
-  payTo: string,
+  words: Words,
+  { document, hash }: Body,
   now: Date
 ) =>
-  sql`insert into catalog_versions
-    ${sql.insert({ resource_id: id, version, version_hash: hash, document, pay_to: payTo, at: now })}`
+  sql`insert into catalog_versions ${sql.insert({
+    resource_id: id,
+    version,
+    version_hash: hash,
+    document,
+    pay_to: payToOf(words),
+    grade: words.grade,
+    at: now
+  })}`
 
-const retire = (sql: SqlClient.SqlClient, option: LiveOption | undefined, now: Date) =>
-  option === undefined ? Effect.void : sql`update catalog_options set retired_at = ${now} where id = ${option.id}`
+const keepWords = (sql: SqlClient.SqlClient, id: bigint, words: Words, { document, hash }: Body, now: Date) =>
+  sql`insert into catalog_words ${sql.insert({
+    resource_id: id,
+    grade: words.grade,
+    pay_to: payToOf(words),
+    version_hash: hash,
+    document,
+    at: now
+  })} on conflict (resource_id, grade) do update set pay_to = excluded.pay_to, version_hash = excluded.version_hash,
+    document = excluded.document, at = excluded.at`

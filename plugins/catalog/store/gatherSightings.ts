@@ -43,6 +43,9 @@ export interface Sale {
   /** Inner hash, hex. */
   readonly transaction: string
   readonly payer: string
+  readonly payTo: string
+  /** Atomic units that were settled. */
+  readonly amount: string
 }
 
 export interface Sold extends Sale {

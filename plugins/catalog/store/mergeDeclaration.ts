@@ -1,54 +1,70 @@
-// What a resource is after one more declaration of it: the operation replaces its predecessor, the words about the
-// resource are the newest ones, a payment option with a new amount replaces the one with the old. Told extensions only
-// grow, since a buyer's client may leave one out. Pure.
-import type { Declaration } from "../declaration/Declaration.ts"
+// The words of a resource: what is said of it, of each of its operations, and the options under which each is offered;
+// of one grade. One more declaration of the same grade replaces the operation and the option that it is about; the
+// words about the resource are the newest ones. Pure.
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
+import type { Declaration, Identity } from "../declaration/Declaration.ts"
+import type { Grade } from "../declaration/Grade.ts"
 import { encodeOption, type Kept, type KeptOption } from "./ResourceWire.ts"
 
-export interface LiveOption extends KeptOption {
-  readonly id: bigint
+/** An option with what tells it from the others of its operation. */
+export interface NamedOption extends KeptOption {
   readonly scheme: string
   /** Neutral spelling. */
   readonly network: string
   readonly asset: string
   readonly payTo: string
+  /** Atomic units. */
+  readonly amount: string
 }
 
-export interface Merged {
+export interface LiveOption extends NamedOption {
+  readonly id: bigint
+}
+
+export interface Words {
+  readonly grade: Grade
+  readonly identity: Identity
   readonly kept: Kept
-  readonly options: ReadonlyArray<KeptOption>
-  /** The live option that the declared one replaces. */
-  readonly retired: LiveOption | undefined
-  /** The declared option, when it is not live already. */
-  readonly added: KeptOption | undefined
+  readonly options: ReadonlyArray<NamedOption>
 }
 
-/** Operations of one resource at most: the methods there are. */
+/** Options of equal names cannot both be offered: a changed amount retires the one before. */
+export const optionName = ({ asset, network, operation, payTo, scheme }: NamedOption): string =>
+  canonicalJson([operation, scheme, network, asset, payTo])
+
+export const optionOf = (declaration: Declaration): NamedOption => {
+  const { amountText, asset, network, payTo, scheme } = declaration.terms
+  return {
+    operation: declaration.operation.method,
+    option: encodeOption(declaration),
+    scheme,
+    network,
+    asset,
+    payTo,
+    amount: amountText
+  }
+}
+
+/** The words that one more declaration makes of those before; `before` of the same grade, or undefined. */
 export const mergeDeclaration = (
-  before: Kept | undefined,
-  live: ReadonlyArray<LiveOption>,
-  declaration: Declaration
-): Merged => {
-  const { about, extensions, operation, sentKey, terms } = declaration
-  const others = (before?.operations ?? []).filter(({ method }) => method !== operation.method)
+  before: Pick<Words, "kept" | "options"> | undefined,
+  declaration: Declaration,
+  grade: Grade
+): Words => {
+  const { about, extensions, identity, operation, sentKey } = declaration
+  const others = (before?.kept.operations ?? []).filter(({ method }) => method !== operation.method)
   const kept: Kept = {
     about,
     operations: [...others, operation].sort((a, b) => (a.method < b.method ? -1 : 1)),
     sentKey,
-    extensions: [...new Set([...(before?.extensions ?? []), ...extensions])].sort()
+    extensions: [...new Set([...(before?.kept.extensions ?? []), ...extensions])].sort()
   }
-  const option = encodeOption(declaration)
-  const added: KeptOption = { operation: operation.method, option }
-  const same = live.find(
-    (one) =>
-      one.operation === operation.method &&
-      one.scheme === terms.scheme &&
-      one.network === terms.network &&
-      one.asset === terms.asset &&
-      one.payTo === terms.payTo
-  )
-  if (same !== undefined && canonicalJson(same.option) === canonicalJson(option)) {
-    return { kept, options: live, retired: undefined, added: undefined }
-  }
-  return { kept, options: [...live.filter((one) => one !== same), added], retired: same, added }
+  const option = optionOf(declaration)
+  const name = optionName(option)
+  const options = (before?.options ?? []).filter((one) => optionName(one) !== name)
+  return { grade, identity, kept, options: [...options, option] }
 }
+
+/** All declarations of one resource as words; undefined for none. */
+export const wordsOf = (declarations: ReadonlyArray<Declaration>, grade: Grade): Words | undefined =>
+  declarations.reduce<Words | undefined>((before, one) => mergeDeclaration(before, one, grade), undefined)

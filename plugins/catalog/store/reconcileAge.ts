@@ -8,9 +8,11 @@ import { Facts } from "../../../kernel/Facts.ts"
 import { Config } from "../Config.ts"
 import { Changes } from "./Changes.ts"
 import { moveState } from "./Resources.ts"
+import { recountSales } from "./storeSightings.ts"
 
 const batchMax = 500
 const deletedMax = 2_000
+const recountedMax = 50
 const hour = 3_600_000
 const day = 24 * hour
 
@@ -48,10 +50,19 @@ export const ageCatalog = Effect.gen(function* () {
   const sales = yield* sql`delete from catalog_sales where transaction in (
     select transaction from catalog_sales where at < ${before(400 * day)} order by at limit ${deletedMax})
     returning 1`
+  yield* sql`delete from catalog_looks where day < ${before(31 * day)
+    .toISOString()
+    .slice(0, 10)}::date`
+  const recounted = yield* recountSales(sql, new Date(now), recountedMax)
   yield* sql`delete from catalog_quotas where day < ${before(7 * day)
     .toISOString()
     .slice(0, 10)}::date`
-  return stale === batchMax || observations.length === deletedMax || sales.length === deletedMax
+  return (
+    recounted === recountedMax ||
+    stale === batchMax ||
+    observations.length === deletedMax ||
+    sales.length === deletedMax
+  )
 })
 
 /** Ages the catalog for as long as the Scope lives. */

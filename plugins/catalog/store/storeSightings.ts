@@ -9,6 +9,9 @@ import { moveState } from "./Resources.ts"
 
 /** Settled payments told in one fact. */
 const toldMax = 500
+/** What is recent: the thirty days of `recent_settled` and `recent_payers`. */
+const recentMillis = 30 * 86_400_000
+const recountMillis = 86_400_000
 
 /** Replicas store the same resources at the same time: in one order, none waits for another that waits for it. */
 export const lockActivity = (sql: SqlClient.SqlClient, { sales, touches }: Batch) => {
@@ -33,7 +36,7 @@ export const storeTouches = Effect.fnUntraced(function* (
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as t(resource_id bigint, seen timestamptz, observed bigint)
     where a.resource_id = t.resource_id`
   const returned = yield* sql<{ id: bigint }>`select id from catalog_resources
-    where state = 'stale' and id in (select value::bigint
+    where state = 'stale' and coalesce(state_reason, 'not_seen') = 'not_seen' and id in (select value::bigint
       from jsonb_array_elements_text(${JSON.stringify([...batch.keys()].map(String))}::jsonb))
     order by id for update skip locked`
   for (const { id } of returned) {
@@ -47,37 +50,76 @@ export const storeTouches = Effect.fnUntraced(function* (
   }
 })
 
+/**
+ * Whether a sale counts for rank: not what is dust, not what one pays to itself, and not what comes from somebody whom
+ * its recipient pays in turn.
+ */
+const countsForRank = (sql: SqlClient.SqlClient, dustBelow: number) => sql`(g.amount >= ${dustBelow}
+  and g.payer <> g.pay_to and not exists (
+    select 1 from catalog_payers p join catalog_resources o on o.id = p.resource_id
+    where p.payer = g.pay_to and g.payer = any(o.pay_tos)))`
+
 /** Counts what was not counted before; a transaction that another replica stores meanwhile is waited for. */
-export const storeSales = (sql: SqlClient.SqlClient, batch: ReadonlyMap<string, Sold>) => {
-  const rows = [...batch.values()].map(({ at, payer, resourceId, transaction }) => ({
+export const storeSales = (
+  sql: SqlClient.SqlClient,
+  batch: ReadonlyMap<string, Sold>,
+  { dustBelow, now }: { readonly dustBelow: number; readonly now: Date }
+) => {
+  const rows = [...batch.values()].map(({ amount, at, payTo, payer, resourceId, transaction }) => ({
     transaction,
     resource_id: String(resourceId),
     payer,
+    pay_to: payTo,
+    amount,
     at
   }))
+  const recently = new Date(now.getTime() - recentMillis)
   return sql`with given as (
-      select t.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-        as t(transaction text, resource_id bigint, payer text, at timestamptz)
+      select t.* from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as t(transaction text, resource_id bigint,
+        payer text, pay_to text, amount numeric, at timestamptz)
       join catalog_activity a on a.resource_id = t.resource_id
     ), counted as (
-      insert into catalog_sales (transaction, resource_id, at) select transaction, resource_id, at from given
-        order by transaction
-      on conflict (transaction) do nothing returning transaction
+      insert into catalog_sales (transaction, resource_id, at, payer, counts)
+        select g.transaction, g.resource_id, g.at, g.payer, ${countsForRank(sql, dustBelow)} from given g
+        order by g.transaction
+      on conflict (transaction) do nothing returning resource_id, payer, at, counts
     ), sold as (
-      select resource_id, payer, count(*) as times, max(at) as at from given join counted using (transaction)
-        group by resource_id, payer
+      select resource_id, payer, count(*) as times, count(*) filter (where counts) as earning, max(at) as at
+        from counted group by resource_id, payer
+    ), news as (
+      select s.*, s.earning > 0 and p.counts is distinct from true as earned,
+        s.earning > 0 and (p.counts is distinct from true or p.last_settled_at < ${recently}) as recent
+      from sold s left join catalog_payers p on p.resource_id = s.resource_id and p.payer = s.payer
     ), paid as (
-      insert into catalog_payers (resource_id, payer, settled, last_settled_at)
-        select resource_id, payer, times, at from sold order by resource_id, payer
+      insert into catalog_payers (resource_id, payer, settled, last_settled_at, counts)
+        select resource_id, payer, times, at, earning > 0 from sold order by resource_id, payer
       on conflict (resource_id, payer) do update set settled = catalog_payers.settled + excluded.settled,
-        last_settled_at = greatest(catalog_payers.last_settled_at, excluded.last_settled_at)
+        last_settled_at = greatest(catalog_payers.last_settled_at, excluded.last_settled_at),
+        counts = catalog_payers.counts or excluded.counts
       returning resource_id, (xmax = 0) as fresh
     )
     update catalog_activity a set settled = a.settled + s.times, last_settled_at = greatest(a.last_settled_at, s.at),
-      payers = a.payers + s.fresh
-    from (select resource_id, sum(times) as times, max(at) as at, (select count(*) from paid
-      where paid.resource_id = sold.resource_id and fresh) as fresh from sold group by resource_id) s
+      payers = a.payers + s.fresh, earned = a.earned + s.earned, recent_settled = a.recent_settled + s.earning,
+      recent_payers = a.recent_payers + s.recent, recent_at = coalesce(a.recent_at, ${now})
+    from (select resource_id, sum(times) as times, sum(earning) as earning, max(at) as at,
+        count(*) filter (where earned) as earned, count(*) filter (where recent) as recent,
+        (select count(*) from paid where paid.resource_id = news.resource_id and fresh) as fresh
+      from news group by resource_id) s
     where a.resource_id = s.resource_id`
+}
+
+/** Counts the sales of thirty days anew where that was not done for a day; how many there were to do. */
+export const recountSales = (sql: SqlClient.SqlClient, now: Date, limit: number) => {
+  const recently = new Date(now.getTime() - recentMillis)
+  const counted = sql`update catalog_activity a set recent_at = ${now},
+      recent_settled = (select count(*) from catalog_sales s
+        where s.resource_id = a.resource_id and s.counts and s.at > ${recently}),
+      recent_payers = (select count(*) from catalog_payers p
+        where p.resource_id = a.resource_id and p.counts and p.last_settled_at > ${recently})
+    where a.resource_id in (select resource_id from catalog_activity
+      where recent_settled > 0 and recent_at < ${new Date(now.getTime() - recountMillis)}
+      order by recent_at limit ${limit} for update skip locked) returning 1`
+  return Effect.map(counted, (rows) => rows.length)
 }
 
 /** Tells which resources the batch's payments were counted for. */

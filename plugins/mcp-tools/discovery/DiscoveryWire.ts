@@ -86,7 +86,18 @@ export const standingOf = ({ ownership, status, verification }: CanonicalResourc
   isPaidFor: verification === "payment_observed"
 })
 
-const volatile = ["lastUpdated", "status", "verification", "ownership", "versionHash"]
+const volatile = [
+  "lastUpdated",
+  "status",
+  "verification",
+  "ownership",
+  "grade",
+  "settlements",
+  "payers",
+  "lastLookAt",
+  "uptime",
+  "versionHash"
+]
 
 export const versionHashOf = (crypto: Crypto["Service"], resource: CanonicalResource): string => {
   const lasting = Object.fromEntries(Object.entries(resource).filter(([key]) => !volatile.includes(key)))

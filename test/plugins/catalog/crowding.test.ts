@@ -5,6 +5,8 @@ import type { PaymentObservation } from "../../../kernel/payment/Extension.ts"
 import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
 import { Judge } from "../../../plugins/catalog/Judge.ts"
 import { Observer } from "../../../plugins/catalog/Observer.ts"
+import { Hints } from "../../../plugins/catalog/ownership/Hints.ts"
+import { Recipients } from "../../../plugins/catalog/ownership/Recipients.ts"
 import { Changes } from "../../../plugins/catalog/store/Changes.ts"
 import { Listings } from "../../../plugins/catalog/store/Listings.ts"
 import { Sightings } from "../../../plugins/catalog/store/Sightings.ts"
@@ -20,19 +22,6 @@ const config = {
   allowLocalOrigins: false
 } as CatalogValues
 
-/** What a payment carries, which takes long to look through. */
-class Slow extends Map<string, unknown> {
-  readonly looked: () => void
-  constructor(entries: ReadonlyArray<readonly [string, unknown]>, looked: () => void) {
-    super(entries)
-    this.looked = looked
-  }
-  override has(key: string): boolean {
-    this.looked()
-    return super.has(key)
-  }
-}
-
 const observationOf = (payer: string, at: number, looked: () => void): PaymentObservation => {
   const terms = {
     scheme: "exact",
@@ -46,12 +35,19 @@ const observationOf = (payer: string, at: number, looked: () => void): PaymentOb
   }
   const url = `https://shop.example.com/${payer}/${at}`
   const payment = {
+    principal: { owner: "anonymous", source: "test", keyed: false },
     dialect: "ledger",
     requirements: terms,
     accepted: terms,
-    resource: { url },
+    // Takes long to look through.
+    resource: {
+      get url() {
+        looked()
+        return url
+      }
+    },
     resourceUrl: Option.some(url),
-    extensions: new Slow([["catalog", { sentKey: "catalog", value: queryDeclaration() }]], looked)
+    extensions: new Map([["catalog", { sentKey: "catalog", value: queryDeclaration() }]])
   }
   return {
     payment: payment as unknown as PaymentObservation["payment"],
@@ -75,6 +71,11 @@ const parts = Observer.layer.pipe(
       flush: Effect.void
     }),
     Changes.layer,
+    Hints.layer,
+    Layer.succeed(Recipients, {
+      gradeOf: () => Effect.succeed("claimed" as const),
+      bind: () => Effect.succeed(true)
+    }),
     NodeCrypto.layer
   ])
 )

@@ -5,17 +5,7 @@ import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
-import {
-  browse,
-  declaring,
-  eventually,
-  explain,
-  type Json,
-  mcpDeclaration,
-  queryDeclaration,
-  resolve,
-  verified
-} from "./support.ts"
+import { browse, declaring, eventually, explain, type Json, mcpDeclaration, resolve, verified } from "./support.ts"
 
 const nativeXlm = "CDLZFC3SYJYDZT7K67VZ75HPJVIEUVNIXF47ZG2FB2RMQQVU2HHGCYSC"
 const operatorKey = "ops:operator-key-0123456789"
@@ -84,7 +74,7 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
           expect(yield* total(`?asset=${testnetUsdc}&maxPrice=3000`)).toBe(4)
           expect(yield* total(`?asset=${nativeXlm}&maxPrice=4`)).toBe(0)
           expect(yield* total(`?asset=${nativeXlm}&payTo=${sellers[0]}`)).toBe(0)
-          expect(yield* total("?extensions=payment-identifier")).toBe(1)
+          expect(yield* total("?extensions=payment-identifier")).toBe(0)
           expect(yield* total("?extensions=bazaar")).toBe(9)
           expect(yield* total("?extensions=catalog&type=mcp&scheme=exact")).toBe(1)
           expect(yield* total("?unknown=1&payTo=")).toBe(9)
@@ -281,43 +271,6 @@ describe.each(databaseKinds)("discovery on %s", (database) => {
           expect(json.paths[path], path).toBeDefined()
         expect((yield* facilitator.ask("/supported")).json.extensions).toContain("catalog")
       })
-    )
-
-    it.effect(
-      "makes a version only when a declaration or an option changes, and keeps what was [S48][S194][S310]",
-      () =>
-        Effect.gen(function* () {
-          const { facilitator, sellers } = yield* World
-          const url = "https://c.example.com/versions"
-          const payer = yield* facilitator.account()
-          const declare = (more: Json) =>
-            Effect.flatMap(declaring(facilitator, { payer, payTo: sellers[0]!, url, ...more }), (body) =>
-              verified(facilitator, body)
-            )
-          const look = Effect.map(resolve(facilitator, url), ({ json }) => json.resource as Json)
-          const version = Effect.map(explain(facilitator, url), ({ listings }) => listings[0].version as number)
-          yield* declare({})
-          const first = yield* look
-          yield* declare({})
-          yield* declare({ extension: { ...queryDeclaration(), unknown: 1 } })
-          expect(yield* look).toEqual(first)
-          expect(yield* version).toBe(1)
-          yield* declare({ amount: 2_000n })
-          const dearer = yield* look
-          expect(dearer["accepts"].map(({ amount }: Json) => amount)).toEqual(["2000"])
-          expect(dearer["versionHash"]).not.toBe(first["versionHash"])
-          yield* declare({ asset: nativeXlm, amount: 3n })
-          expect((yield* look)["accepts"]).toHaveLength(2)
-          yield* declare({ amount: 2_000n, about: { description: "New words" } })
-          expect((yield* look)["description"]).toBe("New words")
-          expect(yield* version).toBe(4)
-          const [history] = yield* facilitator.sql<{ options: number; versions: number }>`select
-          (select count(*)::int from catalog_options o join catalog_resources r on r.id = o.resource_id
-            where r.resource = ${url}) as options,
-          (select count(*)::int from catalog_versions v join catalog_resources r on r.id = v.resource_id
-            where r.resource = ${url}) as versions`
-          expect(history).toEqual({ options: 3, versions: 4 })
-        })
     )
 
     it.effect(

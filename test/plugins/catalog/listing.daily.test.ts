@@ -4,15 +4,19 @@ import { describe } from "vitest"
 import { databaseKinds } from "../../support/databases.ts"
 import { startFacilitator } from "../../support/facilitator.ts"
 import {
+  bindRecipients,
   bodyDeclaration,
   browse,
   declaring,
+  eventually,
   explain,
   mcpDeclaration,
   outcomes,
   queryDeclaration,
   resolve,
-  verified
+  sellerKey,
+  verified,
+  withKey
 } from "./support.ts"
 
 describe.each(databaseKinds)("listing on %s", (database) => {
@@ -61,8 +65,7 @@ describe.each(databaseKinds)("listing on %s", (database) => {
           })
           expect(item.accepts).toEqual([body.paymentRequirements])
           expect(item.extensions).toEqual({
-            catalog: { info: queryDeclaration()["info"], schema: queryDeclaration()["schema"] },
-            "payment-identifier": {}
+            catalog: { info: queryDeclaration()["info"], schema: queryDeclaration()["schema"] }
           })
           expect(item.lastUpdated).toMatch(/^\d{4}-\d\d-\d\dT/)
           expect(item.versionHash).toMatch(/^[0-9a-f]{64}$/)
@@ -72,7 +75,8 @@ describe.each(databaseKinds)("listing on %s", (database) => {
           const settled = yield* facilitator.settle(body)
           expect(settled.json.success, settled.text).toBe(true)
           expect(outcomes(settled)?.["catalog"].status).toBe("success")
-          expect((yield* browse(facilitator)).items).toEqual([item])
+          const paid = yield* eventually(browse(facilitator), ({ items }) => items[0].settlements === 1)
+          expect(paid["items"]).toEqual([{ ...item, settlements: 1, payers: 1 }])
         })
       ),
     60_000
@@ -84,9 +88,16 @@ describe.each(databaseKinds)("listing on %s", (database) => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const facilitator = yield* startFacilitator({ database, set: ["catalog_security.probe_origins=false"] })
+          const facilitator = withKey(
+            yield* startFacilitator({
+              database,
+              set: ["catalog_security.probe_origins=false"],
+              environment: { FACILITATOR_API_KEYS: sellerKey }
+            })
+          )
           const payer = yield* facilitator.account()
           const payTo = (yield* facilitator.account()).publicKey()
+          yield* bindRecipients(facilitator, [payTo])
           const declare = (options: { url: string; extension: unknown; key?: string; network?: string }) =>
             Effect.flatMap(declaring(facilitator, { payer, payTo, ...options }), (body) =>
               verified(facilitator, body, options.key)

@@ -122,12 +122,19 @@ describe("asking an origin", () => {
       const { ask } = network((url) => (url.endsWith("/x402") || url.endsWith("/") ? answer : missing))
       const asking = yield* Effect.forkChild(ask(resourceOf(shop, { methods: ["POST"] })), { startImmediately: true })
       yield* TestClock.adjust("6 seconds")
+      yield* TestClock.adjust("6 seconds")
       const { _tag, value } = (yield* Effect.exit(Fiber.join(asking))) as {
         readonly _tag: string
         readonly value: unknown
       }
       expect(_tag).toBe("Success")
-      expect(value).toEqual({ word: silent, detail: `well-known ${detail}`, isLocal: false })
+      expect(value).toEqual({
+        word: silent,
+        declarations: [],
+        life: "unknown",
+        detail: `well-known ${detail}`,
+        isLocal: false
+      })
     })
   )
 
@@ -159,10 +166,13 @@ describe("asking an origin", () => {
         isDynamic: false
       })
       expect(sent).toEqual(
-        ["a", "b", "c", "calc"].map((name) => `GET https://${name}.example.com/.well-known/x402 at 93.184.216.34`)
+        ["a", "b", "c", "calc"].flatMap((name) => [
+          `GET https://${name}.example.com/.well-known/x402 at 93.184.216.34`,
+          `GET https://${name}.example.com/.well-known/x402.json at 93.184.216.34`
+        ])
       )
       yield* ask(resourceOf("https://d.example.com", { methods: ["POST", "HEAD"] }))
-      expect(sent.slice(4)).toEqual([
+      expect(sent.slice(8)).toEqual([
         "GET https://d.example.com/.well-known/x402 at 93.184.216.34",
         "HEAD https://d.example.com/x at 93.184.216.34"
       ])
@@ -189,7 +199,8 @@ describe("asking an origin", () => {
       const { ask, sent } = network((url) =>
         url.includes("large") ? ok({ payTo: owner, padding: "x".repeat(200_000) }) : ok({ payTo: owner })
       )
-      const countOf = (name: string) => sent.filter((line) => line.includes(`//${name}.`)).length
+      const countOf = (name: string) =>
+        sent.filter((line) => line.includes(`//${name}.example.com/.well-known/x402 `)).length
       yield* ask(resourceOf("https://first.example.com"))
       for (let at = 0; at < 40; at++) yield* ask(resourceOf(`https://large${at}.example.com`))
       yield* ask(resourceOf("https://first.example.com"))

@@ -32,6 +32,8 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
           const payer = yield* facilitator.account()
           const squatter = (yield* facilitator.account()).publicKey()
           const owner = (yield* facilitator.account()).publicKey()
+          // Somebody asks to be paid there, and says no more.
+          origin.answers.set("/weather", { status: 402, body: {} })
           const listing = () => Effect.map(explain(facilitator, url), ({ listings }) => listings[0] as Json)
           const squat = yield* declaring(facilitator, {
             payer,
@@ -113,7 +115,9 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
             facilitator.sql<{ n: number }>`select count(*)::int as n from catalog_probes where asked_at is not null`,
             ([row]) => row?.n === 4
           )
-          expect(new Set(origin.asked)).toEqual(new Set(["GET /.well-known/x402", "GET /page"]))
+          expect(new Set(origin.asked)).toEqual(
+            new Set(["GET /.well-known/x402", "GET /.well-known/x402.json", "GET /page"])
+          )
           expect((yield* resolve(facilitator, `${origin.url}/report`)).json.resource.ownership).toBe("provisional")
           expect((yield* resolve(facilitator, `${origin.url}/mcp`, "add")).json.resource.ownership).toBe("provisional")
         })

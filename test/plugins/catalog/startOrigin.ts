@@ -56,3 +56,40 @@ export const paymentRequired = (payTo: string, network = "ledger:testnet"): Orig
     ).toString("base64")
   }
 })
+
+export interface Page {
+  readonly payTo: string
+  readonly asset: string
+  readonly amount?: string
+  readonly description?: string
+  /** The declaration of its 402, under `catalog`. */
+  readonly declaration?: unknown
+  readonly extensions?: Record<string, unknown>
+  /** The first protocol version, in the body. */
+  readonly isOld?: boolean
+}
+
+/** A 402 with the words of the page, of either protocol version. */
+export const sellingPage = (page: Page): OriginAnswer => {
+  const option = {
+    scheme: "exact",
+    network: "ledger:testnet",
+    payTo: page.payTo,
+    asset: page.asset,
+    maxTimeoutSeconds: 300
+  }
+  const amount = page.amount ?? "1000"
+  const { description } = page
+  if (page.isOld === true)
+    return {
+      status: 402,
+      body: { x402Version: 1, accepts: [{ ...option, maxAmountRequired: amount, description, mimeType: "text/plain" }] }
+    }
+  const required = {
+    x402Version: 2,
+    resource: { description },
+    accepts: [{ ...option, amount, extra: { areFeesSponsored: true } }],
+    extensions: { ...(page.declaration === undefined ? {} : { catalog: page.declaration }), ...page.extensions }
+  }
+  return { status: 402, headers: { "payment-required": Buffer.from(JSON.stringify(required)).toString("base64") } }
+}

@@ -175,6 +175,31 @@ export const eventually = Effect.fnUntraced(function* <A, E>(ask: Effect.Effect<
   return answer
 })
 
+/** The key of a seller, for `FACILITATOR_API_KEYS`. */
+export const sellerKey = "seller:0123456789abcdef-seller"
+
+/** The same facilitator, asked under a key. */
+export const withKey = (facilitator: Facilitator, key = sellerKey): Facilitator => {
+  const authorization = { authorization: `Bearer ${key.split(":")[1]}` }
+  return Object.assign(Object.create(facilitator) as Facilitator, {
+    ask: (path: string, init?: RequestInit) =>
+      facilitator.ask(path, { ...init, headers: { ...authorization, ...(init?.headers as Record<string, string>) } }),
+    verify: (body: unknown, headers?: Record<string, string>) =>
+      facilitator.verify(body, { ...authorization, ...headers }),
+    settle: (body: unknown, headers?: Record<string, string>) =>
+      facilitator.settle(body, { ...authorization, ...headers })
+  })
+}
+
+/** The key's holder has shown that the recipients are its own, as the challenge stores it. */
+export const bindRecipients = (facilitator: Facilitator, payTos: ReadonlyArray<string>, principal = "key:seller") =>
+  Effect.forEach(
+    payTos,
+    (payTo) => facilitator.sql`insert into catalog_recipients (principal, pay_to, shown_at)
+      values (${principal}, ${payTo}, now()) on conflict do nothing`,
+    { discard: true }
+  )
+
 export const browse = (facilitator: Facilitator, query = "") =>
   Effect.map(facilitator.ask(`/discovery/resources${query}`), ({ json }) => json as Json)
 

@@ -25,6 +25,7 @@ const start = Date.parse("2031-03-01T00:00:00Z")
 const config = {
   indexOn: "verified",
   staleAfterHours: 168,
+  dustBelow: 100,
   newResourcesPerDayMax: 1_000,
   versionsPerDayMax: 100,
   declaredBytesPerDayMax: 1_000_000,
@@ -53,6 +54,8 @@ const declarationOf = (resource: string, payTo = "GOWNER"): Declaration => ({
   } as unknown as Declaration["terms"]
 })
 
+const unsaid = { declarations: [], life: "unknown", isLocal: false } as const
+
 const open = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`truncate catalog_resources, catalog_observations, catalog_quotas, catalog_sales, kernel_facts restart
@@ -72,7 +75,7 @@ const open = Effect.gen(function* () {
   )
   const list = (resource: string, payTo?: string) =>
     Effect.flatMap(now, (now) =>
-      recorder.record(declarationOf(resource, payTo), { stage: "verified", payer: "GPAYER", now })
+      recorder.record(declarationOf(resource, payTo), { stage: "verified", payer: "GPAYER", grade: "claimed", now })
     )
   const stateOf = (resource: string) =>
     Effect.map(
@@ -251,7 +254,12 @@ describeDatabases(
               lagMillis: 1
             }
             yield* journal.observe({ ...observation, url: "https://x.example.com/1", at: yield* now })
-            yield* journal.touch(resourceId!, yield* now, { transaction: "t1", payer: "GPAYER" })
+            yield* journal.touch(resourceId!, yield* now, {
+              transaction: "t1",
+              payer: "GPAYER",
+              payTo: "GOWNER",
+              amount: "1000"
+            })
             yield* journal.flush
             const counts = Effect.map(
               sql<{
@@ -275,7 +283,12 @@ describeDatabases(
             // A success that is told again after a year is still no second sale.
             yield* TestClock.setTime(start + 399 * day)
             yield* age
-            yield* journal.touch(resourceId!, yield* now, { transaction: "t1", payer: "GPAYER" })
+            yield* journal.touch(resourceId!, yield* now, {
+              transaction: "t1",
+              payer: "GPAYER",
+              payTo: "GOWNER",
+              amount: "1000"
+            })
             yield* journal.flush
             expect(yield* sql`select settled, payers from catalog_activity`).toEqual([{ settled: 1n, payers: 1n }])
             yield* TestClock.setTime(start + 400 * day + 1)
@@ -359,7 +372,7 @@ describeDatabases(
           Effect.gen(function* () {
             const { apply, list, moves, now, sql } = yield* open
             const { resourceId } = yield* list(a)
-            const word = { word: { payTos: ["GOWNER"], delisted: false }, detail: "well-known 200", isLocal: false }
+            const word = { ...unsaid, word: { payTos: ["GOWNER"], delisted: false }, detail: "well-known 200" }
             const lease = Effect.flatMap(now, (now) => leaseProbes(sql, now))
             expect(yield* lease).toMatchObject([{ id: resourceId, fence: 1n }])
             yield* TestClock.adjust("60 seconds")
@@ -385,7 +398,7 @@ describeDatabases(
           Effect.gen(function* () {
             const { apply, list, now, sql } = yield* open
             const { resourceId } = yield* list(a)
-            const silence = { word: { payTos: [], delisted: false }, detail: "well-known 404", isLocal: false }
+            const silence = { ...unsaid, word: { payTos: [], delisted: false }, detail: "well-known 404" }
             for (const [attempt, seconds] of [60, 600, 3_600, 86_400, 86_400].entries()) {
               const [due] = yield* leaseProbes(sql, yield* now)
               expect(due?.fence, `attempt ${attempt}`).toBe(BigInt(attempt + 1))

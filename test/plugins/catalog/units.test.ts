@@ -5,23 +5,54 @@ import { TestClock } from "effect/testing"
 import { createHash } from "node:crypto"
 import { describe } from "vitest"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import type { CatalogValues } from "../../../plugins/catalog/Config.ts"
+import { readDeclaration } from "../../../plugins/catalog/declaration/DeclarationWire.ts"
 import { matchesTemplate, readTemplate, spellResourceUrl } from "../../../plugins/catalog/declaration/resourceUrl.ts"
 import { cursorsOf } from "../../../plugins/catalog/discovery/Cursors.ts"
 import { fingerprintOf } from "../../../plugins/catalog/discovery/filters.ts"
 import { decideOwnership, type OwnershipStanding } from "../../../plugins/catalog/ownership/decideOwnership.ts"
 import { readLive402, readWellKnown } from "../../../plugins/catalog/ownership/OriginWire.ts"
-import { versionHash } from "../../../plugins/catalog/store/ResourceWire.ts"
+import { mergeDeclaration } from "../../../plugins/catalog/store/mergeDeclaration.ts"
+import { encodeBody, versionHash } from "../../../plugins/catalog/store/ResourceWire.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import vector from "./versionHash.json" with { type: "json" }
 
 const withCrypto = <A>(use: (crypto: Crypto["Service"]) => A) =>
   Effect.provide(Effect.map(Crypto, use), NodeCrypto.layer)
 
+const reading = {
+  metadataBytesMax: 131_072,
+  schemaBytesMax: 65_536,
+  exampleBytesMax: 16_384,
+  requireHttpsOrigins: true,
+  allowLocalOrigins: false
+} as CatalogValues
+
 describe("the version hash", () => {
   it.effect("of the published vector is what any client computes from the public resource [S194][S310]", () =>
     withCrypto((crypto) => {
       expect(createHash("sha256").update(vector.canonical).digest("hex")).toBe(vector.resource.versionHash)
       expect(versionHash(crypto, vector.resource)).toBe(vector.resource.versionHash)
+    })
+  )
+
+  it.effect("of the published vector's payment leaves out what its buyer added [S194][S310]", () =>
+    withCrypto((crypto) => {
+      const { accepted, extensions, resource } = vector.payment
+      const terms = {
+        ...accepted,
+        network: "ledger:testnet" as const,
+        amount: Option.some(1_000n),
+        amountText: accepted.amount
+      }
+      const declaration = readDeclaration({ dialect: "ledger", resource, terms }, "catalog", extensions.catalog, {
+        config: { ...reading, requireValidSchema: false },
+        validate: () => undefined
+      })
+      if ("_tag" in declaration) throw new Error(declaration.detail)
+      const { identity, kept, options } = mergeDeclaration(undefined, declaration, "claimed")
+      expect(versionHash(crypto, encodeBody(identity, kept, options))).toBe(vector.resource.versionHash)
+      expect(Object.keys(extensions)).toContain("payment-identifier")
     })
   )
 
@@ -45,6 +76,11 @@ describe("the version hash", () => {
         status: "stale",
         verification: "unverified",
         ownership: "proven",
+        grade: "origin",
+        settlements: 9,
+        payers: 9,
+        lastLookAt: "z",
+        uptime: 1,
         versionHash: "y"
       }
       expect(versionHash(crypto, same)).toBe(hashes[0])

@@ -1,0 +1,89 @@
+// What a seller may ask below /catalog/v1: to show that a recipient is its own (`POST /catalog/v1/challenge`, without a
+// signature for a challenge, with one to answer it), and for a look at an origin before anybody has paid there
+// (`POST /catalog/v1/look?origin=…`). A key is required where the facilitator has any; looks are bounded.
+import { Effect, Option, Result } from "effect"
+import { Base64 } from "effect/encoding"
+import { HttpRouter, type HttpServerRequest } from "effect/http"
+import { parseJson } from "../../../kernel/http/BoundedJson.ts"
+import { Callers } from "../../../kernel/http/Callers.ts"
+import { json } from "../../../kernel/http/Guard.ts"
+import { readBody } from "../../../kernel/http/readBody.ts"
+import { accountKeyOf } from "../../../kernel/stellar/Address.ts"
+import { queryOf } from "../discovery/publicAnswer.ts"
+import { Challenges } from "../ownership/Challenges.ts"
+import { OriginLooks } from "../ownership/OriginLooks.ts"
+import { Recipients } from "../ownership/Recipients.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const bodyBytesMax = 4_096
+
+const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
+const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
+const invalid = (...details: ReadonlyArray<string>) => json({ error: "invalid_request", details }, { status: 400 })
+const forbidden = (...details: ReadonlyArray<string>) => json({ error: "forbidden", details }, { status: 403 })
+
+interface Answered {
+  readonly payTo: string
+  readonly challenge: string | undefined
+  readonly signature: Uint8Array | undefined
+}
+
+const readAnswered = (body: unknown): Answered | undefined => {
+  const fields = typeof body === "object" && body !== null ? (body as Readonly<Record<string, unknown>>) : {}
+  const { challenge, payTo, signature } = fields
+  if (typeof payTo !== "string" || accountKeyOf(payTo) === undefined) return undefined
+  if (challenge === undefined && signature === undefined) return { payTo, challenge: undefined, signature: undefined }
+  if (typeof challenge !== "string" || typeof signature !== "string") return undefined
+  const bytes = Result.getOrElse(Base64.decode(signature), () => new Uint8Array())
+  return { payTo, challenge, signature: bytes }
+}
+
+export const addSellerRoutes = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const callers = yield* Callers
+  const challenges = yield* Challenges
+  const recipients = yield* Recipients
+  const looks = yield* OriginLooks
+
+  const challenge = Effect.fnUntraced(function* (request: Request) {
+    const caller = callers.identify(request)
+    if (Option.isNone(caller)) return unauthorized
+    if (!caller.value.keyed)
+      return forbidden("this facilitator has no keys: whoever asks is nobody in particular, and nothing can be bound")
+    const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), (bytes) => parseJson(bytes)))
+    const read = Option.isNone(body) ? undefined : readAnswered(body.value)
+    if (read === undefined)
+      return invalid("payTo: an account (G…)", "challenge and signature (base64): both, or neither for a challenge")
+    const { payTo, signature } = read
+    if (read.challenge === undefined || signature === undefined) {
+      const { challenge, expiresAt } = yield* challenges.make(caller.value, payTo)
+      return json({ payTo, challenge, expiresAt: expiresAt.toISOString() })
+    }
+    if (!(yield* challenges.isAnswered(caller.value, payTo, read.challenge, signature)))
+      return forbidden("the challenge is not ours, has ended, or was not signed by this account")
+    const bound = yield* recipients.bind(caller.value, payTo)
+    return bound ? json({ payTo, grade: "declared" }) : forbidden("this key has as many recipients as it may have")
+  })
+
+  const look = Effect.fnUntraced(function* (request: Request) {
+    const caller = callers.identify(request)
+    if (Option.isNone(caller)) return unauthorized
+    const given = queryOf(request).get("origin") ?? ""
+    const answer = yield* looks.look(given, caller.value.source)
+    switch (answer._tag) {
+      case "Refused":
+        return invalid(`origin: ${answer.detail}`)
+      case "Later":
+        return json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(answer.seconds) } })
+      case "Looked":
+        return json({ origin: answer.origin, named: answer.named, listed: answer.listed, asked: answer.asked })
+    }
+  })
+
+  const answered = <E>(answer: Effect.Effect<ReturnType<typeof json>, E>) =>
+    Effect.catch(answer, (error) => Effect.as(Effect.logError("a seller's question failed", error), away))
+
+  yield* router.add("POST", "/catalog/v1/challenge", (request) => answered(challenge(request)))
+  yield* router.add("POST", "/catalog/v1/look", (request) => answered(look(request)))
+})

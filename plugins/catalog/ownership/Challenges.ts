@@ -1,0 +1,74 @@
+// How a recipient shows that a key speaks for it: it asks for a challenge, signs it with the account that is paid, and
+// sends the signature back under the same key. A challenge names the principal, the recipient and its end, and is ours
+// by its seal, so that nothing is stored for it and a signature is worth nothing to anybody else. What is signed is
+// the text as SEP-53 has it, which wallets show to people: SHA-256 of "Stellar Signed Message:\n" and the text.
+import { Clock, Context, Effect, Layer } from "effect"
+import { Base64Url } from "effect/encoding"
+import { SqlClient } from "effect/sql"
+import type { Principal } from "../../../kernel/http/Principal.ts"
+import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { accountKeyOf } from "../../../kernel/stellar/Address.ts"
+
+/** How long a challenge may be answered. */
+const lifeMillis = 600_000
+const textLengthMax = 1_024
+const prefix = "Stellar Signed Message:\n"
+const encoder = new TextEncoder()
+
+export interface Challenge {
+  readonly challenge: string
+  readonly expiresAt: Date
+}
+
+export class Challenges extends Context.Service<
+  Challenges,
+  {
+    readonly make: (principal: Principal, payTo: string) => Effect.Effect<Challenge>
+    /** Whether it is ours, of this principal and recipient, not ended, and signed by the recipient's account. */
+    readonly isAnswered: (
+      principal: Principal,
+      payTo: string,
+      challenge: string,
+      signature: Uint8Array
+    ) => Effect.Effect<boolean>
+  }
+>()("tollkeeper/catalog/Challenges") {
+  static readonly layer = Layer.effect(
+    Challenges,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const crypto = yield* Crypto
+      const fresh = Base64Url.encode(crypto.randomBytes(32))
+      yield* sql`insert into catalog_secrets ${sql.insert({ name: "challenge", secret: fresh })}
+        on conflict (name) do nothing`
+      const [row] = yield* sql<{ secret: string }>`select secret from catalog_secrets where name = 'challenge'`
+      const secret = encoder.encode(row!.secret)
+
+      const sealOf = (text: string): Uint8Array => crypto.hmacSha256(secret, encoder.encode(`challenge ${text}`))
+      const textOf = ({ owner }: Principal, payTo: string, end: number): string =>
+        `Tollkeeper: ${payTo} may be described by ${owner}, until ${new Date(end).toISOString()}`
+
+      const make = (principal: Principal, payTo: string) =>
+        Effect.map(Clock.currentTimeMillis, (now): Challenge => {
+          const text = textOf(principal, payTo, now + lifeMillis)
+          return { challenge: `${text} ${Base64Url.encode(sealOf(text))}`, expiresAt: new Date(now + lifeMillis) }
+        })
+
+      const isAnswered = (principal: Principal, payTo: string, challenge: string, signature: Uint8Array) =>
+        Effect.map(Clock.currentTimeMillis, (now): boolean => {
+          if (challenge.length > textLengthMax) return false
+          const text = challenge.slice(0, challenge.lastIndexOf(" "))
+          const seal = challenge.slice(challenge.lastIndexOf(" ") + 1)
+          const end = Date.parse(text.slice(text.lastIndexOf(" ") + 1))
+          const key = accountKeyOf(payTo)
+          if (key === undefined || !(end > now) || text !== textOf(principal, payTo, end)) return false
+          const isOurs = crypto.timingSafeEqual(encoder.encode(seal), encoder.encode(Base64Url.encode(sealOf(text))))
+          const digest = crypto.sha256(encoder.encode(prefix + challenge))
+          return isOurs && verifyEd25519(crypto, key, digest, signature)
+        })
+
+      return Challenges.of({ make, isAnswered })
+    })
+  )
+}

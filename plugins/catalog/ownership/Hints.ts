@@ -1,0 +1,85 @@
+// Resources that payments speak of and that were not listed, because others had used up what may be claimed of their
+// origin in a day: their origins are asked, and what they say is listed. What waits is bounded, for each origin and
+// each payer apart; what finds no place comes again with the next payment.
+import { Clock, Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { reconciler } from "../../../kernel/Actor.ts"
+import { inTransaction } from "../../../kernel/database/Database.ts"
+import type { Identity } from "../declaration/Declaration.ts"
+import { Changes } from "../store/Changes.ts"
+import { FirstListings } from "../store/FirstListings.ts"
+import { wordsOf } from "../store/mergeDeclaration.ts"
+import { Origins } from "./Origins.ts"
+
+const waitingMax = 512
+const perOriginMax = 32
+const perPayerMax = 2
+const atOnce = 4
+
+export interface Hint {
+  readonly identity: Identity
+  readonly method: string
+  readonly payer: string
+}
+
+const keyOf = ({ resource, toolName, type }: Identity): string => `${type} ${resource} ${toolName}`
+
+export class Hints extends Context.Service<
+  Hints,
+  {
+    /** Asks for a look at the resource's origin. Never waits. */
+    readonly ask: (identity: Identity, method: string, payer: string) => Effect.Effect<void>
+    /** What waits now, which waits no more. */
+    readonly take: Effect.Effect<ReadonlyArray<Hint>>
+  }
+>()("tollkeeper/catalog/Hints") {
+  static readonly layer = Layer.sync(Hints, () => {
+    const waiting = new Map<string, Hint>()
+    const count = (same: (hint: Hint) => boolean): number => [...waiting.values()].filter(same).length
+    return Hints.of({
+      ask: (identity, method, payer) =>
+        Effect.sync(() => {
+          if (waiting.size >= waitingMax || waiting.has(keyOf(identity))) return
+          if (count((hint) => hint.payer === payer) >= perPayerMax) return
+          if (count((hint) => hint.identity.origin === identity.origin) >= perOriginMax) return
+          waiting.set(keyOf(identity), { identity, method, payer })
+        }),
+      take: Effect.sync(() => {
+        const hints = [...waiting.values()]
+        waiting.clear()
+        return hints
+      })
+    })
+  })
+}
+
+/** Follows hints for as long as the Scope lives. */
+export const startHints = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const hints = yield* Hints
+  const origins = yield* Origins
+  const { listOrigin } = yield* FirstListings
+  const { moved } = yield* Changes
+
+  const follow = Effect.fnUntraced(function* ({ identity, method }: Hint) {
+    const methods = method === "" ? [] : [method]
+    const answer = yield* origins.ask({ identity, methods, isDynamic: identity.resource.includes("/:") })
+    if (answer === "later" || answer.word.delisted || answer.isLocal) return
+    const words = wordsOf(answer.declarations, "origin")
+    if (words === undefined) return
+    const listing = { words: { ...words, identity }, payTos: answer.word.payTos, isPaid: true }
+    const now = new Date(yield* Clock.currentTimeMillis)
+    const listed = yield* Effect.provideService(inTransaction(listOrigin(listing, now)), SqlClient.SqlClient, sql)
+    if (listed) yield* moved
+  })
+
+  const turn = Effect.gen(function* () {
+    yield* Effect.forEach(
+      yield* hints.take,
+      (hint) => Effect.catch(follow(hint), (error) => Effect.logWarning("a hint could not be followed", error)),
+      { concurrency: atOnce, discard: true }
+    )
+  })
+
+  yield* reconciler({ id: "hints", every: "2 seconds", turn })
+})

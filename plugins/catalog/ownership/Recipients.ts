@@ -1,0 +1,75 @@
+// Which principals showed that a recipient is theirs: by the settings, or by a challenge that the recipient's account
+// signed. What such a principal's payments carry to that recipient is `declared`; all else is `claimed`. Whoever has no
+// key is nobody in particular and shows nothing. A binding that another replica stored is known within seconds.
+import { Clock, Context, Effect, Layer } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { Principal } from "../../../kernel/http/Principal.ts"
+import { Config } from "../Config.ts"
+import type { Carrier } from "../store/Recorded.ts"
+
+const knownMillis = 5_000
+const knownMax = 20_000
+/** Recipients that one principal may show to be its own. */
+const boundMax = 1_000
+
+export class Recipients extends Context.Service<
+  Recipients,
+  {
+    /** Of what a payment to this recipient carries under this principal. A database that fails leaves it claimed. */
+    readonly gradeOf: (principal: Principal, payTo: string) => Effect.Effect<Carrier["grade"]>
+    /** Stores that the recipient is this principal's; false when it has too many. */
+    readonly bind: (principal: Principal, payTo: string) => Effect.Effect<boolean, SqlError.SqlError>
+  }
+>()("tollkeeper/catalog/Recipients") {
+  static readonly layer = Layer.effect(
+    Recipients,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { recipients } = yield* Config
+      const known = new Map<string, { readonly isBound: boolean; readonly at: number }>()
+      const keyOf = (owner: string, payTo: string) => `${owner} ${payTo}`
+
+      const isBySettings = (owner: string, payTo: string): boolean =>
+        recipients[owner.replace(/^key:/, "")]?.includes(payTo) === true
+
+      const remember = (key: string, isBound: boolean, at: number): void => {
+        known.delete(key)
+        known.set(key, { isBound, at })
+        if (known.size > knownMax) known.delete(known.keys().next().value!)
+      }
+
+      const isBound = Effect.fnUntraced(function* (owner: string, payTo: string) {
+        const key = keyOf(owner, payTo)
+        const now = yield* Clock.currentTimeMillis
+        const before = known.get(key)
+        if (before !== undefined && now - before.at < knownMillis) return before.isBound
+        const rows = yield* sql`select 1 from catalog_recipients where principal = ${owner} and pay_to = ${payTo}`
+        remember(key, rows.length > 0, now)
+        return rows.length > 0
+      })
+
+      const gradeOf = (principal: Principal, payTo: string): Effect.Effect<Carrier["grade"]> => {
+        if (!principal.keyed) return Effect.succeed("claimed")
+        if (isBySettings(principal.owner, payTo)) return Effect.succeed("declared")
+        return isBound(principal.owner, payTo).pipe(
+          Effect.map((bound) => (bound ? ("declared" as const) : ("claimed" as const))),
+          Effect.catch((error) =>
+            Effect.as(Effect.logWarning("recipients could not be read", error), "claimed" as const)
+          )
+        )
+      }
+
+      const bind = Effect.fnUntraced(function* ({ owner }: Principal, payTo: string) {
+        const now = yield* Clock.currentTimeMillis
+        const rows = yield* sql`insert into catalog_recipients (principal, pay_to, shown_at)
+          select ${owner}, ${payTo}, ${new Date(now)}
+          where (select count(*) from catalog_recipients where principal = ${owner}) < ${boundMax}
+          on conflict (principal, pay_to) do update set shown_at = excluded.shown_at returning 1`
+        if (rows.length > 0) remember(keyOf(owner, payTo), true, now)
+        return rows.length > 0
+      })
+
+      return Recipients.of({ gradeOf, bind })
+    })
+  )
+}

@@ -1,0 +1,238 @@
+// A listing says only what its origin says: whoever pays whom how much, with whichever key, changes no word of a
+// listing that a higher grade stands for, and refuses no honest declaration.
+import { expect, it } from "@effect/vitest"
+import type { Keypair } from "@stellar/stellar-sdk"
+import { Effect } from "effect"
+import { createHash } from "node:crypto"
+import { describe } from "vitest"
+import { testnetUsdc } from "../../support/buyer.ts"
+import { databaseKinds } from "../../support/databases.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { sellingPage, startOrigin } from "./startOrigin.ts"
+import {
+  bindRecipients,
+  bodyDeclaration,
+  type Declared,
+  declaring,
+  eventually,
+  explain,
+  type Json,
+  outcomes,
+  queryDeclaration,
+  resolve,
+  sellerKey,
+  verified,
+  withKey
+} from "./support.ts"
+
+const attackerKey = "attacker:0123456789abcdef-attack"
+const nativeXlm = "CDLZFC3SYJYDZT7K67VZ75HPJVIEUVNIXF47ZG2FB2RMQQVU2HHGCYSC"
+const volatile = ["lastUpdated", "status", "verification", "ownership", "grade", "settlements", "payers"]
+
+/** What a version hash is of. */
+const lasting = (resource: Json): Json =>
+  Object.fromEntries(
+    Object.entries(resource).filter(([key]) => ![...volatile, "lastLookAt", "uptime", "versionHash"].includes(key))
+  )
+
+const start = (database: (typeof databaseKinds)[number], ...set: ReadonlyArray<string>) =>
+  startFacilitator({
+    database,
+    closeMillis: 1_000,
+    set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_pause_seconds=0", ...set],
+    environment: { FACILITATOR_API_KEYS: `${sellerKey},${attackerKey}` }
+  })
+
+/** Ways to say something else of a listing, each of a payment that is valid. */
+const lies: ReadonlyArray<Partial<Declared>> = [
+  { about: { description: "Owned", serviceName: "Evil", tags: ["evil"], iconUrl: "https://evil.example.com/i.png" } },
+  { amount: 1n },
+  { amount: 2_000n },
+  { asset: nativeXlm, amount: 3n },
+  { extension: bodyDeclaration() },
+  { extension: queryDeclaration({ input: { city: "Evil" } }) },
+  { key: "bazaar", network: "stellar:testnet" }
+]
+
+/** Verifies and settles every lie with several payers and both keys; what the seller is told of each. */
+const attack = Effect.fnUntraced(function* (
+  facilitator: Facilitator,
+  { payTo, url }: { readonly payTo: string; readonly url: string },
+  payers: ReadonlyArray<Keypair>
+) {
+  const told: Array<unknown> = []
+  for (const [at, lie] of lies.entries()) {
+    const asked = withKey(facilitator, at % 2 === 0 ? attackerKey : sellerKey)
+    const body = yield* declaring(asked, { payer: payers[at % payers.length]!, payTo, url, ...lie })
+    told.push(outcomes(yield* asked.verify(body))?.[lie.key ?? "catalog"])
+    if (at < 3) told.push(outcomes(yield* asked.settle(body))?.["catalog"])
+  }
+  return told
+})
+
+describe.each(databaseKinds)("the words of a listing on %s", (database) => {
+  it.live(
+    "that its origin stands for change by the origin alone, whoever pays, with whatever key [S256][S317]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* start(database)
+          const origin = yield* startOrigin
+          const url = `${origin.url}/weather`
+          const payTo = (yield* facilitator.account()).publicKey()
+          const payers = [yield* facilitator.account(), yield* facilitator.account(), yield* facilitator.account()]
+          const page = { payTo, asset: testnetUsdc, description: "Weather", declaration: queryDeclaration() }
+          origin.answers.set("/weather", sellingPage(page))
+          const seller = withKey(facilitator)
+          const honest = yield* declaring(seller, {
+            payer: payers[0]!,
+            payTo,
+            url,
+            about: { description: "Weather" }
+          })
+          yield* verified(seller, honest)
+          const look = Effect.map(resolve(seller, url), ({ json }) => json.resource as Json)
+          const proven = yield* eventually(look, (one) => one?.["grade"] === "origin")
+          expect(proven).toMatchObject({ ownership: "proven", description: "Weather", grade: "origin" })
+
+          const told = yield* attack(facilitator, { payTo, url }, payers)
+          for (const one of told) expect((one as Json | undefined)?.["status"]).not.toBe("rejected")
+          expect(JSON.stringify(lasting(yield* look))).toBe(JSON.stringify(lasting(proven)))
+          // Even the recipient's own key does not speak for the origin.
+          yield* bindRecipients(facilitator, [payTo])
+          yield* attack(facilitator, { payTo, url }, payers)
+          expect((yield* look)["versionHash"]).toBe(proven["versionHash"])
+          expect((yield* verified(seller, honest)).outcome).toEqual({ status: "success" })
+          expect((yield* explain(seller, url))["listings"][0]).toMatchObject({ version: 1, grade: "origin" })
+
+          origin.answers.set("/weather", sellingPage({ ...page, amount: "2500", description: "Weather, dearer" }))
+          yield* facilitator.sql`update catalog_probes set due_at = now()`
+          const dearer = yield* eventually(look, (one) => one?.["description"] === "Weather, dearer")
+          expect(dearer["accepts"].map(({ amount }: Json) => amount)).toEqual(["2500"])
+          expect((yield* explain(seller, url))["listings"][0]).toMatchObject({ version: 2, grade: "origin" })
+        })
+      ),
+    180_000
+  )
+
+  it.live(
+    "that nobody proved stay as they were claimed first, and the recipient's own key puts them right [S23][S256]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* start(database, "catalog_security.probe_origins=false")
+          const url = "https://shop.example.com/item"
+          const payTo = (yield* facilitator.account()).publicKey()
+          const payers = [yield* facilitator.account(), yield* facilitator.account()]
+          const seller = withKey(facilitator)
+          const about = { description: "An item" }
+          const first = yield* declaring(seller, { payer: payers[0]!, payTo, url, about })
+          expect((yield* verified(seller, first)).outcome).toEqual({ status: "success" })
+          const look = Effect.map(resolve(seller, url), ({ json }) => json.resource as Json)
+          const claimed = yield* look
+          expect(claimed).toMatchObject({ grade: "claimed", ownership: "provisional" })
+          const told = yield* attack(facilitator, { payTo, url }, payers)
+          for (const one of told) expect((one as Json | undefined)?.["status"]).not.toBe("rejected")
+          expect(JSON.stringify(lasting(yield* look))).toBe(JSON.stringify(lasting(claimed)))
+
+          yield* bindRecipients(facilitator, [payTo])
+          const own = yield* declaring(seller, { payer: payers[0]!, payTo, url, about: { description: "Right" } })
+          // What was told a moment before the binding is remembered for seconds.
+          yield* eventually(
+            Effect.map(seller.verify(own), (answer) => outcomes(answer)?.["catalog"].status as string),
+            (status) => status === "success"
+          )
+          const declared = yield* look
+          expect(declared).toMatchObject({ grade: "declared", description: "Right" })
+          const asAttacker = withKey(facilitator, attackerKey)
+          expect(outcomes(yield* asAttacker.verify(first))?.["catalog"].status).not.toBe("rejected")
+          expect(lasting(yield* look)).toEqual(lasting(declared))
+          const kept = yield* facilitator.sql<{ grade: string }>`select w.grade from catalog_words w
+            join catalog_resources r on r.id = w.resource_id where r.resource = ${url} order by w.grade`
+          expect(kept).toEqual([{ grade: "claimed" }, { grade: "declared" }])
+        })
+      ),
+    180_000
+  )
+
+  it.live(
+    "are its recipient's own once its account has signed the challenge, under that key and no other",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* start(database, "catalog_security.probe_origins=false")
+          const owner = yield* facilitator.account()
+          const payTo = owner.publicKey()
+          const seller = withKey(facilitator)
+          const post = (asked: Facilitator, body: Json) =>
+            asked.ask("/catalog/v1/challenge", { method: "POST", body: JSON.stringify(body) })
+          expect((yield* post(facilitator, { payTo })).status).toBe(401)
+          expect((yield* post(seller, { payTo: "GNOBODY" })).status).toBe(400)
+          const { challenge } = (yield* post(seller, { payTo })).json
+          const sign = (pair: Keypair, text: string) =>
+            Buffer.from(pair.sign(createHash("sha256").update(`Stellar Signed Message:\n${text}`).digest())).toString(
+              "base64"
+            )
+          const stranger = yield* facilitator.account()
+          const right = { payTo, challenge, signature: sign(owner, challenge) }
+          for (const [asked, body] of [
+            [seller, { ...right, signature: sign(stranger, challenge) }],
+            [seller, { ...right, payTo: stranger.publicKey(), signature: sign(stranger, challenge) }],
+            [seller, { ...right, challenge: `${challenge}x`, signature: sign(owner, `${challenge}x`) }],
+            [withKey(facilitator, attackerKey), right]
+          ] as const)
+            expect((yield* post(asked, body)).status).toBe(403)
+          expect((yield* post(seller, right)).json).toEqual({ payTo, grade: "declared" })
+          const url = "https://shop.example.com/own"
+          const payer = yield* facilitator.account()
+          yield* verified(seller, yield* declaring(seller, { payer, payTo, url, about: { description: "One" } }))
+          expect((yield* resolve(seller, url)).json.resource.grade).toBe("declared")
+          for (const [amount, description] of [
+            [2_000n, "Two"],
+            [3_000n, "Three"]
+          ] as const) {
+            const body = yield* declaring(seller, { payer, payTo, url, amount, about: { description } })
+            expect((yield* verified(seller, body)).outcome).toEqual({ status: "success" })
+          }
+          const shown = (yield* resolve(seller, url)).json.resource
+          expect([shown.description, shown.accepts[0].amount, shown.accepts.length]).toEqual(["Three", "3000", 1])
+          const [history] = yield* facilitator.sql<{ options: number; versions: number }>`select
+            (select count(*)::int from catalog_options) as options,
+            (select count(*)::int from catalog_versions where grade = 'declared') as versions`
+          expect(history).toEqual({ options: 3, versions: 3 })
+        })
+      ),
+    180_000
+  )
+
+  it.live(
+    "have one hash whatever a buyer adds of its own [S194][S310]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* start(database, "catalog_security.probe_origins=false")
+          const url = "https://shop.example.com/hash"
+          const payTo = (yield* facilitator.account()).publicKey()
+          const payer = yield* facilitator.account()
+          const seller = withKey(facilitator)
+          const identifier = { info: { required: false, id: "pay_0123456789abcdef0123456789abcdef" } }
+          const sets: ReadonlyArray<Json> = [
+            { "payment-identifier": identifier, "offer-receipt": { info: {} } },
+            {},
+            { "payment-identifier": { ...identifier, schema: { type: "object" } } },
+            { "sign-in-with-x": { info: { nonce: "n" } }, "com.example.buyer": { any: [1, 2, 3] } }
+          ]
+          const hashes: Array<string> = []
+          for (const extensions of sets) {
+            const body = yield* declaring(seller, { payer, payTo, url, extensions })
+            expect((yield* verified(seller, body)).outcome).toEqual({ status: "success" })
+            const { resource } = (yield* resolve(seller, url)).json
+            hashes.push(resource.versionHash)
+            expect(Object.keys(resource.extensions)).toEqual(["catalog"])
+          }
+          expect(new Set(hashes).size).toBe(1)
+        })
+      ),
+    120_000
+  )
+})

@@ -1,0 +1,241 @@
+// What a look at an origin finds: its own words in both protocol versions and in the documents that the field uses, and
+// whether anybody there still asks to be paid.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { describe } from "vitest"
+import { testnetUsdc } from "../../support/buyer.ts"
+import { databaseKinds } from "../../support/databases.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
+import { type Origin, sellingPage, startOrigin } from "./startOrigin.ts"
+import {
+  bodyDeclaration,
+  browse,
+  declaring,
+  eventually,
+  explain,
+  type Json,
+  mcpDeclaration,
+  queryDeclaration,
+  resolve,
+  verified
+} from "./support.ts"
+
+const start = (database: (typeof databaseKinds)[number], ...set: ReadonlyArray<string>) =>
+  startFacilitator({
+    database,
+    closeMillis: 1_000,
+    set: ["plugins=[ledger-local, x402-exact, catalog]", "catalog_security.probe_pause_seconds=0", ...set]
+  })
+
+const option = (payTo: string, amount = "1000") => ({
+  scheme: "exact",
+  network: "ledger:testnet",
+  asset: testnetUsdc,
+  amount,
+  payTo,
+  maxTimeoutSeconds: 60
+})
+
+const serve = (origin: Origin, path: string, body: unknown) => origin.answers.set(path, { status: 200, body })
+
+describe.each(databaseKinds)("a look at an origin on %s", (database) => {
+  it.live(
+    "lists what the live 402 says, of either protocol version, and for what has no page what the documents say [S317]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* start(database)
+          const origin = yield* startOrigin
+          const payer = yield* facilitator.account()
+          const payTo = (yield* facilitator.account()).publicKey()
+          const page = { payTo, asset: testnetUsdc }
+          origin.answers.set(
+            "/new",
+            sellingPage({
+              ...page,
+              description: "New",
+              declaration: queryDeclaration(),
+              extensions: { "offer-receipt": { info: {} }, "payment-identifier": { info: {} } }
+            })
+          )
+          origin.answers.set("/old", sellingPage({ ...page, description: "Old", isOld: true }))
+          const tool = mcpDeclaration("add")
+          serve(origin, "/.well-known/x402.json", {
+            x402Version: 2,
+            resources: [
+              {
+                resource: `${origin.url}/report`,
+                type: "http",
+                description: "Report",
+                accepts: [option(payTo)],
+                extensions: { catalog: bodyDeclaration() }
+              },
+              { resource: "/mcp", type: "mcp", toolName: "add", description: "Adds", accepts: [option(payTo)] },
+              {
+                resource: "/mcp",
+                type: "mcp",
+                toolName: "sum",
+                description: "Sums",
+                accepts: [option(payTo)],
+                extensions: { bazaar: { ...tool, info: { input: { ...tool["info"].input, toolName: "sum" } } } }
+              }
+            ]
+          })
+          const claim = (path: string, extension: unknown) =>
+            Effect.flatMap(
+              declaring(facilitator, {
+                payer,
+                payTo,
+                url: `${origin.url}${path}`,
+                extension,
+                about: { description: "Claimed" }
+              }),
+              (body) => verified(facilitator, body)
+            )
+          yield* claim("/new", queryDeclaration({ input: { city: "Claimed" } }))
+          yield* claim("/old", queryDeclaration())
+          yield* claim("/report", bodyDeclaration())
+          yield* claim("/mcp", mcpDeclaration("sum"))
+          yield* claim("/alone", bodyDeclaration())
+          const ofOrigin = (path: string, toolName?: string) =>
+            Effect.map(
+              eventually(
+                resolve(facilitator, `${origin.url}${path}`, toolName),
+                ({ json }) => json.resource?.grade === "origin"
+              ),
+              ({ json }) => json.resource as Json
+            )
+          const fresh = yield* ofOrigin("/new")
+          expect(fresh).toMatchObject({ description: "New", ownership: "proven", uptime: 1 })
+          expect(fresh["extensions"].catalog.info.input.queryParams).toEqual({ city: "Riga" })
+          expect(Object.keys(fresh["extensions"]).sort()).toEqual(["catalog", "offer-receipt"])
+          expect(Date.parse(fresh["lastLookAt"])).toBeGreaterThan(0)
+          expect(yield* ofOrigin("/old")).toMatchObject({ description: "Old", mimeType: "text/plain" })
+          expect(yield* ofOrigin("/report")).toMatchObject({ description: "Report", operations: [{ method: "POST" }] })
+          expect(yield* ofOrigin("/mcp", "sum")).toMatchObject({ description: "Sums" })
+          const alone = yield* eventually(explain(facilitator, `${origin.url}/alone`), ({ listings }) =>
+            Boolean(listings[0].lastLook)
+          )
+          expect(alone["listings"][0]).toMatchObject({ grade: "claimed", lastLook: "well-known 404" })
+          expect(alone["listings"][0].raisedBy).toContain("/catalog/v1/challenge")
+          expect(origin.asked.every((line) => /^(GET|HEAD) /.test(line))).toBe(true)
+        })
+      ),
+    120_000
+  )
+
+  it.live(
+    "that finds nobody who asks to be paid, twice, makes a listing stale with its history, and one that does revives it",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* start(database)
+          const origin = yield* startOrigin
+          const url = `${origin.url}/page`
+          const payer = yield* facilitator.account()
+          const payTo = (yield* facilitator.account()).publicKey()
+          const alive = sellingPage({ payTo, asset: testnetUsdc, description: "Page", declaration: queryDeclaration() })
+          origin.answers.set("/page", alive)
+          const body = yield* declaring(facilitator, { payer, payTo, url })
+          yield* verified(facilitator, body)
+          const look = facilitator.sql`update catalog_probes set due_at = now()`
+          const listing = Effect.map(explain(facilitator, url), ({ listings }) => listings[0] as Json)
+          const until = (status: string, reason?: string) =>
+            eventually(Effect.andThen(look, listing), (one) => one["status"] === status && one["reason"] === reason)
+          yield* eventually(listing, (one) => one["grade"] === "origin")
+          for (const [answer, reason] of [
+            [{ status: 404 }, "not_found"],
+            [{ status: 200, body: {} }, "no_payment_required"]
+          ] as const) {
+            origin.answers.set("/page", answer)
+            expect(yield* until("stale", reason)).toMatchObject({ status: "stale", reason })
+            expect((yield* resolve(facilitator, url)).status).toBe(404)
+            // A payment that anybody may make does not bring back what its origin does not have.
+            yield* facilitator.verify(body)
+            yield* facilitator.settle(body)
+            expect((yield* listing)["status"]).toBe("stale")
+            origin.answers.set("/page", alive)
+            expect(yield* until("active")).toMatchObject({ status: "active" })
+          }
+          const shown = (yield* resolve(facilitator, url)).json.resource
+          expect(shown.uptime).toBeGreaterThan(0)
+          expect(shown.uptime).toBeLessThan(1)
+          const moves = (yield* listing)["decisions"].map(({ move, reason }: Json) => `${move} ${reason}`)
+          expect(moves).toEqual(
+            expect.arrayContaining([
+              "went_stale not_found",
+              "went_stale no_payment_required",
+              "returned origin_answers"
+            ])
+          )
+        })
+      ),
+    120_000
+  )
+
+  it.live(
+    "that somebody asks for lists a new seller unverified, by its documents, once a minute and never inside the house",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* start(database, "discovery.include_unverified=true")
+          const origin = yield* startOrigin
+          const payTo = (yield* facilitator.account()).publicKey()
+          serve(origin, "/.well-known/x402", {
+            payTo,
+            resources: [{ resource: "/own", accepts: [option(payTo)], description: "Own" }],
+            delist: ["/hidden"]
+          })
+          serve(origin, "/.well-known/x402.json", {
+            items: [
+              { resource: `${origin.url}/item`, type: "http", accepts: [option(payTo, "5")] },
+              { resource: `${origin.url}/hidden`, type: "http", accepts: [option(payTo)] },
+              { resource: "https://elsewhere.example.com/x", type: "http", accepts: [option(payTo)] }
+            ]
+          })
+          serve(origin, "/openapi.json", {
+            openapi: "3.1.0",
+            paths: {
+              "/priced": { get: { summary: "Priced", "x-payment-info": { protocols: ["x402"], price: "0.01" } } },
+              "/free": { get: { summary: "Free" } }
+            }
+          })
+          const page = sellingPage({
+            payTo,
+            asset: testnetUsdc,
+            description: "Priced",
+            declaration: queryDeclaration()
+          })
+          origin.answers.set("/priced", page)
+          const ask = (given: string) =>
+            facilitator.ask(`/catalog/v1/look?origin=${encodeURIComponent(given)}`, { method: "POST" })
+          const answer = yield* ask(origin.url)
+          expect(answer.json).toMatchObject({ origin: origin.url, named: 4, listed: 3 })
+          const items = (yield* browse(facilitator))["items"] as ReadonlyArray<Json>
+          expect(items.map(({ resource }) => resource.slice(origin.url.length)).sort()).toEqual([
+            "/item",
+            "/own",
+            "/priced"
+          ])
+          for (const one of items)
+            expect(one).toMatchObject({ verification: "unverified", grade: "origin", ownership: "proven" })
+          expect((yield* ask(origin.url)).status).toBe(429)
+          expect((yield* ask("javascript:alert(1)")).status).toBe(400)
+          // The first payment for it makes it one that a payment was observed for.
+          const payer = yield* facilitator.account()
+          yield* facilitator.verify(yield* declaring(facilitator, { payer, payTo, url: `${origin.url}/item` }))
+          const paid = yield* eventually(
+            resolve(facilitator, `${origin.url}/item`),
+            ({ json }) => json.resource.verification === "payment_observed"
+          )
+          expect(paid.json.resource).toMatchObject({ grade: "origin", accepts: [{ amount: "5" }] })
+          const closed = yield* start(database, "catalog_security.allow_local_origins=false")
+          const inside = yield* closed.ask(`/catalog/v1/look?origin=${encodeURIComponent(origin.url)}`, {
+            method: "POST"
+          })
+          expect(inside.status).toBe(400)
+        })
+      ),
+    120_000
+  )
+})
