@@ -10,6 +10,7 @@ import { catalogue } from "../kernel/Plugin.ts"
 import { plugin as analytics } from "../plugins/analytics/plugin.ts"
 import { plugin as catalog } from "../plugins/catalog/plugin.ts"
 import { plugin as dashboard } from "../plugins/dashboard/plugin.ts"
+import { plugin as demo } from "../plugins/demo/plugin.ts"
 import { plugin as ledgerLocal } from "../plugins/ledger-local/plugin.ts"
 import { plugin as mcpTools } from "../plugins/mcp-tools/plugin.ts"
 import { plugin as mcpToolsPay } from "../plugins/mcp-tools-pay/plugin.ts"
@@ -38,6 +39,7 @@ export const makeCatalogue = (source: SettingsSource): Catalogue => {
     analytics,
     webhooks,
     dashboard,
+    demo,
     mcpTools,
     mcpToolsPay
   )

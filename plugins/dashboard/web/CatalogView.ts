@@ -166,7 +166,7 @@ const Filters = (props: { readonly query: Query; readonly change: (query: Query)
 /** Browse and search. */
 export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetShown> }): VNode<any> => {
   const [query, change] = useState<Query>({ words: "", type: "", unpaid: false, cursor: null })
-  const asked = useAsked<Found>(queryOf(query))
+  const asked = useAsked<Found>(queryOf(query), 10_000)
   return h(
     Panel,
     { title: "What is for sale", wide: true },

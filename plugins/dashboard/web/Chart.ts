@@ -26,10 +26,12 @@ const resolved = (frame: HTMLElement, name: string): string => {
 const hourSeconds = 3_600
 
 /** A single point stands in the middle of an hour before and after it. */
-const widened = (_: uPlot, least: number | null, most: number | null): [number | null, number | null] =>
-  least !== null && least === most ? [least - hourSeconds, least + hourSeconds] : [least, most]
+const spanOf = (at: ReadonlyArray<number>): uPlot.Scale => {
+  const only = at[0]! / 1_000
+  return at.length === 1 ? { range: [only - hourSeconds, only + hourSeconds] } : {}
+}
 
-const optionsOf = (frame: HTMLElement, lines: ReadonlyArray<Line>): uPlot.Options => {
+const optionsOf = (frame: HTMLElement, at: ReadonlyArray<number>, lines: ReadonlyArray<Line>): uPlot.Options => {
   const quiet = resolved(frame, "--quiet")
   const grid = { stroke: resolved(frame, "--line"), width: 1 }
   const axis = { stroke: quiet, grid, ticks: grid, font: "12px system-ui" }
@@ -47,7 +49,7 @@ const optionsOf = (frame: HTMLElement, lines: ReadonlyArray<Line>): uPlot.Option
       }))
     ],
     axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => lines[0]!.text(tick)) }],
-    scales: { x: { range: widened }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } }
+    scales: { x: spanOf(at), y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } }
   }
 }
 
@@ -63,13 +65,13 @@ export const Chart = (props: {
     const element = frame.current
     if (element === null) return undefined
     const data: uPlot.AlignedData = [at.map((millis) => millis / 1_000), ...lines.map(({ values }) => [...values])]
-    let plot = new uPlot(optionsOf(element, lines), data, element)
+    let plot = new uPlot(optionsOf(element, at, lines), data, element)
     const width = new ResizeObserver(() => plot.setSize({ width: Math.max(element.clientWidth, 240), height }))
     width.observe(element)
     const theme = matchMedia("(prefers-color-scheme: dark)")
     const redraw = () => {
       plot.destroy()
-      plot = new uPlot(optionsOf(element, lines), data, element)
+      plot = new uPlot(optionsOf(element, at, lines), data, element)
     }
     theme.addEventListener("change", redraw)
     return () => {

@@ -4,6 +4,7 @@ import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
 import { CatalogView } from "./CatalogView.ts"
 import { decimal, duration } from "./format.ts"
+import { TryView } from "./TryView.ts"
 import { Bar, draw, Figures, Foot, Panel, Shown, State } from "./parts.ts"
 
 export interface About {
@@ -116,6 +117,7 @@ const Page = (): VNode<any> => {
           h(Shown<About>, { asked: about, show: (body) => h(Taken, { about: body }) })
         ),
         h(Health, null),
+        about.state === "ready" && about.body.plugins.includes("demo") ? h(TryView, {}) : null,
         h(CatalogView, { assets: about.state === "ready" ? about.body.assets : [] })
       )
     ),

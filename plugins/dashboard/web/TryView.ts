@@ -1,0 +1,162 @@
+// A payment to look at: on the embedded ledger, a button makes a buyer with money, lets it pay a seller, and shows each
+// of the five steps with what was really sent and answered. The page plays the seller's part towards the facilitator.
+import { h, type VNode } from "preact"
+import { useState } from "preact/hooks"
+import { Name, Panel } from "./parts.ts"
+
+interface Step {
+  readonly title: string
+  readonly said: string
+  readonly millis: number
+  readonly body: unknown
+  readonly failed: boolean
+}
+
+const titles = [
+  "A buyer asks for the page, and the seller answers 402 with its terms",
+  "The buyer signs one authorization by those terms",
+  "The seller asks the facilitator to verify it",
+  "The seller asks the facilitator to settle it",
+  "The settlement stands, and anybody who lost the answer reads it again"
+]
+
+const post = (path: string, body: unknown): Promise<Response> =>
+  fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) })
+
+const short = (body: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(body, (_, value: unknown) =>
+      typeof value === "string" && value.length > 120 ? `${value.slice(0, 60)}… (${value.length} characters)` : value
+    )
+  )
+
+/** Walks the steps; `tell` hears of each as it is done. Resolves to the transaction of a payment that settled. */
+const walk = async (tell: (step: Step) => void): Promise<string | undefined> => {
+  const timed = async (index: number, said: string, work: () => Promise<Response>, isGood: (body: any) => boolean) => {
+    const began = performance.now()
+    const response = await work()
+    const body: any = await response.json()
+    const failed = !isGood(body)
+    tell({ title: titles[index]!, said, millis: performance.now() - began, body: short(body), failed })
+    return failed ? undefined : body
+  }
+  const offer = await timed(
+    0,
+    "GET /demo/weather",
+    () => fetch("/demo/weather"),
+    (body) => body.accepts !== undefined
+  )
+  if (offer === undefined) return undefined
+  const signed = await timed(
+    1,
+    "POST /demo/payments",
+    () => post("/demo/payments", {}),
+    (body) => body.buyer !== undefined
+  )
+  if (signed === undefined) return undefined
+  const { paymentPayload, paymentRequirements } = signed
+  const asked = { x402Version: 2, paymentPayload, paymentRequirements }
+  if (
+    (await timed(
+      2,
+      "POST /verify",
+      () => post("/verify", asked),
+      (body) => body.isValid === true
+    )) === undefined
+  )
+    return undefined
+  const receipt = await timed(
+    3,
+    "POST /settle",
+    () => post("/settle", asked),
+    (body) => body.success === true
+  )
+  if (receipt === undefined) return undefined
+  const again = `/settlements?hash=${receipt.transaction}`
+  await timed(
+    4,
+    "GET /settlements?hash=…",
+    () => fetch(again),
+    (body) => body.items?.[0]?.status === "success"
+  )
+  return receipt.transaction as string
+}
+
+const StepShown = ({ index, step }: { readonly index: number; readonly step: Step | undefined }): VNode<any> =>
+  step === undefined
+    ? h("li", { class: "quiet" }, `${index + 1}. ${titles[index]}`)
+    : h(
+        "li",
+        { class: step.failed ? "failed" : "done" },
+        h(
+          "div",
+          { class: "row" },
+          h("strong", null, `${index + 1}. ${step.title}`),
+          h("span", { class: "quiet" }, `${step.said}, ${Math.round(step.millis)} ms`)
+        ),
+        h(
+          "details",
+          null,
+          h("summary", null, "What was answered"),
+          h("pre", { tabIndex: 0 }, JSON.stringify(step.body, null, 2))
+        )
+      )
+
+export const TryView = (): VNode<any> => {
+  const [state, change] = useState<{
+    readonly busy: boolean
+    readonly steps: ReadonlyArray<Step>
+    readonly hash?: string
+    readonly fault?: string
+  }>({
+    busy: false,
+    steps: []
+  })
+  const run = async (): Promise<void> => {
+    const steps: Array<Step> = []
+    change({ busy: true, steps })
+    const tell = (step: Step) => {
+      steps.push(step)
+      change({ busy: true, steps: [...steps] })
+    }
+    try {
+      const hash = await walk(tell)
+      change({ busy: false, steps: [...steps], ...(hash === undefined ? {} : { hash }) })
+    } catch {
+      change({ busy: false, steps: [...steps], fault: "The facilitator does not answer." })
+    }
+  }
+  return h(
+    Panel,
+    {
+      title: "Try it",
+      wide: true,
+      actions: h(
+        "button",
+        { type: "button", class: "main", disabled: state.busy, onClick: run },
+        state.busy ? "Paying…" : "Make a payment"
+      )
+    },
+    h(
+      "p",
+      { class: "quiet" },
+      "A new buyer pays a demonstration seller 0.001 USDC, on the ledger that runs beside this facilitator."
+    ),
+    h(
+      "ol",
+      { class: "steps", "aria-live": "polite" },
+      titles.map((title, index) => h(StepShown, { key: title, index, step: state.steps[index] }))
+    ),
+    state.fault === undefined ? null : h("p", { class: "notice fault", role: "alert" }, state.fault),
+    state.hash === undefined
+      ? null
+      : h(
+          "p",
+          { class: "notice hint", role: "status" },
+          "Settled. ",
+          h("a", { href: `/dashboard#settlement/${state.hash}` }, "Its whole life"),
+          ", transaction ",
+          h(Name, { text: state.hash })
+        )
+  )
+}

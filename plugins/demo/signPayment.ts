@@ -1,0 +1,78 @@
+// A buyer's part of one payment on the embedded ledger, as a buyer of its own would do it: simulate the transfer, sign
+// the one authorization that it asks for, simulate again with the signature for the resources. The facilitator pays the
+// fee and replaces the source. The keys are made for this and thrown away.
+import {
+  Account,
+  Address,
+  authorizeEntry,
+  Contract,
+  Keypair,
+  nativeToScVal,
+  Operation,
+  SorobanDataBuilder,
+  TransactionBuilder,
+  xdr
+} from "@stellar/stellar-sdk/base"
+import { Effect, Schema } from "effect"
+import type { LocalLedger } from "../ledger-local/contract.ts"
+
+/** The embedded ledger refuses, or plays a fault. */
+export class LedgerRefuses extends Schema.TaggedError<LedgerRefuses>()("LedgerRefuses", { message: Schema.String }) {}
+
+export interface Terms {
+  readonly asset: string
+  /** Atomic units. */
+  readonly amount: string
+  readonly payTo: string
+  readonly maxTimeoutSeconds: number
+}
+
+/** The account that stands as source while nobody has leased a real one. */
+const nullAccount = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
+/** Seconds a ledger is reckoned as. */
+const ledgerSeconds = 5
+
+const ask = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], method: string, params: unknown) {
+  const unanswered = () => new LedgerRefuses({ message: "the embedded ledger does not answer" })
+  const response = yield* Effect.mapError(ledger.rpc({ jsonrpc: "2.0", id: 1, method, params }), unanswered)
+  return "result" in response ? (response.result as any) : yield* unanswered()
+})
+
+const simulate = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], transaction: string) {
+  const simulated = yield* ask(ledger, "simulateTransaction", { transaction })
+  return simulated.error === undefined
+    ? simulated
+    : yield* new LedgerRefuses({ message: String(simulated.error).split("\n")[0]! })
+})
+
+/** The signed transaction of a payment by these terms, in base64. */
+export const signPayment = Effect.fn("demo.signPayment")(function* (
+  ledger: LocalLedger["Service"],
+  buyer: Keypair,
+  { amount, asset, maxTimeoutSeconds, payTo }: Terms
+) {
+  const networkPassphrase = ledger.passphrase
+  const transfer = new Contract(asset).call(
+    "transfer",
+    new Address(buyer.publicKey()).toScVal(),
+    new Address(payTo).toScVal(),
+    nativeToScVal(BigInt(amount), { type: "i128" })
+  )
+  const around = (operation: xdr.Operation) =>
+    new TransactionBuilder(new Account(nullAccount, "0"), { fee: "100", networkPassphrase }).addOperation(operation)
+  const recorded = yield* simulate(ledger, around(transfer).setTimeout(300).build().toXDR())
+  const entries = (recorded.results?.[0]?.auth ?? []) as ReadonlyArray<string>
+  const until = Number(recorded.latestLedger) + Math.ceil(maxTimeoutSeconds / ledgerSeconds)
+  const auth = yield* Effect.promise(() =>
+    Promise.all(
+      entries.map((entry) =>
+        authorizeEntry(xdr.SorobanAuthorizationEntry.fromXdr(entry, "base64"), buyer, until, networkPassphrase)
+      )
+    )
+  )
+  const draft = around(transfer).setTimeout(300).build().operations[0] as unknown as { readonly func: xdr.HostFunction }
+  const signed = () => around(Operation.invokeHostFunction({ func: draft.func, auth })).setTimeout(300)
+  const enforced = yield* simulate(ledger, signed().build().toXDR())
+  const data = new SorobanDataBuilder(enforced.transactionData as string).build()
+  return signed().setSorobanData(data).build().toXDR()
+})

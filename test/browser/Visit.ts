@@ -1,0 +1,93 @@
+// A browser that looks at a facilitator's pages for tests: it collects what a page must never do (violations of its
+// policy, errors of scripts, requests to elsewhere), checks what a screen reader would meet (axe), and takes pictures
+// for people into the folder that TOLLKEEPER_TEST_SCREENS names.
+import { mkdirSync, readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { join } from "node:path"
+import process from "node:process"
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
+import { chromiumPath } from "./chromium.ts"
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
+const screens = process.env["TOLLKEEPER_TEST_SCREENS"]
+
+/** Faults of the viewer of /docs itself, which its makers know of and no setting mends. */
+const knownOfViewer = new Set(["nested-interactive", "heading-order", "landmark-main-is-top-level"])
+
+export const launch = (): Promise<Browser> =>
+  chromium.launch({ executablePath: chromiumPath()!, args: ["--no-sandbox", "--disable-dev-shm-usage"] })
+
+export interface Look {
+  readonly width: number
+  readonly theme: "light" | "dark"
+}
+
+export class Visit {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** What a page must never do. */
+  readonly faults: Array<string> = []
+  readonly #url: string
+
+  private constructor(context: BrowserContext, page: Page, url: string) {
+    this.context = context
+    this.page = page
+    this.#url = url
+    page.on("pageerror", (error) => this.faults.push(`error: ${error.message}`))
+    page.on("request", (request) => {
+      if (!request.url().startsWith(url) && !request.url().startsWith("data:") && !request.url().startsWith("blob:"))
+        this.faults.push(`asked elsewhere: ${request.url()}`)
+    })
+    page.on("console", (message) => {
+      if (/Content Security Policy|Trusted Type/i.test(message.text())) this.faults.push(message.text())
+    })
+  }
+
+  static async open(browser: Browser, url: string, look: Look = { width: 1_280, theme: "light" }): Promise<Visit> {
+    const context = await browser.newContext({
+      viewport: { width: look.width, height: 900 },
+      colorScheme: look.theme,
+      reducedMotion: "reduce"
+    })
+    const page = await context.newPage()
+    page.setDefaultTimeout(30_000)
+    return new Visit(context, page, url)
+  }
+
+  async go(path: string): Promise<void> {
+    await this.page.goto(this.#url + path)
+  }
+
+  /** A picture of the whole page, where pictures are asked for. */
+  async picture(name: string): Promise<void> {
+    if (screens === undefined) return
+    mkdirSync(screens, { recursive: true })
+    await this.page.screenshot({ path: join(screens, `${name}.png`), fullPage: true })
+  }
+
+  /** What axe finds wrong with the page as it stands. It runs in a world of its own, which the policy does not bind. */
+  async axe(): Promise<ReadonlyArray<string>> {
+    const session = await this.context.newCDPSession(this.page)
+    const { frameTree } = await session.send("Page.getFrameTree")
+    const { executionContextId } = await session.send("Page.createIsolatedWorld", { frameId: frameTree.frame.id })
+    const run = async (expression: string) =>
+      (await session.send("Runtime.evaluate", {
+        expression,
+        contextId: executionContextId,
+        awaitPromise: true,
+        returnByValue: true
+      })) as { readonly result: { readonly value: any }; readonly exceptionDetails?: unknown }
+    await run(axe)
+    const { result } = await run(
+      "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]))"
+    )
+    await session.detach()
+    const found = result.value as ReadonlyArray<readonly [id: string, html: ReadonlyArray<string>]>
+    const isViewer = this.page.url().endsWith("/docs")
+    return found.filter(([id]) => !isViewer || !knownOfViewer.has(id)).map(([id, html]) => `${id}: ${html.join(" | ")}`)
+  }
+
+  async close(): Promise<void> {
+    await this.context.close()
+  }
+}

@@ -1,0 +1,227 @@
+// The pages in a real browser, over whole facilitators: a payment made from the page and seen live, every view at three
+// widths in both themes, signing in and out, moves, a server that goes away and comes back, and a hostile listing.
+import { NodeServices } from "@effect/platform-node"
+import { Effect, Exit, Scope } from "effect"
+import type { Browser } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../support/facilitator.ts"
+import { chromiumPath, howToGetOne } from "./chromium.ts"
+import { launch, type Look, Visit } from "./Visit.ts"
+
+const scope = Scope.makeUnsafe()
+let browser: Browser
+const start = (options: FacilitatorOptions = {}): Promise<Facilitator> =>
+  Effect.runPromise(startFacilitator(options).pipe(Scope.provide(scope), Effect.provide(NodeServices.layer)))
+
+const ops = "operator-secret-012345"
+const shop = "shop-secret-0123456789"
+
+const catalog = {
+  info: { input: { type: "http", method: "GET" }, output: { type: "json", example: {} } },
+  schema: {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    type: "object",
+    properties: { input: { type: "object" }, output: { type: "object" } },
+    required: ["input"]
+  }
+}
+
+/** A payment of USDC for what its seller describes so, settled. */
+const pay = (facilitator: Facilitator, url: string, description: string, key?: string) =>
+  Effect.runPromise(
+    Effect.gen(function* () {
+      const payer = yield* facilitator.account()
+      const payTo = (yield* facilitator.account()).publicKey()
+      const { body } = yield* facilitator.payment({
+        payer,
+        payTo,
+        amount: 12_345n,
+        resourceUrl: url,
+        extensions: { catalog },
+        tamper: { payload: (honest) => ({ ...honest, resource: { ...honest.resource, description } }) }
+      })
+      const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` }
+      const { json } = yield* facilitator.settle(body, headers)
+      expect(json).toMatchObject({ success: true })
+    })
+  )
+
+const views: ReadonlyArray<readonly [name: string, path: string, shows: string]> = [
+  ["visitor", "/", "What is for sale"],
+  ["overview", "/dashboard", "Broken down"],
+  ["live", "/dashboard#live", "As it happens"],
+  ["settlements", "/dashboard#settlements", "Paid to"],
+  ["participants", "/dashboard#participants", "Buyers"],
+  ["listings", "/dashboard#resources", "Last paid"],
+  ["operation", "/dashboard#standing", "What operators did"],
+  ["interface", "/docs", "/verify"]
+]
+const looks: ReadonlyArray<Look> = [390, 820, 1_440].flatMap((width) =>
+  (["light", "dark"] as const).map((theme) => ({ width, theme }))
+)
+
+describe.skipIf(chromiumPath() === undefined)(
+  `the pages in a browser${chromiumPath() === undefined ? ` (${howToGetOne})` : ""}`,
+  () => {
+    let facilitator: Facilitator
+    beforeAll(async () => {
+      browser = await launch()
+      facilitator = await start()
+      for (let made = 0; made < 3; made++) await pay(facilitator, `http://127.0.0.1:9/page-${made}`, "A page")
+    }, 180_000)
+    afterAll(async () => {
+      await browser.close()
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+    }, 60_000)
+
+    it("make a payment, show it live while it settles, and tell its whole life", async () => {
+      const dashboard = await Visit.open(browser, facilitator.url)
+      await dashboard.go("/dashboard#live")
+      await dashboard.page.getByText("live", { exact: true }).waitFor()
+      await dashboard.page.getByRole("row").nth(3).waitFor()
+      const shown = await dashboard.page.getByRole("row").count()
+      const visitor = await Visit.open(browser, facilitator.url)
+      await visitor.go("/")
+      await visitor.page.getByRole("button", { name: "Make a payment" }).click()
+      await dashboard.page.getByRole("row").nth(shown).waitFor()
+      await visitor.page.getByText("Settled.").waitFor()
+      expect(await visitor.page.locator(".steps > li.done").count()).toBe(5)
+      await visitor.picture("a payment")
+      await dashboard.page.locator("tbody tr").first().getByText("settled").waitFor()
+      await dashboard.page.locator("tbody tr").first().getByRole("link").click()
+      await dashboard.page.getByText("Ended: settled").waitFor()
+      expect(await dashboard.axe()).toEqual([])
+      await dashboard.picture("one settlement")
+      expect([...dashboard.faults, ...visitor.faults]).toEqual([])
+      await dashboard.close()
+      await visitor.close()
+    }, 120_000)
+
+    it.each(looks)(
+      "hold at $width pixels in the $theme theme, for a screen reader too",
+      async (look) => {
+        const visit = await Visit.open(browser, facilitator.url, look)
+        for (const [name, path, shows] of views) {
+          await visit.go("/health")
+          await visit.go(path)
+          await visit.page.getByText(shows).first().waitFor()
+          await visit.page.waitForFunction(() => document.querySelector("[aria-busy]") === null)
+          expect([name, await visit.axe()]).toEqual([name, []])
+          const wide = await visit.page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+          expect([name, name === "interface" || wide <= 0]).toEqual([name, true])
+          await visit.picture(`${name} ${look.width} ${look.theme}`)
+        }
+        expect(visit.faults).toEqual([])
+        await visit.close()
+      },
+      240_000
+    )
+
+    it("show the routes' figures, filter a list, and save it as CSV", async () => {
+      const visit = await Visit.open(browser, facilitator.url)
+      await visit.go("/dashboard#settlements")
+      const { json } = await Effect.runPromise(facilitator.ask("/analytics/v1/transactions?limit=25"))
+      await visit.page.getByText(`of ${json.pagination.total}`).waitFor()
+      expect(await visit.page.locator("tbody tr").count()).toBe(json.items.length)
+      await visit.page.getByLabel("Payer").fill(json.items[0].payer)
+      await visit.page.keyboard.press("Enter")
+      await visit.page.getByText("1 to 1 of 1").waitFor()
+      await visit.page.getByLabel("State").selectOption("failed")
+      await visit.page.getByText("No settlement fits.").waitFor()
+      await visit.page.getByLabel("State").selectOption("")
+      await visit.page.getByText("1 to 1 of 1").waitFor()
+      const [saved] = await Promise.all([
+        visit.page.waitForEvent("download"),
+        visit.page.getByRole("button", { name: "CSV of settlements" }).click()
+      ])
+      expect(saved.suggestedFilename()).toBe("settlements.csv")
+      await visit.close()
+    }, 120_000)
+
+    it("say that the facilitator is lost, keep what was told, and go on when it is back", async () => {
+      const visit = await Visit.open(browser, facilitator.url)
+      await visit.go("/dashboard")
+      await visit.page.getByText("Volume in USDC").waitFor()
+      await visit.context.setOffline(true)
+      await visit.page.getByText("What stands here is the last answer.").first().waitFor()
+      expect(await visit.page.getByText("Volume in USDC").isVisible()).toBe(true)
+      await visit.context.setOffline(false)
+      await visit.page.getByText("What stands here is the last answer.").first().waitFor({ state: "hidden" })
+      await visit.close()
+    }, 120_000)
+
+    it("keep a hostile listing as text: markup, four kilobytes of marks of direction, a formula", async () => {
+      const markup = `<script>document.title="owned"</script><img src=x onerror=document.title="owned">`
+      const name = `${markup}${"\u202e\u2066".repeat(2_000)}=1+1`
+      await pay(facilitator, "http://127.0.0.1:9/hostile", name.slice(0, 3_900))
+      const visit = await Visit.open(browser, facilitator.url)
+      await visit.go("/")
+      await visit.page.getByText("http://127.0.0.1:9/hostile").first().waitFor()
+      await visit.page.getByText('<img src=x onerror=document.title="owned">').first().waitFor()
+      expect(await visit.page.locator("main script, main img").count()).toBe(0)
+      expect(await visit.page.title()).toBe("Tollkeeper")
+      expect(visit.faults).toEqual([])
+      await visit.picture("a hostile listing")
+      await visit.close()
+    }, 120_000)
+
+    it("open by the keyboard alone", async () => {
+      const visit = await Visit.open(browser, facilitator.url)
+      await visit.go("/dashboard")
+      await visit.page.getByText("Broken down").waitFor()
+      await visit.page.keyboard.press("Tab")
+      expect(await visit.page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to the content")
+      for (const label of ["Tollkeeper", "Catalog", "Dashboard", "API", "Overview", "Live"]) {
+        await visit.page.keyboard.press("Tab")
+        expect(await visit.page.evaluate(() => document.activeElement?.textContent)).toBe(label)
+      }
+      await visit.page.keyboard.press("Enter")
+      await visit.page.getByText("As it happens").waitFor()
+      await visit.close()
+    }, 120_000)
+
+    it("sign in and out, and make each move with a reason that is kept", async () => {
+      const keyed = await start({
+        channels: 2,
+        environment: { FACILITATOR_API_KEYS: `shop:${shop}`, OPERATOR_API_KEYS: `ops:${ops}` }
+      })
+      await pay(keyed, "http://127.0.0.1:9/listed", "A listing", shop)
+      const visit = await Visit.open(browser, keyed.url)
+      const { page } = visit
+      await visit.go("/dashboard")
+      await page.getByLabel("Key").fill("nobody-secret-0123456")
+      await page.getByRole("button", { name: "Sign in" }).click()
+      await page.getByText("This key is not listed here.").waitFor()
+      await visit.picture("signing in")
+      expect(await visit.axe()).toEqual([])
+      await page.getByLabel("Key").fill(ops)
+      await page.getByRole("button", { name: "Sign in" }).click()
+      await page.getByText("operator ops").waitFor()
+
+      await visit.go("/dashboard#standing")
+      await page.getByRole("button", { name: "Resize", exact: true }).first().click()
+      await page.getByLabel("Channels", { exact: true }).fill("3")
+      await page.getByLabel("Why, for whoever reads it later").fill("more at once")
+      expect(await visit.axe()).toEqual([])
+      await visit.picture("a move")
+      await page.getByRole("dialog").getByRole("button", { name: "Resize" }).click()
+      await page.getByText("more at once").waitFor()
+
+      await visit.go("/dashboard#resources")
+      await page.getByRole("link", { name: "http://127.0.0.1:9/listed" }).first().click()
+      for (const [move, state] of [
+        ["Quarantine", "quarantined"],
+        ["Restore", "active"]
+      ] as const) {
+        await page.getByRole("button", { name: move, exact: true }).first().click()
+        await page.getByRole("dialog").getByLabel("Why").fill(`to ${move.toLowerCase()}`)
+        await page.getByRole("dialog").getByRole("button", { name: move }).click()
+        await page.locator(".figures").getByText(state, { exact: true }).waitFor()
+      }
+      await page.getByRole("button", { name: "Sign out" }).click()
+      await page.getByRole("button", { name: "Sign in" }).waitFor()
+      expect(visit.faults).toEqual([])
+      await visit.close()
+    }, 240_000)
+  }
+)

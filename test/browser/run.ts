@@ -1,0 +1,25 @@
+// `npm run browser`: the pages in the system's Chromium, with pictures of every view for a person to look at. Where
+// there is no Chromium it is installed if the system lets us, else said. The folder of the pictures may be named.
+import { spawnSync } from "node:child_process"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import process from "node:process"
+import { root } from "../../runtime/bootstrap.mjs"
+import { chromiumPath, howToGetOne } from "./chromium.ts"
+
+if (chromiumPath() === undefined && process.getuid?.() === 0)
+  spawnSync("apt-get", ["install", "-y", "--no-install-recommends", "chromium"], { stdio: "inherit" })
+const path = chromiumPath()
+if (path === undefined) {
+  console.error(howToGetOne)
+  process.exit(1)
+}
+const screens = resolve(process.argv[2] ?? join(tmpdir(), "tollkeeper-screens"))
+const args = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", "test/browser"]
+const { status } = spawnSync(process.execPath, args, {
+  cwd: root,
+  stdio: "inherit",
+  env: { ...process.env, TOLLKEEPER_TEST_SLOW: "only", TOLLKEEPER_TEST_SCREENS: screens }
+})
+console.log(`${path}; pictures in ${screens}`)
+process.exit(status ?? 1)

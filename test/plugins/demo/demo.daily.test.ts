@@ -1,0 +1,50 @@
+// The seller and buyers to try a payment with, over a whole facilitator as the local profile starts it.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { startFacilitator } from "../../support/facilitator.ts"
+
+it.live(
+  "a demonstration buyer's payment is verified, settled once, and listed for what its seller says",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startFacilitator()
+      const unpaid = yield* facilitator.ask("/demo/weather")
+      expect(unpaid.status).toBe(402)
+      const header = unpaid.headers.get("payment-required") ?? ""
+      expect(JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(header), (c) => c.charCodeAt(0))))).toEqual(
+        unpaid.json
+      )
+      const made = yield* facilitator.ask("/demo/payments", { method: "POST" })
+      expect(made.json.paymentPayload.accepted).toEqual(unpaid.json.accepts[0])
+      const { buyer, paymentPayload, paymentRequirements } = made.json
+      expect(yield* facilitator.balance(buyer)).toBe(10_000_000n)
+      const body = { x402Version: 2, paymentPayload, paymentRequirements }
+      expect((yield* facilitator.verify(body)).json).toMatchObject({ isValid: true, payer: buyer })
+      const settled = yield* facilitator.settle(body)
+      expect(settled.json).toMatchObject({ success: true, payer: buyer })
+      expect(yield* facilitator.balance(buyer)).toBe(9_990_000n)
+      expect(yield* facilitator.balance(paymentRequirements.payTo)).toBe(10_000n)
+      expect((yield* facilitator.settle(body)).json).toMatchObject({ success: false })
+      const listed = yield* Effect.gen(function* () {
+        while (true) {
+          const { json } = yield* facilitator.ask("/discovery/resources?include_unverified=true")
+          if (json.items.length > 0) return json.items
+          yield* Effect.sleep("50 millis")
+        }
+      }).pipe(Effect.timeout("20 seconds"))
+      expect(listed[0].resource).toBe(`${facilitator.url}/demo/weather`)
+    }).pipe(Effect.scoped),
+  60_000
+)
+
+it.live(
+  "a page of another site makes no buyer",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startFacilitator({ channels: 1 })
+      const headers = { origin: "https://evil.example" }
+      const answer = yield* facilitator.ask("/demo/payments", { method: "POST", headers })
+      expect([answer.status, answer.json.buyer]).toEqual([403, undefined])
+    }).pipe(Effect.scoped),
+  60_000
+)
