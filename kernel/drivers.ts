@@ -142,9 +142,9 @@ const journal = define({
 
 /** Where the ledger is asked, and how long an answer is waited for. */
 const endpoints = Effect.gen(function* () {
-  const { passphrase, rpcUrls } = yield* Network
+  const { passphrase, rpcHeaders, rpcUrls } = yield* Network
   const { rpcTimeout } = yield* Limits
-  return { urls: rpcUrls, passphrase, timeout: rpcTimeout }
+  return { urls: rpcUrls, passphrase, timeout: rpcTimeout, headers: rpcHeaders }
 })
 
 const rpc = define({

@@ -6,6 +6,7 @@ import { Base64 } from "effect/encoding"
 import { accountText } from "../stellar/Address.ts"
 import { bumpIn, hashesOf, hasSucceeded, networkIdOf, sourceOf, transactionIn } from "../stellar/Envelope.ts"
 import { accountKey, readAccount } from "../stellar/LedgerEntry.ts"
+import type { RpcHeader } from "../config/rpcHeaders.ts"
 import { makeEndpoints } from "../ledger/JsonRpc.ts"
 import { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { contractEventsIn, readEvent, type TransferEvent } from "../stellar/TransferEvents.ts"
@@ -59,6 +60,7 @@ const pageMax = 200
 
 export interface ReadLedgerOptions {
   readonly url: string
+  readonly headers?: ReadonlyArray<RpcHeader> | undefined
   readonly passphrase: string
   readonly timeout: import("effect").Duration.Duration
   /** Sponsors and channels. */
@@ -78,7 +80,7 @@ const transfersIn = (meta: xdr.TransactionMetaWire): ReadonlyArray<TransferEvent
 export const readLedger = Effect.fn("audit.readLedger")(function* (options: ReadLedgerOptions) {
   const crypto = yield* Crypto
   const networkId = networkIdOf(crypto, options.passphrase)
-  const { at } = yield* makeEndpoints({ urls: [options.url], timeout: options.timeout })
+  const { at } = yield* makeEndpoints({ urls: [options.url], timeout: options.timeout, headers: options.headers })
   const ask = <A>(method: string, params: unknown, answer: Schema.Codec<A, any>) =>
     at(options.url, method, params, answer)
 

@@ -1,8 +1,9 @@
 // The one ledger network this process serves: where its RPC is, who signs, which assets may move and what a transaction
 // may cost. Networks carry their neutral names here (`ledger:testnet`, `ledger:pubnet`). More than one enabled network
 // is refused; what must hold for pubnet is checked by its gate (`settlement/PubnetGate.ts`).
-import { Context, Effect, Layer, Option, type Redacted, Schema } from "effect"
+import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import type { NetworkKeys } from "./NetworkKeys.ts"
+import { readRpcHeaders, type RpcHeader } from "./rpcHeaders.ts"
 import {
   amount,
   entry,
@@ -44,6 +45,13 @@ const asset = entry({
 const ownKeys = {
   enabled: flag({ default: false, doc: "Whether this process serves the network. One per process." }),
   rpc_urls: list(Schema.String, { default: [], doc: "RPC endpoints, the first preferred." }),
+  rpc_urls_env: text({
+    default: "RPC_URLS",
+    doc: "Environment variable with RPC endpoints, comma separated, when rpc_urls is empty: for a key in a path."
+  }),
+  rpc_headers_env: optionalText({
+    doc: "Environment variable with headers for the endpoints, one `name: value` a line; after `@host ` for that host."
+  }),
   friendbot_url: text({ default: "", doc: "Faucet for the development funding of the sponsor." }),
   sponsor_secret_env: text({
     default: "SPONSOR_SECRET",
@@ -128,6 +136,8 @@ export interface NetworkValues {
   readonly id: NetworkId
   readonly passphrase: string
   readonly rpcUrls: ReadonlyArray<string>
+  /** Sent to the endpoints with each call; none by default. */
+  readonly rpcHeaders?: ReadonlyArray<RpcHeader> | undefined
   readonly friendbotUrl: Option.Option<string>
   readonly sponsorSecret: Option.Option<Redacted.Redacted>
   readonly channelSecrets: Option.Option<Redacted.Redacted>
@@ -145,7 +155,27 @@ export interface NetworkValues {
 }
 
 const rpcMissing = (id: NetworkId): string =>
-  `at least one RPC endpoint is required; give it with --set 'networks.${id}.rpc_urls=["https://…"]' or in the profile`
+  `at least one RPC endpoint is required; give it with --set 'networks.${id}.rpc_urls=["https://…"]' ` +
+  "or in the profile, or in RPC_URLS"
+
+/** Where the ledger is asked, and with which headers, or what is wrong with it; an address is never quoted. */
+const readRpc = (
+  { rpc_headers_env, rpc_urls, rpc_urls_env }: OwnValues,
+  secret: Settings["Service"]["secret"]
+): Pick<NetworkValues, "rpcHeaders" | "rpcUrls"> | string => {
+  const textOf = (variable: string | undefined) =>
+    Option.match(Option.flatMap(present(variable), secret), { onNone: () => "", onSome: Redacted.value })
+  const given = textOf(rpc_urls_env)
+    .split(/[\s,]+/)
+    .filter((url) => url !== "")
+  const rpcUrls = rpc_urls.length > 0 ? rpc_urls : given
+  const wrong = rpcUrls.findIndex((url) => !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+  if (wrong >= 0) return `endpoint ${wrong + 1} is no http(s) URL`
+  const rpcHeaders = readRpcHeaders(textOf(rpc_headers_env))
+  if (typeof rpcHeaders === "number")
+    return `line ${rpcHeaders} of ${rpc_headers_env} is no header; give one "name: value" a line`
+  return { rpcUrls, rpcHeaders }
+}
 
 const isNetworkId = (id: string): id is NetworkId => id in passphrases
 const present = (value: string | undefined): Option.Option<string> =>
@@ -183,7 +213,9 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
       if (second !== undefined) return yield* refuse(second[0], "one process serves one network")
       const [id, values] = first
       if (!isNetworkId(id)) return yield* refuse(id, "no such network")
-      if (values.rpc_urls.length === 0) return yield* refuse(`${id}.rpc_urls`, rpcMissing(id))
+      const rpc = readRpc(values, settings.secret)
+      if (typeof rpc === "string") return yield* refuse(`${id}.rpc_urls`, rpc)
+      if (rpc.rpcUrls.length === 0) return yield* refuse(`${id}.rpc_urls`, rpcMissing(id))
       const noFees = {
         max_resource_fee_stroops: 200_000n,
         max_inclusion_fee_stroops: 10_000n,
@@ -192,7 +224,7 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
       return Network.of({
         id,
         passphrase: passphrases[id],
-        rpcUrls: values.rpc_urls,
+        ...rpc,
         friendbotUrl: present(values.friendbot_url),
         sponsorSecret: settings.secret(values.sponsor_secret_env),
         channelSecrets: Option.flatMap(present(values.channel_secrets_env), settings.secret),

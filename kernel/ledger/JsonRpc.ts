@@ -1,11 +1,14 @@
 // JSON-RPC over HTTP, bounded: one deadline a call, one limit for the answer's bytes, ids checked, errors typed. Reads
-// move on to the next configured endpoint when one fails; an endpoint that failed is asked last for a while. A
-// submission is sent to one endpoint once. An endpoint is asked nothing before it has said that it serves the right
-// network: another network's word would be a verdict about nothing. Nothing of a request or an answer is logged or put
-// into an error: both may hold signed envelopes.
-import { Clock, Data, Duration, Effect, Metric, Ref, Schema, Stream } from "effect"
-import { HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
+// are repeated and move on to the next configured endpoint (`askEndpoints.ts`); an endpoint that failed or was slow is
+// asked last for a while. A submission is sent to one endpoint once. An endpoint is asked nothing before it has said
+// that it serves the right network: another network's word would be a verdict about nothing. Nothing of a request or an
+// answer, of an address or a header is logged or put into an error: they may hold signed envelopes and an operator's
+// keys.
+import { Clock, Data, Duration, Effect, Metric, Ref, Result, Schema, Stream } from "effect"
+import { FetchHttpClient, Headers, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
+import { headersFor, type RpcHeader } from "../config/rpcHeaders.ts"
 import { currentTraceParent } from "../TraceParent.ts"
+import { askEndpoints, CallFault } from "./askEndpoints.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import { GetNetwork, JsonRpcAnswer } from "./LedgerWire.ts"
 
@@ -21,6 +24,12 @@ export const callsTotal = Metric.counter("tollkeeper_ledger_rpc_calls_total", {
 
 /** The endpoint answered, and its answer is an error of the protocol. Asking elsewhere might differ. */
 class RpcError extends Data.TaggedError("RpcError")<{ readonly code: number; readonly message: string }> {}
+
+/** The endpoint, or whoever stands before it, refused to work just now. */
+class HttpRefused extends Data.TaggedError("HttpRefused")<{
+  readonly status: number
+  readonly retryAfterMillis: number
+}> {}
 
 export interface Endpoints {
   /** Asks one endpoint after another until one gives a well-formed answer. */
@@ -59,6 +68,7 @@ export interface EndpointOptions {
   readonly timeout: Duration.Duration
   /** Of the network that an endpoint must serve to be asked anything; absent asks whoever answers. */
   readonly passphrase?: string
+  readonly headers?: ReadonlyArray<RpcHeader> | undefined
 }
 
 /** Reads a body up to a limit. */
@@ -88,12 +98,24 @@ const readBounded = (response: HttpClientResponse.HttpClientResponse) =>
 const reasonOf = (error: unknown): string =>
   error instanceof RpcError
     ? `error ${error.code}: ${error.message.slice(0, 200)}`
-    : typeof error === "object" && error !== null && "_tag" in error
-      ? String(error._tag)
-      : "failed"
+    : error instanceof HttpRefused
+      ? `HTTP ${error.status}`
+      : typeof error === "object" && error !== null && "_tag" in error
+        ? String(error._tag)
+        : "failed"
+
+/** The pause that a refusal asks for, milliseconds; none when it names none that can be read. */
+const retryAfterOf = ({ headers }: HttpClientResponse.HttpClientResponse) =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    const named = headers["retry-after"]
+    const read = named === undefined ? undefined : Headers.parseRetryAfter(named)
+    return read === undefined || Result.isFailure(read)
+      ? 0
+      : Math.max(0, Duration.toMillis(Headers.retryAfterDelay(read.success, now)))
+  })
 
 /** One question to one endpoint, and its answer as far as it is one to this question. */
-const makeExchange = Effect.gen(function* () {
+const makeExchange = Effect.fnUntraced(function* (headers: ReadonlyArray<RpcHeader>) {
   const client = yield* HttpClient.HttpClient
   const nextId = yield* Ref.make(0)
   const decodeEnvelope = Schema.decodeUnknownEffect(JsonRpcAnswer)
@@ -103,12 +125,21 @@ const makeExchange = Effect.gen(function* () {
     const traceparent = yield* currentTraceParent
     const request = HttpClientRequest.post(url).pipe(
       HttpClientRequest.bodyJsonUnsafe({ jsonrpc: "2.0", id, method, params }),
-      HttpClientRequest.setHeaders(traceparent === undefined ? {} : { traceparent })
+      HttpClientRequest.setHeaders({
+        ...headersFor(headers, url),
+        ...(traceparent === undefined ? {} : { traceparent })
+      })
     )
     // The client's own span would name the endpoint's address, which may hold an operator's key.
-    const response = yield* client
-      .execute(request)
-      .pipe(Effect.provideService(HttpClient.TracerDisabledWhen, () => true))
+    const response = yield* client.execute(request).pipe(
+      Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
+      // Another address than the operator's would hear the operator's keys.
+      Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
+    )
+    if (response.status === 429 || response.status >= 500) {
+      yield* Effect.ignore(readBounded(response))
+      return yield* new HttpRefused({ status: response.status, retryAfterMillis: yield* retryAfterOf(response) })
+    }
     const text = yield* readBounded(response)
     const parsed = yield* Effect.try({
       try: () => JSON.parse(text) as unknown,
@@ -126,7 +157,7 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
   let unfit: ReadonlySet<number> = new Set()
   /** Endpoints that have named the right network. */
   const admitted = new Set<string>()
-  const exchange = yield* makeExchange
+  const exchange = yield* makeExchange(options.headers ?? [])
 
   const admit = Effect.fnUntraced(function* (url: string) {
     if (options.passphrase === undefined || admitted.has(url)) return
@@ -136,18 +167,29 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
     admitted.add(url)
   })
 
-  const call = <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
+  const setBad = (url: string, millis: number) =>
+    Effect.map(Clock.monotonicTimeNanos, (now) => void badUntil.set(url, now + BigInt(Math.ceil(millis)) * 1_000_000n))
+  const penaltyMillis = Duration.toMillis(penalty)
+
+  /** One endpoint, once. */
+  const attempt = <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
     Effect.andThen(admit(url), exchange(url, method, params, answer)).pipe(
       Effect.timeout(options.timeout),
       Effect.withSpan(`ledger.${method}`, { kind: "client", attributes: { "rpc.method": method } }),
-      Effect.tapError(() =>
-        Effect.flatMap(Clock.monotonicTimeNanos, (now) =>
-          Effect.sync(() => badUntil.set(url, now + BigInt(Duration.toMillis(penalty)) * 1_000_000n))
-        )
-      ),
+      Effect.tapError(() => setBad(url, penaltyMillis)),
       Effect.tap(() => Effect.sync(() => badUntil.delete(url))),
-      Effect.mapError((error) => new LedgerUnavailable({ operation: method, message: reasonOf(error) }))
+      Effect.mapError(
+        (error) =>
+          new CallFault({
+            unavailable: new LedgerUnavailable({ operation: method, message: reasonOf(error) }),
+            isPassing: error instanceof HttpRefused,
+            retryAfterMillis: error instanceof HttpRefused ? error.retryAfterMillis : 0
+          })
+      )
     )
+
+  const call = <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
+    Effect.mapError(attempt(url, method, params, answer), ({ unavailable }) => unavailable)
 
   /** Configured order; those whose word is not the ledger's after the others, those that failed lately last. */
   const ordered = Effect.map(Clock.monotonicTimeNanos, (now) => {
@@ -158,11 +200,13 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
   })
 
   const askWhich: Endpoints["askWhich"] = (method, params, answer) => {
-    const at = ({ place, url }: { readonly url: string; readonly place: number }) =>
-      Effect.map(call(url, method, params, answer), (said) => ({ answer: said, endpoint: place }))
-    return Effect.flatMap(ordered, ([first, ...others]) =>
-      others.reduce((asked, other) => Effect.catch(asked, () => at(other)), at(first!))
+    const round = Effect.map(ordered, (endpoints) =>
+      endpoints.map(({ place, url }) => ({
+        ask: Effect.map(attempt(url, method, params, answer), (said) => ({ answer: said, endpoint: place })),
+        slow: setBad(url, penaltyMillis)
+      }))
     )
+    return askEndpoints(round, options.timeout)
   }
 
   const endpoints: Endpoints = {

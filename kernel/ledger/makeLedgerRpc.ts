@@ -5,6 +5,7 @@
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Duration, Effect, Layer, Option } from "effect"
 import { FetchHttpClient } from "effect/http"
+import type { RpcHeader } from "../config/rpcHeaders.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
 import { hashesOf, hasSucceeded, isLegacy, networkIdOf } from "../stellar/Envelope.ts"
@@ -22,6 +23,7 @@ export interface LedgerRpcOptions {
   readonly urls: ReadonlyArray<string>
   readonly passphrase: string
   readonly timeout: Duration.Duration
+  readonly headers?: ReadonlyArray<RpcHeader> | undefined
 }
 
 /** Longest excerpt of the host's own words that is kept. */
@@ -305,7 +307,7 @@ export const layer = (options: LedgerRpcOptions): Layer.Layer<LedgerRpc, never, 
 
 /** Asks each endpoint for its network and says which do not serve this one (decisions 2: checked at startup). */
 export const checkEndpoints = Effect.fn("LedgerRpc.checkEndpoints")(function* (options: LedgerRpcOptions) {
-  const { at } = yield* makeEndpoints({ urls: options.urls, timeout: options.timeout })
+  const { at } = yield* makeEndpoints({ urls: options.urls, timeout: options.timeout, headers: options.headers })
   return yield* Effect.forEach(
     options.urls,
     (url, index) =>

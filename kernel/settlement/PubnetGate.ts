@@ -63,9 +63,9 @@ const secretFaults = Effect.map(
 )
 
 const endpointFaults = Effect.fnUntraced(function* () {
-  const { passphrase, rpcUrls } = yield* Network
+  const { passphrase, rpcHeaders: headers, rpcUrls } = yield* Network
   const { rpcTimeout } = yield* Limits
-  const checked = yield* checkEndpoints({ urls: rpcUrls, passphrase, timeout: rpcTimeout })
+  const checked = yield* checkEndpoints({ urls: rpcUrls, passphrase, timeout: rpcTimeout, headers })
   return checked.flatMap(({ endpoint, state }) =>
     state === "right"
       ? []
@@ -116,7 +116,8 @@ const check = Effect.gen(function* () {
   const endpoints = yield* endpointFaults()
   const isAskable = secrets.length === 0 && endpoints.length < network.rpcUrls.length
   const { rpcTimeout: timeout } = yield* Limits
-  const options = { urls: network.rpcUrls, passphrase: network.passphrase, timeout }
+  const { passphrase, rpcHeaders: headers, rpcUrls: urls } = network
+  const options = { urls, passphrase, timeout, headers }
   const balances = isAskable
     ? balanceFaults().pipe(
         Effect.provide(Layer.merge(Vault.layer, rpcLayer(options))),

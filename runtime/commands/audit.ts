@@ -31,7 +31,15 @@ const examine = Effect.fnUntraced(function* (rpc: Option.Option<string>) {
   const url = Option.getOrElse(rpc, () => network.rpcUrls[0]!)
   return compare(
     claims,
-    yield* readLedger({ url, passphrase: network.passphrase, timeout: rpcTimeout, accounts, sinceLedger })
+    yield* readLedger({
+      url,
+      // Another address that was named by hand hears no key of the configured ones.
+      headers: Option.isSome(rpc) ? [] : network.rpcHeaders,
+      passphrase: network.passphrase,
+      timeout: rpcTimeout,
+      accounts,
+      sinceLedger
+    })
   )
 })
 

@@ -63,6 +63,19 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a connection that goes on after a stop", "isStopping = true", "isStopping = false"],
     ["an answer that keeps its connection", "for (const response of unanswered) sayLast(response)", ""]
   ]),
+  ...guards("kernel/ledger/askEndpoints.ts", "test/kernel/ledger/makeLedgerRpc.test.ts", [
+    ["one endpoint alone is asked", "Exit.isSuccess(exit.value) ? exit.value.value : yield* next", "yield* exit.value"],
+    [
+      "a slow endpoint is waited for",
+      "Effect.timeoutOption(Fiber.await(fiber), patience)",
+      "Effect.asSome(Fiber.await(fiber))"
+    ],
+    ["a provider's pause is not kept", "Math.max(jittered, retryAfterMillis)", "jittered"],
+    ["a refusal is the last word", "!isPassing || retry", "isPassing || retry"]
+  ]),
+  ...guards("kernel/config/rpcHeaders.ts", "test/kernel/config/Settings.test.ts", [
+    ["a provider hears another's key", "header.host === undefined ||", "header.host !== '' ||"]
+  ]),
   ...guards("kernel/settlement/PubnetGate.ts", "test/kernel/settlement/pubnet.daily.test.ts", [
     ["a gate that says nothing", "if (faults.length === 0)", "if (faults.length >= 0)"],
     ["channels that are never looked at", "(yield* OpensChannels) ? [] : required.filter(isLow)", "[]"]
@@ -230,12 +243,10 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["any network is asked", "if (passphrase !== options.passphrase) return", 'if (passphrase === "") return'],
     ["a call of any duration", "      Effect.timeout(options.timeout),\n", ""],
     ["an answer to another call", "if (envelope.id !== id) return", "if (envelope.id === undefined) return"],
-    ["one endpoint alone is asked", "(asked, other) => Effect.catch(asked, () => at(other))", "(asked) => asked"],
-    [
-      "a failed endpoint stays the first",
-      "Effect.sync(() => badUntil.set(url, now + BigInt(Duration.toMillis(penalty)) * 1_000_000n))",
-      "Effect.sync(() => void now)"
-    ],
+    ["a failed endpoint stays the first", "Effect.tapError(() => setBad(url, penaltyMillis)),", ""],
+    ["a slow endpoint stays the first", "slow: setBad(url, penaltyMillis)", "slow: Effect.void"],
+    ["a redirect hears the operator's keys", '{ redirect: "manual" }', "{}"],
+    ["a trace that ends at the ledger's door", "traceparent === undefined ? {} : { traceparent }", "{}"],
     [
       "a submission goes everywhere",
       "once: (method, params, answer) => Effect.flatMap(ordered, ([first]) => call(first!.url, method, params, answer))",

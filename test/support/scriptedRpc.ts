@@ -9,7 +9,7 @@ export type Said =
   | { readonly result: unknown }
   | { readonly error: { readonly code: number; readonly message: string } }
   /** Bytes that are sent as they are, with a status of their own. */
-  | { readonly raw: string; readonly status?: number }
+  | { readonly raw: string | Uint8Array; readonly status?: number; readonly headers?: Readonly<Record<string, string>> }
   /** Never answers. */
   | "silence"
   /** Closes the connection without an answer. */
@@ -25,6 +25,8 @@ export interface ScriptedRpc {
   readonly script: Record<string, Said | ((params: any) => Said)>
   /** Methods asked, in order. */
   readonly asked: Array<string>
+  /** The headers of each question, in the same order. */
+  readonly heard: Array<Readonly<Record<string, string | ReadonlyArray<string> | undefined>>>
 }
 
 export const testPassphrase = "Test SDF Network ; September 2015"
@@ -45,6 +47,7 @@ const endless = (response: ServerResponse) => {
 export const startScriptedRpc = (script: ScriptedRpc["script"] = {}): Effect.Effect<ScriptedRpc, never, Scope.Scope> =>
   Effect.gen(function* () {
     const asked: Array<string> = []
+    const heard: ScriptedRpc["heard"] = []
     const full: ScriptedRpc["script"] = {
       getNetwork: { result: { passphrase: testPassphrase, protocolVersion: 23 } },
       ...script
@@ -59,6 +62,7 @@ export const startScriptedRpc = (script: ScriptedRpc["script"] = {}): Effect.Eff
           params: unknown
         }
         asked.push(method)
+        heard.push(request.headers)
         const scripted = full[method]
         const said =
           typeof scripted === "function"
@@ -74,7 +78,10 @@ export const startScriptedRpc = (script: ScriptedRpc["script"] = {}): Effect.Eff
                 jsonrpc: "2.0",
                 ...("otherId" in said ? { id: id + 1_000, result: said.otherId } : { id, ...said })
               })
-        response.writeHead("raw" in said ? (said.status ?? 200) : 200, { "content-type": "application/json" }).end(body)
+        const own = "raw" in said ? said.headers : {}
+        response
+          .writeHead("raw" in said ? (said.status ?? 200) : 200, { "content-type": "application/json", ...own })
+          .end(body)
       })
     })
     yield* Effect.acquireRelease(
@@ -85,5 +92,5 @@ export const startScriptedRpc = (script: ScriptedRpc["script"] = {}): Effect.Eff
           server.close()
         })
     )
-    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, script: full, asked }
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, script: full, asked, heard }
   })

@@ -1,6 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { Limits } from "../../../kernel/config/Limits.ts"
+import { headersFor } from "../../../kernel/config/rpcHeaders.ts"
 import { Network, networksSection } from "../../../kernel/config/Network.ts"
 import * as Setting from "../../../kernel/config/Setting.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
@@ -144,4 +145,31 @@ it.effect("has the decided defaults of the payment path's limits [S299, S300, S3
     expect(limits.sponsoredPerDayStroopsMax).toBe(200_000_000n)
     expect(limits.expiryToleranceLedgers).toBe(4)
   }).pipe(Effect.provide(Limits.layer.pipe(Layer.provide(Settings.layerTest()))))
+)
+
+it.effect("takes RPC endpoints and their headers from the environment, and quotes neither", () =>
+  Effect.gen(function* () {
+    const enabled = { enabled: true, rpc_headers_env: "RPC_HEADERS" }
+    const given = yield* network(
+      { "ledger:testnet": enabled },
+      { RPC_URLS: "https://a.example/key-1, http://b.example", RPC_HEADERS: "X-Key: one\n@b.example x-other: two" }
+    )
+    expect(given.rpcUrls).toEqual(["https://a.example/key-1", "http://b.example"])
+    expect(headersFor(given.rpcHeaders ?? [], "https://a.example/key-1")).toEqual({ "x-key": "one" })
+    expect(headersFor(given.rpcHeaders ?? [], "http://b.example")).toEqual({ "x-key": "one", "x-other": "two" })
+    const own = yield* network(
+      { "ledger:testnet": { ...enabled, rpc_urls: ["http://c.example"] } },
+      { RPC_URLS: "http://d" }
+    )
+    expect(own.rpcUrls).toEqual(["http://c.example"])
+    for (const secrets of [
+      { RPC_URLS: "ftp://secret.example" },
+      { RPC_URLS: "http://c.example", RPC_HEADERS: "no-colon secret" },
+      { RPC_URLS: "http://c.example", RPC_HEADERS: "host: secret" }
+    ]) {
+      const refused = yield* Effect.flip(network({ "ledger:testnet": enabled }, secrets))
+      expect(refused.message).toMatch(/endpoint 1 is no|line 1 of RPC_HEADERS is no/)
+      expect(refused.message).not.toContain("secret")
+    }
+  })
 )

@@ -18,10 +18,12 @@ import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { checkEndpoints, layer, readHostError } from "../../../kernel/ledger/makeLedgerRpc.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
+import { gzipSync } from "node:zlib"
+import { readRpcHeaders, type RpcHeader } from "../../../kernel/config/rpcHeaders.ts"
 import { type Said, type ScriptedRpc, startScriptedRpc, testPassphrase } from "../../support/scriptedRpc.ts"
 
-const timeout = Duration.millis(300)
-const optionsOf = (servers: ReadonlyArray<{ readonly url: string }>) => ({
+const short = Duration.millis(300)
+const optionsOf = (servers: ReadonlyArray<{ readonly url: string }>, timeout = Duration.seconds(5)) => ({
   urls: servers.map(({ url }) => url),
   passphrase: testPassphrase,
   timeout
@@ -35,8 +37,10 @@ const wrongNetwork: Said = {
 /** Runs `use` with the port over these servers. */
 const over = <A, E>(
   servers: ReadonlyArray<{ readonly url: string }>,
-  use: (rpc: LedgerRpc["Service"]) => Effect.Effect<A, E>
-) => Effect.flatMap(LedgerRpc, use).pipe(Effect.provide(layer(optionsOf(servers))), Effect.provide(cryptoLayer))
+  use: (rpc: LedgerRpc["Service"]) => Effect.Effect<A, E>,
+  timeout?: Duration.Duration
+) =>
+  Effect.flatMap(LedgerRpc, use).pipe(Effect.provide(layer(optionsOf(servers, timeout))), Effect.provide(cryptoLayer))
 
 /**
  * Deno's fetch repeats a request by itself when its connection is closed without an answer; that repetition is counted
@@ -71,7 +75,7 @@ describe("which endpoint is asked", () => {
         ]
         const answer = yield* over([bad, good], (rpc) => rpc.latestLedger)
         expect([name, answer.sequence]).toEqual([name, 42])
-        expect(bad.asked).toContain("getLatestLedger")
+        expect(bad.asked.length).toBeGreaterThan(0)
       }
     })
   )
@@ -133,9 +137,141 @@ describe("which endpoint is asked", () => {
   live("gives up at the deadline of one call, and reads no answer without end", () =>
     Effect.gen(function* () {
       const server = yield* startScriptedRpc({ getLatestLedger: "silence", getFeeStats: "endless" })
-      expect((yield* Effect.flip(over([server], (rpc) => rpc.latestLedger))).message).toBe("TimeoutError")
+      expect((yield* Effect.flip(over([server], (rpc) => rpc.latestLedger, short))).message).toBe("TimeoutError")
       // Whichever comes first ends it; left alone it would go on for ever.
-      expect((yield* Effect.flip(over([server], (rpc) => rpc.feeStats))).message).toMatch(/TimeoutError|too long/)
+      expect((yield* Effect.flip(over([server], (rpc) => rpc.feeStats, short))).message).toMatch(
+        /TimeoutError|too long/
+      )
+    })
+  )
+})
+
+describe("providers as they are", () => {
+  const refused = (status: number, headers: Record<string, string> = {}): Said => ({ raw: "<html>", status, headers })
+
+  /** Answers by the script of each call, the last for ever. */
+  const inOrder = (...answers: ReadonlyArray<Said>) => {
+    let calls = 0
+    return () => answers[Math.min(calls++, answers.length - 1)]!
+  }
+  const patient = <A, E>(
+    servers: ReadonlyArray<ScriptedRpc>,
+    use: (rpc: LedgerRpc["Service"]) => Effect.Effect<A, E>,
+    options: { readonly seconds?: number; readonly headers?: string } = {}
+  ) =>
+    Effect.flatMap(LedgerRpc, use).pipe(
+      Effect.provide(
+        layer({
+          ...optionsOf(servers),
+          timeout: Duration.seconds(options.seconds ?? 5),
+          headers: readRpcHeaders(options.headers ?? "") as ReadonlyArray<RpcHeader>
+        })
+      ),
+      Effect.provide(cryptoLayer)
+    )
+
+  live("asks one that is too busy again, a moment later", () =>
+    Effect.gen(function* () {
+      const server = yield* startScriptedRpc({ getLatestLedger: inOrder(refused(429), refused(503), latest(4)) })
+      expect((yield* patient([server], (rpc) => rpc.latestLedger)).sequence).toBe(4)
+      expect(timesAsked(server, "getLatestLedger")).toBe(3)
+      const down = yield* startScriptedRpc({ getLatestLedger: refused(502) })
+      const error = yield* Effect.flip(patient([down], (rpc) => rpc.latestLedger))
+      expect([error.message, timesAsked(down, "getLatestLedger")]).toEqual(["HTTP 502", 4])
+    })
+  )
+
+  live("waits as long as it is asked to, and not at all when that is too long", () =>
+    Effect.gen(function* () {
+      const later = refused(429, { "retry-after": "1" })
+      const server = yield* startScriptedRpc({ getLatestLedger: inOrder(later, latest(4)) })
+      expect((yield* patient([server], (rpc) => rpc.latestLedger)).sequence).toBe(4)
+      const strict = yield* startScriptedRpc({ getLatestLedger: refused(429, { "retry-after": "60" }) })
+      yield* Effect.flip(patient([strict], (rpc) => rpc.latestLedger))
+      expect(timesAsked(strict, "getLatestLedger")).toBe(1)
+    })
+  )
+
+  live("asks what will not pass no second time, and a submission never", () =>
+    Effect.gen(function* () {
+      const server = yield* startScriptedRpc({
+        getLatestLedger: { raw: "<html>not here</html>", status: 404 },
+        sendTransaction: refused(429)
+      })
+      yield* Effect.flip(patient([server], (rpc) => rpc.latestLedger))
+      expect((yield* patient([server], (rpc) => rpc.send("AAAA", "00")))._tag).toBe("Lost")
+      expect(server.asked.filter((method) => method !== "getNetwork")).toEqual(["getLatestLedger", "sendTransaction"])
+    })
+  )
+
+  live("one that refuses every fifth call is as good as one that answers", () =>
+    Effect.gen(function* () {
+      let seed = 7
+      const server = yield* startScriptedRpc({
+        getLatestLedger: () => {
+          seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
+          return seed / 2_147_483_648 < 0.2 ? refused(429) : latest(4)
+        }
+      })
+      const failed = yield* patient([server], (rpc) =>
+        Effect.forEach(Array.from({ length: 100 }), () => Effect.option(rpc.latestLedger), { concurrency: 10 })
+      )
+      expect(failed.filter(Option.isNone).length).toBeLessThanOrEqual(1)
+    })
+  )
+
+  live("asks the next while the first is silent, and that one first from then on", () =>
+    Effect.gen(function* () {
+      const [silent, good] = [
+        yield* startScriptedRpc({ getLatestLedger: "silence" }),
+        yield* startScriptedRpc({ getLatestLedger: latest(4) })
+      ]
+      // Longer than this test may take: nobody waits for the silent one.
+      const told = yield* patient([silent, good], (rpc) => Effect.andThen(rpc.latestLedger, rpc.latestLedger), {
+        seconds: 120
+      })
+      expect(told.endpoint).toBe(1)
+      expect(timesAsked(silent, "getLatestLedger")).toBe(1)
+    })
+  )
+
+  live("reads an answer that is compressed", () =>
+    Effect.gen(function* () {
+      const server = yield* startScriptedRpc({ getFeeStats: "silence" })
+      server.script["getLatestLedger"] = () => ({
+        // The second question, after the one for the network.
+        raw: gzipSync(JSON.stringify(Object.assign({ jsonrpc: "2.0", id: 2 }, latest(4)))),
+        headers: { "content-encoding": "gzip" }
+      })
+      expect((yield* patient([server], (rpc) => rpc.latestLedger)).sequence).toBe(4)
+    })
+  )
+
+  live("sends each the headers that are its own, and its place in the trace; none of it is told", () =>
+    Effect.gen(function* () {
+      const [one, other] = [
+        yield* startScriptedRpc({ getLatestLedger: refused(404) }),
+        yield* startScriptedRpc({ getLatestLedger: latest(4) })
+      ]
+      const { host } = new URL(one.url)
+      const headers = `x-api-key: for-all\n@${host} authorization: Bearer for-one`
+      const error = yield* Effect.flip(patient([one], (rpc) => rpc.latestLedger, { headers }))
+      yield* patient([other], (rpc) => rpc.latestLedger, { headers })
+      expect(one.heard.at(-1)).toMatchObject({ "x-api-key": "for-all", authorization: "Bearer for-one" })
+      expect(other.heard.at(-1)?.["authorization"]).toBeUndefined()
+      expect(other.heard.at(-1)).toMatchObject({ "x-api-key": "for-all" })
+      expect(other.heard.at(-1)?.["traceparent"]).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
+      expect(JSON.stringify([error, String(error)])).not.toMatch(/for-all|for-one|127\.0\.0\.1/)
+    })
+  )
+
+  live("follows no redirect, which would hear the operator's keys", () =>
+    Effect.gen(function* () {
+      const stranger = yield* startScriptedRpc({ getLatestLedger: latest(4) })
+      const moved = refused(307, { location: stranger.url })
+      const server = yield* startScriptedRpc({ getLatestLedger: moved })
+      yield* Effect.flip(patient([server], (rpc) => rpc.latestLedger, { headers: "x-api-key: k" }))
+      expect(stranger.asked).toEqual([])
     })
   )
 })
@@ -227,7 +363,7 @@ describe("which network is believed", () => {
         yield* startScriptedRpc({ getNetwork: wrongNetwork }),
         yield* startScriptedRpc({ getNetwork: "silence" })
       ]
-      const checked = yield* checkEndpoints(optionsOf(servers))
+      const checked = yield* checkEndpoints(optionsOf(servers, Duration.seconds(1)))
       expect(checked.map(({ state }) => state)).toEqual(["right", "wrong network", "unreachable"])
     })
   )
@@ -330,7 +466,7 @@ describe("a transaction's outcome", () => {
 describe("a submission", () => {
   const hash = "ab".repeat(32)
   const sending = (server: ScriptedRpc, other?: ScriptedRpc) =>
-    over(other === undefined ? [server] : [server, other], (rpc) => rpc.send("AAAA", hash))
+    over(other === undefined ? [server] : [server, other], (rpc) => rpc.send("AAAA", hash), Duration.seconds(1))
 
   live("is sent to one endpoint, once, whatever comes back [S91]", () =>
     Effect.gen(function* () {

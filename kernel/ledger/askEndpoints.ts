@@ -1,0 +1,65 @@
+// How a question that may be repeated finds an answer among endpoints as providers run them: in turn, the next one as
+// soon as one fails or is slow, and all of them again, after a pause, while what they said was a refusal to work just
+// now (429, 5xx). A provider that names its pause (`Retry-After`) is not asked before. All of it ends within the time
+// of one call, so nobody waits longer than for a silent endpoint.
+import { Clock, Data, Duration, Effect, Exit, Fiber, Option, Random } from "effect"
+import type { LedgerUnavailable } from "./LedgerUnavailable.ts"
+
+/** Rounds after the first. */
+const retriesMax = 3
+/** The first pause at most; each later one is twice as long. */
+const firstPauseMillis = 150
+/** A silent endpoint is asked beside the next one after this share of a call's time, and after so long at most. */
+const slowShare = 4
+const slowMillisMax = 1_000
+
+/** Why a question to one endpoint has no answer. */
+export class CallFault extends Data.TaggedError("CallFault")<{
+  readonly unavailable: LedgerUnavailable
+  /** The endpoint refused to work just now: the same question may be answered a moment later. */
+  readonly isPassing: boolean
+  /** The pause it asks for. */
+  readonly retryAfterMillis: number
+}> {}
+
+export interface Asked<A> {
+  readonly ask: Effect.Effect<A, CallFault>
+  /** Told that it had not answered when the next was asked. */
+  readonly slow: Effect.Effect<void>
+}
+
+/** One after another until one answers; one that is slow may still win. */
+const inTurn = <A>(asked: ReadonlyArray<Asked<A>>, patience: Duration.Duration): Effect.Effect<A, CallFault> => {
+  const [first, ...others] = asked
+  if (others.length === 0) return first!.ask
+  const next = inTurn(others, patience)
+  return Effect.scoped(
+    Effect.gen(function* () {
+      const fiber = yield* Effect.forkScoped(first!.ask)
+      const exit = yield* Effect.timeoutOption(Fiber.await(fiber), patience)
+      if (Option.isSome(exit)) return Exit.isSuccess(exit.value) ? exit.value.value : yield* next
+      yield* first!.slow
+      return yield* Effect.raceAll([Fiber.join(fiber), next])
+    })
+  )
+}
+
+/** The answer of whoever gives one. `round` names the endpoints in the order of the moment. */
+export const askEndpoints = Effect.fnUntraced(function* <A>(
+  round: Effect.Effect<ReadonlyArray<Asked<A>>>,
+  timeout: Duration.Duration
+): Effect.fn.Return<A, LedgerUnavailable> {
+  const millis = Duration.toMillis(timeout)
+  const patience = Duration.millis(Math.min(millis / slowShare, slowMillisMax))
+  const startedAt = yield* Clock.monotonicTimeNanos
+  for (let retry = 0; ; retry++) {
+    const said = yield* Effect.result(Effect.flatMap(round, (asked) => inTurn(asked, patience)))
+    if (said._tag === "Success") return said.success
+    const { isPassing, retryAfterMillis, unavailable } = said.failure
+    const jittered = firstPauseMillis * 2 ** retry * (0.5 + (yield* Random.next) / 2)
+    const pause = Math.max(jittered, retryAfterMillis)
+    const elapsed = Number((yield* Clock.monotonicTimeNanos) - startedAt) / 1_000_000
+    if (!isPassing || retry === retriesMax || elapsed + pause >= millis) return yield* unavailable
+    yield* Effect.sleep(pause)
+  }
+})
