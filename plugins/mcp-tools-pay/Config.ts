@@ -64,7 +64,7 @@ export interface ConfigValues {
 }
 
 /** Declared by the plugin. */
-export const declared = [budgetSection, httpPaymentsSection]
+export const declared = [budgetSection, httpPaymentsSection, policySection]
 
 export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/mcp-tools-pay/Config") {
   static readonly layer = Layer.effect(
