@@ -2,72 +2,52 @@
 // the environment or writes to the terminal.
 import "effect/schema/SchemaJITCompiler/enable"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Cause, Effect, Layer } from "effect"
-import { CliError, Command } from "effect/cli"
+import { Console, Effect, Layer, Option } from "effect"
+import { Command } from "effect/cli"
 import process from "node:process"
-import { analytics } from "./commands/analytics.ts"
+import { askRunning } from "./askRunning.ts"
 import { approvals } from "./commands/approvals.ts"
-import { audit } from "./commands/audit.ts"
-import { catalog } from "./commands/catalog.ts"
-import { channels } from "./commands/channels.ts"
 import { config } from "./commands/config.ts"
 import { ledger } from "./commands/ledger.ts"
 import { reset } from "./commands/reset.ts"
-import { settlements } from "./commands/settlements.ts"
 import { start, tools } from "./commands/start.ts"
 import { toolsBudget } from "./commands/toolsBudget.ts"
-import { webhooks } from "./commands/webhooks.ts"
-import { logging, sayRefusal } from "./logging.ts"
+import { logging } from "./logging.ts"
+import { isForItself, operatorCommands } from "./operators.ts"
 import { layer as telemetry } from "./platform/telemetry.ts"
 import { presentation } from "./presentation.ts"
-import { sentenceOf } from "./sentence.ts"
-
-const version = "0.1.0"
+import { isAsked, report } from "./report.ts"
+import { version } from "./version.ts"
 
 const tollkeeper = Command.make("tollkeeper").pipe(
   Command.withDescription("An x402 payment facilitator for the Stellar ledger"),
-  Command.withSubcommands([
-    start,
-    tools,
-    toolsBudget,
-    approvals,
-    ledger,
-    catalog,
-    analytics,
-    channels,
-    settlements,
-    webhooks,
-    audit,
-    config,
-    reset
-  ])
+  Command.withSubcommands([start, tools, toolsBudget, approvals, ledger, ...operatorCommands, config, reset])
 )
 
 /** Programs that run until they are stopped, and whose stderr is a log. */
 const isServing = ["start", "tools", "ledger"].includes(process.argv[2] ?? "")
 
-/** A refusal is one calm sentence and exit code 1; only what nobody foresaw shows a trace. */
-const report = (cause: Cause.Cause<unknown>): Effect.Effect<void> => {
-  // The presenter has said it, or the help was what was asked for.
-  if (CliError.isCliError(Cause.squash(cause))) return Effect.void
-  const sentence = sentenceOf(cause)
-  return sentence === undefined
-    ? Effect.logError("tollkeeper ended on a fault of its own; please report it with these lines", cause)
-    : sayRefusal(sentence, isServing)
-}
+/** An operator's command goes to the process that serves over the same state, when there is one. */
+const commandLine = Effect.gen(function* () {
+  const words = process.argv.slice(2)
+  const isOperators = operatorCommands.some(({ name }) => name === words[0])
+  const isHelp = words.some((word) => ["--help", "-h", "--wizard"].includes(word)) || isForItself(words)
+  const answered = isOperators && !isHelp ? yield* askRunning(words) : Option.none()
+  if (Option.isNone(answered)) return yield* Command.run(tollkeeper, { version })
+  const { err, out, status } = answered.value
+  if (out !== "") yield* Console.log(out)
+  if (err !== "") yield* Console.error(err)
+  process.exitCode = status
+})
 
-const main: Effect.Effect<void, unknown> = Command.run(tollkeeper, { version }).pipe(
-  Effect.tapCause((cause) => (Cause.hasInterruptsOnly(cause) ? Effect.void : report(cause))),
+const main: Effect.Effect<void, unknown> = commandLine.pipe(
+  Effect.tapCause((cause) => (isAsked(cause) ? Effect.void : report(cause, isServing))),
   Effect.provide(Layer.mergeAll(NodeServices.layer, telemetry.pipe(Layer.provideMerge(logging)), presentation))
 ) as Effect.Effect<void, unknown>
-
-const isAsked = (cause: Cause.Cause<unknown>): boolean => {
-  const error = Cause.squash(cause)
-  return Cause.hasInterruptsOnly(cause) || (error instanceof CliError.ShowHelp && error.errors.length === 0)
-}
 
 NodeRuntime.runMain(main, {
   disableErrorReporting: true,
   // A stop that was asked for is a success, and so is help that was asked for.
-  teardown: (exit, onExit) => onExit(exit._tag === "Success" || isAsked(exit.cause) ? 0 : 1)
+  teardown: (exit, onExit) =>
+    onExit(exit._tag === "Success" ? Number(process.exitCode ?? 0) : isAsked(exit.cause) ? 0 : 1)
 })

@@ -15,7 +15,8 @@ export const presentation = CliOutput.layerPresenter({
   present: (event) =>
     event._tag === "InvalidInvocation"
       ? Effect.forEach(
-          event.errors,
+          // Who names an unknown command has its flags called unknown as well, which says nothing more.
+          event.errors[0]?._tag === "UnknownSubcommand" ? event.errors.slice(0, 1) : event.errors,
           (error) => {
             const sentence = oneLine(error).replace(/\.$/, "")
             const mark = sentence.includes("did you mean") ? "?" : ""

@@ -15,8 +15,9 @@ import { admitted, guard } from "../kernel/http/Guard.ts"
 import { Keys } from "../kernel/http/Keys.ts"
 import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
 import * as Loader from "../kernel/Loader.ts"
+import type { Crypto } from "../kernel/platform/Crypto.ts"
 import { Host } from "../kernel/platform/Host.ts"
-import { ListenFailed } from "../kernel/platform/Listeners.ts"
+import { ListenFailed, type Listeners } from "../kernel/platform/Listeners.ts"
 import { Stdio } from "../kernel/platform/Stdio.ts"
 import { PluginStates } from "../kernel/PluginStates.ts"
 import { Supervisor } from "../kernel/Supervisor.ts"
@@ -49,7 +50,7 @@ export interface ServeOptions {
   readonly onReady: (
     address: { readonly host: string; readonly port: number } | undefined,
     services: Context.Context<never>
-  ) => Effect.Effect<void, StateRefused, Greeting | ListenAt | Scope.Scope>
+  ) => Effect.Effect<void, StateRefused | ListenFailed, Greeting | ListenAt | Crypto | Listeners | Scope.Scope>
 }
 
 /**

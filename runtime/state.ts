@@ -3,6 +3,7 @@
 // note of itself into `running/`, readable by this user alone: where it answers, and the key under which an operator's
 // command may ask it. A note outlives a process that was killed, so it counts only while that very process lives.
 import { Effect, Schema } from "effect"
+import { createHash } from "node:crypto"
 import {
   accessSync,
   constants,
@@ -47,6 +48,8 @@ export interface Instance {
   readonly url?: string
   /** The ledger it uses, when that is told. */
   readonly rpc?: string
+  /** Which database it uses: `embedded`, or the first 16 hex of its URL's sha256. */
+  readonly database: string
   /** Where operators' commands ask, and the key they send. */
   readonly operators?: { readonly url: string; readonly key: string }
 }
@@ -148,6 +151,10 @@ export const announce = (folder: string, note: Omit<Instance, "pid" | "start">) 
         if (pointers !== undefined) rmSync(pointerOf(pointers, process.pid), { force: true })
       })
   )
+
+/** Names a database in a note without telling where it is. */
+export const databaseMark = (url: string | undefined): string =>
+  url === undefined || url === "" ? "embedded" : createHash("sha256").update(url).digest("hex").slice(0, 16)
 
 /** Who runs, in words. */
 export const describeInstance = ({ pid, url }: Instance): string =>

@@ -150,6 +150,8 @@ export class Database extends Context.Service<
     readonly kind: "server" | "embedded"
     /** A trivial query with a short deadline; readiness is this and nothing else (S65). */
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
+    /** The whole database as one archive; a server has tools of its own. */
+    readonly dump: Effect.Effect<Uint8Array> | undefined
   }
 >()("tollkeeper/database/Database") {
   /** Gives the SQL client and refuses a server older than PostgreSQL 15. */
@@ -178,7 +180,7 @@ export class Database extends Context.Service<
             Effect.timeout(Duration.millis(values.ping_timeout_ms)),
             Effect.mapError((cause) => new DatabaseUnavailable({ cause }))
           )
-          return Database.of({ kind: source.kind, ping })
+          return Database.of({ kind: source.kind, ping, dump: source.kind === "embedded" ? source.dump : undefined })
         })
       )
       return Layer.provideMerge(checked, client).pipe(

@@ -18,6 +18,8 @@ export type OpenedDatabase =
       readonly kind: "embedded"
       /** A new connection that speaks PostgreSQL's wire protocol. */
       readonly connect: NonNullable<PgClient.PgPoolConfig["stream"]>
+      /** The whole of it as one archive, taken between two statements. */
+      readonly dump: Effect.Effect<Uint8Array>
       /** Connections that may wait for the one session at a time. */
       readonly connectionsMax: number
     }

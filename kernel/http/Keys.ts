@@ -22,6 +22,8 @@ const labelled = /^([a-z][a-z0-9-]{0,31}):(.+)$/
 
 const hashOf = (crypto: Crypto["Service"], text: string) => crypto.sha256(new TextEncoder().encode(text))
 
+const principalsOf = (keys: ReadonlyArray<Key>) => [...new Set(keys.map(({ principal }) => principal))]
+
 /** What one variable lists; a fault names the variable and the entry's place, never its text. */
 const readKeys = Effect.fnUntraced(function* (
   settings: Settings["Service"],
@@ -68,6 +70,8 @@ export class Keys extends Context.Service<
     readonly operator: (bearer: string) => Option.Option<string>
     /** What each key that is listed under this principal signs a message with: HMAC-SHA-256 under the secret's hash. */
     readonly proofs: (role: Role, principal: string, message: Uint8Array) => ReadonlyArray<Uint8Array>
+    /** Who may ask, by principal, without any secret. */
+    readonly listed: () => { readonly callers: ReadonlyArray<string>; readonly operators: ReadonlyArray<string> }
     /** Reads the variables again; on a fault the keys stay as they were. */
     readonly reread: Effect.Effect<void, SettingsRefused>
   }
@@ -92,6 +96,7 @@ export class Keys extends Context.Service<
 
       return Keys.of({
         keyed: () => callers.length > 0,
+        listed: () => ({ callers: principalsOf(callers), operators: principalsOf(operators) }),
         operatorKeyed: () => operators.length > 0,
         caller: (bearer) => match(callers, bearer),
         operator: (bearer) => match(operators, bearer),

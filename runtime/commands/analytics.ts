@@ -1,13 +1,14 @@
 // `tollkeeper analytics`: has analytics made again from the journal, over the database alone.
-import { Console, Effect } from "effect"
+import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { administration } from "../../plugins/analytics/plugin.ts"
-import { databaseOf, placeFlags } from "./place.ts"
+import { answer, databaseOf, jsonFlag, placeFlags } from "./place.ts"
 
-const rebuild = Command.make("rebuild", placeFlags(), (place) =>
+const rebuild = Command.make("rebuild", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
     yield* administration.rebuild
-    yield* Console.log("analytics is empty; a facilitator that runs, or the next one, reads the journal again")
+    const words = "analytics is empty; a facilitator that runs, or the next one, reads the journal again"
+    yield* answer(json, { emptied: true }, [words])
   }).pipe(Effect.provide(databaseOf(place)))
 ).pipe(Command.withDescription("Empty the records of analytics and have them made again from the journal of facts"))
 

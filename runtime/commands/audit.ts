@@ -9,7 +9,7 @@ import { compare } from "../../kernel/audit/compare.ts"
 import { readLedger } from "../../kernel/audit/readLedger.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
-import { databaseOf, type Place, placeFlags } from "./place.ts"
+import { databaseOf, jsonFlag, type Place, placeFlags, standing } from "./place.ts"
 
 /** The books do not agree. */
 class AuditFailed extends Data.TaggedError("AuditFailed")<{ readonly message: string }> {}
@@ -44,8 +44,7 @@ const examine = Effect.fnUntraced(function* (rpc: Option.Option<string>) {
 })
 
 const booksOf = (place: Place) =>
-  Layer.merge(Network.layer, Limits.layer).pipe(
-    Layer.provideMerge(databaseOf(place)),
+  standing(Layer.merge(Network.layer, Limits.layer).pipe(Layer.provideMerge(databaseOf(place)))).pipe(
     Layer.merge(FetchHttpClient.layer)
   )
 
@@ -54,10 +53,7 @@ export const audit = Command.make(
   {
     ...placeFlags(),
     rpc: Flag.String("rpc").pipe(Flag.withDescription("RPC to ask; default the profile's first"), Flag.optional),
-    json: Flag.Boolean("json").pipe(
-      Flag.withDescription("Print the report as one JSON object"),
-      Flag.withDefault(false)
-    )
+    json: jsonFlag
   },
   Effect.fn(function* ({ json, rpc, ...place }) {
     const report = yield* Effect.provide(examine(rpc), booksOf(place))
@@ -66,7 +62,7 @@ export const audit = Command.make(
     const { forgotten, mismatches, open, settlements, transactions, unresolved } = report
     const states = `${open} open, ${unresolved} unresolved, ${forgotten} older than the ledger's memory`
     const found = `${transactions} transactions, ${mismatches.length} mismatches`
-    yield* Console.log(`audit: ${settlements} settlements (${states}), ${found}`)
+    if (!json) yield* Console.log(`audit: ${settlements} settlements (${states}), ${found}`)
     if (mismatches.length > 0)
       return yield* new AuditFailed({ message: `${mismatches.length} mismatches between ledger and database` })
   })

@@ -4,10 +4,11 @@ import { Argument, Command, Flag } from "effect/cli"
 import { Facts } from "../../kernel/Facts.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { administration } from "../../plugins/catalog/plugin.ts"
-import { databaseOf, placeFlags } from "./place.ts"
+import { answer, databaseOf, jsonFlag, placeFlags } from "./place.ts"
 
 const flags = {
   ...placeFlags(),
+  json: jsonFlag,
   url: Argument.String("url").pipe(Argument.withDescription("URL of the resource")),
   tool: Flag.String("tool").pipe(Flag.withDescription("Name of the tool, for an MCP resource"), Flag.optional)
 }
@@ -19,7 +20,7 @@ const move = (name: "remove" | "quarantine" | "restore", description: string) =>
       ...flags,
       note: Flag.String("note").pipe(Flag.withDescription("For other operators; never public"), Flag.withDefault(""))
     },
-    Effect.fn(function* ({ note, tool, url, ...place }) {
+    Effect.fn(function* ({ json, note, tool, url, ...place }) {
       const request = Option.match(tool, {
         onNone: () => ({ type: "http" as const, toolName: "" }),
         onSome: (toolName) => ({ type: "mcp" as const, toolName })
@@ -29,15 +30,18 @@ const move = (name: "remove" | "quarantine" | "restore", description: string) =>
         return yield* administration.moveResource(asked, yield* Facts, yield* Crypto)
       }).pipe(Effect.provide(databaseOf(place)))
       if (Option.isNone(moved))
-        return yield* Effect.fail({ _tag: "NotListed", message: `there is no listing of ${url}` } as const)
-      yield* Console.log(`${moved.value.resource}: ${moved.value.from} → ${moved.value.to}`)
+        return yield* Effect.fail({
+          _tag: "NotListed",
+          message: `there is no listing of ${url}; \`tollkeeper catalog observations\` says why`
+        } as const)
+      yield* answer(json, moved.value, [`${moved.value.resource}: ${moved.value.from} → ${moved.value.to}`])
     })
   ).pipe(Command.withDescription(description))
 
 const observations = Command.make(
   "observations",
   flags,
-  Effect.fn(function* ({ tool: _, url, ...place }) {
+  Effect.fn(function* ({ json: _json, tool: _, url, ...place }) {
     const explained = yield* Effect.gen(function* () {
       return yield* administration.explainListing({ url, limit: 50, offset: 0 }, yield* Crypto)
     }).pipe(Effect.provide(databaseOf(place)))

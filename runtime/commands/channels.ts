@@ -9,7 +9,7 @@ import { ChannelPool } from "../../kernel/settlement/channels/ChannelPool.ts"
 import { planned } from "../../kernel/settlement/channels/ChannelRows.ts"
 import { OpensChannels } from "../../kernel/settlement/PubnetGate.ts"
 import { databaseAt, serve } from "../serve.ts"
-import { kernelTables, type Place, placeFlags, profileAt } from "./place.ts"
+import { answer, jsonFlag, kernelTables, type Place, placeFlags, profileAt, standing } from "./place.ts"
 
 /** Runs something with the channels of the place's network. */
 const withChannels = <A, E>(
@@ -19,7 +19,9 @@ const withChannels = <A, E>(
   Effect.gen(function* () {
     return yield* use({ network: yield* Network, moves: yield* ChannelMoves })
   }).pipe(
-    Effect.provide(ChannelMoves.layer.pipe(Layer.provideMerge(Network.layer), Layer.provideMerge(kernelTables(place))))
+    Effect.provide(
+      ChannelMoves.layer.pipe(Layer.provideMerge(standing(Network.layer.pipe(Layer.provideMerge(kernelTables(place))))))
+    )
   )
 
 /** Channels that no running facilitator has keys for stay in the table, and are told apart. */
@@ -31,16 +33,16 @@ const lineOf = ({ address, claimed, leased, number, sequence, settlement, state 
   return [...parts, ...whose].join("  ")
 }
 
-const list = Command.make("list", placeFlags(), (place) =>
+const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   withChannels(place, ({ moves, network }) =>
     Effect.gen(function* () {
       const channels = yield* moves.list
-      for (const channel of channels) yield* Console.log(lineOf(channel))
       const ready = channels.filter(({ claimed, state }) => claimed && state === "ready").length
       const required = yield* moves.required
-      yield* Console.log(
+      yield* answer(json, { channels, ready, required: required ?? network.channelCount }, [
+        ...channels.map(lineOf),
         `${ready} of ${channels.length} ready; required: ${required ?? `${network.channelCount}, as configured`}`
-      )
+      ])
     })
   )
 ).pipe(Command.withDescription("List the channels: address, state, sequence number and who uses them"))
@@ -49,9 +51,10 @@ const resize = Command.make(
   "resize",
   {
     ...placeFlags(),
+    json: jsonFlag,
     count: Argument.Int("count").pipe(Argument.withDescription("How many channels there shall be"))
   },
-  ({ count, ...place }) =>
+  ({ count, json, ...place }) =>
     withChannels(place, ({ moves, network }) =>
       Effect.gen(function* () {
         if (count < 1 || count > network.channelCountMax) {
@@ -61,10 +64,10 @@ const resize = Command.make(
           } as const)
         }
         yield* moves.resize(count)
-        yield* Console.log(
+        yield* answer(json, { required: count }, [
           `${count} channels are required; the facilitators create what is missing, ` +
             "and merge the others back once nothing holds them"
-        )
+        ])
       })
     )
 ).pipe(Command.withDescription("Grow or shrink the channels of all replicas, without a restart"))

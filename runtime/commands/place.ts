@@ -1,9 +1,9 @@
 // Where a command works: the profile it names, the settings it overrides and the folder of its state. The flags are the
-// same for every command, and so are the Layers over them. A command that only reads or moves rows works on the
-// database alone: on a server beside the running replicas, on the embedded one only while no facilitator holds its
-// folder.
+// same for every command, and so are the Layers over them. A command that runs within a process that serves
+// (`operators.ts`) stands on what that process has; by itself it opens the database, on a server beside the running
+// replicas.
 import { NodeServices } from "@effect/platform-node"
-import { Effect, Layer } from "effect"
+import { Console, Context, Effect, Layer, Option } from "effect"
 import { Flag } from "effect/cli"
 import { hostname } from "node:os"
 import { resolve } from "node:path"
@@ -61,6 +61,27 @@ export const placeFlags = (shipped: "local" | "tools" = "local") => ({
 export const profileAt = (place: Pick<Place, "profile" | "set">, overrides: ReadonlyArray<string> = []) =>
   loadProfile(place.profile, [...overrides, ...place.set], process.env)
 
+/** The services of a process that serves, when a command runs within it because somebody asked it to. */
+export const Within = Context.Reference<
+  { readonly services: Context.Context<never>; readonly folder: string } | undefined
+>("tollkeeper/commands/Within", { defaultValue: () => undefined })
+
+/** What a command stands on: what the process has already, or a layer of the command's own. */
+export const standing = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
+  Layer.unwrap(
+    Effect.map(Within, (within) =>
+      within === undefined ? layer : Layer.succeedContext(within.services as unknown as Context.Context<A>)
+    )
+  )
+
+/** Values that JSON does not know, as text or null. */
+const plainOf = (_: string, value: unknown): unknown =>
+  typeof value === "bigint" ? value.toString() : Option.isOption(value) ? Option.getOrNull(value) : value
+
+/** A command's answer: one JSON value, or lines for people. */
+export const answer = (json: boolean, value: unknown, lines: ReadonlyArray<string>): Effect.Effect<void> =>
+  Console.log(json ? JSON.stringify(value, plainOf) : lines.join("\n"))
+
 /** Settings, the platform's ports and where the data is. Nothing is opened. */
 const ground = (place: Place, profile: Profile) =>
   Layer.mergeAll(
@@ -79,8 +100,8 @@ export const groundAt = (place: Place) =>
 
 /** The database and its journal, the tables as they are: nothing is migrated. */
 export const databaseOf = (place: Place) =>
-  Facts.layer.pipe(Layer.provideMerge(Database.layer), Layer.provideMerge(groundAt(place)))
+  standing(Facts.layer.pipe(Layer.provideMerge(Database.layer), Layer.provideMerge(groundAt(place))))
 
 /** The database with the kernel's tables as this version has them. */
 export const kernelTables = (place: Place) =>
-  Layer.effectDiscard(Migrations.run("kernel")).pipe(Layer.provideMerge(databaseOf(place)))
+  standing(Layer.effectDiscard(Migrations.run("kernel")).pipe(Layer.provideMerge(databaseOf(place))))

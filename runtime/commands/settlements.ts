@@ -1,14 +1,15 @@
 // `tollkeeper settlements`: what an operator sees of settlements without an end, and the moves that end them by hand.
 // It works on the database alone.
-import { Console, Effect, Layer, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Budget } from "../../kernel/budget/Budget.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
+import { Network } from "../../kernel/config/Network.ts"
 import { Server } from "../../kernel/config/Server.ts"
 import { OperatorMoves } from "../../kernel/settlement/OperatorMoves.ts"
 import type { SettlementRecord } from "../../kernel/settlement/Settlements.ts"
 import * as SqlSettlements from "../../kernel/settlement/SqlSettlements.ts"
-import { kernelTables, type Place, placeFlags } from "./place.ts"
+import { answer, jsonFlag, kernelTables, type Place, placeFlags, standing } from "./place.ts"
 
 const settlement = Argument.String("settlement").pipe(
   Argument.withDescription("Its id, or the hash of any of its transactions")
@@ -17,23 +18,20 @@ const note = Flag.String("note").pipe(Flag.withDescription("Why, for whoever rea
 
 const movesAt = (place: Place) =>
   OperatorMoves.layer.pipe(
-    Layer.provideMerge(SqlSettlements.layer),
-    Layer.provideMerge(Budget.layer),
-    Layer.provideMerge(Layer.merge(Limits.layer, Server.layer)),
-    Layer.provideMerge(kernelTables(place))
+    Layer.provideMerge(
+      standing(
+        SqlSettlements.layer.pipe(
+          Layer.provideMerge(Budget.layer),
+          Layer.provideMerge(Layer.mergeAll(Limits.layer, Server.layer, Network.layer)),
+          Layer.provideMerge(kernelTables(place))
+        )
+      )
+    )
   )
 
 /** Runs something with the operator's moves over the place's database. */
 const withMoves = <A, E>(place: Place, use: (moves: OperatorMoves["Service"]) => Effect.Effect<A, E>) =>
   Effect.provide(Effect.flatMap(OperatorMoves, use), movesAt(place))
-
-const toJson = (record: SettlementRecord): string =>
-  JSON.stringify(
-    record,
-    (_, value) =>
-      typeof value === "bigint" ? value.toString() : Option.isOption(value) ? Option.getOrNull(value) : value,
-    2
-  )
 
 const line = ({
   amount,
@@ -53,10 +51,15 @@ const line = ({
     innerHash
   ].join("  ")
 
+const listHint = "`tollkeeper settlements list` names those without an end"
+
 const found = Effect.fnUntraced(function* (moves: OperatorMoves["Service"], idOrHash: string) {
   const record = yield* moves.find(idOrHash)
   return record === undefined
-    ? yield* Effect.fail({ _tag: "NotFound", message: `no settlement has the id or hash ${idOrHash}` } as const)
+    ? yield* Effect.fail({
+        _tag: "NotFound",
+        message: `no settlement has the id or hash ${idOrHash}; ${listHint}`
+      } as const)
     : record
 })
 
@@ -64,6 +67,7 @@ const list = Command.make(
   "list",
   {
     ...placeFlags(),
+    json: jsonFlag,
     which: Flag.Literals("which", ["open", "unresolved", "all"]).pipe(
       Flag.withDescription("Which of those without an end"),
       Flag.withDefault("all" as const)
@@ -73,21 +77,22 @@ const list = Command.make(
     withMoves(flags, (moves) =>
       Effect.gen(function* () {
         const records = yield* moves.list(flags.which)
-        for (const record of records) yield* Console.log(line(record))
-        yield* Console.log(`${records.length} settlement${records.length === 1 ? "" : "s"} without an end`)
+        const count = `${records.length} settlement${records.length === 1 ? "" : "s"} without an end`
+        yield* answer(flags.json, records, [...records.map(line), count])
       })
     )
 ).pipe(Command.withDescription("List settlements that are open or unresolved"))
 
-const show = Command.make("show", { ...placeFlags(), settlement }, (flags) =>
-  withMoves(flags, (moves) => Effect.flatMap(found(moves, flags.settlement), (record) => Console.log(toJson(record))))
+const show = Command.make("show", { ...placeFlags(), json: jsonFlag, settlement }, (flags) =>
+  withMoves(flags, (moves) => Effect.flatMap(found(moves, flags.settlement), (record) => answer(true, record, [])))
 ).pipe(Command.withDescription("Print a settlement as it is stored"))
 
-const giveUp = Command.make("give-up", { ...placeFlags(), settlement, note }, (flags) =>
+const giveUp = Command.make("give-up", { ...placeFlags(), json: jsonFlag, settlement, note }, (flags) =>
   withMoves(flags, (moves) =>
     Effect.gen(function* () {
       const { id } = yield* found(moves, flags.settlement)
-      yield* Console.log(line(yield* moves.giveUp(id, flags.note)))
+      const record = yield* moves.giveUp(id, flags.note)
+      yield* answer(flags.json, record, [line(record)])
     })
   )
 ).pipe(Command.withDescription("Make an open settlement unresolved: the ledger will never say how it ended"))
@@ -96,6 +101,7 @@ const resolve = Command.make(
   "resolve",
   {
     ...placeFlags(),
+    json: jsonFlag,
     settlement,
     note,
     as: Flag.Literals("as", ["settled", "failed", "expired"]).pipe(Flag.withDescription("How it ended")),
@@ -115,7 +121,8 @@ const resolve = Command.make(
           feeChargedStroops: BigInt(flags.feeStroops),
           note: flags.note
         }
-        yield* Console.log(line(yield* moves.resolve(id, finding)))
+        const record = yield* moves.resolve(id, finding)
+        yield* answer(flags.json, record, [line(record)])
       })
     )
 ).pipe(Command.withDescription("End an unresolved settlement as it was found to have ended"))

@@ -1,18 +1,21 @@
 // `tollkeeper start` and `tollkeeper tools`: a facilitator, or an agent tool server, as the profile says. They run
 // until a signal, or until an actor gives up.
-import { Context, Effect, Option } from "effect"
+import { Context, Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import { join } from "node:path"
 import process from "node:process"
 import { Network } from "../../kernel/config/Network.ts"
+import { Database } from "../../kernel/database/Database.ts"
 import { crashAt } from "../crashAt.ts"
 import { greeting } from "../greeting.ts"
 import { isForPeople, progress } from "../logging.ts"
+import { listenForOperators } from "../operators.ts"
 import { lockFolder } from "../platform/folderLock.ts"
 import { freePort } from "../platform/freePort.ts"
 import type { Profile } from "../profile.ts"
 import { databaseAt, serve } from "../serve.ts"
-import { announce, claimState, describeInstance, instancesOf, StateRefused } from "../state.ts"
+import { announce, claimState, databaseMark, describeInstance, instancesOf, StateRefused } from "../state.ts"
+import { version } from "../version.ts"
 import { type Place, placeFlags, profileAt } from "./place.ts"
 
 /** The facilitator's port in the shipped profiles. */
@@ -63,20 +66,22 @@ const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<
     stateFolder: place.state,
     database: databaseAt(profile.secret("DATABASE_URL"), place.state),
     onReady: (address, services) =>
-      Effect.andThen(
-        announce(place.state, {
+      Effect.gen(function* () {
+        // A tool server by itself has nothing that an operator's command could stand on.
+        const operators = Option.isSome(Context.getOption(services, Database))
+          ? { operators: yield* listenForOperators(services, version) }
+          : {}
+        yield* announce(place.state, {
           profile: profile.name,
           isAlone: keepsState(profile),
+          database: databaseMark(Option.getOrUndefined(Option.map(profile.secret("DATABASE_URL"), Redacted.value))),
           ...addressOf(address),
-          ...rpcOf(services)
-        }),
-        greeting({
-          address,
-          profile: profile.name,
-          stateFolder: place.state,
-          isForPeople: isForPeople(process.stdout)
+          ...rpcOf(services),
+          ...operators
         })
-      )
+        const told = { address, profile: profile.name, stateFolder: place.state }
+        yield* greeting({ ...told, isForPeople: isForPeople(process.stdout) })
+      })
   }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))
 }, Effect.scoped)
 

@@ -1,33 +1,39 @@
 // `tollkeeper webhooks`: how receivers of webhooks stand, and events told again, over the database alone. A facilitator
 // that runs, or the next one, sends what became due.
-import { Clock, Console, Effect, Layer, Option } from "effect"
+import { Clock, Effect, Layer, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import * as Migrations from "../../kernel/database/Migrations.ts"
+import { CurrentPlugin } from "../../kernel/Plugin.ts"
 import { SettlementEvents } from "../../kernel/settlement/SettlementEvents.ts"
 import { administration } from "../../plugins/webhooks/plugin.ts"
-import { kernelTables, type Place, placeFlags } from "./place.ts"
+import { answer, jsonFlag, kernelTables, type Place, placeFlags, standing } from "./place.ts"
 
 const tablesAt = (place: Place) =>
   administration.layer.pipe(
-    Layer.merge(SettlementEvents.layer),
-    Layer.provideMerge(Layer.effectDiscard(Migrations.run("webhooks"))),
-    Layer.provideMerge(kernelTables(place))
+    Layer.provide(Layer.succeed(CurrentPlugin, "webhooks")),
+    Layer.provideMerge(
+      standing(
+        SettlementEvents.layer.pipe(
+          Layer.provideMerge(Layer.effectDiscard(Migrations.run("webhooks"))),
+          Layer.provideMerge(kernelTables(place))
+        )
+      )
+    )
   )
 
-const list = Command.make("list", placeFlags(), (place) =>
+const list = Command.make("list", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
     const all = yield* administration.standings
-    for (const { delivered, due, given_up, last_answer, oldest_due, receiver } of all)
-      yield* Console.log(
-        [
-          receiver,
-          `${due} due${oldest_due === null ? "" : ` since ${oldest_due.toISOString()}`}`,
-          `${delivered} delivered`,
-          `${given_up} given up`,
-          ...(last_answer === null ? [] : [`last answer ${last_answer}`])
-        ].join("  ")
-      )
-    if (all.length === 0) yield* Console.log("no receiver was told anything yet")
+    const lines = all.map(({ delivered, due, given_up, last_answer, oldest_due, receiver }) =>
+      [
+        receiver,
+        `${due} due${oldest_due === null ? "" : ` since ${oldest_due.toISOString()}`}`,
+        `${delivered} delivered`,
+        `${given_up} given up`,
+        ...(last_answer === null ? [] : [`last answer ${last_answer}`])
+      ].join("  ")
+    )
+    yield* answer(json, all, all.length === 0 ? ["no receiver was told anything yet"] : lines)
   }).pipe(Effect.provide(tablesAt(place)))
 ).pipe(Command.withDescription("How receivers stand: events due, delivered, given up"))
 
@@ -35,15 +41,18 @@ const replay = Command.make(
   "replay",
   {
     ...placeFlags(),
+    json: jsonFlag,
     receiver: Argument.String("receiver").pipe(Argument.withDescription("Its name in webhooks.receivers, or its key")),
     hours: Flag.Int("hours").pipe(Flag.withDescription("How far back"), Flag.withDefault(24)),
     settlement: Flag.String("settlement").pipe(Flag.withDescription("The id of one settlement"), Flag.optional)
   },
-  ({ hours, receiver, settlement, ...place }) =>
+  ({ hours, json, receiver, settlement, ...place }) =>
     Effect.gen(function* () {
       const since = new Date((yield* Clock.currentTimeMillis) - hours * 3_600_000)
       const count = yield* administration.replay(receiver, { since, settlement: Option.getOrUndefined(settlement) })
-      yield* Console.log(`${count} event${count === 1 ? " is" : "s are"} told to ${receiver} again`)
+      yield* answer(json, { receiver, count }, [
+        `${count} event${count === 1 ? " is" : "s are"} told to ${receiver} again`
+      ])
     }).pipe(Effect.provide(tablesAt(place)))
 ).pipe(Command.withDescription("Tell a receiver again what happened"))
 

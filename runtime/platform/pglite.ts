@@ -118,7 +118,7 @@ export const layer = (folder: string | undefined): Layer.Layer<DatabaseSource> =
         yield* Effect.mapError(lockFolder(folder), ({ message }) => new DatabaseRefused({ message }))
         yield* closeToOthers(folder)
       }
-      const { connect } = yield* openEmbedded(folder === undefined ? {} : { folder })
-      return { kind: "embedded" as const, connect, connectionsMax }
+      const { connect, dump } = yield* openEmbedded(folder === undefined ? {} : { folder })
+      return { kind: "embedded" as const, connect, dump, connectionsMax }
     })
   })

@@ -163,7 +163,12 @@ describe.runIf(databaseKinds.includes("pglite"))("an embedded database that was 
         )
         const at = (opened: Effect.Success<ReturnType<typeof openEmbedded>>) =>
           Layer.succeed(DatabaseSource, {
-            open: Effect.succeed({ kind: "embedded" as const, connect: opened.connect, connectionsMax: 8 })
+            open: Effect.succeed({
+              kind: "embedded" as const,
+              connect: opened.connect,
+              dump: opened.dump,
+              connectionsMax: 8
+            })
           })
         const from = yield* openEmbedded({})
         yield* moved(

@@ -53,7 +53,10 @@ describe("a reset", () => {
       const state = fresh()
       yield* claimState(state)
       const scope = yield* Scope.make()
-      yield* Scope.provide(announce(state, { profile: "local", isAlone: true, url: "http://127.0.0.1:1" }), scope)
+      yield* Scope.provide(
+        announce(state, { profile: "local", isAlone: true, database: "embedded", url: "http://127.0.0.1:1" }),
+        scope
+      )
       expect(yield* refusal(state)).toMatch(/a Tollkeeper runs over .*http:\/\/127\.0\.0\.1:1\); stop it first/)
       yield* Effect.scoped(Effect.andThen(lockFolder(join(state, "database")), refusal(state)))
       expect(instancesOf(state)).toHaveLength(1)

@@ -51,8 +51,8 @@ const code = Effect.promise(
 
 const embeddedSource = Layer.succeed(DatabaseSource, {
   open: Effect.gen(function* () {
-    const { connect } = yield* openEmbedded({ from: yield* emptyDump, code: yield* code })
-    return { kind: "embedded" as const, connect, connectionsMax: 8 }
+    const { connect, dump } = yield* openEmbedded({ from: yield* emptyDump, code: yield* code })
+    return { kind: "embedded" as const, connect, dump, connectionsMax: 8 }
   })
 })
 

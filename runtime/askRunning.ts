@@ -1,0 +1,40 @@
+// The command line's side of `operators.ts`: when a process serves over the state folder, an operator's command is
+// carried out there. It is carried out here when nothing serves, when another profile is named, or when DATABASE_URL
+// names a database that is not the running process's.
+import { Effect, Option, Schema } from "effect"
+import process from "node:process"
+import { Answered } from "./operators.ts"
+import { databaseMark, type Instance, instancesOf } from "./state.ts"
+
+/** The value of `--name value` or `--name=value`. */
+const flagIn = (words: ReadonlyArray<string>, name: string): string | undefined => {
+  const at = words.findIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`))
+  const word = words[at]
+  return word === undefined ? undefined : word.includes("=") ? word.slice(word.indexOf("=") + 1) : words[at + 1]
+}
+
+const isMeant = (instance: Instance, words: ReadonlyArray<string>): boolean => {
+  const profile = flagIn(words, "profile")
+  const url = process.env["DATABASE_URL"]
+  return (
+    instance.operators !== undefined &&
+    (profile === undefined || profile === instance.profile) &&
+    (url === undefined || url === "" || databaseMark(url) === instance.database)
+  )
+}
+
+/** Has the running process carry the command out; nothing when none is meant, or it is gone meanwhile. */
+export const askRunning = Effect.fnUntraced(function* (words: ReadonlyArray<string>) {
+  const instance = instancesOf(flagIn(words, "state") ?? ".tollkeeper").find((one) => isMeant(one, words))
+  if (instance?.operators === undefined) return Option.none()
+  const { key, url } = instance.operators
+  const answer = yield* Effect.tryPromise(async () => {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ words, folder: process.cwd() })
+    })
+    return (await response.json()) as unknown
+  }).pipe(Effect.option)
+  return Option.flatMap(answer, Schema.decodeUnknownOption(Answered))
+})

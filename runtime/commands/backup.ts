@@ -1,0 +1,62 @@
+// `tollkeeper backup`: the whole embedded database in one file, taken while it runs, and put back into an empty place.
+// The file is a tar archive of the data folder as it is between two statements; the database recovers from it as it
+// does from `kill -9`. A PostgreSQL server has tools of its own, and is left to them.
+import { Console, Effect } from "effect"
+import { Argument, Command } from "effect/cli"
+import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs"
+import { dirname, join, resolve } from "node:path"
+import { Database } from "../../kernel/database/Database.ts"
+import { openEmbedded } from "../platform/pglite.ts"
+import { lockFolder } from "../platform/folderLock.ts"
+import { claimState, StateRefused } from "../state.ts"
+import { answer, databaseOf, jsonFlag, placeFlags, stateFlag, Within } from "./place.ts"
+
+const file = Argument.String("file").pipe(Argument.withDescription("The archive, such as tollkeeper.tar"))
+
+const write = (target: string, bytes: Uint8Array) =>
+  Effect.try({
+    try: () => {
+      mkdirSync(dirname(target), { recursive: true })
+      // Whole or not at all.
+      writeFileSync(`${target}.new`, bytes, { mode: 0o600 })
+      renameSync(`${target}.new`, target)
+    },
+    catch: (cause) => new StateRefused({ message: `${target} cannot be written`, cause })
+  })
+
+const save = Command.make("save", { ...placeFlags(), json: jsonFlag, file }, ({ file, json, ...place }) =>
+  Effect.gen(function* () {
+    const { dump } = yield* Database
+    if (dump === undefined)
+      return yield* new StateRefused({
+        message: "this database is a PostgreSQL server's; use `pg_dump --format=custom --file=FILE $DATABASE_URL`"
+      })
+    const bytes = yield* dump
+    const target = resolve((yield* Within)?.folder ?? ".", file)
+    yield* write(target, bytes)
+    yield* answer(json, { file: target, bytes: bytes.length }, [
+      `${target}: ${bytes.length} bytes; \`tollkeeper backup restore ${file} --state DIR\` puts it into an empty folder`
+    ])
+  }).pipe(Effect.provide(databaseOf(place)))
+).pipe(Command.withDescription("Write the embedded database into one file, also while it runs"))
+
+const restore = Command.make(
+  "restore",
+  { state: stateFlag, file },
+  Effect.fn(function* ({ file, state }) {
+    const folder = join(state, "database")
+    if (!existsSync(file))
+      return yield* new StateRefused({ message: `there is no ${file}; name an archive of \`save\`` })
+    if (existsSync(folder))
+      return yield* new StateRefused({ message: `${folder} is there already; name an empty place with --state DIR` })
+    yield* claimState(state)
+    yield* lockFolder(folder)
+    yield* openEmbedded({ folder, from: resolve(file) })
+    yield* Console.log(`${folder} holds what ${file} held; start with --state ${state}`)
+  }, Effect.scoped)
+).pipe(Command.withDescription("Put such a file into an empty state folder"))
+
+export const backup = Command.make("backup").pipe(
+  Command.withDescription("The embedded database in one file; a PostgreSQL server has pg_dump"),
+  Command.withSubcommands([save, restore])
+)

@@ -1,0 +1,230 @@
+// `tollkeeper doctor`: looks at everything a facilitator stands on, and says of each what is the matter and what to do.
+// Beside a running facilitator it looks with that one's eyes; by itself it opens what can be opened. It changes
+// nothing. Exit code 1 when something keeps payments from being settled.
+import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
+import { Command } from "effect/cli"
+import { SqlClient } from "effect/sql"
+import { readdirSync, statfsSync } from "node:fs"
+import { createServer } from "node:net"
+import { fileURLToPath } from "node:url"
+import { resolve } from "node:path"
+import { Network } from "../../kernel/config/Network.ts"
+import { Server } from "../../kernel/config/Server.ts"
+import { Database } from "../../kernel/database/Database.ts"
+import { Keys } from "../../kernel/http/Keys.ts"
+import { Sponsor } from "../../kernel/settlement/Sponsor.ts"
+import { sentenceOf } from "../sentence.ts"
+import { answer, databaseOf, groundAt, jsonFlag, type Place, placeFlags, standing, Within } from "./place.ts"
+
+/** Something keeps payments from being settled. */
+class Unwell extends Schema.TaggedError<Unwell>()("Unwell", { message: Schema.String }) {}
+
+interface Finding {
+  readonly check: string
+  readonly state: "ok" | "warning" | "fault"
+  readonly detail: string
+  /** What to do; absent when nothing is. */
+  readonly remedy?: string
+}
+
+const ok = (check: string, detail: string): Finding => ({ check, state: "ok", detail })
+const warning = (check: string, detail: string, remedy: string): Finding => ({
+  check,
+  state: "warning",
+  detail,
+  remedy
+})
+const fault = (check: string, detail: string, remedy: string): Finding => ({ check, state: "fault", detail, remedy })
+
+const rpcTimeoutMillis = 5_000
+const skewSecondsMax = 30
+const diskBytesMin = 1_000_000_000
+
+/** One JSON-RPC question; undefined when nobody answers it. */
+const askRpc = (url: string, method: string): Effect.Effect<any> =>
+  Effect.promise(() =>
+    fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method }),
+      signal: AbortSignal.timeout(rpcTimeoutMillis)
+    })
+      .then((response) => response.json() as Promise<any>)
+      .then(
+        ({ result }) => result,
+        () => undefined
+      )
+  )
+
+/** An endpoint goes by its place, since its address may hold a key. */
+const examineRpc = (url: string, index: number, passphrase: string) =>
+  Effect.gen(function* () {
+    const check = `RPC ${index + 1}`
+    const network = yield* askRpc(url, "getNetwork")
+    const remedy = "check networks.<id>.rpc_urls and the way there; `curl` it from this machine"
+    if (network === undefined) return [fault(check, "does not answer", remedy)]
+    if (network.passphrase !== passphrase)
+      return [fault(check, "serves another network", "set networks.<id>.rpc_urls to one of the network that is served")]
+    const latest = yield* askRpc(url, "getLatestLedger")
+    const health = yield* askRpc(url, "getHealth")
+    const closedAt = Number(health?.latestLedgerCloseTime ?? latest?.closeTime ?? Number.NaN)
+    const reached = ok(check, `answers, at ledger ${latest?.sequence ?? "unknown"}`)
+    if (Number.isNaN(closedAt)) return [reached]
+    const behind = Math.round((yield* Clock.currentTimeMillis) / 1_000 - closedAt)
+    const skew = `its last ledger closed ${behind} s ago by this machine's clock`
+    return Math.abs(behind) <= skewSecondsMax
+      ? [reached, ok("clock", skew)]
+      : [reached, warning("clock", skew, "synchronise this machine's clock (NTP); if it is right, the RPC is stale")]
+  })
+
+const examineNetwork = Effect.gen(function* () {
+  const { passphrase, rpcUrls } = yield* Network
+  return (yield* Effect.forEach(rpcUrls, (url, index) => examineRpc(url, index, passphrase))).flat()
+})
+
+const migrationsFolder = fileURLToPath(new URL("../../migrations/", import.meta.url))
+
+/** Files of the kernel's that have not run. */
+const pending = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  const files = readdirSync(`${migrationsFolder}kernel`).filter((name) => name.endsWith(".sql"))
+  const [table] = yield* sql<{
+    found: boolean
+  }>`select to_regclass('tollkeeper_migrations_kernel') is not null as found`
+  if (table?.found !== true) return files.length
+  const [row] = yield* sql<{ count: number }>`select count(*)::int as count from tollkeeper_migrations_kernel`
+  return files.length - (row?.count ?? 0)
+})
+
+const examineDatabase = Effect.gen(function* () {
+  const { kind } = yield* Database
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ version: string; vector: string | null }>`select
+    current_setting('server_version') as version,
+    (select default_version from pg_available_extensions where name = 'vector') as vector`
+  const missing = yield* pending(sql)
+  return [
+    ok("database", `${kind}, PostgreSQL ${row?.version}`),
+    missing === 0
+      ? ok("migrations", "all have run")
+      : missing > 0
+        ? warning("migrations", `${missing} have not run`, "start this version once; it runs them before it listens")
+        : fault(
+            "migrations",
+            "the database is newer than this program",
+            "start the version that made it, or a newer one"
+          ),
+    row?.vector == null
+      ? warning("extensions", "pgvector is not there", "install pgvector for search by meaning; all else works without")
+      : ok("extensions", `pgvector ${row.vector}`)
+  ]
+})
+
+/** Only a running facilitator follows the sponsor. */
+const examineSponsor = Effect.gen(function* () {
+  const within = yield* Within
+  const sponsor = within === undefined ? Option.none() : Context.getOption(within.services, Sponsor)
+  if (Option.isNone(sponsor)) return []
+  const standing = yield* sponsor.value.standing
+  if (Option.isNone(standing))
+    return [fault("sponsor", "has not been read from the ledger yet", "see to the RPC first; it is read every second")]
+  const { account, channelsUsable } = standing.value
+  const xlm = Number((account?.balanceStroops ?? 0n) / 1_000_000n) / 10
+  return [
+    account === undefined
+      ? fault("sponsor", "has no account on the ledger", "send XLM to the sponsor's address (GET /supported names it)")
+      : xlm < 10
+        ? warning("sponsor", `has ${xlm} XLM`, "send XLM to the sponsor's address (GET /supported names it)")
+        : ok("sponsor", `has ${xlm} XLM`),
+    channelsUsable > 0
+      ? ok("channels", `${channelsUsable} usable`)
+      : fault("channels", "none is usable", "wait a moment after a first start; `tollkeeper channels list` tells more")
+  ]
+})
+
+const examineKeys = Effect.gen(function* () {
+  const { callers, operators } = (yield* Keys).listed()
+  const unlabelled = callers.filter((principal) => /^[0-9a-f]{16}$/.test(principal)).length
+  return [
+    callers.length === 0
+      ? ok(
+          "keys",
+          "no caller keys: whoever reaches the listener may ask, and it listens on this machine alone by default"
+        )
+      : unlabelled > 0
+        ? warning(
+            "keys",
+            `${unlabelled} caller keys have no label`,
+            "write label:secret, so that a rotation keeps who is who"
+          )
+        : ok("keys", `${callers.length} callers, ${operators.length} operators`)
+  ]
+})
+
+const isFree = (port: number): Effect.Effect<boolean> =>
+  Effect.callback<boolean>((resume) => {
+    const server = createServer().once("error", () => resume(Effect.succeed(false)))
+    server.listen(port, "127.0.0.1", () => server.close(() => resume(Effect.succeed(true))))
+  })
+
+const examinePort = Effect.gen(function* () {
+  const { port } = yield* Server
+  if ((yield* Within) !== undefined) return [ok("port", "this facilitator answers at it")]
+  return port === 0 || (yield* isFree(port))
+    ? [ok("port", `${port} is free`)]
+    : [fault("port", `${port} is taken by another program`, "stop that one, or choose another with --port PORT")]
+})
+
+const examineDisk = (folder: string) =>
+  Effect.try(() => statfsSync(folder)).pipe(
+    Effect.map(({ bavail, bsize }) => {
+      const free = bavail * bsize
+      const detail = `${(free / 1e9).toFixed(1)} GB free in ${folder}`
+      return [
+        free >= diskBytesMin
+          ? ok("disk", detail)
+          : warning("disk", detail, "free some space, or choose another folder with --state DIR")
+      ]
+    }),
+    Effect.orElseSucceed(() => [ok("disk", `${folder} is not there yet; the first start makes it`)])
+  )
+
+/** A part that cannot even be looked at is a finding, not the end of the examination. */
+const orFault = <E, R>(check: string, remedy: string, examine: Effect.Effect<ReadonlyArray<Finding>, E, R>) =>
+  Effect.catchCause(examine, (cause) =>
+    Effect.succeed<ReadonlyArray<Finding>>([fault(check, sentenceOf(cause) ?? "cannot be examined", remedy)])
+  )
+
+const examine = Effect.fnUntraced(function* (place: Place) {
+  const on = <A, E, R>(layer: Layer.Layer<A, E, R>) => Effect.provide(layer)
+  const settings = groundAt(place)
+  const config = "`tollkeeper config check` says what the profile lacks"
+  const network = standing(Network.layer.pipe(Layer.provideMerge(settings)))
+  const server = standing(Server.layer.pipe(Layer.provideMerge(settings)))
+  const keys = standing(Keys.layer.pipe(Layer.provideMerge(Server.layer), Layer.provideMerge(settings)))
+  const database = "start the database, or correct DATABASE_URL; a folder in use names its process"
+  return [
+    yield* examineDisk(resolve((yield* Within)?.folder ?? ".", place.state)),
+    yield* orFault("port", config, examinePort.pipe(on(server))),
+    yield* orFault("keys", config, examineKeys.pipe(on(keys))),
+    yield* orFault("database", database, examineDatabase.pipe(on(databaseOf(place)))),
+    yield* orFault("network", config, examineNetwork.pipe(on(network))),
+    yield* orFault("sponsor", "see to the RPC first", examineSponsor)
+  ].flat()
+})
+
+const lineOf = ({ check, detail, remedy, state }: Finding): string =>
+  `${state.padEnd(8)} ${check.padEnd(11)} ${detail}${remedy === undefined ? "" : `: ${remedy}`}`
+
+export const doctor = Command.make(
+  "doctor",
+  { ...placeFlags(), json: jsonFlag },
+  Effect.fn(function* ({ json, ...place }) {
+    const findings = yield* examine(place)
+    yield* answer(json, findings, findings.map(lineOf))
+    const faults = findings.filter(({ state }) => state === "fault").length
+    if (faults > 0)
+      return yield* new Unwell({
+        message: `${faults} of ${findings.length} checks found a fault; do what each line says`
+      })
+  })
+).pipe(Command.withDescription("Look at RPC, clock, database, migrations, extensions, balances, keys, port and disk"))

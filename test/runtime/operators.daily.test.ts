@@ -1,0 +1,151 @@
+// An operator's commands beside a running facilitator with the embedded database: each is carried out within that
+// process, and nobody without the key of its state folder is answered.
+import { describe, expect, it } from "@effect/vitest"
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import process from "node:process"
+import { promisify } from "node:util"
+import { afterAll, beforeAll } from "vitest"
+import { root } from "../../runtime/bootstrap.mjs"
+
+const folder = mkdtempSync(join(tmpdir(), "tollkeeper-operators-"))
+const state = join(folder, "state")
+const cli = join(root, "runtime", "cli.ts")
+let child: ReturnType<typeof spawn>
+
+const run = (...args: ReadonlyArray<string>) =>
+  promisify(execFile)(process.execPath, [cli, ...args], { cwd: folder, env: { ...process.env, NO_COLOR: "1" } }).then(
+    ({ stderr, stdout }) => ({ status: 0, stdout, stderr }),
+    (error) => ({ status: Number(error.code), stdout: String(error.stdout), stderr: String(error.stderr) })
+  )
+const ask = (...args: ReadonlyArray<string>) => run(...args, "--state", state)
+
+beforeAll(async () => {
+  const ports = ["--port", "0", "--ledger-port", "0", "--ledger-https-port", "0"]
+  child = spawn(process.execPath, [cli, "start", "--state", state, ...ports], { cwd: root })
+  let text = ""
+  await new Promise<void>((resolve, reject) => {
+    child.stdout!.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk
+      if (text.includes('"ready"')) resolve()
+    })
+    child.stderr!.setEncoding("utf8").on("data", (chunk: string) => (text += chunk))
+    child.once("exit", (status) => reject(new Error(`ended with ${status}\n${text}`)))
+  })
+}, 200_000)
+
+afterAll(async () => {
+  if (child.exitCode === null) {
+    const ended = once(child, "exit")
+    process.kill(child.pid!, "SIGTERM")
+    await ended
+  }
+  rmSync(folder, { recursive: true, force: true })
+}, 100_000)
+
+const note = () => {
+  const [name = ""] = readdirSync(join(state, "running"))
+  return { file: join(state, "running", name), ...JSON.parse(readFileSync(join(state, "running", name), "utf8")) }
+}
+
+describe("beside a running facilitator", () => {
+  it("each command is answered by it, and --json is one JSON value", { timeout: 400_000 }, async () => {
+    const asked = async (...args: ReadonlyArray<string>) => {
+      const { status, stderr, stdout } = await ask(...args, "--json")
+      expect([args, status, stderr]).toEqual([args, 0, ""])
+      return JSON.parse(stdout)
+    }
+    expect((await asked("channels", "list")).channels.length).toBeGreaterThan(0)
+    expect(await asked("channels", "resize", "21")).toEqual({ required: 21 })
+    expect(await asked("settlements", "list")).toEqual([])
+    expect(await asked("webhooks", "list")).toEqual([])
+    expect(await asked("analytics", "rebuild")).toEqual({ emptied: true })
+    expect((await asked("catalog", "observations", "http://nobody.example/")).listings).toEqual([])
+    expect(await asked("keys", "list")).toEqual({ callers: [], operators: [] })
+    expect(await asked("keys", "reread")).toEqual({ callers: [], operators: [] })
+    expect(Object.keys(await asked("budget"))).toContain("perPrincipalStroopsMax")
+    expect((await asked("audit")).mismatches).toEqual([])
+  })
+
+  it("a command that fails there says so here", { timeout: 100_000 }, async () => {
+    const { status, stderr, stdout } = await ask("settlements", "show", "nobody")
+    expect([status, stdout, stderr]).toEqual([
+      1,
+      "",
+      "tollkeeper: no settlement has the id or hash nobody; `tollkeeper settlements list` names those without an end\n"
+    ])
+  })
+
+  it("doctor looks at everything, and says what to do about what it finds", { timeout: 100_000 }, async () => {
+    const findings = JSON.parse((await ask("doctor", "--json")).stdout) as ReadonlyArray<Record<string, string>>
+    expect(new Set(findings.map(({ check }) => check))).toEqual(
+      new Set(["disk", "port", "keys", "database", "migrations", "extensions", "RPC 1", "clock", "sponsor", "channels"])
+    )
+    for (const { remedy, state } of findings) if (state !== "ok") expect(remedy).toMatch(/\w/)
+    const away = await run(
+      ...["doctor", "--profile", "self-hosted", "--state", join(folder, "nowhere"), "--json"],
+      ...["--set", 'networks.ledger:testnet.rpc_urls=["http://127.0.0.1:9"]']
+    )
+    expect(away.status).toBe(1)
+    expect(JSON.parse(away.stdout)).toContainEqual({
+      check: "RPC 1",
+      state: "fault",
+      detail: "does not answer",
+      remedy: expect.stringContaining("rpc_urls")
+    })
+  })
+
+  it("a backup taken while it runs opens elsewhere with the same rows", { timeout: 200_000 }, async () => {
+    const { stdout } = await ask("backup", "save", "taken.tar", "--json")
+    const { file } = JSON.parse(stdout)
+    expect([existsSync(join(folder, "taken.tar")), statSync(file).mode & 0o777]).toEqual([true, 0o600])
+    const elsewhere = join(folder, "elsewhere")
+    expect((await run("backup", "restore", file, "--state", elsewhere)).status).toBe(0)
+    const addresses = (answer: string) => JSON.parse(answer).channels.map(({ address }: { address: string }) => address)
+    const [here, there] = await Promise.all([
+      ask("channels", "list", "--json"),
+      run("channels", "list", "--json", "--state", elsewhere)
+    ])
+    expect(addresses(there.stdout)).toEqual(addresses(here.stdout))
+    const again = await run("backup", "restore", file, "--state", elsewhere)
+    expect([again.status, again.stderr]).toEqual([1, expect.stringMatching(/is there already; .*--state DIR/)])
+  })
+
+  it(
+    "nobody without the key is answered, and the key is in a file of this user alone",
+    { timeout: 60_000 },
+    async () => {
+      const { file, operators } = note()
+      const post = (headers: Record<string, string>) =>
+        fetch(operators.url, {
+          method: "POST",
+          headers: { "content-type": "application/json", ...headers },
+          body: JSON.stringify({ words: ["keys", "list"], folder: "/" })
+        })
+      expect((await post({})).status).toBe(401)
+      expect((await post({ authorization: `Bearer ${"0".repeat(64)}` })).status).toBe(401)
+      const answered = await post({ authorization: `Bearer ${operators.key}` })
+      expect(await answered.json()).toMatchObject({ status: 0, out: expect.stringContaining("no caller keys") })
+      expect(statSync(file).mode & 0o777).toBe(0o600)
+      expect(statSync(join(state, "running")).mode & 0o777).toBe(0o700)
+      // Whatever rights the state folder has: the database's own are narrower.
+      chmodSync(state, 0o755)
+      expect(statSync(join(state, "database")).mode & 0o777).toBe(0o700)
+    }
+  )
+
+  it("starts and deletes nothing for anybody", { timeout: 60_000 }, async () => {
+    const { operators } = note()
+    for (const words of [["start"], ["reset", "--yes"], ["config", "schema"], ["ledger"]]) {
+      const response = await fetch(operators.url, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${operators.key}` },
+        body: JSON.stringify({ words, folder: "/" })
+      })
+      expect(await response.json()).toMatchObject({ status: 1, err: expect.stringContaining("Unknown subcommand") })
+    }
+  })
+})
