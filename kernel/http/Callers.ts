@@ -27,6 +27,8 @@ export class Callers extends Context.Service<
     readonly reader: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
     /** The label of the operator who asks, by key or by session. */
     readonly operator: (request: HttpServerRequest.HttpServerRequest) => Option.Option<string>
+    /** Where a request comes from, whoever asks: an address, or the network of one. */
+    readonly sourceOf: (request: HttpServerRequest.HttpServerRequest) => string
     readonly isOperator: (request: HttpServerRequest.HttpServerRequest) => boolean
     /** Whether an operator asks; where no operator has a key, whether this machine itself does. */
     readonly mayOperate: (request: HttpServerRequest.HttpServerRequest) => boolean
@@ -95,6 +97,7 @@ export class Callers extends Context.Service<
             Option.map(identify(request), ({ source }) => source),
             () => Option.map(operator(request), (label) => `operator:${label}`)
           ),
+        sourceOf: (request) => principalOf(sourceOf(request)),
         isOperator: (request) => Option.isSome(operator(request)),
         mayOperate: (request) => (keys.operatorKeyed() ? Option.isSome(operator(request)) : isLocal(request))
       })

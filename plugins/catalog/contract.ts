@@ -240,6 +240,8 @@ export interface SearchRequest {
   readonly query: string
   readonly filters: Filters
   readonly snapshot: bigint
+  /** No other branch answers beside this one: it may take its time. */
+  readonly isAlone: boolean
   /** Hits at most. */
   readonly limit: number
 }

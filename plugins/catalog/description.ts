@@ -99,6 +99,7 @@ const discovery: ReadonlyArray<RouteDescription> = [
     }),
     answers: answers("A page.", SearchPage, {
       400: "`query_required`, `query_too_long`, `invalid_filter` or `invalid_cursor`.",
+      429: "Too many searches of one caller; see Retry-After.",
       503: "`search_disabled`, or the database is away."
     })
   }

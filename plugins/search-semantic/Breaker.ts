@@ -1,5 +1,7 @@
 // Leaves a failing endpoint alone for a while, so that a dead provider costs a search nothing but its semantic half,
-// and then lets one request try. What is the fault of the texts is not held against the endpoint.
+// and then lets one request try. What is the fault of the texts is not held against the endpoint. One that is slow is
+// left alone by searches that have something else to answer with: it is asked beside them, now and then, until an
+// answer comes in time.
 import { Clock, Context, Effect, Exit, Layer } from "effect"
 import { EmbeddingFailed } from "./Embedder.ts"
 
@@ -10,6 +12,9 @@ export interface BreakerOptions {
   readonly millis: number
 }
 
+/** A slow endpoint is asked again after so long. */
+const probeMillis = 1_000
+
 export class Breaker extends Context.Service<
   Breaker,
   {
@@ -17,6 +22,10 @@ export class Breaker extends Context.Service<
     /** The last failure, while there is one. */
     readonly trouble: () => string | undefined
     readonly isOpen: Effect.Effect<boolean>
+    /** Whether a search that cannot wait may wait: it may not, or may ask beside itself without waiting. */
+    readonly pace: Effect.Effect<"fast" | "slow" | "probe">
+    /** An answer came in time or did not. */
+    readonly answered: (inTime: boolean) => Effect.Effect<void>
   }
 >()("tollkeeper/search-semantic/Breaker") {
   static readonly layer = ({ failures, millis }: BreakerOptions) =>
@@ -24,6 +33,8 @@ export class Breaker extends Context.Service<
       let inRow = 0
       let openUntil = 0
       let trouble: string | undefined
+      /** Undefined while the endpoint answers in time. */
+      let probeAt: number | undefined
       const succeeded = (): void => {
         inRow = 0
         openUntil = 0
@@ -36,7 +47,17 @@ export class Breaker extends Context.Service<
       })
       return Breaker.of({
         isOpen: Effect.map(Clock.currentTimeMillis, (now) => now < openUntil),
-        trouble: () => trouble,
+        trouble: () => trouble ?? (probeAt === undefined ? undefined : "the endpoint is slow"),
+        pace: Effect.map(Clock.currentTimeMillis, (now) => {
+          if (probeAt === undefined) return "fast"
+          if (now < probeAt) return "slow"
+          probeAt = now + probeMillis
+          return "probe"
+        }),
+        answered: (inTime) =>
+          Effect.map(Clock.currentTimeMillis, (now) => {
+            probeAt = inTime ? undefined : now + probeMillis
+          }),
         run: Effect.fnUntraced(function* (effect) {
           const now = yield* Clock.currentTimeMillis
           if (now < openUntil) {

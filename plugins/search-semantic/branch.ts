@@ -15,29 +15,34 @@ const branchFailed = (message: string) => ({ _tag: "BranchFailed" as const, mess
 
 const queryVector = Effect.fnUntraced(function* (
   { dimension, id, model, queryPrefix, url }: Generation,
-  query: string
+  { isAlone, query }: SearchRequest
 ) {
   const { semantic } = yield* SearchSettings
-  return yield* (yield* QueryVectors).vector(`${id} ${query}`, {
-    // The settings may name a new endpoint for the same model; the active generation's own is the one that has its
-    // model.
-    url: model === semantic.model ? semantic.url : url,
-    model,
-    dimension,
-    texts: [queryPrefix + query],
-    timeoutMillis: semantic.timeout_ms
-  })
+  return yield* (yield* QueryVectors).vector(
+    `${id} ${query}`,
+    {
+      // The settings may name a new endpoint for the same model; the active generation's own is the one that has its
+      // model.
+      url: model === semantic.model ? semantic.url : url,
+      model,
+      dimension,
+      texts: [queryPrefix + query],
+      timeoutMillis: semantic.timeout_ms
+    },
+    !isAlone
+  )
 })
 
 /** The nearest resources by meaning. */
 export const searchByMeaning = Effect.fnUntraced(
-  function* ({ filters, limit, query, snapshot }: SearchRequest) {
+  function* (request: SearchRequest) {
+    const { filters, limit, snapshot } = request
     const catalog = yield* Catalog
     const generation = yield* (yield* ActiveGeneration).answering
     if (Option.isNone(generation))
       return yield* Effect.fail(branchFailed("no generation of embeddings is complete yet"))
     const { dimension, id } = generation.value
-    const vector = yield* queryVector(generation.value, query)
+    const vector = yield* queryVector(generation.value, request)
     return yield* (yield* VectorIndex).nearest(
       { generation: id, dimension },
       {

@@ -66,7 +66,7 @@ const vectorIndex = Layer.unwrap(
 const endpoint = Effect.gen(function* () {
   const { semantic } = yield* SearchSettings
   const key = semantic.api_key_env === undefined ? Option.none() : (yield* Settings).secret(semantic.api_key_env)
-  return QueryVectors.layer(semantic.cache_entries).pipe(
+  return QueryVectors.layer({ entriesMax: semantic.cache_entries, patienceMillis: semantic.hybrid_wait_ms }).pipe(
     Layer.provideMerge(Breaker.layer({ failures: semantic.breaker_failures, millis: semantic.breaker_ms })),
     Layer.provideMerge(Embedder.layer({ key, sendDimension: semantic.send_dimension === "yes" }))
   )

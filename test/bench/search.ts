@@ -263,6 +263,7 @@ const checkRecall = (facilitator: Facilitator, questions: ReadonlyArray<Question
 const semanticSettings = (url: string) => [
   "catalog_security.probe_origins=false",
   "search.semantic.provider=openai",
+  "search.semantic.hybrid_wait_ms=5000",
   `search.semantic.url=${url}`,
   "search.semantic.model=words",
   `search.semantic.dimension=${DIMENSION}`,

@@ -45,6 +45,7 @@ const providerSettings = (set: Dataset) =>
     const endpoint = yield* startEmbeddings(recorded.embed)
     return [
       "search.semantic.provider=openai",
+      "search.semantic.hybrid_wait_ms=5000",
       `search.semantic.url=${endpoint.url}`,
       "search.semantic.model=recorded",
       `search.semantic.dimension=${recorded.dimension}`

@@ -88,6 +88,8 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
         return fault(400, "invalid_cursor", ["cursor: not ours, ended, or made for another query"])
       case "Unauthorized":
         return fault(401, "unauthorized", ["explain: needs a key"], { "www-authenticate": "Bearer" })
+      case "TooMany":
+        return fault(429, "too_many_requests", ["searches of one caller"], { "retry-after": String(answer.seconds) })
       case "Page": {
         const pagination = JSON.stringify({ limit: read.limit, cursor: answer.cursor })
         const explained = answer.explained === undefined ? "" : `,"explained":${JSON.stringify(answer.explained)}`

@@ -59,8 +59,13 @@ const branchesOf = (
   return all.filter((one) => isOn(one) || (isModeAsked && one !== "embedded"))
 }
 
-const askOne = (branch: SearchBranch, request: RankRequest, asked: number): Effect.Effect<Answered | undefined> =>
-  branch.search({ query: request.query, filters: request.filters, snapshot: request.snapshot, limit: asked }).pipe(
+const askOne = (
+  branch: SearchBranch,
+  { filters, query, snapshot }: RankRequest,
+  asked: number,
+  isAlone: boolean
+): Effect.Effect<Answered | undefined> =>
+  branch.search({ query, filters, snapshot, limit: asked, isAlone }).pipe(
     Effect.timeout(branch.timeoutMillis),
     Effect.map((hits): Answered => ({ branch, asked, hits })),
     Effect.catchCause((cause) =>
@@ -81,9 +86,13 @@ const askAll = Effect.fnUntraced(function* (
     branches.length === 1
       ? request.window
       : Math.max(branch.candidates, request.window > firstWindow ? request.window : 0)
-  const answers = yield* Effect.forEach(branches, (branch) => askOne(branch, request, asked(branch)), {
-    concurrency: "unbounded"
-  })
+  const answers = yield* Effect.forEach(
+    branches,
+    (branch) => askOne(branch, request, asked(branch), branches.length === 1),
+    {
+      concurrency: "unbounded"
+    }
+  )
   return answers.filter((answer) => answer !== undefined)
 })
 

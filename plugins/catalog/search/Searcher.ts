@@ -7,6 +7,7 @@ import { Hex } from "effect/encoding"
 import type { HttpServerRequest } from "effect/http"
 import type { SqlError } from "effect/sql"
 import { Callers } from "../../../kernel/http/Callers.ts"
+import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Catalog, Search, SearchSettings } from "../contract.ts"
 import { fingerprintOf } from "../discovery/filters.ts"
@@ -22,6 +23,8 @@ export type SearchAnswer =
   | { readonly _tag: "Disabled" }
   | { readonly _tag: "InvalidCursor" }
   | { readonly _tag: "Unauthorized" }
+  /** This caller has searched too often. */
+  | { readonly _tag: "TooMany"; readonly seconds: number }
   | {
       readonly _tag: "Page"
       readonly resources: ReadonlyArray<string>
@@ -121,6 +124,13 @@ export class Searcher extends Context.Service<
       const snapshots = yield* Effect.cachedWithTTL(catalog.snapshot, (exit) =>
         Exit.isSuccess(exit) ? snapshotFor : 0
       )
+      const { searches_per_second: perSecond } = yield* SearchSettings
+      const takeToken = makeRateLimit(perSecond)
+      /** Seconds to wait. A key is somebody known, and this machine itself is nobody else. */
+      const pauseFor = (request: HttpServerRequest.HttpServerRequest) => {
+        const isKnown = Option.exists(callers.identify(request), ({ keyed }) => keyed)
+        return isKnown || callers.isLocal(request) ? Effect.succeed(0) : takeToken(callers.sourceOf(request))
+      }
       const sessionOf = (request: HttpServerRequest.HttpServerRequest): string => {
         const source = Option.match(callers.identify(request), { onNone: () => "", onSome: ({ source }) => source })
         return Hex.encode(crypto.sha256(new TextEncoder().encode(source))).slice(0, 16)
@@ -132,6 +142,8 @@ export class Searcher extends Context.Service<
       ) {
         if (registry.branches().length === 0) return { _tag: "Disabled" } as const
         if (read.explain && Option.isNone(callers.identify(request))) return { _tag: "Unauthorized" } as const
+        const seconds = yield* pauseFor(request)
+        if (seconds > 0) return { _tag: "TooMany", seconds } as const
         const startedAt = yield* Clock.currentTimeMillis
         const fingerprint = fingerprintOf(read.filters, [read.query, read.mode])
         const opened = read.cursor === undefined ? Option.none() : yield* catalog.open(read.cursor, fingerprint)

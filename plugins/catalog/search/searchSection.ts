@@ -80,6 +80,15 @@ const semantic = {
     unit: "ms",
     doc: "Longest time one call for an embedding may take (S296)."
   }),
+  hybrid_wait_ms: integer({
+    default: 300,
+    min: 10,
+    max: 15_000,
+    unit: "ms",
+    doc:
+      "Longest time a search that has other branches waits for an embedding; a provider that is slower is asked " +
+      "beside the searches until it answers in time."
+  }),
   batch_size: integer({ default: 32, min: 1, max: 512, doc: "Documents embedded with one call." }),
   attempts: integer({ default: 8, min: 1, max: 100, doc: "Tries for one document before it is set aside." }),
   cache_entries: integer({ default: 10_000, min: 0, max: 1_000_000, doc: "Query vectors kept in memory." }),
@@ -154,6 +163,14 @@ const fields = {
     min: 0.5,
     max: 1,
     doc: "Each further hit of one origin keeps this share of its score; 1 turns it off."
+  }),
+  searches_per_second: integer({
+    default: 20,
+    min: 0,
+    max: 10_000,
+    doc:
+      "Searches of one address without a key, in bursts of twice as many; 0 is no limit, and this machine " +
+      "itself has none."
   }),
   impressions_days: integer({
     default: 90,

@@ -21,7 +21,7 @@ const made = Effect.fnUntraced(function* (
 ) {
   let asked = 0
   const counting = Effect.sync(() => asked++)
-  const parts = yield* QueryVectors.layer(entriesMax).pipe(
+  const parts = yield* QueryVectors.layer({ entriesMax, patienceMillis: 300 }).pipe(
     Layer.provideMerge(Breaker.layer({ failures: 2, millis: 1_000 })),
     Layer.provide(Layer.succeed(Embedder, { embed: () => Effect.andThen(counting, answer) })),
     Layer.build
@@ -100,6 +100,47 @@ describe("query vectors", () => {
         yield* vector("h", request)
         expect([asked(), yield* breaker.isOpen, breaker.trouble()]).toEqual([5, false, undefined])
       })
+  )
+
+  it.effect("cost a search that has another answer 300 ms of a slow provider once, and then nothing [S128, S296]", () =>
+    Effect.gen(function* () {
+      let takes = 60_000
+      const { asked, breaker, vector } = yield* made(
+        Effect.suspend(() => Effect.delay(Effect.succeed([Float32Array.of(1, 0)]), takes))
+      )
+      const hurried = (key: string) => Effect.exit(vector(key, request, true))
+      const first = yield* Effect.forkChild(hurried("a"), { startImmediately: true })
+      yield* TestClock.adjust("299 millis")
+      expect(first.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust("1 millis")
+      expect((yield* Fiber.join(first))._tag).toBe("Failure")
+      // No clock moves from here on: these wait for nothing, and the provider is not asked again.
+      for (const key of ["b", "c"]) expect((yield* hurried(key))._tag).toBe("Failure")
+      expect([asked(), breaker.trouble()]).toEqual([1, "the endpoint is slow"])
+      // One asks beside itself after a second, and does not wait either; slow again, nothing is forgiven.
+      takes = 400
+      yield* TestClock.adjust("1 second")
+      expect((yield* hurried("d"))._tag).toBe("Failure")
+      expect((yield* hurried("e"))._tag).toBe("Failure")
+      yield* TestClock.adjust("400 millis")
+      expect(asked()).toBe(2)
+      expect((yield* hurried("e"))._tag).toBe("Failure")
+      // Its vector is kept all the same.
+      expect((yield* hurried("d"))._tag).toBe("Success")
+      takes = 10
+      yield* TestClock.adjust("1 second")
+      expect((yield* hurried("f"))._tag).toBe("Failure")
+      yield* TestClock.adjust("10 millis")
+      expect(breaker.trouble()).toBeUndefined()
+      const forgiven = yield* Effect.forkChild(hurried("g"), { startImmediately: true })
+      yield* TestClock.adjust("10 millis")
+      expect((yield* Fiber.join(forgiven))._tag).toBe("Success")
+      // A search that has nothing else waits for as long as the settings say.
+      takes = 400
+      const alone = yield* Effect.forkChild(vector("h", request), { startImmediately: true })
+      yield* TestClock.adjust("400 millis")
+      expect(yield* Fiber.join(alone)).toEqual(Float32Array.of(1, 0))
+    })
   )
 
   it.effect("do not give a provider up for texts that it cannot embed", () =>

@@ -27,6 +27,7 @@ describe.each(databaseKinds)("the queue of embeddings on %s", (database) => {
               channels: 1,
               set: [
                 "search.semantic.provider=openai",
+                "search.semantic.hybrid_wait_ms=5000",
                 `search.semantic.url=${endpoint.url}`,
                 "search.semantic.model=one",
                 "search.semantic.dimension=16",

@@ -71,6 +71,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("a new model on postgres", 
                   `plugins=[${ledgerUrl === undefined ? "ledger-local, " : ""}x402-exact, catalog, search-lexical, ` +
                     `search-semantic]`,
                   "search.semantic.provider=openai",
+                  "search.semantic.hybrid_wait_ms=5000",
                   `search.semantic.url=${endpoint.url}`,
                   `search.semantic.model=${model}`,
                   "search.semantic.dimension=16",

@@ -30,6 +30,7 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
               set: [
                 "search.embedded.provider=none",
                 "search.semantic.provider=openai",
+                "search.semantic.hybrid_wait_ms=5000",
                 `search.semantic.url=${endpoint.url}`,
                 "search.semantic.model=one",
                 "search.semantic.dimension=16"

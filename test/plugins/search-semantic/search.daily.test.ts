@@ -59,6 +59,7 @@ const world = (
           environment: options.environment ?? {},
           set: [
             "search.semantic.provider=openai",
+            "search.semantic.hybrid_wait_ms=5000",
             `search.semantic.url=${endpoint.url}`,
             "search.semantic.model=one",
             "search.semantic.dimension=16",
@@ -268,6 +269,36 @@ describe.each(databaseKinds)("search on %s", (database) => {
         }
       ),
     60_000
+  )
+
+  it(
+    "asks one address without a key to wait, and not its own machine nor a key",
+    () =>
+      world(
+        database,
+        (facilitator) =>
+          Effect.gen(function* () {
+            const ask = (headers: Record<string, string>) =>
+              Effect.map(facilitator.ask("/discovery/search?query=weather", { headers }), ({ status }) => status)
+            const away = { "x-forwarded-for": "203.0.113.7" }
+            // A second gives one token back: of so many at once some must wait, on however slow a machine.
+            const many = yield* Effect.all(
+              Array.from({ length: 60 }, () => ask(away)),
+              { concurrency: 20 }
+            )
+            expect(many.slice(0, 2)).toContain(200)
+            expect(many).toContain(429)
+            expect(new Set(yield* Effect.all(Array.from({ length: 10 }, () => ask({}))))).toEqual(new Set([200]))
+            const keyed = { ...away, authorization: "Bearer 0123456789abcdef" }
+            expect(new Set(yield* Effect.all(Array.from({ length: 10 }, () => ask(keyed))))).toEqual(new Set([200]))
+          }),
+        {
+          count: 3,
+          set: ["search.searches_per_second=1"],
+          environment: { FACILITATOR_API_KEYS: "0123456789abcdef" }
+        }
+      ),
+    120_000
   )
 
   it(
