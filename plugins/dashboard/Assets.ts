@@ -27,10 +27,10 @@ export const libraries: Readonly<Record<string, string>> = {
   uplot: "uplot.js"
 }
 
-/** Files of packages; the path they are served at, and what resolves to them. */
-const packaged: Readonly<Record<string, readonly [specifier: string, type: keyof typeof types]>> = {
-  "/dashboard/library/preact.js": ["preact", "script"],
-  "/dashboard/library/hooks.js": ["preact/hooks", "script"],
+/** Files of packages; the path they are served at, and where they are among the installed packages. */
+const packaged: Readonly<Record<string, readonly [file: string, type: keyof typeof types]>> = {
+  "/dashboard/library/preact.js": ["preact/dist/preact.mjs", "script"],
+  "/dashboard/library/hooks.js": ["preact/hooks/dist/hooks.mjs", "script"],
   "/dashboard/library/uplot.js": ["uplot/dist/uPlot.esm.js", "script"],
   "/dashboard/library/uplot.css": ["uplot/dist/uPlot.min.css", "style"],
   "/dashboard/library/api.js": ["swagger-ui-dist/swagger-ui-bundle.js", "script"],
@@ -61,6 +61,7 @@ export class Assets extends Context.Service<
       const crypto = yield* Crypto
       const { strip } = yield* StripTypes
       const folder = yield* Effect.orDie(paths.fromFileUrl(new URL("web/", import.meta.url)))
+      const installed = paths.join(folder, "..", "..", "..", "node_modules")
       const own = new Set(yield* files.readDirectory(folder))
       const kept = new Map<string, Asset>()
 
@@ -73,8 +74,8 @@ export class Assets extends Context.Service<
           const type = ending === "ts" ? "script" : ending === "css" ? "style" : "image"
           return Option.some([Effect.succeed(paths.join(folder, `${name}.${ending}`)), type])
         }
-        return Option.map(Option.fromUndefinedOr(packaged[path]), ([specifier, type]) => [
-          Effect.orDie(paths.fromFileUrl(new URL(import.meta.resolve(specifier)))),
+        return Option.map(Option.fromUndefinedOr(packaged[path]), ([file, type]) => [
+          Effect.succeed(paths.join(installed, file)),
           type
         ])
       }
