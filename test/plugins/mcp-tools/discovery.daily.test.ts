@@ -42,7 +42,12 @@ class World extends Context.Service<
       yield* list(weather, queryDeclaration(), 1_000n)
       yield* list(calculator, mcpDeclaration("add"), 2_000n)
       const toolsUrl = yield* startTools({ facilitatorUrl: facilitator.url })
-      return { facilitator, toolsUrl, relist: Effect.asVoid(list(weather, queryDeclaration(), 7_777n)) }
+      // What is listed no payment changes: it is gone, and listed anew at another price.
+      const relist = Effect.andThen(
+        facilitator.sql`delete from catalog_resources where resource = ${weather}`,
+        facilitator.ask("/discovery/resources")
+      ).pipe(Effect.andThen(list(weather, queryDeclaration(), 7_777n)), Effect.asVoid)
+      return { facilitator, toolsUrl, relist }
     })
   )
 }

@@ -1,0 +1,33 @@
+// `npm run bench -- hostile-day`: 10,000 declarations of spam by 500 free payers beside 50 honest sellers. Prints what
+// became of each; the bar is that every honest listing is right, found, and within its quota, and that no honest
+// declaration was refused.
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { Facts } from "../../kernel/Facts.ts"
+import { Supervisor } from "../../kernel/Supervisor.ts"
+import { hostileDay } from "../plugins/catalog/hostileDay.ts"
+import { databaseLayer } from "../support/databases.ts"
+
+export const bench = async (): Promise<boolean> => {
+  const services = Facts.layer.pipe(
+    Layer.provideMerge(databaseLayer("pglite", ["kernel", "catalog"])),
+    Layer.provideMerge(Supervisor.layer)
+  )
+  const started = process.cpuUsage()
+  const { figures } = await Effect.runPromise(
+    hostileDay({ payers: 500, spam: 10_000, sellers: 50 }).pipe(
+      Effect.provide(TestClock.layer()),
+      Effect.scoped,
+      Effect.provide(services)
+    )
+  )
+  const { honest, rows, spam } = figures
+  const { system, user } = process.cpuUsage(started)
+  console.log(`spam: ${spam.declared} declared, ${spam.listed} listed, ${spam.held} held, ${spam.rejected} rejected`)
+  console.log(`honest: ${honest.sellers} sellers, ${honest.right} right, ${honest.found} found`)
+  console.log(`honest: ${honest.refused} declarations refused, ${honest.withinQuota} sellers within their quota`)
+  console.log(`a free payer leaves ${rows.ofOnePayer} rows of ${rows.all}`)
+  console.log(`CPU ${((user + system) / 1_000 / spam.declared).toFixed(2)} ms a declaration, the database's included`)
+  const { sellers } = honest
+  return honest.refused === 0 && [honest.right, honest.found, honest.withinQuota].every((one) => one === sellers)
+}

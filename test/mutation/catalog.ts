@@ -1,0 +1,233 @@
+// Every guard of what is listed taken out, one at a time: whose words may take the place of whose, what a day's claims
+// count against, what a look at the origin does, when a listing is dead, what earns rank, who may declare, and what is
+// part of the version hash.
+import type { Mutation } from "./Mutation.ts"
+
+const vitest = (...args: ReadonlyArray<string>) => [
+  "node_modules/vitest/vitest.mjs",
+  "run",
+  "--config",
+  "test/vitest.config.ts",
+  ...args
+]
+
+const folder = "test/plugins/catalog"
+const environment = { TOLLKEEPER_TEST_DATABASES: "pglite" }
+
+const inFile =
+  (file: string, tests: string) =>
+  (name: string, from: string, to: string): Mutation => ({
+    name,
+    changes: [{ file: `plugins/catalog/${file}`, from, to }],
+    catcher: vitest(`${folder}/${tests}.test.ts`),
+    environment
+  })
+
+const graded = inFile("declaration/Grade.ts", "grades")
+const redeclared = inFile("store/Redeclarations.ts", "grades")
+const first = inFile("store/FirstListings.ts", "grades")
+const counted = inFile("store/Quotas.ts", "grades")
+const versioned = inFile("store/Versions.ts", "grades")
+const merged = inFile("store/mergeDeclaration.ts", "grades")
+const judged = inFile("ownership/Verdicts.ts", "grades")
+const executed = inFile("ownership/Execution.ts", "grades")
+const sold = inFile("store/storeSightings.ts", "grades")
+const bound = inFile("ownership/Recipients.ts", "grades")
+const challenged = inFile("ownership/Challenges.ts", "grades")
+const hinted = inFile("ownership/Hints.ts", "grades")
+const told = inFile("store/ResourceWire.ts", "units")
+const read = inFile("ownership/OriginWire.ts", "originWire")
+const asked = inFile("ownership/Origins.ts", "origins")
+const documented = inFile("ownership/OriginDocuments.ts", "origins")
+
+const ofGrades: ReadonlyArray<Mutation> = [
+  graded("a claim displaces a claim", 'newer !== "claimed" &&', ""),
+  graded("a lower grade displaces a higher one", "grades.indexOf(newer) >= grades.indexOf(older)", "true"),
+  graded(
+    "a grade does not displace its own",
+    "grades.indexOf(newer) >= grades.indexOf(older)",
+    "grades.indexOf(newer) > grades.indexOf(older)"
+  ),
+  redeclared(
+    "what differs is taken whatever its grade",
+    "changed && !isFirst && !mayDisplace(grade, row.grade)",
+    "false"
+  ),
+  redeclared("another recipient declares", "!found.pay_tos.includes(declaration.terms.payTo)", "false"),
+  redeclared(
+    "nothing asks for a look",
+    "if (config.probeOrigins) yield* requestProbe(sql, row.id, now, config.probePauseSeconds) const detail = `${grade}",
+    "const detail = `${grade}"
+  ),
+  redeclared(
+    "the claimed words stay in the declared ones",
+    'grade === row.grade || grade === "claimed" ? before : undefined',
+    "before"
+  ),
+  redeclared(
+    "free words stay when the first payment settles",
+    '(row.verification === "unverified" && row.grade !== "origin" && listable)',
+    "false"
+  ),
+  redeclared(
+    "a squatter's words stay for whom the origin names",
+    'const isFirst = row.state === "quarantined" ||',
+    "const isFirst ="
+  ),
+  redeclared(
+    "the same words do not raise the grade",
+    "!changed && mayDisplace(grade, row.grade) && grade !== row.grade",
+    "false"
+  ),
+  redeclared(
+    "the same words lower the grade",
+    "!changed && mayDisplace(grade, row.grade) && grade !== row.grade",
+    "!changed && grade !== row.grade"
+  ),
+  redeclared(
+    "a payment brings back what its origin does not have",
+    '(state_reason ?? "not_seen") === "not_seen"',
+    "true"
+  ),
+  redeclared(
+    "a buyer's extension stays in a listing of before",
+    "row.declaration.extensions.filter(isSellersExtension)",
+    "row.declaration.extensions"
+  ),
+  redeclared(
+    "an owner's versions of a day are without number",
+    "!(yield* quotas.takeVersion(row.id, claimant.now))",
+    "false"
+  ),
+  merged("the option before stays beside its new price", "optionName(one) !== name", "true"),
+  merged("another operation is forgotten", "({ method }) => method !== operation.method", "() => false"),
+  versioned("an option that is offered no more stays", "!options.some((option) => sameOption(option, old))", "false"),
+  versioned("a version keeps the grade of before", "grade = ${words.grade}, extensions", "grade = grade, extensions"),
+  versioned(
+    "words of a grade are not kept apart",
+    "yield* keepWords(sql, id, words, body, now) // A dynamic",
+    "// A dynamic"
+  )
+]
+
+const ofQuotas: ReadonlyArray<Mutation> = [
+  counted("one payer uses up a day", "Math.max(1, Math.floor(max / payerPart))", "max"),
+  counted("verified claims use up the settled ones' day", "${good}, ${stage}, of", "${good}, of"),
+  counted("claims of every origin share one day", "of ${place}`", "of everything`"),
+  counted("claims use up the owner's day", "if (isOwner) {", "if (false) {"),
+  counted("what others used up costs the payer", "take(`${good} of payer ${payer}`, now, max, -amount)", "Effect.void"),
+  counted(
+    "a day's use is not bounded",
+    "where catalog_quotas.used + excluded.used <= ${max} returning 1",
+    "returning 1"
+  ),
+  first("what others used up is refused", 'share === "payer_used_up"', "share"),
+  first("a payer that used up its own day is held", 'share === "payer_used_up"', 'share === ("none" as string)'),
+  hinted("one payer takes all places of looks", "count((hint) => hint.payer === payer) >= perPayerMax", "false"),
+  hinted(
+    "one origin takes all places of looks",
+    "count((hint) => hint.identity.origin === identity.origin) >= perOriginMax",
+    "false"
+  ),
+  hinted("the same resource waits twice", "waiting.has(keyOf(identity))", "false")
+]
+
+const ofLooks: ReadonlyArray<Mutation> = [
+  judged("the origin's words are not listed", "words === undefined ? false : yield* list(row, words, now)", "false"),
+  judged(
+    "what an operator took out is listed anew",
+    'isHeld(row) || verdict._tag === "Removed" ? undefined',
+    'verdict._tag === "Removed" ? undefined'
+  ),
+  judged("a look at the same words makes a version", "versions.bodyOf(words).hash === row.version_hash", "false"),
+  judged("one dead look is enough", "const deadLooksMax = 2", "const deadLooksMax = 1"),
+  judged("a sign of life does not clear a dead look", 'asked.life === "alive" ? 0 : probe.dead', "probe.dead"),
+  judged("what could not be asked counts as dead", 'life !== "alive" && life !== "unknown"', 'life !== "alive"'),
+  judged("a dead listing stays active", "!isDead(life) || dead < deadLooksMax ||", "true ||"),
+  judged(
+    "an origin that answers revives nothing",
+    'life === "alive" && isStale && row.state_reason !== "not_seen"',
+    "false"
+  ),
+  judged(
+    "an origin that answers revives what nobody pays for",
+    'isStale && row.state_reason !== "not_seen"',
+    "isStale"
+  ),
+  judged("looks that could not be had count", 'if (life === "unknown") return', ""),
+  executed(
+    "whom the origin names waits although it offers",
+    "words === undefined ? contradiction : displacement",
+    "contradiction"
+  ),
+  executed(
+    "a squatter stays the owner",
+    "set ownership = 'proven', pay_tos = ${payTos}",
+    "set ownership = 'proven', pay_tos = pay_tos || ${payTos}"
+  ),
+  sold("a sight revives what its origin does not have", "and coalesce(state_reason, 'not_seen') = 'not_seen'", ""),
+  asked(
+    "a tool's or a body's page is asked",
+    "safeMethods.filter((one) => asked.methods.includes(one))",
+    "asked.methods"
+  ),
+  asked("a dynamic route is asked as it stands", 'identity.type === "mcp" || isDynamic', 'identity.type === "mcp"'),
+  asked("an origin is asked without end", "known.count <= livePerMinuteMax", "true"),
+  documented(
+    "a document is asked for by everybody",
+    "known !== undefined && now - known.at < config.probePauseSeconds * 1_000",
+    "false"
+  ),
+  documented("documents are kept without bound", "if (all <= keptBytesMax) break", "break"),
+  read(
+    "a document speaks of other origins",
+    "if (spelled?.origin !== base) return []",
+    "if (spelled === undefined) return []"
+  ),
+  read("a page that is no 402 speaks", "if (status !== 402) return undefined", ""),
+  read("an amount is any text", "!canonicalAmount.test(amount)", "false"),
+  read("options of other networks are listed", "Option.isNone(network) || !isRecipient(payTo)", "!isRecipient(payTo)"),
+  read("a buyer's extension is told of the origin", "told.filter(isSellersExtension)", "told"),
+  read("a page declares another method than was asked", '(input["method"] ?? method) === method', "true")
+]
+
+const ofRank: ReadonlyArray<Mutation> = [
+  sold("dust earns rank", "g.amount >= ${dustBelow}", "true"),
+  sold("paying oneself earns rank", "and g.payer <> g.pay_to", ""),
+  sold("paying in a circle earns rank", "where p.payer = g.pay_to and g.payer = any(o.pay_tos)", "where false"),
+  sold(
+    "a payer earns with each payment",
+    "s.earning > 0 and p.counts is distinct from true as earned",
+    "s.earning > 0 as earned"
+  ),
+  sold("recent payers are for ever", "and p.counts and p.last_settled_at > ${recently}", "and p.counts")
+]
+
+const ofControl: ReadonlyArray<Mutation> = [
+  bound("whoever has no key declares", 'if (!principal.keyed) return Effect.succeed("claimed")', ""),
+  bound("a label answers for every recipient", "?.includes(payTo) === true", " !== undefined"),
+  bound(
+    "one key's recipient is another's",
+    "where principal = ${owner} and pay_to = ${payTo}`",
+    "where pay_to = ${payTo}`"
+  ),
+  challenged("a challenge holds for ever", "!(end > now) ||", ""),
+  challenged("a challenge holds for every key", "text !== textOf(principal, payTo, end)", "false"),
+  challenged("anybody makes a challenge", "return isOurs && verifyEd25519", "return verifyEd25519"),
+  challenged("nobody has to sign", "isOurs && verifyEd25519(crypto, key, digest, signature)", "isOurs")
+]
+
+const ofHash: ReadonlyArray<Mutation> = [
+  told("the grade is part of the hash", '"grade", "settlements"', '"settlements"'),
+  told("payments are part of the hash", '"settlements", "payers",', '"payers",'),
+  told("the last look is part of the hash", '"lastLookAt",', "")
+]
+
+export const mutations: ReadonlyArray<Mutation> = [
+  ...ofGrades,
+  ...ofQuotas,
+  ...ofLooks,
+  ...ofRank,
+  ...ofControl,
+  ...ofHash
+]

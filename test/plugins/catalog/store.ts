@@ -1,0 +1,165 @@
+// The catalog's writing parts over a database, without a facilitator: declarations as payments carry them, looks as
+// origins answer them, and what the tables hold afterwards. The clock is the test's.
+import { Context, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
+import type { Declaration } from "../../../plugins/catalog/declaration/Declaration.ts"
+import { Challenges } from "../../../plugins/catalog/ownership/Challenges.ts"
+import { Hints } from "../../../plugins/catalog/ownership/Hints.ts"
+import type { OriginAnswer } from "../../../plugins/catalog/ownership/Origins.ts"
+import { Recipients } from "../../../plugins/catalog/ownership/Recipients.ts"
+import { leaseProbes } from "../../../plugins/catalog/ownership/reconcileProbes.ts"
+import { Verdicts } from "../../../plugins/catalog/ownership/Verdicts.ts"
+import { writing } from "../../../plugins/catalog/plugin.ts"
+import { Changes } from "../../../plugins/catalog/store/Changes.ts"
+import { Listings } from "../../../plugins/catalog/store/Listings.ts"
+import type { Carrier } from "../../../plugins/catalog/store/Recorded.ts"
+import { ageCatalog } from "../../../plugins/catalog/store/reconcileAge.ts"
+import { Sightings } from "../../../plugins/catalog/store/Sightings.ts"
+
+export const start = Date.parse("2031-03-01T00:00:00Z")
+
+export const values = {
+  indexOn: "verified",
+  staleAfterHours: 168,
+  newResourcesPerDayMax: 16,
+  versionsPerDayMax: 3,
+  declaredBytesPerDayMax: 1_000_000,
+  dustBelow: 100,
+  probeOrigins: true,
+  probePauseSeconds: 60,
+  probeAgainHours: 24,
+  allowLocalOrigins: false,
+  recipients: { bound: ["GBOUND"] }
+} as unknown as CatalogValues
+
+export interface Said {
+  readonly resource?: string
+  readonly payTo?: string
+  readonly description?: string
+  readonly amount?: string
+  readonly asset?: string
+  readonly method?: string
+  readonly extensions?: ReadonlyArray<string>
+}
+
+export const shop = "https://shop.example.com"
+
+export const declarationOf = (said: Said = {}): Declaration => {
+  const method = said.method ?? "GET"
+  const resource = said.resource ?? `${shop}/a`
+  return {
+    identity: { type: "http", resource, toolName: "", origin: new URL(resource).origin },
+    about: { description: said.description ?? "A thing" },
+    operation: { method, info: { input: { type: "http", method } }, schema: undefined },
+    sentKey: "catalog",
+    dialect: "ledger",
+    extensions: said.extensions ?? ["catalog"],
+    terms: {
+      scheme: "exact",
+      network: "ledger:testnet",
+      asset: said.asset ?? "CASSET",
+      amount: Option.some(BigInt(said.amount ?? "5")),
+      amountText: said.amount ?? "5",
+      payTo: said.payTo ?? "GOWNER",
+      maxTimeoutSeconds: 60,
+      extra: {}
+    } as unknown as Declaration["terms"]
+  }
+}
+
+/** An origin's answer: what it says, in which words, and whether it lives. */
+export const answerOf = (more: Partial<OriginAnswer> & { readonly said?: ReadonlyArray<Said> } = {}): OriginAnswer => {
+  const declarations = (more.said ?? []).map(declarationOf)
+  const payTos = [...new Set(declarations.map(({ terms }) => terms.payTo))]
+  return {
+    word: more.word ?? { payTos, delisted: false },
+    declarations,
+    life: more.life ?? "alive",
+    detail: more.detail ?? "asked",
+    isLocal: more.isLocal ?? false
+  }
+}
+
+export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogValues> = {}) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`truncate catalog_resources, catalog_observations, catalog_quotas, catalog_sales, catalog_recipients,
+    kernel_facts restart identity cascade`
+  yield* TestClock.setTime(start)
+  const config = Layer.succeed(Config, { ...values, ...changed })
+  const parts = yield* Layer.build(
+    Layer.mergeAll(writing, Sightings.layer, Recipients.layer, Challenges.layer, Hints.layer).pipe(
+      Layer.provideMerge(Layer.merge(Changes.layer, config))
+    )
+  )
+  const now = Effect.map(
+    Effect.clockWith((clock) => clock.currentTimeMillis),
+    (millis) => new Date(millis)
+  )
+  const { record } = Context.get(parts, Listings)
+  const { apply } = Context.get(parts, Verdicts)
+  const declare = Effect.fnUntraced(function* (said: Said = {}, carrier: Partial<Carrier> = {}) {
+    const full = { stage: "verified", payer: "GPAYER", grade: "claimed", now: yield* now, ...carrier } as const
+    return yield* record(declarationOf(said), full)
+  })
+  /** A look at the one resource that is due, or at any. */
+  const look = Effect.fnUntraced(function* (answer: OriginAnswer) {
+    yield* sql`update catalog_probes set due_at = ${yield* now}, leased_until = null`
+    const [due] = yield* leaseProbes(sql, yield* now)
+    return yield* apply(due!.id, due!.fence, answer, yield* now)
+  })
+  /** A look at this resource, due or not. */
+  const lookAt = Effect.fnUntraced(function* (resource: string, answer: OriginAnswer) {
+    const [due] = yield* sql<{ id: bigint; fence: bigint }>`update catalog_probes p set fence = p.fence + 1
+      from catalog_resources r where r.id = p.resource_id and r.resource = ${resource}
+      returning p.resource_id as id, p.fence`
+    return yield* apply(due!.id, due!.fence, answer, yield* now)
+  })
+  const listing = Effect.map(
+    sql<{
+      state: string
+      state_reason: string | null
+      grade: string
+      ownership: string
+      verification: string
+      version: number
+      description: string
+      extensions: ReadonlyArray<string>
+      uptime: number | null
+      pay_tos: ReadonlyArray<string>
+    }>`select state, state_reason, grade, ownership, verification, version, extensions, uptime, pay_tos,
+      document::jsonb->>'description' as description from catalog_resources order by id limit 1`,
+    ([row]) => row!
+  )
+  const prices = Effect.map(
+    sql<{ amount: string }>`select amount::text as amount from catalog_options where retired_at is null order by id`,
+    (rows) => rows.map(({ amount }) => amount)
+  )
+  const activity = Effect.map(
+    sql<{ settled: bigint; payers: bigint; earned: bigint; recent_settled: bigint; recent_payers: bigint }>`
+      select settled, payers, earned, recent_settled, recent_payers from catalog_activity order by resource_id limit 1`,
+    ([row]) => ({
+      settled: Number(row!.settled),
+      payers: Number(row!.payers),
+      earned: Number(row!.earned),
+      recent: [Number(row!.recent_settled), Number(row!.recent_payers)]
+    })
+  )
+  return {
+    sql,
+    now,
+    declare,
+    look,
+    lookAt,
+    listing,
+    prices,
+    activity,
+    apply,
+    age: Effect.provideContext(ageCatalog, parts),
+    sightings: Context.get(parts, Sightings),
+    recipients: Context.get(parts, Recipients),
+    challenges: Context.get(parts, Challenges),
+    hints: Context.get(parts, Hints)
+  }
+})
