@@ -12,7 +12,8 @@ export interface Page {
 
 export const pages: ReadonlyArray<Page> = [
   { path: "/", title: "Tollkeeper", module: "visitorPage.ts" },
-  { path: "/dashboard", title: "Dashboard · Tollkeeper", module: "operatorPage.ts" }
+  { path: "/dashboard", title: "Dashboard · Tollkeeper", module: "operatorPage.ts" },
+  { path: "/seller", title: "Selling · Tollkeeper", module: "sellerPage.ts" }
 ]
 
 export const importMap = JSON.stringify({
@@ -51,7 +52,7 @@ export const apiHtml = `<!doctype html>
 </head>
 <body>
 <header class="bar"><a class="skip" href="#main">Skip to the content</a><a class="brand" href="/">Tollkeeper</a>
-<nav aria-label="Pages"><a href="/">Catalog</a><a href="/dashboard">Dashboard</a>
+<nav aria-label="Pages"><a href="/">Catalog</a><a href="/seller">Selling</a><a href="/dashboard">Dashboard</a>
 <a href="/docs" aria-current="page">API</a></nav></header>
 <section id="main" class="interface" aria-label="The interface"><div id="api"><p class="quiet">Loading…</p></div>
 <noscript><p>This page is drawn by a script; <a href="/openapi.json">/openapi.json</a> says the same.</p></noscript>

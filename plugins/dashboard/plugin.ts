@@ -1,6 +1,6 @@
-// Pages to look at: for anybody at `/`, for operators at `/dashboard`. They are static; what they show, the browser
-// asks of the routes that everybody else asks, so a page's figures are the routes' figures. Nothing here is on a
-// payment's path.
+// Pages to look at: for anybody at `/`, for sellers at `/seller`, for operators at `/dashboard`. They are static; what
+// they show, the browser asks of the routes that everybody else asks, so a page's figures are the routes' figures.
+// Nothing here is on a payment's path.
 import { Effect, Layer } from "effect"
 import { budgetContract } from "../../kernel/budget/Budget.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"

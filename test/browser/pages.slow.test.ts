@@ -48,6 +48,7 @@ const pay = (facilitator: Facilitator, url: string, description: string, key?: s
 
 const views: ReadonlyArray<readonly [name: string, path: string, shows: string]> = [
   ["visitor", "/", "What is for sale"],
+  ["seller", "/seller", "Why am I not listed?"],
   ["overview", "/dashboard", "Broken down"],
   ["live", "/dashboard#live", "As it happens"],
   ["settlements", "/dashboard#settlements", "Paid to"],
@@ -171,12 +172,40 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.page.getByText("Broken down").waitFor()
       await visit.page.keyboard.press("Tab")
       expect(await visit.page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to the content")
-      for (const label of ["Tollkeeper", "Catalog", "Dashboard", "API", "Overview", "Live"]) {
+      for (const label of ["Tollkeeper", "Catalog", "Selling", "Dashboard", "API", "Overview", "Live"]) {
         await visit.page.keyboard.press("Tab")
         expect(await visit.page.evaluate(() => document.activeElement?.textContent)).toBe(label)
       }
       await visit.page.keyboard.press("Enter")
       await visit.page.getByText("As it happens").waitFor()
+      await visit.close()
+    }, 120_000)
+
+    it("tell a seller its own sales by its key, and why a URL is listed or not", async () => {
+      const keyed = await start({
+        channels: 2,
+        environment: { FACILITATOR_API_KEYS: `shop:${shop},other:other-secret-0123456789` }
+      })
+      await pay(keyed, "http://127.0.0.1:9/sold", "What the shop sells", shop)
+      await pay(keyed, "http://127.0.0.1:9/of-another", "What another sells", "other-secret-0123456789")
+      const visit = await Visit.open(browser, keyed.url)
+      const { page } = visit
+      await visit.go("/seller")
+      await page.getByLabel("Key").fill(shop)
+      await page.getByRole("button", { name: "Sign in" }).click()
+      await page.getByText("caller shop").waitFor()
+      const sales = page.getByRole("region", { name: "Sales, table" }).locator("tbody tr")
+      await sales.first().waitFor()
+      expect(await sales.count()).toBe(1)
+      await page.getByLabel("URL of your resource").fill("http://127.0.0.1:9/sold")
+      await page.getByRole("button", { name: "Explain" }).click()
+      await page.getByText("Let your origin name the account that is paid").waitFor()
+      await page.getByLabel("URL of your resource").fill("http://127.0.0.1:9/never")
+      await page.getByRole("button", { name: "Explain" }).click()
+      await page.getByText("Nothing was ever observed of this URL.").waitFor()
+      expect(await visit.axe()).toEqual([])
+      await visit.picture("a seller")
+      expect(visit.faults).toEqual([])
       await visit.close()
     }, 120_000)
 

@@ -4,7 +4,7 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
-import { count, decimal, moment, short } from "./format.ts"
+import { count, decimal, moment, percent, short } from "./format.ts"
 import { Name, Notice, Panel, Shown, State, written } from "./parts.ts"
 
 export interface AssetShown {
@@ -34,6 +34,11 @@ interface Resource {
   readonly verification: string
   readonly ownership: string
   readonly versionHash: string
+  /** Whose words these are. */
+  readonly grade?: string
+  readonly settlements?: number
+  readonly payers?: number
+  readonly uptime?: number
   readonly extensions?: unknown
 }
 
@@ -55,8 +60,19 @@ const priceOf = ({ amount, asset, scheme }: Terms, assets: ReadonlyArray<AssetSh
   return scheme === "upto" ? `up to ${figure}` : figure
 }
 
-const evidenceOf = ({ ownership, verification }: Resource): string =>
+const gradeWords: Readonly<Record<string, string>> = {
+  claimed: "the words of a payment that anybody may have made",
+  declared: "the words of the account that is paid",
+  origin: "the origin's own words"
+}
+
+const evidenceOf = ({ grade, ownership, payers, settlements, uptime, verification }: Resource): string =>
   [
+    ...(grade === undefined ? [] : [gradeWords[grade] ?? grade]),
+    ...(settlements === undefined || payers === undefined
+      ? []
+      : [`${count(settlements)} settlements by ${count(payers)} payers in 30 days`]),
+    ...(uptime === undefined ? [] : [`alive at ${percent(uptime, 1)} of the looks`]),
     verification === "payment_observed" ? "a payment was observed" : "no payment observed yet",
     ownership === "proven" ? "its origin names the account that is paid" : "its origin has not confirmed the account"
   ].join("; ")

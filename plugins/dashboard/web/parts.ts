@@ -186,6 +186,7 @@ export const Bar = (props: { readonly here: string; readonly end?: Child }): VNo
 
 const pageLinks: ReadonlyArray<readonly [href: string, label: string]> = [
   ["/", "Catalog"],
+  ["/seller", "Selling"],
   ["/dashboard", "Dashboard"],
   ["/docs", "API"]
 ]

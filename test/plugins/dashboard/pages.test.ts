@@ -18,7 +18,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-const pages = ["/", "/dashboard"]
+const pages = ["/", "/dashboard", "/seller"]
 
 /** Everything a page names, and what those modules import. */
 const filesOf = async (page: string): Promise<ReadonlyMap<string, Response>> => {

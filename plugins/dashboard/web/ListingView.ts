@@ -1,0 +1,158 @@
+// "Why am I not listed?": what was observed of a URL, what was decided, and what would make its listing believed more.
+import { h, type VNode } from "preact"
+import { useState } from "preact/hooks"
+import { useAsked } from "./ask.ts"
+import { count } from "./format.ts"
+import { Moment, Name, Notice, Panel, Shown, State, Table, written } from "./parts.ts"
+import { sentenceOf } from "./reasons.ts"
+
+interface Decision {
+  readonly at: string
+  readonly by: string
+  readonly move: string
+  readonly to: string
+  readonly reason: string
+}
+
+interface Listing {
+  readonly type: string
+  readonly resource: string
+  readonly toolName?: string
+  readonly status: string
+  readonly reason?: string
+  readonly verification: string
+  readonly ownership: string
+  readonly version: number
+  /** What would make its words believed more. */
+  readonly raisedBy?: string
+  readonly decisions: ReadonlyArray<Decision>
+}
+
+interface Observed {
+  readonly resource: string
+  readonly payTo: string
+  readonly stage: string
+  readonly decision: string
+  readonly reason?: string
+  readonly times: string
+  readonly lastAt: string
+}
+
+interface Explained {
+  readonly url: string
+  readonly listings: ReadonlyArray<Listing>
+  readonly items: ReadonlyArray<Observed>
+}
+
+/** What a seller can do next, from what the listing shows. */
+const adviceOf = ({ ownership, raisedBy, status, verification }: Listing): ReadonlyArray<string> => [
+  ...(verification === "payment_observed" ? [] : ["Let one buyer pay: a listing that nobody has paid stands last."]),
+  ...(ownership === "proven"
+    ? []
+    : [
+        "Let your origin name the account that is paid: answer 402 with these terms, or serve /.well-known/x402. " +
+          "Until then another's payment could have declared it."
+      ]),
+  ...(raisedBy === undefined || raisedBy.startsWith("nothing") ? [] : [`To have its words believed: ${raisedBy}.`]),
+  ...(status === "stale" ? ["Take another payment: a listing that is not seen for a while is left out."] : []),
+  ...(status === "quarantined" ? ["It is held back until an operator restores it."] : [])
+]
+
+const ListingShown = ({ of }: { readonly of: Listing }): VNode<any> => {
+  const advice = adviceOf(of)
+  return h(
+    "li",
+    { class: "item" },
+    h("h3", null, written(of.toolName ?? of.resource)),
+    h(
+      "div",
+      { class: "row" },
+      h(State, { word: of.status }),
+      h(State, { word: of.ownership }),
+      h(State, { word: of.verification })
+    ),
+    advice.length === 0
+      ? h("p", null, "Nothing is missing.")
+      : h(
+          "ul",
+          null,
+          advice.map((sentence) => h("li", { key: sentence }, sentence))
+        ),
+    h(Table<Decision>, {
+      label: "Decisions",
+      rows: of.decisions,
+      keyOf: ({ at, move }) => at + move,
+      empty: "Nothing was decided yet.",
+      columns: [
+        { head: "When", cell: ({ at }) => h(Moment, { at }) },
+        { head: "By", cell: ({ by }) => by },
+        { head: "What", cell: ({ move, to }) => `${move}: ${to}` },
+        { head: "Why", cell: ({ reason }) => sentenceOf(reason) ?? written(reason) }
+      ]
+    })
+  )
+}
+
+const Explanation = ({ of }: { readonly of: Explained }): VNode<any> =>
+  h(
+    "div",
+    null,
+    of.listings.length === 0
+      ? h(
+          Notice,
+          { kind: "hint" },
+          of.items.length === 0
+            ? "Nothing was ever observed of this URL. A resource is listed when a payment that declares it is verified."
+            : "It is not listed; below is what was observed, and why it was not enough."
+        )
+      : h(
+          "ul",
+          { class: "list" },
+          of.listings.map((one) => h(ListingShown, { key: one.resource + (one.toolName ?? ""), of: one }))
+        ),
+    h("h3", null, "What was observed"),
+    h(Table<Observed>, {
+      label: "Observations",
+      rows: of.items,
+      keyOf: (row) => row.lastAt + row.stage + row.payTo + row.decision,
+      empty: "Nothing.",
+      columns: [
+        { head: "Last", cell: ({ lastAt }) => h(Moment, { at: lastAt }) },
+        { head: "Times", numeric: true, cell: ({ times }) => count(times) },
+        { head: "At", cell: ({ stage }) => stage },
+        { head: "Paid to", cell: ({ payTo }) => h(Name, { text: payTo }) },
+        { head: "Decision", cell: ({ decision }) => h(State, { word: decision }) },
+        { head: "Why", cell: ({ reason }) => (reason === undefined ? "–" : (sentenceOf(reason) ?? written(reason))) }
+      ]
+    })
+  )
+
+export const ListingView = (): VNode<any> => {
+  const [url, change] = useState("")
+  const asked = useAsked<Explained>(
+    url === "" ? undefined : `/catalog/v1/observations?url=${encodeURIComponent(url)}`,
+    5_000
+  )
+  return h(
+    Panel,
+    { title: "Why am I not listed?", wide: true },
+    h(
+      "form",
+      {
+        class: "line",
+        onSubmit: (event: SubmitEvent) => {
+          event.preventDefault()
+          change(String(new FormData(event.currentTarget as HTMLFormElement).get("url") ?? "").trim())
+        }
+      },
+      h(
+        "label",
+        null,
+        "URL of your resource",
+        h("input", { name: "url", type: "text", required: true, maxLength: 2_000 })
+      ),
+      h("button", { type: "submit", class: "main" }, "Explain")
+    ),
+    url === "" ? null : h(Shown<Explained>, { asked, show: (of) => h(Explanation, { of }) })
+  )
+}

@@ -1,0 +1,118 @@
+// A seller's own sales: what was settled for its key within the last quarter of an hour and from now on, as it happens,
+// and below it everything that an account was paid, from the reports. Refusals carry a sentence.
+import { h, type VNode } from "preact"
+import { useEffect, useState } from "preact/hooks"
+import { useAsked } from "./ask.ts"
+import { count } from "./format.ts"
+import { Moment, Name, Panel, SaveCsv, Shown, State, Table } from "./parts.ts"
+import { sentenceOf } from "./reasons.ts"
+import type { Listed, Settlement } from "./reports.ts"
+import { Paging, settlementColumns } from "./SettlementsView.ts"
+
+interface Sale {
+  readonly id: string
+  readonly status: string
+  readonly scheme: string
+  readonly asset: string
+  readonly amount: string
+  readonly payer: string
+  readonly payTo: string
+  readonly transaction: string
+  readonly recordedAt: string
+  readonly errorReason?: string
+}
+
+const rowsMax = 50
+const types = ["recorded", "settled", "failed", "expired", "unresolved"]
+
+const useSales = (): ReadonlyArray<Sale> => {
+  const [sales, change] = useState<ReadonlyArray<Sale>>([])
+  useEffect(() => {
+    const stream = new EventSource("/settlements/events")
+    const hear = ({ data }: MessageEvent<string>) => {
+      const sale = JSON.parse(data) as Sale
+      change((known) =>
+        [sale, ...known.filter(({ id }) => id !== sale.id)]
+          .sort((a, b) => (a.recordedAt < b.recordedAt ? 1 : -1))
+          .slice(0, rowsMax)
+      )
+    }
+    for (const type of types) stream.addEventListener(`settlement.${type}`, hear)
+    return () => stream.close()
+  }, [])
+  return sales
+}
+
+const Reason = ({ word }: { readonly word: string | undefined }): VNode<any> | null =>
+  word === undefined ? null : h("div", { class: "quiet" }, sentenceOf(word) ?? "", " ", h("code", null, word))
+
+export const SalesView = (): VNode<any> =>
+  h(
+    Panel,
+    { title: "Your sales, as they happen", wide: true },
+    h(Table<Sale>, {
+      label: "Sales",
+      rows: useSales(),
+      keyOf: ({ id }) => id,
+      empty: "Nothing was settled for you within the last quarter of an hour. It will appear here by itself.",
+      columns: [
+        { head: "Recorded", cell: ({ recordedAt }) => h(Moment, { at: recordedAt }) },
+        {
+          head: "State",
+          cell: ({ errorReason, status }) => [h(State, { word: status }), h(Reason, { word: errorReason })]
+        },
+        { head: "Amount (atomic units)", numeric: true, cell: ({ amount }) => count(amount) },
+        { head: "Asset", cell: ({ asset }) => h(Name, { text: asset }) },
+        { head: "Payer", cell: ({ payer }) => h(Name, { text: payer }) },
+        { head: "Paid to", cell: ({ payTo }) => h(Name, { text: payTo }) },
+        { head: "Transaction", cell: ({ transaction }) => h(Name, { text: transaction }) }
+      ]
+    })
+  )
+
+const pageSize = 25
+
+const Paid = ({ account }: { readonly account: string }): VNode<any> => {
+  const [offset, go] = useState(0)
+  const path = `/analytics/v1/transactions?payTo=${encodeURIComponent(account)}&limit=${pageSize}&offset=${offset}`
+  return h(Shown<Listed<Settlement>>, {
+    asked: useAsked(path, 15_000) as ReturnType<typeof useAsked<Listed<Settlement>>>,
+    show: (of) => [
+      h(SaveCsv, { name: "sales", path }),
+      h(Table<Settlement>, {
+        label: "Paid to this account",
+        rows: of.items,
+        keyOf: ({ id }) => id,
+        empty: "This account was paid nothing here.",
+        columns: settlementColumns.filter(({ head }) => head !== "Paid to" && head !== "Fee")
+      }),
+      h(Paging, { of, go })
+    ]
+  })
+}
+
+export const AccountView = (): VNode<any> => {
+  const [account, change] = useState("")
+  return h(
+    Panel,
+    { title: "Everything an account was paid", wide: true },
+    h(
+      "form",
+      {
+        class: "line",
+        onSubmit: (event: SubmitEvent) => {
+          event.preventDefault()
+          change(String(new FormData(event.currentTarget as HTMLFormElement).get("account") ?? "").trim())
+        }
+      },
+      h(
+        "label",
+        null,
+        "Account (payTo)",
+        h("input", { name: "account", required: true, maxLength: 128, spellcheck: false })
+      ),
+      h("button", { type: "submit", class: "main" }, "Show")
+    ),
+    account === "" ? null : h(Paid, { account, key: account })
+  )
+}

@@ -1,0 +1,26 @@
+// Why a payment was refused or a resource is not listed, in sentences for its seller. A word that is not known here is
+// shown as it is; the interface's own words stay beside the sentence. Pure.
+
+/** The spelling apart, a word means the same. */
+const neutral = (word: string): string => word.replace("_stellar_", "_ledger_").replace(/^stellar_/, "ledger_")
+
+const sentences: Readonly<Record<string, string>> = {
+  settle_ledger_transaction_failed: "The ledger took the transaction and it failed; no money moved.",
+  settle_ledger_transaction_expired:
+    "The buyer's signature ended before the ledger took it; no money moved. Ask again.",
+  settle_ledger_authorization_spent: "The buyer's signature was used by somebody else's transaction.",
+  settle_ledger_transaction_status_unknown: "The outcome is not known yet; ask again with the same payment.",
+  settlement_pending: "The outcome is not known yet; ask again with the same payment.",
+  schema_invalid: "What is declared does not fit its own schema.",
+  metadata_too_large: "What is declared is larger than this facilitator keeps.",
+  missing_resource_url: "The payment names no URL of the resource.",
+  insecure_origin: "The origin is not HTTPS.",
+  local_origin: "The origin is on a private network.",
+  missing_tool_name: "An MCP resource needs the name of its tool.",
+  payto_conflict: "The origin names another account than the one that was paid.",
+  catalog_unavailable: "The catalog could not be written at that moment; the next payment tries again.",
+  payment_observed: "A payment for it was observed.",
+  origin_names_owner: "Its origin names the account that is paid."
+}
+
+export const sentenceOf = (word: string): string | undefined => sentences[neutral(word)]
