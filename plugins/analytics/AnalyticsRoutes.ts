@@ -95,6 +95,7 @@ const addResources = Effect.gen(function* () {
 
   yield* add("/origins", ({ asset, page }) => some(resources.origins(page(), asset())))
   yield* add("/resources", ({ page }) => some(resources.newest(page())))
+  yield* add("/rejections", ({ page }) => some(resources.rejections(page())))
   yield* add("/resources/:id", (asked) => resources.detail(idOf(asked)))
   yield* add("/resources/:id/observability", (asked) => resources.observability(idOf(asked), asked.asset()))
   yield* add("/resources/:id/invocations", (asked) => {

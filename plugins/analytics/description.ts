@@ -14,6 +14,7 @@ import {
   Origins,
   Overview,
   Participant,
+  RejectedDeclarations,
   ResourceHistory,
   ResourceUse,
   SettlementRecord,
@@ -176,6 +177,13 @@ const resources: ReadonlyArray<RouteDescription> = [
     ...paging
   }),
   get("/resources", "resources", "Cataloged resources, the newest first.", CatalogedResources, paging),
+  get(
+    "/rejections",
+    "rejections",
+    "Declarations that the catalog did not take, the latest first, of what never was listed too.",
+    RejectedDeclarations,
+    paging
+  ),
   get(
     "/resources/{id}",
     "resourceDetail",

@@ -162,6 +162,7 @@ export interface ResourceSummary {
   readonly stateReason: string | null
   readonly verification: "unverified" | "payment_observed"
   readonly ownership: "provisional" | "proven"
+  readonly grade: "claimed" | "declared" | "origin"
   readonly payTos: ReadonlyArray<string>
   readonly version: number
   readonly versionHash: string
@@ -189,6 +190,24 @@ export interface ResourceHistory {
   readonly claims: ReadonlyArray<unknown>
   /** With the details that are for operators only (S257). */
   readonly observations: ReadonlyArray<unknown>
+}
+
+/** Equal declarations that were rejected on one day; nothing of it is public but the reason. */
+export interface RejectedDeclaration {
+  /** As declared, cleaned and cut. */
+  readonly url: string
+  readonly type: string | null
+  readonly toolName: string | null
+  readonly payTo: string
+  readonly stage: "verified" | "settled"
+  /** The public word. */
+  readonly reason: string | null
+  readonly detail: string | null
+  /** The listing it was about; null when there is none. */
+  readonly resourceId: bigint | null
+  readonly times: bigint
+  readonly firstAt: Date
+  readonly lastAt: Date
 }
 
 /** What operators are told of the catalog, whatever discovery shows. */
@@ -228,6 +247,14 @@ export class CatalogRecords extends Context.Service<
       readonly limit: number
       readonly offset: number
     }) => Effect.Effect<{ readonly total: bigint; readonly items: ReadonlyArray<ResourceSummary> }, SqlError.SqlError>
+    /** Declarations that were not taken, of what is listed and of what never was, the latest first (S257). */
+    readonly rejections: (page: {
+      readonly limit: number
+      readonly offset: number
+    }) => Effect.Effect<
+      { readonly total: bigint; readonly items: ReadonlyArray<RejectedDeclaration> },
+      SqlError.SqlError
+    >
     readonly history: (id: bigint) => Effect.Effect<Option.Option<ResourceHistory>, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/CatalogRecords") {}

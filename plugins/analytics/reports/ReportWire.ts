@@ -218,6 +218,7 @@ export const CatalogedResource = Schema.Struct({
   status: Schema.Literals(["active", "stale", "quarantined", "removed"]),
   status_reason: maybe,
   ownership: Schema.Literals(["provisional", "proven"]),
+  grade: Schema.Literals(["claimed", "declared", "origin"]),
   pay_tos: words,
   version: Schema.Int,
   version_hash: Schema.String,
@@ -231,6 +232,21 @@ export const CatalogedResource = Schema.Struct({
   last_seen_paid_at: activity
 }).annotate({ identifier: "CatalogedResource" })
 export const CatalogedResources = pageOf(CatalogedResource)
+
+export const RejectedDeclaration = Schema.Struct({
+  url: Schema.String,
+  type: maybe,
+  tool_name: maybe,
+  pay_to: Schema.String,
+  stage: Schema.Literals(["verified", "settled"]),
+  reason: maybe,
+  detail: maybe,
+  resource_id: maybe,
+  times: count,
+  first_at: moment,
+  last_at: moment
+}).annotate({ identifier: "RejectedDeclaration" })
+export const RejectedDeclarations = pageOf(RejectedDeclaration)
 
 const history = Schema.Array(Schema.Unknown).annotate({ description: "Newest first." })
 export const ResourceHistory = Schema.Struct({

@@ -6,7 +6,14 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Catalog, CatalogRecords, type ResourceSummary } from "../../catalog/contract.ts"
 import { type AssetSum, mainAsset } from "./Amounts.ts"
 import type { Page } from "./parameters.ts"
-import type { CatalogedResource, CatalogedResources, Origins, ResourceHistory, ResourceUse } from "./ReportWire.ts"
+import type {
+  CatalogedResource,
+  CatalogedResources,
+  Origins,
+  RejectedDeclarations,
+  ResourceHistory,
+  ResourceUse
+} from "./ReportWire.ts"
 import { Spelling } from "./Spelling.ts"
 
 /** Hours of the windows of use. */
@@ -56,6 +63,7 @@ const summary = ({ redaction }: Spelling["Service"], one: ResourceSummary): type
   status: one.state,
   status_reason: one.stateReason,
   ownership: one.ownership,
+  grade: one.grade,
   pay_tos: one.payTos.map(redaction.show),
   version: one.version,
   version_hash: one.versionHash,
@@ -116,6 +124,27 @@ const newest = Effect.fn("ResourceReports.newest")(function* (page: Page) {
     items: items.map((one) => summary(spelling, one)),
     pagination: { ...page, total: Number(total) }
   } satisfies typeof CatalogedResources.Type
+})
+
+const rejections = Effect.fn("ResourceReports.rejections")(function* (page: Page) {
+  const { redaction } = yield* Spelling
+  const { items, total } = yield* (yield* CatalogRecords).rejections(page)
+  return {
+    items: items.map((one) => ({
+      url: one.url,
+      type: one.type,
+      tool_name: one.toolName === "" ? null : one.toolName,
+      pay_to: redaction.show(one.payTo),
+      stage: one.stage,
+      reason: one.reason,
+      ...redaction.clean({ detail: one.detail }),
+      resource_id: one.resourceId === null ? null : one.resourceId.toString(),
+      times: one.times.toString(),
+      first_at: one.firstAt.toISOString(),
+      last_at: one.lastAt.toISOString()
+    })),
+    pagination: { ...page, total: Number(total) }
+  } satisfies typeof RejectedDeclarations.Type
 })
 
 const detail = Effect.fn("ResourceReports.detail")(function* (id: bigint) {
@@ -198,6 +227,7 @@ export class ResourceReports extends Context.Service<
     readonly isCataloged: (id: bigint) => Sql<boolean>
     readonly origins: (page: Page, asset: string | undefined) => Sql<typeof Origins.Type>
     readonly newest: (page: Page) => Sql<typeof CatalogedResources.Type>
+    readonly rejections: (page: Page) => Sql<typeof RejectedDeclarations.Type>
     readonly detail: (id: bigint) => Sql<Option.Option<typeof ResourceHistory.Type>>
     readonly observability: (id: bigint, asset: string | undefined) => Sql<Option.Option<typeof ResourceUse.Type>>
   }
@@ -209,6 +239,7 @@ export class ResourceReports extends Context.Service<
         isCataloged: (id) => Effect.provideContext(isCataloged(id), services),
         origins: (page, asset) => Effect.provideContext(origins(page, asset), services),
         newest: (page) => Effect.provideContext(newest(page), services),
+        rejections: (page) => Effect.provideContext(rejections(page), services),
         detail: (id) => Effect.provideContext(detail(id), services),
         observability: (id, asset) => Effect.provideContext(observability(id, asset), services)
       })

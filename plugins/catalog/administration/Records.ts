@@ -4,7 +4,7 @@
 import { Effect, Layer, Option } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { CatalogRecords, type ResourceState, type ResourceSummary } from "../contract.ts"
+import { CatalogRecords, type RejectedDeclaration, type ResourceState, type ResourceSummary } from "../contract.ts"
 import { matchesTemplate, type ResourceUrl, spellResourceUrl } from "../declaration/resourceUrl.ts"
 import { resourceKey } from "../store/ResourceWire.ts"
 
@@ -34,7 +34,7 @@ interface HistoryRow extends ResourceSummary {
 }
 
 const summaryColumns = `r.id, r.type, r.resource, r.tool_name as "toolName", r.origin, r.state,
-  r.state_reason as "stateReason", r.verification, r.ownership, r.pay_tos as "payTos", r.version,
+  r.state_reason as "stateReason", r.verification, r.ownership, r.grade, r.pay_tos as "payTos", r.version,
   r.version_hash as "versionHash", r.declaration->'about'->>'serviceName' as "serviceName",
   array(select jsonb_array_elements_text(coalesce(r.declaration->'about'->'tags', '[]'))) as tags,
   r.first_seen_at as "firstSeenAt", r.updated_at as "updatedAt", a.last_seen_at as "lastSeenAt",
@@ -164,6 +164,17 @@ const pagesOf = (sql: SqlClient.SqlClient, census: Records["census"]): Pick<Reco
   })
 })
 
+const rejectionsOf = (sql: SqlClient.SqlClient): Records["rejections"] =>
+  Effect.fn("CatalogRecords.rejections")(function* ({ limit, offset }) {
+    const items = yield* sql<RejectedDeclaration>`select url, type, tool_name as "toolName", pay_to as "payTo", stage,
+        reason, detail, resource_id as "resourceId", times, first_at as "firstAt", last_at as "lastAt"
+      from catalog_observations where decision = 'rejected' order by last_at desc, id desc
+      limit ${limit} offset ${offset}`
+    const [row] = yield* sql<{ total: bigint }>`select count(*) as total from catalog_observations
+      where decision = 'rejected'`
+    return { items, total: row!.total }
+  })
+
 export const layer = Layer.effect(
   CatalogRecords,
   Effect.gen(function* () {
@@ -174,6 +185,7 @@ export const layer = Layer.effect(
       attribute: attributeWith(sql, crypto),
       census,
       ...pagesOf(sql, census),
+      rejections: rejectionsOf(sql),
       history: historyWith(sql)
     })
   })

@@ -3,10 +3,10 @@
 // the secret, for the filters it was made for, until it ends (S124–S126, decisions 4).
 import { Clock, Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
-import { SqlClient } from "effect/sql"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config } from "../Config.ts"
 import type { CursorPayload } from "../contract.ts"
+import { secretOf } from "../store/secretOf.ts"
 
 /** A search cursor carries its ranking: up to a thousand ids. */
 const cursorLengthMax = 12_288
@@ -18,8 +18,6 @@ const encoder = new TextEncoder()
  * share.
  */
 const cursorSecrets = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const crypto = yield* Crypto
   const { cursorSecret } = yield* Config
   if (Option.isSome(cursorSecret)) {
     const secrets = Redacted.value(cursorSecret.value)
@@ -28,10 +26,7 @@ const cursorSecrets = Effect.gen(function* () {
       .filter((secret) => secret !== "")
     if (secrets.length > 0) return secrets.map((secret) => encoder.encode(secret))
   }
-  yield* sql`insert into catalog_secrets
-    ${sql.insert({ name: "cursor", secret: Base64Url.encode(crypto.randomBytes(32)) })} on conflict (name) do nothing`
-  const rows = yield* sql<{ secret: string }>`select secret from catalog_secrets where name = 'cursor'`
-  return rows.map(({ secret }) => encoder.encode(secret))
+  return [yield* secretOf("cursor")]
 })
 
 /** Signs with the first secret, opens with any of them. */

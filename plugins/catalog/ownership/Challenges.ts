@@ -4,11 +4,11 @@
 // the text as SEP-53 has it, which wallets show to people: SHA-256 of "Stellar Signed Message:\n" and the text.
 import { Clock, Context, Effect, Layer } from "effect"
 import { Base64Url } from "effect/encoding"
-import { SqlClient } from "effect/sql"
 import type { Principal } from "../../../kernel/http/Principal.ts"
 import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { accountKeyOf } from "../../../kernel/stellar/Address.ts"
+import { secretOf } from "../store/secretOf.ts"
 
 /** How long a challenge may be answered. */
 const lifeMillis = 600_000
@@ -37,13 +37,8 @@ export class Challenges extends Context.Service<
   static readonly layer = Layer.effect(
     Challenges,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
       const crypto = yield* Crypto
-      const fresh = Base64Url.encode(crypto.randomBytes(32))
-      yield* sql`insert into catalog_secrets ${sql.insert({ name: "challenge", secret: fresh })}
-        on conflict (name) do nothing`
-      const [row] = yield* sql<{ secret: string }>`select secret from catalog_secrets where name = 'challenge'`
-      const secret = encoder.encode(row!.secret)
+      const secret = yield* secretOf("challenge")
 
       const sealOf = (text: string): Uint8Array => crypto.hmacSha256(secret, encoder.encode(`challenge ${text}`))
       const textOf = ({ owner }: Principal, payTo: string, end: number): string =>

@@ -10,6 +10,7 @@ import { Callers } from "../../../kernel/http/Callers.ts"
 import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Catalog, Search, SearchSettings } from "../contract.ts"
+import { secretOf } from "../store/secretOf.ts"
 import { fingerprintOf } from "../discovery/filters.ts"
 import { Ranker, type Ranking } from "./Ranker.ts"
 import { decodePosition, encodePosition, type RankingPosition } from "./rankingCursor.ts"
@@ -120,6 +121,7 @@ export class Searcher extends Context.Service<
       const observers = yield* Observers
       const callers = yield* Callers
       const crypto = yield* Crypto
+      const markSecret = yield* secretOf("search session")
       // Indexes hear of a resource some time after it is listed: a moment more is nothing.
       const snapshots = yield* Effect.cachedWithTTL(catalog.snapshot, (exit) =>
         Exit.isSuccess(exit) ? snapshotFor : 0
@@ -133,7 +135,7 @@ export class Searcher extends Context.Service<
       }
       const sessionOf = (request: HttpServerRequest.HttpServerRequest): string => {
         const source = Option.match(callers.identify(request), { onNone: () => "", onSome: ({ source }) => source })
-        return Hex.encode(crypto.sha256(new TextEncoder().encode(source))).slice(0, 16)
+        return Hex.encode(crypto.hmacSha256(markSecret, new TextEncoder().encode(source))).slice(0, 16)
       }
 
       const search = Effect.fn("Catalog.search")(function* (

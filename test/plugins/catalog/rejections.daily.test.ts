@@ -1,0 +1,40 @@
+// Why declarations were not taken, of what never was listed too: for operators, and for nobody else.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { describe } from "vitest"
+import { databaseKinds } from "../../support/databases.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
+import { declaring, eventually, explain, type Json, queryDeclaration, verified } from "./support.ts"
+
+describe.each(databaseKinds)("rejected declarations on %s", (database) => {
+  it.live(
+    "are in operator analytics with their details, which no seller is told [S257]",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const facilitator = yield* startFacilitator({
+            database,
+            closeMillis: 1_000,
+            set: ["plugins=[ledger-local, x402-exact, catalog, analytics]", "catalog_security.probe_origins=false"]
+          })
+          const payer = yield* facilitator.account()
+          const payTo = (yield* facilitator.account()).publicKey()
+          const url = "https://shop.example.com/never"
+          const extension = { ...queryDeclaration(), schema: { required: ["nothing"] } }
+          for (let time = 0; time < 2; time++)
+            yield* verified(facilitator, yield* declaring(facilitator, { payer, payTo, url, extension }))
+          const page = yield* eventually(
+            Effect.map(facilitator.ask("/analytics/v1/rejections"), ({ json }) => json as Json),
+            ({ items }) => items.length > 0
+          )
+          expect(page["items"]).toMatchObject([
+            { url, pay_to: payTo, stage: "verified", reason: "schema_invalid", resource_id: null, type: "http" }
+          ])
+          expect(page["items"][0].detail).toContain("required")
+          expect(page["pagination"]).toEqual({ limit: 50, offset: 0, total: 1 })
+          expect(JSON.stringify(yield* explain(facilitator, url))).not.toContain(page["items"][0].detail)
+        })
+      ),
+    120_000
+  )
+})
