@@ -1,8 +1,8 @@
 // The kernel's drivers and the payment spine, in the plugin's own shape, so that one rule starts and stops them all.
 // They come in when something enabled needs them and never stand in a profile. `kernel` is the journal of facts, and
 // the owner of the kernel's migrations.
-import { Effect, Layer } from "effect"
-import { Budget } from "./budget/Budget.ts"
+import { Clock, Effect, Layer } from "effect"
+import { Budget, BudgetTime } from "./budget/Budget.ts"
 import { Events, eventsSection } from "./config/Events.ts"
 import type { Declared } from "./config/NetworkKeys.ts"
 import { networkSecuritySection } from "./config/NetworkSecurity.ts"
@@ -31,6 +31,7 @@ import { EventStreams } from "./payment/EventStreams.ts"
 import { Extensions } from "./payment/Extension.ts"
 import { Facilitator } from "./payment/Facilitator.ts"
 import { reportSponsor } from "./payment/reportSponsor.ts"
+import { watchBudget } from "./payment/watchBudget.ts"
 import * as PaymentRoutes from "./payment/Routes.ts"
 import { Schemes } from "./payment/Scheme.ts"
 import { define } from "./Plugin.ts"
@@ -174,12 +175,22 @@ const signer = define({
   layer: Layer.effectDiscard(PubnetGate).pipe(Layer.provideMerge(Signer.layer.pipe(Layer.provide(Vault.layer))))
 })
 
+/** Days are the ledger's, as far as it has told the time. */
+const budgetTime = Layer.effect(
+  BudgetTime,
+  Effect.map(LedgerClock, ({ standing }) =>
+    Effect.flatMap(standing, ({ time }) =>
+      time === undefined ? Clock.currentTimeMillis : Effect.succeed(time.closedAtSeconds * 1_000)
+    )
+  )
+)
+
 const budget = define({
   ...driver,
   id: "budget",
   summary: "What the sponsor may spend.",
-  needs: [databaseContract, configContract, factsContract],
-  layer: Layer.effectDiscard(Facts).pipe(Layer.provideMerge(Budget.layer))
+  needs: [databaseContract, configContract, factsContract, ledgerContract],
+  layer: Layer.effectDiscard(Facts).pipe(Layer.provideMerge(Layer.provide(Budget.layer, budgetTime)))
 })
 
 const settlement = define({
@@ -243,7 +254,8 @@ const payment = define({
         yield* describe(() => spine(schemes.all().map(({ scheme }) => scheme)))
       })
     ),
-    Layer.effectDiscard(reportSponsor)
+    Layer.effectDiscard(reportSponsor),
+    Layer.effectDiscard(watchBudget)
   ).pipe(
     Layer.provideMerge(Layer.merge(Facilitator.layer, EventStreams.layer)),
     Layer.provideMerge(Layer.mergeAll(Schemes.layer, Extensions.layer))

@@ -28,16 +28,41 @@ export const shards = 8
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
-/** The UTC day that a payment of now is charged to. */
-const today = Effect.map(Clock.currentTimeMillis, (now) => new Date(now).toISOString().slice(0, 10))
+/**
+ * The time that says which day it is, Unix milliseconds: the ledger's where there is one, so that a machine whose clock
+ * is wrong neither opens a second budget nor closes the first.
+ */
+export const BudgetTime = Context.Reference<Effect.Effect<number>>("tollkeeper/budget/BudgetTime", {
+  defaultValue: () => Clock.currentTimeMillis
+})
+
+/** What of a bound is used: reserved and charged, stroops. */
+export interface Usage {
+  readonly usedStroops: bigint
+  readonly maxStroops: bigint
+}
+
+/** How a day's budget stands. */
+export interface BudgetStanding {
+  /** UTC day, `YYYY-MM-DD`. */
+  readonly day: string
+  readonly all: Usage
+  /** What all keyless callers may use together. */
+  readonly anonymous: Usage
+  /** Keyed principals that used something today, the nearest to their bound first; at most 100. */
+  readonly keyed: ReadonlyArray<Usage & { readonly principal: string }>
+}
+
+/** Keyed principals told of at once. */
+const keyedMax = 100
 
 const charge = Effect.fn("Budget.charge")(function* (
   sql: SqlClient.SqlClient,
+  day: string,
   principal: BudgetPrincipal,
   stroops: bigint,
   spread: number
 ) {
-  const day = yield* today
   const shard = Math.abs(spread) % shards
   yield* sql`insert into kernel_sponsor_budget as b (day, principal, committed_stroops)
     values (${day}::date, ${principal.id}, ${stroops}::int8)
@@ -64,6 +89,28 @@ const commit = Effect.fn("Budget.commit")(function* (
     where day = ${reservation.day}::date and keyed = ${reservation.keyed} and shard = ${reservation.shard}`
 })
 
+/** What is used of a day's bounds. */
+const standingOn = Effect.fn("Budget.standing")(function* (
+  sql: SqlClient.SqlClient,
+  day: string,
+  inAll: bigint,
+  boundOf: (principal: string) => bigint
+) {
+  const [row] = yield* sql<{ all: bigint; anonymous: bigint }>`select
+    coalesce(sum(reserved_stroops + committed_stroops), 0)::int8 as all,
+    coalesce(sum(reserved_stroops + committed_stroops) filter (where not keyed), 0)::int8 as anonymous
+    from kernel_sponsor_budget_total where day = ${day}::date`
+  const rows = yield* sql<{ principal: string; used: bigint }>`select principal,
+    reserved_stroops + committed_stroops as used from kernel_sponsor_budget
+    where day = ${day}::date and principal like 'key:%' order by used desc limit ${keyedMax}`
+  return {
+    day,
+    all: { usedStroops: row?.all ?? 0n, maxStroops: inAll },
+    anonymous: { usedStroops: row?.anonymous ?? 0n, maxStroops: inAll / 2n },
+    keyed: rows.map(({ principal, used }) => ({ principal, usedStroops: used, maxStroops: boundOf(principal) }))
+  }
+})
+
 export class Budget extends Context.Service<
   Budget,
   {
@@ -75,6 +122,8 @@ export class Budget extends Context.Service<
     readonly charge: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation>
     /** Replaces a reservation by what was charged, inside the caller's transaction. */
     readonly commit: (reservation: Reservation, chargedStroops: bigint) => Sql<void>
+    /** What is used of today's bounds, and what they are. */
+    readonly standing: Sql<BudgetStanding>
   }
 >()("tollkeeper/budget/Budget") {
   static readonly layer = Layer.effect(
@@ -82,7 +131,11 @@ export class Budget extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const limits = yield* Limits
-      const perPrincipal = limits.sponsoredPerPrincipalPerDayStroopsMax
+      const time = yield* BudgetTime
+      /** The UTC day that a payment of now is charged to. */
+      const today = Effect.map(time, (now) => new Date(now).toISOString().slice(0, 10))
+      const boundOf = (principal: string): bigint =>
+        limits.sponsoredByKeyPerDayStroopsMax?.get(principal) ?? limits.sponsoredPerPrincipalPerDayStroopsMax
       const inAll = limits.sponsoredPerDayStroopsMax
 
       const totalFits = Effect.fnUntraced(function* (day: string, keyed: boolean, stroops: bigint) {
@@ -98,7 +151,9 @@ export class Budget extends Context.Service<
         const day = yield* today
         const [row] = yield* sql<{ spent: bigint }>`select reserved_stroops + committed_stroops as spent
           from kernel_sponsor_budget where day = ${day}::date and principal = ${principal.id}`
-        return (row?.spent ?? 0n) + stroops <= perPrincipal && (yield* totalFits(day, principal.keyed, stroops))
+        return (
+          (row?.spent ?? 0n) + stroops <= boundOf(principal.id) && (yield* totalFits(day, principal.keyed, stroops))
+        )
       })
 
       const reserve = Effect.fn("Budget.reserve")(function* (
@@ -108,11 +163,12 @@ export class Budget extends Context.Service<
       ) {
         const day = yield* today
         const shard = Math.abs(spread) % shards
-        if (stroops > perPrincipal || !(yield* totalFits(day, principal.keyed, stroops))) return undefined
+        const bound = boundOf(principal.id)
+        if (stroops > bound || !(yield* totalFits(day, principal.keyed, stroops))) return undefined
         const rows = yield* sql`insert into kernel_sponsor_budget as b (day, principal, reserved_stroops)
           values (${day}::date, ${principal.id}, ${stroops}::int8)
           on conflict (day, principal) do update set reserved_stroops = b.reserved_stroops + excluded.reserved_stroops
-          where b.reserved_stroops + b.committed_stroops + excluded.reserved_stroops <= ${perPrincipal}::int8
+          where b.reserved_stroops + b.committed_stroops + excluded.reserved_stroops <= ${bound}::int8
           returning 1`
         if (rows.length === 0) return undefined
         yield* sql`insert into kernel_sponsor_budget_total as t (day, keyed, shard, reserved_stroops)
@@ -125,7 +181,9 @@ export class Budget extends Context.Service<
       return Budget.of({
         fits,
         reserve,
-        charge: (principal, stroops, spread) => charge(sql, principal, stroops, spread),
+        standing: Effect.flatMap(today, (day) => standingOn(sql, day, inAll, boundOf)),
+        charge: (principal, stroops, spread) =>
+          Effect.flatMap(today, (day) => charge(sql, day, principal, stroops, spread)),
         commit: (reservation, chargedStroops) => commit(sql, reservation, chargedStroops)
       })
     })

@@ -1,6 +1,6 @@
 // The limits of settlement, sponsorship and the ledger's RPC. Every wait, queue and budget of the payment path is here.
 import { Context, Duration, Effect, Layer } from "effect"
-import { amount, integer, section } from "./Setting.ts"
+import { amount, amounts, integer, section } from "./Setting.ts"
 import { Settings } from "./Settings.ts"
 
 export const limitsSection = section("limits", "Bounds of the payment path.", {
@@ -48,11 +48,14 @@ export const limitsSection = section("limits", "Bounds of the payment path.", {
   }),
   max_sponsored_stroops_per_key_per_day: amount({
     default: 5_000_000,
-    doc: "Network fees sponsored for one principal per UTC day, in stroops."
+    doc: "Network fees sponsored for one principal per UTC day of the ledger, in stroops; about 200 payments of USDC."
+  }),
+  max_sponsored_stroops_per_day_by_key: amounts({
+    doc: "The same for principals with a bound of their own, by the label of the key."
   }),
   max_global_sponsored_stroops_per_day: amount({
     default: 200_000_000,
-    doc: "Network fees sponsored in all per UTC day, in stroops; half is kept for keyed principals."
+    doc: "The same in all, about 8 000 payments of USDC; half is kept for keyed principals."
   }),
   expiry_tolerance_ledgers: integer({
     default: 4,
@@ -85,6 +88,8 @@ export interface LimitValues {
   readonly channelWait: Duration.Duration | undefined
   readonly pendingSettlementsMax: number
   readonly sponsoredPerPrincipalPerDayStroopsMax: bigint
+  /** By principal (`key:label`), in place of the bound for everybody. */
+  readonly sponsoredByKeyPerDayStroopsMax?: ReadonlyMap<string, bigint> | undefined
   readonly sponsoredPerDayStroopsMax: bigint
   readonly expiryToleranceLedgers: number
   /** 0 means no limit. */
@@ -107,6 +112,9 @@ export class Limits extends Context.Service<Limits, LimitValues>()("tollkeeper/c
         channelWait: values.channel_wait_ms === 0 ? undefined : Duration.millis(values.channel_wait_ms),
         pendingSettlementsMax: values.max_pending_settlements,
         sponsoredPerPrincipalPerDayStroopsMax: values.max_sponsored_stroops_per_key_per_day,
+        sponsoredByKeyPerDayStroopsMax: new Map(
+          Object.entries(values.max_sponsored_stroops_per_day_by_key).map(([label, max]) => [`key:${label}`, max])
+        ),
         sponsoredPerDayStroopsMax: values.max_global_sponsored_stroops_per_day,
         expiryToleranceLedgers: values.expiry_tolerance_ledgers,
         verifyPerSecond: values.verify_per_second,

@@ -37,21 +37,25 @@ export const fraction = (
 ): Setting<number> =>
   withDefault(Schema.Finite.check(Schema.isBetween({ minimum: options.min, maximum: options.max })), options)
 
+const amountValue = (options: Doc): Schema.Codec<bigint, number | string> =>
+  // The written side carries the documentation, since that is what `config schema` prints.
+  annotated<number | string, number | string>(
+    Schema.Union([Schema.Natural, Schema.String.check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/))]),
+    options
+  ).pipe(
+    Schema.decodeTo(Schema.BigInt, {
+      decode: SchemaGetter.transform((value: number | string) => BigInt(value)),
+      encode: SchemaGetter.transform((value: bigint) => value.toString())
+    })
+  ) as any
+
 /** An amount in stroops or atomic units: a whole number ≥ 0, written as YAML number or string, read as `bigint`. */
 export const amount = (options: Doc & { readonly default: number | string }): Setting<bigint> =>
-  withDefault(
-    // The written side carries the documentation, since that is what `config schema` prints.
-    annotated<number | string, number | string>(
-      Schema.Union([Schema.Natural, Schema.String.check(Schema.isPattern(/^(0|[1-9][0-9]{0,38})$/))]),
-      options
-    ).pipe(
-      Schema.decodeTo(Schema.BigInt, {
-        decode: SchemaGetter.transform((value: number | string) => BigInt(value)),
-        encode: SchemaGetter.transform((value: bigint) => value.toString())
-      })
-    ) as any,
-    options as any
-  )
+  withDefault(amountValue(options), options as any)
+
+/** Amounts by name; none by default. */
+export const amounts = (options: Doc): Setting<Readonly<Record<string, bigint>>> =>
+  table(amountValue({ doc: "An amount." }), { ...options, default: {} })
 
 export const flag = (options: Doc & { readonly default: boolean }): Setting<boolean> =>
   withDefault(Schema.Boolean, options)

@@ -28,9 +28,12 @@ export const budget = Command.make(
       const perPrincipal = limits.sponsoredPerPrincipalPerDayStroopsMax
       const inAll = limits.sponsoredPerDayStroopsMax
       yield* answer(json, { rows, perPrincipalStroopsMax: perPrincipal, inAllStroopsMax: inAll }, [
-        ...rows.map(
-          ({ committed, day, principal, reserved }) => `${day}  ${principal}  ${committed} spent  ${reserved} reserved`
-        ),
+        ...rows.map(({ committed, day, principal, reserved }) => {
+          const max = limits.sponsoredByKeyPerDayStroopsMax?.get(principal) ?? perPrincipal
+          const used = BigInt(committed) + BigInt(reserved)
+          const share = max === 0n ? 100n : (used * 100n) / max
+          return `${day}  ${principal}  ${committed} spent  ${reserved} reserved  ${share} % of ${max}`
+        }),
         `a principal may spend ${perPrincipal} stroops a day, all together ${inAll}`
       ])
     }).pipe(Effect.provide(standing(Limits.layer.pipe(Layer.provideMerge(kernelTables(place))))))

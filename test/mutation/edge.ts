@@ -76,6 +76,14 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("kernel/config/rpcHeaders.ts", "test/kernel/config/Settings.test.ts", [
     ["a provider hears another's key", "header.host === undefined ||", "header.host !== '' ||"]
   ]),
+  ...guards("kernel/payment/watchBudget.ts", "test/kernel/payment/watchBudget.test.ts", [
+    ["a budget that runs out in silence", "if (level === 0 ||", "if (level >= 0 ||"],
+    ["a budget that is warned of for ever", "before.level >= level", "before.level > 100"]
+  ]),
+  ...guards("kernel/budget/Budget.ts", "test/kernel/budget/Budget.test.ts", [
+    ["a day of the machine's", "const today = Effect.map(time,", "const today = Effect.map(Clock.currentTimeMillis,"],
+    ["a key's own bound is not kept", "limits.sponsoredByKeyPerDayStroopsMax?.get(principal) ?? limits", "limits"]
+  ]),
   ...guards("kernel/settlement/PubnetGate.ts", "test/kernel/settlement/pubnet.daily.test.ts", [
     ["a gate that says nothing", "if (faults.length === 0)", "if (faults.length >= 0)"],
     ["channels that are never looked at", "(yield* OpensChannels) ? [] : required.filter(isLow)", "[]"]

@@ -396,7 +396,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "no bound for a principal",
     changes: change(
       budget,
-      "          where b.reserved_stroops + b.committed_stroops + excluded.reserved_stroops <= ${perPrincipal}::int8 returning 1",
+      "          where b.reserved_stroops + b.committed_stroops + excluded.reserved_stroops <= ${bound}::int8 returning 1",
       "          returning 1"
     ),
     ...by("budget/Budget.test.ts")

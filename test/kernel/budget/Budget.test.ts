@@ -1,8 +1,8 @@
 import { expect, layer } from "@effect/vitest"
-import { Clock, Effect } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
-import { Budget, type Reservation } from "../../../kernel/budget/Budget.ts"
+import { Budget, BudgetTime, type Reservation } from "../../../kernel/budget/Budget.ts"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { books, emptyStore, storeLayer } from "../settlement/store.ts"
@@ -36,7 +36,11 @@ const at = <A, E, R>(millis: number, effect: Effect.Effect<A, E, R>) =>
   )
 
 for (const kind of databaseKinds) {
-  const limits = { sponsoredPerPrincipalPerDayStroopsMax: 300_000n, sponsoredPerDayStroopsMax: 600_000n }
+  const limits = {
+    sponsoredPerPrincipalPerDayStroopsMax: 300_000n,
+    sponsoredPerDayStroopsMax: 600_000n,
+    sponsoredByKeyPerDayStroopsMax: new Map([["key:large", 450_000n]])
+  }
   describe(`the sponsor's budget on ${kind}`, () =>
     layer(storeLayer(kind, limits), { timeout: "60 seconds" })((it) => {
       const fresh = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.andThen(emptyStore(1), effect)
@@ -118,6 +122,44 @@ for (const kind of databaseKinds) {
             expect(yield* books).toEqual({
               own: { reserved: 0n, committed: 15_000n },
               all: { reserved: 0n, committed: 15_000n }
+            })
+          })
+        )
+      )
+
+      it.effect("counts the days of the ledger, whatever this machine's clock says [S102]", () =>
+        fresh(
+          Effect.gen(function* () {
+            let ledgerMillis = middayMillis
+            const time = Effect.sync(() => ledgerMillis)
+            const budget = Context.get(
+              yield* Layer.build(Layer.fresh(Budget.layer)).pipe(Effect.provideService(BudgetTime, time)),
+              Budget
+            )
+            const wrongYear = Date.UTC(2031, 5, 5)
+            expect(yield* at(wrongYear, budget.reserve(keyed("key:a"), 300_000n, 0))).toMatchObject({
+              day: "2026-01-01"
+            })
+            expect(yield* at(wrongYear + 86_400_000, budget.fits(keyed("key:a"), 1n))).toBe(false)
+            ledgerMillis += 86_400_000
+            expect(yield* at(wrongYear, budget.fits(keyed("key:a"), 300_000n))).toBe(true)
+          })
+        )
+      )
+
+      it.effect("gives a key the bound of its own, and tells what is used of each [S245, S300]", () =>
+        fresh(
+          Effect.gen(function* () {
+            const budget = yield* Budget
+            expect(yield* budget.reserve(keyed("key:large"), 400_000n, 0)).toBeDefined()
+            expect(yield* budget.fits(keyed("key:large"), 50_001n)).toBe(false)
+            expect(yield* budget.reserve(keyed("key:large"), 50_001n, 0)).toBeUndefined()
+            expect(yield* budget.reserve(keyed("key:small"), 300_001n, 0)).toBeUndefined()
+            expect(yield* budget.reserve(anonymous("ip:1"), 1_000n, 0)).toBeDefined()
+            expect(yield* budget.standing).toMatchObject({
+              all: { usedStroops: 401_000n, maxStroops: 600_000n },
+              anonymous: { usedStroops: 1_000n, maxStroops: 300_000n },
+              keyed: [{ principal: "key:large", usedStroops: 400_000n, maxStroops: 450_000n }]
             })
           })
         )

@@ -1,0 +1,83 @@
+// Says in time that the sponsor's budget runs out: a warning at four fifths of a bound and when no further payment
+// fits, once a day each, with the setting that raises it; what is left, as a metric; and at the start how many payments
+// the bounds cover. Bounds are those of all callers, of the keyless together, and of each keyed principal. No address
+// is told.
+import { Duration, Effect, Metric } from "effect"
+import { reconciler } from "../Actor.ts"
+import { Budget, type BudgetStanding, type Usage } from "../budget/Budget.ts"
+import { Limits } from "../config/Limits.ts"
+import { Network } from "../config/Network.ts"
+import { Greeting } from "../Greeting.ts"
+import { Schemes } from "./Scheme.ts"
+
+const every = Duration.seconds(10)
+
+const leftStroops = Metric.gauge("tollkeeper_budget_left_stroops", {
+  description: "What is left of today's bound on sponsored fees, by scope: all, anonymous, or a key's label; stroops."
+})
+
+interface Scope extends Usage {
+  readonly name: string
+  readonly setting: string
+}
+
+const scopesOf = ({ all, anonymous, keyed }: BudgetStanding): ReadonlyArray<Scope> => [
+  { name: "all", setting: "limits.max_global_sponsored_stroops_per_day", ...all },
+  { name: "anonymous", setting: "limits.max_global_sponsored_stroops_per_day, or give callers keys", ...anonymous },
+  ...keyed.map(({ principal, ...usage }) => ({
+    name: principal,
+    setting: `limits.max_sponsored_stroops_per_day_by_key.${principal.replace("key:", "")}`,
+    ...usage
+  }))
+]
+
+/** How far a bound is used: 100 when another payment may not fit. */
+const levelOf = ({ maxStroops, usedStroops }: Usage, paymentStroops: bigint): 0 | 80 | 100 =>
+  usedStroops + paymentStroops > maxStroops ? 100 : usedStroops * 5n >= maxStroops * 4n ? 80 : 0
+
+export const watchBudget = Effect.gen(function* () {
+  const budget = yield* Budget
+  const limits = yield* Limits
+  const network = yield* Network
+  const schemes = yield* Schemes
+  const greeting = yield* Greeting
+  const { totalStroopsMax: usualStroops } = network.feeCeilings("")
+  const paymentStroops = () =>
+    schemes
+      .all()
+      .map(({ scheme }) => network.feeCeilings(scheme).totalStroopsMax)
+      .reduce((most, one) => (one > most ? one : most), usualStroops)
+  const payments = (stroops: bigint) => String(stroops / usualStroops)
+  yield* greeting.add({
+    label: "fees",
+    where: [
+      `${payments(limits.sponsoredPerDayStroopsMax)} payments a day at least are paid for, ` +
+        `${payments(limits.sponsoredPerPrincipalPerDayStroopsMax)} of one key (tollkeeper budget)`
+    ]
+  })
+  const told = new Map<string, { readonly day: string; readonly level: number }>()
+  const warn = Effect.fnUntraced(function* (day: string, scope: Scope) {
+    const level = levelOf(scope, paymentStroops())
+    const before = told.get(scope.name)
+    told.set(scope.name, { day, level: before?.day === day ? Math.max(before.level, level) : level })
+    if (level === 0 || (before?.day === day && before.level >= level)) return
+    const what = level === 100 ? "is used up: payments are refused" : "is used to four fifths"
+    yield* Effect.logWarning(`the sponsor's budget of ${scope.name} for ${day} ${what}; raise ${scope.setting}`).pipe(
+      Effect.annotateLogs({
+        scope: scope.name,
+        level,
+        usedStroops: String(scope.usedStroops),
+        maxStroops: String(scope.maxStroops)
+      })
+    )
+  })
+  const turn = Effect.gen(function* () {
+    const standing = yield* budget.standing
+    for (const scope of scopesOf(standing)) {
+      const left = scope.maxStroops > scope.usedStroops ? scope.maxStroops - scope.usedStroops : 0n
+      yield* Metric.update(Metric.withAttributes(leftStroops, { scope: scope.name }), Number(left))
+      yield* warn(standing.day, scope)
+    }
+  })
+  yield* reconciler({ id: "budget-watch", every, turn })
+})
