@@ -131,7 +131,7 @@ export class Ranker extends Context.Service<
         )
       })
 
-      const rank = Effect.fn("Catalog.rank")(function* (
+      const rank: Ranker["Service"]["rank"] = Effect.fn("Catalog.rank")(function* (
         request: RankRequest
       ): Effect.fn.Return<Ranking, SqlError.SqlError> {
         const present = search.branches()
@@ -149,9 +149,14 @@ export class Ranker extends Context.Service<
         }))
         const fused = fuse(branches, { k: settings.rrf_k, relevanceMin: settings.minimum_relevance_score })
         const { hits, reranking } = yield* reranked(request.query, fused)
+        const { hits: spread, isCrowded } = yield* signals.apply(hits, request.filters.payTo !== undefined)
+        const more = answered.some(({ asked, hits }) => hits.length >= asked) || fused.length > request.window
+        // One seller's hits have crowded out the others': those are looked for behind them.
+        if (isCrowded && more && request.window < settings.window)
+          return yield* rank({ ...request, window: settings.window })
         return {
-          hits: (yield* signals.apply(hits)).slice(0, request.window),
-          more: answered.some(({ asked, hits }) => hits.length >= asked) || fused.length > request.window,
+          hits: spread.slice(0, request.window),
+          more,
           missing: required.filter((mode) => !answered.some(({ branch }) => branch.mode === mode)),
           reranking
         }

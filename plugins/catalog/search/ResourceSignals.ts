@@ -4,7 +4,8 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { SearchSettings } from "../contract.ts"
 import type { Fused } from "./fuse.ts"
-import { consideredMax, type Signals, weigh, type Weighed } from "./signals.ts"
+import { type Signals, weigh } from "./signals.ts"
+import { type Seller, type Spread, spreadSellers } from "./spreadSellers.ts"
 
 const keptMillis = 60_000
 const keptMax = 50_000
@@ -12,8 +13,8 @@ const keptMax = 50_000
 export class ResourceSignals extends Context.Service<
   ResourceSignals,
   {
-    /** The hits anew, best first. */
-    readonly apply: (hits: ReadonlyArray<Fused>) => Effect.Effect<ReadonlyArray<Weighed>, SqlError.SqlError>
+    /** The hits anew, best first; on a first page few of one seller, unless one is asked for. */
+    readonly apply: (hits: ReadonlyArray<Fused>, isOfOneSeller: boolean) => Effect.Effect<Spread, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/ResourceSignals") {
   static readonly layer = Layer.effect(
@@ -21,29 +22,33 @@ export class ResourceSignals extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const weights = yield* SearchSettings
-      const known = new Map<bigint, { readonly signals: Signals; readonly at: number }>()
-      const isOff = weights.popularity_weight === 0 && weights.freshness_weight === 0 && weights.origin_decay === 1
+      const known = new Map<bigint, { readonly signals: Signals & Seller; readonly at: number }>()
 
       const read = (ids: ReadonlyArray<bigint>) =>
         ids.length === 0
           ? Effect.succeed([])
-          : sql<Signals>`select r.id, r.origin, a.earned as payers, a.last_seen_at as "lastSeenAt"
+          : sql<
+              Signals & Seller
+            >`select r.id, r.origin, r.pay_tos as "payTos", a.earned as payers, a.last_seen_at as "lastSeenAt"
             from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb) unread
             join catalog_resources r on r.id = unread::bigint join catalog_activity a on a.resource_id = r.id`
 
       const apply = Effect.fn("Catalog.signals")(function* (
-        hits: ReadonlyArray<Fused>
-      ): Effect.fn.Return<ReadonlyArray<Weighed>, SqlError.SqlError> {
-        if (hits.length < 2 || isOff) return hits
+        hits: ReadonlyArray<Fused>,
+        isOfOneSeller: boolean
+      ): Effect.fn.Return<Spread, SqlError.SqlError> {
+        if (hits.length < 2) return { hits, isCrowded: false }
         const now = yield* Clock.currentTimeMillis
-        const ids = hits.slice(0, consideredMax).map(({ id }) => id)
+        const ids = hits.map(({ id }) => id)
         for (const signals of yield* read(ids.filter((id) => now - (known.get(id)?.at ?? -Infinity) >= keptMillis))) {
           known.delete(signals.id)
           known.set(signals.id, { signals, at: now })
           if (known.size > keptMax) known.delete(known.keys().next().value!)
         }
         const present = ids.flatMap((id) => known.get(id) ?? [])
-        return weigh(hits, new Map(present.map(({ signals }) => [signals.id, signals])), weights, now)
+        const byId = new Map(present.map(({ signals }) => [signals.id, signals]))
+        const weighed = weigh(hits, byId, weights, now)
+        return isOfOneSeller ? { hits: weighed, isCrowded: false } : spreadSellers(weighed, (id) => byId.get(id))
       })
 
       return ResourceSignals.of({ apply })

@@ -10,7 +10,7 @@ const payersFull = 1_000
 const daysUntilFaded = 30
 const millisPerDay = 86_400_000
 /** Hits whose signals are read; those behind keep their order. */
-export const consideredMax = 60
+const consideredMax = 60
 
 export interface Signals {
   readonly id: bigint

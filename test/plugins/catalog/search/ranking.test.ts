@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest"
 import type { Hit } from "../../../../plugins/catalog/contract.ts"
 import { fuse } from "../../../../plugins/catalog/search/fuse.ts"
 import { decodePosition, encodePosition } from "../../../../plugins/catalog/search/rankingCursor.ts"
+import { spreadSellers } from "../../../../plugins/catalog/search/spreadSellers.ts"
 import { type Signals, weigh } from "../../../../plugins/catalog/search/signals.ts"
 
 const hits = (...ids: ReadonlyArray<number>): ReadonlyArray<Hit> =>
@@ -118,6 +119,31 @@ describe("signals", () => {
         )
       ).slice(60)
     ).toEqual(Array.from({ length: 20 }, (_, at) => at + 61))
+  })
+})
+
+describe("a first page", () => {
+  const hit = (at: number) => ({ id: BigInt(at), score: 1 / at, standings: {} })
+  const list = Array.from({ length: 60 }, (_, at) => hit(at + 1))
+
+  it("holds three hits of one seller at most, by origin and by recipient, and the list loses none", () => {
+    const sellerOf = (id: bigint) =>
+      id <= 20n
+        ? { origin: `https://s${id}`, payTos: ["GCROWD"] }
+        : id <= 40n
+          ? { origin: "https://crowd", payTos: [`G${id}`] }
+          : { origin: `https://o${id}`, payTos: [`G${id}`] }
+    const { hits, isCrowded } = spreadSellers(list, sellerOf)
+    expect(ids(hits).slice(0, 8)).toEqual([1, 2, 3, 21, 22, 23, 41, 42])
+    expect(ids(hits).slice(20, 23)).toEqual([4, 5, 6])
+    expect(ids(hits).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, at) => at + 1))
+    expect(isCrowded).toBe(false)
+  })
+
+  it("says when one seller's hits have left none of the others", () => {
+    const crowd = () => ({ origin: "https://crowd", payTos: ["GCROWD"] })
+    expect(spreadSellers(list, crowd).isCrowded).toBe(true)
+    expect(spreadSellers(list.slice(0, 3), crowd).isCrowded).toBe(false)
   })
 })
 

@@ -1,0 +1,112 @@
+// Spam in the catalog: listings stuffed with everybody's words, and a seller of 180 near-identical ones. The honest
+// listing stays on the first page of every query it answers, and no hit is lost under a cursor.
+import { NodeServices } from "@effect/platform-node"
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { type IngestedResource, ingest } from "../../../relevance/ingest.ts"
+import { databaseKinds } from "../../../support/databases.ts"
+import { type Facilitator, startFacilitator } from "../../../support/facilitator.ts"
+
+const listing = (name: string, serviceName: string, description: string, payTo: string): IngestedResource => ({
+  name,
+  type: "http",
+  url: `https://${name}.example/v1`,
+  toolName: "",
+  serviceName,
+  description,
+  tags: [],
+  info: { input: { type: "http", method: "GET" } },
+  options: [{ scheme: "exact", network: "ledger:testnet", asset: "CASSET", amount: "100", payTo }]
+})
+
+const honest = [
+  listing("forecast", "Forecast", "Weather forecast for any city: rain, wind and temperature by the hour.", "GHONEST1"),
+  listing("exchange", "Exchange", "Currency exchange rates, dollars and euros, every minute.", "GHONEST2"),
+  listing("speech", "Speech", "Turns text into speech with a natural voice.", "GHONEST3")
+]
+const words = "weather forecast city currency exchange rates dollars euros text speech voice translate image price"
+const stuffed = Array.from({ length: 3 }, (_, at) =>
+  listing(`stuffed-${at}`, words, `${words} ${words} best cheap ${at}`, `GSTUFFED${at}`)
+)
+const crowd = Array.from({ length: 180 }, (_, at) =>
+  listing(
+    `crowd-${at}`,
+    `Weather forecast ${at}`,
+    `Weather forecast exchange rates speech voice, city ${at}.`,
+    "GCROWD"
+  )
+)
+const others = Array.from({ length: 60 }, (_, at) =>
+  listing(`other-${at}`, `Ledger ${at}`, `Bookkeeping accounts, series ${at}.`, `GOTHER${at}`)
+)
+const all = [...crowd, ...stuffed, ...others, ...honest]
+
+const queries = [
+  ["weather forecast", "forecast"],
+  ["weather forecast for a city", "forecast"],
+  ["will it rain, and how strong is the wind", "forecast"],
+  ["currency exchange rates", "exchange"],
+  ["dollars to euros", "exchange"],
+  ["text to speech", "speech"],
+  ["natural voice", "speech"]
+] as const
+
+/** Until it holds; the test's own limit ends it. */
+const until = Effect.fnUntraced(function* (done: Effect.Effect<boolean, unknown>) {
+  while (!(yield* done)) yield* Effect.sleep("50 millis")
+})
+
+const ask = (facilitator: Facilitator, parameters: Record<string, string>) =>
+  Effect.map(
+    facilitator.ask(`/discovery/search?${new URLSearchParams(parameters)}`),
+    ({ json }) => json as { resources: ReadonlyArray<{ name: string }>; pagination: { cursor: string | null } }
+  )
+
+describe.each(databaseKinds)("search among spam on %s", (database) => {
+  it(
+    "shows the honest listing on the first page of every query, and loses no other",
+    () =>
+      Effect.runPromise(
+        Effect.scoped(
+          Effect.gen(function* () {
+            const facilitator = yield* startFacilitator({ database, channels: 1 })
+            yield* ingest(facilitator.sql, all)
+            yield* until(
+              Effect.gen(function* () {
+                const [row] = yield* facilitator.sql<{ words: number; meanings: number }>`select
+                (select count(*) from search_lexical_documents where (select changed = 0 from search_lexical_state
+                  limit 1))::int as words,
+                (select count(*) from search_semantic_word_vectors)::int as meanings`
+                return row!.words === all.length && row!.meanings === all.length
+              })
+            )
+            for (const [query, name] of queries) {
+              const { resources } = yield* ask(facilitator, { query })
+              const names = resources.map(({ name }) => name)
+              expect(names, query).toContain(name)
+              // Where the others do not fill the page, the crowd follows behind all of them.
+              const others = names.slice(0, 1 + names.findLastIndex((one) => !one.startsWith("crowd")))
+              expect(others.filter((one) => one.startsWith("crowd")).length, query).toBeLessThanOrEqual(3)
+            }
+            const seen: Array<string> = []
+            let cursor: string | null = ""
+            while (cursor !== null) {
+              const page: Effect.Success<ReturnType<typeof ask>> = yield* ask(facilitator, {
+                query: "weather forecast",
+                limit: "50",
+                ...(cursor === "" ? {} : { cursor })
+              })
+              seen.push(...page.resources.map(({ name }) => name))
+              cursor = page.pagination.cursor
+            }
+            expect(new Set(seen).size).toBe(seen.length)
+            expect(seen.filter((name) => name.startsWith("crowd"))).toHaveLength(180)
+            // Who asks for one seller gets it.
+            const { resources } = yield* ask(facilitator, { query: "weather forecast", payTo: "GCROWD" })
+            expect(resources).toHaveLength(20)
+          })
+        ).pipe(Effect.provide(NodeServices.layer)) as Effect.Effect<void>
+      ),
+    120_000
+  )
+})
