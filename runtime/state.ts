@@ -66,12 +66,23 @@ const attempt = <A>(what: string, work: () => A): Effect.Effect<A, StateRefused>
 /** The nearest folder above that there is. */
 const standing = (folder: string): string => (existsSync(folder) ? folder : standing(dirname(folder)))
 
+/** Step by step: where the system makes none, as below `/proc`, the recursive call of Node never ends. */
+const makeFolder = (folder: string): void => {
+  if (existsSync(folder)) {
+    // Says so where it is a file.
+    if (!statSync(folder).isDirectory()) mkdirSync(folder)
+    return
+  }
+  makeFolder(dirname(folder))
+  mkdirSync(folder, { mode: 0o700 })
+}
+
 /** Makes the folder, for this user alone, and marks it. */
 export const claimState = (folder: string) =>
   attempt(`the state folder ${folder} cannot be written`, () => {
     // Where nothing can be made, the system speaks of a missing folder; this has it name the reason.
     if (!existsSync(folder)) accessSync(standing(dirname(resolve(folder))), constants.W_OK)
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(resolve(folder))
     const mark = join(folder, MARK)
     const text = { what: "State of Tollkeeper. `tollkeeper reset` deletes it.", format: 1 }
     // Written even when it stands: so a disk that cannot be written is told before anything is opened.

@@ -1,0 +1,333 @@
+// `npm run friction`: what somebody meets who starts, operates or attacks this program for the first time, played for
+// real, one thing after the other; the sentence that each gives is printed. It fails where a sentence is missing, says
+// nothing of what to do, or shows a trace. Ports are free ones, folders are temporary, and what it starts it ends.
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { connect } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import process from "node:process"
+import { promisify } from "node:util"
+import { findNode, root } from "../../runtime/bootstrap.mjs"
+import { freePort } from "../conformance/programs.ts"
+
+const node = findNode()
+const cli = join(root, "runtime", "cli.ts")
+const folder = mkdtempSync(join(tmpdir(), "tollkeeper-friction-"))
+const inFolder = (name: string) => join(folder, name)
+const freePorts = ["--port", "0", "--ledger-port", "0", "--ledger-https-port", "0"]
+
+interface Outcome {
+  readonly status: number
+  readonly text: string
+}
+
+/** Runs a program to its end, or for `seconds`; what it wrote last of all is what counts. */
+const program = (args: ReadonlyArray<string>, env: Record<string, string> = {}, seconds = 60): Promise<Outcome> =>
+  promisify(execFile)(node, [...args], {
+    cwd: folder,
+    env: { ...process.env, DATABASE_URL: "", ...env },
+    timeout: seconds * 1_000,
+    killSignal: "SIGKILL"
+  }).then(
+    ({ stderr, stdout }) => ({ status: 0, text: `${stdout}${stderr}` }),
+    (error) => ({ status: Number(error.code ?? 1), text: `${error.stdout}${error.stderr}` })
+  )
+const tollkeeper = (...args: ReadonlyArray<string>) => program([cli, ...args])
+
+/** The message of a line of JSON, or the line. */
+const wordsOf = (line: string): string => {
+  try {
+    return String(JSON.parse(line).message ?? line)
+  } catch {
+    return line
+  }
+}
+
+/** The sentence among what was written: the line that matches, told as a person would read it. */
+const sentenceIn = (text: string, wanted: RegExp): string | undefined =>
+  text
+    .split("\n")
+    .map(wordsOf)
+    .find((line) => wanted.test(line))
+
+const startServing = async (args: ReadonlyArray<string>) => {
+  const child = spawn(node, [cli, "start", ...args], { cwd: folder, env: { ...process.env, DATABASE_URL: "" } })
+  let text = ""
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (chunk) => (text += chunk))
+  const ended = once(child, "exit")
+  const ready = new Promise<void>((resolve) => {
+    child.stdout.on("data", () => text.includes('"ready"') && resolve())
+  })
+  await Promise.race([
+    ready,
+    ended.then(() => {
+      throw new Error(`it ended\n${text}`)
+    })
+  ])
+  return {
+    said: () => text,
+    stop: async () => {
+      process.kill(child.pid!, "SIGTERM")
+      await ended
+    }
+  }
+}
+
+const answerOf = async (url: string, init: RequestInit = {}): Promise<Outcome> => {
+  const response = await fetch(url, init)
+  return { status: response.status, text: await response.text() }
+}
+
+/** One request written by hand, since `fetch` names the Host by itself. */
+const raw = (port: number, lines: ReadonlyArray<string>, end = "\r\n\r\n"): Promise<Outcome> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1")
+    let text = ""
+    socket.setEncoding("utf8").on("data", (chunk) => (text += chunk))
+    socket.on("error", reject)
+    socket.on("close", () => resolve({ status: Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 0), text }))
+    socket.write(`${lines.join("\r\n")}${end}`)
+  })
+
+/** A Node of 20 without the Node 24 that npm brings: the launcher alone, in a project that needs no package. */
+const oldNode = async (): Promise<Outcome> => {
+  const project = inFolder("old-node")
+  cpSync(join(root, "runtime", "bootstrap.mjs"), join(project, "runtime", "bootstrap.mjs"))
+  cpSync(join(root, "runtime", "run.mjs"), join(project, "runtime", "run.mjs"))
+  for (const file of ["package-lock.json", "node_modules/.package-lock.json"]) {
+    mkdirSync(join(project, "node_modules"), { recursive: true })
+    writeFileSync(join(project, file), JSON.stringify({ packages: {} }))
+  }
+  const older = inFolder("older.mjs")
+  writeFileSync(older, `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.9.0" } })`)
+  return program(["--import", older, join(project, "runtime", "run.mjs"), "examples/pay.ts"])
+}
+
+interface Item {
+  readonly name: string
+  readonly play: () => Promise<Outcome>
+  /** What the sentence must hold: what happened and what to do. */
+  readonly says: RegExp
+  /** Default 1. */
+  readonly status?: number
+}
+
+const state = inFolder("state")
+const [port, ledgerPort] = [await freePort(), await freePort()]
+const own = ["--state", state, "--port", String(port), "--ledger-port", String(ledgerPort), "--ledger-https-port", "0"]
+const at = `http://127.0.0.1:${port}`
+writeFileSync(inFolder("a-file"), "")
+mkdirSync(inFolder("thesis"))
+writeFileSync(join(inFolder("thesis"), "chapter.txt"), "years of work")
+
+const before: ReadonlyArray<Item> = [
+  {
+    name: "npm run pay, nothing runs",
+    play: () => program([join(root, "examples/pay.ts"), "--state", state]),
+    says: /no facilitator answers .*npm start/
+  },
+  {
+    name: "an old Node without the optional parts",
+    play: oldNode,
+    says: /Node 20\.9\.0 cannot run it.*install Node 24/
+  },
+  {
+    name: "a state folder below a file",
+    play: () => tollkeeper("start", "--state", join(inFolder("a-file"), "x"), ...freePorts),
+    says: /cannot be written: .*--state DIR/
+  },
+  {
+    name: "a read-only place",
+    play: () => tollkeeper("start", "--state", "/proc/tollkeeper", ...freePorts),
+    says: /cannot be written.*--state DIR/
+  },
+  ...(process.platform === "linux"
+    ? [
+        {
+          name: "a place where nothing can be written",
+          play: () => tollkeeper("backup", "save", "/dev/full/x", "--state", inFolder("new")),
+          says: /cannot be written.*--state DIR|cannot be written: /
+        }
+      ]
+    : []),
+  {
+    name: "a database that does not answer",
+    play: () =>
+      program([cli, "start", "--state", inFolder("db"), ...freePorts], { DATABASE_URL: "postgres://127.0.0.1:1/x" }),
+    says: /does not answer; start the PostgreSQL.*DATABASE_URL/
+  },
+  {
+    name: "a profile that lacks what it needs",
+    play: () => tollkeeper("config", "check", "--profile", "self-hosted"),
+    says: /missing: .*RPC endpoint is required; give it with --set/
+  },
+  { name: "a misspelt command", play: () => tollkeeper("strat"), says: /did you mean start/ },
+  { name: "a misspelt flag", play: () => tollkeeper("start", "--prot", "1"), says: /did you mean --port/ },
+  {
+    name: "a misspelt setting",
+    play: () => tollkeeper("start", "--state", inFolder("s"), "--set", "server.prot=1", ...freePorts),
+    says: /server\.prot: no such setting; did you mean port/
+  },
+  {
+    name: "a misspelt plugin",
+    play: () => tollkeeper("start", "--state", inFolder("s"), "--set", "plugins=[x402-exatc]"),
+    says: /did you mean x402-exact/
+  },
+  {
+    name: "a misspelt profile",
+    play: () => tollkeeper("start", "--profile", "locl"),
+    says: /did you mean --profile local/
+  },
+  { name: "--help", play: () => tollkeeper("start", "--help"), says: /--port integer .*default 4022/, status: 0 },
+  {
+    name: "reset of a folder that is not ours",
+    play: () => tollkeeper("reset", "--state", inFolder("thesis"), "--yes"),
+    says: /does not carry Tollkeeper's mark.*nothing was deleted; name/
+  },
+  {
+    name: "keys reread, nothing runs",
+    play: () => tollkeeper("keys", "reread", "--state", inFolder("new2")),
+    says: /nothing runs over .*--state DIR/
+  }
+]
+
+const slowHead = async (): Promise<Outcome> => {
+  const begun = performance.now()
+  await raw(port, ["GET /health HTTP/1.1", "Host: 127.0.0.1", "X-Slow: "], "")
+  const seconds = Math.round((performance.now() - begun) / 100) / 10
+  return { status: 0, text: `a head that does not end is let go after ${seconds} s; send it whole` }
+}
+
+const beside: ReadonlyArray<Item> = [
+  {
+    name: "a second start over the same state",
+    play: () => tollkeeper("start", ...own),
+    says: /already runs over .*stop it .*--state DIR/
+  },
+  {
+    name: "the facilitator's port is taken",
+    play: () =>
+      tollkeeper(
+        "start",
+        "--state",
+        inFolder("b"),
+        "--port",
+        String(port),
+        "--ledger-port",
+        "0",
+        "--ledger-https-port",
+        "0"
+      ),
+    says: /port \d+ of 127\.0\.0\.1 is taken by another program; stop that one, or .*--port PORT/
+  },
+  {
+    name: "the ledger's port is taken",
+    play: () =>
+      tollkeeper(
+        "start",
+        "--state",
+        inFolder("c"),
+        "--port",
+        "0",
+        "--ledger-port",
+        String(ledgerPort),
+        "--ledger-https-port",
+        "0"
+      ),
+    says: /taken by another program; .*--ledger-port PORT/
+  },
+  {
+    name: "npm run pay, other ports",
+    play: () => program([join(root, "examples/pay.ts"), "--state", state]),
+    says: new RegExp(`Facilitator  ${at}`),
+    status: 0
+  },
+  {
+    name: "reset while it runs",
+    play: () => tollkeeper("reset", "--state", state, "--yes"),
+    says: /a Tollkeeper runs over .*stop it first/
+  },
+  {
+    name: "channels list beside it",
+    play: () => tollkeeper("channels", "list", "--state", state),
+    says: /\d+ of \d+ ready; required/,
+    status: 0
+  },
+  {
+    name: "settlements show of nobody beside it",
+    play: () => tollkeeper("settlements", "show", "x", "--state", state),
+    says: /no settlement has .*`tollkeeper settlements list`/
+  },
+  {
+    name: "doctor beside it",
+    play: () => tollkeeper("doctor", "--state", state),
+    says: /ok +RPC 1 +answers/,
+    status: 0
+  },
+  {
+    name: "backup while it runs",
+    play: () => tollkeeper("backup", "save", "b.tar", "--state", state),
+    says: /b\.tar: \d+ bytes; .*restore/,
+    status: 0
+  },
+  {
+    name: "a foreign page asks the facilitator",
+    play: () => answerOf(`${at}/supported`, { headers: { origin: "http://evil.example" } }),
+    says: /pages of this origin may not ask; .*allowed_origins/,
+    status: 403
+  },
+  {
+    name: "a name that was made to mean this machine",
+    play: () => raw(port, ["GET /supported HTTP/1.1", "Host: evil.example", "Connection: close"]),
+    says: /this name is not answered here; .*allowed_hosts/,
+    status: 403
+  },
+  {
+    name: "a foreign page asks the friendbot",
+    play: () =>
+      answerOf(`http://127.0.0.1:${ledgerPort}/friendbot?addr=G`, { headers: { origin: "http://evil.example" } }),
+    says: /pages of this origin may not ask; .*allowed_origins/,
+    status: 403
+  },
+  {
+    name: "/metrics through a proxy",
+    play: () => answerOf(`${at}/metrics`, { headers: { "x-forwarded-proto": "https" } }),
+    says: /unauthorized/,
+    status: 401
+  },
+  { name: "a head that does not end", play: slowHead, says: /let go after ([5-9]|10)(\.\d)? s/, status: 0 }
+]
+
+const after: ReadonlyArray<Item> = [
+  {
+    name: "reset without a word of consent",
+    play: () => tollkeeper("reset", "--state", state),
+    says: /say --yes if that is meant/
+  },
+  { name: "reset", play: () => tollkeeper("reset", "--state", state, "--yes"), says: /is gone/, status: 0 }
+]
+
+let faults = 0
+const play = async (items: ReadonlyArray<Item>) => {
+  for (const { name, play, says, status = 1 } of items) {
+    const outcome = await play()
+    const sentence = sentenceIn(outcome.text, says)
+    const hasTrace = /\n\s+at .*:\d+:\d+\)?(\n|$)|Help requested/.test(outcome.text)
+    const isRight = sentence !== undefined && !hasTrace && outcome.status === status
+    if (!isRight) faults++
+    console.log(`${isRight ? "ok   " : "FAULT"} ${name}`)
+    console.log(`      ${(sentence ?? `(${outcome.status}) ${outcome.text.slice(-600)}`).slice(0, 400)}`)
+  }
+}
+
+await play(before)
+const running = await startServing(own)
+await play(beside)
+await running.stop()
+await play(after)
+rmSync(folder, { recursive: true, force: true })
+const all = before.length + beside.length + after.length
+console.log(`${all - faults} of ${all} give a sentence with what to do`)
+process.exitCode = faults === 0 ? 0 : 1
