@@ -54,6 +54,7 @@ const views: ReadonlyArray<readonly [name: string, path: string, shows: string]>
   ["settlements", "/dashboard#settlements", "Paid to"],
   ["participants", "/dashboard#participants", "Buyers"],
   ["listings", "/dashboard#resources", "Last paid"],
+  ["search", "/dashboard#search", "Found, and paid for"],
   ["operation", "/dashboard#standing", "What operators did"],
   ["interface", "/docs", "/verify"]
 ]

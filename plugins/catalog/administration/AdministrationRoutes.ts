@@ -52,7 +52,7 @@ export const addAdministrationRoutes = Effect.gen(function* () {
   const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 
   const explain = Effect.fnUntraced(function* (request: Request) {
-    if (Option.isNone(callers.identify(request))) return unauthorized
+    if (Option.isNone(callers.reader(request))) return unauthorized
     const query = queryOf(request)
     const paging = readPaging(query, { limitDefault: 50, limitMax: 200, clamp: true })
     const url = query.get("url") ?? ""

@@ -119,7 +119,7 @@ export const addSearchReports = Effect.gen(function* () {
     ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Search | SearchSettings | SqlClient.SqlClient>
   ) =>
     router.add("GET", `/analytics/v1/search/${name}`, (request) =>
-      Option.isNone(callers.identify(request))
+      Option.isNone(callers.reader(request))
         ? Effect.succeed(unauthorized)
         : report(request).pipe(
             Effect.provideContext(services),

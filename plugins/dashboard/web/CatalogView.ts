@@ -4,7 +4,7 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
-import { count, decimal, moment, percent, short } from "./format.ts"
+import { count, counted, decimal, moment, percent, short } from "./format.ts"
 import { Name, Notice, Panel, Shown, State, written } from "./parts.ts"
 
 export interface AssetShown {
@@ -71,7 +71,7 @@ const evidenceOf = ({ grade, ownership, payers, settlements, uptime, verificatio
     ...(grade === undefined ? [] : [gradeWords[grade] ?? grade]),
     ...(settlements === undefined || payers === undefined
       ? []
-      : [`${count(settlements)} settlements by ${count(payers)} payers in 30 days`]),
+      : [`${counted(settlements, "settlement")} by ${counted(payers, "payer")} in 30 days`]),
     ...(uptime === undefined ? [] : [`alive at ${percent(uptime, 1)} of the looks`]),
     verification === "payment_observed" ? "a payment was observed" : "no payment observed yet",
     ownership === "proven" ? "its origin names the account that is paid" : "its origin has not confirmed the account"

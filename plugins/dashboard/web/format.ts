@@ -9,6 +9,10 @@ const grouped = new Intl.NumberFormat("en-GB")
 /** `12345` → `12,345`. */
 export const count = (text: string | number | bigint): string => grouped.format(BigInt(text))
 
+/** `1 payer`, `2 payers`. */
+export const counted = (number: string | number, thing: string): string =>
+  `${count(number)} ${thing}${BigInt(number) === 1n ? "" : "s"}`
+
 /** Atomic units as an amount: exact, without zeros at the end, with two decimals at least. */
 export const decimal = (units: string | bigint, decimals: number): string => {
   const value = BigInt(units)

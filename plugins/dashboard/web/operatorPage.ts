@@ -7,6 +7,7 @@ import { OverviewView } from "./OverviewView.ts"
 import { ParticipantsView } from "./ParticipantsView.ts"
 import { Bar, draw, Foot } from "./parts.ts"
 import { ResourcesView, ResourceView } from "./ResourcesView.ts"
+import { SearchView } from "./SearchView.ts"
 import { type Session, SignIn, useSession, Who } from "./session.ts"
 import { SettlementsView } from "./SettlementsView.ts"
 import { SettlementView } from "./SettlementView.ts"
@@ -26,6 +27,7 @@ const tabs: ReadonlyArray<View> = [
   { name: "settlements", label: "Settlements", operators: false, show: () => h(SettlementsView, {}) },
   { name: "participants", label: "Buyers and sellers", operators: false, show: () => h(ParticipantsView, {}) },
   { name: "resources", label: "Listings", operators: false, show: () => h(ResourcesView, {}) },
+  { name: "search", label: "Search", operators: false, show: () => h(SearchView, {}) },
   {
     name: "standing",
     label: "Operation",

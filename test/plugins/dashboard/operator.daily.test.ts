@@ -151,6 +151,8 @@ describe("a session of the pages", () => {
         const { cookie } = yield* signIn(facilitator, ops)
         expect(yield* as(cookie, "/analytics/v1/transactions")).toBe(200)
         expect(yield* as(cookie, "/dashboard/v1/standing")).toBe(200)
+        expect(yield* as(cookie, "/analytics/v1/search/status")).toBe(200)
+        expect(yield* as(cookie, "/catalog/v1/observations?url=https://seller.example/x")).toBe(200)
         expect((yield* facilitator.ask("/dashboard/session", { headers: { cookie } })).json).toMatchObject({
           role: "operator",
           principal: "ops",

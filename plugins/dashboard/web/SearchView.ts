@@ -1,0 +1,124 @@
+// Search for its operator: what is on, how much of the catalog each index holds, which model's vectors are in use, and
+// how often what was found was then paid for.
+import { h, type VNode } from "preact"
+import { useState } from "preact/hooks"
+import { useAsked } from "./ask.ts"
+import { count, percent } from "./format.ts"
+import { Figures, Panel, Shown, State, Table, written } from "./parts.ts"
+import type { Listed } from "./reports.ts"
+
+interface Coverage {
+  readonly indexed: number
+  readonly share: number
+}
+
+interface Status {
+  readonly lexical: { readonly health?: string; readonly status?: string }
+  readonly semantic: { readonly health?: string; readonly status?: string }
+  readonly index_coverage: {
+    readonly resources: number
+    readonly lexical: Coverage
+    readonly semantic: Coverage
+  }
+  readonly worker: { readonly status: string; readonly queue_depth: number; readonly dead_letters: number }
+}
+
+interface Conversion {
+  readonly impressions: string
+  readonly sessions: string
+  readonly verified_impressions: string
+  readonly settled_impressions: string
+}
+
+const wordOf = ({ health, status }: Status["lexical"]): string => health ?? status ?? "unknown"
+
+const StatusFigures = ({ of }: { readonly of: Status }): VNode<any> => {
+  const { lexical, resources, semantic } = of.index_coverage
+  const held = ({ indexed, share }: Coverage) =>
+    `${count(indexed)} of ${count(resources)} listings, ${percent(share, 1)}`
+  return h(Figures, {
+    items: [
+      { label: "By words", value: h(State, { word: wordOf(of.lexical) }), note: held(lexical) },
+      { label: "By meaning", value: h(State, { word: wordOf(of.semantic) }), note: held(semantic) },
+      { label: "Waiting for a vector", value: count(of.worker.queue_depth), note: `worker ${of.worker.status}` },
+      { label: "Given up", value: count(of.worker.dead_letters) }
+    ]
+  })
+}
+
+const ConversionFigures = ({ of }: { readonly of: Conversion }): VNode<any> =>
+  h(Figures, {
+    items: [
+      { label: "Searches", value: count(of.sessions) },
+      { label: "Results shown", value: count(of.impressions) },
+      {
+        label: "Then verified",
+        value: count(of.verified_impressions),
+        note: percent(of.verified_impressions, of.impressions)
+      },
+      {
+        label: "Then paid",
+        value: count(of.settled_impressions),
+        note: percent(of.settled_impressions, of.impressions)
+      }
+    ]
+  })
+
+type Generation = Readonly<Record<string, unknown>>
+
+const generationsPath = "/analytics/v1/search/generations?limit=50"
+
+const Generations = (): VNode<any> =>
+  h(Shown<Listed<Generation>>, {
+    asked: useAsked<Listed<Generation>>(generationsPath, 15_000),
+    show: ({ items }) => {
+      const names = [...new Set(items.flatMap((row) => Object.keys(row)))]
+      return h(Table<Generation>, {
+        label: "Generations",
+        rows: items,
+        keyOf: (row) => String(items.indexOf(row)),
+        empty: "No model has made vectors here.",
+        columns: names.map((name) => ({
+          head: name.replaceAll("_", " "),
+          cell: (row: Generation) => (row[name] === null ? "–" : written(String(row[name])))
+        }))
+      })
+    }
+  })
+
+const spans: ReadonlyArray<readonly [hours: string, label: string]> = [
+  ["24", "a day"],
+  ["168", "7 days"],
+  ["720", "30 days"]
+]
+
+export const SearchView = (): VNode<any> => {
+  const [hours, change] = useState("24")
+  const status = useAsked<Status>("/analytics/v1/search/status", 10_000)
+  const conversion = useAsked<Conversion>(`/analytics/v1/search/conversion?hours=${hours}`, 30_000)
+  const choice = h(
+    "label",
+    { class: "row quiet" },
+    "Within",
+    h(
+      "select",
+      { value: hours, onChange: ({ target }: Event) => change((target as HTMLSelectElement).value) },
+      spans.map(([value, label]) => h("option", { key: value, value }, label))
+    )
+  )
+  return h(
+    "div",
+    { class: "grid" },
+    h(
+      Panel,
+      { title: "Indexes", wide: true },
+      h(Shown<Status>, { asked: status, show: (of) => h(StatusFigures, { of }) })
+    ),
+    h(
+      Panel,
+      { title: "Found, and paid for", wide: true, actions: choice },
+      h(Shown<Conversion>, { asked: conversion, show: (of) => h(ConversionFigures, { of }) })
+    ),
+    h(Panel, { title: "Generations of vectors", wide: true }, h(Generations, {}))
+  )
+}
