@@ -76,7 +76,7 @@ export const buy = async (url: string, options: BuyerOptions): Promise<Purchase>
 }
 
 /** The transaction of a payment: one transfer, authorized by the buyer, in an envelope that nobody has signed. */
-const signPayment = async (accepted: any, options: BuyerOptions): Promise<string> => {
+export const signPayment = async (accepted: any, options: BuyerOptions): Promise<string> => {
   const buyer = Keypair.fromSecret(options.secret)
   const networkPassphrase = options.networkPassphrase ?? Networks.TESTNET
   const server = new rpc.Server(options.rpcUrl, { allowHttp: new URL(options.rpcUrl).protocol === "http:" })

@@ -1,11 +1,14 @@
 // `tollkeeper start` and `tollkeeper tools`: a facilitator, or an agent tool server, as the profile says. They run
 // until a signal, or until an actor gives up.
-import { Context, Effect, Option, Redacted } from "effect"
+import { Console, Context, Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import process from "node:process"
+import { fileURLToPath } from "node:url"
 import { Network } from "../../kernel/config/Network.ts"
 import { Database } from "../../kernel/database/Database.ts"
+import * as Loader from "../../kernel/Loader.ts"
+import { makeCatalogue } from "../App.ts"
 import { crashAt } from "../crashAt.ts"
 import { greeting } from "../greeting.ts"
 import { isForPeople, progress } from "../logging.ts"
@@ -27,10 +30,18 @@ const portFlag = (name: string, what: string, from: string) =>
 const portOverride = (path: string, port: Option.Option<number>): ReadonlyArray<string> =>
   Option.match(port, { onNone: () => [], onSome: (port) => [`${path}=${port}`] })
 
-/** Whether the process keeps something in the state folder that a second one would spoil. */
-const keepsState = (profile: Profile): boolean =>
-  profile.plugins.includes("ledger-local") ||
-  (Option.isNone(profile.secret("DATABASE_URL")) && profile.plugins.some((id) => id !== "mcp-tools"))
+/**
+ * Whether the process keeps something in the state folder that a second one would spoil: an embedded ledger, or the
+ * embedded database when anything that is enabled needs one. What does not fit together is refused later.
+ */
+const keepsState = (profile: Profile): Effect.Effect<boolean> =>
+  Effect.match(Loader.select(makeCatalogue(profile), profile.plugins), {
+    onFailure: () => true,
+    onSuccess: (plugins) => {
+      const has = (id: string) => plugins.some((one) => one.id === id)
+      return has("ledger-local") || (Option.isNone(profile.secret("DATABASE_URL")) && has("database"))
+    }
+  })
 
 /** Alone over the state folder where that matters; who is there already is named with what to do. */
 const aloneIn = Effect.fnUntraced(function* (folder: string) {
@@ -59,7 +70,8 @@ const rpcOf = (services: Context.Context<never>) => {
 const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<string>) {
   const profile = yield* profileAt(place, overrides)
   yield* claimState(place.state)
-  if (keepsState(profile)) yield* aloneIn(place.state)
+  const isAlone = yield* keepsState(profile)
+  if (isAlone) yield* aloneIn(place.state)
   yield* progress(`Starting ${profile.plugins.join(", ")} …`)
   return yield* serve({
     profile,
@@ -73,7 +85,7 @@ const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<
           : {}
         yield* announce(place.state, {
           profile: profile.name,
-          isAlone: keepsState(profile),
+          isAlone,
           database: databaseMark(Option.getOrUndefined(Option.map(profile.secret("DATABASE_URL"), Redacted.value))),
           ...addressOf(address),
           ...rpcOf(services),
@@ -84,6 +96,26 @@ const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<
       })
   }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))
 }, Effect.scoped)
+
+/** What MCP clients read to reach this server, as the profile says; it holds no secret. */
+const clientConfig = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<string>) {
+  const { tree } = yield* profileAt(place, overrides)
+  const http = (tree["http"] ?? {}) as { readonly host?: string; readonly port?: number }
+  const host = http.host === undefined || http.host === "0.0.0.0" ? "127.0.0.1" : http.host
+  const args = [
+    ...("Deno" in globalThis ? ["run", "-A"] : ["--disable-warning=ExperimentalWarning"]),
+    fileURLToPath(new URL("../cli.ts", import.meta.url)),
+    "tools",
+    ...["--profile", /\.ya?ml$/.test(place.profile) ? resolve(place.profile) : place.profile],
+    ...["--state", resolve(place.state)],
+    ...[...overrides, ...place.set].flatMap((setting) => ["--set", setting])
+  ]
+  const server =
+    tree["transport"] === "http"
+      ? { type: "streamable-http", url: `http://${host}:${http.port ?? 4_522}/mcp` }
+      : { command: process.execPath, args }
+  return JSON.stringify({ mcpServers: { tollkeeper: server } }, null, 2)
+})
 
 /** Who moves the embedded ledger to another port means the facilitator's RPC as well; 0 is any port that is free. */
 const ledgerOverrides = (port: Option.Option<number>) =>
@@ -126,8 +158,18 @@ export const start = Command.make(
 
 export const tools = Command.make(
   "tools",
-  { ...placeFlags("tools"), port: portFlag("port", "the tool server's HTTP transport", "4522") },
-  (flags) => run(flags, portOverride("http.port", flags.port))
+  {
+    ...placeFlags("tools"),
+    port: portFlag("port", "the tool server's HTTP transport", "4522"),
+    printConfig: Flag.Boolean("print-config").pipe(
+      Flag.withDescription("Print a client's configuration for this server, as JSON, and start nothing"),
+      Flag.withDefault(false)
+    )
+  },
+  ({ printConfig, ...flags }) =>
+    printConfig
+      ? Effect.flatMap(clientConfig(flags, portOverride("http.port", flags.port)), Console.log)
+      : run(flags, portOverride("http.port", flags.port))
 ).pipe(
   Command.withDescription(
     "Run the agent tool server, by default over stdin and stdout in front of the facilitator on this machine"

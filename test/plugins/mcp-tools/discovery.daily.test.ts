@@ -5,10 +5,10 @@ import { Context, Effect, Layer } from "effect"
 import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { ChildProcess } from "node:child_process"
+import { type ChildProcess, execFileSync } from "node:child_process"
 import process from "node:process"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
-import { declaring, mcpDeclaration, queryDeclaration, verified } from "../catalog/support.ts"
+import { declaring, eventually, mcpDeclaration, queryDeclaration, verified } from "../catalog/support.ts"
 import { call, connectHttp, type Json, startTools } from "./support.ts"
 
 const root = new URL("../../../", import.meta.url).pathname
@@ -132,7 +132,11 @@ layer(World.layer, { excludeTestServices: true, timeout: 60_000 })("agent tools 
       const same = yield* call(client, get, { ref: wrapper.ref, expectedVersionHash: wrapper.versionHash })
       expect(same.body["wrapper"]).toEqual(wrapper)
       yield* relist
-      const changed = yield* call(client, get, { ref: wrapper.ref, expectedVersionHash: wrapper.versionHash })
+      // The catalog lists beside the payment, which does not wait for it.
+      const changed = yield* eventually(
+        call(client, get, { ref: wrapper.ref, expectedVersionHash: wrapper.versionHash }),
+        ({ body }) => body["wrapper"]?.status === "stale"
+      )
       expect(changed.isError).toBe(false)
       expect(changed.body["resource"].accepts.map(({ amount }: Json) => amount)).toContain("7777")
       expect(changed.body["wrapper"]).toMatchObject({
@@ -150,19 +154,18 @@ layer(World.layer, { excludeTestServices: true, timeout: 60_000 })("agent tools 
         const { facilitator } = yield* World
         const folder = mkdtempSync(join(tmpdir(), "tollkeeper-stdio-"))
         yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(folder, { recursive: true, force: true })))
-        const transport = new StdioClientTransport({
-          command: process.execPath,
-          args: [
-            "--disable-warning=ExperimentalWarning",
-            join(root, "runtime/cli.ts"),
-            "tools",
-            "--state",
-            join(folder, "state"),
-            "--set",
-            `facilitator.base_url=${facilitator.url}`
-          ],
-          stderr: "pipe"
+        const printed = (...more: ReadonlyArray<string>): Json => {
+          const words = ["tools", "--print-config", "--state", join(folder, "state"), ...more]
+          const args = ["--disable-warning=ExperimentalWarning", join(root, "runtime/cli.ts"), ...words]
+          return JSON.parse(execFileSync(process.execPath, args, { encoding: "utf8" })).mcpServers.tollkeeper
+        }
+        // Started as a client would, by what the program itself prints for one.
+        const { args, command } = printed("--set", `facilitator.base_url=${facilitator.url}`)
+        expect(printed("--set", "transport=http", "--port", "4600")).toEqual({
+          type: "streamable-http",
+          url: "http://127.0.0.1:4600/mcp"
         })
+        const transport = new StdioClientTransport({ command, args, stderr: "pipe" })
         const client = new Client({ name: "agent", version: "1.0.0" })
         const faults: Array<Error> = []
         client.onerror = (error) => void faults.push(error)

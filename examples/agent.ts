@@ -1,0 +1,211 @@
+// An agent with a goal and a budget: through `tollkeeper tools` it searches the catalog, compares the offers, asks what
+// a payment would be, pays for one HTTP resource and one MCP tool, and prints its receipts. It needs no model; where it
+// chooses (`choose`), any may be put in. The tool server has the key and the budget, the agent has neither. By itself
+// the program brings what it needs to the local ledger that `npm start` runs: an account for the agent, three sellers,
+// and a customer before it, since a listing begins with a payment.
+//
+//   node examples/agent.ts "weather in Riga" --budget 20000
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import { Keypair } from "@stellar/stellar-sdk"
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { buy, signPayment } from "./buyer.ts"
+import { findFacilitator } from "./findFacilitator.ts"
+import { type Seller, startSeller } from "./seller-http.ts"
+import { startMcpSeller } from "./seller-mcp.ts"
+
+const usdc = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+export interface AgentOptions {
+  readonly facilitator: string
+  readonly ledger: string
+  /** Seed of the account that the tool server pays from. */
+  readonly secret: string
+  readonly goal: string
+  /** Atomic units that the agent may spend in a day. */
+  readonly budget: bigint
+  readonly say: (line: string) => void
+}
+
+export interface Bought {
+  readonly receipt: any
+  readonly content: unknown
+}
+
+interface Offer {
+  readonly ref: string
+  readonly versionHash: string
+  readonly type: "http" | "mcp"
+  readonly url: string
+  readonly price: bigint
+  readonly description: string
+}
+
+/** The choice that a model may take over: the cheapest of each kind. */
+const choose = (offers: ReadonlyArray<Offer>): ReadonlyArray<Offer> =>
+  (["http", "mcp"] as const).flatMap((type) => {
+    const [cheapest] = offers.filter((offer) => offer.type === type).sort((a, b) => Number(a.price - b.price))
+    return cheapest === undefined ? [] : [cheapest]
+  })
+
+const offerOf = ({ resource, wrapper }: any): Offer => ({
+  ref: wrapper.ref,
+  versionHash: wrapper.versionHash,
+  type: resource.type,
+  url: resource.resource,
+  price: BigInt(resource.accepts[0].amount),
+  description: resource.description ?? ""
+})
+
+/** The tool server as a process of its own, which has the key. */
+const startTools = async ({ budget, facilitator, ledger, secret }: AgentOptions): Promise<Client> => {
+  const settings = [
+    "plugins=[mcp-tools, mcp-tools-pay]",
+    `facilitator.base_url=${facilitator}`,
+    "allow_insecure_local=true",
+    "signer.mode=env-secret",
+    "budget.store=memory",
+    `budget.max_per_day=${budget}`,
+    "http_payments.enabled=true",
+    `networks.ledger:testnet.rpc_urls=["${ledger}"]`,
+    `networks.ledger:testnet.assets=[{contract: ${usdc}, symbol: USDC, decimals: 7}]`
+  ]
+  const state = mkdtempSync(join(tmpdir(), "tollkeeper-agent-"))
+  const set = settings.flatMap((setting) => ["--set", setting])
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: ["--disable-warning=ExperimentalWarning", join(root, "runtime/cli.ts"), "tools", "--state", state, ...set],
+    env: { TOOLS_PAYER_SECRET: secret },
+    stderr: "ignore"
+  })
+  const client = new Client({ name: "example-agent", version: "1.0.0" })
+  await client.connect(transport)
+  return client
+}
+
+/** Calls a tool; a fault has a code. */
+const call = async (tools: Client, name: string, args: Record<string, unknown>): Promise<any> => {
+  const { isError, structuredContent } = await tools.callTool({ name, arguments: args })
+  return isError === true ? { fault: structuredContent } : structuredContent
+}
+
+/** What is listed for the goal: by search, or all there is where a facilitator has no search. */
+const search = async (tools: Client, goal: string): Promise<ReadonlyArray<Offer>> => {
+  const found = await call(tools, "x402_search_resources", { query: goal })
+  const page = found.fault === undefined ? found : await call(tools, "x402_search_resources", {})
+  return (page.resources ?? []).map(offerOf)
+}
+
+/** Runs the agent; succeeds with what it bought. */
+export const runAgent = async (options: AgentOptions): Promise<ReadonlyArray<Bought>> => {
+  const { budget, goal, say } = options
+  const tools = await startTools(options)
+  try {
+    say(`Goal         ${goal}, for at most ${budget} atomic units`)
+    const offers = await search(tools, goal)
+    for (const { description, price, type, url } of offers)
+      say(`Found        ${type}  ${price}  ${url}  ${description}`)
+    const bought: Array<Bought> = []
+    for (const { price, ref, type, url, versionHash } of choose(offers)) {
+      const explained = await call(tools, "x402_explain_payment", { ref, expectedVersionHash: versionHash })
+      say(`Chosen       ${url}: ${price}, and the policy says ${explained.decision ?? explained.fault.code}`)
+      if (explained.decision !== "allow") continue
+      const common = { ref, expectedVersionHash: versionHash, maxAtomicAmount: String(price) }
+      const { fault, receipt, ...content } =
+        type === "http"
+          ? await call(tools, "x402_fetch_resource", { ...common, query: { city: "Riga" } })
+          : await call(tools, "x402_call_resource", { ...common, arguments: { city: "Riga", days: 2 } })
+      if (fault !== undefined) {
+        say(`Not bought   ${fault.code}: ${fault.message}`)
+        continue
+      }
+      say(`Bought       ${JSON.stringify(content.json ?? content.structuredContent)}`)
+      say(`Receipt      ${receipt.settledAmount} to ${receipt.payTo}, transaction ${receipt.transaction}`)
+      bought.push({ receipt, content })
+    }
+    return bought
+  } finally {
+    await tools.close()
+  }
+}
+
+/** Pays a tool once as any client does, so that the facilitator hears of it. */
+const callOnce = async (url: string, secret: string, rpcUrl: string): Promise<void> => {
+  const client = new Client({ name: "customer", version: "1.0.0" })
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)) as Transport)
+  const request = { name: "forecast", arguments: { city: "Riga" } }
+  const { structuredContent: asked } = (await client.callTool(request)) as any
+  const [accepted] = asked.accepts
+  const transaction = await signPayment(accepted, { secret, rpcUrl, maxAmount: BigInt(accepted.amount) })
+  const payment = {
+    x402Version: 2,
+    payload: { transaction },
+    resource: asked.resource,
+    accepted,
+    extensions: asked.extensions
+  }
+  await client.callTool({ ...request, _meta: { "x402/payment": payment } })
+  await client.close()
+}
+
+/** Waits until the catalog has all of them; it lists beside the payments. */
+const listed = async (facilitator: string, sellers: ReadonlyArray<Seller>): Promise<void> => {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const { items } = (await (await fetch(`${facilitator}/discovery/resources?limit=200`)).json()) as any
+    if (sellers.every(({ url }) => items.some((item: any) => item.resource.startsWith(url)))) return
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  }
+  throw new Error("the catalog does not list what was sold")
+}
+
+export interface Market {
+  readonly sellers: ReadonlyArray<Seller>
+  /** Price of the cheaper page and of the tool, atomic units. */
+  readonly prices: readonly [bigint, bigint]
+}
+
+/** Three sellers of weather, and a customer who has bought from each of them. */
+export const openMarket = async (
+  { facilitator, ledger, payTo }: Pick<AgentOptions, "facilitator" | "ledger"> & { readonly payTo: string },
+  customer: string
+): Promise<Market> => {
+  const common = { facilitator, payTo, asset: usdc }
+  const sellers = [
+    await startSeller({ ...common, amount: "9000" }),
+    await startSeller({ ...common, amount: "4000" }),
+    await startMcpSeller({ ...common, amount: "6000" })
+  ]
+  const [dear, cheap, tool] = sellers
+  for (const { url } of [dear!, cheap!])
+    await buy(`${url}/weather?city=Riga`, { secret: customer, rpcUrl: ledger, maxAmount: 10_000n })
+  await callOnce(tool!.url, customer, ledger)
+  await listed(facilitator, sellers)
+  return { sellers, prices: [4_000n, 6_000n] }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const budgetFlag = process.argv.indexOf("--budget")
+  const budget = BigInt(budgetFlag < 0 ? "20000" : process.argv[budgetFlag + 1]!)
+  const [goal = "weather in Riga"] = process.argv
+    .slice(2)
+    .filter((word, at, all) => !/^--budget$/.test(all[at - 1] ?? word))
+  const found = await findFacilitator()
+  if (found?.ledger === undefined) throw new Error('start a facilitator with "npm start" in another terminal first')
+  const { facilitator, ledger } = { ...found, ledger: found.ledger }
+  const account = async (units: number): Promise<Keypair> => {
+    const keypair = Keypair.random()
+    await fetch(`${ledger}/friendbot?addr=${keypair.publicKey()}&usdc=${units}`)
+    return keypair
+  }
+  const [agent, customer, owner] = [await account(1), await account(1), await account(0)]
+  const { sellers } = await openMarket({ facilitator, ledger, payTo: owner.publicKey() }, customer.secret())
+  const bought = await runAgent({ facilitator, ledger, secret: agent.secret(), goal, budget, say: console.log })
+  for (const { close } of sellers) await close()
+  process.exitCode = bought.length === 2 ? 0 : 1
+}

@@ -1,0 +1,53 @@
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { openMarket, runAgent } from "../../../examples/agent.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
+
+it.live(
+  "the example's agent finds offers, buys the cheapest page and the tool, and has receipts to the atom",
+  () =>
+    Effect.gen(function* () {
+      const facilitator = yield* startFacilitator()
+      const [agent, customer, owner] = [
+        yield* facilitator.account(),
+        yield* facilitator.account(),
+        yield* facilitator.account()
+      ]
+      const place = { facilitator: facilitator.url, ledger: facilitator.ledgerUrl }
+      const market = yield* Effect.acquireRelease(
+        Effect.promise(() => openMarket({ ...place, payTo: owner.publicKey() }, customer.secret())),
+        ({ sellers }) => Effect.promise(() => Promise.all(sellers.map(({ close }) => close())))
+      )
+      const run = (budget: bigint, lines: Array<string>) =>
+        Effect.promise(() =>
+          runAgent({
+            ...place,
+            secret: agent.secret(),
+            goal: "weather",
+            budget,
+            say: (line) => void lines.push(line)
+          })
+        )
+      const balances = Effect.all([facilitator.balance(agent.publicKey()), facilitator.balance(owner.publicKey())])
+      const before = yield* balances
+      const lines: Array<string> = []
+      const bought = yield* run(10_000n, lines)
+      const after = yield* balances
+      assert.deepStrictEqual(
+        bought.map(({ receipt }) => [receipt.settledAmount, receipt.payTo, receipt.status]),
+        market.prices.map((price) => [String(price), owner.publicKey(), "settled"]),
+        lines.join("\n")
+      )
+      assert.deepStrictEqual([before[0] - after[0], after[1] - before[1]], [10_000n, 10_000n])
+      assert.strictEqual(lines.filter((line) => line.startsWith("Found")).length, 3)
+
+      // With less than the tool costs on top, it buys the page alone.
+      const less: Array<string> = []
+      assert.deepStrictEqual(
+        (yield* run(9_999n, less)).map(({ receipt }) => receipt.settledAmount),
+        ["4000"]
+      )
+      assert.strictEqual(less.filter((line) => line.startsWith("Not bought   BUDGET_EXCEEDED")).length, 1)
+    }),
+  120_000
+)
