@@ -206,8 +206,7 @@ const officialDiscovery = async (
   }
   const named = ({ resource, toolName = "" }: any): string => `${resource} ${toolName}`
   const { search: state } = await getJson(`${world.facilitator}/health/ready`)
-  // The client knows no mode: what both branches would find is required, and answered in part where one of them is off.
-  const isPartial = state.semantic !== "ready"
+  // The client asks for no mode: what is on answers, and that is the whole answer.
   await part.check("the official discovery client finds each declaration by its words [S115][S127][S334]", async () => {
     assert.equal(state.lexical, "ready")
     for (const row of rows) {
@@ -218,7 +217,7 @@ const officialDiscovery = async (
         ({ resources }) => resources.some((one: any) => named(one) === expected)
       )
       assert.equal(found.x402Version, 2)
-      assert.equal(found.partialResults, isPartial)
+      assert.equal(found.partialResults, false)
       assert.ok(
         found.resources.some((one: any) => named(one) === expected),
         `${row.name}: ${JSON.stringify(found.resources.map(named))}`
@@ -250,7 +249,7 @@ const officialDiscovery = async (
     "a search that nothing fits finds nothing, and one that is malformed says why [S117][S131]",
     async () => {
       const nothing = await search({ query: "zqxjvbk wpfhgmz", limit: 5 })
-      assert.deepEqual([nothing.resources, nothing.partialResults, nothing.pagination.cursor], [[], isPartial, null])
+      assert.deepEqual([nothing.resources, nothing.partialResults, nothing.pagination.cursor], [[], false, null])
       assert.match((await ask({ search: { query: "weather", type: "ftp" } })).error, /400.*invalid_filter/)
     }
   )

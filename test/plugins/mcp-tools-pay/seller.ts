@@ -97,8 +97,7 @@ export const startSeller = Effect.fnUntraced(function* (facilitator: Facilitator
       resource: { url: seller.url, description: "Adds two numbers", mimeType: "application/json" },
       accepts: [seller.terms()],
       extensions: {
-        catalog: mcpDeclaration("add", { inputSchema }),
-        "payment-identifier": { info: { required: false } }
+        catalog: mcpDeclaration("add", { inputSchema })
       }
     }
     return seller.behaviour.challenge?.(honest) ?? honest
