@@ -89,7 +89,8 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         const open = yield* Effect.gen(function* () {
           while (true) {
             const { json } = yield* ask("/dashboard/v1/standing")
-            if (json.without_end.length === 1) return json
+            // The two are read one after the other, and the settlement may be recorded between them.
+            if (json.without_end.length === 1 && json.in_flight.length === 1) return json
             yield* Effect.sleep("50 millis")
           }
         }).pipe(Effect.timeout("20 seconds"))
