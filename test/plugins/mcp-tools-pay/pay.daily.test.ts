@@ -62,7 +62,6 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("paying fo
         expect(seller.calls.length - before.calls).toBe(2)
         expect([unpaid!.args, unpaid!.payment, paid!.args]).toEqual([own, undefined, own])
         expect(paid!.payment!["extensions"]["payment-identifier"].info).toEqual({
-          required: false,
           id: body["receipt"].paymentIdentifier
         })
         expect(paid!.payment!["accepted"]).toEqual(seller.terms())
