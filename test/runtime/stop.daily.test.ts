@@ -25,7 +25,7 @@ const answersOn = (socket: Socket, path: string, body?: string) =>
       body === undefined
         ? `GET ${path} HTTP/1.1`
         : `POST ${path} HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`
-    socket.write(`${head}\r\nhost: facilitator\r\n\r\n${body ?? ""}`)
+    socket.write(`${head}\r\nhost: 127.0.0.1\r\n\r\n${body ?? ""}`)
   })
 
 const isRefused = (url: string) =>
@@ -40,7 +40,7 @@ const isRefused = (url: string) =>
 const eventually = <A>(look: Effect.Effect<A, unknown>, holds: (seen: A) => boolean) =>
   Effect.gen(function* () {
     while (!holds(yield* look)) yield* Effect.sleep("20 millis")
-  }).pipe(Effect.timeout("30 seconds"), Effect.orDie)
+  }).pipe(Effect.timeout("60 seconds"), Effect.orDie)
 
 const payment = Effect.fnUntraced(function* (facilitator: Facilitator) {
   const payer = yield* facilitator.account()
@@ -48,49 +48,55 @@ const payment = Effect.fnUntraced(function* (facilitator: Facilitator) {
   return yield* facilitator.payment({ payer, payTo: seller, amount: 10_000n, maxTimeoutSeconds: 300 })
 })
 
-it.live("answers what it has begun, each answer the last of its connection, and lets nobody hold it up", () =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const facilitator = yield* startFacilitator({ set: ["limits.rpc_timeout_ms=20000"] })
-      const { body } = yield* payment(facilitator)
-      const other = yield* payment(facilitator)
-      yield* facilitator.ledger.setFaults([{ drops: () => true }])
-      const [busy, quiet] = [yield* openConnection(facilitator.url), yield* openConnection(facilitator.url)]
-      const settling = yield* Effect.forkScoped(answersOn(busy, "/settle", JSON.stringify(body)))
-      yield* eventually(
-        facilitator.sql<{ count: number }>`select count(*)::int as count from kernel_settlements`,
-        ([row]) => row!.count === 1
-      )
-      let asked = false
-      const silent = { kind: "silent" } as const
-      yield* facilitator.ledger.setFaults([
-        {
-          drops: () => true,
-          onRpc: (method) => {
-            if (method !== "simulateTransaction") return undefined
-            asked = true
-            return silent
+it.live(
+  "answers what it has begun, each answer the last of its connection, and lets nobody hold it up",
+  () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ set: ["limits.rpc_timeout_ms=20000"] })
+        const { body } = yield* payment(facilitator)
+        const other = yield* payment(facilitator)
+        yield* facilitator.ledger.setFaults([{ drops: () => true }])
+        const [busy, quiet] = [yield* openConnection(facilitator.url), yield* openConnection(facilitator.url)]
+        const settling = yield* Effect.forkScoped(answersOn(busy, "/settle", JSON.stringify(body)))
+        yield* eventually(
+          facilitator.sql<{ count: number }>`select count(*)::int as count from kernel_settlements`,
+          ([row]) => row!.count === 1
+        )
+        let asked = false
+        const silent = { kind: "silent" } as const
+        yield* facilitator.ledger.setFaults([
+          {
+            drops: () => true,
+            onRpc: (method) => {
+              if (method !== "simulateTransaction") return undefined
+              asked = true
+              return silent
+            }
           }
-        }
-      ])
-      const verifying = yield* Effect.forkScoped(facilitator.verify(other.body))
-      yield* eventually(
-        Effect.sync(() => asked),
-        (asked) => asked
-      )
-      const stopping = yield* Effect.forkScoped(facilitator.stop)
-      yield* eventually(isRefused(facilitator.url), (refused) => refused)
-      expect(yield* answersOn(quiet, "/health/live")).toMatch(/^HTTP\/1.1 200 [^]*^connection: close\r$[^]*"ok"/im)
-      const told = yield* Fiber.join(settling)
-      expect(told).toMatch(/^HTTP\/1.1 200 [^]*^connection: close\r$/im)
-      expect(JSON.parse(told.slice(told.indexOf("{")))).toMatchObject({
-        success: false,
-        errorReason: "settle_ledger_transaction_status_unknown",
-        transaction: expect.stringMatching(/^[0-9a-f]{64}$/)
+        ])
+        const verifying = yield* Effect.forkScoped(facilitator.verify(other.body))
+        yield* eventually(
+          Effect.sync(() => asked),
+          (asked) => asked
+        )
+        const stopping = yield* Effect.forkScoped(facilitator.stop)
+        yield* eventually(isRefused(facilitator.url), (refused) => refused)
+        expect(yield* answersOn(quiet, "/health/live")).toMatch(/^HTTP\/1.1 200 [^]*^connection: close\r$[^]*"ok"/im)
+        const told = yield* Fiber.join(settling)
+        expect(told).toMatch(/^HTTP\/1.1 200 [^]*^connection: close\r$/im)
+        expect(JSON.parse(told.slice(told.indexOf("{")))).toMatchObject({
+          success: false,
+          errorReason: "settle_ledger_transaction_status_unknown",
+          transaction: expect.stringMatching(/^[0-9a-f]{64}$/)
+        })
+        const judged = yield* Fiber.join(verifying)
+        expect([judged.status, judged.json]).toMatchObject([
+          503,
+          { isValid: false, invalidReason: "ledger_unavailable" }
+        ])
+        yield* Fiber.join(stopping)
       })
-      const judged = yield* Fiber.join(verifying)
-      expect([judged.status, judged.json]).toMatchObject([503, { isValid: false, invalidReason: "ledger_unavailable" }])
-      yield* Fiber.join(stopping)
-    })
-  )
+    ),
+  240_000
 )
