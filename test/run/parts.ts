@@ -12,7 +12,7 @@ const types: Part = {
   command: "node_modules/.bin/tsc",
   args: ["--noEmit"],
   figures: "status",
-  minutesMax: 1
+  minutesMax: 2
 }
 
 const format: Part = {
@@ -49,7 +49,7 @@ const effects: Part = {
     `{"name":"@effect/language-service"}`
   ],
   figures: "status",
-  minutesMax: 1
+  minutesMax: 2
 }
 
 const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"]
@@ -128,7 +128,7 @@ const exploration: Part = {
   command: node,
   args: ["test/explore/run.ts"],
   figures: "status",
-  minutesMax: 1
+  minutesMax: 2
 }
 
 const mutation: Part = {
