@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { afterAll, describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it, vi } from "vitest"
 import { parse } from "yaml"
 import { root } from "../../runtime/bootstrap.mjs"
 import { claimState } from "../../runtime/state.ts"
@@ -16,6 +16,9 @@ import { startSeller } from "../../examples/seller-http.ts"
 import { freePort } from "../conformance/programs.ts"
 import { testnetUsdc } from "../support/buyer.ts"
 import { askFriendbot } from "../support/rpcCall.ts"
+
+// Each test here starts whole processes, some of them several: ten times what they take on a quiet machine.
+vi.setConfig({ testTimeout: 240_000 })
 
 const folder = mkdtempSync(join(tmpdir(), "tollkeeper-cli-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
