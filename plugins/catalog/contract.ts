@@ -1,5 +1,5 @@
 // What the catalog gives to other plugins: documents to index, a word in the journal for each change, the conditions of
-// discovery as SQL, signed cursors, public bodies in a wanted order, and the place where a branch of search is
+// discovery as SQL, signed cursors, public bodies in a given order, and the place where a branch of search is
 // registered. The catalog itself ranks nothing; `/discovery/search` is its route, and whoever registers a branch
 // answers it.
 import { Context, type Effect, Option, Schema, type Scope } from "effect"

@@ -4,7 +4,7 @@
 import { SignCodes } from "./SignCodes.ts"
 import { addressesAt, addressesMax, makeVectorLoops, productsAt, vectorsAt } from "./vectorLoops.ts"
 
-/** Vectors ranked by eight bits a wanted hit, and at least. */
+/** Vectors ranked by eight bits a required hit, and at least. */
 const oversample = 4
 const rankedMin = 1_600
 /** Up to here the first choice would cost more than it saves. */

@@ -50,8 +50,8 @@ export class SignCodes {
     new Float32Array(this.#loops.memory.buffer, base + 16 * this.#rows, groupSize)[lane] = sum === 0 ? 0 : square / sum
   }
 
-  /** The places whose estimates are best: about as many as wanted, in the order of places. */
-  best(query: ArrayLike<number>, wanted: number): ReadonlyArray<number> {
+  /** The places whose estimates are best: about as many as required, in the order of places. */
+  best(query: ArrayLike<number>, required: number): ReadonlyArray<number> {
     if (this.#size === 0) return []
     const groups = Math.ceil(this.#size / groupSize)
     const { base, delta } = this.#tabulate(query)
@@ -59,7 +59,7 @@ export class SignCodes {
     const floats = new Float32Array(this.#loops.memory.buffer)
     const first = (groupsAt + 16 * this.#rows + 4 * groupSize) / 4
     const step = this.#stride / 4
-    // Where the bound lies is read from every eighth group: the number wanted is no exact one.
+    // Where the bound lies is read from every eighth group: the number required is no exact one.
     const every = groups < 8 * sampledMin ? 1 : 8
     const counts = new Uint32Array(bins)
     let sampled = 0
@@ -69,7 +69,7 @@ export class SignCodes {
       sampled += to - from
       for (let at = from; at < to; at++) counts[binOf(floats[at]!)]! += 1
     }
-    const enough = Math.ceil((wanted * sampled) / this.#size)
+    const enough = Math.ceil((required * sampled) / this.#size)
     let bin = bins - 1
     for (let seen = counts[bin]!; seen < enough && bin > 0;) seen += counts[--bin]!
     const bound = bin === 0 ? -Infinity : (bin - bins / 2) / (bins / 4)

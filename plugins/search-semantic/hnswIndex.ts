@@ -72,19 +72,19 @@ const make = (sql: SqlClient.SqlClient): VectorIndex["Service"] => {
         rows
           .map(({ distance, id }) => toHit(id, 1 - distance))
           .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
-      const look = Effect.fnUntraced(function* (wanted: number) {
+      const look = Effect.fnUntraced(function* (required: number) {
         const rows = yield* transactional(
           Effect.andThen(
-            sql`select set_config('hnsw.ef_search', ${String(Math.max(searchedMin, Math.min(searchedMax, wanted)))},
+            sql`select set_config('hnsw.ef_search', ${String(Math.max(searchedMin, Math.min(searchedMax, required)))},
               true)`,
             sql<{ id: bigint; distance: number; looked: bigint }>`with nearest as materialized (
               select id, embedding <=> ${query} as distance from ${table} order by embedding <=> ${query}
-                limit ${wanted})
+                limit ${required})
             select nearest.id, nearest.distance, (select count(*) from nearest) as looked from nearest
               where ${condition("nearest.id")} order by nearest.distance, nearest.id limit ${limit}`
           )
         )
-        return { hits: toHits(rows), isAll: rows.length > 0 && rows[0]!.looked < BigInt(wanted) }
+        return { hits: toHits(rows), isAll: rows.length > 0 && rows[0]!.looked < BigInt(required) }
       })
       const exact = Effect.map(
         sql<{

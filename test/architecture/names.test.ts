@@ -23,10 +23,6 @@ const builtIn = new Set(
 /** Too general for one thing among many: whose standing, which journal, an observation of what. */
 const general = new Set(["Journal", "Observation", "Standing"])
 
-/** Folders whose owners have names to give. */
-const unnamed = ["plugins/catalog/", "plugins/mcp-tools", "plugins/search-"]
-const isNamed = ({ path }: Pick<Source, "path">): boolean => !unnamed.some((folder) => path.startsWith(folder))
-
 const kinds = ["ClassDeclaration", "TSInterfaceDeclaration", "TSTypeAliasDeclaration"]
 const nameOf = ({ id, name }: Node): string => String(isNode(id) ? id["name"] : name)
 
@@ -65,7 +61,7 @@ const twins = (all: ReadonlyArray<Source>): ReadonlyArray<string> =>
 
 describe("names", () => {
   it("hide nothing of the language, say whose they are, and ask for what is required", () => {
-    const named = sourcesIn("kernel", "plugins", "runtime", "examples").filter(isNamed)
+    const named = sourcesIn("kernel", "plugins", "runtime", "examples")
     expect(named.length).toBeGreaterThan(200)
     expect(named.flatMap(nameFaults)).toEqual([])
   })

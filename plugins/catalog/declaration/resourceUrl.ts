@@ -72,10 +72,10 @@ export const readTemplate = (value: unknown): string | undefined => {
 
 /** Whether a concrete path is one of the paths that a template means. */
 export const matchesTemplate = (template: string, path: string): boolean => {
-  const [wanted, given] = [template.split("/"), path.split("/")]
+  const [expected, given] = [template.split("/"), path.split("/")]
   return (
-    wanted.length === given.length &&
-    wanted.every((part, at) => (part.includes(":") ? templatePart(part, given[at]!) : part === given[at]))
+    expected.length === given.length &&
+    expected.every((part, at) => (part.includes(":") ? templatePart(part, given[at]!) : part === given[at]))
   )
 }
 

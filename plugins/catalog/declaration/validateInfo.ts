@@ -98,8 +98,8 @@ const compareByText = (ajv: Ajv2020): Ajv2020 =>
       keyword: "uniqueItems",
       type: "array",
       schemaType: "boolean",
-      validate: (isWanted: boolean, items: ReadonlyArray<unknown>) =>
-        !isWanted || new Set(items.map(asText)).size === items.length
+      validate: (isRequired: boolean, items: ReadonlyArray<unknown>) =>
+        !isRequired || new Set(items.map(asText)).size === items.length
     })
     .addKeyword({
       keyword: "enum",

@@ -1,6 +1,6 @@
 // How many resources a set of filters shows, and the snapshot that the number is of. A count holds until the catalog
 // changes: this process says so itself, and the journal of facts tells, asked about once a second, what other replicas
-// have changed. All who want one count share one statement; of different counts only a few run at once, and what does
+// have changed. Requests for one count share one statement; of different counts only a few run at once, and what does
 // not fit the queue is refused, so that a flood of strange filters leaves the database to the rest (S106–S109, S312).
 import { Clock, Context, Deferred, Effect, Layer, Schema, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"

@@ -25,11 +25,11 @@ const given = (query: URLSearchParams, name: string): string | undefined => {
 export const readFilters = (query: URLSearchParams): FilterQuery => {
   const faults: Array<string> = []
   const filters: { -readonly [K in keyof Filters]: Filters[K] } = {}
-  const take = (name: string, pattern: RegExp, wanted: string, use: (value: string) => void) => {
+  const take = (name: string, pattern: RegExp, expected: string, use: (value: string) => void) => {
     const value = given(query, name)
     if (value === undefined) return
     if (pattern.test(value)) use(value)
-    else faults.push(`${name}: ${wanted}`)
+    else faults.push(`${name}: ${expected}`)
   }
   take("type", /^(http|mcp)$/, "http or mcp", (value) => (filters.type = value as "http" | "mcp"))
   take(

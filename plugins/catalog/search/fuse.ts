@@ -20,7 +20,7 @@ export interface FuseOptions {
 }
 
 /** Where a hit stands in one branch, rank from 1. */
-export interface Standing {
+export interface BranchRank {
   readonly rank: number
   readonly score: number
   readonly relevance: number
@@ -29,7 +29,7 @@ export interface Standing {
 export interface Fused {
   readonly id: bigint
   readonly score: number
-  readonly standings: Readonly<Partial<Record<SearchBranch["mode"], Standing>>>
+  readonly standings: Readonly<Partial<Record<SearchBranch["mode"], BranchRank>>>
 }
 
 /** Higher first; of equals the one that was listed first. */
@@ -47,7 +47,7 @@ const cutOf = (hits: ReadonlyArray<Hit>, relevanceMin: number): number => {
 /** Best first. */
 export const fuse = (branches: ReadonlyArray<Ranked>, { k, relevanceMin }: FuseOptions): ReadonlyArray<Fused> => {
   const cuts = new Map(branches.map(({ hits, mode }) => [mode, cutOf(hits, relevanceMin)]))
-  const fused = new Map<bigint, { score: number; standings: Partial<Record<SearchBranch["mode"], Standing>> }>()
+  const fused = new Map<bigint, { score: number; standings: Partial<Record<SearchBranch["mode"], BranchRank>> }>()
   for (const { hits, mode, weight } of branches) {
     hits.forEach(({ id, relevance, score }, index) => {
       const entry = fused.get(id) ?? { score: 0, standings: {} }

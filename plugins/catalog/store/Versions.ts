@@ -13,7 +13,7 @@ export interface Body {
   readonly hash: string
 }
 
-type Standing = Pick<ResourceRow, "verification" | "ownership" | "pay_tos">
+type OwnershipStanding = Pick<ResourceRow, "verification" | "ownership" | "pay_tos">
 
 export class Versions extends Context.Service<
   Versions,
@@ -22,7 +22,7 @@ export class Versions extends Context.Service<
     /** The row of a first listing with its words; undefined when somebody else has listed it. */
     readonly insert: (
       words: Words,
-      standing: Standing,
+      standing: OwnershipStanding,
       now: Date
     ) => Effect.Effect<bigint | undefined, SqlError.SqlError>
     /** Makes the words the newest version; the caller has locked the row and knows that they may be. */
@@ -46,7 +46,7 @@ export class Versions extends Context.Service<
         return { document: JSON.stringify(body), hash: versionHash(crypto, body) }
       }
 
-      const insert = Effect.fnUntraced(function* (words: Words, standing: Standing, now: Date) {
+      const insert = Effect.fnUntraced(function* (words: Words, standing: OwnershipStanding, now: Date) {
         const { identity, kept } = words
         const body = bodyOf(words)
         const [row] = yield* sql<{ id: bigint }>`insert into catalog_resources ${sql.insert({

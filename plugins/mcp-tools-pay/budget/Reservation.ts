@@ -61,24 +61,24 @@ export const minuteMillis = 60_000
 /** How much is left for a new reservation like this one: the least of all ceilings; below 0 when it is one too many. */
 export const remaining = (
   all: Iterable<Reservation>,
-  wanted: Pick<Reservation, "day" | "agent" | "session" | "network" | "asset" | "payTo" | "createdAtMillis">,
+  asked: Pick<Reservation, "day" | "agent" | "session" | "network" | "asset" | "payTo" | "createdAtMillis">,
   { paymentsPerMinute, perDay, perRecipient, perSession }: Ceilings
 ): bigint => {
   let [day, session, recipient, lately] = [0n, 0n, 0n, 0]
   for (const one of all) {
-    const isLate = wanted.createdAtMillis - one.createdAtMillis < minuteMillis
-    if (one.state !== "released" && one.agent === wanted.agent && isLate) lately += 1
+    const isLate = asked.createdAtMillis - one.createdAtMillis < minuteMillis
+    if (one.state !== "released" && one.agent === asked.agent && isLate) lately += 1
     if (
       one.state === "released" ||
-      one.day !== wanted.day ||
-      one.agent !== wanted.agent ||
-      one.network !== wanted.network ||
-      one.asset !== wanted.asset
+      one.day !== asked.day ||
+      one.agent !== asked.agent ||
+      one.network !== asked.network ||
+      one.asset !== asked.asset
     )
       continue
     day += one.amount
-    if (one.session === wanted.session) session += one.amount
-    if (one.payTo === wanted.payTo) recipient += one.amount
+    if (one.session === asked.session) session += one.amount
+    if (one.payTo === asked.payTo) recipient += one.amount
   }
   if (paymentsPerMinute > 0 && lately >= paymentsPerMinute) return -1n
   const left = [perDay - day, perSession - session, ...(perRecipient === 0n ? [] : [perRecipient - recipient])]

@@ -20,7 +20,7 @@ import { OpenPayments } from "./OpenPayments.ts"
 /** A payment whose result this process cannot ask for again stands in the way of the same call for so long. */
 const spentMillis = 600_000
 
-export type Standing =
+export type PaymentStanding =
   | { readonly _tag: "None" }
   | { readonly _tag: "Open"; readonly open: OpenPayment }
   /** Under way, or of a process before this one. */
@@ -172,7 +172,7 @@ const pay = Effect.fnUntraced(function* ({ challenge, invocation, option }: Purc
 
 const standing = Effect.fnUntraced(function* (
   key: string
-): Effect.fn.Return<Standing, ToolFault, BudgetStore | OpenPayments> {
+): Effect.fn.Return<PaymentStanding, ToolFault, BudgetStore | OpenPayments> {
   const store = yield* BudgetStore
   const opens = yield* OpenPayments
   const now = yield* Clock.currentTimeMillis
@@ -196,7 +196,7 @@ export class Payments extends Context.Service<
   Payments,
   {
     /** What is known of an earlier payment for the same call. */
-    readonly standing: (key: string) => Effect.Effect<Standing, ToolFault>
+    readonly standing: (key: string) => Effect.Effect<PaymentStanding, ToolFault>
     /** Reserves, signs and sends; the conversation with the seller ends with it. */
     readonly pay: (purchase: Purchase, caller: Caller, seller: Seller) => Effect.Effect<Output, ToolFault>
     /** Sends an open payment again, the same to the last byte. */

@@ -25,7 +25,7 @@ import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
 import { type Invocation, invocationKey, type Output } from "./Invocation.ts"
 import { CallResult } from "./ReceiptWire.ts"
 import { Payments } from "./Payments.ts"
-import { currentResource, heldFault, TermsInput, wantedTerms } from "./purchase.ts"
+import { currentResource, heldFault, TermsInput, askedTerms } from "./purchase.ts"
 
 const Input = Schema.Struct({
   ref: ReferenceInput,
@@ -66,7 +66,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   if (identity.type !== "mcp")
     return yield* fault("INVALID_ARGUMENT", "only MCP resources are called; this reference names an HTTP resource")
   const { about, resource, versionHash } = yield* currentResource(identity, input.expectedVersionHash)
-  const option = yield* chooseTerms(resource, wantedTerms(input))
+  const option = yield* chooseTerms(resource, askedTerms(input))
   const endpoint = yield* endpointOf(identity.url)
   const declared = readDeclaration(resource["extensions"])
   if (declared !== undefined && declared.transport !== "streamable-http") {

@@ -8,7 +8,7 @@ import { fault, type ToolFault } from "../../mcp-tools/contract.ts"
 import { Config } from "../Config.ts"
 import { isFields, type PaymentOption, readOptions } from "../seller/SellerWire.ts"
 
-export interface Wanted {
+export interface AskedTerms {
   readonly network?: string | undefined
   readonly scheme?: string | undefined
   readonly asset?: string | undefined
@@ -46,26 +46,26 @@ const rejected = (message: string, details?: unknown) => fault("PAYMENT_REJECTED
 
 export const chooseTerms = (
   resource: { readonly accepts?: unknown },
-  wanted: Wanted
+  asked: AskedTerms
 ): Effect.Effect<PaymentOption, ToolFault, PayingPolicy> =>
   Effect.gen(function* () {
     const policy = yield* PayingPolicy
-    const scheme = wanted.scheme ?? "exact"
+    const scheme = asked.scheme ?? "exact"
     if (scheme !== "exact")
       return yield* rejected("only the scheme exact is paid; another one is not turned into it", {
         scheme: "unsupported"
       })
     const network =
-      wanted.network === undefined
+      asked.network === undefined
         ? policy.network
-        : Option.match(readNetwork(wanted.network), { onNone: () => "", onSome: ({ network }) => network })
+        : Option.match(readNetwork(asked.network), { onNone: () => "", onSome: ({ network }) => network })
     if (network !== policy.network)
       return yield* rejected("this network is not enabled for paying", { networks: [policy.network] })
     const options = readOptions(resource.accepts).filter(
       (option) =>
         option.scheme === scheme &&
         option.network === network &&
-        (wanted.asset === undefined || option.asset === wanted.asset)
+        (asked.asset === undefined || option.asset === asked.asset)
     )
     if (options.length === 0) return yield* rejected("the resource accepts nothing of this network, scheme and asset")
     const payable = options.filter(({ asset }) => policy.assets.has(asset))
@@ -78,7 +78,7 @@ export const chooseTerms = (
     const cap = [
       policy.perCall,
       policy.assets.get(option.asset)!,
-      ...(wanted.maxAtomicAmount === undefined ? [] : [wanted.maxAtomicAmount])
+      ...(asked.maxAtomicAmount === undefined ? [] : [asked.maxAtomicAmount])
     ].reduce((least, one) => (one < least ? one : least))
     if (option.amount > cap) {
       return yield* fault(

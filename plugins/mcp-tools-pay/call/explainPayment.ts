@@ -14,7 +14,7 @@ import {
 import { Policy } from "../policy/Policy.ts"
 import { chooseTerms, type PayingPolicy } from "./chooseTerms.ts"
 import { chooseOperation, methods } from "./httpCall.ts"
-import { currentResource, TermsInput, wantedTerms } from "./purchase.ts"
+import { currentResource, TermsInput, askedTerms } from "./purchase.ts"
 import { Explained } from "./ReceiptWire.ts"
 
 const Input = Schema.Struct({
@@ -29,7 +29,7 @@ const explain = Effect.fn("Tools.explain")(function* (input: typeof Input.Type, 
   const identity = yield* readReference(ref)
   const { about, resource, versionHash } = yield* currentResource(identity, expectedVersionHash)
   const accepting = identity.type === "http" ? yield* chooseOperation(resource, method) : resource
-  const option = yield* chooseTerms(accepting, wantedTerms(input))
+  const option = yield* chooseTerms(accepting, askedTerms(input))
   const { explain } = yield* Policy
   const { outcome, rule } = yield* explain({ key: "", ref, versionHash, option, about }, caller)
   return {

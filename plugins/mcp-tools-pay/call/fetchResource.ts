@@ -26,7 +26,7 @@ import { chooseOperation, httpCall, methods } from "./httpCall.ts"
 import { type Invocation, invocationKey, type Output } from "./Invocation.ts"
 import { FetchResult } from "./ReceiptWire.ts"
 import { Payments } from "./Payments.ts"
-import { currentResource, heldFault, TermsInput, wantedTerms } from "./purchase.ts"
+import { currentResource, heldFault, TermsInput, askedTerms } from "./purchase.ts"
 
 const texts = (description: string) =>
   Schema.optionalKey(Schema.Record(Schema.String, Schema.String).annotate({ description }))
@@ -62,7 +62,7 @@ const prepare = Effect.fnUntraced(function* (input: typeof Input.Type, caller: C
   const { about, resource, versionHash } = yield* currentResource(identity, expectedVersionHash)
   const operation = yield* chooseOperation(resource, input.method)
   const call = yield* httpCall(identity, resource, operation.method, input, http)
-  const option = yield* chooseTerms(operation, wantedTerms(input))
+  const option = yield* chooseTerms(operation, askedTerms(input))
   const { headers = {}, json = null, text = null } = input
   const args = { method: call.method, url: call.url.href, headers, json, text }
   const key = invocationKey(yield* Crypto, caller.principal, ref, args, option.asset)

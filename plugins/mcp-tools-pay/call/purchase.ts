@@ -4,7 +4,7 @@ import { Effect, Schema } from "effect"
 import { DiscoveryClient, fault, type Identity, type ToolFault, Wrapping } from "../../mcp-tools/contract.ts"
 import type { Reservation } from "../budget/Reservation.ts"
 import type { Invocation } from "./Invocation.ts"
-import type { Wanted } from "./chooseTerms.ts"
+import type { AskedTerms } from "./chooseTerms.ts"
 
 /** Which of a resource's terms an agent pays, and how much at most. */
 export const TermsInput = {
@@ -27,7 +27,7 @@ interface TermsGiven {
   readonly maxAtomicAmount?: string
 }
 
-export const wantedTerms = ({ asset, maxAtomicAmount, network, scheme }: TermsGiven): Wanted => ({
+export const askedTerms = ({ asset, maxAtomicAmount, network, scheme }: TermsGiven): AskedTerms => ({
   network,
   scheme,
   asset,

@@ -28,7 +28,7 @@ export interface SellerSession {
 }
 
 /** What of a conversation changes on the way. */
-interface Standing {
+interface SessionState {
   session: string | undefined
   version: string
   lastId: number
@@ -36,7 +36,7 @@ interface Standing {
 
 /** The two ways to send on one conversation: what is answered, and what is not. */
 const speak = (upstream: Upstream, endpoint: URL) => {
-  const standing: Standing = { session: undefined, version: protocolVersion, lastId: 0 }
+  const standing: SessionState = { session: undefined, version: protocolVersion, lastId: 0 }
   const headers = () => ({
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
