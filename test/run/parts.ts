@@ -12,7 +12,7 @@ const types: Part = {
   command: "node_modules/.bin/tsc",
   args: ["--noEmit"],
   figures: "status",
-  minutesMax: 2
+  minutesMax: 1
 }
 
 const format: Part = {
