@@ -48,8 +48,11 @@ class Undo extends Error {
 const ofOneSettlement = ["kernel_settlements_authorization", "kernel_settlements_identifier"] as const
 /** One transaction of the ledger ends one settlement. */
 const endsOne = "kernel_settlements_ended_by"
-/** All that an adoption may meet: the transaction may be recorded, and may have ended another settlement. */
-const ofAnother = [...ofOneSettlement, "kernel_settlements_inner_hash", endsOne] as const
+/**
+ * All that an adoption may meet: the same adoption, done before, and the transaction, recorded or the end of another
+ * settlement. Of several constraints that one row breaks the database names the oldest.
+ */
+const ofAnother = [...ofOneSettlement, "kernel_settlements_pkey", "kernel_settlements_inner_hash", endsOne] as const
 
 const bytesOf = (envelope: string): Uint8Array => Result.getOrThrow(Base64.decode(envelope))
 
