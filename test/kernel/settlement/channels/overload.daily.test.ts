@@ -53,17 +53,24 @@ describe.each(databaseKinds)("more payments than channels, on %s", (database) =>
         })
         const settleAs = (name: string) => (body: unknown) =>
           facilitator.settle(body, { authorization: `Bearer 0123456789abcdef-${name}` })
+        /** What was recorded in time and has no end yet is asked for again, as sellers do; what was refused is not. */
+        const settleCalmly = Effect.fnUntraced(function* (body: unknown) {
+          let answer = yield* settleAs("calm")(body)
+          for (let times = 0; times < 3 && answer.json.success !== true && answer.json.transaction !== ""; times++)
+            answer = yield* settleAs("calm")(body)
+          return answer
+        })
         const many = yield* payments(world, 200)
         const few = yield* payments(world, 5)
         proxy.seen.simulations = 0
         const [flood, calm] = yield* Effect.all(
           [
             Effect.forEach(many, settleAs("flood"), { concurrency: "unbounded" }),
-            Effect.forEach(few, settleAs("calm"), { concurrency: "unbounded" })
+            Effect.forEach(few, settleCalmly, { concurrency: "unbounded" })
           ],
           { concurrency: 2 }
         )
-        expect(calm.map(({ json }) => json.success)).toEqual([true, true, true, true, true])
+        expect(calm.map(({ json }) => json.success === true || json)).toEqual([true, true, true, true, true])
         const refused = flood.filter(({ status }) => status === 503)
         expect(flood.filter(({ json }) => json.success === true).length + refused.length).toBe(200)
         expect(refused.length).toBeGreaterThan(60)
