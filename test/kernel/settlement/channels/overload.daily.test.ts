@@ -60,7 +60,7 @@ describe.each(databaseKinds)("more payments than channels, on %s", (database) =>
             answer = yield* settleAs("calm")(body)
           return answer
         })
-        const many = yield* payments(world, 200)
+        const many = yield* payments(world, 300)
         const few = yield* payments(world, 5)
         proxy.seen.simulations = 0
         const [flood, calm] = yield* Effect.all(
@@ -72,15 +72,17 @@ describe.each(databaseKinds)("more payments than channels, on %s", (database) =>
         )
         expect(calm.map(({ json }) => json.success === true || json)).toEqual([true, true, true, true, true])
         const refused = flood.filter(({ status }) => status === 503)
-        expect(flood.filter(({ json }) => json.success === true).length + refused.length).toBe(200)
+        expect(flood.filter(({ json }) => json.success === true).length + refused.length).toBe(300)
+        // How many have a place follows from how fast this machine settles.
         expect(refused.length).toBeGreaterThan(60)
         for (const { headers, json } of refused) {
           expect(headers.get("retry-after")).toBe("1")
           expect(json.errorReason).toBe("settle_ledger_temporarily_unavailable")
           expect(json.retryAfterMs).toBeGreaterThanOrEqual(1_000)
         }
-        // A payment is simulated when it is judged, and once more when it grew old in the queue: not 205 times here.
-        expect(proxy.seen.simulations).toBeLessThan(205)
+        // A payment is simulated when it is judged, and once more when it grew old in the queue; a refused one is not.
+        expect(proxy.seen.simulations).toBeLessThanOrEqual(2 * (305 - refused.length))
+        expect(proxy.seen.simulations).toBeLessThan(305)
       }).pipe(Effect.scoped),
     120_000
   )
