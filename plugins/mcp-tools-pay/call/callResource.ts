@@ -25,7 +25,7 @@ import { chooseTerms, PayingPolicy } from "./chooseTerms.ts"
 import { type Invocation, invocationKey, type Output } from "./Invocation.ts"
 import { CallResult } from "./ReceiptWire.ts"
 import { Payments } from "./Payments.ts"
-import { currentResource, heldFault, TermsInput, askedTerms } from "./purchase.ts"
+import { agreedOption, currentResource, heldFault, TermsInput, askedTerms } from "./purchase.ts"
 
 const Input = Schema.Struct({
   ref: ReferenceInput,
@@ -110,12 +110,8 @@ const unpaid = Effect.fnUntraced(function* ({ args, invocation, terms }: Prepare
     )
   if (challenged._tag === "None") return { free: yield* freely(result) }
   const { challenge } = challenged
-  const compared = compareTerms(terms, challenge, listed)
-  return compared._tag === "Differs"
-    ? yield* fault("RESOURCE_CHANGED", "the seller asks for something else than the catalog says", {
-        members: compared.members
-      })
-    : { purchase: { invocation, challenge, option: compared.option } }
+  const option = yield* agreedOption(compareTerms(terms, challenge, listed))
+  return { purchase: { invocation, challenge, option } }
 })
 
 const call = Effect.fn("Tools.call")(function* (input: typeof Input.Type, caller: Caller) {

@@ -26,7 +26,7 @@ import { chooseOperation, httpCall, methods } from "./httpCall.ts"
 import { type Invocation, invocationKey, type Output } from "./Invocation.ts"
 import { FetchResult } from "./ReceiptWire.ts"
 import { Payments } from "./Payments.ts"
-import { currentResource, heldFault, TermsInput, askedTerms } from "./purchase.ts"
+import { agreedOption, currentResource, heldFault, TermsInput, askedTerms } from "./purchase.ts"
 
 const texts = (description: string) =>
   Schema.optionalKey(Schema.Record(Schema.String, Schema.String).annotate({ description }))
@@ -88,12 +88,8 @@ const unpaid = Effect.fnUntraced(function* ({ call, invocation, urls }: Prepared
     })
   }
   const { challenge } = challenged
-  const compared = compareHttpTerms(urls, invocation.option, challenge)
-  return compared._tag === "Differs"
-    ? yield* fault("RESOURCE_CHANGED", "the seller asks for something else than the catalog says", {
-        members: compared.members
-      })
-    : { purchase: { invocation, challenge, option: compared.option } }
+  const option = yield* agreedOption(compareHttpTerms(urls, invocation.option, challenge))
+  return { purchase: { invocation, challenge, option } }
 })
 
 const fetchPaid = Effect.fn("Tools.fetch")(function* (input: typeof Input.Type, caller: Caller) {

@@ -1,8 +1,10 @@
 // What every purchase begins with, whatever kind of resource it is: how an agent narrows the terms, the catalog's
-// current version, and the answer when the same call is held by an earlier payment.
+// current version, the refusal of a seller that asks for something else, and the answer when the same call is held by
+// an earlier payment.
 import { Effect, Schema } from "effect"
 import { DiscoveryClient, fault, type Identity, type ToolFault, Wrapping } from "../../mcp-tools/contract.ts"
 import type { Reservation } from "../budget/Reservation.ts"
+import type { Compared } from "../seller/compareTerms.ts"
 import type { Invocation } from "./Invocation.ts"
 import type { AskedTerms } from "./chooseTerms.ts"
 
@@ -55,6 +57,14 @@ export const currentResource = Effect.fnUntraced(function* (identity: Identity, 
   }
   return { resource, versionHash: wrapper.versionHash, about }
 })
+
+/** The terms to pay by, when the seller asks for what the catalog says. */
+export const agreedOption = (compared: Compared) =>
+  compared._tag === "Differs"
+    ? fault("RESOURCE_CHANGED", "the seller asks for something else than the catalog says", {
+        members: compared.members
+      })
+    : Effect.succeed(compared.option)
 
 /** The same call is held by an earlier payment. */
 export const heldFault = ({ id, state, transaction }: Reservation): ToolFault =>
