@@ -3,6 +3,7 @@
 import { Schema } from "effect"
 import { anything, text, time, whole } from "../../kernel/http/wireSchema.ts"
 import { PaymentOption } from "../../kernel/payment/PaymentOption.ts"
+import { volatileMembers } from "./contract.ts"
 import { grades } from "./declaration/Grade.ts"
 import { operatorMoves } from "./administration/moveResource.ts"
 
@@ -59,10 +60,7 @@ export const DiscoveryResource = Schema.Struct({
     Schema.Finite.annotate({ description: "Share of the looks of thirty days that found it alive, 0 to 1." })
   ),
   versionHash: Schema.optionalKey(
-    text(
-      "sha256 hex of the canonical JSON (RFC 8785) of this object without lastUpdated, " +
-        "status, verification, ownership, grade, settlements, payers, lastLookAt, uptime and versionHash."
-    )
+    text(`sha256 hex of the canonical JSON (RFC 8785) of this object without ${volatileMembers.join(", ")}.`)
   )
 }).annotate({ identifier: "DiscoveryResource" })
 

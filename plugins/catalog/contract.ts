@@ -70,6 +70,17 @@ export interface Operation {
   readonly schema: Readonly<Record<string, unknown>> | undefined
 }
 
+/**
+ * What is told of a resource beside its words, and no part of its version hash: that is the sha256, in lower-case hex,
+ * of the public resource's canonical JSON without these members.
+ */
+export const volatileMembers: ReadonlyArray<string> =
+  "lastUpdated status verification ownership grade settlements payers lastLookAt uptime versionHash".split(" ")
+
+/** A public resource as its version hash sees it. */
+export const lastingOf = (resource: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(resource).filter(([key]) => !volatileMembers.includes(key)))
+
 /** A resource as an index needs it. */
 export interface ResourceDocument {
   readonly id: bigint

@@ -1,8 +1,7 @@
 // A resource on the wire: the public body that discovery serves, and its version hash. The hash is the sha256, in
-// lower-case hex, of the body's canonical JSON (RFC 8785) without the members `lastUpdated`, `status`, `verification`,
-// `ownership`, `grade`, `settlements`, `payers`, `lastLookAt`, `uptime` and `versionHash`; so any client can compute
-// it from what it was given, and it changes exactly when the declaration or an accepted option does (S31–S48, S194,
-// S310). Nothing internal is in a body (S113).
+// lower-case hex, of the body's canonical JSON (RFC 8785) without the members that the contract names as volatile; so
+// any client can compute it from what it was given, and it changes exactly when the declaration or an accepted option
+// does (S31–S48, S194, S310). Nothing internal is in a body (S113).
 import { Hex } from "effect/encoding"
 import { spellNetwork } from "../../../kernel/Dialect.ts"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
@@ -11,7 +10,7 @@ import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { cleanJson, measureJson } from "../declaration/cleanText.ts"
 import type { Declaration, Description, Identity } from "../declaration/Declaration.ts"
 import type { Grade } from "../declaration/Grade.ts"
-import type { Operation } from "../contract.ts"
+import { lastingOf, type Operation } from "../contract.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -95,25 +94,8 @@ export const encodeBody = (identity: Identity, kept: Kept, options: ReadonlyArra
   }
 }
 
-/** What is told of a resource beside its words, and no part of the version hash. */
-const volatile = [
-  "lastUpdated",
-  "status",
-  "verification",
-  "ownership",
-  "grade",
-  "settlements",
-  "payers",
-  "lastLookAt",
-  "uptime",
-  "versionHash"
-]
-
 /** The version hash of a public body, whole or without its volatile members. */
-export const versionHash = (crypto: Crypto["Service"], body: Fields): string => {
-  const lasting = Object.fromEntries(Object.entries(body).filter(([key]) => !volatile.includes(key)))
-  return Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(lasting))))
-}
+export const versionHash = (crypto: Crypto["Service"], body: Fields): string => hashOf(crypto, lastingOf(body))
 
 export interface Volatile {
   readonly updatedAt: Date

@@ -5,6 +5,7 @@ import { Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { lastingOf } from "../../catalog/contract.ts"
 import type { Identity } from "../Reference.ts"
 
 /** A resource as it was served. */
@@ -86,20 +87,5 @@ export const standingOf = ({ ownership, status, verification }: CanonicalResourc
   isPaidFor: verification === "payment_observed"
 })
 
-const volatile = [
-  "lastUpdated",
-  "status",
-  "verification",
-  "ownership",
-  "grade",
-  "settlements",
-  "payers",
-  "lastLookAt",
-  "uptime",
-  "versionHash"
-]
-
-export const versionHashOf = (crypto: Crypto["Service"], resource: CanonicalResource): string => {
-  const lasting = Object.fromEntries(Object.entries(resource).filter(([key]) => !volatile.includes(key)))
-  return Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(lasting))))
-}
+export const versionHashOf = (crypto: Crypto["Service"], resource: CanonicalResource): string =>
+  Hex.encode(crypto.sha256(new TextEncoder().encode(canonicalJson(lastingOf(resource)))))
