@@ -126,6 +126,11 @@ CREATE TABLE public.catalog_activity (
     earned bigint DEFAULT 0 NOT NULL
 );
 
+CREATE TABLE public.catalog_authorizations (
+    authorization_key text NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.catalog_claims (
     resource_id bigint NOT NULL,
     pay_to text NOT NULL,
@@ -685,6 +690,9 @@ ALTER TABLE ONLY public.analytics_verifications
 ALTER TABLE ONLY public.catalog_activity
     ADD CONSTRAINT catalog_activity_pkey PRIMARY KEY (resource_id);
 
+ALTER TABLE ONLY public.catalog_authorizations
+    ADD CONSTRAINT catalog_authorizations_pkey PRIMARY KEY (authorization_key);
+
 ALTER TABLE ONLY public.catalog_claims
     ADD CONSTRAINT catalog_claims_pkey PRIMARY KEY (resource_id, pay_to);
 
@@ -832,6 +840,8 @@ CREATE INDEX analytics_settlements_scheme ON public.analytics_settlements USING 
 CREATE INDEX analytics_settlements_status ON public.analytics_settlements USING btree (status, occurred_at DESC, id DESC) WHERE (status = ANY (ARRAY['unknown'::text, 'failed'::text]));
 
 CREATE INDEX analytics_standings_address ON public.analytics_standings USING btree (address, day);
+
+CREATE INDEX catalog_authorizations_at ON public.catalog_authorizations USING btree (at);
 
 CREATE INDEX catalog_decisions_resource ON public.catalog_decisions USING btree (resource_id, id DESC);
 

@@ -17,6 +17,11 @@ export interface PaymentObservation {
   readonly payer: string
   /** Inner transaction hash, hex, once settled. */
   readonly transaction: Option.Option<string>
+  /**
+   * What the ledger takes once from this payer: the nonce of its authorization, of its network and scheme; opaque. Read
+   * from the payload when asked for, which costs the decoding of it.
+   */
+  readonly authorization: () => Option.Option<string>
 }
 
 export interface Extension {

@@ -141,6 +141,15 @@ const makeObserving = Effect.gen(function* () {
       yield* extensions.judged(unfit === undefined)
   })
 
+  const authorization = (payment: Payment) => (): Option.Option<string> =>
+    Option.flatMap(schemes.find(payment.requirements.scheme), (scheme) =>
+      Option.map(scheme.authorization(payment), ({ key }) => {
+        const nonce = scheme.nonces.nonceOf(key)
+        const once = nonce === undefined ? key : `${nonce.address} ${nonce.nonce}`
+        return `${payment.requirements.network} ${scheme.scheme} ${once}`
+      })
+    )
+
   const answered = Effect.fnUntraced(function* <A>(operation: Operation<A>, payment: Payment, given: A) {
     yield* Metric.update(
       Metric.withAttributes(answersTotal, { operation: operation.name, word: operation.wordOf(given) }),
@@ -149,7 +158,8 @@ const makeObserving = Effect.gen(function* () {
     const observable = operation.observable(given)
     if (observable === undefined) return {}
     const stage = operation.name === "verify" ? "verified" : "settled"
-    const header = yield* observePayment(extensions, { payment, stage, ...observable }, scope)
+    const observation = { payment, stage, authorization: authorization(payment), ...observable } as const
+    const header = yield* observePayment(extensions, observation, scope)
     return Option.match(header, { onNone: () => ({}), onSome: (value) => ({ "extension-responses": value }) })
   })
 

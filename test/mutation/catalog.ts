@@ -26,6 +26,7 @@ const inFile =
 const graded = inFile("declaration/Grade.ts", "grades")
 const redeclared = inFile("store/Redeclarations.ts", "grades")
 const first = inFile("store/FirstListings.ts", "grades")
+const inTurns = inFile("Turns.ts", "crowding")
 const counted = inFile("store/Quotas.ts", "grades")
 const versioned = inFile("store/Versions.ts", "grades")
 const merged = inFile("store/mergeDeclaration.ts", "grades")
@@ -35,7 +36,7 @@ const sold = inFile("store/storeSightings.ts", "grades")
 const bound = inFile("ownership/Recipients.ts", "grades")
 const challenged = inFile("ownership/Challenges.ts", "grades")
 const hinted = inFile("ownership/Hints.ts", "grades")
-const told = inFile("store/ResourceWire.ts", "units")
+const told = inFile("contract.ts", "units")
 const read = inFile("ownership/OriginWire.ts", "originWire")
 const asked = inFile("ownership/Origins.ts", "origins")
 const documented = inFile("ownership/OriginDocuments.ts", "origins")
@@ -120,6 +121,28 @@ const ofQuotas: ReadonlyArray<Mutation> = [
     "a day's use is not bounded",
     "where catalog_quotas.used + excluded.used <= ${max} returning 1",
     "returning 1"
+  ),
+  first("one authorization lists without end", "if (taken.length === 0)", "if (false)"),
+  first(
+    "an authorization is used up by what lists nothing",
+    "if (recorded?.resourceId === undefined)",
+    "if (false as boolean)"
+  ),
+  inTurns(
+    "a flood keeps the places that it has",
+    "if (this.#waiting >= this.#waitingMax && !this.#makeRoom(name, place)) return false",
+    "if (this.#waiting >= this.#waitingMax) return false"
+  ),
+  inTurns("places to wait in are without number", "this.#waiting >= this.#waitingMax &&", "false &&"),
+  inTurns(
+    "what was only verified keeps its place before what was paid for",
+    "!isFree && this.#evict(countFree, 0)",
+    "false"
+  ),
+  inTurns(
+    "a payer's second turn comes before another's first",
+    "this.#places.delete(name)\n    if (places.length > 0) this.#places.set(name, places)",
+    ""
   ),
   first("what others used up is refused", 'share === "payer_used_up"', "share"),
   first("a payer that used up its own day is held", 'share === "payer_used_up"', 'share === ("none" as string)'),
@@ -218,9 +241,9 @@ const ofControl: ReadonlyArray<Mutation> = [
 ]
 
 const ofHash: ReadonlyArray<Mutation> = [
-  told("the grade is part of the hash", '"grade", "settlements"', '"settlements"'),
-  told("payments are part of the hash", '"settlements", "payers",', '"payers",'),
-  told("the last look is part of the hash", '"lastLookAt",', "")
+  told("the grade is part of the hash", "ownership grade settlements", "ownership settlements"),
+  told("payments are part of the hash", "grade settlements payers", "grade payers"),
+  told("the last look is part of the hash", "payers lastLookAt", "payers")
 ]
 
 export const mutations: ReadonlyArray<Mutation> = [

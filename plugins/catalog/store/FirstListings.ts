@@ -1,14 +1,15 @@
 // The first declaration of a resource lists it, provisionally owned by its recipient, within the day's quotas; the
-// origin is asked for its word. Where others have used up what may be claimed of an origin in a day, nothing is
+// origin is asked for its word. One authorization of a payer lists one resource: what more it is said to pay for is an
+// observation. Where others have used up what may be claimed of an origin in a day, nothing is
 // refused: the origin itself is asked, and what it says is listed.
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Config } from "../Config.ts"
 import type { Declaration } from "../declaration/Declaration.ts"
 import { mergeDeclaration, type Words } from "./mergeDeclaration.ts"
 import { Quotas, type Share } from "./Quotas.ts"
-import { type Carrier, claimantOf, type Recorded, unavailable } from "./Recorded.ts"
+import { awaitsOrigin, type Carrier, claimantOf, type Recorded, unavailable } from "./Recorded.ts"
 import { type Mover, recordMove, requestProbe, tellChange } from "./Resources.ts"
 import { Versions } from "./Versions.ts"
 
@@ -52,15 +53,9 @@ export class FirstListings extends Context.Service<
       const refused = (share: Share, good: string): Recorded =>
         share === "payer_used_up"
           ? unavailable(`today's ${good} are used up`)
-          : {
-              decision: "held",
-              reason: "awaits_origin",
-              detail: `what may be claimed of the origin in a day, ${good}, is used up`,
-              resourceId: undefined,
-              isHint: true
-            }
+          : awaitsOrigin(`what may be claimed of the origin in a day, ${good}, is used up`)
 
-      const list = Effect.fnUntraced(function* (declaration: Declaration, carrier: Carrier) {
+      const listed = Effect.fnUntraced(function* (declaration: Declaration, carrier: Carrier) {
         const { grade, now, stage } = carrier
         const claimant = claimantOf(declaration, carrier)
         const listing = yield* quotas.takeListing(claimant)
@@ -82,6 +77,19 @@ export class FirstListings extends Context.Service<
         if (id === undefined) return undefined
         yield* begin(id, "facilitator", "payment_observed", now)
         return { decision: isListable ? "listed" : "held", resourceId: id, versionHash: hash } as Recorded
+      })
+
+      /** Lists what the authorization has not listed anything before; where nothing is listed it is not used up. */
+      const list = Effect.fnUntraced(function* (declaration: Declaration, carrier: Carrier) {
+        const authorization = Option.getOrUndefined(carrier.authorization())
+        if (authorization === undefined) return yield* listed(declaration, carrier)
+        const taken = yield* sql`insert into catalog_authorizations
+          ${sql.insert({ authorization_key: authorization, at: carrier.now })} on conflict do nothing returning 1`
+        if (taken.length === 0) return awaitsOrigin("the payment's authorization has listed another resource")
+        const recorded = yield* listed(declaration, carrier)
+        if (recorded?.resourceId === undefined)
+          yield* sql`delete from catalog_authorizations where authorization_key = ${authorization}`
+        return recorded
       })
 
       const listOrigin = Effect.fnUntraced(function* ({ isPaid, payTos, words }: OriginListing, now: Date) {

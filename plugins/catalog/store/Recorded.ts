@@ -1,4 +1,5 @@
 // What came of a declaration, for the header, the journal of observations and the log.
+import type { Option } from "effect"
 import type { Declaration, PublicReason } from "../declaration/Declaration.ts"
 import type { Grade } from "../declaration/Grade.ts"
 import type { Claimant } from "./Quotas.ts"
@@ -22,6 +23,8 @@ export interface Carrier {
   readonly payer: string
   /** `declared` under a principal that showed control of the recipient. */
   readonly grade: Exclude<Grade, "origin">
+  /** As `PaymentObservation.authorization`. */
+  readonly authorization: () => Option.Option<string>
   readonly now: Date
 }
 
@@ -34,6 +37,15 @@ export const rejected = (reason: PublicReason, detail: string, resourceId?: bigi
 
 export const unavailable = (detail: string, resourceId?: bigint): Recorded =>
   rejected("catalog_unavailable", detail, resourceId)
+
+/** Nothing is listed and nothing refused: whether there is such a resource is asked of its origin. */
+export const awaitsOrigin = (detail: string): Recorded => ({
+  decision: "held",
+  reason: "awaits_origin",
+  detail,
+  resourceId: undefined,
+  isHint: true
+})
 
 export const claimantOf = ({ identity, terms }: Declaration, { grade, now, payer, stage }: Carrier): Claimant => ({
   now,

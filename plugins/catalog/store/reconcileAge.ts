@@ -1,6 +1,6 @@
 // The actor of time: what was not seen for `indexing.stale_after_hours` goes stale, and what nobody needs any more is
-// forgotten (observations after thirty days, quotas after a week, the transactions that were counted after four hundred
-// days). Bounded work a turn.
+// forgotten (observations after thirty days, quotas after a week, the transactions that were counted and
+// the authorizations that listed after four hundred days). Bounded work a turn.
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reconciler } from "../../../kernel/Actor.ts"
@@ -50,6 +50,9 @@ export const ageCatalog = Effect.gen(function* () {
   const sales = yield* sql`delete from catalog_sales where transaction in (
     select transaction from catalog_sales where at < ${before(400 * day)} order by at limit ${deletedMax})
     returning 1`
+  const authorizations = yield* sql`delete from catalog_authorizations where authorization_key in (
+    select authorization_key from catalog_authorizations where at < ${before(400 * day)} order by at
+    limit ${deletedMax}) returning 1`
   yield* sql`delete from catalog_looks where day < ${before(31 * day)
     .toISOString()
     .slice(0, 10)}::date`
@@ -61,7 +64,8 @@ export const ageCatalog = Effect.gen(function* () {
     recounted === recountedMax ||
     stale === batchMax ||
     observations.length === deletedMax ||
-    sales.length === deletedMax
+    sales.length === deletedMax ||
+    authorizations.length === deletedMax
   )
 })
 

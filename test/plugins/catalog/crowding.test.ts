@@ -1,7 +1,7 @@
-// Who waits when declarations take long to read: a few of each payer, and never a payment.
+// Who waits when declarations take long to read: one of each payer before a second of anybody, and never a payment.
 import { expect, it } from "@effect/vitest"
-import { Clock, Effect, Layer, Option } from "effect"
-import type { PaymentObservation } from "../../../kernel/payment/Extension.ts"
+import { Clock, Deferred, Effect, Fiber, Layer, Option } from "effect"
+import type { ExtensionOutcome, PaymentObservation } from "../../../kernel/payment/Extension.ts"
 import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
 import { Judge } from "../../../plugins/catalog/Judge.ts"
 import { Observer } from "../../../plugins/catalog/Observer.ts"
@@ -53,7 +53,8 @@ const observationOf = (payer: string, at: number, looked: () => void): PaymentOb
     payment: payment as unknown as PaymentObservation["payment"],
     stage: "verified",
     payer,
-    transaction: Option.none()
+    transaction: Option.none(),
+    authorization: () => Option.none()
   }
 }
 
@@ -81,39 +82,71 @@ const parts = Observer.layer.pipe(
 )
 
 it.effect(
-  "a payer whose declarations take long has eight that wait, and the next is told so at " +
-    "once; others have their own [S256][S260]",
+  "of declarations that take long sixty-four wait, in turns by payer: a flood gives its last places to whoever comes, " +
+    "and what was only verified gives way to what was settled [S256][S260]",
   () =>
     Effect.gen(function* () {
       const real = yield* Clock.Clock
-      // Reading takes six seconds of this clock, and who has to pause never ends.
+      // Reading takes two seconds of this clock; who has to pause goes on when the test says so.
       let now = 0
-      const looked = () => void (now += 2_000)
+      const read = new Set<string>()
+      const pauses: Array<Deferred.Deferred<void>> = []
       const clock: Clock.Clock = {
         ...real,
         currentTimeMillisUnsafe: () => now,
         currentTimeMillis: Effect.sync(() => now),
-        sleep: () => Effect.never
+        sleep: () => {
+          const pause = Deferred.makeUnsafe<void>()
+          pauses.push(pause)
+          return Deferred.await(pause)
+        }
       }
       const extension = yield* Observer
       yield* Effect.gen(function* () {
-        expect(yield* extension.observe(observationOf("GFLOOD", 0, looked))).toEqual({ status: "success" })
-        const outcomes: Array<unknown> = []
-        for (let at = 1; at <= 12; at++) {
-          const waiting = yield* Effect.forkChild(extension.observe(observationOf("GFLOOD", at, looked)), {
-            startImmediately: true
-          })
-          const exit = waiting.pollUnsafe()
-          outcomes.push(exit === undefined ? "waits" : exit._tag === "Success" ? exit.value.rejectedReason : "died")
+        const observe = (payer: string, at: number, stage: "verified" | "settled" = "verified") => {
+          const looked = () => {
+            now += 2_000
+            read.add(`${payer} ${at}`)
+          }
+          const observed = { ...observationOf(payer, at, looked), stage }
+          return Effect.forkChild(extension.observe(observed), { startImmediately: true })
         }
-        expect(outcomes).toEqual([
-          ...Array.from({ length: 8 }, () => "waits"),
-          ...Array.from({ length: 4 }, () => "catalog_unavailable")
-        ])
-        const other = yield* Effect.forkChild(extension.observe(observationOf("GOTHER", 1, looked)), {
-          startImmediately: true
-        })
-        expect(other.pollUnsafe()).toBeUndefined()
+        const wordOf = (fiber: Fiber.Fiber<ExtensionOutcome>) => {
+          const exit = fiber.pollUnsafe()
+          return exit === undefined ? "waits" : exit._tag === "Success" ? exit.value.rejectedReason : "died"
+        }
+        yield* Effect.flatMap(observe("GFLOOD", 0), Fiber.join)
+        // The first waits for the process's time, and sixty-four for their turn; a payer alone may have them all.
+        const flood = yield* Effect.forEach(
+          Array.from({ length: 70 }, (_, at) => at + 1),
+          (at) => observe("GFLOOD", at)
+        )
+        expect(flood.filter((fiber) => wordOf(fiber) === "waits")).toHaveLength(65)
+        const other = yield* observe("GOTHER", 1)
+        const another = yield* observe("GOTHER", 2)
+        expect([other, another].map(wordOf)).toEqual(["waits", "waits"])
+        expect(flood.filter((fiber) => wordOf(fiber) === "waits")).toHaveLength(63)
+        // Each of many has one place: one more free one finds none, and one that was paid for does.
+        const many = yield* Effect.forEach(
+          Array.from({ length: 62 }, (_, at) => at),
+          (at) => observe(`GFREE${at}`, 1)
+        )
+        expect(many.every((fiber) => wordOf(fiber) === "waits")).toBe(true)
+        expect(wordOf(yield* observe("GLATE", 1))).toBe("catalog_unavailable")
+        const paid = yield* observe("GBUYER", 1, "settled")
+        expect(wordOf(paid)).toBe("waits")
+        expect(
+          [flood, [other, another], many].map((all) => all.filter((one) => wordOf(one) === "waits").length)
+        ).toEqual([2, 1, 61])
+        read.clear()
+        for (let turn = 0; turn < 66; turn++) {
+          for (let tries = 0; pauses.length === 0 && tries < 100; tries++) yield* Effect.yieldNow
+          const pause = pauses.shift()
+          if (pause !== undefined) yield* Deferred.succeed(pause, undefined)
+        }
+        yield* Fiber.join(paid)
+        const firsts = [...read].filter((one) => one.endsWith(" 1")).map((one) => one.split(" ")[0])
+        expect(firsts).toEqual(["GFLOOD", "GOTHER", ...many.slice(1).map((_, at) => `GFREE${at}`), "GBUYER"])
       }).pipe(Effect.provideService(Clock.Clock, clock))
     }).pipe(Effect.provide(parts))
 )

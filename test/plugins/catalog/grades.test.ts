@@ -2,7 +2,7 @@
 // the tables themselves.
 import { expect, layer } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { createHash } from "node:crypto"
 import { Facts } from "../../../kernel/Facts.ts"
@@ -216,6 +216,38 @@ describeDatabases(
             const owners = yield* sql<{ n: number }>`select count(*)::int as n from catalog_quotas
               where subject like '%recipient%'`
             expect(owners).toEqual([{ n: 0 }])
+          })
+        )
+      )
+
+      it.effect(
+        "come with one payment for one resource: what more its authorization is said to pay for is asked of the origin",
+        timed(
+          Effect.gen(function* () {
+            const { age, declare, sql } = yield* openStore()
+            const by = (authorization: string) => ({ authorization: () => Option.some(authorization) })
+            const at = (path: string) => ({ resource: `${shop}/${path}` })
+            expect(yield* declare(at("a"), by("one"))).toMatchObject({ decision: "listed" })
+            for (const path of ["b", "c", "b"]) {
+              expect(yield* declare(at(path), by("one"))).toMatchObject({
+                ...held,
+                isHint: true,
+                resourceId: undefined
+              })
+              const settled = { ...by("one"), stage: "settled", grade: "declared" } as const
+              expect(yield* declare(at(path), settled)).toMatchObject({ ...held, isHint: true })
+            }
+            expect(yield* declare(at("a"), { ...by("one"), stage: "settled" })).toMatchObject({ decision: "unchanged" })
+            expect(yield* declare(at("b"), by("two"))).toMatchObject({ decision: "listed" })
+            // What lists nothing is not used up by it.
+            expect((yield* declare(at("c"), by("three"))).decision).toBe("rejected")
+            yield* TestClock.adjust(day)
+            expect((yield* declare(at("c"), by("three"))).decision).toBe("listed")
+            yield* TestClock.adjust(400 * day)
+            yield* age
+            expect(yield* sql`select authorization_key from catalog_authorizations`).toEqual([
+              { authorization_key: "three" }
+            ])
           })
         )
       )

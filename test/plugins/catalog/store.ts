@@ -85,7 +85,7 @@ export const answerOf = (more: Partial<OriginAnswer> & { readonly said?: Readonl
 export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogValues> = {}) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`truncate catalog_resources, catalog_observations, catalog_quotas, catalog_sales, catalog_recipients,
-    kernel_facts restart identity cascade`
+    catalog_authorizations, kernel_facts restart identity cascade`
   yield* TestClock.setTime(start)
   const config = Layer.succeed(Config, { ...values, ...changed })
   const parts = yield* Layer.build(
@@ -100,7 +100,14 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
   const { record } = Context.get(parts, Listings)
   const { apply } = Context.get(parts, Verdicts)
   const declare = Effect.fnUntraced(function* (said: Said = {}, carrier: Partial<Carrier> = {}) {
-    const full = { stage: "verified", payer: "GPAYER", grade: "claimed", now: yield* now, ...carrier } as const
+    const full: Carrier = {
+      stage: "verified",
+      payer: "GPAYER",
+      grade: "claimed",
+      authorization: () => Option.none(),
+      now: yield* now,
+      ...carrier
+    }
     return yield* record(declarationOf(said), full)
   })
   /** A look at the one resource that is due, or at any. */

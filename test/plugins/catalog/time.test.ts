@@ -75,7 +75,13 @@ const open = Effect.gen(function* () {
   )
   const list = (resource: string, payTo?: string) =>
     Effect.flatMap(now, (now) =>
-      recorder.record(declarationOf(resource, payTo), { stage: "verified", payer: "GPAYER", grade: "claimed", now })
+      recorder.record(declarationOf(resource, payTo), {
+        stage: "verified",
+        payer: "GPAYER",
+        grade: "claimed",
+        authorization: () => Option.none(),
+        now
+      })
     )
   const stateOf = (resource: string) =>
     Effect.map(

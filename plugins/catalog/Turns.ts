@@ -1,0 +1,116 @@
+// Whose turn it is: so many at once, and a bounded number of places for those who wait, shared out over whoever asks.
+// One of each waits before a second of anybody, so that a flood delays itself. Where every place is taken, the last
+// place of whoever holds most goes to a newcomer that holds less, and what costs its payer nothing gives way to what
+// was paid for or is an owner's own. Who loses its place is told so at once.
+import { Deferred, Effect, Option } from "effect"
+
+export interface Asker {
+  readonly name: string
+  /** It cost nothing to ask. */
+  readonly isFree: boolean
+}
+
+interface Place {
+  readonly isFree: boolean
+  /** It has its turn. */
+  isGiven: boolean
+  /** True: it is your turn. False: your place is another's. */
+  readonly turn: Deferred.Deferred<boolean>
+}
+
+const countFree = (places: ReadonlyArray<Place>): number => places.filter(({ isFree }) => isFree).length
+
+export class Turns {
+  readonly #atOnceMax: number
+  readonly #waitingMax: number
+  #atWork = 0
+  #waiting = 0
+  /** In the order of turns: whoever had one goes to the end. */
+  readonly #places = new Map<string, Array<Place>>()
+
+  constructor(bounds: { readonly atOnceMax: number; readonly waitingMax: number }) {
+    this.#atOnceMax = bounds.atOnceMax
+    this.#waitingMax = bounds.waitingMax
+  }
+
+  /** None when there was no place, or when it went to another. */
+  run<A, E, R>(asker: Asker, work: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, E, R> {
+    return Effect.uninterruptibleMask((restore) => {
+      const worked = Effect.asSome(restore(work)).pipe(Effect.ensuring(Effect.sync(() => this.#pass())))
+      if (this.#atWork < this.#atOnceMax) {
+        this.#atWork += 1
+        return worked
+      }
+      const place: Place = { isFree: asker.isFree, isGiven: false, turn: Deferred.makeUnsafe<boolean>() }
+      if (!this.#enter(asker.name, place)) return Effect.succeedNone
+      return restore(Deferred.await(place.turn)).pipe(
+        Effect.onInterrupt(() => Effect.sync(() => this.#abandon(asker.name, place))),
+        Effect.flatMap((isMine) => (isMine ? worked : Effect.succeedNone))
+      )
+    })
+  }
+
+  #enter(name: string, place: Place): boolean {
+    if (this.#waiting >= this.#waitingMax && !this.#makeRoom(name, place)) return false
+    const mine = this.#places.get(name)
+    if (mine === undefined) this.#places.set(name, [place])
+    else mine.push(place)
+    this.#waiting += 1
+    return true
+  }
+
+  /** Takes the last place of whoever holds most, of free places first; false when nobody holds more than this asker. */
+  #makeRoom(name: string, { isFree }: Place): boolean {
+    const mine = this.#places.get(name) ?? []
+    if (!isFree && this.#evict(countFree, 0)) return true
+    return isFree ? this.#evict(countFree, countFree(mine) + 1) : this.#evict(({ length }) => length, mine.length + 1)
+  }
+
+  #evict(countOf: (places: ReadonlyArray<Place>) => number, more: number): boolean {
+    let most = more + 1
+    let holder: string | undefined
+    for (const [name, places] of this.#places) {
+      const count = countOf(places)
+      // Of equals the one that would wait longest anyway.
+      if (count >= most) [most, holder] = [count, name]
+    }
+    if (holder === undefined) return false
+    const places = this.#places.get(holder)!
+    const lastFree = places.findLastIndex(({ isFree }) => isFree)
+    const [lost] = places.splice(lastFree === -1 ? places.length - 1 : lastFree, 1)
+    this.#left(holder, places)
+    Deferred.doneUnsafe(lost!.turn, Effect.succeed(false))
+    return true
+  }
+
+  #left(name: string, places: ReadonlyArray<Place>): void {
+    this.#waiting -= 1
+    if (places.length === 0) this.#places.delete(name)
+  }
+
+  /** Gives a turn that has ended to whoever has waited longest for one. */
+  #pass(): void {
+    const next = this.#places.entries().next().value
+    if (next === undefined) {
+      this.#atWork -= 1
+      return
+    }
+    const [name, places] = next
+    const place = places.shift()!
+    this.#left(name, places)
+    this.#places.delete(name)
+    if (places.length > 0) this.#places.set(name, places)
+    place.isGiven = true
+    Deferred.doneUnsafe(place.turn, Effect.succeed(true))
+  }
+
+  /** Whoever waited is gone: so is its place, or the turn that it was given in the same moment. */
+  #abandon(name: string, place: Place): void {
+    if (place.isGiven) return this.#pass()
+    const places = this.#places.get(name) ?? []
+    const at = places.indexOf(place)
+    if (at === -1) return
+    places.splice(at, 1)
+    this.#left(name, places)
+  }
+}
