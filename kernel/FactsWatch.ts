@@ -1,18 +1,13 @@
 // Watches that consumers of facts move: a consumer whose cursor stood still between two looks although facts waited
 // for it at the first is warned of once, until it moves again, and measured. Whatever the reason is (a handler that
 // fails, a cursor that stands wrong), it would otherwise be silence.
-import { Effect, Metric } from "effect"
+import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
+import { measure } from "./telemetry/Measure.ts"
+import { storage } from "./telemetry/metrics.ts"
 
 /** Between two looks. */
 export const watchEvery = "30 seconds"
-
-const waiting = Metric.gauge("tollkeeper_facts_waiting", {
-  description: "Facts that a consumer has not read yet, by consumer."
-})
-const stalled = Metric.gauge("tollkeeper_facts_stalled", {
-  description: "1 for a consumer that has not moved between two looks while facts waited for it, else 0."
-})
 
 interface Cursor {
   readonly consumer: string
@@ -29,8 +24,8 @@ export const watchConsumers = (sql: SqlClient.SqlClient) => {
   const judge = Effect.fnUntraced(function* ({ consumer, end, position }: Cursor) {
     const last = before.get(consumer)
     const isStalled = last !== undefined && last.position === position && last.end > position
-    yield* Metric.update(Metric.withAttributes(waiting, { consumer }), Number(end - position))
-    yield* Metric.update(Metric.withAttributes(stalled, { consumer }), isStalled ? 1 : 0)
+    yield* measure(storage.factsWaiting, Number(end - position), { consumer })
+    yield* measure(storage.factsStalled, isStalled ? 1 : 0, { consumer })
     if (isStalled === warned.has(consumer)) return
     if (isStalled) {
       warned.add(consumer)

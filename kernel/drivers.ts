@@ -23,6 +23,7 @@ import { reportClock } from "./ledger/reportClock.ts"
 import { LedgerClock, ledgerContract } from "./ledger/LedgerClock.ts"
 import { rpcContract } from "./ledger/LedgerRpc.ts"
 import * as MakeLedgerRpc from "./ledger/makeLedgerRpc.ts"
+import { MetricReadings } from "./payment/MetricReadings.ts"
 import * as Metrics from "./payment/Metrics.ts"
 import * as OpenApi from "./http/OpenApi.ts"
 import { spine } from "./payment/description.ts"
@@ -257,7 +258,7 @@ const payment = define({
     Layer.effectDiscard(reportSponsor),
     Layer.effectDiscard(watchBudget)
   ).pipe(
-    Layer.provideMerge(Layer.merge(Facilitator.layer, EventStreams.layer)),
+    Layer.provideMerge(Layer.mergeAll(Facilitator.layer, EventStreams.layer, MetricReadings.layer)),
     Layer.provideMerge(Layer.mergeAll(Schemes.layer, Extensions.layer))
   )
 })

@@ -14,6 +14,7 @@ import { Greeting } from "../kernel/Greeting.ts"
 import { admitted, guard } from "../kernel/http/Guard.ts"
 import { Keys } from "../kernel/http/Keys.ts"
 import { ListenAt, type ListenChoice } from "../kernel/http/ListenAt.ts"
+import { MetricReadings } from "../kernel/payment/MetricReadings.ts"
 import * as Loader from "../kernel/Loader.ts"
 import type { Crypto } from "../kernel/platform/Crypto.ts"
 import { Host } from "../kernel/platform/Host.ts"
@@ -28,7 +29,9 @@ import * as NodeCrypto from "./platform/nodeCrypto.ts"
 import * as NodeDeadline from "./platform/nodeDeadline.ts"
 import * as NodeListeners from "./platform/nodeListeners.ts"
 import * as NodeOutbound from "./platform/nodeOutbound.ts"
+import * as NodeProcessUsage from "./platform/nodeProcessUsage.ts"
 import * as NodeStdio from "./platform/nodeStdio.ts"
+import { readForExport } from "./platform/telemetry.ts"
 import * as NodeStripTypes from "./platform/nodeStripTypes.ts"
 import * as Pglite from "./platform/pglite.ts"
 import { onHangup } from "./platform/signals.ts"
@@ -143,6 +146,8 @@ const run = Effect.fnUntraced(function* (options: ServeOptions) {
       )
     )
   }
+  const readings = Context.getOption(services, MetricReadings)
+  if (Option.isSome(readings)) yield* readForExport(readings.value.refresh)
   yield* options.onReady(address, services)
   const escalated = Option.match(Context.getOption(services, Supervisor), {
     onNone: () => Effect.never,
@@ -161,6 +166,7 @@ export const serve = Effect.fnUntraced(function* (options: ServeOptions) {
     NodeDeadline.layer,
     NodeListeners.layer,
     NodeOutbound.layer,
+    NodeProcessUsage.layer,
     NodeStdio.layer,
     NodeStripTypes.layer,
     FolderLock.layer,

@@ -21,6 +21,16 @@ export interface ConnectionBounds {
   readonly connectionWait: Duration.Duration
   /** Longest wait for the answer to one statement, by lane. */
   readonly answerWait: Readonly<Record<LaneName, Duration.Duration>>
+  /** Called once with what tells how the pool stands. */
+  readonly observed?: (pool: () => PoolStanding) => void
+}
+
+export interface PoolStanding {
+  /** Connections that may be lent at this moment: fewer than configured while the server admits no more. */
+  readonly max: number
+  readonly inUse: number
+  /** Whoever waits for one. */
+  readonly waiting: number
 }
 
 type Connection = SqlConnection.Connection
@@ -33,6 +43,7 @@ class Permits {
   readonly #max: number
   #size: number
   #held = 0
+  #waiting = 0
   #triedAt = 0
 
   constructor(max: number) {
@@ -41,17 +52,24 @@ class Permits {
     this.#background = Semaphore.makeUnsafe(half(max))
   }
 
+  get standing(): PoolStanding {
+    return { max: this.#size, inUse: this.#held, waiting: this.#waiting }
+  }
+
   /** Waits for a permit; interruptible while it waits. */
   take(lane: LaneName): Effect.Effect<void> {
     const count = Effect.sync(() => void (this.#held += 1))
     return Effect.uninterruptibleMask((restore) => {
+      this.#waiting += 1
+      const waited = Effect.sync(() => void (this.#waiting -= 1))
       const any = Effect.andThen(restore(this.#all.take(1)), count)
-      if (lane === "payments") return any
+      if (lane === "payments") return Effect.ensuring(any, waited)
       const giveBack = Effect.asVoid(this.#background.release(1))
-      return Effect.andThen(
+      const both = Effect.andThen(
         restore(this.#background.take(1)),
         Effect.onInterrupt(any, () => giveBack)
       )
+      return Effect.ensuring(both, waited)
     })
   }
 
@@ -146,6 +164,7 @@ const cleanUp = (connection: Connection, leftover: Leftover): Effect.Effect<void
 /** Lends the connections of `pool` in the lane of whoever asks. `owner` keeps what is left behind. */
 export const lend = (pool: Acquirer, bounds: ConnectionBounds, owner: Scope.Scope): Acquirer => {
   const permits = new Permits(bounds.connectionsMax)
+  bounds.observed?.(() => permits.standing)
 
   /** Nothing is held when it fails or is interrupted; else the caller's Scope gives the connection back. */
   const lease = (lane: LaneName, refused: (error: SqlError.SqlError) => void) =>

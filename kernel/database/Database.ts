@@ -8,6 +8,7 @@ import { SqlClient, SqlError } from "effect/sql"
 import { integer, type Section, section } from "../config/Setting.ts"
 import { Settings } from "../config/Settings.ts"
 import { contract } from "../Contract.ts"
+import type { PoolStanding } from "./Connections.ts"
 import { DatabaseRefused, DatabaseSource, type OpenedDatabase } from "./DatabaseSource.ts"
 import { Lane } from "./Lane.ts"
 import { lanedClient } from "./lanedClient.ts"
@@ -85,7 +86,9 @@ const unanswered =
 const connectTimeout = "3 seconds"
 const forever = Duration.infinity
 
-const serverClient = (url: Redacted.Redacted, values: Values) =>
+type Observed = (pool: () => PoolStanding) => void
+
+const serverClient = (url: Redacted.Redacted, values: Values, observed: Observed) =>
   lanedClient(
     {
       applicationName: "tollkeeper",
@@ -99,6 +102,7 @@ const serverClient = (url: Redacted.Redacted, values: Values) =>
       }
     },
     {
+      observed,
       connectionsMax: values.max_connections,
       connectionWait: Duration.millis(values.connection_wait_ms),
       answerWait: {
@@ -113,7 +117,7 @@ const serverClient = (url: Redacted.Redacted, values: Values) =>
 /**
  * One session whose statements nobody can end: they are waited for longer, and only payments for less than a minute.
  */
-const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedded" }>) =>
+const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedded" }>, observed: Observed) =>
   lanedClient(
     {
       applicationName: "tollkeeper",
@@ -124,6 +128,7 @@ const embeddedClient = (source: Extract<OpenedDatabase, { readonly kind: "embedd
       prepare: false
     },
     {
+      observed,
       connectionsMax: source.connectionsMax,
       connectionWait: Duration.seconds(20),
       answerWait: { payments: Duration.seconds(20), background: Duration.minutes(1), maintenance: forever }
@@ -150,6 +155,8 @@ export class Database extends Context.Service<
     readonly kind: "server" | "embedded"
     /** A trivial query with a short deadline; readiness is this and nothing else (S65). */
     readonly ping: Effect.Effect<void, DatabaseUnavailable>
+    /** How the connections of this process stand. */
+    readonly pool: () => PoolStanding
     /** The whole database as one archive; a server has tools of its own. */
     readonly dump: Effect.Effect<Uint8Array> | undefined
   }
@@ -163,7 +170,10 @@ export class Database extends Context.Service<
     Effect.gen(function* () {
       const values = yield* (yield* Settings).section(databaseSection)
       const source = yield* (yield* DatabaseSource).open
-      const client = source.kind === "server" ? serverClient(source.url, values) : embeddedClient(source)
+      let pool = (): PoolStanding => ({ max: 0, inUse: 0, waiting: 0 })
+      const observed: Observed = (told) => void (pool = told)
+      const client =
+        source.kind === "server" ? serverClient(source.url, values, observed) : embeddedClient(source, observed)
       const checked = Layer.effect(
         Database,
         Effect.gen(function* () {
@@ -180,7 +190,12 @@ export class Database extends Context.Service<
             Effect.timeout(Duration.millis(values.ping_timeout_ms)),
             Effect.mapError((cause) => new DatabaseUnavailable({ cause }))
           )
-          return Database.of({ kind: source.kind, ping, dump: source.kind === "embedded" ? source.dump : undefined })
+          return Database.of({
+            kind: source.kind,
+            ping,
+            pool: () => pool(),
+            dump: source.kind === "embedded" ? source.dump : undefined
+          })
         })
       )
       return Layer.provideMerge(checked, client).pipe(

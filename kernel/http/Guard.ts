@@ -3,8 +3,10 @@
 // payment's shape. It also writes one structured line and one span a request, the root of a trace unless the caller's
 // own goes on here, without bodies, queries or the caller's address; the line of a payment names payer, reason, hash
 // and settlement (`RequestNotes.ts`).
-import { Cause, Clock, Effect, Metric, Option } from "effect"
+import { Cause, Clock, Effect, Option } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
+import { measure } from "../telemetry/Measure.ts"
+import { traffic } from "../telemetry/metrics.ts"
 import { RequestNotes } from "./RequestNotes.ts"
 import { type PageRules, refusalOf } from "./strangers.ts"
 
@@ -34,15 +36,6 @@ const pathOf = (url: string): string => (url.split("?", 1)[0] ?? url).replace(/\
 const isRouteNotFound = (error: unknown): boolean =>
   HttpServerError.isHttpServerError(error) && error.reason._tag === "RouteNotFound"
 
-const requestsTotal = Metric.counter("tollkeeper_http_requests_total", {
-  description: "Requests answered, by route and status.",
-  incremental: true
-})
-const requestSeconds = Metric.histogram("tollkeeper_http_request_seconds", {
-  description: "Time from a request's head to its answer, by route.",
-  boundaries: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25]
-})
-
 /** Routes that are a label of their own; what a stranger may write into a path is not one. */
 const known = new Set([
   "/",
@@ -67,8 +60,8 @@ const methodOf = (method: string): string => (methods.has(method) ? method : "_O
 const measured = (path: string, status: number, milliseconds: number): Effect.Effect<void> => {
   const route = routeOf(path)
   return Effect.andThen(
-    Metric.update(Metric.withAttributes(requestsTotal, { route, status: String(status) }), 1),
-    Metric.update(Metric.withAttributes(requestSeconds, { route }), milliseconds / 1_000)
+    measure(traffic.requests, 1, { route, status: String(status) }),
+    measure(traffic.requestSeconds, milliseconds / 1_000, { route })
   )
 }
 

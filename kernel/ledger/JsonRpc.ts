@@ -4,9 +4,11 @@
 // that it serves the right network: another network's word would be a verdict about nothing. Nothing of a request or an
 // answer, of an address or a header is logged or put into an error: they may hold signed envelopes and an operator's
 // keys.
-import { Clock, Data, Duration, Effect, Metric, Ref, Result, Schema, Stream } from "effect"
+import { Clock, Data, Duration, Effect, Ref, Result, Schema, Stream } from "effect"
 import { FetchHttpClient, Headers, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { headersFor, type RpcHeader } from "../config/rpcHeaders.ts"
+import { measure } from "../telemetry/Measure.ts"
+import { ledger } from "../telemetry/metrics.ts"
 import { currentTraceParent } from "../TraceParent.ts"
 import { askEndpoints, CallFault } from "./askEndpoints.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
@@ -16,11 +18,6 @@ import { GetNetwork, JsonRpcAnswer } from "./LedgerWire.ts"
 const penalty = Duration.seconds(10)
 /** An answer longer than this is not read. */
 const answerBytesMax = 8 * 1_048_576
-
-export const callsTotal = Metric.counter("tollkeeper_ledger_rpc_calls_total", {
-  description: "Calls to the ledger's RPC by method, counted when they are sent.",
-  incremental: true
-})
 
 /** The endpoint answered, and its answer is an error of the protocol. Asking elsewhere might differ. */
 class RpcError extends Data.TaggedError("RpcError")<{ readonly code: number; readonly message: string }> {}
@@ -121,7 +118,7 @@ const makeExchange = Effect.fnUntraced(function* (headers: ReadonlyArray<RpcHead
   const decodeEnvelope = Schema.decodeUnknownEffect(JsonRpcAnswer)
   return Effect.fnUntraced(function* <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) {
     const id = yield* Ref.updateAndGet(nextId, (n) => n + 1)
-    yield* Metric.update(Metric.withAttributes(callsTotal, { method }), 1)
+    yield* measure(ledger.rpcCalls, 1, { method })
     const traceparent = yield* currentTraceParent
     const request = HttpClientRequest.post(url).pipe(
       HttpClientRequest.bodyJsonUnsafe({ jsonrpc: "2.0", id, method, params }),

@@ -1,7 +1,7 @@
 // The payment routes: /verify, /settle, /supported, /settlements. Each answer carries the payment's shape whatever went
 // wrong, in the spelling of the request. The routes only read, check, ask the facilitator and write; the work is not
 // theirs, so a client that hangs up interrupts nothing but its own waiting.
-import { Effect, Metric, Option } from "effect"
+import { Effect, Option } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
@@ -16,6 +16,8 @@ import { makeRateLimit } from "../http/RateLimit.ts"
 import { readBody } from "../http/readBody.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { ChannelCount } from "../settlement/channels/ChannelCount.ts"
+import { measure } from "../telemetry/Measure.ts"
+import { traffic } from "../telemetry/metrics.ts"
 import { Signer } from "../signer/Signer.ts"
 import type { SettleAnswer, VerifyAnswer } from "./Answer.ts"
 import { checkEnvelope } from "./checkEnvelope.ts"
@@ -47,12 +49,6 @@ interface Operation<A> {
     answer: A
   ) => { readonly payer: string; readonly transaction: Option.Option<string> } | undefined
 }
-
-/** A word of a refusal is from the house's own table, so it may be a label. */
-const answersTotal = Metric.counter("tollkeeper_payment_answers_total", {
-  description: "Payments answered, by operation and word; `ok` for valid and settled ones.",
-  incremental: true
-})
 
 const unauthorizedHeaders = { "www-authenticate": "Bearer" }
 
@@ -96,6 +92,13 @@ const settling = (run: Facilitator["Service"]["settle"]): Operation<SettleAnswer
 
 type Headers = Readonly<Record<string, string>>
 
+/**
+ * Every answer is counted by its word and named in the request's line of the log, however early it was given. A word is
+ * from the house's own table, so it may be a label.
+ */
+const told = <A>({ factsOf, name, wordOf }: Operation<A>, given: A): Effect.Effect<void> =>
+  Effect.andThen(noteRequest(factsOf(given)), measure(traffic.answers, 1, { operation: name, word: wordOf(given) }))
+
 /** Writes answers of an operation, with the status that the reason's owner gave it. */
 const makeAnswering = Effect.gen(function* () {
   const schemes = yield* Schemes
@@ -114,16 +117,15 @@ const makeAnswering = Effect.gen(function* () {
   return {
     answer,
     /** Before anything is known of the payment. */
-    refuseEarly: <A>(operation: Operation<A>, reason: string, message: string, headers?: Headers) =>
-      answer(operation, operation.refuse(refusal(reason, message)), unread, headers),
-    unauthorized: <A>(operation: Operation<A>) =>
-      json(
-        {
-          ...operation.encode(operation.refuse(refusal("unauthorized", "a listed bearer key is required")), unread),
-          error: "unauthorized"
-        },
-        { status: 401, headers: unauthorizedHeaders }
-      )
+    refuseEarly: <A>(operation: Operation<A>, reason: string, message: string, headers?: Headers) => {
+      const given = operation.refuse(refusal(reason, message))
+      return Effect.as(told(operation, given), answer(operation, given, unread, headers))
+    },
+    unauthorized: <A>(operation: Operation<A>) => {
+      const given = operation.refuse(refusal("unauthorized", "a listed bearer key is required"))
+      const body = { ...operation.encode(given, unread), error: "unauthorized" }
+      return Effect.as(told(operation, given), json(body, { status: 401, headers: unauthorizedHeaders }))
+    }
   }
 })
 
@@ -134,8 +136,7 @@ const makeObserving = Effect.gen(function* () {
   const scope = yield* Effect.scope
 
   /** What could not be judged, without a ledger or a database, is no verification. */
-  const judged = Effect.fnUntraced(function* <A>({ factsOf, name, refusalOf }: Operation<A>, given: A) {
-    yield* noteRequest(factsOf(given))
+  const judged = Effect.fnUntraced(function* <A>({ name, refusalOf }: Operation<A>, given: A) {
     const unfit = refusalOf(given)
     if (name === "verify" && (unfit === undefined || schemes.statusOf(unfit.reason) < 500))
       yield* extensions.judged(unfit === undefined)
@@ -151,10 +152,6 @@ const makeObserving = Effect.gen(function* () {
     )
 
   const answered = Effect.fnUntraced(function* <A>(operation: Operation<A>, payment: Payment, given: A) {
-    yield* Metric.update(
-      Metric.withAttributes(answersTotal, { operation: operation.name, word: operation.wordOf(given) }),
-      1
-    )
     const observable = operation.observable(given)
     if (observable === undefined) return {}
     const stage = operation.name === "verify" ? "verified" : "settled"
@@ -183,17 +180,20 @@ const makeRun = Effect.gen(function* () {
     )
     if (body._tag === "Failure") {
       const tooLarge = body.failure._tag === "BodyRefused" && body.failure.status === 413
-      return refuseEarly(operation, tooLarge ? "request_too_large" : "invalid_request", body.failure.message)
+      return yield* refuseEarly(operation, tooLarge ? "request_too_large" : "invalid_request", body.failure.message)
     }
     const { dropped, value } = body.success
     const payment = decodePayment(value, { principal, words, crypto, dropped })
     if ("_tag" in payment) {
       const into = { dialect: payment.dialect ?? words.dialects[0], network: payment.network, words }
-      return answer(operation, operation.refuse(payment.refusal), into)
+      const given = operation.refuse(payment.refusal)
+      yield* told(operation, given)
+      return answer(operation, given, into)
     }
     const into = answerIn(payment, words)
     const refused = checkEnvelope(payment, context)
     const given = refused === undefined ? yield* operation.run(payment) : operation.refuse(refused)
+    yield* told(operation, given)
     yield* judged(operation, given)
     if (refused !== undefined) return answer(operation, given, into)
     return answer(operation, given, into, yield* answered(operation, payment, given))
@@ -218,10 +218,10 @@ export const layer = HttpRouter.use((router) =>
       const takeToken = makeRateLimit(perSecond)
       return Effect.fnUntraced(function* (request: Request) {
         const caller = callers.identify(request)
-        if (Option.isNone(caller)) return unauthorized(operation)
+        if (Option.isNone(caller)) return yield* unauthorized(operation)
         const wait = yield* takeToken(caller.value.source)
         if (wait > 0)
-          return refuseEarly(operation, "rate_limited", "too many requests", { "retry-after": String(wait) })
+          return yield* refuseEarly(operation, "rate_limited", "too many requests", { "retry-after": String(wait) })
         return yield* run(operation, request, caller.value)
       })
     }

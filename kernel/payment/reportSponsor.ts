@@ -6,6 +6,8 @@ import { reconciler } from "../Actor.ts"
 import { Health, type HealthReport } from "../Health.ts"
 import { Sponsor } from "../settlement/Sponsor.ts"
 import { spendable, type SponsorStanding } from "../settlement/sponsorFault.ts"
+import { measure } from "../telemetry/Measure.ts"
+import { settling } from "../telemetry/metrics.ts"
 import { Schemes } from "./Scheme.ts"
 
 const every = Duration.seconds(5)
@@ -25,7 +27,13 @@ export const reportSponsor = Effect.gen(function* () {
   const sponsor = yield* Sponsor
   const schemes = yield* Schemes
   const faults = Effect.map(
-    Effect.suspend(() => Effect.forEach(schemes.all(), ({ scheme }) => sponsor.fault(scheme))),
+    Effect.suspend(() =>
+      Effect.forEach(schemes.all(), ({ scheme }) =>
+        Effect.tap(sponsor.fault(scheme), (fault) =>
+          measure(settling.available, Option.isNone(fault) ? 1 : 0, { scheme })
+        )
+      )
+    ),
     (unable) => [...new Set(unable.flatMap((fault) => Option.toArray(fault)))]
   )
   const report = Effect.gen(function* () {

@@ -2,19 +2,17 @@
 // fits, once a day each, with the setting that raises it; what is left, as a metric; and at the start how many payments
 // the bounds cover. Bounds are those of all callers, of the keyless together, and of each keyed principal. No address
 // is told.
-import { Duration, Effect, Metric } from "effect"
+import { Duration, Effect } from "effect"
 import { reconciler } from "../Actor.ts"
 import { Budget, type BudgetStanding, type Usage } from "../budget/Budget.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import { Greeting } from "../Greeting.ts"
+import { measure } from "../telemetry/Measure.ts"
+import { money } from "../telemetry/metrics.ts"
 import { Schemes } from "./Scheme.ts"
 
 const every = Duration.seconds(10)
-
-const leftStroops = Metric.gauge("tollkeeper_budget_left_stroops", {
-  description: "What is left of today's bound on sponsored fees, by scope: all, anonymous, or a key's label; stroops."
-})
 
 interface Scope extends Usage {
   readonly name: string
@@ -71,13 +69,23 @@ export const watchBudget = Effect.gen(function* () {
       })
     )
   })
+  const lastTold = new Map<string, Scope>()
+  const tell = Effect.fnUntraced(function* (scope: Scope) {
+    lastTold.set(scope.name, scope)
+    const left = scope.maxStroops > scope.usedStroops ? scope.maxStroops - scope.usedStroops : 0n
+    yield* measure(money.budgetLeft, Number(left), { scope: scope.name })
+    yield* measure(money.budgetMax, Number(scope.maxStroops), { scope: scope.name })
+  })
   const turn = Effect.gen(function* () {
     const standing = yield* budget.standing
-    for (const scope of scopesOf(standing)) {
-      const left = scope.maxStroops > scope.usedStroops ? scope.maxStroops - scope.usedStroops : 0n
-      yield* Metric.update(Metric.withAttributes(leftStroops, { scope: scope.name }), Number(left))
+    const scopes = scopesOf(standing)
+    for (const scope of scopes) {
+      yield* tell(scope)
       yield* warn(standing.day, scope)
     }
+    // Who has used nothing today is not told of: a new day gives everybody the whole bound.
+    for (const [name, scope] of lastTold)
+      if (!scopes.some((one) => one.name === name)) yield* tell({ ...scope, usedStroops: 0n })
   })
   yield* reconciler({ id: "budget-watch", every, turn })
 })

@@ -21,6 +21,14 @@ export interface InFlight {
   readonly amount: bigint
 }
 
+export interface Unended {
+  readonly open: number
+  /** 0 when there is none. */
+  readonly oldestOpenSeconds: number
+  readonly unresolved: number
+  readonly oldestUnresolvedSeconds: number
+}
+
 export interface Pace {
   /** Of how many settlements. */
   readonly over: number
@@ -73,6 +81,8 @@ export class OperatorReports extends Context.Service<
   {
     /** Open settlements, by asset. */
     readonly inFlight: Sql<ReadonlyArray<InFlight>>
+    /** How many stand without an end, and for how long. */
+    readonly unended: Sql<Unended>
     /** Of the newest settled ones. */
     readonly pace: Sql<Pace>
     /** Open and unresolved ones, the oldest first; what anybody waits for is among them. */
@@ -93,6 +103,7 @@ export class OperatorReports extends Context.Service<
           from kernel_settlements where state in ('prepared', 'submitted') group by asset order by 2 desc`.pipe(
           Effect.map((rows) => rows.map((row) => ({ ...row, amount: BigInt(row.amount) })))
         ),
+        unended: unendedOf(sql),
         pace: paceOf(sql),
         withoutEnd: Effect.map(
           sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
@@ -112,6 +123,20 @@ export class OperatorReports extends Context.Service<
     })
   )
 }
+
+/** Two partial indexes hold nothing else, so that a long history costs nothing. */
+const unendedOf = (sql: SqlClient.SqlClient): Sql<Unended> =>
+  Effect.map(
+    sql<Unended>`select o.count as open, o.age as "oldestOpenSeconds", u.count as unresolved,
+        u.age as "oldestUnresolvedSeconds"
+      from (select count(*)::int as count,
+          coalesce(extract(epoch from clock_timestamp() - min(recorded_at)), 0)::float8 as age
+        from kernel_settlements where state in ('prepared', 'submitted')) o,
+        (select count(*)::int as count,
+          coalesce(extract(epoch from clock_timestamp() - min(recorded_at)), 0)::float8 as age
+        from kernel_settlements where state = 'unresolved') u`,
+    ([row]) => row!
+  )
 
 /** The journal knows the newest ends, so that a long history is not looked through. */
 const paceOf = (sql: SqlClient.SqlClient): Sql<Pace> =>

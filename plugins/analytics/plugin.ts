@@ -91,3 +91,5 @@ export const plugin = define({
 
 /** What the command line does without a running facilitator, over the database alone. */
 export const administration = { rebuild }
+
+export { metrics } from "./metrics.ts"

@@ -2,14 +2,16 @@
 // anything new is read, judged and recorded once, however many payments carry it at the same time. It never fails: what
 // goes wrong is `catalog_unavailable` to the seller, a line in the log and an observation for the operator (S17–S23,
 // S78, S260).
-import { Clock, Context, Deferred, Effect, Layer, Metric, Option } from "effect"
+import { Clock, Context, Deferred, Effect, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { Extension, PaymentObservation } from "../../kernel/payment/Extension.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { measure } from "../../kernel/telemetry/Measure.ts"
 import { declaredUrl, offered } from "./declaration/DeclarationWire.ts"
 import { cleanString } from "./declaration/cleanText.ts"
 import { spellResourceUrl } from "./declaration/resourceUrl.ts"
 import { Judge, type Judged } from "./Judge.ts"
+import { metrics } from "./metrics.ts"
 import { Recipients } from "./ownership/Recipients.ts"
 import { outcomeOf, Remembered } from "./rememberOutcomes.ts"
 import { Changes } from "./store/Changes.ts"
@@ -17,11 +19,6 @@ import type { ObservedDeclaration, Sale } from "./store/gatherSightings.ts"
 import { type Carrier, type Recorded, unavailable } from "./store/Recorded.ts"
 import { resourceKey } from "./store/ResourceWire.ts"
 import { Sightings } from "./store/Sightings.ts"
-
-const outcomes = Metric.counter("tollkeeper_catalog_declarations_total", {
-  description: "Declarations observed, by decision.",
-  incremental: true
-})
 
 /** Of everything that a declaration is read from: the same digest is read to the same declaration. */
 const digestOf = (
@@ -105,7 +102,7 @@ export class Observer extends Context.Service<Observer, Pick<Extension, "observe
         const observed = observedOf(crypto, observation, judged)
         yield* sightings.observe({ ...observed, at: now, lagMillis: endedAt - startedAt })
         const { decision, reason } = recorded
-        yield* Metric.update(Metric.withAttributes(outcomes, { decision, reason: reason ?? "none" }), 1)
+        yield* measure(metrics.declarations, 1, { decision, reason: reason ?? "none" })
         return outcomeOf(recorded)
       })
 

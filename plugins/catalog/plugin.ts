@@ -100,3 +100,5 @@ export const plugin = define({
 
 /** What the command line does without a running facilitator, over the database alone. */
 export const administration = { explainListing, moveResource }
+
+export { metrics } from "./metrics.ts"

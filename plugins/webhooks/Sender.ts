@@ -3,7 +3,7 @@
 // event or its time is over; then it is given up, with a line in the log. One that fails is tried with one message a
 // second at most, and once it takes one, the rest is due at once. Redirects are failures, and where a message may go at
 // all is judged anew for each attempt (`kernel/http/safeFetch.ts`).
-import { Clock, Context, Effect, Layer, Metric, Random } from "effect"
+import { Clock, Context, Effect, Layer, Random } from "effect"
 import { WireWords } from "../../kernel/config/WireWords.ts"
 import { reconciler } from "../../kernel/Actor.ts"
 import { safeFetch } from "../../kernel/http/safeFetch.ts"
@@ -11,9 +11,11 @@ import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Outbound } from "../../kernel/platform/Outbound.ts"
 import { Settlements } from "../../kernel/settlement/Settlements.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
+import { measure } from "../../kernel/telemetry/Measure.ts"
 import { Config, type Receiver } from "./Config.ts"
 import { type Attempted, Deliveries, type Delivery } from "./Deliveries.ts"
 import { encodeMessage } from "./MessageWire.ts"
+import { metrics } from "./metrics.ts"
 
 /** Messages to one receiver that are under way at once. */
 const atOnceMax = 4
@@ -27,11 +29,6 @@ const answerBytesMax = 65_536
 const doublingsMax = 30
 /** The most a pause is lengthened, so that many do not come back at once. */
 const jitter = 0.2
-
-const deliveries = Metric.counter("tollkeeper_webhooks_deliveries_total", {
-  description: "Attempts to tell a receiver, by what became of them.",
-  incremental: true
-})
 
 export class Sender extends Context.Service<
   Sender,
@@ -52,7 +49,7 @@ export class Sender extends Context.Service<
 
       const send = Effect.fn("Webhooks.send")(function* (receiver: Receiver, delivery: Delivery) {
         const attempted = yield* attempt(receiver, delivery)
-        yield* Metric.update(Metric.withAttributes(deliveries, { outcome: attempted._tag }), 1)
+        yield* measure(metrics.deliveries, 1, { outcome: attempted._tag })
         const isBack = attempted._tag === "Delivered" && failing.delete(receiver.name)
         if (attempted._tag !== "Delivered") failing.add(receiver.name)
         if (attempted._tag === "GivenUp") {

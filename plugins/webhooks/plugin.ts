@@ -57,3 +57,5 @@ export const plugin = define({
 
 /** What the command line does beside a facilitator, over the database alone. */
 export const administration = { replay, standings, layer: Layer.merge(Config.layer, Deliveries.layer) }
+
+export { metrics } from "./metrics.ts"

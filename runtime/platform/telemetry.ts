@@ -4,7 +4,7 @@
 // the latter on both. Spans carry methods, routes, words and durations; never a body, a key, an envelope, an address or
 // where an RPC is. What a collector does not take within a second of the end is lost: it never holds the process up.
 import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
-import { ConfigProvider, Effect, Layer, Tracer } from "effect"
+import { ConfigProvider, Effect, Layer, Schedule, type Scope, Tracer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
 import process from "node:process"
@@ -24,6 +24,17 @@ export const isExported = (signal: "TRACES" | "METRICS" | "LOGS", variables: Var
     exporter !== "none" &&
     (isSet("OTEL_EXPORTER_OTLP_ENDPOINT") || isSet(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`))
   )
+}
+
+/** The specification's default. */
+const exportMillis = 60_000
+
+/** Has states read on the beat of the exporter of metrics, while there is one: nobody asks for them then. */
+export const readForExport = (refresh: Effect.Effect<void>): Effect.Effect<void, never, Scope.Scope> => {
+  if (!isExported("METRICS", process.env)) return Effect.void
+  const millis = Number(process.env["OTEL_METRIC_EXPORT_INTERVAL"] ?? exportMillis)
+  const every = Number.isFinite(millis) && millis > 0 ? millis : exportMillis
+  return Effect.asVoid(Effect.forkScoped(Effect.repeat(refresh, Schedule.spaced(every))))
 }
 
 /** The SDK, started before and shut down after everything that makes spans. Its exporters come from the environment. */

@@ -12,6 +12,7 @@ const platform = /^(node:|bun:|jsr:|@effect\/platform-|@effect\/sql-pglite|@elec
  */
 const levels: Readonly<Record<string, number>> = {
   platform: 0,
+  telemetry: 0,
   root: 1,
   config: 1,
   database: 1,

@@ -52,6 +52,11 @@ export class Admission {
     this.#placesInAll -= 1
   }
 
+  /** Places that are taken, by principal. */
+  get places(): ReadonlyMap<string, number> {
+    return this.#places
+  }
+
   /** Milliseconds until a channel for whoever has `own` places already. */
   #estimate(own: number, { channels, ledgerMillis, now }: Weather): number {
     // In turns: before it comes, everybody else is served once more than it was, as far as they wait.

@@ -37,6 +37,8 @@ export class ChannelPool extends Context.Service<
     /** Tells the queue that a channel may have come free. */
     readonly freed: Effect.Effect<void>
     readonly counts: Effect.Effect<ChannelCounts, SqlError.SqlError>
+    /** Places that are taken now, by principal. */
+    readonly waiting: () => ReadonlyMap<string, number>
   }
 >()("tollkeeper/settlement/channels/ChannelPool") {
   static readonly layer = Layer.effect(
@@ -68,7 +70,7 @@ export class ChannelPool extends Context.Service<
         return { _tag: "Place", leave, lease: Effect.ensuring(lease(principal, waitMax), leave) } as const
       })
 
-      return ChannelPool.of({ enter, release, freed, counts })
+      return ChannelPool.of({ enter, release, freed, counts, waiting: () => admission.places })
     })
   ).pipe(Layer.provide(ChannelQueue.layer))
 }

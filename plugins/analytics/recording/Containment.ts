@@ -1,17 +1,14 @@
 // Keeps what fails in analytics within it: a failure, even a defect, is counted, shown in readiness' detail and tried
 // again by the next turn; it never counts against the process (S143).
-import { Cause, Context, Effect, Layer, Metric, Schema } from "effect"
+import { Cause, Context, Effect, Layer, Schema } from "effect"
 import { Health } from "../../../kernel/Health.ts"
+import { measure } from "../../../kernel/telemetry/Measure.ts"
+import { metrics } from "../metrics.ts"
 
 /** Recording failed; the next turn tries again. */
 export class RecordingFailed extends Schema.TaggedError<RecordingFailed>()("RecordingFailed", {
   cause: Schema.Defect()
 }) {}
-
-const failures = Metric.counter("tollkeeper_analytics_failures_total", {
-  description: "Writes of analytics that failed; each is tried again.",
-  incremental: true
-})
 
 export class Containment extends Context.Service<
   Containment,
@@ -40,7 +37,7 @@ export class Containment extends Context.Service<
               if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
               failing.add(what)
               return Effect.andThen(
-                Metric.update(failures, 1),
+                measure(metrics.failures, 1),
                 Effect.fail(new RecordingFailed({ cause: Cause.squash(cause) }))
               )
             })

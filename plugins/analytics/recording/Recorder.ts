@@ -2,12 +2,14 @@
 // replicas. A batch of facts becomes one change a settlement, written with its rollups in the transaction that moves
 // the cursor; so each fact counts exactly once, and facts that are read again change nothing. No payment waits for any
 // of it (S96, S143, S154–S155).
-import { Context, Duration, Effect, Layer, Metric, Option } from "effect"
+import { Context, Duration, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Limits } from "../../../kernel/config/Limits.ts"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import type { Fact } from "../../../kernel/Facts.ts"
+import { measure } from "../../../kernel/telemetry/Measure.ts"
 import { CatalogRecords } from "../../catalog/contract.ts"
+import { metrics } from "../metrics.ts"
 import type { Change } from "./contributions.ts"
 import { concerns, readFact, type Told } from "./FactWire.ts"
 import { Rollups } from "./Rollups.ts"
@@ -19,11 +21,6 @@ import { recordsetColumns, settlementColumns, type SettlementRow, toFact, toRow 
 
 /** Settlements whose time is over, handled in one transaction. */
 const overdueMax = 500
-
-const skipped = Metric.counter("tollkeeper_analytics_facts_skipped_total", {
-  description: "Facts on settlements that analytics could not read, or whose beginning it does not know.",
-  incremental: true
-})
 
 /** One writer at a time, whichever replica it is in; until the transaction ends. */
 const alone = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select pg_advisory_xact_lock(724402403)`)
@@ -106,7 +103,7 @@ const load = Effect.fnUntraced(function* (told: ReadonlyArray<Told>) {
 
 const skip = (type: string, id: bigint | string) =>
   Effect.andThen(
-    Metric.update(skipped, 1),
+    measure(metrics.skipped, 1),
     Effect.logWarning("analytics goes on without a fact").pipe(Effect.annotateLogs({ type, id: String(id) }))
   )
 

@@ -1,9 +1,11 @@
 // What was seen since the last flush, in memory and bounded: when resources were seen, what was sold, what was
 // observed. It forgets nothing that fits and counts what does not. Pure but for its own state.
-import { Effect, Metric } from "effect"
+import { Effect } from "effect"
 import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { measure } from "../../../kernel/telemetry/Measure.ts"
+import { metrics } from "../metrics.ts"
 import type { Recorded } from "./Recorded.ts"
 
 const touchesMax = 20_000
@@ -67,11 +69,6 @@ export interface Batch {
   readonly observations: ReadonlyMap<string, Observed>
 }
 
-const dropped = Metric.counter("tollkeeper_catalog_dropped_total", {
-  description: "Observations and settled payments that could not be stored because too many waited.",
-  incremental: true
-})
-
 const merged = (older: Touch, newer: Touch | undefined): Touch =>
   newer === undefined
     ? older
@@ -116,7 +113,7 @@ export class Gathered {
     if (known !== undefined || this.#touches.size < touchesMax)
       this.#touches.set(id, merged({ observed: 1, lastSeenAt: at }, known))
     if (sale === undefined || this.#sales.has(sale.transaction)) return Effect.void
-    if (this.#sales.size >= salesMax) return Metric.update(dropped, 1)
+    if (this.#sales.size >= salesMax) return measure(metrics.dropped, 1)
     this.#sales.set(sale.transaction, { ...sale, resourceId: id, at })
     return Effect.void
   }
@@ -125,9 +122,9 @@ export class Gathered {
     const day = dayOf(one.at)
     if (day !== this.#rows.day) this.#rows = { day, byPayer: new Map() }
     const digest = digestOf(this.#crypto, one)
-    if ((this.#rows.byPayer.get(one.payer) ?? 0) >= rowsPerPayerMax) return Metric.update(dropped, 1)
+    if ((this.#rows.byPayer.get(one.payer) ?? 0) >= rowsPerPayerMax) return measure(metrics.dropped, 1)
     const known = this.#observations.get(digest)
-    if (known === undefined && this.#observations.size >= observationsMax) return Metric.update(dropped, 1)
+    if (known === undefined && this.#observations.size >= observationsMax) return measure(metrics.dropped, 1)
     this.#observations.set(digest, { ...one, times: (known?.times ?? 0) + 1, firstAt: known?.firstAt ?? one.at })
     return Effect.void
   }

@@ -10,6 +10,7 @@ import {
   senselessTransactions,
   templateOf
 } from "../../redteam/httpBodies.ts"
+import { all } from "../../../runtime/deploy/observability/registry.ts"
 import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 
 class Keyed extends Context.Service<Keyed, Facilitator>()("test/Keyed") {}
@@ -158,6 +159,25 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
       expect(metrics.text).toMatch(/tollkeeper_channels_ready(\{[^}]*\})? 3/)
       expect(metrics.text).toMatch(/tollkeeper_ledger_available(\{[^}]*\})? 1/)
       expect(metrics.text).not.toContain("stranger")
+      // However early a payment is refused, its word is counted.
+      expect(metrics.text).toMatch(
+        /tollkeeper_payment_answers_total\{[^}]*operation="verify"[^}]*word="invalid_request"[^}]*\} [1-9]/
+      )
+    })
+  )
+
+  it.effect("shows every state that there is to see, under names of the register", () =>
+    Effect.gen(function* () {
+      const { text } = yield* (yield* Open).ask("/metrics")
+      const shown = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
+      const states = all.filter(({ kind, name }) => kind === "gauge" && !/^tollkeeper_facts/.test(name))
+      expect(states.length).toBeGreaterThan(25)
+      expect(states.filter(({ name }) => !shown.has(name)).map(({ name }) => name)).toEqual([])
+      expect([...shown].filter((name) => !all.some((one) => one.name === name))).toEqual([])
+      expect(text).toMatch(/^tollkeeper_build_info\{[^}]*version="0\.1\.0"[^}]*\} 1$/m)
+      expect(text).toMatch(/^tollkeeper_settling_available\{[^}]*scheme="exact"[^}]*\} 1$/m)
+      expect(text).toMatch(/^tollkeeper_database_available 1$/m)
+      expect(text).toMatch(/^tollkeeper_settlements_unresolved 0$/m)
     })
   )
 

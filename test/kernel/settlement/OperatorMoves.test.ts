@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { ChannelStore } from "../../../kernel/settlement/channels/ChannelStore.ts"
 import { OperatorMoves } from "../../../kernel/settlement/OperatorMoves.ts"
+import { OperatorReports } from "../../../kernel/settlement/OperatorReports.ts"
 import { Settlements } from "../../../kernel/settlement/Settlements.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { books, emptyStore, hashOf, idOf, newSettlement, outcomeOf, storeLayer } from "./store.ts"
@@ -15,7 +16,9 @@ const born = Effect.fnUntraced(function* (number: number) {
 
 for (const kind of databaseKinds) {
   describe(`an operator on ${kind}`, () =>
-    layer(OperatorMoves.layer.pipe(Layer.provideMerge(storeLayer(kind))), { timeout: "60 seconds" })((it) => {
+    layer(Layer.merge(OperatorMoves.layer, OperatorReports.layer).pipe(Layer.provideMerge(storeLayer(kind))), {
+      timeout: "60 seconds"
+    })((it) => {
       it.effect("sees what has no end, and finds it by its id and every hash", () =>
         Effect.gen(function* () {
           yield* emptyStore(3)
@@ -30,6 +33,13 @@ for (const kind of databaseKinds) {
           for (const text of [idOf(2), hashOf("a2"), hashOf("b2"), hashOf("b2").toUpperCase()])
             expect((yield* moves.find(text))?.id).toBe(idOf(2))
           expect(yield* moves.find("nothing")).toBeUndefined()
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`update kernel_settlements set recorded_at = clock_timestamp() - interval '1 hour'
+            where state in ('settled', 'unresolved')`
+          const told = yield* (yield* OperatorReports).unended
+          expect(told).toMatchObject({ open: 1, unresolved: 1 })
+          expect(told.oldestOpenSeconds).toBeLessThan(3_600)
+          expect(told.oldestUnresolvedSeconds).toBeGreaterThanOrEqual(3_600)
         })
       )
 

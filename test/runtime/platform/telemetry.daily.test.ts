@@ -222,8 +222,19 @@ it.live(
       // What runs by itself sends nothing: every span is of a request.
       const others = spans.filter((span) => !ids.includes(span.traceId))
       expect(others.map(({ name }) => name).filter((name) => !/^GET \/health/.test(name))).toEqual([])
-      expect(received.has("/v1/metrics")).toBe(true)
       expect(received.has("/v1/logs")).toBe(false)
+      // What is a state is read though nobody asks for /metrics.
+      const stated = () => /tollkeeper_sponsor_payments_left/.test(received.get("/v1/metrics") ?? "")
+      yield* eventually(stated)
+      expect(stated()).toBe(true)
+      // An idle process: its metrics come on and on, and not one span.
+      const exports = () => received.get("/v1/metrics")?.split('"resourceMetrics"').length ?? 0
+      const settledAt = exports() + 4
+      yield* eventually(() => exports() >= settledAt)
+      const before = spans.length
+      yield* eventually(() => exports() >= settledAt + 20)
+      expect(exports()).toBeGreaterThanOrEqual(settledAt + 20)
+      expect(spans.length).toBe(before)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
   240_000
 )

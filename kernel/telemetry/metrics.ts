@@ -1,0 +1,165 @@
+// Every metric of the kernel: its name, unit, labels and help. A plugin's stand in its own `metrics.ts`. Whoever
+// learns a figure measures it here by name; nothing else in the house makes a metric. What is a state is refreshed when
+// somebody asks (`payment/Metrics.ts`) or on the beat of a watch that there is anyway.
+import { counter, gauge, histogram } from "./Measure.ts"
+
+/** Requests and payments. */
+export const traffic = {
+  requests: counter("tollkeeper_http_requests_total", {
+    unit: "count",
+    labels: ["route", "status"],
+    help: "Requests answered, by route and status."
+  }),
+  requestSeconds: histogram("tollkeeper_http_request_seconds", {
+    unit: "seconds",
+    labels: ["route"],
+    boundaries: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25],
+    help: "Time from a request's head to its answer, by route."
+  }),
+  answers: counter("tollkeeper_payment_answers_total", {
+    unit: "count",
+    labels: ["operation", "word"],
+    help: "Payments answered, by operation and word: a refusal's reason, pending, or ok for valid and settled ones."
+  }),
+  queueWaiting: gauge("tollkeeper_queue_waiting", {
+    unit: "count",
+    labels: ["principal"],
+    help: "Payments that have a place in the queue for a channel, by key's label; anonymous and other are many callers."
+  })
+} as const
+
+/** Settlements and channels. */
+export const settling = {
+  available: gauge("tollkeeper_settling_available", {
+    unit: "yes or no",
+    labels: ["scheme"],
+    help: "1 while settlements of a scheme can be paid for, else 0: settle is busy."
+  }),
+  open: gauge("tollkeeper_settlements_open", {
+    unit: "count",
+    help: "Settlements whose end the ledger has not told yet."
+  }),
+  oldestOpenSeconds: gauge("tollkeeper_settlements_oldest_open_seconds", {
+    unit: "seconds",
+    help: "Age of the oldest settlement whose end the ledger has not told yet; 0 when there is none."
+  }),
+  unresolved: gauge("tollkeeper_settlements_unresolved", {
+    unit: "count",
+    help: "Settlements whose end the ledger can no longer tell; an operator ends them."
+  }),
+  oldestUnresolvedSeconds: gauge("tollkeeper_settlements_oldest_unresolved_seconds", {
+    unit: "seconds",
+    help: "Age of the oldest unresolved settlement; 0 when there is none."
+  }),
+  channelsReady: gauge("tollkeeper_channels_ready", {
+    unit: "count",
+    help: "Channel accounts that exist and may be leased."
+  }),
+  channelsFree: gauge("tollkeeper_channels_free", {
+    unit: "count",
+    help: "Channel accounts that nobody holds at this moment."
+  }),
+  channelsUsable: gauge("tollkeeper_channels_usable", {
+    unit: "count",
+    help: "Channels that may be leased and whose accounts are on the ledger."
+  }),
+  channelBalanceLeast: gauge("tollkeeper_channel_balance_least_stroops", {
+    unit: "stroops",
+    help: "The least that one of the usable channels has, stroops; 0 when there is none."
+  })
+} as const
+
+/** The sponsor and what it may spend. */
+export const money = {
+  sponsorBalance: gauge("tollkeeper_sponsor_balance_stroops", {
+    unit: "stroops",
+    help: "Balance of the sponsor's account, stroops; 0 while it is not on the ledger."
+  }),
+  sponsorSpendable: gauge("tollkeeper_sponsor_spendable_stroops", {
+    unit: "stroops",
+    help: "What of it is left above its reserve and what open settlements may cost, stroops."
+  }),
+  sponsorPaymentsLeft: gauge("tollkeeper_sponsor_payments_left", {
+    unit: "count",
+    help: "Payments that the sponsor can still pay for, each at the most that it may cost."
+  }),
+  budgetLeft: gauge("tollkeeper_budget_left_stroops", {
+    unit: "stroops",
+    labels: ["scope"],
+    help: "What is left of today's bound on sponsored fees, by scope: all, anonymous, or a key's label; stroops."
+  }),
+  budgetMax: gauge("tollkeeper_budget_max_stroops", {
+    unit: "stroops",
+    labels: ["scope"],
+    help: "Today's bound on sponsored fees, by scope; stroops."
+  })
+} as const
+
+export const ledger = {
+  available: gauge("tollkeeper_ledger_available", {
+    unit: "yes or no",
+    help: "1 while the ledger's newest reading is fresh enough to be relied on, else 0."
+  }),
+  sequence: gauge("tollkeeper_ledger_sequence", { unit: "ledger", help: "Newest ledger seen." }),
+  ageSeconds: gauge("tollkeeper_ledger_age_seconds", {
+    unit: "seconds",
+    help: "Seconds since the ledger last advanced, as far as is known here."
+  }),
+  clockSkewSeconds: gauge("tollkeeper_ledger_clock_skew_seconds", {
+    unit: "seconds",
+    help: "How far this machine's clock is ahead of the ledger's: the least over ten new ledgers."
+  }),
+  inclusionFee: gauge("tollkeeper_ledger_inclusion_fee_stroops", {
+    unit: "stroops",
+    help: "What the network asks for inclusion, stroops."
+  }),
+  rpcCalls: counter("tollkeeper_ledger_rpc_calls_total", {
+    unit: "count",
+    labels: ["method"],
+    help: "Calls to the ledger's RPC by method, counted when they are sent."
+  })
+} as const
+
+export const storage = {
+  available: gauge("tollkeeper_database_available", {
+    unit: "yes or no",
+    help: "1 when the database told the state of settlements and channels at the last look, else 0: it is of before."
+  }),
+  connectionsMax: gauge("tollkeeper_database_connections_max", {
+    unit: "count",
+    help: "Connections to the database that may be lent at this moment."
+  }),
+  connectionsInUse: gauge("tollkeeper_database_connections_in_use", {
+    unit: "count",
+    help: "Connections to the database that are lent."
+  }),
+  connectionsWaiting: gauge("tollkeeper_database_connections_waiting", {
+    unit: "count",
+    help: "Whoever waits for a connection to the database."
+  }),
+  factsWaiting: gauge("tollkeeper_facts_waiting", {
+    unit: "count",
+    labels: ["consumer"],
+    help: "Facts that a consumer has not read yet, by consumer."
+  }),
+  factsStalled: gauge("tollkeeper_facts_stalled", {
+    unit: "yes or no",
+    labels: ["consumer"],
+    help: "1 for a consumer that has not moved between two looks while facts waited for it, else 0."
+  })
+} as const
+
+/** The process; names are those that every exporter of Prometheus has. */
+export const host = {
+  build: gauge("tollkeeper_build_info", {
+    unit: "yes or no",
+    labels: ["version", "runtime", "runtime_version"],
+    help: "1; what runs stands in the labels."
+  }),
+  cpuSeconds: counter("process_cpu_seconds_total", { unit: "seconds", help: "CPU time of this process, seconds." }),
+  residentBytes: gauge("process_resident_memory_bytes", { unit: "bytes", help: "Memory of this process, bytes." }),
+  startedAt: gauge("process_start_time_seconds", { unit: "seconds", help: "When this process started, Unix seconds." })
+} as const
+
+/** All of them, in the order in which they are read. */
+export const metrics = [traffic, settling, money, ledger, storage, host].flatMap((group) => Object.values(group))

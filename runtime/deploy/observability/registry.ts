@@ -1,0 +1,11 @@
+// Every metric there is, of the kernel and of each plugin that has some: what the dashboard and the alerts stand on.
+import type { Measure } from "../../../kernel/telemetry/Measure.ts"
+import { metrics as kernel } from "../../../kernel/telemetry/metrics.ts"
+import { metrics as analytics } from "../../../plugins/analytics/plugin.ts"
+import { metrics as catalog } from "../../../plugins/catalog/plugin.ts"
+import { metrics as webhooks } from "../../../plugins/webhooks/plugin.ts"
+
+export const all: ReadonlyArray<Measure> = [
+  ...kernel,
+  ...[catalog, analytics, webhooks].flatMap((plugin) => Object.values<Measure>(plugin))
+]
