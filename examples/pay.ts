@@ -31,8 +31,8 @@ const found =
       ? { facilitator: named, ledger: undefined }
       : undefined
 const where = named ?? (state === undefined ? "on this machine" : `over ${state}`)
-const { facilitator, ledger: own } =
-  found ?? fail(`no facilitator answers ${where}; start one with "npm start" in another terminal and try again`)
+const remedy = 'start one in another terminal with "npm start" (without a checkout "npx tollkeeper start")'
+const { facilitator, ledger: own } = found ?? fail(`no facilitator answers ${where}; ${remedy} and try again`)
 const ledger = process.env["LEDGER_URL"] ?? own ?? "http://127.0.0.1:8000"
 
 const account = async (units: number): Promise<Keypair> => {

@@ -16,6 +16,8 @@ export class Greeting extends Context.Service<
     readonly add: (line: GreetingLine) => Effect.Effect<void>
     /** A sentence on what to try first; told after the lines. */
     readonly hint: (sentence: string) => Effect.Effect<void>
+    /** A command of this program to try first; how a person types it depends on how the program was installed. */
+    readonly tryCommand: (command: "pay") => Effect.Effect<void>
     /** The first words, in place of the usual ones, for a process with a purpose of its own. */
     readonly title: (words: string) => Effect.Effect<void>
     /** All that was added, in order. */
@@ -23,18 +25,21 @@ export class Greeting extends Context.Service<
       readonly title: string | undefined
       readonly lines: ReadonlyArray<GreetingLine>
       readonly hints: ReadonlyArray<string>
+      readonly commands: ReadonlyArray<"pay">
     }>
   }
 >()("tollkeeper/Greeting") {
   static readonly layer = Layer.sync(Greeting, () => {
     const lines: Array<GreetingLine> = []
     const hints: Array<string> = []
+    const commands: Array<"pay"> = []
     let title: string | undefined
     return Greeting.of({
       add: (line) => Effect.sync(() => void lines.push(line)),
       hint: (sentence) => Effect.sync(() => void hints.push(sentence)),
+      tryCommand: (command) => Effect.sync(() => void commands.push(command)),
       title: (words) => Effect.sync(() => void (title = words)),
-      told: Effect.sync(() => ({ title, lines: [...lines], hints: [...hints] }))
+      told: Effect.sync(() => ({ title, lines: [...lines], hints: [...hints], commands: [...commands] }))
     })
   })
 }

@@ -17,6 +17,7 @@ import type { Host } from "./platform/Host.ts"
 import type { Listeners } from "./platform/Listeners.ts"
 import type { Outbound } from "./platform/Outbound.ts"
 import type { Stdio } from "./platform/Stdio.ts"
+import type { Packages } from "./platform/Packages.ts"
 import type { StripTypes } from "./platform/StripTypes.ts"
 import type { PluginStates } from "./PluginStates.ts"
 
@@ -64,6 +65,7 @@ export type Ambient =
   | Listeners
   | Outbound
   | Stdio
+  | Packages
   | StripTypes
   | ListenAt
   | Greeting

@@ -8,6 +8,7 @@ import { constants } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
+import { systemFault } from "./system.mjs"
 
 /** The folder of the project, without a slash at its end. */
 export const root = fileURLToPath(new URL("..", import.meta.url)).replace(/[\\/]$/, "")
@@ -32,8 +33,10 @@ const isAtLeast = (version, [major, minor]) => {
   return ownMajor > major || (ownMajor === major && ownMinor >= minor)
 }
 
-/** Ends the process when this Node is too old even to fetch a newer one. */
+/** Ends the process on a system that it does not run on, and when this Node is too old even to fetch a newer one. */
 export const refuseOldNode = () => {
+  const fault = systemFault(process.platform)
+  if (fault !== undefined) fail(`${fault}.`)
   if (!isAtLeast(process.versions.node, [20, 0]))
     fail(`Node ${process.versions.node} is too old; install Node 24, or any from 20 on, and try again.`)
 }
@@ -89,8 +92,10 @@ export const install = (folder, what, { lenient = false } = {}) => {
 
 /** A Node that runs TypeScript by stripping its types: 24 from the installed packages, else this one from 22.19 on. */
 export const findNode = () => {
-  const installed = join(root, "node_modules", `node-${process.platform}-${process.arch}`, "bin", "node")
-  if (existsSync(installed)) return installed
+  const build = join(`node-${process.platform}-${process.arch}`, "bin", "node")
+  // In the package npm may have put it beside the program.
+  const installed = [join(root, "node_modules", build), join(root, "..", build)].find((file) => existsSync(file))
+  if (installed !== undefined) return installed
   if (isAtLeast(process.versions.node, [22, 19])) return process.execPath
   return fail(
     `Node ${process.versions.node} cannot run it, and the Node 24 that npm brings is not installed (it is for Linux ` +

@@ -9,6 +9,7 @@ import { askRunning } from "./askRunning.ts"
 import { approvals } from "./commands/approvals.ts"
 import { config } from "./commands/config.ts"
 import { ledger } from "./commands/ledger.ts"
+import { pay } from "./commands/pay.ts"
 import { reset } from "./commands/reset.ts"
 import { start, tools } from "./commands/start.ts"
 import { toolsBudget } from "./commands/toolsBudget.ts"
@@ -17,11 +18,12 @@ import { isForItself, operatorCommands } from "./operators.ts"
 import { layer as telemetry } from "./platform/telemetry.ts"
 import { presentation } from "./presentation.ts"
 import { isAsked, report } from "./report.ts"
+import { systemFault } from "./system.mjs"
 import { version } from "./version.ts"
 
 const tollkeeper = Command.make("tollkeeper").pipe(
   Command.withDescription("An x402 payment facilitator for the Stellar ledger"),
-  Command.withSubcommands([start, tools, toolsBudget, approvals, ledger, ...operatorCommands, config, reset])
+  Command.withSubcommands([start, pay, tools, toolsBudget, approvals, ledger, ...operatorCommands, config, reset])
 )
 
 /** Programs that run until they are stopped, and whose stderr is a log. */
@@ -44,6 +46,12 @@ const main: Effect.Effect<void, unknown> = commandLine.pipe(
   Effect.tapCause((cause) => (isAsked(cause) ? Effect.void : report(cause, isServing))),
   Effect.provide(Layer.mergeAll(NodeServices.layer, telemetry.pipe(Layer.provideMerge(logging)), presentation))
 ) as Effect.Effect<void, unknown>
+
+const system = systemFault(process.platform)
+if (system !== undefined) {
+  console.error(`tollkeeper: ${system}`)
+  process.exit(1)
+}
 
 NodeRuntime.runMain(main, {
   disableErrorReporting: true,

@@ -5,6 +5,7 @@
 import { Console, Effect } from "effect"
 import { Greeting, type GreetingLine } from "../kernel/Greeting.ts"
 import { ListenAt } from "../kernel/http/ListenAt.ts"
+import { typed } from "./layout.ts"
 import { jsonLine } from "./logging.ts"
 
 export interface GreetingOptions {
@@ -27,7 +28,7 @@ const sentenceOf = (title: string, lines: ReadonlyArray<GreetingLine>): string =
   [`${title}:`, ...lines.map(({ label, where }) => `${label} ${where.join(" ")}`)].join(" ").concat(" ")
 
 export const greeting = Effect.fnUntraced(function* ({ address, isForPeople, profile, stateFolder }: GreetingOptions) {
-  const { hints, lines, title } = yield* (yield* Greeting).told
+  const { commands, hints, lines, title } = yield* (yield* Greeting).told
   const chosen = yield* (yield* ListenAt).chosen
   const host = address?.host === "0.0.0.0" ? "127.0.0.1" : address?.host
   const at: ReadonlyArray<GreetingLine> =
@@ -38,8 +39,9 @@ export const greeting = Effect.fnUntraced(function* ({ address, isForPeople, pro
       : [{ label: title === undefined ? "facilitator" : "listens", where: [`http://${host}:${address.port}`] }]
   const first = `${title ?? "Tollkeeper is ready"} (profile ${profile}; state in ${stateFolder})`
   const all = [...at, ...lines]
+  const toTry = [...commands.map((command) => `Try it, in another terminal:  ${typed(command)}`), ...hints]
   const text = isForPeople
-    ? ["", first, ...all.flatMap(textOf), ...hints.flatMap((hint) => ["", hint]), ""].join("\n")
+    ? ["", first, ...all.flatMap(textOf), ...toTry.flatMap((hint) => ["", hint]), ""].join("\n")
     : jsonLine("INFO", sentenceOf(first, all), {
         event: "ready",
         profile,

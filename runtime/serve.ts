@@ -30,6 +30,7 @@ import * as NodeDeadline from "./platform/nodeDeadline.ts"
 import * as NodeListeners from "./platform/nodeListeners.ts"
 import * as NodeOutbound from "./platform/nodeOutbound.ts"
 import * as NodeProcessUsage from "./platform/nodeProcessUsage.ts"
+import * as NodePackages from "./platform/nodePackages.ts"
 import * as NodeStdio from "./platform/nodeStdio.ts"
 import { readForExport } from "./platform/telemetry.ts"
 import * as NodeStripTypes from "./platform/nodeStripTypes.ts"
@@ -167,6 +168,7 @@ export const serve = Effect.fnUntraced(function* (options: ServeOptions) {
     NodeListeners.layer,
     NodeOutbound.layer,
     NodeProcessUsage.layer,
+    NodePackages.layer,
     NodeStdio.layer,
     NodeStripTypes.layer,
     FolderLock.layer,

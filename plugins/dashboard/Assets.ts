@@ -5,6 +5,7 @@
 import { Context, Effect, FileSystem, Layer, Option, Path } from "effect"
 import { Base64Url } from "effect/encoding"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { Packages } from "../../kernel/platform/Packages.ts"
 import { StripTypes } from "../../kernel/platform/StripTypes.ts"
 
 export interface Asset {
@@ -60,8 +61,8 @@ export class Assets extends Context.Service<
       const paths = yield* Path.Path
       const crypto = yield* Crypto
       const { strip } = yield* StripTypes
+      const packages = yield* Packages
       const folder = yield* Effect.orDie(paths.fromFileUrl(new URL("web/", import.meta.url)))
-      const installed = paths.join(folder, "..", "..", "..", "node_modules")
       const own = new Set(yield* files.readDirectory(folder))
       const kept = new Map<string, Asset>()
 
@@ -74,10 +75,7 @@ export class Assets extends Context.Service<
           const type = ending === "ts" ? "script" : ending === "css" ? "style" : "image"
           return Option.some([Effect.succeed(paths.join(folder, `${name}.${ending}`)), type])
         }
-        return Option.map(Option.fromUndefinedOr(packaged[path]), ([file, type]) => [
-          Effect.succeed(paths.join(installed, file)),
-          type
-        ])
+        return Option.map(Option.fromUndefinedOr(packaged[path]), ([file, type]) => [packages.file(file), type])
       }
 
       const read = Effect.fnUntraced(function* (path: string, file: Effect.Effect<string>, type: keyof typeof types) {

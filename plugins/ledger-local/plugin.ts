@@ -28,7 +28,7 @@ const greet = Effect.fnUntraced(function* (url: string, config: ConfigValues) {
   const greeting = yield* Greeting
   const secured = config.httpsPort === undefined ? [] : [`https://${config.host}:${config.httpsPort}`]
   yield* greeting.add({ label: "ledger", where: [`${url}  (RPC, /friendbot?addr=G…&usdc=100)`, ...secured] })
-  yield* greeting.hint("Try it, in another terminal:  npm run pay")
+  yield* greeting.tryCommand("pay")
 })
 
 const layer = Layer.unwrap(

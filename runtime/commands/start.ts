@@ -4,13 +4,13 @@ import { Console, Context, Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
 import { join, resolve } from "node:path"
 import process from "node:process"
-import { fileURLToPath } from "node:url"
 import { Network } from "../../kernel/config/Network.ts"
 import { Database } from "../../kernel/database/Database.ts"
 import * as Loader from "../../kernel/Loader.ts"
 import { makeCatalogue } from "../App.ts"
 import { crashAt } from "../crashAt.ts"
 import { greeting } from "../greeting.ts"
+import { entry } from "../layout.ts"
 import { isForPeople, progress } from "../logging.ts"
 import { listenForOperators } from "../operators.ts"
 import { lockFolder } from "../platform/folderLock.ts"
@@ -18,6 +18,7 @@ import { freePort } from "../platform/freePort.ts"
 import type { Profile } from "../profile.ts"
 import { databaseAt, serve } from "../serve.ts"
 import { announce, claimState, databaseMark, describeInstance, instancesOf, StateRefused } from "../state.ts"
+import { isTested } from "../system.mjs"
 import { version } from "../version.ts"
 import { type Place, placeFlags, profileAt } from "./place.ts"
 
@@ -72,6 +73,8 @@ const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<
   yield* claimState(place.state)
   const isAlone = yield* keepsState(profile)
   if (isAlone) yield* aloneIn(place.state)
+  if (!isTested(process.platform))
+    yield* progress(`No test has run on ${process.platform}, which has all that this stands on; tell us how it went`)
   yield* progress(`Starting ${profile.plugins.join(", ")} …`)
   return yield* serve({
     profile,
@@ -104,7 +107,7 @@ const clientConfig = Effect.fnUntraced(function* (place: Place, overrides: Reado
   const host = http.host === undefined || http.host === "0.0.0.0" ? "127.0.0.1" : http.host
   const args = [
     ...("Deno" in globalThis ? ["run", "-A"] : ["--disable-warning=ExperimentalWarning"]),
-    fileURLToPath(new URL("../cli.ts", import.meta.url)),
+    entry,
     "tools",
     ...["--profile", /\.ya?ml$/.test(place.profile) ? resolve(place.profile) : place.profile],
     ...["--state", resolve(place.state)],

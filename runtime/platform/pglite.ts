@@ -7,6 +7,7 @@ import { chmodSync, mkdirSync } from "node:fs"
 import { Duplex } from "node:stream"
 import { MessageChannel, Worker } from "node:worker_threads"
 import { DatabaseRefused, DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
+import { moduleAt } from "../layout.ts"
 import { lockFolder } from "./folderLock.ts"
 import type { WorkerAnswer, WorkerOptions, WorkerRequest } from "./pgliteWorker.ts"
 
@@ -75,7 +76,7 @@ export const openEmbedded = (options: WorkerOptions): Effect.Effect<EmbeddedData
     const worker = yield* Effect.acquireRelease(
       Effect.tryPromise({
         try: async () => {
-          const worker = new Worker(new URL("./pgliteWorker.ts", import.meta.url), { workerData: options })
+          const worker = new Worker(moduleAt("./pgliteWorker", import.meta.url), { workerData: options })
           await ask(worker, "ready")
           return worker
         },

@@ -94,8 +94,8 @@ const raw = (port: number, lines: ReadonlyArray<string>, end = "\r\n\r\n"): Prom
 /** A Node of 20 without the Node 24 that npm brings: the launcher alone, in a project that needs no package. */
 const oldNode = async (): Promise<Outcome> => {
   const project = inFolder("old-node")
-  cpSync(join(root, "runtime", "bootstrap.mjs"), join(project, "runtime", "bootstrap.mjs"))
-  cpSync(join(root, "runtime", "run.mjs"), join(project, "runtime", "run.mjs"))
+  for (const file of ["bootstrap.mjs", "system.mjs", "run.mjs"])
+    cpSync(join(root, "runtime", file), join(project, "runtime", file))
   for (const file of ["package-lock.json", "node_modules/.package-lock.json"]) {
     mkdirSync(join(project, "node_modules"), { recursive: true })
     writeFileSync(join(project, file), JSON.stringify({ packages: {} }))

@@ -1,0 +1,192 @@
+// The first minute of somebody new, played for real and timed: install, start, pay, look, stop, reset. Once in an empty
+// folder with the package that `npm pack` makes, once in a fresh clone, each on Node or on Deno. Ports are free ones.
+// What is needed from outside is the npm registry.
+import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs"
+import { join } from "node:path"
+import process from "node:process"
+import { promisify } from "node:util"
+import { root } from "../../runtime/bootstrap.mjs"
+
+export interface Step {
+  readonly name: string
+  readonly seconds: number
+  /** The line that shows it. */
+  readonly said: string
+}
+
+/** How the program is run: a command, and the words before those of the program. */
+interface Way {
+  readonly command: string
+  readonly words: ReadonlyArray<string>
+}
+
+/** Ten times what a step takes on a quiet machine. */
+const stepTimeout = 300_000
+
+/** Deno from the tools, else the machine's own. */
+export const denoProgram = (): string => {
+  const installed = join(root, "test", "tools", "node_modules", "@deno", "linux-x64-glibc", "deno")
+  return existsSync(installed) ? installed : "deno"
+}
+
+/** What npm tells a script about the script that runs it would confuse a package's program. */
+const environment = (): NodeJS.ProcessEnv => ({
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"))),
+  DATABASE_URL: "",
+  DENO_NO_UPDATE_CHECK: "1"
+})
+
+const run = async (command: string, args: ReadonlyArray<string>, cwd: string): Promise<string> => {
+  const options = { cwd, env: environment(), timeout: stepTimeout, maxBuffer: 64 * 1024 * 1024 }
+  const { stderr, stdout } = await promisify(execFile)(command, [...args], options)
+  return `${stdout}${stderr}`
+}
+
+const lineWith = (text: string, shows: RegExp): string => {
+  const line = text.split("\n").find((line) => shows.test(line))
+  if (line === undefined) throw new Error(`nothing shows ${shows}:\n${text.slice(-2_000)}`)
+  return shows.exec(line)![0].slice(0, 160)
+}
+
+const startServing = async ({ command, words }: Way, cwd: string) => {
+  const ports = ["--port", "0", "--ledger-port", "0", "--ledger-https-port", "0"]
+  const child: ChildProcess = spawn(command, [...words, "start", ...ports], { cwd, env: environment() })
+  const ended = once(child, "exit")
+  let text = ""
+  const ready = new Promise<string>((resolve) => {
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.setEncoding("utf8").on("data", (chunk: string) => {
+        text += chunk
+        const at = /facilitator (http:\/\/[\d.]+:\d+)/.exec(text)?.[1]
+        if (at !== undefined && text.includes('"event":"ready"')) resolve(at)
+      })
+    }
+  })
+  const died = ended.then(([status]) => Promise.reject(new Error(`it ended with ${status}\n${text.slice(-2_000)}`)))
+  const url = await Promise.race([ready, died])
+  died.catch(() => undefined)
+  return {
+    url,
+    stop: async (): Promise<string> => {
+      // The process that the note in the state folder names, as the sentence of a second start has it: npx and npm
+      // die of a signal themselves, and would hide how the program ended.
+      const [note = ""] = readdirSync(join(cwd, ".tollkeeper", "running"))
+      process.kill(Number.parseInt(note), "SIGTERM")
+      return `status ${(await ended)[0]}`
+    }
+  }
+}
+
+/** Every page and file that a browser would ask for first; each must answer. */
+const look = async (url: string): Promise<string> => {
+  const paths = ["/", "/dashboard", "/docs", "/supported", "/openapi.json", "/dashboard/library/api.js"]
+  const assets = ["/dashboard/library/uplot.js", "/dashboard/web/visitorPage.ts", "/dashboard/web/style.css"]
+  const answers = await Promise.all(
+    [...paths, ...assets].map(async (path) => {
+      const { status } = await fetch(url + path)
+      if (status !== 200) throw new Error(`${path} answers ${status}`)
+      return path
+    })
+  )
+  return `${answers.length} pages and files answer 200`
+}
+
+/** Start, pay, look, stop, reset, in a folder where the program can be run in this way. */
+export const playFirstMinute = async (way: Way, folder: string, installing: ReadonlyArray<Step>) => {
+  const steps: Array<Step> = [...installing]
+  const step = async <A>(name: string, work: () => Promise<A>, said: (result: A) => string): Promise<A> => {
+    const startedAt = performance.now()
+    const result = await work()
+    steps.push({ name, seconds: (performance.now() - startedAt) / 1_000, said: said(result) })
+    return result
+  }
+  const words = (...args: ReadonlyArray<string>) => run(way.command, [...way.words, ...args], folder)
+  const serving = await step(
+    "start",
+    () => startServing(way, folder),
+    ({ url }) => url
+  )
+  try {
+    await step(
+      "pay",
+      () => words("pay"),
+      (text) => lineWith(text, /SUCCESS in ledger \d+/)
+    )
+    await step(
+      "look",
+      () => look(serving.url),
+      (text) => text
+    )
+    const shows = /20 of 20 ready/
+    await step(
+      "channels list",
+      () => words("channels", "list"),
+      (text) => lineWith(text, shows)
+    )
+  } finally {
+    await step("stop", serving.stop, (text) => text)
+  }
+  await step(
+    "reset",
+    () => words("reset", "--yes"),
+    (text) => lineWith(text, /is gone: database/)
+  )
+  if (existsSync(join(folder, ".tollkeeper"))) throw new Error("reset left the state")
+  return steps
+}
+
+const timed = async (name: string, work: () => Promise<string>): Promise<Step> => {
+  const startedAt = performance.now()
+  const said = await work()
+  return { name, seconds: (performance.now() - startedAt) / 1_000, said }
+}
+
+/** The archive that `npm pack` makes of this checkout, below `folder`. */
+export const packInto = async (folder: string): Promise<{ readonly archive: string; readonly step: Step }> => {
+  const step = await timed("npm pack", async () => {
+    await run("npm", ["pack", "--silent", "--pack-destination", folder], root)
+    const name = readdirSync(folder).find((name) => name.endsWith(".tgz"))!
+    return `${name}: ${(statSync(join(folder, name)).size / 1_000_000).toFixed(1)} MB`
+  })
+  return { archive: join(folder, step.said.split(":")[0]!), step }
+}
+
+/** What the archive holds, path by path. */
+export const pathsIn = async (archive: string): Promise<ReadonlyArray<string>> =>
+  (await run("tar", ["-tzf", archive], root))
+    .trim()
+    .split("\n")
+    .map((path) => path.replace(/^package\//, ""))
+
+/** An empty folder into which the archive is installed; the ways to run it there. */
+export const installPacked = async (archive: string, folder: string) => {
+  mkdirSync(folder, { recursive: true })
+  const step = await timed("npm install", async () => {
+    const text = await run("npm", ["install", archive, "--no-fund", "--no-audit", "--loglevel=error"], folder)
+    return lineWith(text, /added \d+ packages/)
+  })
+  const program = join("node_modules", "tollkeeper", "runtime", "tollkeeper.mjs")
+  return {
+    step,
+    node: { command: "npx", words: ["tollkeeper"] } satisfies Way,
+    deno: { command: denoProgram(), words: ["run", "-A", program] } satisfies Way
+  }
+}
+
+/** A fresh clone of what is committed here; `npm start` installs by itself. */
+export const clone = async (folder: string) => {
+  const step = await timed("git clone", async () => {
+    await run("git", ["clone", "--quiet", "--depth", "1", `file://${root}`, folder], root)
+    return "cloned"
+  })
+  const install = await timed("npm ci", async () =>
+    lineWith(await run("npm", ["ci", "--loglevel=error"], folder), /added \d+ packages/)
+  )
+  return {
+    steps: [step, install],
+    node: { command: "npm", words: ["run", "--silent", "tollkeeper", "--"] } satisfies Way,
+    deno: { command: denoProgram(), words: ["task", "--quiet", "tollkeeper"] } satisfies Way
+  }
+}

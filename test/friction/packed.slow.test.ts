@@ -1,0 +1,70 @@
+// The package without a clone: `npm pack`, `npm install FILE.tgz` in an empty folder, and the first minute there with
+// `npx tollkeeper`, on Node and on Deno; each step's time is printed. What is shipped is a list, and holds no test.
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import process from "node:process"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { installPacked, packInto, pathsIn, playFirstMinute, type Step } from "./firstMinute.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "tollkeeper-packed-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+let packed: Awaited<ReturnType<typeof packInto>>
+let installed: Awaited<ReturnType<typeof installPacked>>
+
+beforeAll(async () => {
+  packed = await packInto(folder)
+  installed = await installPacked(packed.archive, join(folder, "empty"))
+}, 600_000)
+
+/** Past the runner, which keeps what a passing test prints to itself. */
+const print = (where: string, steps: ReadonlyArray<Step>) => {
+  for (const { name, said, seconds } of steps)
+    process.stderr.write(`${where}  ${name.padEnd(14)}${seconds.toFixed(1).padStart(6)} s  ${said}\n`)
+}
+
+describe("the package", () => {
+  it("holds the program and what it reads, no source, no test and no tool", async () => {
+    const paths = (await pathsIn(packed.archive)).filter((path) => !path.endsWith("/"))
+    const shipped = [
+      /^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
+      /^examples\/(guides|screens)\/[^/]+$/,
+      /^runtime\/(bootstrap|system|tollkeeper)\.mjs$/,
+      /^runtime\/dist\/(kernel|plugins|runtime|migrations|examples)\/.+$/
+    ]
+    expect(paths.filter((path) => !shipped.some((form) => form.test(path)))).toEqual([])
+    const sources = paths.filter((path) => path.endsWith(".ts") && !path.includes("/plugins/dashboard/web/"))
+    expect(sources).toEqual([])
+    expect(paths).toEqual(
+      expect.arrayContaining([
+        "runtime/dist/runtime/cli.js",
+        "runtime/dist/runtime/platform/pgliteWorker.js",
+        "runtime/dist/runtime/profiles/local.yaml",
+        "runtime/dist/migrations/kernel/0001_facts.sql",
+        "runtime/dist/plugins/search-semantic/embedded/words.bin",
+        "runtime/dist/plugins/dashboard/web/visitorPage.ts"
+      ])
+    )
+  })
+
+  it.each(["node", "deno"] as const)(
+    "starts, pays, shows itself, stops and is reset in an empty folder, on %s",
+    async (runtime) => {
+      const steps = await playFirstMinute(installed[runtime], join(folder, "empty"), [packed.step, installed.step])
+      print(`packed, ${runtime}`, steps)
+      expect(steps.map(({ name }) => name)).toEqual([
+        "npm pack",
+        "npm install",
+        "start",
+        "pay",
+        "look",
+        "channels list",
+        "stop",
+        "reset"
+      ])
+      expect(steps.find(({ name }) => name === "stop")?.said).toBe("status 0")
+    },
+    900_000
+  )
+})
