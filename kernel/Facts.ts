@@ -10,6 +10,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler, type Reconciler } from "./Actor.ts"
 import { contract } from "./Contract.ts"
 import { inTransaction } from "./database/Database.ts"
+import { startBell } from "./FactsBell.ts"
 import { watchConsumers, watchEvery } from "./FactsWatch.ts"
 import { Supervisor } from "./Supervisor.ts"
 
@@ -165,7 +166,10 @@ export class Facts extends Context.Service<
     readonly publish: (fact: NewFact) => Effect.Effect<void, SqlError.SqlError>
     /** Starts a consumer as a supervised reconciler; it is woken by facts published in this process. */
     readonly consume: <E, R>(spec: ConsumerSpec<E, R>) => Effect.Effect<Reconciler, never, R | Scope.Scope>
-    /** Runs after each commit in this process that published something, while the Scope lives; it must not wait. */
+    /**
+     * Runs after each commit in this process that published something, and when another replica tells of one, while the
+     * Scope lives; it must not wait.
+     */
     readonly onPublished: (wake: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
     /** Position of the last fact that has committed by now; 0 when there is none. */
     readonly end: Effect.Effect<bigint, SqlError.SqlError>
@@ -192,12 +196,17 @@ export class Facts extends Context.Service<
       const supervisor = yield* Supervisor
       const consumers = new Set<string>()
       const wakes = new Set<Effect.Effect<void>>()
-      const wakeAll = Effect.suspend(() => Effect.forEach(wakes, (wake) => wake, { discard: true }))
-      const onPublished = (wake: Effect.Effect<void>) =>
+      const others = new Set<Effect.Effect<void>>()
+      const run = (these: ReadonlySet<Effect.Effect<void>>) =>
+        Effect.suspend(() => Effect.forEach(these, (wake) => wake, { discard: true }))
+      const ring = yield* startBell(run(others))
+      const wakeAll = Effect.andThen(run(wakes), ring)
+      const keep = (these: Set<Effect.Effect<void>>, wake: Effect.Effect<void>) =>
         whileScoped(
-          () => wakes.add(wake),
-          () => wakes.delete(wake)
+          () => these.add(wake),
+          () => these.delete(wake)
         )
+      const onPublished = (wake: Effect.Effect<void>) => Effect.andThen(keep(wakes, wake), keep(others, wake))
 
       const publish = Effect.fn("Facts.publish")(function* (fact: NewFact) {
         const transaction = yield* Effect.serviceOption(sql.transactionService)
@@ -212,7 +221,8 @@ export class Facts extends Context.Service<
         const started = yield* reconciler({ id: `facts-${consumer}`, every: "5 seconds", turn }).pipe(
           Effect.provideService(Supervisor, supervisor)
         )
-        yield* onPublished(started.wake)
+        // A cursor is one for all replicas, and whoever published moves it.
+        yield* keep(wakes, started.wake)
         yield* whileScoped(
           () => consumers.add(consumer),
           () => consumers.delete(consumer)

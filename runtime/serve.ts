@@ -3,7 +3,7 @@
 // first and answers what it has begun, for three seconds at most and each answer the last of its connection; then the
 // plugins stop in reverse. An actor that gives up ends the process.
 import { NodeHttpServer } from "@effect/platform-node"
-import { Context, Effect, Layer, Option, Path, type Redacted, type Scope } from "effect"
+import { Context, Effect, Layer, Option, Path, type Scope } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
 import { hostname } from "node:os"
 import { serverSection } from "../kernel/config/Server.ts"
@@ -75,15 +75,22 @@ const listenHost = (host: string | undefined, services: Context.Context<never>):
 
 const lower = (words: ReadonlyArray<string>): ReadonlyArray<string> => words.map((word) => word.toLowerCase())
 
-/** A PostgreSQL server; without one, the embedded database in the state folder. */
+/** The PostgreSQL server of DATABASE_URL; without one, the embedded database in the state folder. */
 export const databaseAt = (
-  url: Option.Option<Redacted.Redacted>,
+  { secret }: Pick<Profile, "secret">,
   stateFolder: string
 ): Layer.Layer<DatabaseSource, never, Path.Path> =>
-  Option.match(url, {
+  Option.match(secret("DATABASE_URL"), {
     onNone: () =>
       Layer.unwrap(Effect.map(Path.Path, (path) => Pglite.layer(path.join(path.resolve(stateFolder), "database")))),
-    onSome: (url) => Layer.succeed(DatabaseSource, { open: Effect.succeed({ kind: "server" as const, url }) })
+    onSome: (url) =>
+      Layer.succeed(DatabaseSource, {
+        open: Effect.sync(() => ({
+          kind: "server" as const,
+          url,
+          directUrl: Option.getOrUndefined(secret("DATABASE_DIRECT_URL"))
+        }))
+      })
   })
 
 /** Opens the listener and answers what the router has; succeeds with the address that is really bound. */

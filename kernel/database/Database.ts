@@ -2,21 +2,40 @@
 // idle transactions are bounded on the server, and the wait for a connection and for each answer here, so a server that
 // has stopped answering is an error in time; an interrupted transaction rolls back. int8 arrives as bigint, numeric as
 // string, timestamptz as Date, on both. Select a vector only with a cast: its raw type ends the connection.
-import type { PgClient } from "@effect/sql-pg"
-import { Cause, Context, Duration, Effect, Layer, type Redacted, Schedule, Schema } from "effect"
+import { type PgClient, PgConnection } from "@effect/sql-pg"
+import {
+  Cause,
+  Context,
+  Duration,
+  Effect,
+  Layer,
+  type Queue,
+  type Redacted,
+  Schedule,
+  Schema,
+  type Scope
+} from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import { integer, type Section, section } from "../config/Setting.ts"
+import { choice, integer, type Section, section } from "../config/Setting.ts"
 import { Settings } from "../config/Settings.ts"
 import { contract } from "../Contract.ts"
 import type { PoolStanding } from "./Connections.ts"
+import { connectFault } from "./connectFault.ts"
 import { DatabaseRefused, DatabaseSource, type OpenedDatabase } from "./DatabaseSource.ts"
 import { Lane } from "./Lane.ts"
 import { lanedClient } from "./lanedClient.ts"
+import { type Reach, reachServer } from "./reachServer.ts"
 
 export const databaseSection = section(
   "database",
   "The SQL client. Where the database is, DATABASE_URL says; without it, it is embedded.",
   {
+    pooler: choice(["auto", "present", "none"], {
+      default: "auto",
+      doc:
+        "Whether a connection pooler stands before the server: found out at the start (auto), or known. Behind one, " +
+        "limits are set per transaction and no statement has a name."
+    }),
     max_connections: integer({
       default: 16,
       min: 2,
@@ -80,26 +99,27 @@ export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>
 
 type Values = typeof databaseSection extends Section<infer A> ? A : never
 
-const unanswered =
-  "the database does not answer; start the PostgreSQL that DATABASE_URL names, or set DATABASE_URL to one that runs"
-
 const connectTimeout = "3 seconds"
 const forever = Duration.infinity
 
 type Observed = (pool: () => PoolStanding) => void
 
-const serverClient = (url: Redacted.Redacted, values: Values, observed: Observed) =>
+/** What bounds a session's statements on the server itself. */
+const sessionLimits = (values: Values): Readonly<Record<string, string>> => ({
+  statement_timeout: String(values.statement_timeout_ms),
+  lock_timeout: String(values.lock_timeout_ms),
+  idle_in_transaction_session_timeout: String(values.idle_transaction_timeout_ms)
+})
+
+const serverClient = (url: Redacted.Redacted, values: Values, reach: Reach, observed: Observed) =>
   lanedClient(
     {
       applicationName: "tollkeeper",
       minConnections: 1,
       connectTimeout,
       url,
-      startupParameters: {
-        statement_timeout: String(values.statement_timeout_ms),
-        lock_timeout: String(values.lock_timeout_ms),
-        idle_in_transaction_session_timeout: String(values.idle_transaction_timeout_ms)
-      }
+      // A session of a pooler's keeps neither parameters nor names from one transaction to the next.
+      ...(reach === "direct" ? { startupParameters: sessionLimits(values) } : { prepare: false })
     },
     {
       observed,
@@ -107,11 +127,13 @@ const serverClient = (url: Redacted.Redacted, values: Values, observed: Observed
       connectionWait: Duration.millis(values.connection_wait_ms),
       answerWait: {
         payments: Duration.millis(values.answer_timeout_ms),
-        // The server ends the statement itself; one that has not said so by then says nothing any more.
-        background: Duration.millis(values.statement_timeout_ms + 5_000),
+        // The server ends the statement itself; one that has not said so by then says nothing any more. Behind a
+        // pooler a statement by itself has no limit there, so it is ended from here.
+        background: Duration.millis(values.statement_timeout_ms + (reach === "direct" ? 5_000 : 0)),
         maintenance: forever
       }
-    }
+    },
+    reach === "direct" ? undefined : sessionLimits(values)
   )
 
 /**
@@ -149,6 +171,61 @@ const warnOfFewConnections = Effect.fnUntraced(function* (sql: SqlClient.SqlClie
   )
 })
 
+const reachOf = (url: Redacted.Redacted, values: Values): Effect.Effect<Reach, DatabaseRefused> =>
+  values.pooler === "none"
+    ? Effect.succeed("direct")
+    : values.pooler === "present"
+      ? Effect.succeed("pooled")
+      : Effect.mapError(
+          reachServer(url, Duration.millis(values.connection_wait_ms)),
+          (cause) => new DatabaseRefused({ message: connectFault(cause), cause })
+        )
+
+/** A listener by a connection that nobody else has; none behind a pooler unless the server itself is named. */
+const listenAt = (source: OpenedDatabase, reach: Reach): Database["Service"]["listen"] => {
+  if (source.kind === "embedded" || (reach === "pooled" && source.directUrl === undefined)) return undefined
+  const url = source.directUrl ?? source.url
+  return (channel) =>
+    Effect.flatMap(
+      PgConnection.make({ url, applicationName: "tollkeeper", connectTimeout, prepare: false }),
+      (connection) => connection.listen(channel)
+    )
+}
+
+/** The database over a client that works; refuses a server older than PostgreSQL 15. */
+const checked = Effect.fnUntraced(function* (
+  source: OpenedDatabase,
+  values: Values,
+  reach: Reach,
+  pool: () => PoolStanding
+) {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ version: number }>`select current_setting('server_version_num')::int as version`
+  if (row === undefined || row.version < versionMin) {
+    return yield* new DatabaseRefused({
+      message: `PostgreSQL 15 or newer is required, this server is ${row?.version}; set DATABASE_URL to another`
+    })
+  }
+  if (source.kind === "server") {
+    if (reach === "pooled")
+      yield* Effect.logInfo("a connection pooler stands before the database: limits hold per transaction")
+    else yield* Effect.ignore(warnOfFewConnections(sql, values.max_connections))
+  }
+  const ping = Effect.asVoid(sql`select 1`).pipe(
+    Effect.provideService(Lane, "payments"),
+    Effect.timeout(Duration.millis(values.ping_timeout_ms)),
+    Effect.mapError((cause) => new DatabaseUnavailable({ cause }))
+  )
+  return Database.of({
+    kind: source.kind,
+    ping,
+    pool,
+    dump: source.kind === "embedded" ? source.dump : undefined,
+    reach,
+    listen: listenAt(source, reach)
+  })
+})
+
 export class Database extends Context.Service<
   Database,
   {
@@ -159,6 +236,17 @@ export class Database extends Context.Service<
     readonly pool: () => PoolStanding
     /** The whole database as one archive; a server has tools of its own. */
     readonly dump: Effect.Effect<Uint8Array> | undefined
+    /** Whether a pooler stands between; an embedded database is reached directly. */
+    readonly reach: Reach
+    /**
+     * What is told to other processes through a channel, on a connection of its own to the server itself: that of
+     * DATABASE_DIRECT_URL, which is DATABASE_URL unless a pooler stands there. Absent where it could not be heard.
+     */
+    readonly listen:
+      | ((
+          channel: string
+        ) => Effect.Effect<Queue.Dequeue<PgConnection.Notification, SqlError.SqlError>, SqlError.SqlError, Scope.Scope>)
+      | undefined
   }
 >()("tollkeeper/database/Database") {
   /** Gives the SQL client and refuses a server older than PostgreSQL 15. */
@@ -172,35 +260,18 @@ export class Database extends Context.Service<
       const source = yield* (yield* DatabaseSource).open
       let pool = (): PoolStanding => ({ max: 0, inUse: 0, waiting: 0 })
       const observed: Observed = (told) => void (pool = told)
+      const reach = source.kind === "server" ? yield* reachOf(source.url, values) : "direct"
       const client =
-        source.kind === "server" ? serverClient(source.url, values, observed) : embeddedClient(source, observed)
-      const checked = Layer.effect(
-        Database,
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const [row] = yield* sql<{ version: number }>`select current_setting('server_version_num')::int as version`
-          if (row === undefined || row.version < versionMin) {
-            return yield* new DatabaseRefused({
-              message: `PostgreSQL 15 or newer is required, this server is ${row?.version}; set DATABASE_URL to another`
-            })
-          }
-          if (source.kind === "server") yield* Effect.ignore(warnOfFewConnections(sql, values.max_connections))
-          const ping = Effect.asVoid(sql`select 1`).pipe(
-            Effect.provideService(Lane, "payments"),
-            Effect.timeout(Duration.millis(values.ping_timeout_ms)),
-            Effect.mapError((cause) => new DatabaseUnavailable({ cause }))
-          )
-          return Database.of({
-            kind: source.kind,
-            ping,
-            pool: () => pool(),
-            dump: source.kind === "embedded" ? source.dump : undefined
-          })
-        })
-      )
-      return Layer.provideMerge(checked, client).pipe(
+        source.kind === "server" ? serverClient(source.url, values, reach, observed) : embeddedClient(source, observed)
+      return Layer.provideMerge(
+        Layer.effect(
+          Database,
+          checked(source, values, reach, () => pool())
+        ),
+        client
+      ).pipe(
         Layer.catchTag("SqlError", (cause) =>
-          Layer.effectContext(Effect.fail(new DatabaseRefused({ message: unanswered, cause })))
+          Layer.effectContext(Effect.fail(new DatabaseRefused({ message: connectFault(cause), cause })))
         )
       )
     })

@@ -13,7 +13,12 @@ export class DatabaseRefused extends Schema.TaggedError<DatabaseRefused>()("Data
 }) {}
 
 export type OpenedDatabase =
-  | { readonly kind: "server"; readonly url: Redacted.Redacted }
+  | {
+      readonly kind: "server"
+      readonly url: Redacted.Redacted
+      /** The server itself, where `url` is a pooler's: for what needs a session of its own. */
+      readonly directUrl?: Redacted.Redacted | undefined
+    }
   | {
       readonly kind: "embedded"
       /** A new connection that speaks PostgreSQL's wire protocol. */

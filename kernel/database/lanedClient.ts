@@ -16,17 +16,46 @@ const commit = Effect.fnUntraced(function* (connection: SqlConnection.Connection
   })
 })
 
-/** Fails when the first connection cannot be made. The driver's own client stands beside it, for who listens. */
+/** Begins a transaction with limits of its own, for a session that keeps none; out of it again when that fails. */
+const beginning =
+  (limits: Readonly<Record<string, string>>) =>
+  (connection: SqlConnection.Connection): SqlConnection.Connection => {
+    const settings = Object.entries(limits)
+    const text = `SELECT ${settings.map((_, at) => `set_config($${2 * at + 1}, $${2 * at + 2}, true)`).join(", ")}`
+    const limit = connection.executeUnprepared(text, settings.flat(), undefined)
+    const own = Object.create(connection) as SqlConnection.Connection
+    return Object.assign(own, {
+      execute: ((sql, ...args) => {
+        const done = connection.execute(sql, ...args)
+        if (sql !== "BEGIN") return done
+        const undone = Effect.ignore(connection.executeUnprepared("ROLLBACK", [], undefined))
+        return Effect.andThen(
+          done,
+          Effect.as(
+            Effect.onError(limit, () => undone),
+            []
+          )
+        )
+      }) satisfies SqlConnection.Connection["execute"]
+    })
+  }
+
+/**
+ * Fails when the first connection cannot be made. The driver's own client stands beside it. `limits` are
+ * settings of each transaction, where sessions cannot have them.
+ */
 export const lanedClient = (
   config: PgClient.PgPoolConfig,
-  bounds: ConnectionBounds
+  bounds: ConnectionBounds,
+  limits?: Readonly<Record<string, string>>
 ): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient, SqlError.SqlError> =>
   Layer.effectContext(
     Effect.gen(function* () {
       const owner = yield* Effect.scope
       const pool = yield* PgClient.make({ ...config, maxConnections: bounds.connectionsMax })
+      const lent = limits === undefined ? pool.reserve : Effect.map(pool.reserve, beginning(limits))
       const client = yield* SqlClient.make({
-        acquirer: lend(pool.reserve, bounds, owner),
+        acquirer: lend(lent, bounds, owner),
         compiler: PgClient.makeCompiler(),
         driver: "pg",
         spanAttributes: [["db.system.name", "postgresql"]],

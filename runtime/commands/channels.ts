@@ -97,7 +97,7 @@ const open = Command.make("open", placeFlags(), (place) =>
     const running = serve({
       profile,
       stateFolder: place.state,
-      database: databaseAt(profile.secret("DATABASE_URL"), place.state),
+      database: databaseAt(profile, place.state),
       listens: false,
       onReady: (_, services) => Effect.andThen(untilOpen(services), Deferred.succeed(done, undefined))
     }).pipe(Effect.provideService(OpensChannels, true))

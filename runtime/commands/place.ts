@@ -89,7 +89,7 @@ const ground = (place: Place, profile: Profile) =>
     Supervisor.layer,
     NodeCrypto.layer,
     FolderLock.layer,
-    databaseAt(profile.secret("DATABASE_URL"), place.state),
+    databaseAt(profile, place.state),
     Layer.succeed(Host, { name: hostname(), stateFolder: resolve(place.state) }),
     Layer.succeed(Migrations.MigrationsFolder, { path: fileURLToPath(new URL("../../migrations/", import.meta.url)) })
   ).pipe(Layer.provideMerge(NodeServices.layer))

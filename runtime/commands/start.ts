@@ -79,7 +79,7 @@ const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<
   return yield* serve({
     profile,
     stateFolder: place.state,
-    database: databaseAt(profile.secret("DATABASE_URL"), place.state),
+    database: databaseAt(profile, place.state),
     onReady: (address, services) =>
       Effect.gen(function* () {
         // A tool server by itself has nothing that an operator's command could stand on.

@@ -20,6 +20,7 @@ const outcomes = by("settlement/outcomes.slow.test.ts", {
 const machineTests = by("settlement/decide.test.ts", {})
 const driveTests = by("settlement/drive.test.ts", {})
 const databaseBounds = by("database/bounds.daily.test.ts")
+const poolers = by("database/pooler.daily.test.ts")
 const replicas = by("settlement/channels/replicas.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
 const poolTests = by("settlement/channels/ChannelPool.test.ts", {})
 
@@ -322,6 +323,21 @@ export const mutations: ReadonlyArray<Mutation> = [
       "(waited) => waited"
     ),
     ...poolTests
+  },
+  {
+    name: "named statements behind a connection pooler",
+    changes: change("kernel/database/Database.ts", ": { prepare: false })", ": {})"),
+    ...poolers
+  },
+  {
+    name: "transactions without limits behind a connection pooler",
+    changes: change("kernel/database/lanedClient.ts", "limits === undefined ? pool.reserve :", "pool ? pool.reserve :"),
+    ...poolers
+  },
+  {
+    name: "a replica that does not hear what another published",
+    changes: change("kernel/FactsBell.ts", ".payload !== own) yield* heard", ".payload === own) yield* heard"),
+    ...poolers
   },
   {
     name: "the wait for an answer without end",

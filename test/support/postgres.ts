@@ -46,7 +46,7 @@ const packageBinaries = (): string | undefined => {
 }
 
 /** The user to run as: ourselves, unless that is root. */
-const unprivileged = (): { readonly uid?: number; readonly gid?: number } => {
+export const unprivileged = (): { readonly uid?: number; readonly gid?: number } => {
   if (process.getuid?.() !== 0) return {}
   const line =
     readFileSync("/etc/passwd", "utf8")
@@ -61,7 +61,7 @@ const unprivileged = (): { readonly uid?: number; readonly gid?: number } => {
   return { uid: Number(uid), gid: Number(gid) }
 }
 
-const freePort = (): Promise<number> =>
+export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer()
     server.once("error", reject)
@@ -71,7 +71,7 @@ const freePort = (): Promise<number> =>
     })
   })
 
-const answers = (port: number): Promise<boolean> => {
+export const answers = (port: number): Promise<boolean> => {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   import("node:net").then(({ connect }) => {
     const socket = connect(port, "127.0.0.1", () => {

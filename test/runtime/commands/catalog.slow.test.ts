@@ -22,7 +22,7 @@ it.live(
         yield* Effect.scoped(
           Effect.gen(function* () {
             const facilitator = yield* startFacilitator({
-              database: databaseAt(Option.none(), state).pipe(Layer.provide(NodeServices.layer)),
+              database: databaseAt({ secret: Option.none }, state).pipe(Layer.provide(NodeServices.layer)),
               set: ["catalog_security.probe_origins=false"]
             })
             yield* verified(

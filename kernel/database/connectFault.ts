@@ -1,0 +1,48 @@
+// Why a database cannot be used, as a sentence for who set DATABASE_URL: a server that is not there, one that does not
+// let this user in, and what a server or a pooler before it says against the connection, in its own words. The URL is
+// never quoted, since it holds a password.
+import { SqlError } from "effect/sql"
+
+const depthMax = 6
+
+const field = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
+
+/** The innermost error that there is. */
+const rootOf = (error: unknown): unknown => {
+  let root = error
+  for (let depth = 0; depth < depthMax; depth++) {
+    const below = field(root, "cause") ?? field(root, "reason")
+    if (below === undefined || below === null) return root
+    root = below
+  }
+  return root
+}
+
+const authenticationCode = /^28/
+/** What PgBouncer and its kind say of a name or a password; they have one code for everything. */
+const authenticationWords = /authentication failed|no such user|SASL|password/i
+const systemCode = /^E[A-Z]+$/
+
+/** A name or a password that is wrong does not mend itself. */
+export const isForGood = (error: SqlError.SqlError): boolean =>
+  error.reason._tag === "AuthenticationError" || error.reason._tag === "AuthorizationError"
+
+/** What an operator is told, and what to do. */
+export const connectFault = (error: unknown): string => {
+  const root = rootOf(error)
+  const told = field(root, "message")
+  const words = typeof told === "string" && told !== "" ? told.replace(/\s+/g, " ") : "no word of why"
+  const code = String(field(root, "code") ?? "")
+  if (authenticationCode.test(code) || authenticationWords.test(words))
+    return `the database does not let this user in (${words}); correct the user and the password in DATABASE_URL`
+  if (systemCode.test(code) || !SqlError.isSqlError(error) || code === "")
+    return (
+      `the database does not answer (${words}); start the PostgreSQL that DATABASE_URL names, or set DATABASE_URL ` +
+      "to one that runs"
+    )
+  return (
+    `the database refuses the connection: "${words}" (${code}); correct DATABASE_URL, or the settings of the server ` +
+    "or pooler that it names"
+  )
+}

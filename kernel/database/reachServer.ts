@@ -1,0 +1,65 @@
+// Whether a PostgreSQL server is reached directly or by way of a connection pooler (PgBouncer, and what managed
+// databases put there). A pooler that lends a server's session for one transaction loses whatever belongs to a session:
+// start-up parameters, named statements, LISTEN, session locks. So a mark is sent as a start-up parameter: only who
+// finds it again in its own session stands before the server itself. A pooler refuses the mark, or drops it.
+import { PgClient } from "@effect/sql-pg"
+import { Duration, Effect, Random, type Redacted, Schedule } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlError } from "effect/sql"
+import { isForGood } from "./connectFault.ts"
+
+export type Reach = "direct" | "pooled"
+
+const mark = "tollkeeper.reached_as"
+const pause = Duration.millis(100)
+
+/** One connection, made and closed: the mark that its session has. */
+const ask = (url: Redacted.Redacted, startupParameters: Readonly<Record<string, string>>) =>
+  PgClient.make({
+    url,
+    startupParameters,
+    applicationName: "tollkeeper",
+    connectTimeout: "3 seconds",
+    maxConnections: 1,
+    prepare: false
+  }).pipe(
+    Effect.flatMap((sql) => sql<{ found: string | null }>`select current_setting(${mark}, true) as found`),
+    Effect.map(([row]) => row?.found ?? undefined),
+    Effect.scoped,
+    Effect.provide(Reactivity.layer)
+  )
+
+const look = Effect.fnUntraced(function* (url: Redacted.Redacted) {
+  const word = `m${yield* Random.nextIntBetween(1, 2 ** 31)}`
+  return yield* ask(url, { [mark]: word }).pipe(
+    Effect.map((found): Reach => (found === word ? "direct" : "pooled")),
+    // Refused with the mark and let in without it: what stands there is no server. Else the second error is the cause.
+    Effect.catchIf(
+      (error) => !isForGood(error),
+      () => Effect.as(ask(url, {}), "pooled" as Reach)
+    )
+  )
+})
+
+const silent = (waited: Duration.Duration): SqlError.SqlError => {
+  const message = `no answer within ${Duration.toMillis(waited)} ms`
+  return new SqlError.SqlError({
+    reason: new SqlError.ConnectionError({ cause: new Error(message), message, operation: "connect" })
+  })
+}
+
+/** How the server is reached; tried again for as long as a connection is waited for. */
+export const reachServer = (
+  url: Redacted.Redacted,
+  connectionWait: Duration.Duration
+): Effect.Effect<Reach, SqlError.SqlError> =>
+  Effect.suspend(() => {
+    let last: SqlError.SqlError | undefined
+    const once = Effect.tapError(look(url), (error) => Effect.sync(() => void (last = error)))
+    return Effect.retry(once, { schedule: Schedule.spaced(pause), while: (error) => !isForGood(error) }).pipe(
+      Effect.timeoutOrElse({
+        duration: connectionWait,
+        orElse: () => Effect.fail(last ?? silent(connectionWait))
+      })
+    )
+  })
