@@ -35,6 +35,28 @@ CREATE TABLE public.analytics_pairs (
     last_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.analytics_partner_days (
+    role text NOT NULL,
+    address text NOT NULL,
+    last_day date NOT NULL,
+    members bigint NOT NULL,
+    CONSTRAINT analytics_partner_days_role_check CHECK ((role = ANY (ARRAY['buyer'::text, 'seller'::text])))
+);
+
+CREATE TABLE public.analytics_ranking_windows (
+    since date NOT NULL
+);
+
+CREATE TABLE public.analytics_rankings (
+    role text NOT NULL,
+    since date NOT NULL,
+    address text NOT NULL,
+    asset text NOT NULL,
+    transactions bigint NOT NULL,
+    amount numeric NOT NULL,
+    CONSTRAINT analytics_rankings_role_check CHECK ((role = ANY (ARRAY['buyer'::text, 'seller'::text])))
+);
+
 CREATE TABLE public.analytics_resources (
     resource_id bigint NOT NULL,
     origin text,
@@ -669,6 +691,15 @@ ALTER TABLE ONLY public.analytics_members
 ALTER TABLE ONLY public.analytics_pairs
     ADD CONSTRAINT analytics_pairs_pkey PRIMARY KEY (payer, pay_to, asset);
 
+ALTER TABLE ONLY public.analytics_partner_days
+    ADD CONSTRAINT analytics_partner_days_pkey PRIMARY KEY (role, address, last_day);
+
+ALTER TABLE ONLY public.analytics_ranking_windows
+    ADD CONSTRAINT analytics_ranking_windows_pkey PRIMARY KEY (since);
+
+ALTER TABLE ONLY public.analytics_rankings
+    ADD CONSTRAINT analytics_rankings_pkey PRIMARY KEY (role, since, address, asset);
+
 ALTER TABLE ONLY public.analytics_resources
     ADD CONSTRAINT analytics_resources_pkey PRIMARY KEY (resource_id, asset);
 
@@ -816,6 +847,8 @@ ALTER TABLE ONLY public.webhooks_deliveries
 CREATE INDEX analytics_members_pseudonym ON public.analytics_members USING btree (pseudonym) WHERE (pseudonym IS NOT NULL);
 
 CREATE INDEX analytics_pairs_pay_to ON public.analytics_pairs USING btree (pay_to, payer);
+
+CREATE INDEX analytics_rankings_order ON public.analytics_rankings USING btree (role, since, asset, amount DESC, transactions DESC, address);
 
 CREATE INDEX analytics_resources_origin ON public.analytics_resources USING btree (origin);
 

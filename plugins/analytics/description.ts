@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import type { Described, Parameters, RouteDescription } from "../../kernel/http/OpenApi.ts"
 import { text, whole } from "../../kernel/http/wireSchema.ts"
 import { daysAllowed, forms } from "./reports/parameters.ts"
-import type { Role } from "./reports/Participants.ts"
+import type { Role } from "./reports/ranking.ts"
 import {
   AnalyticsError,
   Breakdowns,

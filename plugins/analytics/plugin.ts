@@ -50,6 +50,7 @@ const started = Layer.effectDiscard(
         })
       )
     })
+    yield* reconciler({ id: "windows", every: "1 minute", turn: contained("windows", recorder.keepWindows) })
     yield* startVerifications
     yield* addAnalyticsRoutes
     yield* addEventsRoute

@@ -10,8 +10,10 @@ import type { Fact } from "../../../kernel/Facts.ts"
 import { measure } from "../../../kernel/telemetry/Measure.ts"
 import { CatalogRecords } from "../../catalog/contract.ts"
 import { metrics } from "../metrics.ts"
+import { alone } from "./alone.ts"
 import type { Change } from "./contributions.ts"
 import { concerns, readFact, type Told } from "./FactWire.ts"
+import { keepWindows } from "./Rankings.ts"
 import { Rollups } from "./Rollups.ts"
 import { attribute, begin, end, overdue, type SettlementFact } from "./SettlementFact.ts"
 import { recordsetColumns, settlementColumns, type SettlementRow, toFact, toRow } from "./SettlementRows.ts"
@@ -22,10 +24,18 @@ import { recordsetColumns, settlementColumns, type SettlementRow, toFact, toRow 
 /** Settlements whose time is over, handled in one transaction. */
 const overdueMax = 500
 
-/** One writer at a time, whichever replica it is in; until the transaction ends. */
-const alone = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select pg_advisory_xact_lock(724402403)`)
-
-const tables = ["settlements", "totals", "attendance", "members", "member_days", "standings", "pairs", "resources"]
+const tables = [
+  "settlements",
+  "totals",
+  "attendance",
+  "members",
+  "member_days",
+  "standings",
+  "rankings",
+  "pairs",
+  "partner_days",
+  "resources"
+]
 
 /** Empties what the journal can make again. */
 export const clearRecords = Effect.gen(function* () {
@@ -173,6 +183,8 @@ export class Recorder extends Context.Service<
     readonly handle: (facts: ReadonlyArray<Fact>) => Effect.Effect<void, SqlError.SqlError>
     /** Marks those whose caller has no answer in time; true when there may be more. */
     readonly lapse: Effect.Effect<boolean, SqlError.SqlError>
+    /** Has the leaderboards of the windows that may be asked today. */
+    readonly keepWindows: Effect.Effect<void, SqlError.SqlError>
   }
 >()("tollkeeper/analytics/Recorder") {
   static readonly layer = Layer.effect(
@@ -180,7 +192,8 @@ export class Recorder extends Context.Service<
     Effect.map(Effect.context<SqlClient.SqlClient | CatalogRecords | Rollups | Limits>(), (services) =>
       Recorder.of({
         handle: (facts) => Effect.provideContext(handle(facts), services),
-        lapse: Effect.provideContext(lapse, services)
+        lapse: Effect.provideContext(lapse, services),
+        keepWindows: Effect.provideContext(keepWindows, services)
       })
     )
   )

@@ -4,7 +4,9 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type Change, type Delta, deltasOf, dayOf, type Rollup, startOf } from "./contributions.ts"
+import { countPartners } from "./countPartners.ts"
 import { Pseudonyms } from "./Pseudonyms.ts"
+import { rank } from "./Rankings.ts"
 import type { SettlementFact } from "./SettlementFact.ts"
 
 const rowsOf = (deltas: ReadonlyArray<Delta>) =>
@@ -179,12 +181,15 @@ export class Rollups extends Context.Service<
       const { pseudonymOf } = yield* Pseudonyms
 
       const write = Effect.fn("Rollups.write")(function* (changes: ReadonlyArray<Change>) {
-        for (const rollup of ["totals", "standings", "pairs", "resources"] as const) {
-          const deltas = deltasOf(rollup, changes)
-          if (deltas.length > 0) yield* writers[rollup](sql, rowsOf(deltas))
-        }
         const fresh = ({ before }: Change) => !isShown(before)
         const shown = changes.filter((change) => fresh(change) && isShown(change.after)).map(({ after }) => after)
+        if (shown.length > 0) yield* countPartners(sql, shown)
+        for (const rollup of ["totals", "standings", "pairs", "resources"] as const) {
+          const deltas = deltasOf(rollup, changes)
+          if (deltas.length === 0) continue
+          yield* writers[rollup](sql, rowsOf(deltas))
+          if (rollup === "standings") yield* rank(sql, rowsOf(deltas))
+        }
         if (shown.length > 0) yield* attend(sql, shown)
         // A resource that is told later takes part from then on.
         const enrolled = changes

@@ -6,18 +6,9 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { type AssetSum, mainAsset } from "./Amounts.ts"
 import { standingDays, within } from "./conditions.ts"
 import type { Page, Window } from "./parameters.ts"
+import { rank, type Role } from "./ranking.ts"
 import type { Counterparties, Leaderboard, Participant } from "./ReportWire.ts"
 import { Spelling } from "./Spelling.ts"
-
-export type Role = "buyer" | "seller"
-
-interface RankRow {
-  readonly address: string
-  readonly transactions: string
-  readonly successful: string
-  /** Milliseconds. */
-  readonly last: number
-}
 
 interface PartRow {
   readonly address: string
@@ -70,12 +61,10 @@ const partsOf = Effect.fnUntraced(function* (role: Role, addresses: ReadonlyArra
 const counterpartyCounts = Effect.fnUntraced(function* (role: Role, addresses: ReadonlyArray<string>, window: Window) {
   const sql = yield* SqlClient.SqlClient
   if (addresses.length === 0) return new Map<string, bigint>()
-  const [own, other] = [sql.literal(ownColumn(role)), sql.literal(otherColumn(role))]
-  const rows = yield* sql<{ address: string; count: bigint }>`select ${own} as address,
-      count(distinct ${other}) as count
-    from analytics_pairs where ${within(sql, "last_at", window)}
-      and ${own} in (select value from jsonb_array_elements_text(${JSON.stringify(addresses)}::jsonb))
-    group by ${own}`.unprepared
+  const rows = yield* sql<{ address: string; count: bigint }>`select address, sum(members)::bigint as count
+    from analytics_partner_days where role = ${role} and ${within(sql, "last_day", window, "day")}
+      and address in (select value from jsonb_array_elements_text(${JSON.stringify(addresses)}::jsonb))
+    group by address`.unprepared
   return new Map(rows.map(({ address, count }) => [address, count]))
 })
 
@@ -87,30 +76,40 @@ const assetTotals = Effect.fnUntraced(function* (window: Window) {
   return rows.map(({ amount, ...row }): AssetSum => ({ ...row, amount: BigInt(amount) }))
 })
 
-interface Ranking {
-  readonly page: ReadonlyArray<RankRow> | null
-  /** Amounts of the first ten. */
-  readonly top: ReadonlyArray<string> | null
-}
-
-/** A page of a role's addresses by their amount of an asset, and the largest amounts of all. */
-const rank = Effect.fnUntraced(function* (role: Role, window: Window, page: Page, main: string | undefined) {
+/** How many ever had a role within a window. */
+const membersOf = Effect.fnUntraced(function* (role: Role, window: Window) {
   const sql = yield* SqlClient.SqlClient
-  const order = sql.literal("order by amount desc, transactions desc, address")
-  const [row] = yield* sql<Ranking>`with ranked as materialized (
-      select address, sum(transactions)::bigint as transactions, sum(successful)::bigint as successful,
-        max(last_at) as last, coalesce(sum(amount) filter (where asset = ${main ?? ""}), 0) as amount
-      from analytics_standings where role = ${role} and ${standingDays(sql, window)} group by address
-    )
-    select (select jsonb_agg(jsonb_build_object('address', address, 'transactions', transactions::text,
-          'successful', successful::text, 'last', extract(epoch from last) * 1000) ${order})
-        from (select * from ranked ${order} limit ${page.limit} offset ${page.offset}) p) as page,
-      (select jsonb_agg(amount::text order by amount desc)
-        from (select amount from ranked order by amount desc limit 10) t) as top`.unprepared
   const [count] = yield* sql<{ total: bigint }>`select coalesce(sum(members), 0)::bigint as total
     from analytics_member_days where kind = ${role} and ${within(sql, "last_day", window, "day")}`.unprepared
-  return { rows: row!.page ?? [], top: (row!.top ?? []).map(BigInt), total: Number(count!.total) }
+  return Number(count!.total)
 })
+
+/** The page's items, in its order. */
+const itemsOf = (
+  { amounts, network, redaction }: Spelling["Service"],
+  addresses: ReadonlyArray<string>,
+  parts: ReadonlyArray<PartRow>,
+  counterparties: ReadonlyMap<string, bigint>,
+  main: string | undefined
+): (typeof Leaderboard.Type)["items"] => {
+  const byAddress = Map.groupBy(parts, ({ address }) => address)
+  return addresses.flatMap((address) => {
+    const own = byAddress.get(address) ?? []
+    if (own.length === 0) return []
+    return [
+      {
+        address: redaction.show(address),
+        tx_count: add(own.map(({ transactions }) => transactions)).toString(),
+        successful_transactions: add(own.map(({ successful }) => successful)).toString(),
+        ...amounts.tell(sumsOf(own), main),
+        unique_counterparties: (counterparties.get(address) ?? 0n).toString(),
+        networks: sorted(own.flatMap(({ networks }) => networks.map(network))),
+        facilitators: sorted(own.flatMap(({ facilitators }) => facilitators)),
+        latest_activity: new Date(Math.max(...own.map(({ last }) => last.getTime()))).toISOString()
+      }
+    ]
+  })
+}
 
 const leaderboard = Effect.fn("Participants.leaderboard")(function* (
   role: Role,
@@ -121,27 +120,15 @@ const leaderboard = Effect.fn("Participants.leaderboard")(function* (
   const spelling = yield* Spelling
   const all = yield* assetTotals(window)
   const main = mainAsset(all, asset)
-  const { rows, top, total } = yield* rank(role, window, page, main)
-  const addresses = rows.map(({ address }) => address)
+  const { addresses, top } = yield* rank(role, window, page, main)
+  const total = yield* membersOf(role, window)
   const parts = yield* partsOf(role, addresses, window)
   const counterparties = yield* counterpartyCounts(role, addresses, window)
   const whole = all.find((sum) => sum.asset === main)?.amount ?? 0n
   const topShare = (first: number) => shareOf(add(top.slice(0, first)), whole)
   return {
     days: window.days,
-    items: rows.map(({ address, last, successful, transactions }) => {
-      const own = parts.filter((part) => part.address === address)
-      return {
-        address: spelling.redaction.show(address),
-        tx_count: transactions,
-        successful_transactions: successful,
-        ...spelling.amounts.tell(sumsOf(own), main),
-        unique_counterparties: (counterparties.get(address) ?? 0n).toString(),
-        networks: sorted(own.flatMap(({ networks }) => networks.map(spelling.network))),
-        facilitators: sorted(own.flatMap(({ facilitators }) => facilitators)),
-        latest_activity: new Date(Math.floor(last)).toISOString()
-      }
-    }),
+    items: itemsOf(spelling, addresses, parts, counterparties, main),
     pagination: { ...page, total },
     concentration: {
       total_transactions: add(all.map(({ transactions }) => transactions)).toString(),

@@ -58,6 +58,33 @@ const listed = (
   total: bigint
 ): typeof SettlementRecords.Type => ({ items: rows.map(record), pagination: { ...page, total: Number(total) } })
 
+/** How many a filter has: the rollup that its words are in tells it; only where none does are settlements counted. */
+const countOf = (
+  sql: SqlClient.SqlClient,
+  { asset, network, payTo, payer, resourceId, scheme, status }: TransactionFilter,
+  window: Window,
+  condition: Statement.Fragment
+): Statement.Fragment => {
+  const sum = sql.literal("coalesce(sum(transactions), 0)::bigint as total")
+  const people = [payer, payTo].filter((address) => address !== undefined)
+  if (people.length === 0 && resourceId === undefined)
+    return sql`select ${sum} from analytics_totals where ${sql.and([
+      sql`width = 'day'`,
+      ...equal(sql, { network, scheme, asset, status }),
+      within(sql, "starts_at", window)
+    ])}`
+  const isBroad = network === undefined && scheme === undefined && status === undefined
+  if (isBroad && people.length === 1 && resourceId === undefined)
+    return sql`select ${sum} from analytics_standings where ${sql.and([
+      ...equal(sql, { role: payer === undefined ? "seller" : "buyer", address: people[0], asset }),
+      standingDays(sql, window)
+    ])}`
+  return isBroad && people.length === 0 && window.since === undefined
+    ? sql`select ${sum} from analytics_resources
+        where ${sql.and([sql`resource_id = ${resourceId}::bigint`, ...equal(sql, { asset })])}`
+    : sql`select count(*) as total from analytics_settlements where ${condition}`
+}
+
 const list = Effect.fn("Transactions.list")(function* (filter: TransactionFilter, window: Window, page: Page) {
   const sql = yield* SqlClient.SqlClient
   const spelling = yield* Spelling
@@ -70,11 +97,7 @@ const list = Effect.fn("Transactions.list")(function* (filter: TransactionFilter
     ...(resourceId === undefined ? [] : [sql`resource_id = ${resourceId}::bigint`]),
     within(sql, "occurred_at", window)
   ])
-  const isNarrow = payer !== undefined || payTo !== undefined || resourceId !== undefined
-  const [count] = isNarrow
-    ? yield* sql<{ total: bigint }>`select count(*) as total from analytics_settlements where ${condition}`.unprepared
-    : yield* sql<{ total: bigint }>`select coalesce(sum(transactions), 0)::bigint as total from analytics_totals
-      where ${sql.and([sql`width = 'day'`, ...kinds, within(sql, "starts_at", window)])}`.unprepared
+  const [count] = yield* sql<{ total: bigint }>`${countOf(sql, filter, window, condition)}`.unprepared
   if (BigInt(page.offset) >= count!.total) return listed(spelling, [], page, count!.total)
   // What is skipped is skipped in the index: rows are read for the page alone.
   const rows = yield* sql<SettlementRow>`select ${sql.literal(settlementColumns)} from analytics_settlements s

@@ -14,6 +14,10 @@ export interface Window {
 const millisPerDay = 86_400_000
 export const daysAllowed = [0, 1, 7, 14, 30] as const
 
+/** Start of the UTC day so many days ago. */
+export const firstDay = (nowMillis: number, days: number): Date =>
+  new Date((Math.floor(nowMillis / millisPerDay) - days) * millisPerDay)
+
 /**
  * `absent` is the window of a query without `days`: 30 for reports, 0 for lists and for what is about one address or
  * resource.
@@ -23,7 +27,7 @@ export const readWindow = (query: URLSearchParams, nowMillis: number, absent: 0 
   const days = given === null ? absent : daysAllowed.some((days) => String(days) === given) ? Number(given) : 30
   return {
     days,
-    since: days === 0 ? undefined : new Date((Math.floor(nowMillis / millisPerDay) - days) * millisPerDay)
+    since: days === 0 ? undefined : firstDay(nowMillis, days)
   }
 }
 

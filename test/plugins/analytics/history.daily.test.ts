@@ -18,7 +18,10 @@ import { makeWorld, owners, windowOf, type World, worldServices } from "./world.
 
 const windows = [0, 1, 7, 14, 30]
 const everything = { limit: 1_000, offset: 0 }
-const people = { buyers: ["B1", "B2", "B3", "B4", "B5", "B6", "X1", "X2"], sellers: ["S1", "S2", "S3", "X1", "X2"] }
+const people = {
+  buyers: ["B1", "B2", "B3", "B4", "B5", "B6", "L1", "L2", "X1", "X2"],
+  sellers: ["S1", "S2", "S3", "X1", "X2"]
+}
 
 /** A history told in random batches, some of them read twice, with late marks of what is overdue in between. */
 const tellHistory = Effect.fnUntraced(function* (world: World, seed: number, size = 250) {
@@ -35,6 +38,7 @@ const tellHistory = Effect.fnUntraced(function* (world: World, seed: number, siz
     const to = Math.min(facts.length, from + 1 + random.below(facts.length))
     yield* world.tell(facts.slice(from, to), 1 + random.below(60))
     yield* world.follow(1 + random.below(80))
+    if (random.next() < 0.3) yield* world.recorder.keepWindows
     // Facts that are read again change nothing.
     if (random.next() < 0.5) yield* world.sql`update kernel_fact_cursors set position = 0 where consumer = 'analytics'`
     from = to
@@ -185,7 +189,8 @@ const checkParticipants = Effect.fnUntraced(function* (world: World, all: Readon
         )
       const ranked = [...Map.groupBy(items, (one) => ofRole(role, one))].sort(([a, of], [b, other]) => {
         const difference = amountOf(other, asset) - amountOf(of, asset)
-        return difference !== 0n ? (difference > 0n ? 1 : -1) : other.length - of.length || (a < b ? -1 : 1)
+        const inAsset = (settlements: ReadonlyArray<Counted>) => settlements.filter((one) => one.asset === asset).length
+        return difference !== 0n ? (difference > 0n ? 1 : -1) : inAsset(other) - inAsset(of) || (a < b ? -1 : 1)
       })
       const other = role === "buyer" ? "seller" : "buyer"
       const board = yield* world.participants.leaderboard(role, windowOf(days), everything, undefined)
@@ -200,6 +205,13 @@ const checkParticipants = Effect.fnUntraced(function* (world: World, all: Readon
           latest_activity: timesOf(of).latest_activity
         }))
       )
+      const paged: Array<string> = []
+      for (let offset = 0; offset < ranked.length; offset += 3) {
+        const page = { limit: 3, offset }
+        const { items } = yield* world.participants.leaderboard(role, windowOf(days), page, undefined)
+        paged.push(...items.map(({ address }) => address))
+      }
+      expect(paged).toEqual(ranked.map(([address]) => address))
       const top = (count: number) =>
         Number(
           (sumOf(
@@ -301,6 +313,11 @@ describeDatabases(
               const all = yield* tellHistory(world, seed)
               yield* checkTotals(world, all)
               yield* checkTransactions(world, all)
+              yield* checkParticipants(world, all)
+              // Whether a window is kept in its order or summed when it is asked changes nothing.
+              yield* world.recorder.keepWindows
+              yield* checkParticipants(world, all)
+              yield* world.sql`delete from analytics_ranking_windows where since <> '-infinity'`
               yield* checkParticipants(world, all)
               yield* checkResources(world, all)
             }),

@@ -128,11 +128,14 @@ export const makeWorld = Effect.gen(function* () {
       "members",
       "member_days",
       "standings",
+      "rankings",
       "pairs",
+      "partner_days",
       "resources",
       "verifications"
     ])
       yield* sql`delete from ${sql(`analytics_${table}`)}`
+    yield* sql`delete from analytics_ranking_windows where since <> '-infinity'`
   })
 
   return {

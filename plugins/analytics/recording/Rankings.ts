@@ -1,0 +1,52 @@
+// Leaderboards, kept in their order for all history and for each window of days that may be asked today. What is
+// recorded counts in every window that has its day, in the same transaction; when a UTC day begins, its windows are
+// summed once from the standings and those of before are dropped. A window that is not kept yet is summed by whoever
+// asks (S157, S158).
+import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { inTransaction } from "../../../kernel/database/Database.ts"
+import { daysAllowed, firstDay } from "../reports/parameters.ts"
+import { alone } from "./alone.ts"
+
+/** Adds rows of standings by day to every window that has the day. */
+export const rank = (sql: SqlClient.SqlClient, standings: string) =>
+  sql`insert into analytics_rankings as t (role, since, address, asset, transactions, amount)
+    select r.role, w.since, r.address, r.asset, sum(r.transactions), sum(r.amount)
+    from jsonb_to_recordset(${standings}::jsonb)
+      as r (role text, day date, address text, asset text, transactions bigint, amount numeric)
+    join analytics_ranking_windows w on w.since <= r.day
+    where r.day <> '-infinity' group by r.role, w.since, r.address, r.asset
+    on conflict (role, since, address, asset) do update set
+      transactions = t.transactions + excluded.transactions, amount = t.amount + excluded.amount`
+
+const fill = Effect.fnUntraced(function* (since: string) {
+  const sql = yield* SqlClient.SqlClient
+  yield* alone
+  const fresh = yield* sql`insert into analytics_ranking_windows values (${since}::date)
+    on conflict do nothing returning since`
+  if (fresh.length === 0) return
+  for (const role of ["buyer", "seller"]) {
+    yield* sql`insert into analytics_rankings (role, since, address, asset, transactions, amount)
+      select role, ${since}::date, address, asset, sum(transactions), sum(amount)
+      from analytics_standings where role = ${role} and day >= ${since}::date group by role, address, asset`.unprepared
+  }
+})
+
+const drop = Effect.fnUntraced(function* (since: string) {
+  const sql = yield* SqlClient.SqlClient
+  yield* alone
+  yield* sql`delete from analytics_ranking_windows where since = ${since}::date`
+  yield* sql`delete from analytics_rankings where since = ${since}::date`
+})
+
+/** Has the windows of today, and no others; each in a transaction of its own. */
+export const keepWindows = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const now = yield* Clock.currentTimeMillis
+  const required = daysAllowed.flatMap((days) => (days === 0 ? [] : [firstDay(now, days).toISOString().slice(0, 10)]))
+  const rows = yield* sql<{ since: string }>`select since::text as since from analytics_ranking_windows
+    where since <> '-infinity'`
+  const kept = rows.map(({ since }) => since)
+  for (const since of required) if (!kept.includes(since)) yield* inTransaction(fill(since))
+  for (const since of kept) if (!required.includes(since)) yield* inTransaction(drop(since))
+}).pipe(Effect.withSpan("Rankings.keepWindows"))
