@@ -52,6 +52,10 @@ export interface AttemptTold {
   readonly recordedLedger: bigint
   readonly sentStatus: string | null
   readonly sentLedger: bigint | null
+  /** The result code of the last answer, when that was a refusal. */
+  readonly sentCode: string | null
+  /** Whether a node ever took it, or may have. */
+  readonly taken: boolean
 }
 
 export interface Life {
@@ -61,6 +65,11 @@ export interface Life {
   readonly closedAt: Date | null
   readonly deliveredAt: Date | null
   readonly reservedStroops: bigint
+  /** UTC day, `YYYY-MM-DD`, and whose bound it counts against. */
+  readonly budgetDay: string
+  readonly budgetPrincipal: string
+  /** The number that its transaction uses of its channel. */
+  readonly channelSequence: bigint
   readonly attempts: ReadonlyArray<AttemptTold>
 }
 
@@ -70,6 +79,9 @@ interface LifeRow extends SettlementRow {
   readonly closed_at: Date | null
   readonly delivered_at: Date | null
   readonly budget_stroops: bigint
+  readonly budget_day: string
+  readonly budget_principal: string
+  readonly channel_sequence: bigint
 }
 
 type Sql<A> = Effect.Effect<A, SqlError.SqlError>
@@ -91,6 +103,8 @@ export class OperatorReports extends Context.Service<
     readonly spent: (day: string) => Sql<ReadonlyArray<Spent>>
     /** By id, or by the hash of any of its transactions. */
     readonly life: (idOrHash: string) => Sql<Option.Option<Life>>
+    /** Those of a payer, the newest first. Looks through the table: for a person who asks, not for a route. */
+    readonly livesOf: (payer: string, limit: number) => Sql<ReadonlyArray<Life>>
   }
 >()("tollkeeper/settlement/OperatorReports") {
   static readonly layer = Layer.effect(
@@ -118,7 +132,13 @@ export class OperatorReports extends Context.Service<
         spent: (day) => sql<Spent>`select principal, reserved_stroops as "reservedStroops",
           committed_stroops as "chargedStroops" from kernel_sponsor_budget where day = ${day}::date
           order by reserved_stroops + committed_stroops desc, principal limit ${listMax}`,
-        life: lifeOf(sql, network.id)
+        life: lifeOf(sql, network.id),
+        livesOf: (payer, limit) =>
+          Effect.flatMap(
+            sql<LifeRow>`select ${sql.literal(lifeColumns)} from kernel_settlements
+              where network = ${network.id} and payer = ${payer} order by recorded_at desc, id limit ${limit}`,
+            (rows) => Effect.forEach(rows, (row) => toLife(sql, row))
+          )
       })
     })
   )
@@ -159,20 +179,29 @@ const lifeOf = (sql: SqlClient.SqlClient, network: string) =>
       : sql`id in (select id from kernel_settlements where network = ${network} and inner_hash = ${text}
           union select id from kernel_settlements where network = ${network} and ended_by = ${text}
           union select settlement from kernel_attempts where outer_hash = ${text})`
-    const [row] = yield* sql<LifeRow>`select ${sql.literal(recordColumns)}, resource_url, recorded_ledger, closed_at,
-      delivered_at, budget_stroops from kernel_settlements where ${of} limit 1`
-    if (row === undefined) return Option.none()
-    const attempts = yield* sql<AttemptTold>`select number, kind, outer_hash as "outerHash",
+    const [row] = yield* sql<LifeRow>`select ${sql.literal(lifeColumns)} from kernel_settlements where ${of} limit 1`
+    return row === undefined ? Option.none() : Option.some(yield* toLife(sql, row))
+  })
+
+const lifeColumns = `${recordColumns}, resource_url, recorded_ledger, closed_at, delivered_at, budget_stroops,
+  budget_day::text as budget_day, coalesce(budget_principal, principal) as budget_principal, channel_sequence`
+
+const toLife = (sql: SqlClient.SqlClient, row: LifeRow): Sql<Life> =>
+  Effect.map(
+    sql<AttemptTold>`select number, kind, outer_hash as "outerHash",
       inclusion_stroops as "inclusionStroops", recorded_ledger as "recordedLedger", sent_status as "sentStatus",
-      sent_ledger as "sentLedger" from kernel_attempts where settlement = ${row.id}::uuid
-      order by number limit ${attemptsMax}`
-    return Option.some<Life>({
+      sent_ledger as "sentLedger", sent_code as "sentCode", taken from kernel_attempts
+      where settlement = ${row.id}::uuid order by number limit ${attemptsMax}`,
+    (attempts) => ({
       record: toRecord(row),
       resourceUrl: row.resource_url,
       recordedLedger: row.recorded_ledger,
       closedAt: row.closed_at,
       deliveredAt: row.delivered_at,
       reservedStroops: row.budget_stroops,
+      budgetDay: row.budget_day,
+      budgetPrincipal: row.budget_principal,
+      channelSequence: row.channel_sequence,
       attempts
     })
-  })
+  )

@@ -9,6 +9,7 @@ import { Server } from "../../kernel/config/Server.ts"
 import { OperatorMoves } from "../../kernel/settlement/OperatorMoves.ts"
 import type { SettlementRecord } from "../../kernel/settlement/Settlements.ts"
 import * as SqlSettlements from "../../kernel/settlement/SqlSettlements.ts"
+import { explain } from "./settlementsExplain.ts"
 import { answer, jsonFlag, kernelTables, type Place, placeFlags, standing } from "./place.ts"
 
 const settlement = Argument.String("settlement").pipe(
@@ -128,6 +129,6 @@ const resolve = Command.make(
 ).pipe(Command.withDescription("End an unresolved settlement as it was found to have ended"))
 
 export const settlements = Command.make("settlements").pipe(
-  Command.withDescription("Settlements without an end, for operators"),
-  Command.withSubcommands([list, show, giveUp, resolve])
+  Command.withDescription("What became of a payment, and settlements without an end, for operators"),
+  Command.withSubcommands([list, show, explain, giveUp, resolve])
 )

@@ -1,0 +1,199 @@
+// One payment's whole story, from what is stored of it: how it was judged, lent a channel and recorded, each attempt
+// and what was answered to it, what the ledger said, what its caller was told, what is still open and what an operator
+// can do. Pure; whoever asks prints it as lines or as JSON. Nothing of a signature or an envelope is in it.
+import { Option } from "effect"
+import type { Asset } from "../../kernel/config/Network.ts"
+import type { AttemptTold, Life } from "../../kernel/settlement/OperatorReports.ts"
+import { isOpen } from "../../kernel/settlement/Settlement.ts"
+import type { SettlementRecord } from "../../kernel/settlement/Settlements.ts"
+
+/** What is known beside the record. */
+export interface Surroundings {
+  readonly assets: ReadonlyMap<string, Asset>
+  /** Absent when nothing runs here that follows the ledger. */
+  readonly newestLedger: number | undefined
+  readonly now: Date
+}
+
+export interface Step {
+  readonly step: "payment" | "verify" | "lease" | "record" | "attempt" | "outcome" | "answer" | "open" | "operator"
+  readonly says: string
+}
+
+export interface Story {
+  readonly settlement: string
+  readonly state: string
+  readonly transaction: string
+  readonly payer: string
+  readonly payTo: string
+  readonly principal: string
+  readonly traceId: string | undefined
+  readonly steps: ReadonlyArray<Step>
+}
+
+const amountOf = (units: bigint, asset: string, assets: ReadonlyMap<string, Asset>): string => {
+  const known = assets.get(asset)
+  if (known === undefined) return `${units} of ${asset}`
+  const digits = units.toString().padStart(known.decimals + 1, "0")
+  const at = digits.length - known.decimals
+  const decimal = known.decimals === 0 ? digits : `${digits.slice(0, at)}.${digits.slice(at)}`
+  return `${units} of ${asset} (${decimal} ${known.symbol})`
+}
+
+const answered: Readonly<Record<string, string>> = {
+  Pending: "taken by the node",
+  Duplicate: "known to the node already",
+  TryAgainLater: "the node asked to come again later; it is sent again with the same bytes",
+  Error: "refused by the node, which ends nothing: the ledger alone decides",
+  Lost: "no answer came, so it counts as sent"
+}
+
+const attemptSays = ({ inclusionStroops, kind, number, outerHash, recordedLedger, ...sent }: AttemptTold): string => {
+  const what =
+    kind === "cancel" ? "a no-op that cancels it" : number === 1 ? "the payment" : "the payment at another bid"
+  const code = sent.sentCode === null ? "" : ` (${sent.sentCode})`
+  const answer =
+    sent.sentStatus === null
+      ? "not sent yet; it is sent with the same bytes by whoever follows it"
+      : `sent by ledger ${sent.sentLedger}: ${answered[sent.sentStatus] ?? sent.sentStatus}${code}`
+  const bid = `${number}: ${what}, bid ${inclusionStroops} stroops, ${outerHash}`
+  return `${bid}, recorded at ledger ${recordedLedger}; ${answer}`
+}
+
+const ledgerOf = (record: SettlementRecord): string =>
+  Option.match(record.ledger, { onNone: () => "", onSome: (ledger) => ` in ledger ${ledger}` })
+
+const outcomeSays = ({ closedAt, record }: Life, { assets }: Surroundings): string => {
+  const closed = closedAt === null ? "" : `, closed ${closedAt.toISOString()}`
+  const charged = Option.match(record.feeChargedStroops, {
+    onNone: () => "",
+    onSome: (fee) => `; ${fee} stroops charged to the sponsor's budget`
+  })
+  const why = Option.match(record.reasonMessage, { onNone: () => "", onSome: (message) => `: ${message}` })
+  const word = Option.match(record.reason, { onNone: () => "", onSome: (reason) => ` (${reason})` })
+  switch (record.state) {
+    case "settled": {
+      const moved = amountOf(
+        Option.getOrElse(record.moved, () => record.amount),
+        record.asset,
+        assets
+      )
+      return `settled${ledgerOf(record)}${closed}; ${moved} moved${charged}${why}`
+    }
+    case "failed":
+      return `failed${ledgerOf(record)}${word}${why}; no money moved${charged}`
+    case "expired":
+      return `expired${word}${why}: the authorization is dead and no money moved${charged}`
+    case "unresolved":
+      return `the ledger's history no longer tells the end${why}; what it may have cost stays charged${charged}`
+    default:
+      return "the ledger has not told the end yet"
+  }
+}
+
+const answerSays = ({ deliveredAt, record }: Life, { now }: Surroundings): string => {
+  switch (record.state) {
+    case "settled":
+      return deliveredAt === null
+        ? "nobody has fetched the success yet: the same settle by the same caller hears it once"
+        : `the success was given at ${deliveredAt.toISOString()}` +
+            (Option.isSome(record.identifier)
+              ? "; by its identifier it is read again"
+              : "; the same settle now hears settle_ledger_already_settled with the hash")
+    case "failed":
+    case "expired":
+      return `the caller hears ${Option.getOrElse(record.reason, () => "that it failed")}, every time it asks`
+    default:
+      return record.deadlineAt > now
+        ? `the caller waits until ${record.deadlineAt.toISOString()}`
+        : "the caller hears that it is pending, with the hash, each time it asks; never that it failed"
+  }
+}
+
+const lives = (record: SettlementRecord, { newestLedger }: Surroundings): string => {
+  const until = record.authorizationExpiresLedger
+  if (newestLedger === undefined) return `the authorization lives until ledger ${until}`
+  return newestLedger <= until
+    ? `the authorization lives until ledger ${until}, ${until - newestLedger} from now`
+    : `the authorization died with ledger ${until}, ${newestLedger - until} ago`
+}
+
+/** What is open, and what an operator can do about it. */
+const openSteps = ({ record }: Life, around: Surroundings): ReadonlyArray<Step> => {
+  const operator = (says: string): Step => ({ step: "operator", says })
+  if (isOpen(record.state)) {
+    return [
+      {
+        step: "open",
+        says: `its end; ${lives(record, around)}. It ends by proof from the ledger, and nobody pays again`
+      },
+      operator(
+        "nothing is to be done while the ledger is followed (`tollkeeper doctor` says whether it is); on a " +
+          `network that was reset: tollkeeper settlements give-up ${record.id} --note WHY`
+      )
+    ]
+  }
+  if (record.state === "unresolved") {
+    return [
+      { step: "open", says: `whether it landed; ${lives(record, around)}` },
+      operator(
+        `look its hashes up in an explorer, then: tollkeeper settlements resolve ${record.id} --note WHY ` +
+          "--as settled --ledger N --fee-stroops N (or --as failed with the same, or --as expired)"
+      )
+    ]
+  }
+  const isAlive =
+    record.state === "failed" &&
+    (around.newestLedger === undefined || around.newestLedger <= record.authorizationExpiresLedger)
+  return [
+    { step: "open", says: isAlive ? `nothing here; ${lives(record, around)}` : "nothing" },
+    ...(record.state === "expired" ? [operator("nothing; the payer may sign anew without any risk")] : [])
+  ]
+}
+
+export const storyOf = (life: Life, around: Surroundings): Story => {
+  const { record } = life
+  const traceId = record.traceparent?.split("-")[1]
+  const identifier = Option.match(record.identifier, { onNone: () => "", onSome: (one) => `, identifier ${one}` })
+  const resource = life.resourceUrl === null ? "" : ` for ${life.resourceUrl}`
+  return {
+    settlement: record.id,
+    state: record.state,
+    transaction: Option.getOrElse(record.transaction, () => record.innerHash),
+    payer: record.payer,
+    payTo: record.payTo,
+    principal: record.principal,
+    traceId,
+    steps: [
+      {
+        step: "payment",
+        says:
+          `${amountOf(record.amount, record.asset, around.assets)} from ${record.payer} to ${record.payTo}` +
+          `${resource}, ${record.scheme} on ${record.network}, settled by ${record.principal}${identifier}` +
+          (traceId === undefined ? "" : `, trace ${traceId}`)
+      },
+      {
+        step: "verify",
+        says: "judged anew and found valid before anything was stored: a settle trusts no earlier verify"
+      },
+      { step: "lease", says: `channel ${record.channel}, its number ${life.channelSequence}` },
+      {
+        step: "record",
+        says:
+          `${record.recordedAt.toISOString()}, at ledger ${life.recordedLedger}, before anything was sent: ` +
+          `transaction ${record.innerHash}; ${life.reservedStroops} stroops reserved of the budget ` +
+          `of ${life.budgetPrincipal} for ${life.budgetDay}`
+      },
+      ...life.attempts.map((attempt): Step => ({ step: "attempt", says: attemptSays(attempt) })),
+      { step: "outcome", says: outcomeSays(life, around) },
+      { step: "answer", says: answerSays(life, around) },
+      ...openSteps(life, around)
+    ]
+  }
+}
+
+/** The story as lines for people. */
+export const linesOf = ({ settlement, state, steps }: Story): ReadonlyArray<string> => [
+  `settlement ${settlement}: ${state}`,
+  ...steps.map(({ says, step }) => `  ${step.padEnd(8)}  ${says}`)
+]

@@ -1,0 +1,61 @@
+// `tollkeeper settlements explain`: what happened to a payment, by its hash, its id, or who paid. Within a process that
+// serves it also knows how far the ledger is.
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Argument, Command } from "effect/cli"
+import { Network } from "../../kernel/config/Network.ts"
+import { LedgerClock } from "../../kernel/ledger/LedgerClock.ts"
+import { OperatorReports } from "../../kernel/settlement/OperatorReports.ts"
+import { answer, jsonFlag, kernelTables, type Place, placeFlags, standing, Within } from "./place.ts"
+import { linesOf, storyOf, type Surroundings } from "./settlementStory.ts"
+
+/** Payments of one payer that are told at once, the newest first. */
+const storiesMax = 5
+const address = /^[CG][A-Z2-7]{55}$/
+
+const reportsAt = (place: Place) =>
+  OperatorReports.layer.pipe(Layer.provideMerge(standing(Network.layer.pipe(Layer.provideMerge(kernelTables(place))))))
+
+const newestLedger = Effect.gen(function* () {
+  const within = yield* Within
+  const clock = within === undefined ? Option.none() : Context.getOption(within.services, LedgerClock)
+  return Option.isNone(clock) ? undefined : (yield* clock.value.standing).time?.sequence
+})
+
+const nothingKnown = (asked: string) => ({
+  _tag: "NotFound" as const,
+  message:
+    `no settlement is recorded of ${asked}, so nothing of it was ever sent from here. What was refused, or only ` +
+    "verified, is not stored: the log has one line a request, which names payer, reason and trace id"
+})
+
+export const explain = Command.make(
+  "explain",
+  {
+    ...placeFlags(),
+    json: jsonFlag,
+    payment: Argument.String("payment").pipe(
+      Argument.withDescription("The hash of any of its transactions, the settlement's id, or the payer's address")
+    )
+  },
+  ({ json, payment, ...place }) =>
+    Effect.gen(function* () {
+      const reports = yield* OperatorReports
+      const { assets } = yield* Network
+      const isPayer = address.test(payment)
+      const lives = isPayer
+        ? yield* reports.livesOf(payment, storiesMax + 1)
+        : Option.toArray(yield* reports.life(payment))
+      if (lives.length === 0) return yield* Effect.fail(nothingKnown(payment))
+      const around: Surroundings = {
+        assets,
+        newestLedger: yield* newestLedger,
+        now: new Date(yield* Clock.currentTimeMillis)
+      }
+      const stories = lives.slice(0, storiesMax).map((life) => storyOf(life, around))
+      const hasMore = lives.length > storiesMax
+      yield* answer(json, { stories, hasMore }, [
+        ...stories.flatMap((story, index) => (index === 0 ? linesOf(story) : ["", ...linesOf(story)])),
+        ...(hasMore ? ["", `these are the newest ${storiesMax}; name an older one by its hash`] : [])
+      ])
+    }).pipe(Effect.provide(reportsAt(place)))
+).pipe(Command.withDescription("Tell what happened to a payment, from its judgement to its end, and what can be done"))

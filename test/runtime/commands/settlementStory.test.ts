@@ -1,0 +1,135 @@
+// What is told of a payment, state by state: no line may say that money is lost, or may be paid again, before the
+// ledger has proved it.
+import { expect, it } from "@effect/vitest"
+import { Option } from "effect"
+import type { Life } from "../../../kernel/settlement/OperatorReports.ts"
+import type { SettlementRecord } from "../../../kernel/settlement/Settlements.ts"
+import { linesOf, storyOf } from "../../../runtime/commands/settlementStory.ts"
+
+const record: SettlementRecord = {
+  id: "00000000-0000-4000-a000-000000000001",
+  network: "ledger:testnet",
+  scheme: "exact",
+  authorizationKey: "secret-of-the-scheme",
+  authorizationExpiresLedger: 1_012,
+  fingerprint: "f".repeat(64),
+  principal: "key:shop",
+  identifier: Option.none(),
+  payer: "PAYER",
+  payTo: "SELLER",
+  asset: "USDC-CONTRACT",
+  amount: 12_345n,
+  innerHash: "a".repeat(64),
+  transaction: Option.some("a".repeat(64)),
+  channel: "CHANNEL",
+  state: "submitted",
+  recordedAt: new Date("2026-01-01T00:00:00Z"),
+  deadlineAt: new Date("2026-01-01T00:00:25Z"),
+  resolvedAt: Option.none(),
+  ledger: Option.none(),
+  moved: Option.none(),
+  feeChargedStroops: Option.none(),
+  reason: Option.none(),
+  reasonMessage: Option.none(),
+  delivered: false,
+  traceparent: `00-${"1".repeat(32)}-${"2".repeat(16)}-01`
+}
+
+const life: Life = {
+  record,
+  resourceUrl: "https://shop.example/report",
+  recordedLedger: 1_000n,
+  closedAt: null,
+  deliveredAt: null,
+  reservedStroops: 50_000n,
+  budgetDay: "2026-01-01",
+  budgetPrincipal: "key:shop",
+  channelSequence: 77n,
+  attempts: [
+    {
+      number: 1,
+      kind: "payment",
+      outerHash: "b".repeat(64),
+      inclusionStroops: 200n,
+      recordedLedger: 1_000n,
+      sentStatus: "Error",
+      sentLedger: 1_001n,
+      sentCode: "txINSUFFICIENT_FEE",
+      taken: false
+    },
+    {
+      number: 2,
+      kind: "payment",
+      outerHash: "c".repeat(64),
+      inclusionStroops: 2_000n,
+      recordedLedger: 1_001n,
+      sentStatus: "Lost",
+      sentLedger: 1_001n,
+      sentCode: null,
+      taken: true
+    }
+  ]
+}
+
+const around = {
+  assets: new Map([["USDC-CONTRACT", { symbol: "USDC", decimals: 7 } as never]]),
+  newestLedger: 1_004,
+  now: new Date("2026-01-01T00:01:00Z")
+}
+
+const told = (changes: Partial<SettlementRecord>, others: Partial<Life> = {}) =>
+  linesOf(storyOf({ ...life, ...others, record: { ...record, ...changes } }, around)).join("\n")
+
+it("tells each step of an open payment, its bids and answers, and lets nobody pay again", () => {
+  const text = told({})
+  expect(text).toContain("12345 of USDC-CONTRACT (0.0012345 USDC) from PAYER to SELLER for https://shop.example/report")
+  expect(text).toContain(`trace ${"1".repeat(32)}`)
+  expect(text).toContain("channel CHANNEL, its number 77")
+  expect(text).toContain("50000 stroops reserved of the budget of key:shop for 2026-01-01")
+  expect(text).toMatch(
+    /1: the payment, bid 200 stroops.*sent by ledger 1001: refused by the node.*\(txINSUFFICIENT_FEE\)/
+  )
+  expect(text).toMatch(/2: the payment at another bid, bid 2000 stroops.*no answer came, so it counts as sent/)
+  expect(text).toContain("the caller hears that it is pending, with the hash, each time it asks; never that it failed")
+  expect(text).toContain("lives until ledger 1012, 8 from now")
+  expect(text).toContain("nobody pays again")
+  expect(text).toContain(`settlements give-up ${record.id}`)
+  expect(text).not.toContain("secret-of-the-scheme")
+  expect(told({}, { attempts: [{ ...life.attempts[0]!, sentStatus: null, sentLedger: null }] })).toContain(
+    "not sent yet"
+  )
+})
+
+it("tells what was answered of a settled one, by whether it has an identifier", () => {
+  const settled = {
+    state: "settled",
+    ledger: Option.some(1_003),
+    moved: Option.some(12_345n),
+    feeChargedStroops: Option.some(12_000n)
+  } as const
+  expect(told(settled)).toContain("nobody has fetched the success yet")
+  const deliveredAt = new Date("2026-01-01T00:00:09Z")
+  const given = told(settled, { deliveredAt })
+  expect(given).toContain(
+    "settled in ledger 1003; 12345 of USDC-CONTRACT (0.0012345 USDC) moved; 12000 stroops charged"
+  )
+  expect(given).toMatch(/given at 2026-01-01T00:00:09\.000Z; the same settle now hears settle_ledger_already_settled/)
+  expect(told({ ...settled, identifier: Option.some("order-1") }, { deliveredAt })).toContain("it is read again")
+  expect(given).toMatch(/open {6}nothing$/m)
+})
+
+it("tells how long the authorization of a failed one lives, and that an expired one is dead", () => {
+  const failed = { state: "failed", reason: Option.some("settle_ledger_transaction_failed") } as const
+  expect(told(failed)).toMatch(/failed \(settle_ledger_transaction_failed\); no money moved/)
+  expect(told(failed)).toContain("nothing here; the authorization lives until ledger 1012, 8 from now")
+  const expired = told({ state: "expired", reason: Option.some("settle_ledger_transaction_expired") })
+  expect(expired).toContain("the authorization is dead and no money moved")
+  expect(expired).toContain("the payer may sign anew without any risk")
+})
+
+it("hands an unresolved one to the operator, with the command that ends it", () => {
+  const text = told({ state: "unresolved" })
+  expect(text).toContain("whether it landed")
+  expect(text).toContain(`settlements resolve ${record.id} --note WHY --as settled --ledger N --fee-stroops N`)
+  expect(text).not.toMatch(/no money moved|without any risk/)
+})
