@@ -66,7 +66,7 @@ const httpSection = section("http", "The listener of the agent tools.", {
     doc: "A session not used for this long ends; one that was never used, after a minute."
   }),
   calls_per_second: integer({
-    default: 50,
+    default: 200,
     min: 0,
     max: 10_000,
     doc: "Messages a second of one caller, bursts of twice that; 0 is no limit."

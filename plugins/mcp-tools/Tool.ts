@@ -2,7 +2,7 @@
 // what their arguments are held to, and a run that ends in a value or in a fault. An argument that the schema does not
 // name is refused, so no tool can be handed a secret in passing (S252).
 import { Effect, Schema } from "effect"
-import { fault, type ToolFault } from "./ToolFault.ts"
+import { fault, faultSchema, type ToolFault } from "./ToolFault.ts"
 
 /** Who calls: the key or address, and the session. */
 export interface Caller {
@@ -29,7 +29,7 @@ export interface Tool {
 
 export interface ToolSpec<A, I> extends Pick<Tool, "name" | "title" | "description" | "annotations" | "pays"> {
   readonly input: Schema.Codec<A, I>
-  /** Of a result that is no fault; told to agents, and the tests hold results to it. */
+  /** Of a result that is no fault; agents are told of both, and the tests hold results to it. */
   readonly output: Schema.Codec<any, any>
   readonly run: (input: A, caller: Caller) => Effect.Effect<Readonly<Record<string, unknown>>, ToolFault>
 }
@@ -50,12 +50,21 @@ const schemaOf = (schema: Schema.Codec<any, any>): Record<string, unknown> => {
   return rest
 }
 
+/**
+ * What a call may answer with: the result, or a fault in its place. Official clients hold both to the schema that is
+ * listed, and one that knew the result alone would hide every fault behind a complaint of its own.
+ */
+const orFault = ({ required, ...schema }: Record<string, unknown>): Record<string, unknown> => ({
+  ...schema,
+  anyOf: [{ required: required ?? [] }, faultSchema]
+})
+
 export const defineTool = <A, I>({ input, output, run, ...about }: ToolSpec<A, I>): Tool => {
   const decode = Schema.decodeUnknownEffect(input, { onExcessProperty: "error", errors: "all" })
   return {
     ...about,
     inputSchema: { ...schemaOf(input), additionalProperties: false },
-    outputSchema: open(schemaOf(output)) as Record<string, unknown>,
+    outputSchema: orFault(open(schemaOf(output)) as Record<string, unknown>),
     run: (given, caller) =>
       decode(given ?? {}).pipe(
         Effect.mapError(({ message }) =>

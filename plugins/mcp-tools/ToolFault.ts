@@ -44,6 +44,20 @@ export const faultBody = ({ code, details, message }: ToolFault): Record<string,
   ...(details === undefined ? {} : { details })
 })
 
+/** The JSON Schema of `faultBody`. */
+export const faultSchema = {
+  type: "object",
+  description: "A failure; `isError` is set.",
+  properties: {
+    schemaVersion: { const: schemaVersion },
+    code: { enum: Object.keys(retryable) },
+    message: { type: "string" },
+    retryable: { type: "boolean" },
+    details: {}
+  },
+  required: ["schemaVersion", "code", "message", "retryable"]
+} as const
+
 /** What a fetch that came to nothing means to an agent. `who` is asked: the facilitator, the seller. */
 export const fetchFault =
   (who: string) =>

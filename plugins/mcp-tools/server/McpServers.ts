@@ -1,12 +1,18 @@
 // One MCP server over one transport, in the era of sessions: the official SDK speaks the protocol, the tools answer. A
 // call that its client cancels is interrupted; a client that can ask its person is asked on the stream of the call.
 import { Server } from "@modelcontextprotocol/sdk/server/index.js"
-import { CallToolRequestSchema, ElicitResultSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js"
+import {
+  CallToolRequestSchema,
+  ElicitResultSchema,
+  ErrorCode,
+  ListToolsRequestSchema,
+  McpError
+} from "@modelcontextprotocol/sdk/types.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Context, Effect, Layer } from "effect"
 import type { Caller } from "../Tool.ts"
 import { Tools } from "../Tools.ts"
-import { answer, instructions, listed, serverName } from "./answerCall.ts"
+import { answer, instructions, listed, serverName, unknownTool } from "./answerCall.ts"
 import { Calls } from "./Calls.ts"
 
 /** A person is waited for this long. */
@@ -49,9 +55,11 @@ const serverFor = (tools: Tools["Service"], calls: Calls["Service"], caller: Cal
     tools: listed(tools)
   }))
   server.setRequestHandler(CallToolRequestSchema, ({ params }, { sendRequest, signal }) => {
+    const tool = tools.find(params.name)
+    if (tool === undefined) throw new McpError(ErrorCode.InvalidParams, ...unknownTool(tools))
     const asking =
       server.getClientCapabilities()?.elicitation === undefined ? caller : { ...caller, ask: asks(sendRequest) }
-    return calls.run(calls.within(caller.session, answer(tools, params.name, params.arguments, asking)), { signal })
+    return calls.run(calls.within(caller.session, answer(tool, params.arguments, asking)), { signal })
   })
   return server
 }

@@ -1,11 +1,17 @@
 // MCP without sessions, as of 2026-07-28, on the official SDK of that era: every request carries what it needs and is
 // answered by a server of its own. It is spoken only to those who send its envelope; everybody else initializes and has
 // a session. What an agent spends without sessions counts as one session of the agent.
-import { createMcpHandler, isLegacyRequest, Server } from "@modelcontextprotocol/server"
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server
+} from "@modelcontextprotocol/server"
 import { Context, Effect, Layer } from "effect"
 import { Config } from "../Config.ts"
 import { Tools } from "../Tools.ts"
-import { answer, instructions, listed, serverName } from "./answerCall.ts"
+import { answer, instructions, listed, serverName, unknownTool } from "./answerCall.ts"
 import { Calls } from "./Calls.ts"
 
 const session = "stateless"
@@ -37,11 +43,13 @@ export class Stateless extends Context.Service<
           ttlMs: listMillis,
           cacheScope: "public"
         }))
-        server.setRequestHandler("tools/call", ({ params }, { mcpReq }) =>
-          calls.run(calls.within(session, answer(tools, params.name, params.arguments, { principal, session })), {
+        server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
+          const tool = tools.find(params.name)
+          if (tool === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, ...unknownTool(tools))
+          return calls.run(calls.within(session, answer(tool, params.arguments, { principal, session })), {
             signal: mcpReq.signal
           })
-        )
+        })
         return server
       }
       // The principal is what the door has found; no token leaves it.

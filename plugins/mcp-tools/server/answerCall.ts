@@ -1,9 +1,10 @@
 // The answer to one call of a tool, whatever era asks. A result stands in `structuredContent` and as the
 // same JSON in `content[0].text`, a fault likewise with `isError`; a defect is logged and becomes a fault that says
-// nothing of it. What is listed is in the order of registration, the same for everybody.
+// nothing of it. A tool that there is not is an error of the protocol, as MCP has it, which carries the fault. What is
+// listed is in the order of registration, the same for everybody.
 import { Cause, Effect } from "effect"
-import type { Caller } from "../Tool.ts"
-import { fault, faultBody, type ToolFault } from "../ToolFault.ts"
+import type { Caller, Tool } from "../Tool.ts"
+import { fault, faultBody } from "../ToolFault.ts"
 import type { Tools } from "../Tools.ts"
 
 /** As the server calls itself. */
@@ -34,28 +35,24 @@ const defective = fault(
   "an internal fault of the tool server; its operator finds it in the log"
 )
 
+/** Said of a tool that there is not: the words of the protocol's error, and the fault that it carries. */
+export const unknownTool = (tools: Tools["Service"]) => {
+  const details = { tools: tools.all().map(({ name }) => name) }
+  return ["Unknown tool", faultBody(fault("INVALID_ARGUMENT", "there is no such tool", details))] as const
+}
+
 /** The answer to one call; never fails. */
-export const answer = (
-  tools: Tools["Service"],
-  name: string,
-  input: unknown,
-  caller: Caller
-): Effect.Effect<ToolResult> => {
-  const tool = tools.find(name)
-  const done: Effect.Effect<Readonly<Record<string, unknown>>, ToolFault> = tool === undefined
-    ? Effect.fail(fault("INVALID_ARGUMENT", "there is no such tool", { tools: tools.all().map(({ name }) => name) }))
-    : tool.run(input, caller)
-  return done.pipe(
+export const answer = (tool: Tool, input: unknown, caller: Caller): Effect.Effect<ToolResult> =>
+  tool.run(input, caller).pipe(
     Effect.map((body) => resultOf(body, false)),
     Effect.catchTag("ToolFault", (failed) => Effect.succeed(resultOf(faultBody(failed), true))),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause as Cause.Cause<never>)
-        : Effect.as(Effect.logError(`tool ${tool?.name} died`, cause), resultOf(faultBody(defective), true))
+        : Effect.as(Effect.logError(`tool ${tool.name} died`, cause), resultOf(faultBody(defective), true))
     ),
-    Effect.withSpan("tools/call", { kind: "server", attributes: { tool: tool?.name ?? "unknown" } })
+    Effect.withSpan("tools/call", { kind: "server", attributes: { tool: tool.name } })
   )
-}
 
 /** The tools as they are listed. */
 export const listed = (tools: Tools["Service"]) =>

@@ -54,7 +54,7 @@ it.effect("a signer that no plugin pays with is refused, by the name of the plug
   }).pipe(Effect.scoped)
 )
 
-/** One request without a session, and so without a stream; its result. */
+/** One request without a session, and so without a stream; its answer. */
 const askOnce = (url: string, method: string, params: Json = {}): Effect.Effect<Json> =>
   Effect.promise(async () => {
     const revision = "2026-07-28"
@@ -74,7 +74,7 @@ const askOnce = (url: string, method: string, params: Json = {}): Effect.Effect<
       },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta } })
     })
-    return ((await answer.json()) as Json)["result"]
+    return (await answer.json()) as Json
   })
 
 it.effect("without a signer the plugin that pays brings no tool [S201]", () =>
@@ -82,10 +82,10 @@ it.effect("without a signer the plugin that pays brings no tool [S201]", () =>
     const facilitatorUrl = yield* standInJson(pageOf(listedResource()))
     const set = payingSet({ ledgerUrl: "http://127.0.0.1:1024" })
     const url = yield* startTools({ facilitatorUrl, set })
-    const { tools } = yield* askOnce(url, "tools/list")
-    expect(tools.map(({ name }: Json) => name)).toEqual(["x402_search_resources", "x402_get_resource"])
+    const { result } = yield* askOnce(url, "tools/list")
+    expect(result.tools.map(({ name }: Json) => name)).toEqual(["x402_search_resources", "x402_get_resource"])
     const called = yield* askOnce(url, "tools/call", { name: "x402_call_resource", arguments: { ref: "v1.x" } })
-    expect(called["structuredContent"].code).toBe("INVALID_ARGUMENT")
+    expect(called["error"]).toMatchObject({ code: -32602, data: { code: "INVALID_ARGUMENT" } })
   }).pipe(Effect.scoped)
 )
 

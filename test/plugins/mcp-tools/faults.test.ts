@@ -9,6 +9,8 @@ const ref = encodeReference({ type: "http", url: "https://weather.example/v1", t
 
 const faultOf = Effect.fnUntraced(function* (facilitatorUrl: string, set: ReadonlyArray<string> = []) {
   const client = yield* connectHttp(yield* startTools({ facilitatorUrl, set }))
+  // A client that has read the list holds every answer to the listed schema, faults included.
+  yield* Effect.promise(() => client.listTools())
   const { body, isError } = yield* call(client, search)
   expect(isError).toBe(true)
   expect(
@@ -127,7 +129,6 @@ describe("what an agent asks wrongly", () => {
           yield* startTools({ facilitatorUrl: yield* standInJson(pageOf(listedResource())) })
         )
         const wrong: ReadonlyArray<readonly [string, Record<string, unknown>]> = [
-          ["x402_pay_everything", {}],
           [search, { secret: "SABC" }],
           [search, { limit: 0 }],
           [search, { limit: 201 }],
@@ -148,6 +149,14 @@ describe("what an agent asks wrongly", () => {
             retryable: false
           })
         }
+        // MCP has an error of the protocol for a tool that there is not; the fault is its data.
+        const unknown = yield* Effect.promise(() =>
+          client.callTool({ name: "x402_pay_everything" }).catch((error: unknown) => error)
+        )
+        expect(unknown).toMatchObject({
+          code: -32602,
+          data: { schemaVersion: 1, code: "INVALID_ARGUMENT", details: { tools: [search, get] } }
+        })
       }).pipe(Effect.scoped)
   )
 

@@ -107,9 +107,12 @@ describe("Streamable HTTP", () => {
           "limit",
           "cursor"
         ])
-        expect(tools.map(({ outputSchema }) => outputSchema?.required)).toEqual([
-          ["x402Version", "resources", "partialResults", "pagination"],
-          ["x402Version", "resource", "wrapper"]
+        const fault = ["schemaVersion", "code", "message", "retryable"]
+        expect(
+          tools.map(({ outputSchema }) => (outputSchema as Json)["anyOf"].map(({ required }: Json) => required))
+        ).toEqual([
+          [["x402Version", "resources", "partialResults", "pagination"], fault],
+          [["x402Version", "resource", "wrapper"], fault]
         ])
         expect(Object.keys(tools[1]!.inputSchema.properties!)).toEqual(["ref", "expectedVersionHash"])
         expect((yield* call(client, "x402_search_resources")).body["resources"]).toHaveLength(1)
