@@ -1,12 +1,15 @@
 // `npm run conformance`: the official packages, and a client and seller of the neutral dialect, against a facilitator
 // that is started as a user starts it. Arguments: `--set a|b|c` for some sets only, names of parts (`official`,
-// `neutral`, `attacks`, `malformed`, `catalog`, `upto`, `restart`) for some parts only, and `--url`, `--ledger`,
-// `--ledger-https`, `--certificate` for a facilitator that runs already (which lists no token that lies). Prints one
-// line a case and ends with `N passed, N failed`; the exit code is 0 only when every case held.
+// `neutral`, `attacks`, `malformed`, `catalog`, `upto`, `mcp`, `agents`, `restart`) for some parts only, and `--url`,
+// `--ledger`, `--ledger-https`, `--certificate` for a facilitator that runs already (which lists no token that lies).
+// Prints one line a case and ends with `N passed, N failed`; the exit code is 0 only when every case held.
 import { parseArgs } from "node:util"
 import { attackCases } from "../redteam/httpAttacks.ts"
+import { agentCases } from "./agentCases.ts"
 import { malformedCases } from "../redteam/httpMalformed.ts"
 import { catalogCases } from "./catalogCases.ts"
+import { installMcp, mcpCases, runtimes, sayLeftOut } from "./mcpCases.ts"
+import { leftOut } from "./mcpSuite.ts"
 import { neutralCases } from "./neutralCases.ts"
 import { officialCases } from "./officialCases.ts"
 import type { SetName } from "./officialSet.ts"
@@ -27,7 +30,7 @@ const { positionals, values } = parseArgs({
     certificate: { type: "string" }
   }
 })
-const everything = ["official", "neutral", "attacks", "malformed", "catalog", "upto", "restart"]
+const everything = ["official", "neutral", "attacks", "malformed", "catalog", "upto", "mcp", "agents", "restart"]
 const parts = positionals.length > 0 ? positionals : values.set === undefined ? everything : ["official"]
 const unknown = parts.find((part) => !everything.includes(part))
 if (unknown !== undefined) throw new Error(`no part ${unknown}; there are ${everything.join(", ")}`)
@@ -66,6 +69,15 @@ try {
     await report.part("upto: a signed maximum", (part) => uptoCases(world, part))
     await report.part("upto: official packages 2.27.0", (part) => uptoOfficial(world, part, say))
   }
+  if (parts.includes("mcp")) {
+    await installMcp(say)
+    sayLeftOut(say, leftOut)
+    for (const runtime of runtimes)
+      await report.part(`mcp: official suite and inspector, tools on ${runtime.name}`, (part) =>
+        mcpCases(world, runtime, part)
+      )
+  }
+  if (parts.includes("agents")) await report.part("agents: HTTP and MCP paid", (part) => agentCases(world, part))
   if (parts.includes("restart") && world.crash !== undefined) {
     await report.part("start and restart", (part) => restartCases(world, part))
   }

@@ -1,0 +1,206 @@
+// The agent tools under the official programs of MCP: the conformance suite in both revisions and the inspector in both
+// eras, against `tollkeeper tools` as its profile ships, on Node and on Deno. Nothing waits in between, so that the
+// stock rate limit is held to a whole run; nothing is asked to be let in, so that the server's own origin is.
+import { existsSync } from "node:fs"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { deepStrictEqual, ok, strictEqual } from "node:assert"
+import { buy } from "../../examples/buyer.ts"
+import { startSeller } from "../../examples/seller-http.ts"
+import { testnetUsdc } from "../support/buyer.ts"
+import { installSet } from "./officialSet.ts"
+import { applicable, type Check, type Revision, runOfficial, runSuite, whyNot } from "./mcpSuite.ts"
+import { freePort, startProgram } from "./programs.ts"
+import type { Part } from "./report.ts"
+import { root, type World } from "./world.ts"
+
+const toolNames = ["x402_search_resources", "x402_get_resource"]
+const inspector = "inspector/clients/launcher/build/index.js"
+
+export interface Runtime {
+  readonly name: string
+  readonly command: string
+  /** Before the program's own file. */
+  readonly args: ReadonlyArray<string>
+}
+
+const denoFile = join(root, "test", "tools", "node_modules", "@deno", "linux-x64-glibc", "deno")
+const ours: Runtime = { name: "this runtime", command: process.execPath, args: [] }
+
+/** The runtimes that are at hand. */
+export const runtimes: ReadonlyArray<Runtime> =
+  "Deno" in globalThis || !existsSync(denoFile)
+    ? [ours]
+    : [
+        { ...ours, name: "Node" },
+        { name: "Deno", command: denoFile, args: ["run", "-A", "--no-prompt"] }
+      ]
+
+const words = (world: Pick<World, "facilitator">, state: string) => [
+  join(root, "runtime", "cli.ts"),
+  "tools",
+  ...["--state", state],
+  ...["--set", `facilitator.base_url=${world.facilitator}`]
+]
+
+export interface ToolServer {
+  /** Of `/mcp`. */
+  readonly url: string
+  /** The command that speaks over stdin and stdout. */
+  readonly stdio: ReadonlyArray<string>
+  readonly stop: () => Promise<void>
+}
+
+/** A tool server as a user starts it. */
+export const startToolServer = async (world: Pick<World, "facilitator">, runtime: Runtime): Promise<ToolServer> => {
+  const state = await mkdtemp(join(tmpdir(), "tollkeeper-mcp-"))
+  const port = await freePort()
+  const program = startProgram(
+    runtime.command,
+    [...runtime.args, ...words(world, state), "--set", "transport=http", "--port", String(port)],
+    { cwd: root }
+  )
+  const origin = `http://127.0.0.1:${port}`
+  const until = performance.now() + 60_000
+  while (
+    !(await fetch(`${origin}/healthz`).then(
+      ({ ok }) => ok,
+      () => false
+    ))
+  ) {
+    if (performance.now() > until) throw new Error(`the tool server was not ready\n${program.tail()}`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  return {
+    url: `${origin}/mcp`,
+    stdio: [runtime.command, ...runtime.args, ...words(world, state)],
+    stop: async () => {
+      await program.stop()
+      await rm(state, { recursive: true, force: true })
+    }
+  }
+}
+
+/** What of a scenario does not hold, by check. */
+const faultsOf = (checks: ReadonlyArray<Check>): ReadonlyArray<string> =>
+  checks
+    .filter(({ id, status }) => status !== "SUCCESS" && status !== "INFO" && whyNot(id) === undefined)
+    // What a run skips of an applicable scenario, it skips because something optional is not offered.
+    .filter(({ status }) => status !== "SKIPPED")
+    .map(({ errorMessage = "", id, status }) => `${id}: ${status} ${errorMessage}`)
+
+/** One revision of the suite; every scenario is held to or left out by name. */
+export const suiteCases = async (url: string, revision: Revision, { check, figure }: Part): Promise<void> => {
+  let scenarios: ReadonlyMap<string, ReadonlyArray<Check>> = new Map()
+  await check(`the suite of ${revision} runs to its end, and the stock rate limit holds nothing up`, async () => {
+    scenarios = await runSuite(url, revision)
+    const slowed = [...scenarios.values()].flat().filter(({ errorMessage }) => /429|too_many/.test(errorMessage ?? ""))
+    deepStrictEqual(slowed, [])
+  })
+  for (const name of applicable[revision]) {
+    await check(`${revision} ${name}`, () => {
+      const checks = scenarios.get(name) ?? []
+      deepStrictEqual(faultsOf(checks), [])
+      ok(
+        checks.some(({ status }) => status === "SUCCESS"),
+        "nothing of it was checked"
+      )
+    })
+  }
+  const others = [...scenarios.keys()].filter((name) => !applicable[revision].includes(name))
+  await check(`${revision} leaves out only what is named, with its reason`, () => {
+    deepStrictEqual(
+      others.filter((name) => whyNot(name) === undefined),
+      []
+    )
+  })
+  figure(`${revision} left out`, String(others.length))
+}
+
+/** The inspector lists and calls over `target`, in one era. */
+const inspects = async (target: ReadonlyArray<string>, era: "legacy" | "modern", home: string): Promise<void> => {
+  const ask = async (...args: ReadonlyArray<string>) => {
+    const all = ["--cli", ...target, "--protocol-era", era, "--quiet", ...args]
+    const { err, out, status } = await runOfficial(inspector, all, home)
+    strictEqual(status, 0, err || out)
+    return JSON.parse(out)
+  }
+  const { tools } = await ask("--method", "tools/list", "--strict")
+  deepStrictEqual(
+    tools.map(({ name }: { name: string }) => name),
+    toolNames
+  )
+  const call = ["--method", "tools/call", "--tool-name", "x402_search_resources"]
+  const found = await ask(...call, "--tool-arg", "limit=1")
+  strictEqual(found.structuredContent.x402Version, 2)
+  deepStrictEqual(JSON.parse(found.content[0].text), found.structuredContent)
+}
+
+/** A fault is what the inspector shows of a call that fails, and no complaint of its own. */
+const showsFault = async (url: string, home: string): Promise<void> => {
+  const args = ["--cli", url, "--quiet", "--method", "tools/call", "--tool-name", "x402_get_resource"]
+  const { err, out } = await runOfficial(inspector, [...args, "--tool-arg", "ref=v1.none"], home)
+  ok(`${out}${err}`.includes("INVALID_ARGUMENT"), `${out}${err}`)
+}
+
+/** Why what is left out is left out: the server offers tools and nothing else. */
+const offersToolsAlone = async (url: string): Promise<void> => {
+  const answer = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "initialize",
+      params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "conformance", version: "1" } }
+    })
+  })
+  const [, data = ""] = /^data: (.+)$/m.exec(await answer.text()) ?? []
+  deepStrictEqual(Object.keys(JSON.parse(data).result.capabilities), ["tools"])
+}
+
+/** Something to find: a listing begins with a payment. */
+const listOne = async (world: World): Promise<void> => {
+  const buyer = await world.account(1)
+  const payTo = (await world.account(0)).publicKey()
+  const seller = await startSeller({ facilitator: world.facilitator, payTo, asset: testnetUsdc, amount: "1000" })
+  await buy(`${seller.url}/weather?city=Riga`, { secret: buyer.secret(), rpcUrl: world.ledger, maxAmount: 1_000n })
+  await seller.close()
+  const listed = async () =>
+    ((await (await fetch(`${world.facilitator}/discovery/resources`)).json()) as { items: Array<unknown> }).items.length
+  const until = performance.now() + 30_000
+  while ((await listed()) === 0) {
+    if (performance.now() > until) throw new Error("the catalog lists nothing")
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+export const mcpCases = async (world: World, runtime: Runtime, part: Part): Promise<void> => {
+  await listOne(world)
+  const home = await mkdtemp(join(tmpdir(), "tollkeeper-inspector-"))
+  const server = await startToolServer(world, runtime)
+  try {
+    for (const revision of ["2025-11-25", "2026-07-28"] as const) await suiteCases(server.url, revision, part)
+    await part.check("the server offers tools and nothing else, which is why the rest is left out", () =>
+      offersToolsAlone(server.url)
+    )
+    for (const era of ["legacy", "modern"] as const) {
+      await part.check(`the inspector lists and calls over HTTP, ${era}`, () => inspects([server.url], era, home))
+    }
+    await part.check("the inspector lists and calls over stdin and stdout", () =>
+      inspects(server.stdio, "legacy", home)
+    )
+    await part.check("the inspector shows a fault of a tool as it is", () => showsFault(server.url, home))
+  } finally {
+    await server.stop()
+    await rm(home, { recursive: true, force: true })
+  }
+}
+
+/** What does not apply, once, for whoever reads the run. */
+export const sayLeftOut = (say: (line: string) => void, leftOut: ReadonlyArray<readonly [string, string]>): void => {
+  for (const [name, reason] of leftOut) say(`  left out  ${name.replace(/-$/, "-*").padEnd(46)} ${reason}`)
+}
+
+export const installMcp = (say: (line: string) => void): Promise<void> => installSet("mcp", say)
