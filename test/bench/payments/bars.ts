@@ -1,0 +1,74 @@
+// The bars that payments must reach, judged from figures alone: what could not be measured is not reached.
+import type { Case, Counted, Figures } from "./figures.ts"
+
+export interface Bar {
+  readonly name: string
+  /** NaN when it is unknown. */
+  readonly value: number
+  readonly atMost?: number
+  readonly atLeast?: number
+  readonly holds: boolean
+}
+
+const atMost = (name: string, value: number, bar: number): Bar => ({ name, value, atMost: bar, holds: value <= bar })
+const atLeast = (name: string, value: number, bar: number): Bar => ({ name, value, atLeast: bar, holds: value >= bar })
+
+const ownCpu = ({ cpu }: Case): number => cpu.facilitator ?? Number.NaN
+const databaseCpu = ({ cpu }: Case): number => cpu.database ?? Number.NaN
+
+/** The rate with something over the rate without, where the facilitator's processor is what bounds both. */
+const rateKept = (without: Case, withIt: Case): number => ownCpu(without) / ownCpu(withIt)
+
+/** What an idle facilitator does is taken off by its mean, so a count may miss by this much a payment. */
+const countSlack = 0.05
+
+const counts = (name: string, { rpcCalls, statements }: Counted, rpcMax: number, statementsMax: number): Array<Bar> => [
+  atMost(`${name}: RPC calls`, rpcCalls, rpcMax + countSlack),
+  atMost(`${name}: SQL statements`, statements, statementsMax + countSlack)
+]
+
+const settledShare = ({ settling }: Figures["settle"]["ours"]): number => settling.settled / settling.sent
+
+/** One look at the ledger for all open payments, and one at its time, for each ledger. */
+const pollsPerLedger = 2
+
+/** Latency of a busy house: one close and what is added to it, in milliseconds. */
+const busyMillisMax = 1_300
+const busyRateMin = 85
+
+export const judge = (figures: Figures): ReadonlyArray<Bar> => {
+  const { busy, counted, refusals, settle, variants, verify } = figures
+  const polls = (pollsPerLedger * counted.settle.ledgers) / counted.settle.payments
+  return [
+    atMost("verify: CPU of the class's", ownCpu(verify.ours) / ownCpu(verify.class), 0.3),
+    atLeast("verify: throughput of the class's", verify.ours.rate / verify.class.rate, 2.5),
+    ...counts("verify", counted.verify, 1, 0),
+    atMost("malformed: CPU of a valid verify's", ownCpu(refusals.malformed) / ownCpu(refusals.valid), 0.2),
+    ...counts("malformed", counted.malformed, 0, 0),
+    atMost("badly signed: CPU of a valid verify's", ownCpu(refusals.badlySigned) / ownCpu(refusals.valid), 0.5),
+    ...counts("badly signed", counted.badlySigned, 0, 0),
+    atMost("settle: CPU of the class's", ownCpu(settle.ours) / ownCpu(settle.class), 0.5),
+    atMost("settle: PostgreSQL's of the class's CPU", databaseCpu(settle.ours) / ownCpu(settle.class), 0.4),
+    atMost("settle: RPC calls", counted.settle.rpcCalls, 2 + polls + countSlack),
+    atLeast("settle: settled of sent", settledShare(settle.ours), 1),
+    atLeast("settle: of the channels' bound", settle.ours.settling.ofBound, 0.95),
+    atLeast("with metadata: rate kept", rateKept(variants.plain, variants.metadata), 0.9),
+    atLeast("with OpenTelemetry at 0.1: rate kept", rateKept(variants.bare, variants.telemetry), 0.9),
+    atLeast("with keys: rate kept", rateKept(variants.bare, variants.keys), 0.95),
+    ...(busy === undefined
+      ? []
+      : [
+          atLeast(`${busy.settling.channels} channels: settled a second`, busy.rate, busyRateMin),
+          atMost(`${busy.settling.channels} channels: p50 ms`, busy.millis.p50, busyMillisMax),
+          atLeast(`${busy.settling.channels} channels: settled of sent`, settledShare(busy), 1)
+        ])
+  ]
+}
+
+const number = (value: number): string => (Number.isNaN(value) ? "unknown" : String(Number(value.toPrecision(3))))
+
+/** A bar as a line of a report. */
+export const barLine = ({ atLeast, atMost, holds, name, value }: Bar): string =>
+  `${name} ${number(value)} (${atMost === undefined ? `≥ ${number(atLeast!)}` : `≤ ${number(atMost)}`}${
+    holds ? "" : ", MISSED"
+  })`

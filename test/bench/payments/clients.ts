@@ -1,0 +1,239 @@
+// The clients of the bench of payments, a process of its own: it signs as a buyer does and sends as a seller does, raw
+// HTTP/1.1 over kept connections. A latency is counted from the moment a payment was due, so a server that keeps an
+// open loop waiting is not forgiven what came later for it. Orders come over the channel of `fork`, one at a time.
+import { Keypair } from "@stellar/stellar-sdk"
+import { connect, type Socket } from "node:net"
+import process from "node:process"
+import { queryDeclaration } from "../../plugins/catalog/support.ts"
+import { makePayment } from "../../support/buyer.ts"
+import { rpcCall } from "../../support/rpcCall.ts"
+import type { Order, PaymentKind, Reply, SendFigures, SendOrder, SignOrder } from "./orders.ts"
+
+/** Ledgers that a payment lives: three hundred seconds at five a ledger, as the official client reckons. */
+const maxTimeoutSeconds = 300
+/** Payments that are being signed at a time; each asks the ledger for a simulation. */
+const signersAtOnce = 4
+const openLoopSocketsMax = 512
+const headEnd = Buffer.from("\r\n\r\n")
+const lastChunk = "0\r\n\r\n"
+
+const pools = new Map<string, ReadonlyArray<Buffer>>()
+
+/** Metadata as a seller's official package declares it; twenty pages of one seller. */
+const metadata = (at: number) => ({
+  resourceUrl: `https://bench.example.com/page-${at % 20}`,
+  extensions: { bazaar: queryDeclaration() }
+})
+
+/** Cut off within, or whole without what was signed: the two ways in which a body is malformed. */
+const malformedBody = (body: any, at: number): string => {
+  if (at % 2 === 0) {
+    const text = JSON.stringify(body)
+    return text.slice(0, text.length - 40)
+  }
+  return JSON.stringify({ ...body, paymentPayload: { ...body.paymentPayload, payload: {} } })
+}
+
+const flipped = (signature: Uint8Array): Uint8Array => signature.map((byte, at) => (at === 7 ? byte ^ 1 : byte))
+
+const sign = async ({ count, kind, ledgerUrl, payTo, payers, pool }: SignOrder): Promise<number> => {
+  const rpc = rpcCall(ledgerUrl)
+  const accounts = payers.map((secret) => Keypair.fromSecret(secret))
+  const latestLedger = (await rpc("getLatestLedger")).sequence as number
+  const one = async (at: number): Promise<Buffer> => {
+    const { body } = await makePayment({
+      ...(isHonest(kind) ? { rpc } : {}),
+      latestLedger,
+      network: "stellar:testnet",
+      payer: accounts[at % accounts.length]!,
+      payTo,
+      amount: 1n,
+      maxTimeoutSeconds,
+      ...(kind === "metadata" ? metadata(at) : {}),
+      ...(kind === "badly signed" ? { tamper: { signature: flipped } } : {})
+    })
+    return Buffer.from(kind === "malformed" ? malformedBody(body, at) : JSON.stringify(body))
+  }
+  const bodies: Array<Buffer> = Array.from({ length: count })
+  let next = 0
+  await Promise.all(
+    Array.from({ length: signersAtOnce }, async () => {
+      for (let at = next++; at < count; at = next++) bodies[at] = await one(at)
+    })
+  )
+  pools.set(pool, bodies)
+  return count
+}
+
+const isHonest = (kind: PaymentKind): boolean => kind === "plain" || kind === "metadata"
+
+interface Answer {
+  readonly status: number
+  readonly body: string
+}
+
+/** Reads one answer, of a stated length or in chunks. */
+const answerReader = () => {
+  let got: Buffer = Buffer.alloc(0)
+  return (chunk: Buffer): Answer | undefined => {
+    got = got.length === 0 ? chunk : Buffer.concat([got, chunk])
+    const end = got.indexOf(headEnd)
+    if (end < 0) return undefined
+    const head = got.toString("latin1", 0, end)
+    const from = end + headEnd.length
+    const status = Number(head.slice(9, 12))
+    const length = /^content-length: *(\d+)/im.exec(head)?.[1]
+    if (length !== undefined)
+      return got.length < from + Number(length) ? undefined : { status, body: got.toString("utf8", from) }
+    const rest = got.toString("utf8", from)
+    if (!rest.endsWith(lastChunk)) return undefined
+    return { status, body: rest.replace(/(^|\r\n)[0-9a-f]+\r\n/gi, "") }
+  }
+}
+
+const opened = (port: number): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const socket: Socket = connect({ port, host: "127.0.0.1", noDelay: true }, () => resolve(socket))
+    socket.once("error", reject)
+  })
+
+const ask = (socket: Socket, request: Buffer): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const read = answerReader()
+    const finish = (settle: () => void) => {
+      socket.off("data", take).off("close", closed)
+      settle()
+    }
+    const closed = () => finish(() => reject(new Error("the connection ended before the answer")))
+    const take = (chunk: Buffer) => {
+      const answer = read(chunk)
+      if (answer !== undefined) finish(() => resolve(answer))
+    }
+    socket.on("data", take).on("close", closed)
+    socket.write(request)
+  })
+
+const requestOf = ({ key, path, port }: SendOrder, body: Buffer): Buffer => {
+  const authorization = key === undefined ? "" : `authorization: Bearer ${key}\r\n`
+  const head =
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\n${authorization}` +
+    `content-length: ${body.length}\r\n\r\n`
+  return Buffer.concat([Buffer.from(head), body])
+}
+
+/** What is counted of an answer: its status, and its word where it is a refusal. */
+const outcomeOf = ({ body, status }: Answer): { readonly outcome: string; readonly hash?: string } => {
+  let json: any
+  try {
+    json = JSON.parse(body)
+  } catch {
+    return { outcome: `${status} unreadable` }
+  }
+  if (json.success === true) return { outcome: `${status} settled`, hash: String(json.transaction) }
+  if (json.isValid === true) return { outcome: `${status} valid` }
+  return { outcome: `${status} ${json.invalidReason ?? json.errorReason ?? json.error ?? "without a word"}` }
+}
+
+/** Collects times and outcomes while something is sent. */
+class Tally {
+  readonly times: Array<number> = []
+  readonly settled: Array<string> = []
+  readonly outcomes: Record<string, number> = {}
+
+  count(answer: Answer, due: number): void {
+    this.times.push(performance.now() - due)
+    const { hash, outcome } = outcomeOf(answer)
+    this.outcomes[outcome] = (this.outcomes[outcome] ?? 0) + 1
+    if (hash !== undefined) this.settled.push(hash)
+  }
+}
+
+const closedLoop = async (requests: ReadonlyArray<Buffer>, port: number, clients: number, tally: Tally) => {
+  const sockets = await Promise.all(Array.from({ length: Math.min(clients, requests.length) }, () => opened(port)))
+  let next = 0
+  try {
+    const from = performance.now()
+    await Promise.all(
+      sockets.map(async (socket) => {
+        for (let at = next++; at < requests.length; at = next++) {
+          const due = performance.now()
+          tally.count(await ask(socket, requests[at]!), due)
+        }
+      })
+    )
+    return (performance.now() - from) / 1_000
+  } finally {
+    for (const socket of sockets) socket.destroy()
+  }
+}
+
+const openLoop = async (requests: ReadonlyArray<Buffer>, port: number, perSecond: number, tally: Tally) => {
+  const idle: Array<Socket> = []
+  const all: Array<Socket> = []
+  const running: Array<Promise<void>> = []
+  const socketOf = async () => {
+    const one = idle.pop()
+    if (one !== undefined) return one
+    if (all.length >= openLoopSocketsMax) throw new Error(`${openLoopSocketsMax} payments wait: the rate is too high`)
+    const socket = await opened(port)
+    all.push(socket)
+    return socket
+  }
+  const send = async (request: Buffer, due: number) => {
+    const socket = await socketOf()
+    tally.count(await ask(socket, request), due)
+    idle.push(socket)
+  }
+  const from = performance.now()
+  try {
+    while (running.length < requests.length) {
+      const due = from + (running.length * 1_000) / perSecond
+      if (due <= performance.now()) running.push(send(requests[running.length]!, due))
+      else await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    await Promise.all(running)
+    return (performance.now() - from) / 1_000
+  } finally {
+    for (const socket of all) socket.destroy()
+  }
+}
+
+const send = async (order: SendOrder): Promise<SendFigures> => {
+  const { count, from, load, pool, port } = order
+  const requests = (pools.get(pool) ?? []).slice(from, from + count).map((body) => requestOf(order, body))
+  if (requests.length < count) throw new Error(`the pool ${pool} holds no ${from + count} payments`)
+  const tally = new Tally()
+  const before = process.cpuUsage()
+  const seconds =
+    "clients" in load
+      ? await closedLoop(requests, port, load.clients, tally)
+      : await openLoop(requests, port, load.perSecond, tally)
+  const { system, user } = process.cpuUsage(before)
+  const sorted = Float64Array.from(tally.times).sort()
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+  return {
+    answers: sorted.length,
+    seconds,
+    rate: sorted.length / seconds,
+    millis: { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) },
+    curve: Array.from({ length: 101 }, (_, percent) => at(percent / 100)),
+    outcomes: tally.outcomes,
+    settled: tally.settled,
+    clientCpu: (system + user) / 1_000 / Math.max(1, sorted.length)
+  }
+}
+
+const carryOut = async (order: Order): Promise<Reply> => {
+  try {
+    return order.order === "sign" ? { signed: await sign(order) } : { figures: await send(order) }
+  } catch (error) {
+    return { fault: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+  }
+}
+
+if (process.send !== undefined && process.argv[2] === "payments") {
+  process.on("message", (order: Order) => {
+    carryOut(order).then((reply) => process.send!(reply))
+  })
+  process.on("disconnect", () => process.exit())
+}

@@ -1,0 +1,73 @@
+// What the bench of payments measured, as its report holds it. Milliseconds of processor time are for one answer, and
+// null where the system does not tell.
+
+export interface Cpu {
+  readonly facilitator: number | null
+  readonly database: number | null
+  readonly ledger: number | null
+  readonly clients: number | null
+}
+
+/** One kind of payment at one facilitator, its rounds taken together. */
+export interface Case {
+  readonly name: string
+  readonly subject: string
+  readonly answers: number
+  /** Answers a second, the median of the rounds. */
+  readonly rate: number
+  readonly rates: ReadonlyArray<number>
+  readonly millis: { readonly p50: number; readonly p95: number; readonly p99: number }
+  readonly curve: ReadonlyArray<number>
+  readonly cpu: Cpu
+  /** The facilitator's, round by round. */
+  readonly cpuRounds: ReadonlyArray<number | null>
+  readonly outcomes: Readonly<Record<string, number>>
+}
+
+/** How a settling case used the ledgers that it took. */
+export interface Settling {
+  readonly settled: number
+  readonly sent: number
+  readonly channels: number
+  /** Ledgers from the first to the last settlement, of all rounds. */
+  readonly ledgers: number
+  /** Settled of what the channels could have carried in these ledgers. */
+  readonly ofBound: number
+}
+
+/** Calls and statements for one payment, those of an idle facilitator taken off. */
+export interface Counted {
+  readonly payments: number
+  readonly rpc: Readonly<Record<string, number>>
+  readonly rpcCalls: number
+  readonly statements: number
+  readonly roundTrips: number
+  /** Ledgers that closed meanwhile. */
+  readonly ledgers: number
+}
+
+export interface Figures {
+  readonly verify: { readonly ours: Case; readonly class: Case }
+  readonly open: { readonly perSecond: number; readonly ours: Case; readonly class: Case }
+  readonly refusals: { readonly valid: Case; readonly malformed: Case; readonly badlySigned: Case }
+  readonly variants: {
+    readonly bare: Case
+    readonly keys: Case
+    readonly telemetry: Case
+    readonly plain: Case
+    readonly metadata: Case
+  }
+  readonly settle: {
+    readonly ours: Case & { readonly settling: Settling }
+    readonly class: Case & { readonly settling: Settling }
+  }
+  readonly counted: {
+    readonly verify: Counted
+    readonly malformed: Counted
+    readonly badlySigned: Counted
+    readonly settle: Counted
+    readonly classVerify: Counted
+    readonly classSettle: Counted
+  }
+  readonly busy?: Case & { readonly settling: Settling }
+}

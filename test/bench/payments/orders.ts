@@ -1,0 +1,48 @@
+// What the bench of payments asks of its clients, which are a process of their own: payments signed ahead into a named
+// pool, and a pool sent to an address, by so many clients at once or at a rate.
+
+/** What is sent: an honest payment, with or without metadata for the catalog, or one that has to be refused. */
+export type PaymentKind = "plain" | "metadata" | "malformed" | "badly signed"
+
+export interface SignOrder {
+  readonly order: "sign"
+  readonly pool: string
+  readonly kind: PaymentKind
+  readonly count: number
+  readonly ledgerUrl: string
+  /** Seeds of the accounts that pay, in turns. */
+  readonly payers: ReadonlyArray<string>
+  readonly payTo: string
+}
+
+export interface SendOrder {
+  readonly order: "send"
+  readonly pool: string
+  readonly port: number
+  readonly path: "/verify" | "/settle"
+  /** Payments sent, from the pool's beginning. */
+  readonly from: number
+  readonly count: number
+  /** So many clients, each sending as soon as it was answered; or a rate a second whether others were answered. */
+  readonly load: { readonly clients: number } | { readonly perSecond: number }
+  readonly key?: string
+}
+
+export interface SendFigures {
+  readonly answers: number
+  readonly seconds: number
+  /** Answers a second. */
+  readonly rate: number
+  readonly millis: { readonly p50: number; readonly p95: number; readonly p99: number; readonly max: number }
+  /** Every hundredth part of the answers by their milliseconds, for a plot. */
+  readonly curve: ReadonlyArray<number>
+  /** What was answered, by status and word, with how often. */
+  readonly outcomes: Readonly<Record<string, number>>
+  /** Hashes of what settled. */
+  readonly settled: ReadonlyArray<string>
+  /** Milliseconds of the clients' own processor time for an answer. */
+  readonly clientCpu: number
+}
+
+export type Order = SignOrder | SendOrder
+export type Reply = { readonly figures: SendFigures } | { readonly signed: number } | { readonly fault: string }

@@ -1,0 +1,40 @@
+// Starts the process of the clients and hands it one order after another.
+import { type ChildProcess, fork } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import type { Order, Reply, SendFigures, SendOrder, SignOrder } from "./orders.ts"
+
+export interface Clients {
+  /** Signs payments into a pool, in place of what it held. */
+  readonly sign: (order: Omit<SignOrder, "order">) => Promise<void>
+  readonly send: (order: Omit<SendOrder, "order">) => Promise<SendFigures>
+  readonly stop: () => void
+}
+
+export const startClients = (): Clients => {
+  const child: ChildProcess = fork(fileURLToPath(new URL("clients.ts", import.meta.url)), ["payments"], {
+    stdio: "inherit",
+    execArgv: ["--disable-warning=ExperimentalWarning"]
+  })
+  const ask = (order: Order): Promise<Exclude<Reply, { fault: string }>> =>
+    new Promise((resolve, reject) => {
+      const ended = () => reject(new Error("the clients' process ended"))
+      child.once("exit", ended)
+      child.once("message", (reply: Reply) => {
+        child.off("exit", ended)
+        if ("fault" in reply) reject(new Error(reply.fault))
+        else resolve(reply)
+      })
+      child.send(order)
+    })
+  return {
+    sign: async (order) => {
+      await ask({ order: "sign", ...order })
+    },
+    send: async (order) => {
+      const reply = await ask({ order: "send", ...order })
+      if (!("figures" in reply)) throw new Error("the clients answered something else")
+      return reply.figures
+    },
+    stop: () => child.kill()
+  }
+}

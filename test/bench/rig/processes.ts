@@ -1,0 +1,110 @@
+// Programs that a bench starts beside itself, and what the system says of their processor time and memory. Their output
+// goes to a file, so that nobody has to read it while something is measured. Where there is no /proc, figures of the
+// system are NaN, which a report calls unknown.
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { closeSync, openSync, readdirSync, readFileSync } from "node:fs"
+import process from "node:process"
+
+/** Milliseconds of a tick of /proc. */
+const tickMillis = 10
+
+const fieldsOf = (pid: number): ReadonlyArray<string> => {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "latin1")
+    return text.slice(text.lastIndexOf(") ") + 2).split(" ")
+  } catch {
+    return []
+  }
+}
+
+/** Processor time that a process has used so far, all its threads together, in milliseconds. */
+export const processorMillis = (pid: number): number => {
+  const fields = fieldsOf(pid)
+  return (Number(fields[11]) + Number(fields[12])) * tickMillis
+}
+
+/** The same of a process with those that it has started, the ended ones included: a PostgreSQL server. */
+export const familyMillis = (pid: number): number => {
+  const own = fieldsOf(pid)
+  const ended = Number(own[13]) + Number(own[14])
+  const children = own.length === 0 ? [] : readdirSync("/proc").filter((name) => /^\d+$/.test(name))
+  return children
+    .map((name) => fieldsOf(Number(name)))
+    .filter((fields) => fields[1] === String(pid))
+    .reduce(
+      (sum, fields) => sum + (Number(fields[11]) + Number(fields[12])) * tickMillis,
+      processorMillis(pid) + ended * tickMillis
+    )
+}
+
+export interface Memory {
+  /** Bytes in memory now, what it shares with others included. */
+  readonly resident: number
+  /** The most it ever was. */
+  readonly peak: number
+}
+
+export const memoryOf = (pid: number): Memory => {
+  let text = ""
+  try {
+    text = readFileSync(`/proc/${pid}/status`, "latin1")
+  } catch {
+    // Unknown here.
+  }
+  const bytes = (name: string) => 1_024 * Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1])
+  return { resident: bytes("VmRSS"), peak: bytes("VmHWM") }
+}
+
+export interface Service {
+  readonly pid: number
+  /** The end of what it wrote. */
+  readonly tail: () => string
+  readonly isRunning: () => boolean
+  /** Ends it: SIGTERM, and after ten seconds SIGKILL. */
+  readonly stop: () => Promise<void>
+}
+
+export interface ServiceOptions {
+  readonly cwd: string
+  readonly env?: Readonly<Record<string, string>>
+  /** The file that its output goes to. */
+  readonly log: string
+}
+
+export const startService = (command: string, args: ReadonlyArray<string>, options: ServiceOptions): Service => {
+  const log = openSync(options.log, "a")
+  const child: ChildProcess = spawn(command, [...args], {
+    cwd: options.cwd,
+    env: { ...process.env, ...options.env },
+    stdio: ["pipe", log, log]
+  })
+  closeSync(log)
+  let ended = false
+  const exit = once(child, "exit")
+    .catch(() => undefined)
+    .then(() => (ended = true))
+  return {
+    pid: child.pid ?? -1,
+    tail: () => readFileSync(options.log, "utf8").slice(-4_000),
+    isRunning: () => !ended,
+    stop: async () => {
+      child.kill("SIGTERM")
+      const late = setTimeout(() => child.kill("SIGKILL"), 10_000)
+      await exit
+      clearTimeout(late)
+    }
+  }
+}
+
+export const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+
+/** Waits until something holds, a minute and a half at most; a service that has ended meanwhile is told of. */
+export const until = async (what: string, holds: () => Promise<boolean>, by?: Service): Promise<void> => {
+  const end = performance.now() + 90_000
+  while (!(await holds().catch(() => false))) {
+    const fault = by?.isRunning() === false ? "it has ended" : performance.now() > end ? "not in time" : undefined
+    if (fault !== undefined) throw new Error(`${what}: ${fault}\n${by?.tail() ?? ""}`)
+    await pause(20)
+  }
+}
