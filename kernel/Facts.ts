@@ -13,6 +13,7 @@ import { inTransaction } from "./database/Database.ts"
 import { startBell } from "./FactsBell.ts"
 import { watchConsumers, watchEvery } from "./FactsWatch.ts"
 import { Supervisor } from "./Supervisor.ts"
+import { spanned } from "./spanned.ts"
 
 export interface Fact {
   readonly id: bigint
@@ -65,7 +66,7 @@ const placedMax = 5_000
  * before: no reader ever passes a position that is still to come. Facts of one subject keep their order, since a later
  * one has the higher id.
  */
-const placeFacts = Effect.fn("Facts.place")(function* (sql: SqlClient.SqlClient) {
+const placeFacts = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   while (true) {
     const unplaced = yield* sql`select 1 from kernel_facts where position is null limit 1`
     if (unplaced.length === 0) return
@@ -86,7 +87,7 @@ const placeFacts = Effect.fn("Facts.place")(function* (sql: SqlClient.SqlClient)
     ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
     if (placed[0]!.count < placedMax) return
   }
-})
+}, spanned("Facts.place"))
 
 /** The columns a fact is read from, as SQL. */
 export const factColumns = "id, at, type, version, subject, data, position, principal"
@@ -133,18 +134,14 @@ const endOf = (sql: SqlClient.SqlClient) =>
   )
 
 /** The mark is a position. One beyond the journal's end is of a journal that was restored since. */
-const publishedSince = Effect.fn("Facts.publishedSince")(function* (
-  sql: SqlClient.SqlClient,
-  type: string,
-  mark: string | undefined
-) {
+const publishedSince = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, type: string, mark: string | undefined) {
   yield* placeFacts(sql)
   const [row] = yield* sql<{ published: boolean; mark: string }>`select
     (select coalesce(max(position), 0) from kernel_facts)::text as mark,
     exists (select 1 from kernel_facts where position > ${mark ?? null}::bigint and type = ${type}) as published`
   const { mark: end, published } = row!
   return { published: mark === undefined || published || BigInt(end) < BigInt(mark), mark: end }
-})
+}, spanned("Facts.publishedSince"))
 
 const insertFact = (sql: SqlClient.SqlClient, { data, principal, subject, type, version }: NewFact) =>
   sql`insert into kernel_facts ${sql.insert({
@@ -208,12 +205,12 @@ export class Facts extends Context.Service<
         )
       const onPublished = (wake: Effect.Effect<void>) => Effect.andThen(keep(wakes, wake), keep(others, wake))
 
-      const publish = Effect.fn("Facts.publish")(function* (fact: NewFact) {
+      const publish = Effect.fnUntraced(function* (fact: NewFact) {
         const transaction = yield* Effect.serviceOption(sql.transactionService)
         if (transaction._tag === "None") return yield* Effect.die(new FactOutsideTransaction({ type: fact.type }))
         yield* insertFact(sql, fact)
         yield* sql.afterCommit(wakeAll)
-      })
+      }, spanned("Facts.publish"))
 
       const consume = Effect.fnUntraced(function* <E, R>(spec: ConsumerSpec<E, R>) {
         const { consumer } = spec
@@ -230,11 +227,11 @@ export class Facts extends Context.Service<
         return started
       })
 
-      const rewind = Effect.fn("Facts.rewind")(function* (consumer: string) {
+      const rewind = Effect.fnUntraced(function* (consumer: string) {
         yield* sql`update kernel_fact_cursors set position = 0, updated_at = clock_timestamp()
           where consumer = ${consumer}`
         yield* sql.afterCommit(wakeAll)
-      })
+      }, spanned("Facts.rewind"))
 
       const watch = watchConsumers(sql)
       yield* reconciler({

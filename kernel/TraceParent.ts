@@ -1,15 +1,16 @@
 // Traces that go on elsewhere: the place in a trace as W3C's `traceparent`, for a row that another process reads and
 // for a call to another program. An untraced place has none.
-import { Effect, Option, Tracer } from "effect"
+import { Effect, Option, type Tracer } from "effect"
 import { HttpTraceContext } from "effect/http"
 
-const encoded = (span: Tracer.Span): string | undefined =>
-  /^[0-9a-f]{16,32}$/.test(span.traceId) ? HttpTraceContext.toHeaders(span)["traceparent"] : undefined
+const encoded = (span: Tracer.AnySpan): string | undefined =>
+  /^[0-9a-f]{16,32}$/.test(span.traceId)
+    ? `00-${span.traceId.padStart(32, "0")}-${span.spanId}-${span.sampled ? "01" : "00"}`
+    : undefined
 
-/** The current place, when somebody traces it. */
-export const currentTraceParent: Effect.Effect<string | undefined> = Effect.map(
-  Effect.option(Effect.currentSpan),
-  (span) => Option.getOrUndefined(Option.map(span, encoded))
+/** The current place, when somebody traces it: here, or the caller, whose trace is then passed on as it came. */
+export const currentTraceParent: Effect.Effect<string | undefined> = Effect.withFiber(({ cache: { span } }) =>
+  Effect.succeed(span === undefined ? undefined : encoded(span))
 )
 
 /** The effect as a part of the trace in which `traceparent` was written; untraced when there is none. */
@@ -20,6 +21,9 @@ export const continueTrace =
     return Option.match(parent, {
       onNone: () => effect,
       onSome: (parent) =>
-        effect.pipe(Effect.withSpan(name, { parent }), Effect.withTracerEnabled(true)) as typeof effect
+        effect.pipe(
+          Effect.withSpan(name, { parent }, { captureStackTrace: false }),
+          Effect.withTracerEnabled(true)
+        ) as typeof effect
     })
   }

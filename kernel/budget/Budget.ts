@@ -7,6 +7,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Limits } from "../config/Limits.ts"
 import { contract } from "../Contract.ts"
+import { spanned } from "../spanned.ts"
 
 export interface BudgetPrincipal {
   readonly id: string
@@ -56,7 +57,7 @@ export interface BudgetStanding {
 /** Keyed principals told of at once. */
 const keyedMax = 100
 
-const charge = Effect.fn("Budget.charge")(function* (
+const charge = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   day: string,
   principal: BudgetPrincipal,
@@ -73,9 +74,9 @@ const charge = Effect.fn("Budget.charge")(function* (
     on conflict (day, keyed, shard) do update
     set committed_stroops = t.committed_stroops + excluded.committed_stroops`
   return { day, principal: principal.id, keyed: principal.keyed, shard, stroops }
-})
+}, spanned("Budget.charge"))
 
-const commit = Effect.fn("Budget.commit")(function* (
+const commit = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   reservation: Reservation,
   chargedStroops: bigint
@@ -87,10 +88,10 @@ const commit = Effect.fn("Budget.commit")(function* (
     set reserved_stroops = reserved_stroops - ${reservation.stroops}::int8,
     committed_stroops = committed_stroops + ${chargedStroops}::int8
     where day = ${reservation.day}::date and keyed = ${reservation.keyed} and shard = ${reservation.shard}`
-})
+}, spanned("Budget.commit"))
 
 /** What is used of a day's bounds. */
-const standingOn = Effect.fn("Budget.standing")(function* (
+const standingOn = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   day: string,
   inAll: bigint,
@@ -109,7 +110,7 @@ const standingOn = Effect.fn("Budget.standing")(function* (
     anonymous: { usedStroops: row?.anonymous ?? 0n, maxStroops: inAll / 2n },
     keyed: rows.map(({ principal, used }) => ({ principal, usedStroops: used, maxStroops: boundOf(principal) }))
   }
-})
+}, spanned("Budget.standing"))
 
 export class Budget extends Context.Service<
   Budget,
@@ -147,20 +148,16 @@ export class Budget extends Context.Service<
         return spent.all + stroops <= inAll && (keyed || spent.anonymous + stroops <= inAll / 2n)
       })
 
-      const fits = Effect.fn("Budget.fits")(function* (principal: BudgetPrincipal, stroops: bigint) {
+      const fits = Effect.fnUntraced(function* (principal: BudgetPrincipal, stroops: bigint) {
         const day = yield* today
         const [row] = yield* sql<{ spent: bigint }>`select reserved_stroops + committed_stroops as spent
           from kernel_sponsor_budget where day = ${day}::date and principal = ${principal.id}`
         return (
           (row?.spent ?? 0n) + stroops <= boundOf(principal.id) && (yield* totalFits(day, principal.keyed, stroops))
         )
-      })
+      }, spanned("Budget.fits"))
 
-      const reserve = Effect.fn("Budget.reserve")(function* (
-        principal: BudgetPrincipal,
-        stroops: bigint,
-        spread: number
-      ) {
+      const reserve = Effect.fnUntraced(function* (principal: BudgetPrincipal, stroops: bigint, spread: number) {
         const day = yield* today
         const shard = Math.abs(spread) % shards
         const bound = boundOf(principal.id)
@@ -176,7 +173,7 @@ export class Budget extends Context.Service<
           on conflict (day, keyed, shard) do update
           set reserved_stroops = t.reserved_stroops + excluded.reserved_stroops`
         return { day, principal: principal.id, keyed: principal.keyed, shard, stroops }
-      })
+      }, spanned("Budget.reserve"))
 
       return Budget.of({
         fits,

@@ -1,11 +1,12 @@
 // The outermost wrapper of every request: what no route answered becomes JSON. An unknown path is 404, a defect is 500
 // with a trace id that stands in the log and nothing else of the fault, and on the two payment routes both carry the
-// payment's shape. It also writes one structured line and one span a request, the root of a trace unless the caller's
-// own goes on here, without bodies, queries or the caller's address; the line of a payment names payer, reason, hash
-// and settlement (`RequestNotes.ts`).
-import { Cause, Clock, Effect, Option } from "effect"
+// payment's shape. It also writes one structured line a request, and one span where spans are sent: the root of a trace
+// unless the caller's own goes on here. Neither has bodies, queries or the caller's address; the line of a payment
+// names payer, reason, hash and settlement (`RequestNotes.ts`).
+import { Cause, Clock, Effect, type Fiber, Option, Random, Tracer } from "effect"
 import { HttpServerError, HttpServerRequest, HttpServerResponse, HttpTraceContext } from "effect/http"
-import { measure } from "../telemetry/Measure.ts"
+import { isTracing } from "../spanned.ts"
+import { measureUnsafe } from "../telemetry/Measure.ts"
 import { traffic } from "../telemetry/metrics.ts"
 import { RequestNotes } from "./RequestNotes.ts"
 import { type PageRules, refusalOf } from "./strangers.ts"
@@ -57,34 +58,46 @@ const routeOf = (path: string): string =>
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 const methodOf = (method: string): string => (methods.has(method) ? method : "_OTHER")
 
-const measured = (path: string, status: number, milliseconds: number): Effect.Effect<void> => {
-  const route = routeOf(path)
-  return Effect.andThen(
-    measure(traffic.requests, 1, { route, status: String(status) }),
-    measure(traffic.requestSeconds, milliseconds / 1_000, { route })
-  )
+type Request = HttpServerRequest.HttpServerRequest
+type AnyFiber = Fiber.Fiber<unknown, unknown>
+type Answering<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+
+/** Names for what nobody traces: a random half of the process's own, and a count. */
+const makeUntracedIds = () => {
+  let half = ""
+  let count = 0
+  const word = (fiber: AnyFiber) =>
+    Math.floor(fiber.getRef(Random.Random).nextDoubleUnsafe() * 0x1_0000_0000)
+      .toString(16)
+      .padStart(8, "0")
+  return (fiber: AnyFiber): string => {
+    if (half === "") half = word(fiber) + word(fiber)
+    count += 1
+    return half + count.toString(16).padStart(16, "0")
+  }
 }
 
 /**
  * A span by method and route, below the caller's own when it sent one. Around what becomes of faults, whose words may
- * quote a path.
+ * quote a path. Where no spans are made the caller's own is all there is to tell of.
  */
-const traced =
-  (request: HttpServerRequest.HttpServerRequest, path: string) =>
-  <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) => {
-    const route = routeOf(path)
-    return handler.pipe(
-      Effect.tap(({ status }) => Effect.annotateCurrentSpan("http.response.status_code", status)),
-      Effect.withSpan(`${methodOf(request.method)} ${route}`, {
+const traced = <E, R>(request: Request, route: string, isTracing: boolean, handler: Answering<E, R>) => {
+  const caller = Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers))
+  if (!isTracing) return caller === undefined ? handler : Effect.provideService(handler, Tracer.ParentSpan, caller)
+  const method = methodOf(request.method)
+  return handler.pipe(
+    Effect.tap(({ status }) => Effect.annotateCurrentSpan("http.response.status_code", status)),
+    Effect.withSpan(
+      `${method} ${route}`,
+      {
         kind: "server",
-        ...Option.match(HttpTraceContext.fromHeaders(request.headers), {
-          onNone: () => ({ root: true }),
-          onSome: (parent) => ({ parent })
-        }),
-        attributes: { "http.request.method": methodOf(request.method), "http.route": route }
-      })
+        ...(caller === undefined ? { root: true } : { parent: caller }),
+        attributes: { "http.request.method": method, "http.route": route }
+      },
+      { captureStackTrace: false }
     )
-  }
+  ) as Answering<E, R>
+}
 
 /** What any page may read, or lead to by a link: it is public by the specification, or tells nothing. */
 const isPublic = (method: string, path: string): boolean =>
@@ -94,7 +107,7 @@ const isPublic = (method: string, path: string): boolean =>
 /** Refuses requests of strange pages before the router sees them. */
 export const admitted =
   (rules: PageRules) =>
-  <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  <E, R>(handler: Answering<E, R>) =>
     Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
       const path = pathOf(request.url)
       const refusal = refusalOf(rules, request.headers, isPublic(request.method, path))
@@ -104,43 +117,56 @@ export const admitted =
     })
 
 /** What became of a fault, and the word of it in the log beside the trace. */
-const answerFault = Effect.fnUntraced(function* (cause: Cause.Cause<unknown>, method: string, path: string) {
+const answerFault = Effect.fnUntraced(function* (
+  cause: Cause.Cause<unknown>,
+  { method, path, traceId }: { readonly method: string; readonly path: string; readonly traceId: string }
+) {
   if (Cause.hasInterruptsOnly(cause)) return yield* Effect.failCause(cause as Cause.Cause<never>)
   if (isRouteNotFound(Cause.squash(cause)))
     return json(faultBody(path, "not_found", `there is no ${method} ${path.slice(0, 200)}`), { status: 404 })
-  const { traceId } = yield* Effect.orDie(Effect.currentSpan)
   yield* Effect.logError("a request died", cause).pipe(Effect.annotateLogs({ traceId, path }))
   const fault = faultBody(path, "internal_error", "an internal fault; the operator finds it by this trace id")
   return json({ ...fault, traceId }, { status: 500 })
 })
 
 /** Wraps the router's handler. */
-export const guard = <E, R>(handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
-  Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
+export const guard = <E, R>(handler: Answering<E, R>) => {
+  const untracedId = makeUntracedIds()
+  const watched = (request: Request, fiber: AnyFiber) => {
+    const { method } = request
     const path = pathOf(request.url)
-    const startedAt = yield* Clock.currentTimeMillis
+    const route = routeOf(path)
+    const clock = fiber.getRef(Clock.Clock)
+    const startedAt = clock.currentTimeMillisUnsafe()
     const notes: Record<string, string> = {}
-    return yield* handler.pipe(
-      Effect.catchCause((cause) => answerFault(cause, request.method, path)),
-      Effect.provideService(RequestNotes, notes),
+    let named: string | undefined
+    const traceIdIn = (within: AnyFiber) => (named ??= within.cache.span?.traceId ?? untracedId(within))
+    const answered = handler.pipe(
+      Effect.catchCause((cause) =>
+        Effect.withFiber((within) => answerFault(cause, { method, path, traceId: traceIdIn(within) }))
+      ),
       Effect.tap(({ status }) =>
-        Effect.gen(function* () {
-          const milliseconds = (yield* Clock.currentTimeMillis) - startedAt
-          const { traceId } = yield* Effect.orDie(Effect.currentSpan)
-          yield* measured(path, status, milliseconds)
-          yield* Effect.logInfo("request").pipe(
+        Effect.withFiber((within) => {
+          const milliseconds = clock.currentTimeMillisUnsafe() - startedAt
+          measureUnsafe(within, traffic.requests, 1, { route, status: String(status) })
+          measureUnsafe(within, traffic.requestSeconds, milliseconds / 1_000, { route })
+          return Effect.logInfo("request").pipe(
             Effect.annotateLogs({
-              method: request.method,
+              method,
               path: path.slice(0, 200),
               status,
               milliseconds,
-              traceId,
+              traceId: traceIdIn(within),
               ...notes
             })
           )
         })
       ),
-      traced(request, path)
+      Effect.provideService(RequestNotes, notes)
     )
-  })
+    return traced(request, route, isTracing(fiber), answered)
+  }
+  return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    Effect.withFiber((fiber) => watched(request, fiber))
+  )
+}

@@ -13,6 +13,7 @@ import { currentTraceParent } from "../TraceParent.ts"
 import { askEndpoints, CallFault } from "./askEndpoints.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import { GetNetwork, JsonRpcAnswer } from "./LedgerWire.ts"
+import { spanned } from "../spanned.ts"
 
 /** How long a failed endpoint stands behind the others. */
 const penalty = Duration.seconds(10)
@@ -172,7 +173,7 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
   const attempt = <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
     Effect.andThen(admit(url), exchange(url, method, params, answer)).pipe(
       Effect.timeout(options.timeout),
-      Effect.withSpan(`ledger.${method}`, { kind: "client", attributes: { "rpc.method": method } }),
+      spanned(`ledger.${method}`, { kind: "client", attributes: { "rpc.method": method } }),
       Effect.tapError(() => setBad(url, penaltyMillis)),
       Effect.tap(() => Effect.sync(() => badUntil.delete(url))),
       Effect.mapError(

@@ -12,6 +12,7 @@ import { type ClockSkew, makeClockSkew, skewSecondsMax } from "./ClockSkew.ts"
 import { type FeeStats, type LatestLedger, LedgerRpc } from "./LedgerRpc.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import { type Look, looksMax, paceOf } from "./paceOf.ts"
+import { spanned } from "../spanned.ts"
 
 export interface LedgerTime {
   /** Newest ledger believed. It goes back only when the network did, or when a belief was wrong. */
@@ -126,7 +127,7 @@ const makeFollower = Effect.gen(function* () {
     }
     yield* warnOfSkew
     return true
-  }).pipe(Effect.withSpan("LedgerClock.look"))
+  }).pipe(spanned("LedgerClock.look"))
 
   const standing = Effect.map(elapsing, (at): LedgerStanding => {
     const ageMillis = belief === undefined ? Infinity : at - belief.advancedAt

@@ -17,6 +17,7 @@ import * as Wire from "./LedgerWire.ts"
 import { readRefusal } from "./readRefusal.ts"
 import { type ContractEvent, contractEventsIn, readEvent } from "../stellar/TransferEvents.ts"
 import { accountKey, type LedgerAccount, nonceKey, readAccount } from "../stellar/LedgerEntry.ts"
+import { spanned } from "../spanned.ts"
 
 export interface LedgerRpcOptions {
   /** At least one; the first is preferred. */
@@ -211,11 +212,7 @@ const makeTransactions = ({ ask }: Endpoints, hashing: Hashing) => {
     return { _tag: "Included", executed: included.executed, latestLedger } as const
   })
 
-  const scan = Effect.fn("LedgerRpc.scan")(function* ({
-    fromLedger,
-    toLedger = Number.MAX_SAFE_INTEGER,
-    matches
-  }: ScanRequest) {
+  const scan = Effect.fnUntraced(function* ({ fromLedger, toLedger = Number.MAX_SAFE_INTEGER, matches }: ScanRequest) {
     const found: Array<ScanAnswer["found"][number]> = []
     let scannedTo = fromLedger - 1
     let oldestLedger = 0
@@ -249,7 +246,7 @@ const makeTransactions = ({ ask }: Endpoints, hashing: Hashing) => {
       cursor = answer.cursor
     }
     return { scannedTo, oldestLedger, found }
-  })
+  }, spanned("LedgerRpc.scan"))
 
   return { transaction, scan }
 }
@@ -306,20 +303,24 @@ export const layer = (options: LedgerRpcOptions): Layer.Layer<LedgerRpc, never, 
   Layer.effect(LedgerRpc, make(options)).pipe(Layer.provide(FetchHttpClient.layer))
 
 /** Asks each endpoint for its network and says which do not serve this one (decisions 2: checked at startup). */
-export const checkEndpoints = Effect.fn("LedgerRpc.checkEndpoints")(function* (options: LedgerRpcOptions) {
-  const { at } = yield* makeEndpoints({ urls: options.urls, timeout: options.timeout, headers: options.headers })
-  return yield* Effect.forEach(
-    options.urls,
-    (url, index) =>
-      at(url, "getNetwork", undefined, Wire.GetNetwork).pipe(
-        Effect.map(
-          ({ passphrase }) =>
-            ({ endpoint: index, state: passphrase === options.passphrase ? "right" : "wrong network" }) as const
+export const checkEndpoints = Effect.fnUntraced(
+  function* (options: LedgerRpcOptions) {
+    const { at } = yield* makeEndpoints({ urls: options.urls, timeout: options.timeout, headers: options.headers })
+    return yield* Effect.forEach(
+      options.urls,
+      (url, index) =>
+        at(url, "getNetwork", undefined, Wire.GetNetwork).pipe(
+          Effect.map(
+            ({ passphrase }) =>
+              ({ endpoint: index, state: passphrase === options.passphrase ? "right" : "wrong network" }) as const
+          ),
+          Effect.catch((error) =>
+            Effect.succeed({ endpoint: index, state: "unreachable", message: error.message } as const)
+          )
         ),
-        Effect.catch((error) =>
-          Effect.succeed({ endpoint: index, state: "unreachable", message: error.message } as const)
-        )
-      ),
-    { concurrency: "unbounded" }
-  )
-}, Effect.provide(FetchHttpClient.layer))
+      { concurrency: "unbounded" }
+    )
+  },
+  Effect.provide(FetchHttpClient.layer),
+  spanned("LedgerRpc.checkEndpoints")
+)

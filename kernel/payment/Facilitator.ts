@@ -29,6 +29,7 @@ import { shareFlight } from "./settle/shareFlight.ts"
 import { Work } from "./settle/Work.ts"
 import { stopping } from "./stopping.ts"
 import { verifyPayment } from "./verifyPayment.ts"
+import { spanned } from "../spanned.ts"
 
 export class Facilitator extends Context.Service<
   Facilitator,
@@ -67,7 +68,7 @@ export class Facilitator extends Context.Service<
       const scope = yield* Effect.scope
       const patience = { owner: scope, longest: limits.settleTimeout, until: yield* stopping }
 
-      const verify = Effect.fn("Facilitator.verify")(
+      const verify = Effect.fnUntraced(
         function* (payment: Payment) {
           const scheme = schemes.find(payment.requirements.scheme)
           if (Option.isNone(scheme)) return noScheme
@@ -77,10 +78,11 @@ export class Facilitator extends Context.Service<
           return yield* within(judged, { ...patience, late: Effect.succeed(tooLate) })
         },
         Effect.provideContext(services),
-        Effect.provideService(Lane, "payments")
+        Effect.provideService(Lane, "payments"),
+        spanned("Facilitator.verify")
       )
 
-      const settle = Effect.fn("Facilitator.settle")(
+      const settle = Effect.fnUntraced(
         function* (payment: Payment) {
           const scheme = schemes.find(payment.requirements.scheme)
           if (Option.isNone(scheme)) return refuse(noScheme)
@@ -90,7 +92,8 @@ export class Facilitator extends Context.Service<
             : answer
         },
         Effect.provideContext(services),
-        Effect.provideService(Lane, "payments")
+        Effect.provideService(Lane, "payments"),
+        spanned("Facilitator.settle")
       )
 
       return Facilitator.of({

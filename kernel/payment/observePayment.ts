@@ -5,6 +5,7 @@
 import { Deferred, Effect, Option, type Scope } from "effect"
 import { Base64 } from "effect/encoding"
 import type { ExtensionOutcome, Extensions, PaymentObservation } from "./Extension.ts"
+import { spanned } from "../spanned.ts"
 
 const timeMax = "50 millis"
 /** Characters of the header at most, well below what HTTP clients take. */
@@ -16,7 +17,7 @@ const processing: ExtensionOutcome = { status: "processing" }
 const invalid: ExtensionOutcome = { status: "rejected", rejectedReason: "schema_invalid" }
 
 /** The header's value, or None when the payment carries no extension that anybody observes. */
-export const observePayment = Effect.fn("payment.extensions")(function* (
+export const observePayment = Effect.fnUntraced(function* (
   extensions: Extensions["Service"],
   observation: PaymentObservation,
   scope: Scope.Scope
@@ -54,4 +55,4 @@ export const observePayment = Effect.fn("payment.extensions")(function* (
   )
   const header = Base64.encode(JSON.stringify(Object.fromEntries([...dropped, ...outcomes])))
   return header.length <= headerMax ? Option.some(header) : Option.none<string>()
-})
+}, spanned("payment.extensions"))

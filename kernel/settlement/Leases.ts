@@ -6,6 +6,7 @@ import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Database } from "../database/Database.ts"
 import { Crypto } from "../platform/Crypto.ts"
+import { spanned } from "../spanned.ts"
 
 export class Leases extends Context.Service<
   Leases,
@@ -26,7 +27,7 @@ export class Leases extends Context.Service<
       yield* Effect.addFinalizer(() =>
         held.size === 0 ? Effect.void : Effect.ignore(sql`delete from kernel_leases where holder = ${holder}`)
       )
-      const hold = Effect.fn("Leases.hold")(function* (name: string, duration: Duration.Duration) {
+      const hold = Effect.fnUntraced(function* (name: string, duration: Duration.Duration) {
         const seconds = Duration.toMillis(duration) / 1_000
         const rows = yield* sql`insert into kernel_leases as l (name, holder, until)
           values (${name}, ${holder}, clock_timestamp() + make_interval(secs => ${seconds}::float8))
@@ -35,7 +36,7 @@ export class Leases extends Context.Service<
           where l.holder = excluded.holder or l.until < clock_timestamp() returning 1`
         if (rows.length === 1) held.add(name)
         return rows.length === 1
-      })
+      }, spanned("Leases.hold"))
       return Leases.of({ hold })
     })
   )

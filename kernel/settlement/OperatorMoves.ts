@@ -12,6 +12,7 @@ import { endedFact } from "./facts.ts"
 import { type SettlementRow, recordColumns, toRecord } from "./SettlementRows.ts"
 import type { FinalState, Outcome } from "./Settlement.ts"
 import { type SettlementRecord, Settlements } from "./Settlements.ts"
+import { spanned } from "../spanned.ts"
 
 /** A move that the settlement's state does not allow, or words that make no sense together. */
 export class MoveRefused extends Schema.TaggedError<MoveRefused>()("MoveRefused", { message: Schema.String }) {}
@@ -63,7 +64,7 @@ const endByHand = (sql: SqlClient.SqlClient, id: string, { feeChargedStroops, le
 
 const refuse = (message: string) => new MoveRefused({ message })
 
-const list = Effect.fn("OperatorMoves.list")(function* (which: "open" | "unresolved" | "all") {
+const list = Effect.fnUntraced(function* (which: "open" | "unresolved" | "all") {
   const sql = yield* SqlClient.SqlClient
   const states =
     which === "open"
@@ -74,16 +75,16 @@ const list = Effect.fn("OperatorMoves.list")(function* (which: "open" | "unresol
   const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
     where state in ${sql.in(states)} order by recorded_at limit ${listMax}`
   return rows.map(toRecord)
-})
+}, spanned("OperatorMoves.list"))
 
-const find = Effect.fn("OperatorMoves.find")(function* (idOrHash: string) {
+const find = Effect.fnUntraced(function* (idOrHash: string) {
   const sql = yield* SqlClient.SqlClient
   const text = idOrHash.toLowerCase()
   const rows = yield* sql<SettlementRow>`select ${sql.literal(recordColumns)} from kernel_settlements
     where id::text = ${text} or inner_hash = ${text}
     or id in (select settlement from kernel_attempts where outer_hash = ${text} or inner_hash = ${text}) limit 1`
   return rows.map(toRecord)[0]
-})
+}, spanned("OperatorMoves.find"))
 
 const moved = Effect.fnUntraced(function* (id: string) {
   const [record] = yield* (yield* Settlements).byIds([id])
@@ -95,7 +96,7 @@ const checkNote = (note: string) =>
     ? Effect.fail(refuse(`a note of 1 to ${noteMax} characters is required`))
     : Effect.void
 
-const giveUp = Effect.fn("OperatorMoves.giveUp")(function* (id: string, note: string) {
+const giveUp = Effect.fnUntraced(function* (id: string, note: string) {
   yield* checkNote(note)
   const { authorizationExpiresLedger } = yield* moved(id)
   // It may have landed: its reservation stays charged until it is known what became of it.
@@ -115,7 +116,7 @@ const giveUp = Effect.fn("OperatorMoves.giveUp")(function* (id: string, note: st
   return (yield* (yield* Settlements).resolve(id, outcome)) === "Resolved"
     ? yield* moved(id)
     : yield* refuse("only an open settlement can be given up")
-})
+}, spanned("OperatorMoves.giveUp"))
 
 /** The row, the budget of its day and the fact, in the caller's transaction. */
 const endWithFact = Effect.fnUntraced(function* (id: string, finding: Finding) {
@@ -142,7 +143,7 @@ const endWithFact = Effect.fnUntraced(function* (id: string, finding: Finding) {
   )
 })
 
-const resolve = Effect.fn("OperatorMoves.resolve")(function* (id: string, finding: Finding) {
+const resolve = Effect.fnUntraced(function* (id: string, finding: Finding) {
   const { feeChargedStroops, ledger, note, state } = finding
   yield* checkNote(note)
   if ((state === "expired") !== (ledger === undefined))
@@ -151,7 +152,7 @@ const resolve = Effect.fn("OperatorMoves.resolve")(function* (id: string, findin
     return yield* refuse("nothing is charged for what never landed")
   yield* inTransaction(endWithFact(id, finding))
   return yield* moved(id)
-})
+}, spanned("OperatorMoves.resolve"))
 
 /** What every move stands on. */
 const ownServices = Effect.gen(function* () {

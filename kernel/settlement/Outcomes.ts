@@ -9,6 +9,7 @@ import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { EndedAuthorizations } from "./EndedAuthorizations.ts"
 import { isOpen } from "./Settlement.ts"
 import { type SettlementRecord, Settlements } from "./Settlements.ts"
+import { spanned } from "../spanned.ts"
 
 export class Outcomes extends Context.Service<
   Outcomes,
@@ -67,7 +68,7 @@ export class Outcomes extends Context.Service<
                 waiter.count -= 1
                 if (waiter.count === 0) waiters.delete(id)
               })
-          ).pipe(Effect.withSpan("settlement.await"))
+          ).pipe(spanned("settlement.await"))
       })
     })
   )

@@ -9,6 +9,7 @@ import { Facts } from "../Facts.ts"
 import { Supervisor } from "../Supervisor.ts"
 import { recordColumns, type SettlementRow, toRecord } from "./SettlementRows.ts"
 import type { SettlementRecord } from "./Settlements.ts"
+import { spanned } from "../spanned.ts"
 
 /** The longest another replica's facts wait to be noticed. */
 const lookEvery = "1 second"
@@ -74,7 +75,7 @@ export class SettlementEvents extends Context.Service<
       const columns = sql.literal(recordColumns)
       const own = factsOf(sql)
 
-      const after = Effect.fn("SettlementEvents.after")(function* (whose: Whose, position: bigint, limit: number) {
+      const after = Effect.fnUntraced(function* (whose: Whose, position: bigint, limit: number) {
         const rows = yield* sql<EventRow>`select f.position, f.type, f.told_at, ${columns}
           from (select position, type, at as told_at, subject from kernel_facts
             where ${own(whose)} and position > ${position} order by position limit ${limit}) f
@@ -85,9 +86,9 @@ export class SettlementEvents extends Context.Service<
           at: row.told_at,
           settlement: toRecord(row)
         }))
-      })
+      }, spanned("SettlementEvents.after"))
 
-      const before = Effect.fn("SettlementEvents.before")(function* (whose: Whose, at: Date) {
+      const before = Effect.fnUntraced(function* (whose: Whose, at: Date) {
         let found = yield* facts.end
         let below = found + 1n
         while (true) {
@@ -100,7 +101,7 @@ export class SettlementEvents extends Context.Service<
           if (seen < lookBackMax || recent < seen) return found
           below = lowest!
         }
-      })
+      }, spanned("SettlementEvents.before"))
 
       /** Where the last look ended; undefined while nobody waits. */
       let seen: bigint | undefined

@@ -11,6 +11,7 @@ import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import type { LedgerAccount } from "../stellar/LedgerEntry.ts"
 import { Signer } from "../signer/Signer.ts"
 import { isOpening, sponsorFault, type SponsorStanding } from "./sponsorFault.ts"
+import { spanned } from "../spanned.ts"
 
 /** Accounts one RPC call may ask for. */
 const accountsMax = 200
@@ -173,7 +174,7 @@ export class Sponsor extends Context.Service<
         return sponsorFault(standing, (yield* clock.fees).asked, network.feeCeilings(scheme))
       })
 
-      const fault = Effect.fn("Sponsor.fault")(function* (scheme: string) {
+      const fault = Effect.fnUntraced(function* (scheme: string) {
         let found = yield* faultOf(scheme)
         if (found !== undefined) {
           yield* readings.readAgain.pipe(
@@ -184,7 +185,7 @@ export class Sponsor extends Context.Service<
         }
         yield* notes.note(scheme, found)
         return Option.fromUndefinedOr(found)
-      })
+      }, spanned("Sponsor.fault"))
 
       const isFundedByFaucet = network.developmentAutoFund && Option.isSome(network.friendbotUrl)
       const openUntil = (yield* elapsing) + openingMillis

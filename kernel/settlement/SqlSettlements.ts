@@ -34,6 +34,7 @@ import {
   toOpen,
   toRecord
 } from "./SettlementRows.ts"
+import { spanned } from "../spanned.ts"
 
 /** Leaves the transaction with an answer instead of an error: everything in it is undone. */
 class Undo extends Error {
@@ -93,7 +94,7 @@ const facilitatorName = Effect.gen(function* () {
   return (yield* Server).instance ?? (yield* Host).name
 })
 
-const find = Effect.fn("Settlements.find")(function* (query: FindQuery) {
+const find = Effect.fnUntraced(function* (query: FindQuery) {
   const sql = yield* SqlClient.SqlClient
   const columns = sql.literal(recordColumns)
   const key = Option.getOrNull(query.authorizationKey)
@@ -108,9 +109,9 @@ const find = Effect.fn("Settlements.find")(function* (query: FindQuery) {
     where (${identifier}::text is not null and principal = ${query.principal} and pay_to = ${query.payTo}
       and payer = ${payer}::text and identifier = ${identifier}::text)`
   return rows.map(toRecord)
-})
+}, spanned("Settlements.find"))
 
-const record = Effect.fn("Settlements.record")(function* (settlement: NewSettlement) {
+const record = Effect.fnUntraced(function* (settlement: NewSettlement) {
   const sql = yield* SqlClient.SqlClient
   const budget = yield* Budget
   const limits = yield* Limits
@@ -148,13 +149,9 @@ const record = Effect.fn("Settlements.record")(function* (settlement: NewSettlem
       () => Effect.succeed<RecordAnswer>({ _tag: "Known" })
     )
   )
-})
+}, spanned("Settlements.record"))
 
-const addAttempt = Effect.fn("Settlements.addAttempt")(function* (
-  id: string,
-  attempt: NewAttempt,
-  attemptsKnown: number
-) {
+const addAttempt = Effect.fnUntraced(function* (id: string, attempt: NewAttempt, attemptsKnown: number) {
   const sql = yield* SqlClient.SqlClient
   return yield* inTransaction(
     Effect.gen(function* () {
@@ -169,9 +166,9 @@ const addAttempt = Effect.fn("Settlements.addAttempt")(function* (
       return number
     })
   )
-})
+}, spanned("Settlements.addAttempt"))
 
-const noteSent = Effect.fn("Settlements.noteSent")(function* (id: string, number: number, sent: SentNote) {
+const noteSent = Effect.fnUntraced(function* (id: string, number: number, sent: SentNote) {
   const sql = yield* SqlClient.SqlClient
   const isTaken = sent.status === "Pending" || sent.status === "Duplicate" || sent.status === "Lost"
   yield* sql`with sent as (
@@ -179,9 +176,9 @@ const noteSent = Effect.fn("Settlements.noteSent")(function* (id: string, number
         sent_code = ${sent.code ?? null}, taken = taken or ${isTaken}
       where settlement = ${id} and number = ${number})
     update kernel_settlements set state = 'submitted' where id = ${id} and state = 'prepared'`
-})
+}, spanned("Settlements.noteSent"))
 
-const open = Effect.fn("Settlements.open")(function* (limit: number) {
+const open = Effect.fnUntraced(function* (limit: number) {
   const sql = yield* SqlClient.SqlClient
   const columns = sql.literal(recordColumns)
   const network = yield* Network
@@ -197,9 +194,9 @@ const open = Effect.fn("Settlements.open")(function* (limit: number) {
     where settlement in ${sql.in(rows.map(({ id }) => id))} order by settlement, number`
   const bySettlement = Map.groupBy(attempts, ({ settlement }) => settlement)
   return rows.map((row) => toOpen(row, bySettlement.get(row.id) ?? []))
-})
+}, spanned("Settlements.open"))
 
-const resolve = Effect.fn("Settlements.resolve")(function* (id: string, outcome: Outcome, attemptsKnown?: number) {
+const resolve = Effect.fnUntraced(function* (id: string, outcome: Outcome, attemptsKnown?: number) {
   const sql = yield* SqlClient.SqlClient
   const budget = yield* Budget
   const facts = yield* Facts
@@ -241,15 +238,15 @@ const resolve = Effect.fn("Settlements.resolve")(function* (id: string, outcome:
     ),
     Effect.map((answer): ResolveAnswer => answer as ResolveAnswer)
   )
-})
+}, spanned("Settlements.resolve"))
 
-const freeChannel = Effect.fn("Settlements.freeChannel")(function* (id: string, ledger: number) {
+const freeChannel = Effect.fnUntraced(function* (id: string, ledger: number) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(), sequence = null,
       sequence_ledger = greatest(sequence_ledger, ${ledger}::int8), fence = fence + 1
     where settlement = ${id} returning 1`
   return rows.length === 1
-})
+}, spanned("Settlements.freeChannel"))
 
 /** Which of them stood in the way of an adoption; several may. */
 const knownOrTaken = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
@@ -261,7 +258,7 @@ const knownOrTaken = Effect.fnUntraced(function* (settlement: AdoptedSettlement)
   return (known.length > 0 ? "Known" : "TransactionTaken") as AdoptAnswer
 })
 
-const adopt = Effect.fn("Settlements.adopt")(function* (settlement: AdoptedSettlement) {
+const adopt = Effect.fnUntraced(function* (settlement: AdoptedSettlement) {
   const sql = yield* SqlClient.SqlClient
   const budget = yield* Budget
   const facts = yield* Facts
@@ -294,14 +291,14 @@ const adopt = Effect.fn("Settlements.adopt")(function* (settlement: AdoptedSettl
       () => knownOrTaken(settlement)
     )
   )
-})
+}, spanned("Settlements.adopt"))
 
-const claimDelivery = Effect.fn("Settlements.claimDelivery")(function* (id: string, principal: string) {
+const claimDelivery = Effect.fnUntraced(function* (id: string, principal: string) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql`update kernel_settlements set delivered_at = clock_timestamp()
     where id = ${id} and principal = ${principal} and state = 'settled' and delivered_at is null returning 1`
   return rows.length === 1
-})
+}, spanned("Settlements.claimDelivery"))
 
 const openCount = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -311,14 +308,14 @@ const openCount = Effect.gen(function* () {
   return row?.open ?? 0
 })
 
-const byIds = Effect.fn("Settlements.byIds")(function* (ids: ReadonlyArray<string>) {
+const byIds = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
   const sql = yield* SqlClient.SqlClient
   const columns = sql.literal(recordColumns)
   if (ids.length === 0) return []
   return (yield* sql<SettlementRow>`select ${columns} from kernel_settlements where id in ${sql.in(ids)}`).map(toRecord)
-})
+}, spanned("Settlements.byIds"))
 
-const lookup = Effect.fn("Settlements.lookup")(function* (
+const lookup = Effect.fnUntraced(function* (
   principal: string,
   by: { readonly identifier: string } | { readonly hash: string }
 ) {
@@ -332,7 +329,7 @@ const lookup = Effect.fn("Settlements.lookup")(function* (
   const rows = yield* sql<SettlementRow>`select ${columns} from kernel_settlements
     where principal = ${principal} and ${where} order by recorded_at desc limit 20`
   return rows.map(toRecord)
-})
+}, spanned("Settlements.lookup"))
 
 /** What every statement stands on. */
 const ownServices = Effect.gen(function* () {

@@ -12,6 +12,7 @@ import { Signer } from "../signer/Signer.ts"
 import { Authorizations, type Nonce, type Promised } from "./Authorizations.ts"
 import { findSpending, ofOurs, type OwnAccounts, readSpending, type Spending } from "./findSpending.ts"
 import { type AdoptAnswer, type AdoptedSettlement, Settlements } from "./Settlements.ts"
+import { spanned } from "../spanned.ts"
 
 /** A payment whose authorization is spent. */
 export type AdoptionRequest = Pick<
@@ -67,7 +68,7 @@ const settlementOf = (
 }
 
 /** What used a nonce, as the ledger shows it now. Not being shown it is no verdict. */
-const lookUp = Effect.fn("settlement.lookUpSpending")(function* (promised: Promised, nonce: Nonce, own: OwnAccounts) {
+const lookUp = Effect.fnUntraced(function* (promised: Promised, nonce: Nonce, own: OwnAccounts) {
   const rpc = yield* LedgerRpc
   const { inLedger } = yield* rpc.nonceSpent(nonce.address, nonce.nonce)
   // The node that refused it as spent knew more than this one.
@@ -75,7 +76,7 @@ const lookUp = Effect.fn("settlement.lookUpSpending")(function* (promised: Promi
   const ledger = inLedger.value
   const { spending } = yield* findSpending({ promised, own, fromLedger: ledger, toLedger: ledger })
   return spending ?? (yield* unknown("the node does not show the transaction that used the authorization"))
-})
+}, spanned("settlement.lookUpSpending"))
 
 /** The answer is `undefined` when the authorization was spent elsewhere. */
 export const makeAdopter = Effect.gen(function* () {
@@ -119,7 +120,7 @@ export const makeAdopter = Effect.gen(function* () {
       )
   })
 
-  return Effect.fn("settlement.adopt")(function* (request: AdoptionRequest) {
+  return Effect.fnUntraced(function* (request: AdoptionRequest) {
     const nonce = authorizations.nonceOf(request)
     if (nonce === undefined) return undefined
     const key = `${request.network} ${nonce.address} ${nonce.nonce}`
@@ -136,5 +137,5 @@ export const makeAdopter = Effect.gen(function* () {
       )
     }
     return answer === "TransactionTaken" ? undefined : answer
-  })
+  }, spanned("settlement.adopt"))
 })

@@ -9,6 +9,7 @@ import { bumpedIn, bumpIn, type Envelope, sourceOf, type Transaction, transactio
 import type { ExecutedTransaction } from "../ledger/Executed.ts"
 import { LedgerRpc, type ScanAnswer } from "../ledger/LedgerRpc.ts"
 import { Authorizations, type Promised } from "./Authorizations.ts"
+import { spanned } from "../spanned.ts"
 
 export interface Spending {
   readonly executed: ExecutedTransaction
@@ -61,7 +62,7 @@ export interface SpendingQuery {
 }
 
 /** What one look found; it may not reach to the last ledger asked for. */
-export const findSpending = Effect.fn("settlement.findSpending")(function* (query: SpendingQuery) {
+export const findSpending = Effect.fnUntraced(function* (query: SpendingQuery) {
   const rpc = yield* LedgerRpc
   const authorizations = yield* Authorizations
   const { fromLedger, number, promised, toLedger } = query
@@ -82,4 +83,4 @@ export const findSpending = Effect.fn("settlement.findSpending")(function* (quer
     if (isNumbered) withNumber = one.executed
   }
   return { scannedTo: Math.min(scannedTo, toLedger), spending, withNumber }
-})
+}, spanned("settlement.findSpending"))

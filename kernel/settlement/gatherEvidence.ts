@@ -11,6 +11,7 @@ import { Authorizations, type Nonce } from "./Authorizations.ts"
 import { findSpending, type Spending } from "./findSpending.ts"
 import type { Landed, Search, Seen, SettlementStanding } from "./Settlement.ts"
 import type { OpenRecord } from "./Settlements.ts"
+import { spanned } from "../spanned.ts"
 
 /** Settlements whose standing is asked for in one call. */
 const standingsMax = 100
@@ -97,7 +98,7 @@ export const makeSearcher = Effect.gen(function* () {
     begun.set(key, one)
   }
 
-  return Effect.fn("settlement.search")(function* (
+  return Effect.fnUntraced(function* (
     record: OpenRecord,
     range: { readonly fromLedger: number; readonly toLedger: number }
   ) {
@@ -128,7 +129,7 @@ export const makeSearcher = Effect.gen(function* () {
     }
     keep(key, { search, atLedger: sequence })
     return search
-  })
+  }, spanned("settlement.search"))
 })
 
 const nothingFound = (fromLedger: number): Search => ({

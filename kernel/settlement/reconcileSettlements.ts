@@ -15,6 +15,7 @@ import { Leases } from "./Leases.ts"
 import { makeScanner } from "./scanLedgers.ts"
 import type { Evidence, Seen, SettlementStanding } from "./Settlement.ts"
 import { type OpenRecord, Settlements } from "./Settlements.ts"
+import { spanned } from "../spanned.ts"
 
 /** Open settlements looked at in one turn: more than there can be channels to hold them. */
 const batchMax = 2_000
@@ -82,7 +83,7 @@ export const startFollower = Effect.gen(function* () {
     )
   })
 
-  const follow = Effect.fn("settlement.follow")(function* (
+  const follow = Effect.fnUntraced(function* (
     record: OpenRecord,
     first: Seen,
     standing: SettlementStanding | undefined
@@ -96,7 +97,7 @@ export const startFollower = Effect.gen(function* () {
       decision = yield* decideOn(record, evidence)
     }
     yield* carryOut(record, decision)
-  })
+  }, spanned("settlement.follow"))
 
   const turn = Effect.gen(function* () {
     if (!(yield* leases.hold("settlements", leaseDuration))) return

@@ -9,6 +9,7 @@ import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { landedOf } from "./gatherEvidence.ts"
 import type { Seen } from "./Settlement.ts"
 import type { OpenRecord } from "./Settlements.ts"
+import { spanned } from "../spanned.ts"
 
 /** Open settlements above which ledgers are scanned. */
 export const ScanAbove = Context.Reference<number>("tollkeeper/settlement/ScanAbove", { defaultValue: () => 50 })
@@ -52,7 +53,7 @@ export const makeScanner = Effect.gen(function* () {
    * What a scan tells of open settlements; those it cannot speak of are absent, all of them while no scan is worth it
    * or possible.
    */
-  return Effect.fn("settlement.scan")(function* (records: ReadonlyArray<OpenRecord>) {
+  return Effect.fnUntraced(function* (records: ReadonlyArray<OpenRecord>) {
     if (records.length <= (yield* ScanAbove)) return new Map<string, Seen>() as ReadonlyMap<string, Seen>
     return yield* Effect.catch(scan(records), (error) =>
       Effect.as(
@@ -60,7 +61,7 @@ export const makeScanner = Effect.gen(function* () {
         new Map<string, Seen>() as ReadonlyMap<string, Seen>
       )
     )
-  })
+  }, spanned("settlement.scan"))
 })
 
 const attemptsByHash = (records: ReadonlyArray<OpenRecord>) =>

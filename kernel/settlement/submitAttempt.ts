@@ -5,8 +5,9 @@ import { LedgerClock } from "../ledger/LedgerClock.ts"
 import { LedgerRpc } from "../ledger/LedgerRpc.ts"
 import { Settlements } from "./Settlements.ts"
 import { Sponsor } from "./Sponsor.ts"
+import { spanned } from "../spanned.ts"
 
-export const submitAttempt = Effect.fn("ledger.submit")(function* (
+export const submitAttempt = Effect.fnUntraced(function* (
   id: string,
   attempt: {
     readonly number: number
@@ -41,4 +42,4 @@ export const submitAttempt = Effect.fn("ledger.submit")(function* (
       ledger
     })
     .pipe(Effect.catch((error) => Effect.logWarning("a submission could not be noted; it will be sent again", error)))
-})
+}, spanned("ledger.submit"))

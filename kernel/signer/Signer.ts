@@ -40,6 +40,7 @@ import {
 } from "./ownAuthorization.ts"
 import { voidValue } from "../stellar/Value.ts"
 import { Vault } from "./Vault.ts"
+import { spanned } from "../spanned.ts"
 
 /** What the sponsor's own transactions may offer for an operation, stroops. */
 export const sponsorStroopsPerOperationMax = 100_000n
@@ -119,7 +120,7 @@ const wrap = Effect.fnUntraced(function* (house: House, transaction: Transaction
   return { envelope: encodeEnvelope(envelope), innerHash: Hex.encode(hash), outerHash: Hex.encode(bumpHash) }
 })
 
-const signSettlement = Effect.fn("Signer.signSettlement")(function* (house: House, request: SettlementToSign) {
+const signSettlement = Effect.fnUntraced(function* (house: House, request: SettlementToSign) {
   const { crypto, network, networkId, ourKeys, sponsors, vault } = house
   const { channel, inclusionStroops, scheme, transaction } = request
   if (!vault.channels.includes(channel)) return yield* refuse("a settlement on an account that is no channel")
@@ -131,9 +132,9 @@ const signSettlement = Effect.fn("Signer.signSettlement")(function* (house: Hous
   const dear = feeFault(transaction, resourceStroops, inclusionStroops, network.feeCeilings(scheme))
   if (dear !== undefined) return yield* refuse(dear)
   return yield* wrap(house, transaction, channel, resourceStroops + inclusionStroops)
-})
+}, spanned("Signer.signSettlement"))
 
-const signAuthorization = Effect.fn("Signer.signAuthorization")(function* (
+const signAuthorization = Effect.fnUntraced(function* (
   house: House,
   allowed: ReadonlySet<SponsoredCall>,
   request: AuthorizationToSign
@@ -149,9 +150,9 @@ const signAuthorization = Effect.fn("Signer.signAuthorization")(function* (
   const { publicKey, signature } = yield* signAs(house, judged.sponsor, hash)
   const entry = ownEntry(operation, { ...own, signature: signatureValue({ key: publicKey, signature }) })
   return encodeOperation(withEntry(operation, entry))
-})
+}, spanned("Signer.signAuthorization"))
 
-const signCancel = Effect.fn("Signer.signCancel")(function* (house: House, request: SettlementToSign) {
+const signCancel = Effect.fnUntraced(function* (house: House, request: SettlementToSign) {
   const { channel, inclusionStroops, scheme, transaction } = request
   if (!isChannelOfOurs(house.vault, channel) || sourceOf(transaction) !== channel)
     return yield* refuse("a no-op on an account that is no channel")
@@ -165,9 +166,9 @@ const signCancel = Effect.fn("Signer.signCancel")(function* (house: House, reque
   if (!harmless) return yield* refuse("a no-op that does something")
   const dear = feeFault(transaction, 0n, inclusionStroops, house.network.feeCeilings(scheme))
   return dear === undefined ? yield* wrap(house, transaction, channel, inclusionStroops) : yield* refuse(dear)
-})
+}, spanned("Signer.signCancel"))
 
-const signSponsor = Effect.fn("Signer.signSponsor")(function* (house: House, transaction: Transaction) {
+const signSponsor = Effect.fnUntraced(function* (house: House, transaction: Transaction) {
   const { crypto, networkId, vault } = house
   if (sourceOf(transaction) !== vault.sponsor) return yield* refuse("a sponsor transaction of another account")
   if (BigInt(transaction.fee) > sponsorStroopsPerOperationMax * BigInt(transaction.operations.length))
@@ -182,7 +183,7 @@ const signSponsor = Effect.fn("Signer.signSponsor")(function* (house: House, tra
     signAs(house, address, hash)
   )
   return { envelope: encodeEnvelope(withSignatures(transaction, signatures)), hash: Hex.encode(hash) }
-})
+}, spanned("Signer.signSponsor"))
 
 export class Signer extends Context.Service<
   Signer,

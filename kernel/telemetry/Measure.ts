@@ -1,7 +1,7 @@
 // A metric as data beside the metric itself: name, kind, unit, labels and help, so that the dashboard, the alert rules
 // and the documentation are made from what the program really says. Labels come from a closed or bounded set: never an
-// address, a hash or the text of a caller.
-import { Effect, Metric } from "effect"
+// address, a hash or the text of a caller. Each set of labels has one object, made when it is first measured.
+import { Effect, type Fiber, Metric } from "effect"
 
 export type Unit = "count" | "seconds" | "stroops" | "bytes" | "ledger" | "yes or no"
 
@@ -12,6 +12,27 @@ export interface Measure<Label extends string = string> {
   readonly labels: ReadonlyArray<Label>
   readonly help: string
   readonly metric: Metric.Metric<number, unknown>
+  /** The metric under these labels. */
+  readonly labelled: (labels: Readonly<Record<Label, string>>) => Metric.Metric<number, unknown>
+}
+
+/** Nothing of a metric is made anew with each value: its key is long. */
+const perLabels = <Label extends string>(
+  labels: ReadonlyArray<Label>,
+  make: (attributes?: Readonly<Record<string, string>>) => Metric.Metric<number, unknown>
+): Pick<Measure<Label>, "metric" | "labelled"> => {
+  const made = new Map<string, Metric.Metric<number, unknown>>()
+  return {
+    metric: make(),
+    labelled: (values) => {
+      const key = labels.length === 1 ? values[labels[0]!] : labels.map((label) => values[label]).join("\n")
+      const known = made.get(key)
+      if (known !== undefined) return known
+      const one = make(values)
+      made.set(key, one)
+      return one
+    }
+  }
 }
 
 interface Described<Label extends string> {
@@ -24,7 +45,14 @@ interface Described<Label extends string> {
 export const gauge = <const Label extends string = never>(
   name: string,
   { help, labels = [], unit }: Described<Label>
-): Measure<Label> => ({ name, kind: "gauge", unit, labels, help, metric: Metric.gauge(name, { description: help }) })
+): Measure<Label> => ({
+  name,
+  kind: "gauge",
+  unit,
+  labels,
+  help,
+  ...perLabels(labels, (attributes) => Metric.gauge(name, { description: help, attributes }))
+})
 
 /** What only grows while the process lives. */
 export const counter = <const Label extends string = never>(
@@ -36,7 +64,7 @@ export const counter = <const Label extends string = never>(
   unit,
   labels,
   help,
-  metric: Metric.counter(name, { description: help, incremental: true })
+  ...perLabels(labels, (attributes) => Metric.counter(name, { description: help, incremental: true, attributes }))
 })
 
 /** How values are spread over `boundaries`. */
@@ -49,14 +77,26 @@ export const histogram = <const Label extends string = never>(
   unit,
   labels,
   help,
-  metric: Metric.histogram(name, { description: help, boundaries })
+  ...perLabels(labels, (attributes) => Metric.histogram(name, { description: help, boundaries, attributes }))
 })
 
 type Labelled<Label extends string> = [Label] extends [never] ? [] : [labels: Readonly<Record<Label, string>>]
 
-/** Sets a gauge, adds to a counter, or notes a value in a histogram. */
-export const measure = <Label extends string>(
-  { metric }: Measure<Label>,
+/** Sets a gauge, adds to a counter, or notes a value in a histogram, in the fiber that runs. */
+export const measureUnsafe = <Label extends string>(
+  fiber: Fiber.Fiber<unknown, unknown>,
+  { labelled, metric }: Measure<Label>,
   value: number,
   ...[labels]: Labelled<Label>
-): Effect.Effect<void> => Metric.update(labels === undefined ? metric : Metric.withAttributes(metric, labels), value)
+): void => (labels === undefined ? metric : labelled(labels)).updateUnsafe(value, fiber.context)
+
+/** The same, as an effect. */
+export const measure = <Label extends string>(
+  of: Measure<Label>,
+  value: number,
+  ...labels: Labelled<Label>
+): Effect.Effect<void> =>
+  Effect.withFiber((fiber) => {
+    measureUnsafe(fiber, of, value, ...labels)
+    return Effect.void
+  })

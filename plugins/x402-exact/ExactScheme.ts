@@ -27,6 +27,7 @@ import { expiryFault, firstFault, type Subject } from "./checks.ts"
 import { decodePayload, type ExactPayload, transferArgs } from "./ExactWire.ts"
 import { refusals } from "./refusals.ts"
 import { isSpent, movedAsPromised, simulationFault } from "./simulationChecks.ts"
+import { spanned } from "../../kernel/spanned.ts"
 
 const scheme = "exact"
 
@@ -112,7 +113,7 @@ const makeVerify = Effect.fnUntraced(function* (payloadOf: (payment: Payment) =>
   const rpc = yield* LedgerRpc
   const ceilings = (yield* Network).feeCeilings(scheme)
   const checkOffline = yield* makeOfflineChecks
-  return Effect.fn("x402-exact.verify")(function* (payment: Payment) {
+  return Effect.fnUntraced(function* (payment: Payment) {
     const terms = payment.requirements
     if (payment.accepted.amountText !== terms.amountText)
       return refusal("requirements_mismatch", "the accepted amount is not the required one")
@@ -148,7 +149,7 @@ const makeVerify = Effect.fnUntraced(function* (payloadOf: (payment: Payment) =>
       state
     }
     return verified
-  })
+  }, spanned("x402-exact.verify"))
 })
 
 const makeScheme = Effect.gen(function* () {

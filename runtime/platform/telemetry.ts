@@ -4,7 +4,7 @@
 // the latter on both. Spans carry methods, routes, words and durations; never a body, a key, an envelope, an address or
 // where an RPC is. What a collector does not take within a second of the end is lost: it never holds the process up.
 import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
-import { ConfigProvider, Effect, Layer, Schedule, type Scope, Tracer } from "effect"
+import { ConfigProvider, Effect, Layer, References, Schedule, type Scope, Tracer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
 import process from "node:process"
@@ -82,7 +82,8 @@ const onDeno = changed((tracer) => forRequests(sampled(tracer, samplerOf(process
 const layers = (variables: Variables): ReadonlyArray<Layer.Layer<never, never, never>> => {
   const traces = "Deno" in globalThis ? onDeno : onNode
   return [
-    ...(isExported("TRACES", variables) ? [traces] : []),
+    // Without a place to send them to, no span is made, by libraries neither.
+    isExported("TRACES", variables) ? traces : Layer.succeed(References.TracerEnabled, false),
     ...(isExported("METRICS", variables) ? [OtlpMetrics.layerFromConfig({ resource })] : []),
     ...(isExported("LOGS", variables) ? [OtlpLogger.layerFromConfig({ resource })] : [])
   ] as never

@@ -185,9 +185,19 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["an odd path loses the payment's shape", '.replace(/\\/{2,}/g, "/").replace(/(.)\\/$/, "$1")', ""],
     [
       "queries in the log",
-      "annotateLogs({ method: request.method, path: path.slice(0, 200)",
-      "annotateLogs({ method: request.method, path: request.url"
-    ]
+      "annotateLogs({ method, path: path.slice(0, 200)",
+      "annotateLogs({ method, path: request.url"
+    ],
+    ["requests without a name of their own", "half + count.toString(16)", "half + half.toString()"],
+    ["a caller's trace that ends here", "Effect.provideService(handler, Tracer.ParentSpan, caller)", "handler"]
+  ]),
+  ...guards("kernel/spanned.ts", "test/kernel/http/Guard.test.ts", [
+    ["spans of what nobody asked for", "isTracing(fiber) && fiber.cache.span?.sampled === true", "isTracing(fiber)"]
+  ]),
+  ...guards("runtime/LineWriter.ts", "test/runtime/LineWriter.test.ts", [
+    ["a warning that waits", "isUrgent || waiting.length >= waitingMax", "waiting.length >= waitingMax"],
+    ["lines without number wait", "isUrgent || waiting.length >= waitingMax", "isUrgent"],
+    ["a line that is written twice", 'waiting = ""\n    write(lines)', "write(lines)"]
   ]),
   ...guards("kernel/payment/Wire.ts", "test/kernel/payment/Wire.test.ts", [
     ["two networks in one payment", "if (accepted?.network !== required.network)", "if (accepted === undefined)"],

@@ -21,6 +21,7 @@ import { borrowChannel } from "./borrowChannel.ts"
 import type { Flight } from "./Flights.ts"
 import { recordSettlement, type Settling } from "./recordSettlement.ts"
 import { SettlementFollower } from "./SettlementFollower.ts"
+import { spanned } from "../../spanned.ts"
 
 /** What the work reports. */
 export type Started =
@@ -117,7 +118,7 @@ export class Work extends Context.Service<
           ),
           Effect.asVoid,
           Effect.ensuring(Effect.sync(letGo)),
-          Effect.withSpan("payment.settle", { attributes: { scheme: settling.scheme.scheme } }),
+          spanned("payment.settle", { attributes: { scheme: settling.scheme.scheme } }),
           Effect.provideContext(services)
         )
         yield* FiberSet.run(running, run)

@@ -4,6 +4,7 @@ import { Limits } from "../../config/Limits.ts"
 import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme, Stage } from "../Scheme.ts"
+import { spanned } from "../../spanned.ts"
 
 /** However many endpoints are asked in vain, nobody waits for a judgement longer than for a settlement. */
 export const judge = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, stage: Stage) {
@@ -14,6 +15,6 @@ export const judge = Effect.fnUntraced(function* (payment: Payment, scheme: Sche
       orElse: () =>
         Effect.fail(new LedgerUnavailable({ operation: "verify", message: "the ledger's endpoints took too long" }))
     }),
-    Effect.withSpan("payment.verify", { attributes: { scheme: scheme.scheme } })
+    spanned("payment.verify", { attributes: { scheme: scheme.scheme } })
   )
 })

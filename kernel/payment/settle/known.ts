@@ -17,6 +17,7 @@ import type { Payment } from "../Payment.ts"
 import type { Scheme } from "../Scheme.ts"
 import type { Flight } from "./Flights.ts"
 import { waitForOutcome } from "./waitForOutcome.ts"
+import { spanned } from "../../spanned.ts"
 
 /** One request to settle, as its steps share it. */
 export interface SettleRequest {
@@ -77,7 +78,7 @@ export const findQuery = (payment: Payment, scheme: Scheme): FindQuery => {
 
 const find = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
   const settlements = yield* Settlements
-  const records = yield* settlements.find(findQuery(payment, scheme)).pipe(Effect.withSpan("payment.find"))
+  const records = yield* settlements.find(findQuery(payment, scheme)).pipe(spanned("payment.find"))
   yield* (yield* Outcomes).complete(records)
   const [record] = records
   if (record !== undefined) yield* noteRequest({ settlement: record.id })

@@ -18,6 +18,7 @@ import { isRefusal } from "../Refusal.ts"
 import type { Prepared, Scheme, Verified } from "../Scheme.ts"
 import { newId } from "./newId.ts"
 import { deadlineOf } from "./waitForOutcome.ts"
+import { spanned } from "../../spanned.ts"
 
 /** What the steps of one settlement share. */
 export interface Settling {
@@ -65,7 +66,7 @@ const sign = Effect.fnUntraced(function* (
       scheme: scheme.scheme,
       inclusionStroops
     })
-    .pipe(Effect.orDie, Effect.withSpan("signer.sign"))
+    .pipe(Effect.orDie, spanned("signer.sign"))
   return { kind: "payment" as const, inclusionStroops, recordedLedger: ledger.sequence, ...signed }
 })
 
@@ -76,7 +77,7 @@ export const recordSettlement = Effect.fnUntraced(function* (settling: Settling,
   const settlements = yield* Settlements
   const limits = yield* Limits
   const ledger = yield* (yield* LedgerClock).now
-  const prepared = yield* scheme.prepare(payment, verified).pipe(Effect.withSpan("payment.prepare"))
+  const prepared = yield* scheme.prepare(payment, verified).pipe(spanned("payment.prepare"))
   if (isRefusal(prepared)) return prepared
   const attempt = yield* sign(settling, prepared, lease, ledger)
   const id = newId(yield* Crypto)
@@ -107,6 +108,6 @@ export const recordSettlement = Effect.fnUntraced(function* (settling: Settling,
       attempt,
       traceparent: yield* currentTraceParent
     })
-    .pipe(Effect.withSpan("settlement.record"))
+    .pipe(spanned("settlement.record"))
   return { recorded, id, attempt: { ...attempt, number: 1 } }
 })

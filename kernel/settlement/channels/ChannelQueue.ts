@@ -5,6 +5,7 @@ import type { SqlError } from "effect/sql"
 import { type ChannelLease, ChannelStore } from "./ChannelStore.ts"
 import { FairQueue } from "./FairQueue.ts"
 import { Scarcity } from "./Scarcity.ts"
+import { spanned } from "../../spanned.ts"
 
 /** How often the head of the queue looks again without being woken: channels are freed by other replicas too. */
 const lookAgain = Duration.millis(250)
@@ -78,7 +79,7 @@ export class ChannelQueue extends Context.Service<
         )
       })
 
-      const lease = Effect.fn("channel.lease")((principal: string, waitMax: Duration.Duration) =>
+      const lease = (principal: string, waitMax: Duration.Duration) =>
         Effect.acquireUseRelease(
           Effect.tap(Deferred.make<void>(), (turn) => Effect.sync(() => queue.add(principal, turn))),
           (turn) => waitFor(turn, waitMax),
@@ -88,8 +89,7 @@ export class ChannelQueue extends Context.Service<
               if (head === turn) head = undefined
               return pass
             })
-        )
-      )
+        ).pipe(spanned("channel.lease"))
 
       return ChannelQueue.of({ lease, release, freed: Effect.asVoid(bell.release), scarcity })
     })

@@ -7,6 +7,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import { Signer } from "../../signer/Signer.ts"
+import { spanned } from "../../spanned.ts"
 
 /**
  * As stored. A channel that is required and has no account yet is planned; the table calls it `wanted`, and the columns
@@ -61,7 +62,7 @@ export class ChannelRows extends Context.Service<
       const settings = [signer.sponsor, Option.isSome(network.channelSecrets) ? "" : network.channelCount, ...keys]
       const settingsId = Hex.encode(crypto.sha256(new TextEncoder().encode(settings.join()))).slice(0, 16)
 
-      const claim = Effect.fn("ChannelRows.claim")(function* (count: number) {
+      const claim = Effect.fnUntraced(function* (count: number) {
         const required = signer.channels.slice(0, count)
         yield* sql`insert into kernel_channels as c (address, network, sponsor, number, wanted_by, wanted_until)
           select address, ${network.id}, ${signer.sponsor}, place - 1, ${settingsId},
@@ -75,7 +76,7 @@ export class ChannelRows extends Context.Service<
           where network = ${network.id} and state in ('wanted', 'ready') and address <> all(${required}::text[])
             and (sponsor = ${signer.sponsor} or address = any(${keys}))
             and (wanted_by = ${settingsId} or wanted_until < clock_timestamp())`
-      })
+      }, spanned("ChannelRows.claim"))
 
       return ChannelRows.of({
         settingsId,

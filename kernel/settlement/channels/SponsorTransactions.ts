@@ -12,6 +12,7 @@ import { notBeyond } from "../../ledger/notBeyond.ts"
 import { Signer, type SignerRefused, sponsorStroopsPerOperationMax } from "../../signer/Signer.ts"
 import { decodeEnvelope, plainIn, type SponsorOperation, sponsorTransaction } from "../../stellar/Envelope.ts"
 import { type OpenTransaction, SponsorJournal } from "./SponsorJournal.ts"
+import { spanned } from "../../spanned.ts"
 
 /** Ledgers a sponsor transaction may wait for its inclusion. */
 const lifeLedgers = 30
@@ -93,9 +94,9 @@ export class SponsorTransactions extends Context.Service<
       const settleOpen = Effect.flatMap(
         journal.open,
         Option.match({ onNone: () => Effect.succeed(true), onSome: follow })
-      ).pipe(Effect.withSpan("SponsorTransactions.settleOpen"))
+      ).pipe(spanned("SponsorTransactions.settleOpen"))
 
-      const submit = Effect.fn("SponsorTransactions.submit")(function* (
+      const submit = Effect.fnUntraced(function* (
         purpose: string,
         operations: ReadonlyArray<SponsorOperation>,
         after: string | undefined
@@ -118,7 +119,7 @@ export class SponsorTransactions extends Context.Service<
         // Another replica may have one open, and this one would use the same number.
         if (yield* journal.record({ hash: signed.hash, purpose, envelope, ledgerMax, merged, after }))
           yield* rpc.send(signed.envelope, signed.hash)
-      })
+      }, spanned("SponsorTransactions.submit"))
 
       return SponsorTransactions.of({ settleOpen, last: journal.last, submit })
     })

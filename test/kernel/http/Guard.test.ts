@@ -1,17 +1,28 @@
 // The outermost wrapper: whatever happens inside, a client gets JSON in the shape of its route, and nothing of the
 // fault.
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Logger, References } from "effect"
+import { Cause, Effect, Exit, Logger, Option, References, Tracer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { guard } from "../../../kernel/http/Guard.ts"
+import { spanned } from "../../../kernel/spanned.ts"
+import { currentTraceParent } from "../../../kernel/TraceParent.ts"
+
+const requestTo = (path: string, headers: Record<string, string> = {}) =>
+  HttpServerRequest.fromWeb(new Request(`http://127.0.0.1${path}`, { method: "POST", headers }))
 
 const ask = (path: string, handler: Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>) =>
-  guard(handler).pipe(
-    Effect.provideService(
-      HttpServerRequest.HttpServerRequest,
-      HttpServerRequest.fromWeb(new Request(`http://127.0.0.1${path}`, { method: "POST" }))
-    )
-  )
+  guard(handler).pipe(Effect.provideService(HttpServerRequest.HttpServerRequest, requestTo(path)))
+
+const ok = Effect.succeed(HttpServerResponse.empty({ status: 204 }))
+
+/** What is logged of each request, in order. */
+const logged = () => {
+  const lines: Array<{ message: unknown; annotations: Record<string, any> }> = []
+  const logger = Logger.make<unknown, void>(({ fiber, message }) => {
+    lines.push({ message, annotations: { ...fiber.getRef(References.CurrentLogAnnotations) } })
+  })
+  return { lines, layer: Logger.layer([logger]) }
+}
 
 const bodyOf = (response: HttpServerResponse.HttpServerResponse): Promise<any> =>
   HttpServerResponse.toWeb(response).json()
@@ -59,12 +70,9 @@ describe("guard", () => {
   it.effect(
     "logs one line a request, without query, body or header, and the trace id beside a defect [S253, S258]",
     () => {
-      const lines: Array<{ message: unknown; annotations: Record<string, unknown> }> = []
-      const logger = Logger.make<unknown, void>(({ fiber, message }) => {
-        lines.push({ message, annotations: { ...fiber.getRef(References.CurrentLogAnnotations) } })
-      })
+      const { layer, lines } = logged()
       return Effect.gen(function* () {
-        yield* ask("/settlements?identifier=a-private-word", Effect.succeed(HttpServerResponse.empty({ status: 204 })))
+        yield* ask("/settlements?identifier=a-private-word", ok)
         expect(lines).toEqual([
           {
             message: ["request"],
@@ -80,8 +88,55 @@ describe("guard", () => {
         yield* ask("/settle", Effect.die("boom"))
         expect(lines[1]?.annotations).toEqual({ traceId: expect.stringMatching(/^[0-9a-f]{32}$/), path: "/settle" })
         expect(JSON.stringify(lines)).not.toContain("private")
-      }).pipe(Effect.provide(Logger.layer([logger])))
+      }).pipe(Effect.provide(layer))
     }
+  )
+
+  it.effect("names each request apart where nobody traces, and by the caller's trace where the caller does", () => {
+    const { layer, lines } = logged()
+    return Effect.gen(function* () {
+      const places: Array<string | undefined> = []
+      const guarded = guard(
+        Effect.andThen(
+          Effect.map(currentTraceParent, (place) => places.push(place)),
+          ok
+        )
+      )
+      const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+      for (const headers of [{}, {}, { traceparent }] as ReadonlyArray<Record<string, string>>) {
+        yield* Effect.provideService(guarded, HttpServerRequest.HttpServerRequest, requestTo("/verify", headers))
+      }
+      const ids = lines.map(({ annotations }) => annotations["traceId"] as string)
+      expect(ids[0]).toMatch(/^[0-9a-f]{32}$/)
+      expect(new Set(ids).size).toBe(3)
+      expect(ids[2]).toBe("4bf92f3577b34da6a3ce929d0e0e4736")
+      // What is passed on to others: nothing of ours, since nobody could look it up.
+      expect(places).toEqual([undefined, undefined, traceparent])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("makes no span where none is sent, and one a step below a request that is traced", () =>
+    Effect.gen(function* () {
+      const made: Array<readonly [name: string, parent: string | undefined]> = []
+      const tracer = Tracer.make({
+        span: (options) => {
+          const parent = Option.getOrUndefined(options.parent)
+          made.push([options.name, parent?._tag === "Span" ? parent.name : parent?._tag])
+          return Tracer.nativeTracer.span(options)
+        }
+      })
+      const step = spanned("a step")(ok)
+      const request = requestTo("/verify")
+      const asked = Effect.provideService(guard(step), HttpServerRequest.HttpServerRequest, request)
+      yield* asked
+      yield* Effect.withTracer(step, tracer)
+      expect(made).toEqual([])
+      yield* Effect.withTracer(asked, tracer)
+      expect(made).toEqual([
+        ["POST /verify", undefined],
+        ["a step", "POST /verify"]
+      ])
+    })
   )
 
   it.effect("lets the interruption of a client that hung up pass as what it is", () =>

@@ -256,7 +256,7 @@ describe("providers as they are", () => {
       const { host } = new URL(one.url)
       const headers = `x-api-key: for-all\n@${host} authorization: Bearer for-one`
       const error = yield* Effect.flip(patient([one], (rpc) => rpc.latestLedger, { headers }))
-      yield* patient([other], (rpc) => rpc.latestLedger, { headers })
+      yield* patient([other], (rpc) => Effect.withSpan(rpc.latestLedger, "a request"), { headers })
       expect(one.heard.at(-1)).toMatchObject({ "x-api-key": "for-all", authorization: "Bearer for-one" })
       expect(other.heard.at(-1)?.["authorization"]).toBeUndefined()
       expect(other.heard.at(-1)).toMatchObject({ "x-api-key": "for-all" })
