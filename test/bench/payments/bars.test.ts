@@ -1,6 +1,7 @@
 // The bars of payments hold only when every figure reaches them, and an unknown figure reaches none.
 import { describe, expect, it } from "vitest"
-import { barLine, judge } from "./bars.ts"
+import { barLine } from "../rig/bars.ts"
+import { judge } from "./bars.ts"
 import type { Case, Counted, Figures, Settling } from "./figures.ts"
 
 const oneCase = (cpu: number | null, rate = 100, database = 0): Case => ({

@@ -1,17 +1,6 @@
 // The bars that payments must reach, judged from figures alone: what could not be measured is not reached.
+import { atLeast, atMost, type Bar } from "../rig/bars.ts"
 import type { Case, Counted, Figures } from "./figures.ts"
-
-export interface Bar {
-  readonly name: string
-  /** NaN when it is unknown. */
-  readonly value: number
-  readonly atMost?: number
-  readonly atLeast?: number
-  readonly holds: boolean
-}
-
-const atMost = (name: string, value: number, bar: number): Bar => ({ name, value, atMost: bar, holds: value <= bar })
-const atLeast = (name: string, value: number, bar: number): Bar => ({ name, value, atLeast: bar, holds: value >= bar })
 
 const ownCpu = ({ cpu }: Case): number => cpu.facilitator ?? Number.NaN
 const databaseCpu = ({ cpu }: Case): number => cpu.database ?? Number.NaN
@@ -64,11 +53,3 @@ export const judge = (figures: Figures): ReadonlyArray<Bar> => {
         ])
   ]
 }
-
-const number = (value: number): string => (Number.isNaN(value) ? "unknown" : String(Number(value.toPrecision(3))))
-
-/** A bar as a line of a report. */
-export const barLine = ({ atLeast, atMost, holds, name, value }: Bar): string =>
-  `${name} ${number(value)} (${atMost === undefined ? `≥ ${number(atLeast!)}` : `≤ ${number(atMost)}`}${
-    holds ? "" : ", MISSED"
-  })`

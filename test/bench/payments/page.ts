@@ -1,7 +1,7 @@
 // The report of the bench of payments as one page that needs nothing else: the bars, processor time for a payment by
 // process, the whole distribution of latencies, and the counts. Plain
 // SVG, in the reader's own colours of light or dark.
-import { type Bar, barLine } from "./bars.ts"
+import { type Bar, barLine } from "../rig/bars.ts"
 import type { Case, Counted, Figures } from "./figures.ts"
 
 export interface Report {

@@ -2,21 +2,19 @@
 // a process of its own and started as its users start it. Facilitators of ours have a database and a sponsor each; the
 // official class has twenty accounts that settle in turns and one that pays a fee bump.
 import { Keypair } from "@stellar/stellar-sdk"
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import process from "node:process"
-import { fileURLToPath } from "node:url"
 import { installSet } from "../../conformance/officialSet.ts"
 import { freePort } from "../../conformance/programs.ts"
 import { startPostgres } from "../../support/postgres.ts"
 import { askFriendbot, type RpcCall, rpcCall } from "../../support/rpcCall.ts"
 import { type BenchDatabase, connectTo, createDatabase, serverPid } from "../rig/database.ts"
 import { type Service, startService, until } from "../rig/processes.ts"
+import { denoArgs, denoProgram, programArgs, root } from "../rig/program.ts"
 import { type Clients, startClients } from "./startClients.ts"
 
-/** The folder of the project. */
-export const root = fileURLToPath(new URL("../../..", import.meta.url))
 /** Accounts of the official class that settle, and channels of ours beside it. */
 export const channelsBeside = 20
 
@@ -59,14 +57,6 @@ export interface WorldOptions {
   readonly say: (line: string) => void
 }
 
-const denoProgram = (): string => {
-  const installed = join(root, "test", "tools", "node_modules", "@deno", "linux-x64-glibc", "deno")
-  return existsSync(installed) ? installed : "deno"
-}
-
-const onNode = ["--disable-warning=ExperimentalWarning", "runtime/cli.ts"]
-const onDeno = ["run", "-A", "--quiet", "runtime/cli.ts"]
-
 interface Base {
   readonly folder: string
   readonly ledgerUrl: string
@@ -77,7 +67,7 @@ interface Base {
 
 const startLedger = async (folder: string, running: Base["running"]): Promise<Service & { readonly url: string }> => {
   const port = await freePort()
-  const ledger = startService(process.execPath, [...onNode, "ledger", "--port", String(port), "--close", "1s"], {
+  const ledger = startService(process.execPath, [...programArgs, "ledger", "--port", String(port), "--close", "1s"], {
     cwd: root,
     log: join(folder, "ledger.log")
   })
@@ -104,7 +94,7 @@ const startOurs = async (base: Base, deno: boolean, options: OursOptions): Promi
     ...["start", "--state", join(base.folder, name), "--port", String(port)],
     ...settings.flatMap((setting) => ["--set", setting])
   ]
-  const service = startService(deno ? denoProgram() : process.execPath, [...(deno ? onDeno : onNode), ...args], {
+  const service = startService(deno ? denoProgram() : process.execPath, [...(deno ? denoArgs : programArgs), ...args], {
     cwd: root,
     log: join(base.folder, `${name}.log`),
     env: {
