@@ -75,6 +75,7 @@ export const watchBudget = Effect.gen(function* () {
     const left = scope.maxStroops > scope.usedStroops ? scope.maxStroops - scope.usedStroops : 0n
     yield* measure(money.budgetLeft, Number(left), { scope: scope.name })
     yield* measure(money.budgetMax, Number(scope.maxStroops), { scope: scope.name })
+    yield* measure(money.budgetPaymentsLeft, Number(left / paymentStroops()), { scope: scope.name })
   })
   const turn = Effect.gen(function* () {
     const standing = yield* budget.standing

@@ -92,6 +92,11 @@ export const money = {
     unit: "stroops",
     labels: ["scope"],
     help: "Today's bound on sponsored fees, by scope; stroops."
+  }),
+  budgetPaymentsLeft: gauge("tollkeeper_budget_payments_left", {
+    unit: "count",
+    labels: ["scope"],
+    help: "Payments that what is left of today's bound covers, each at the most that it may cost, by scope."
   })
 } as const
 

@@ -1,0 +1,382 @@
+// What an operator is woken for, as data: each rule says when it fires, how bad that is and in one sentence what it
+// means, and carries a case in which it fires and one in which it must not, which `promtool test rules` plays. Its page
+// is the section of the same name in `examples/guides/runbook.md`.
+
+/** Samples of one series, a minute apart, as promtool writes them: `value`, or `start+step`, and how often. */
+export type Series = readonly [series: string, values: string]
+
+export interface Alert {
+  readonly name: string
+  readonly severity: "critical" | "warning"
+  /** PromQL over metrics of the registry alone. */
+  readonly expr: string
+  /** How long it holds before anybody is told. */
+  readonly for: string
+  readonly summary: string
+  readonly fires: { readonly series: ReadonlyArray<Series>; readonly labels: Readonly<Record<string, string>> }
+  readonly calm: ReadonlyArray<Series>
+}
+
+const one = 'instance="a"'
+const always = (value: number | string) => `${value}x60`
+
+const money: ReadonlyArray<Alert> = [
+  {
+    name: "TollkeeperSettlingUnavailable",
+    severity: "critical",
+    expr: "min by (instance, scheme) (tollkeeper_settling_available) == 0",
+    for: "2m",
+    summary: "No settlement can be paid for: every settle is answered busy.",
+    fires: {
+      series: [[`tollkeeper_settling_available{${one}, scheme="exact"}`, always(0)]],
+      labels: { instance: "a", scheme: "exact" }
+    },
+    calm: [[`tollkeeper_settling_available{${one}, scheme="exact"}`, always(1)]]
+  },
+  {
+    name: "TollkeeperSponsorEmpty",
+    severity: "critical",
+    expr: "tollkeeper_sponsor_payments_left < 1",
+    for: "1m",
+    summary: "The sponsor's balance does not cover another transaction.",
+    fires: { series: [[`tollkeeper_sponsor_payments_left{${one}}`, always(0)]], labels: { instance: "a" } },
+    calm: [[`tollkeeper_sponsor_payments_left{${one}}`, always(1)]]
+  },
+  {
+    name: "TollkeeperSponsorLow",
+    severity: "warning",
+    expr: "tollkeeper_sponsor_payments_left < 500",
+    for: "5m",
+    summary: "The sponsor's balance covers fewer than 500 payments at the most that each may cost.",
+    fires: { series: [[`tollkeeper_sponsor_payments_left{${one}}`, "520-1x60"]], labels: { instance: "a" } },
+    calm: [[`tollkeeper_sponsor_payments_left{${one}}`, always(500)]]
+  },
+  {
+    name: "TollkeeperBudgetUsedUp",
+    severity: "critical",
+    expr: "tollkeeper_budget_payments_left < 1",
+    for: "1m",
+    summary: "A bound on sponsored fees is used up for this UTC day: payments of its scope are refused.",
+    fires: {
+      series: [[`tollkeeper_budget_payments_left{${one}, scope="key:shop"}`, always(0)]],
+      labels: { instance: "a", scope: "key:shop" }
+    },
+    calm: [[`tollkeeper_budget_payments_left{${one}, scope="all"}`, always(1)]]
+  },
+  {
+    name: "TollkeeperBudgetLow",
+    severity: "warning",
+    expr: "tollkeeper_budget_left_stroops / tollkeeper_budget_max_stroops <= 0.2",
+    for: "1m",
+    summary: "Four fifths of a bound on sponsored fees are used for this UTC day.",
+    fires: {
+      series: [
+        [`tollkeeper_budget_left_stroops{${one}, scope="all"}`, always(200)],
+        [`tollkeeper_budget_max_stroops{${one}, scope="all"}`, always(1_000)]
+      ],
+      labels: { instance: "a", scope: "all" }
+    },
+    calm: [
+      [`tollkeeper_budget_left_stroops{${one}, scope="all"}`, always(201)],
+      [`tollkeeper_budget_max_stroops{${one}, scope="all"}`, always(1_000)]
+    ]
+  },
+  {
+    name: "TollkeeperSettlementsUnresolved",
+    severity: "critical",
+    expr: "tollkeeper_settlements_unresolved > 0",
+    for: "0m",
+    summary: "The ledger can no longer tell how a settlement ended: an operator has to find out.",
+    fires: { series: [[`tollkeeper_settlements_unresolved{${one}}`, always(1)]], labels: { instance: "a" } },
+    calm: [[`tollkeeper_settlements_unresolved{${one}}`, always(0)]]
+  },
+  {
+    name: "TollkeeperSettlementOpenLong",
+    severity: "warning",
+    expr: "tollkeeper_settlements_oldest_open_seconds > 900",
+    for: "5m",
+    summary: "A settlement has had no end for a quarter of an hour.",
+    fires: {
+      series: [[`tollkeeper_settlements_oldest_open_seconds{${one}}`, "0+60x60"]],
+      labels: { instance: "a" }
+    },
+    calm: [[`tollkeeper_settlements_oldest_open_seconds{${one}}`, always(900)]]
+  },
+  {
+    name: "TollkeeperAuthorizationsSpentElsewhere",
+    severity: "warning",
+    expr:
+      'sum by (instance) (increase(tollkeeper_payment_answers_total{operation="settle", ' +
+      'word="settle_ledger_authorization_spent"}[15m])) > 0',
+    for: "0m",
+    summary:
+      "Somebody else spent an authorization that was brought here: a payer pays twice, or transactions are copied.",
+    fires: {
+      series: [
+        [
+          `tollkeeper_payment_answers_total{${one}, operation="settle", word="settle_ledger_authorization_spent"}`,
+          "0+1x60"
+        ]
+      ],
+      labels: { instance: "a" }
+    },
+    calm: [
+      [
+        `tollkeeper_payment_answers_total{${one}, operation="verify", word="settle_ledger_authorization_spent"}`,
+        "0+1x60"
+      ]
+    ]
+  }
+]
+
+const answers = (word: string) => `tollkeeper_payment_answers_total{operation="settle", word="${word}"}`
+const shareOf = (word: string) =>
+  `sum by (instance) (rate(${answers(word).replace("}", "}[10m]")})) / ` +
+  'sum by (instance) (rate(tollkeeper_payment_answers_total{operation="settle"}[10m]))'
+const answered = (word: string, values: string): Series => [
+  `tollkeeper_payment_answers_total{${one}, operation="settle", word="${word}"}`,
+  values
+]
+
+const traffic: ReadonlyArray<Alert> = [
+  {
+    name: "TollkeeperDown",
+    severity: "critical",
+    expr: "absent(tollkeeper_build_info)",
+    for: "2m",
+    summary: "No facilitator tells its metrics.",
+    fires: { series: [], labels: {} },
+    calm: [[`tollkeeper_build_info{${one}, version="0.1.0"}`, always(1)]]
+  },
+  {
+    name: "TollkeeperRestarting",
+    severity: "warning",
+    expr: "changes(process_start_time_seconds[30m]) > 3",
+    for: "0m",
+    summary: "The process was started more than three times in half an hour.",
+    fires: { series: [[`process_start_time_seconds{${one}}`, "0+300x60"]], labels: { instance: "a" } },
+    calm: [[`process_start_time_seconds{${one}}`, always(300)]]
+  },
+  {
+    name: "TollkeeperInternalErrors",
+    severity: "critical",
+    expr: 'sum by (instance, route) (increase(tollkeeper_http_requests_total{status="500"}[10m])) > 0',
+    for: "0m",
+    summary: "A request died of a fault of this program.",
+    fires: {
+      series: [[`tollkeeper_http_requests_total{${one}, route="/settle", status="500"}`, "0+1x60"]],
+      labels: { instance: "a", route: "/settle" }
+    },
+    calm: [[`tollkeeper_http_requests_total{${one}, route="/settle", status="503"}`, "0+1x60"]]
+  },
+  {
+    name: "TollkeeperSettleBusy",
+    severity: "warning",
+    expr: `${shareOf("settle_ledger_temporarily_unavailable")} > 0.05`,
+    for: "5m",
+    summary: "More than one settle in twenty is answered busy.",
+    fires: {
+      series: [answered("ok", "0+9x60"), answered("settle_ledger_temporarily_unavailable", "0+1x60")],
+      labels: { instance: "a" }
+    },
+    calm: [answered("ok", "0+39x60"), answered("settle_ledger_temporarily_unavailable", "0+1x60")]
+  },
+  {
+    name: "TollkeeperSettlePending",
+    severity: "warning",
+    expr: `${shareOf("pending")} > 0.1`,
+    for: "10m",
+    summary: "More than one settle in ten has no outcome within its answer's time.",
+    fires: { series: [answered("ok", "0+4x60"), answered("pending", "0+1x60")], labels: { instance: "a" } },
+    calm: [answered("ok", "0+19x60"), answered("pending", "0+1x60")]
+  },
+  {
+    name: "TollkeeperQueueLong",
+    severity: "warning",
+    expr: "sum by (instance) (tollkeeper_queue_waiting) > 50",
+    for: "5m",
+    summary: "More than fifty payments wait for a channel.",
+    fires: {
+      series: [
+        [`tollkeeper_queue_waiting{${one}, principal="shop"}`, always(40)],
+        [`tollkeeper_queue_waiting{${one}, principal="anonymous"}`, always(11)]
+      ],
+      labels: { instance: "a" }
+    },
+    calm: [[`tollkeeper_queue_waiting{${one}, principal="shop"}`, always(50)]]
+  },
+  {
+    name: "TollkeeperSettleSlow",
+    severity: "warning",
+    expr:
+      "histogram_quantile(0.95, sum by (instance, le) " +
+      '(rate(tollkeeper_http_request_seconds_bucket{route="/settle"}[10m]))) > 15',
+    for: "10m",
+    summary: "One settle in twenty takes longer than 15 s.",
+    fires: {
+      series: [
+        [`tollkeeper_http_request_seconds_bucket{${one}, route="/settle", le="10"}`, "0+1x60"],
+        [`tollkeeper_http_request_seconds_bucket{${one}, route="/settle", le="25"}`, "0+10x60"],
+        [`tollkeeper_http_request_seconds_bucket{${one}, route="/settle", le="+Inf"}`, "0+10x60"]
+      ],
+      labels: { instance: "a" }
+    },
+    calm: [
+      [`tollkeeper_http_request_seconds_bucket{${one}, route="/settle", le="10"}`, "0+10x60"],
+      [`tollkeeper_http_request_seconds_bucket{${one}, route="/settle", le="25"}`, "0+10x60"],
+      [`tollkeeper_http_request_seconds_bucket{${one}, route="/settle", le="+Inf"}`, "0+10x60"]
+    ]
+  }
+]
+
+const surroundings: ReadonlyArray<Alert> = [
+  {
+    name: "TollkeeperLedgerStalled",
+    severity: "critical",
+    expr: "tollkeeper_ledger_available == 0",
+    for: "1m",
+    summary: "No new ledger is heard of: nothing can be judged or settled.",
+    fires: { series: [[`tollkeeper_ledger_available{${one}}`, always(0)]], labels: { instance: "a" } },
+    calm: [[`tollkeeper_ledger_available{${one}}`, always(1)]]
+  },
+  {
+    name: "TollkeeperClockSkewed",
+    severity: "warning",
+    expr: "abs(tollkeeper_ledger_clock_skew_seconds) > 5",
+    for: "5m",
+    summary: "This machine's clock and the ledger's differ by more than five seconds.",
+    fires: { series: [[`tollkeeper_ledger_clock_skew_seconds{${one}}`, always(-6)]], labels: { instance: "a" } },
+    calm: [[`tollkeeper_ledger_clock_skew_seconds{${one}}`, always(5)]]
+  },
+  {
+    name: "TollkeeperChannelsUnusable",
+    severity: "warning",
+    expr: "tollkeeper_channels_usable < tollkeeper_channels_ready",
+    for: "10m",
+    summary: "Accounts of channels are not on the ledger, so fewer payments run side by side.",
+    fires: {
+      series: [
+        [`tollkeeper_channels_usable{${one}}`, always(19)],
+        [`tollkeeper_channels_ready{${one}}`, always(20)]
+      ],
+      labels: { instance: "a" }
+    },
+    calm: [
+      [`tollkeeper_channels_usable{${one}}`, always(20)],
+      [`tollkeeper_channels_ready{${one}}`, always(20)]
+    ]
+  },
+  {
+    name: "TollkeeperDatabaseUnavailable",
+    severity: "critical",
+    expr: "tollkeeper_database_available == 0",
+    for: "1m",
+    summary: "The database does not answer: nothing can be settled.",
+    fires: { series: [[`tollkeeper_database_available{${one}}`, always(0)]], labels: { instance: "a" } },
+    calm: [[`tollkeeper_database_available{${one}}`, always(1)]]
+  },
+  {
+    name: "TollkeeperDatabaseConnectionsScarce",
+    severity: "warning",
+    expr: "min_over_time(tollkeeper_database_connections_waiting[5m]) > 0",
+    for: "5m",
+    summary: "For minutes somebody has waited for a connection to the database.",
+    fires: {
+      series: [[`tollkeeper_database_connections_waiting{${one}}`, always(2)]],
+      labels: { instance: "a" }
+    },
+    calm: [
+      [
+        `tollkeeper_database_connections_waiting{${one}}`,
+        "2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2 0 2"
+      ]
+    ]
+  },
+  {
+    name: "TollkeeperFactsStalled",
+    severity: "warning",
+    expr: "tollkeeper_facts_stalled == 1",
+    for: "5m",
+    summary: "A consumer of the journal stands still: analytics, the catalog or webhooks fall behind. Payments do not.",
+    fires: {
+      series: [[`tollkeeper_facts_stalled{${one}, consumer="analytics"}`, always(1)]],
+      labels: { instance: "a", consumer: "analytics" }
+    },
+    calm: [[`tollkeeper_facts_stalled{${one}, consumer="analytics"}`, always(0)]]
+  },
+  {
+    name: "TollkeeperWebhooksGivenUp",
+    severity: "warning",
+    expr: 'sum by (instance) (increase(tollkeeper_webhooks_deliveries_total{outcome="GivenUp"}[1h])) > 0',
+    for: "0m",
+    summary: "A receiver of webhooks did not take a message in its time.",
+    fires: {
+      series: [[`tollkeeper_webhooks_deliveries_total{${one}, outcome="GivenUp"}`, "0+1x60"]],
+      labels: { instance: "a" }
+    },
+    calm: [[`tollkeeper_webhooks_deliveries_total{${one}, outcome="Delivered"}`, "0+1x60"]]
+  },
+  {
+    name: "TollkeeperBookkeepingFails",
+    severity: "warning",
+    expr:
+      "sum by (instance) (increase(tollkeeper_analytics_failures_total[15m])) > 0 " +
+      "or sum by (instance) (increase(tollkeeper_catalog_dropped_total[15m])) > 0",
+    for: "5m",
+    summary: "Analytics cannot write, or the catalog drops what it saw. Payments go on.",
+    fires: { series: [[`tollkeeper_analytics_failures_total{${one}}`, "0+1x60"]], labels: { instance: "a" } },
+    calm: [
+      [`tollkeeper_analytics_failures_total{${one}}`, always(7)],
+      [`tollkeeper_catalog_dropped_total{${one}}`, always(7)]
+    ]
+  }
+]
+
+export const alerts: ReadonlyArray<Alert> = [...money, ...traffic, ...surroundings]
+
+/** The names of metrics that an expression reads, a histogram's by its own name. */
+export const metricsIn = (expr: string): ReadonlyArray<string> => [
+  ...new Set([...expr.matchAll(/\b(?:tollkeeper|process)_[a-z_]+/g)].map(([name]) => name.replace(/_bucket$/, "")))
+]
+
+const runbook = "examples/guides/runbook.md"
+
+const annotationsOf = ({ name, summary }: Alert) => ({ summary, runbook: `${runbook}#${name.toLowerCase()}` })
+
+/** The file of rules, as data. */
+export const rulesFile = {
+  groups: [
+    {
+      name: "tollkeeper",
+      rules: alerts.map((alert) => ({
+        alert: alert.name,
+        expr: alert.expr,
+        for: alert.for,
+        labels: { severity: alert.severity },
+        annotations: annotationsOf(alert)
+      }))
+    }
+  ]
+}
+
+/** When every case is looked at: its series have gone on for half an hour by then. */
+const lookAt = "30m"
+
+const caseOf = (alert: Alert, name: string, series: ReadonlyArray<Series>, expected: ReadonlyArray<object>) => ({
+  name,
+  interval: "1m",
+  input_series: series.map(([one, values]) => ({ series: one, values })),
+  alert_rule_test: [{ eval_time: lookAt, alertname: alert.name, exp_alerts: expected }]
+})
+
+/** The cases that `promtool test rules` plays, as data: each alert fires in its own, and is silent in the other. */
+export const casesFile = {
+  rule_files: ["alerts.yml"],
+  evaluation_interval: "1m",
+  tests: alerts.flatMap((alert) => [
+    caseOf(alert, `${alert.name} fires`, alert.fires.series, [
+      { exp_labels: { severity: alert.severity, ...alert.fires.labels }, exp_annotations: annotationsOf(alert) }
+    ]),
+    caseOf(alert, `${alert.name} is silent`, alert.calm, [])
+  ])
+}

@@ -1,0 +1,19 @@
+// `npm run observability`: writes the dashboard, the alert rules and the cases that they are tested by. A test holds
+// the files equal to their source.
+import { writeFileSync } from "node:fs"
+import { stringify } from "yaml"
+import { casesFile, rulesFile } from "./alerts.ts"
+import { dashboard } from "./dashboard.ts"
+
+const made = "# Made by `npm run observability` from alerts.ts; change it there.\n"
+const yaml = (value: unknown) => made + stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
+
+/** What each file holds, by its name. */
+export const files: Readonly<Record<string, string>> = {
+  "dashboard.json": `${JSON.stringify(dashboard, null, 2)}\n`,
+  "alerts.yml": yaml(rulesFile),
+  "alerts.test.yml": yaml(casesFile)
+}
+
+if (import.meta.main)
+  for (const [name, text] of Object.entries(files)) writeFileSync(new URL(name, import.meta.url), text)
