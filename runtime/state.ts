@@ -16,7 +16,7 @@ import {
   statSync,
   writeFileSync
 } from "node:fs"
-import { tmpdir, userInfo } from "node:os"
+import { tmpdir } from "node:os"
 import { basename, dirname, join, resolve } from "node:path"
 import process from "node:process"
 import { isProcess, startOf } from "./platform/folderLock.ts"
@@ -96,11 +96,13 @@ const noteOf = (folder: string): string => join(folder, "running", `${process.pi
  * a folder that is this user's alone is believed, since the place is everybody's.
  */
 const directory = (): string | undefined => {
-  const folder = join(tmpdir(), `tollkeeper-${userInfo().uid}`)
+  // A container's user often has no name, so only its number is asked for.
+  const user = process.getuid?.() ?? -1
+  const folder = join(tmpdir(), `tollkeeper-${user}`)
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     const { mode, uid } = lstatSync(folder)
-    const isOwn = userInfo().uid < 0 || (uid === userInfo().uid && (mode & 0o077) === 0)
+    const isOwn = user < 0 || (uid === user && (mode & 0o077) === 0)
     return isOwn && lstatSync(folder).isDirectory() ? folder : undefined
   } catch {
     return undefined

