@@ -272,7 +272,8 @@ CREATE TABLE public.catalog_payers (
     payer text NOT NULL,
     settled bigint DEFAULT 0 NOT NULL,
     last_settled_at timestamp with time zone NOT NULL,
-    counts boolean DEFAULT true NOT NULL
+    counts boolean DEFAULT true NOT NULL,
+    circle boolean DEFAULT false NOT NULL
 );
 
 CREATE TABLE public.catalog_probes (
@@ -323,6 +324,8 @@ CREATE TABLE public.catalog_resources (
     grade text DEFAULT 'claimed'::text NOT NULL,
     last_look_at timestamp with time zone,
     uptime real,
+    standing_at timestamp with time zone,
+    price_changed_at timestamp with time zone,
     CONSTRAINT catalog_resources_grade_check CHECK ((grade = ANY (ARRAY['claimed'::text, 'declared'::text, 'origin'::text]))),
     CONSTRAINT catalog_resources_ownership_check CHECK ((ownership = ANY (ARRAY['provisional'::text, 'proven'::text]))),
     CONSTRAINT catalog_resources_state_check CHECK ((state = ANY (ARRAY['active'::text, 'stale'::text, 'quarantined'::text, 'removed'::text]))),
@@ -906,11 +909,15 @@ CREATE INDEX catalog_probes_due ON public.catalog_probes USING btree (due_at);
 
 CREATE INDEX catalog_resources_extensions ON public.catalog_resources USING gin (extensions);
 
-CREATE INDEX catalog_resources_listed ON public.catalog_resources USING btree (id DESC) INCLUDE (state, verification, type, extensions);
+CREATE INDEX catalog_resources_listed ON public.catalog_resources USING btree (id DESC) INCLUDE (state, verification, type, extensions, standing_at);
 
 CREATE INDEX catalog_resources_origin ON public.catalog_resources USING btree (origin);
 
 CREATE INDEX catalog_resources_resource ON public.catalog_resources USING btree (resource_key);
+
+CREATE INDEX catalog_resources_standing ON public.catalog_resources USING btree (id DESC) INCLUDE (state, verification, type, extensions, standing_at) WHERE (standing_at IS NOT NULL);
+
+CREATE INDEX catalog_resources_stood ON public.catalog_resources USING btree (standing_at);
 
 CREATE INDEX catalog_sales_at ON public.catalog_sales USING btree (at);
 

@@ -55,6 +55,8 @@ export const DiscoveryResource = Schema.Struct({
   ),
   settlements: Schema.optionalKey(whole("Settled payments of thirty days that count for rank.")),
   payers: Schema.optionalKey(whole("Distinct payers of those.")),
+  lastSettledAt: Schema.optionalKey(time("When a payment for it was last settled.")),
+  priceChangedAt: Schema.optionalKey(time("When what it costs changed last; absent while that is its first price.")),
   lastLookAt: Schema.optionalKey(time("When its origin was last asked whether it lives.")),
   uptime: Schema.optionalKey(
     Schema.Finite.annotate({ description: "Share of the looks of thirty days that found it alive, 0 to 1." })
@@ -77,6 +79,33 @@ export const BrowsePage = Schema.Struct({
   }),
   partialResults: Schema.Literal(false)
 }).annotate({ identifier: "BrowsePage" })
+
+export const ResourceHistory = Schema.Struct({
+  x402Version: version,
+  resource: text("As it is listed."),
+  type: kind,
+  toolName: Schema.optionalKey(Schema.String),
+  versions: Schema.Array(
+    Schema.Struct({
+      version: Schema.Int,
+      versionHash: Schema.String,
+      grade: Schema.Literals(grades),
+      at: time("Since when.")
+    })
+  ),
+  prices: Schema.Array(
+    Schema.Struct({
+      method: Schema.optionalKey(Schema.String),
+      scheme: Schema.String,
+      network: Schema.String,
+      asset: Schema.String,
+      amount: text("Atomic units of the asset."),
+      payTo: Schema.String,
+      from: time("Since when it was offered."),
+      until: Schema.NullOr(time("Until when; null while it is."))
+    })
+  )
+}).annotate({ identifier: "ResourceHistory" })
 
 export const SearchPage = Schema.Struct({
   x402Version: version,

@@ -75,7 +75,8 @@ export interface Operation {
  * of the public resource's canonical JSON without these members.
  */
 export const volatileMembers: ReadonlyArray<string> =
-  "lastUpdated status verification ownership grade settlements payers lastLookAt uptime versionHash".split(" ")
+  `lastUpdated status verification ownership grade settlements payers lastSettledAt priceChangedAt lastLookAt uptime
+  versionHash`.split(/\s+/)
 
 /** A public resource as its version hash sees it. */
 export const lastingOf = (resource: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>

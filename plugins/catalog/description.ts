@@ -12,6 +12,7 @@ import {
   Moved,
   MoveRequest,
   OneResource,
+  ResourceHistory,
   SearchPage
 } from "./AnswerWire.ts"
 
@@ -51,7 +52,9 @@ const discovery: ReadonlyArray<RouteDescription> = [
     method: "get",
     path: "/discovery/resources",
     id: "browse",
-    summary: "Listed resources, newest listing first.",
+    summary:
+      "Listed resources: first what somebody stands for, then what is merely claimed, newest listing first; of the " +
+      "first twenty at most three of one recipient or origin.",
     tag: "discovery",
     callers: "anybody",
     query: Schema.Struct({ ...filters, ...paging("At most 1000; a larger one is taken for that."), ...cursor }),
@@ -73,6 +76,24 @@ const discovery: ReadonlyArray<RouteDescription> = [
       toolName: Schema.optionalKey(text("Required with type=mcp."))
     }),
     answers: answers("The resource.", OneResource, {
+      400: "`invalid_filter`.",
+      404: "`not_found`.",
+      503: "The database is away."
+    })
+  },
+  {
+    method: "get",
+    path: "/discovery/history",
+    id: "history",
+    summary: "The versions of a resource and what it cost over time, newest first, 200 of each at most.",
+    tag: "discovery",
+    callers: "anybody",
+    query: Schema.Struct({
+      resource: text("URL of the resource."),
+      type: Schema.optionalKey(kind),
+      toolName: Schema.optionalKey(text("Of an MCP tool."))
+    }),
+    answers: answers("Its history.", ResourceHistory, {
       400: "`invalid_filter`.",
       404: "`not_found`.",
       503: "The database is away."

@@ -24,6 +24,7 @@ import { Browse } from "./discovery/Browse.ts"
 import { Counts } from "./discovery/Counts.ts"
 import { Cursors } from "./discovery/Cursors.ts"
 import { addDiscoveryRoutes } from "./discovery/DiscoveryRoutes.ts"
+import { History } from "./discovery/History.ts"
 import * as Reads from "./discovery/reads.ts"
 import { Resolve } from "./discovery/Resolve.ts"
 import { Judge } from "./Judge.ts"
@@ -39,6 +40,7 @@ import { startProbes } from "./ownership/reconcileProbes.ts"
 import { Verdicts } from "./ownership/Verdicts.ts"
 import { search } from "./search/layer.ts"
 import { Changes } from "./store/Changes.ts"
+import { startCircles } from "./store/findCircles.ts"
 import { FirstListings } from "./store/FirstListings.ts"
 import { Listings } from "./store/Listings.ts"
 import { Quotas } from "./store/Quotas.ts"
@@ -55,7 +57,8 @@ export const writing = Layer.mergeAll(Listings.layer, Verdicts.layer).pipe(
 )
 
 /** What reads it, for other plugins and for discovery. */
-const reading = Layer.mergeAll(Browse.layer, Resolve.layer, Records.layer).pipe(
+const reading = Layer.mergeAll(Browse.layer, History.layer, Records.layer).pipe(
+  Layer.provideMerge(Resolve.layer),
   Layer.provideMerge(Reads.layer),
   Layer.provide(Layer.mergeAll(Cursors.layer, Counts.layer))
 )
@@ -74,6 +77,7 @@ const started = Layer.effectDiscard(
     // What has gathered is stored before the database under it closes.
     yield* Effect.addFinalizer(() => Effect.ignore(Effect.timeout(flush, "2 seconds")))
     yield* startAge
+    yield* startCircles
     if (config.probeOrigins) yield* Effect.andThen(startProbes, startHints)
   })
 )

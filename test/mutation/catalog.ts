@@ -226,6 +226,50 @@ const ofRank: ReadonlyArray<Mutation> = [
   sold("recent payers are for ever", "and p.counts and p.last_settled_at > ${recently}", "and p.counts")
 ]
 
+const browsed = inFile("discovery/Counts.ts", "standing")
+const paged = inFile("discovery/Browse.ts", "standing")
+const circled = inFile("store/findCircles.ts", "standing")
+const stood = inFile("store/storeSightings.ts", "standing")
+const weighed = inFile("search/signals.ts", "search/ranking")
+const fusedBy = inFile("search/fuse.ts", "search/ranking")
+
+const ofOrder: ReadonlyArray<Mutation> = [
+  browsed(
+    "one seller fills the first page",
+    "const { hits, isCrowded } = spreadSellers(rows, (id) => byId.get(id))",
+    "const { hits, isCrowded } = { hits: rows, isCrowded: false }"
+  ),
+  browsed("a filter by recipient is shared out too", "if (filters.payTo !== undefined) return []", ""),
+  browsed("what is claimed comes before what somebody stands for", "order by stands desc, id desc", "order by id desc"),
+  paged("the first ones come again behind themselves", "[sql`r.id not in (${idsOf(place.first)})`]", "[]"),
+  paged(
+    "what is merely claimed is left out",
+    "return [...above, ...(yield* tier(false, others, filters, left))]",
+    "return above"
+  ),
+  paged(
+    "what has risen meanwhile is lost",
+    "sql`(${standing(sql, place.asOf)}) is not true`",
+    "sql`r.standing_at is null`"
+  ),
+  stood("what pays itself stands", "a.earned > 0 and r.standing_at is null", "r.standing_at is null"),
+  circled("a circle earns", "set counts = false, circle = true from", "set circle = circle from"),
+  circled("a circle earns again", "set counts = false, circle = true from", "set counts = false from"),
+  circled("a market is a circle", "between 2 and ${membersMax}", "> 1"),
+  circled(
+    "whoever is paid and pays is in a circle",
+    "select b.start, e.payer from back b join edges e on e.start = b.start and e.pay_to = b.node",
+    "select b.start, e.payer from back b join edges e on e.start = b.start"
+  ),
+  circled(
+    "who was in a circle keeps its standing",
+    "set standing_at = null from lowered",
+    "set standing_at = standing_at from lowered"
+  ),
+  weighed("what is merely claimed is worth as much", "hit.score * weights.unproven_share", "hit.score"),
+  fusedBy("equals have the ranks of their order", "hits[index - 1]!.score !== score", "true")
+]
+
 const ofControl: ReadonlyArray<Mutation> = [
   bound("whoever has no key declares", 'if (!principal.keyed) return Effect.succeed("claimed")', ""),
   bound("a label answers for every recipient", "?.includes(payTo) === true", " !== undefined"),
@@ -243,7 +287,7 @@ const ofControl: ReadonlyArray<Mutation> = [
 const ofHash: ReadonlyArray<Mutation> = [
   told("the grade is part of the hash", "ownership grade settlements", "ownership settlements"),
   told("payments are part of the hash", "grade settlements payers", "grade payers"),
-  told("the last look is part of the hash", "payers lastLookAt", "payers")
+  told("the last look is part of the hash", "priceChangedAt lastLookAt", "priceChangedAt")
 ]
 
 export const mutations: ReadonlyArray<Mutation> = [
@@ -251,6 +295,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...ofQuotas,
   ...ofLooks,
   ...ofRank,
+  ...ofOrder,
   ...ofControl,
   ...ofHash
 ]

@@ -1,17 +1,17 @@
-// Browsing: newest listing first, in pages that begin after the last id seen, so that a deep page costs what the first
-// one does. The order is that of first listing, which no write changes: within the snapshot that a first page fixes,
-// whatever stays visible is seen exactly once. The total is that of the snapshot (S106–S109, S312).
+// Browsing. What somebody stands for comes first (its recipient's key, its origin, or a settled payment that counts),
+// then what is merely claimed; each newest listing first. Of the first twenty at most three are of one recipient or
+// origin, unless a filter names the recipient; the rest of theirs follows. Pages begin after the last id seen, so that
+// a deep page costs what the first one does. Within the snapshot that a first page fixes, whatever stays visible is
+// seen exactly once, though it rises meanwhile. The total is that of the snapshot (S106–S109, S312).
 import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type CatalogValues, Config } from "../Config.ts"
 import { Catalog, type Filters } from "../contract.ts"
-import { conditionOf } from "./conditions.ts"
+import { conditionOf, standing } from "./conditions.ts"
 import { bodyColumns, bodyFrom, bodyOf, type BodyRow } from "./reads.ts"
 import { fingerprintOf } from "./filters.ts"
+import { decodePlace, encodePlace, type Place, placeAfter } from "./browsePlace.ts"
 import { type CatalogBusy, Counts } from "./Counts.ts"
-
-/** Rows of a page of the default size, and one more that tells whether another page follows. */
-const countCommon = 21
 
 export interface Page {
   /** Public bodies as JSON. */
@@ -28,46 +28,68 @@ export interface BrowseRequest {
   readonly cursor: string | undefined
 }
 
-interface Position {
-  /** Ids below this one are still to come. */
-  readonly below: bigint
-  readonly offset: number
-  readonly total: number
-}
-
-const readPosition = (text: string): Position => {
-  const [below = "0", offset = "0", total = "0"] = text.split(":")
-  return { below: BigInt(below), offset: Number(offset), total: Number(total) }
-}
-
-interface PageOf {
-  readonly below: bigint
+interface Span {
   readonly count: number
   readonly skip: number
 }
 
-/**
- * The page is chosen by the indexes alone; documents are read for what is on it. The number of rows stands in the text,
- * since the planner has to know it. The commonest pages are prepared, as their plan is the same whatever the values
- * are.
- */
-const pageRows = (
-  sql: SqlClient.SqlClient,
-  config: CatalogValues,
-  filters: Filters,
-  { below, count, skip }: PageOf
-) => {
-  const skipped = sql.literal(skip === 0 ? "" : `offset ${skip}`)
-  const statement = sql<BodyRow>`select ${sql.literal(bodyColumns)} from ${sql.literal(bodyFrom)} join (
-      select r.id from catalog_resources r where r.id < ${below} and ${conditionOf(sql, config, filters)}
-        order by r.id desc limit ${sql.literal(String(count))} ${skipped}
-    ) page on page.id = r.id order by r.id desc`
-  const { asset, extension, maxPrice, network, scheme } = filters
-  const isCommon =
-    skip === 0 &&
-    count === countCommon &&
-    [asset, extension, maxPrice, network, scheme].every((value) => value === undefined)
-  return isCommon ? statement : statement.unprepared
+interface Row extends BodyRow {
+  /** Somebody stood for it when the first page was made. */
+  readonly stands: boolean
+}
+
+/** Chooses rows by the indexes alone, and reads documents for what is on the page. */
+const makeRows = (sql: SqlClient.SqlClient, config: CatalogValues) => {
+  const columns = sql.literal(bodyColumns)
+  const from = sql.literal(bodyFrom)
+  const idsOf = (ids: ReadonlyArray<bigint>) => sql`select value::bigint
+    from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb)`
+
+  /** Those of the first page that are to be shown, in their order. */
+  const firsts = (ids: ReadonlyArray<bigint>, filters: Filters) =>
+    Effect.map(
+      sql<BodyRow>`select ${columns} from ${from}
+        where r.id in (${idsOf(ids)}) and ${conditionOf(sql, config, filters)}`,
+      (rows) => {
+        const byId = new Map(rows.map((row) => [row.id, row]))
+        return ids.flatMap((id) => byId.get(id) ?? [])
+      }
+    )
+
+  /** What follows a place among those that somebody stands for, or among the others. */
+  const tier = (stands: boolean, place: Place, filters: Filters, { count, skip }: Span) => {
+    const among = sql.and([
+      stands ? standing(sql, place.asOf) : sql`(${standing(sql, place.asOf)}) is not true`,
+      sql`r.id < ${place.below}`,
+      ...(place.first.length === 0 ? [] : [sql`r.id not in (${idsOf(place.first)})`]),
+      conditionOf(sql, config, filters)
+    ])
+    const rows = sql<BodyRow>`select ${columns} from ${from} join (
+        select r.id from catalog_resources r where ${among} order by r.id desc
+          limit ${sql.literal(String(count))} offset ${sql.literal(String(skip))}
+      ) page on page.id = r.id order by r.id desc`.unprepared
+    return Effect.map(rows, (all): ReadonlyArray<Row> => all.map((row) => ({ ...row, stands })))
+  }
+
+  const countTier = (place: Place, filters: Filters) =>
+    Effect.map(
+      sql<{ count: bigint }>`select count(*) as count from catalog_resources r
+        where ${standing(sql, place.asOf)} and r.id < ${place.below} and r.id not in (${idsOf(place.first)})
+          and ${conditionOf(sql, config, filters)}`.unprepared,
+      ([row]) => Number(row!.count)
+    )
+
+  /** What follows a place; the second kind is looked for where the first has ended. */
+  const after = Effect.fnUntraced(function* (place: Place, snapshot: bigint, filters: Filters, { count, skip }: Span) {
+    const above = place.stands ? yield* tier(true, place, filters, { count, skip }) : []
+    if (above.length >= count) return above
+    const passed = place.stands && above.length === 0 && skip > 0 ? yield* countTier(place, filters) : 0
+    const others: Place = place.stands ? { ...place, below: snapshot + 1n } : place
+    const left = { count: count - above.length, skip: above.length === 0 ? Math.max(0, skip - passed) : 0 }
+    return [...above, ...(yield* tier(false, others, filters, left))]
+  })
+
+  return { firsts, after }
 }
 
 type Opened = Option.Option<{ readonly snapshot: bigint; readonly position: string }>
@@ -82,29 +104,29 @@ export class Browse extends Context.Service<
   static readonly layer = Layer.effect(
     Browse,
     Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const config = yield* Config
+      const rows = makeRows(yield* SqlClient.SqlClient, yield* Config)
       const catalog = yield* Catalog
       const { count } = yield* Counts
 
-      /** The page that begins at a position, of a snapshot. */
+      /** The page that begins at a place; so many of those behind the first ones are passed over. */
       const pageAt = Effect.fnUntraced(function* (
         { filters, limit }: BrowseRequest,
-        fingerprint: string,
-        snapshot: bigint,
-        at: Position,
+        { fingerprint, snapshot }: { readonly fingerprint: string; readonly snapshot: bigint },
+        at: Place,
         skip: number
       ): Effect.fn.Return<Page, SqlError.SqlError> {
-        const { offset, total } = at
-        if (skip >= total) return { items: [], offset, total, cursor: null }
-        const rows = yield* pageRows(sql, config, filters, { below: at.below, count: limit + 1, skip })
-        const shown = rows.slice(0, limit)
-        const last = shown.at(-1)
-        const cursor =
-          rows.length <= limit || last === undefined
-            ? null
-            : yield* catalog.seal({ snapshot, position: `${last.id}:${offset + shown.length}:${total}`, fingerprint })
-        return { items: shown.map(bodyOf), offset, total, cursor }
+        const { first, shown: offset, total } = at
+        if (offset >= total) return { items: [], offset, total, cursor: null }
+        const leading = first.slice(offset, offset + limit)
+        const led = leading.length === 0 ? [] : yield* rows.firsts(leading, filters)
+        const room = limit - leading.length
+        // One more row tells whether another page follows; where the first ones fill this one, the total does.
+        const behind = room === 0 ? [] : yield* rows.after(at, snapshot, filters, { count: room + 1, skip })
+        const shown = behind.slice(0, room)
+        const isLast = room === 0 ? offset + limit >= total : behind.length <= room
+        const next = placeAfter(at, leading.length + shown.length, shown.at(-1))
+        const cursor = isLast ? null : yield* catalog.seal({ snapshot, position: encodePlace(next), fingerprint })
+        return { items: [...led, ...shown].map(bodyOf), offset, total, cursor }
       })
 
       const page = Effect.fn("Catalog.browse")(function* (
@@ -113,14 +135,15 @@ export class Browse extends Context.Service<
         const { cursor, filters, offset } = request
         const fingerprint = fingerprintOf(filters)
         if (cursor === undefined) {
-          const { snapshot, total } = yield* count(filters, fingerprint)
-          const first = { below: snapshot + 1n, offset, total }
-          return Option.some(yield* pageAt(request, fingerprint, snapshot, first, offset))
+          const { asOf, first, snapshot, total } = yield* count(filters, fingerprint)
+          const start: Place = { stands: true, below: snapshot + 1n, shown: offset, total, asOf, first }
+          const skip = Math.max(0, offset - first.length)
+          return Option.some(yield* pageAt(request, { fingerprint, snapshot }, start, skip))
         }
         const opened: Opened = yield* catalog.open(cursor, fingerprint)
         if (Option.isNone(opened)) return Option.none()
         const { position, snapshot } = opened.value
-        return Option.some(yield* pageAt(request, fingerprint, snapshot, readPosition(position), 0))
+        return Option.some(yield* pageAt(request, { fingerprint, snapshot }, decodePlace(position), 0))
       })
 
       return Browse.of({ page })

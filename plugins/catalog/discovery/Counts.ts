@@ -1,14 +1,16 @@
-// How many resources a set of filters shows, and the snapshot that the number is of. A count holds until the catalog
-// changes: this process says so itself, and the journal of facts tells, asked about once a second, what other replicas
-// have changed. Requests for one count share one statement; of different counts only a few run at once, and what does
-// not fit the queue is refused, so that a flood of strange filters leaves the database to the rest (S106–S109, S312).
+// How many resources a set of filters shows, which come first, and the snapshot that this is of. A count holds until
+// the catalog changes: this process says so itself, and the journal of facts tells, asked about once a second, what
+// other replicas have changed. Requests for one count share one run; of different counts only a few run at once, and
+// what does not fit the queue is refused, so that a flood of strange filters leaves the database to the rest
+// (S106–S109, S312).
 import { Clock, Context, Deferred, Effect, Layer, Schema, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Facts } from "../../../kernel/Facts.ts"
-import { Config } from "../Config.ts"
+import { type CatalogValues, Config } from "../Config.ts"
 import { changedFact, type Filters } from "../contract.ts"
 import { Changes } from "../store/Changes.ts"
-import { conditionOf } from "./conditions.ts"
+import { pageSize, type Seller, spreadSellers } from "../search/spreadSellers.ts"
+import { conditionOf, standing } from "./conditions.ts"
 
 /** Filters whose counts are kept. */
 const countedMax = 1_000
@@ -34,6 +36,10 @@ export interface Counted {
   /** Highest resource id there was. */
   readonly snapshot: bigint
   readonly total: number
+  /** What stood then, milliseconds, comes first. */
+  readonly asOf: number
+  /** The first of them in the order of browsing, few of one seller; none where a filter names the recipient. */
+  readonly first: ReadonlyArray<bigint>
 }
 
 interface Kept extends Counted {
@@ -41,6 +47,9 @@ interface Kept extends Counted {
   readonly changes: number
   readonly at: number
 }
+
+/** Rows that a first page is chosen from, and once more where one seller has most of them. */
+const windows = [100, 1_000]
 
 /** Too many different counts are required at once. */
 export class CatalogBusy extends Schema.TaggedError<CatalogBusy>()("CatalogBusy", {}) {}
@@ -83,6 +92,31 @@ const followChanges = Effect.gen(function* () {
   return { state, look }
 })
 
+interface Candidate extends Seller {
+  readonly id: bigint
+}
+
+/** The first page of a set of filters. */
+const chooseFirst = Effect.fnUntraced(function* (filters: Filters, config: CatalogValues, asOf: number) {
+  if (filters.payTo !== undefined) return []
+  const sql = yield* SqlClient.SqlClient
+  const condition = conditionOf(sql, config, filters)
+  const tier = (stands: boolean, window: number) => sql`(select r.id, r.origin, r.pay_tos, ${stands} as stands
+    from catalog_resources r
+    where ${stands ? standing(sql, asOf) : sql`(${standing(sql, asOf)}) is not true`} and ${condition}
+    order by r.id desc limit ${sql.literal(String(window))})`
+  for (const window of windows) {
+    const rows = yield* sql<Candidate>`select id, origin, pay_tos as "payTos" from (${tier(true, window)}
+        union all ${tier(false, window)}) found
+      order by stands desc, id desc limit ${sql.literal(String(window))}`.unprepared
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    const { hits, isCrowded } = spreadSellers(rows, (id) => byId.get(id))
+    if (!isCrowded || rows.length < window || window === windows.at(-1))
+      return hits.slice(0, pageSize).map(({ id }) => id)
+  }
+  return []
+})
+
 export class Counts extends Context.Service<
   Counts,
   {
@@ -103,12 +137,19 @@ export class Counts extends Context.Service<
       const countNow = (filters: Filters, fingerprint: string): Effect.Effect<Kept, SqlError.SqlError> =>
         Effect.gen(function* () {
           const before = state.changes
-          const [row] = yield* sql<{ snapshot: bigint; total: bigint }>`
-            select (select coalesce(max(id), 0) from catalog_resources) as snapshot, count(*) as total
+          // The last rise that is committed, not the time of now: one that comes in between is none of this snapshot.
+          const [row] = yield* sql<{ snapshot: bigint; asOf: Date; total: bigint }>`
+            select (select coalesce(max(id), 0) from catalog_resources) as snapshot, count(*) as total,
+              (select coalesce(max(standing_at), 'epoch') from catalog_resources) as "asOf"
             from catalog_resources r where ${conditionOf(sql, config, filters)}`.unprepared
+          const asOf = row!.asOf.getTime()
+          const choosing = chooseFirst(filters, config, asOf)
+          const first = yield* Effect.provideService(choosing, SqlClient.SqlClient, sql)
           const fresh: Kept = {
             snapshot: row!.snapshot,
             total: Number(row!.total),
+            asOf,
+            first: first.filter((id) => id <= row!.snapshot),
             changes: before,
             at: yield* Clock.currentTimeMillis
           }

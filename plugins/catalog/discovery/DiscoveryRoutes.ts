@@ -1,13 +1,15 @@
-// The public routes: browse, resolve, search. No key is required, nothing is written, and no body holds anything
-// internal (S106–S113, S115, S131, S132).
+// The public routes: browse, resolve, history, search. No key is required, nothing is written, and no body holds
+// anything internal (S106–S113, S115, S131, S132).
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { SqlError } from "effect/sql"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { Searcher } from "../search/Searcher.ts"
-import { readSearch } from "../search/readSearch.ts"
+import { type SearchAnswer, Searcher } from "../search/Searcher.ts"
+import { type ReadSearch, readSearch } from "../search/readSearch.ts"
 import { Browse } from "./Browse.ts"
 import type { CatalogBusy } from "./Counts.ts"
+import { History } from "./History.ts"
+import { encodeHistory, readHistoryQuery } from "./HistoryWire.ts"
 import { readFilters, readPaging } from "./filters.ts"
 import { fault, fresh, preflight, queryOf } from "./publicAnswer.ts"
 import { Resolve, type ResolveRequest } from "./Resolve.ts"
@@ -38,11 +40,30 @@ const readResolve = (query: URLSearchParams): ResolveRequest | { readonly wrong:
     : { type: type as "http" | "mcp", url: url!, toolName: type === "mcp" ? toolName : "" }
 }
 
+const searchPage = ({ limit }: ReadSearch, answer: Extract<SearchAnswer, { readonly _tag: "Page" }>): string => {
+  const pagination = JSON.stringify({ limit, cursor: answer.cursor })
+  const explained = answer.explained === undefined ? "" : `,"explained":${JSON.stringify(answer.explained)}`
+  const found = `"resources":[${answer.resources.join(",")}],"partialResults":${answer.partial}`
+  return `{"x402Version":2,${found},"pagination":${pagination}${explained}}`
+}
+
+const makeHistory = Effect.gen(function* () {
+  const { of } = yield* History
+  const crypto = yield* Crypto
+  return Effect.fnUntraced(function* (request: Request) {
+    const asked = readHistoryQuery(queryOf(request))
+    if ("wrong" in asked) return fault(400, "invalid_filter", asked.wrong)
+    const found = yield* of(asked)
+    return Option.isNone(found) ? fault(404, "not_found") : yield* fresh(crypto, request, encodeHistory(found.value))
+  })
+})
+
 export const addDiscoveryRoutes = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
   const { page: browse } = yield* Browse
   const { one: resolve } = yield* Resolve
   const { search } = yield* Searcher
+  const history = yield* makeHistory
   const crypto = yield* Crypto
 
   const resources = Effect.fnUntraced(function* (request: Request) {
@@ -90,20 +111,17 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
         return fault(401, "unauthorized", ["explain: needs a key"], { "www-authenticate": "Bearer" })
       case "TooMany":
         return fault(429, "too_many_requests", ["searches of one caller"], { "retry-after": String(answer.seconds) })
-      case "Page": {
-        const pagination = JSON.stringify({ limit: read.limit, cursor: answer.cursor })
-        const explained = answer.explained === undefined ? "" : `,"explained":${JSON.stringify(answer.explained)}`
-        const found = `"resources":[${answer.resources.join(",")}],"partialResults":${answer.partial}`
-        const body = `{"x402Version":2,${found},"pagination":${pagination}${explained}}`
-        return yield* fresh(crypto, request, body)
-      }
+      case "Page":
+        return yield* fresh(crypto, request, searchPage(read, answer))
     }
   })
 
-  for (const path of ["/discovery/resources", "/discovery/resource", "/discovery/search"] as const) {
+  const paths = ["/discovery/resources", "/discovery/resource", "/discovery/search", "/discovery/history"] as const
+  for (const path of paths) {
     yield* router.add("OPTIONS", path, Effect.succeed(preflight))
   }
   yield* router.add("GET", "/discovery/resources", (request) => away(resources(request)))
   yield* router.add("GET", "/discovery/resource", (request) => away(resource(request)))
+  yield* router.add("GET", "/discovery/history", (request) => away(history(request)))
   yield* router.add("GET", "/discovery/search", (request) => away(searched(request)))
 })

@@ -36,6 +36,7 @@ const byFitness = (a: Template, b: Template): number =>
 export class Resolve extends Context.Service<
   Resolve,
   {
+    readonly find: (request: ResolveRequest) => Effect.Effect<Option.Option<BodyRow>, SqlError.SqlError>
     /** The public body as JSON. */
     readonly one: (request: ResolveRequest) => Effect.Effect<Option.Option<string>, SqlError.SqlError>
   }
@@ -51,13 +52,13 @@ export class Resolve extends Context.Service<
         sql<BodyRow>`select ${sql.literal(bodyColumns)} from ${sql.literal(bodyFrom)}
           where r.key = ${key} and ${visible(sql, config)}`
 
-      const one = Effect.fn("Catalog.resolve")(function* (request: ResolveRequest) {
+      const find = Effect.fn("Catalog.resolve")(function* (request: ResolveRequest) {
         const read = spellResourceUrl(request.type, request.url)
-        if (read === undefined) return Option.none<string>()
+        if (read === undefined) return Option.none<BodyRow>()
         const { type, toolName } = request
         const [exact] = yield* byKey(identityKey(crypto, { type, resource: read.resource, toolName }))
-        if (exact !== undefined) return Option.some(bodyOf(exact))
-        if (type === "mcp" || read.origin === undefined) return Option.none<string>()
+        if (exact !== undefined) return Option.some(exact)
+        if (type === "mcp" || read.origin === undefined) return Option.none<BodyRow>()
         const dynamic = yield* sql<Template>`select r.key, r.ownership,
             r.declaration->'about'->>'routeTemplate' as template
           from catalog_resources r
@@ -65,12 +66,12 @@ export class Resolve extends Context.Service<
             and ${visible(sql, config)} order by r.ownership desc, r.id limit ${templatesMax}`
         const path = read.resource.slice(read.origin.length)
         const [best] = dynamic.filter(({ template }) => matchesTemplate(template, path)).sort(byFitness)
-        if (best === undefined) return Option.none<string>()
+        if (best === undefined) return Option.none<BodyRow>()
         const [found] = yield* byKey(best.key)
-        return Option.map(Option.fromUndefinedOr(found), bodyOf)
+        return Option.fromUndefinedOr(found)
       })
 
-      return Resolve.of({ one })
+      return Resolve.of({ find, one: (request) => Effect.map(find(request), Option.map(bodyOf)) })
     })
   )
 }

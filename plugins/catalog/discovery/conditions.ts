@@ -11,6 +11,10 @@ export const visible = (sql: SqlClient.SqlClient, config: CatalogValues): Statem
     ...(config.includeUnverified ? [] : [sql`r.verification = 'payment_observed'`])
   ])
 
+/** Somebody stood for it at that time (milliseconds). */
+export const standing = (sql: SqlClient.SqlClient, asOf: number): Statement.Fragment =>
+  sql`r.standing_at <= ${new Date(asOf)}`
+
 const optionConditions = (
   sql: SqlClient.SqlClient,
   { asset, maxPrice, network, payTo, scheme }: Filters

@@ -47,8 +47,9 @@ export interface BodyRow extends Volatile {
 
 /** Of `bodyFrom`. */
 export const bodyColumns = `r.id, r.document, r.updated_at as "updatedAt", r.state, r.verification,
-  r.ownership, r.grade,  coalesce(a.recent_settled, 0) as settlements, coalesce(a.recent_payers, 0) as payers,
-  r.last_look_at as "lastLookAt", r.uptime, r.version_hash as "versionHash"`
+  r.ownership, r.grade, coalesce(a.recent_settled, 0) as settlements, coalesce(a.recent_payers, 0) as payers,
+  a.last_settled_at as "lastSettledAt", r.price_changed_at as "priceChangedAt", r.last_look_at as "lastLookAt",
+  r.uptime, r.version_hash as "versionHash"`
 
 export const bodyFrom = "catalog_resources r left join catalog_activity a on a.resource_id = r.id"
 

@@ -23,7 +23,8 @@ export interface Evidence {
 
 const setOwner = (sql: SqlClient.SqlClient, id: bigint, payTos: ReadonlyArray<string>, now: Date) =>
   Effect.gen(function* () {
-    yield* sql`update catalog_resources set ownership = 'proven', pay_tos = ${payTos} where id = ${id}`
+    yield* sql`update catalog_resources set ownership = 'proven', pay_tos = ${payTos},
+      standing_at = coalesce(standing_at, ${now}) where id = ${id}`
     yield* sql`delete from catalog_claims where resource_id = ${id} and pay_to = any(${payTos})`
     // What others are to be paid is no option of this resource any more.
     yield* sql`update catalog_options set retired_at = ${now} where resource_id = ${id} and retired_at is null

@@ -4,7 +4,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { SearchSettings } from "../contract.ts"
 import type { Fused } from "./fuse.ts"
-import { type Signals, weigh } from "./signals.ts"
+import { type Signals, type Weighed, weigh } from "./signals.ts"
 import { type Seller, type Spread, spreadSellers } from "./spreadSellers.ts"
 
 const keptMillis = 60_000
@@ -14,7 +14,10 @@ export class ResourceSignals extends Context.Service<
   ResourceSignals,
   {
     /** The hits anew, best first; on a first page few of one seller, unless one is asked for. */
-    readonly apply: (hits: ReadonlyArray<Fused>, isOfOneSeller: boolean) => Effect.Effect<Spread, SqlError.SqlError>
+    readonly apply: (
+      hits: ReadonlyArray<Fused>,
+      isOfOneSeller: boolean
+    ) => Effect.Effect<Spread<Weighed>, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/ResourceSignals") {
   static readonly layer = Layer.effect(
@@ -29,14 +32,15 @@ export class ResourceSignals extends Context.Service<
           ? Effect.succeed([])
           : sql<
               Signals & Seller
-            >`select r.id, r.origin, r.pay_tos as "payTos", a.earned as payers, a.last_seen_at as "lastSeenAt"
+            >`select r.id, r.origin, r.pay_tos as "payTos", a.earned as payers, a.last_seen_at as "lastSeenAt",
+              r.standing_at is not null as stands
             from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb) unread
             join catalog_resources r on r.id = unread::bigint join catalog_activity a on a.resource_id = r.id`
 
       const apply = Effect.fn("Catalog.signals")(function* (
         hits: ReadonlyArray<Fused>,
         isOfOneSeller: boolean
-      ): Effect.fn.Return<Spread, SqlError.SqlError> {
+      ): Effect.fn.Return<Spread<Weighed>, SqlError.SqlError> {
         if (hits.length < 2) return { hits, isCrowded: false }
         const now = yield* Clock.currentTimeMillis
         const ids = hits.map(({ id }) => id)

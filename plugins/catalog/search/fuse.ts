@@ -49,10 +49,13 @@ export const fuse = (branches: ReadonlyArray<Ranked>, { k, relevanceMin }: FuseO
   const cuts = new Map(branches.map(({ hits, mode }) => [mode, cutOf(hits, relevanceMin)]))
   const fused = new Map<bigint, { score: number; standings: Partial<Record<SearchBranch["mode"], BranchRank>> }>()
   for (const { hits, mode, weight } of branches) {
+    let rank = 0
     hits.forEach(({ id, relevance, score }, index) => {
+      // Equals share a rank: what tells them apart is not the order in which a branch happens to give them.
+      if (index === 0 || hits[index - 1]!.score !== score) rank = index + 1
       const entry = fused.get(id) ?? { score: 0, standings: {} }
-      entry.score += weight / (k + index + 1)
-      entry.standings[mode] = { rank: index + 1, score, relevance }
+      entry.score += weight / (k + rank)
+      entry.standings[mode] = { rank, score, relevance }
       fused.set(id, entry)
     })
   }

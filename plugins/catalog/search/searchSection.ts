@@ -164,6 +164,14 @@ const fields = {
     max: 1,
     doc: "Each further hit of one origin keeps this share of its score; 1 turns it off."
   }),
+  unproven_share: fraction({
+    default: 0.9,
+    min: 0,
+    max: 1,
+    doc:
+      "What nobody stands for (a verified payment claimed it, and neither its recipient's key, its origin nor a " +
+      "settled payment says so) keeps this share of its score: of equals it comes last."
+  }),
   searches_per_second: integer({
     default: 20,
     min: 0,

@@ -1,4 +1,5 @@
-// What a resource's use and age add to its rank, and what its origin's other hits take from it. All are shares with a
+// What a resource's use and age add to its rank, and what its origin's other hits take from it; and that what is merely
+// claimed comes behind what somebody stands for and is as relevant. All are shares with a
 // bound from the settings: popularity grows with the logarithm of distinct payers of settled payments, so one buyer
 // counts once however often it pays; freshness fades over a month without being seen; each further hit of one origin
 // loses a little. Pure.
@@ -17,13 +18,18 @@ export interface Signals {
   readonly origin: string | null
   readonly payers: bigint
   readonly lastSeenAt: Date
+  /** Its recipient, its origin or a settled payment stands for it. */
+  readonly stands: boolean
 }
 
 export interface Weighed extends Fused {
   readonly signals?: { readonly popularity: number; readonly freshness: number; readonly originHits: number }
 }
 
-export type SignalWeights = Pick<SearchValues, "popularity_weight" | "freshness_weight" | "origin_decay">
+export type SignalWeights = Pick<
+  SearchValues,
+  "popularity_weight" | "freshness_weight" | "origin_decay" | "unproven_share"
+>
 
 /** Pure: the considered hits anew, best first, and the rest behind them. */
 export const weigh = (
@@ -37,6 +43,11 @@ export const weigh = (
     .map((hit) => {
       const signals = known.get(hit.id)
       if (signals === undefined) return { ...hit, origin: null, popularity: 0, freshness: 0 }
+      // To be seen costs whoever only has payments verified nothing: it counts for what somebody stands for.
+      if (!signals.stands) {
+        const score = hit.score * weights.unproven_share
+        return { ...hit, score, origin: signals.origin, popularity: 0, freshness: 0 }
+      }
       const popularity = Math.min(1, Math.log1p(Number(signals.payers)) / Math.log1p(payersFull))
       const freshness = Math.min(
         1,

@@ -1,9 +1,8 @@
-// At most so many hits of one seller on a first page, by its origin and by whom it has paid: whoever lists one thing a
-// hundred times crowds nobody out. What is too many goes behind the first page in its order, or behind the others where
-// they do not fill it: no hit is lost, and later pages hold the rest. Pure.
-import type { Weighed } from "./signals.ts"
+// At most so many places of one seller on a first page, of a search as of browsing, by its origin and by whom it has
+// paid: whoever lists one thing a hundred times crowds nobody out. What is too many goes behind the first page in its
+// order, or behind the others where they do not fill it: none is lost, and later pages hold the rest. Pure.
 
-/** Hits of a first page. */
+/** Places of a first page. */
 export const pageSize = 20
 const ofOneSellerMax = 3
 
@@ -12,19 +11,25 @@ export interface Seller {
   readonly payTos: ReadonlyArray<string>
 }
 
-export interface Spread {
-  readonly hits: ReadonlyArray<Weighed>
+export interface Spread<H> {
+  readonly hits: ReadonlyArray<H>
   /** Some seller had too many, and the others did not fill the page. */
   readonly isCrowded: boolean
 }
 
-export const spreadSellers = (hits: ReadonlyArray<Weighed>, sellerOf: (id: bigint) => Seller | undefined): Spread => {
+const namesOf = ({ origin, payTos }: Seller): ReadonlyArray<string> =>
+  origin === null ? payTos : [`origin ${origin}`, ...payTos]
+
+export const spreadSellers = <H extends { readonly id: bigint }>(
+  hits: ReadonlyArray<H>,
+  sellerOf: (id: bigint) => Seller | undefined
+): Spread<H> => {
   const seen = new Map<string, number>()
-  const first: Array<Weighed> = []
-  const behind: Array<Weighed> = []
+  const first: Array<H> = []
+  const behind: Array<H> = []
   for (const hit of hits) {
     const seller = sellerOf(hit.id)
-    const names = seller === undefined ? [] : [`origin ${seller.origin}`, ...seller.payTos]
+    const names = seller === undefined ? [] : namesOf(seller)
     const isTooMany = names.some((name) => (seen.get(name) ?? 0) >= ofOneSellerMax)
     if (first.length >= pageSize || isTooMany) behind.push(hit)
     else {

@@ -106,6 +106,10 @@ export interface Volatile {
   /** Settled payments and distinct payers of thirty days, as far as they count for rank. */
   readonly settlements: bigint
   readonly payers: bigint
+  /** Of any amount; none before the first. */
+  readonly lastSettledAt: Date | null
+  /** None while the price is its first. */
+  readonly priceChangedAt: Date | null
   /** None before the first look that found out whether the resource lives. */
   readonly lastLookAt: Date | null
   /** Share of the looks of thirty days that found it alive. */
@@ -126,6 +130,8 @@ export const serveBody = (document: string, told: Volatile): string =>
     grade: told.grade,
     settlements: Number(told.settlements),
     payers: Number(told.payers),
+    ...(told.lastSettledAt === null ? {} : { lastSettledAt: told.lastSettledAt.toISOString() }),
+    ...(told.priceChangedAt === null ? {} : { priceChangedAt: told.priceChangedAt.toISOString() }),
     ...(told.lastLookAt === null ? {} : { lastLookAt: told.lastLookAt.toISOString() }),
     ...(told.uptime === null ? {} : { uptime: Math.round(told.uptime * 10_000) / 10_000 }),
     versionHash: told.versionHash

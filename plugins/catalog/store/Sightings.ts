@@ -8,8 +8,9 @@ import { inTransaction } from "../../../kernel/database/Database.ts"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Config } from "../Config.ts"
+import { Changes } from "./Changes.ts"
 import { type Batch, Gathered, type ObservedDeclaration, type Sale } from "./gatherSightings.ts"
-import { lockActivity, storeObservations, storeSales, storeTouches, tellSales } from "./storeSightings.ts"
+import { lockActivity, raiseSold, storeObservations, storeSales, storeTouches, tellSales } from "./storeSightings.ts"
 
 export class Sightings extends Context.Service<
   Sightings,
@@ -27,27 +28,32 @@ export class Sightings extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const facts = yield* Facts
       const { dustBelow } = yield* Config
+      const { listed } = yield* Changes
       const gathered = new Gathered(yield* Crypto)
 
       const store = Effect.fnUntraced(function* (batch: Batch, now: Date) {
         const { observations, sales, touches } = batch
         yield* lockActivity(sql, batch)
         if (touches.size > 0) yield* storeTouches(sql, facts, touches, now)
+        let isRaised = false
         if (sales.size > 0) {
           yield* storeSales(sql, sales, { dustBelow, now })
+          isRaised = yield* raiseSold(sql, facts, sales, now)
           yield* tellSales(sql, facts, sales)
         }
-        return observations.size > 0 ? yield* storeObservations(sql, observations) : []
+        const fresh = observations.size > 0 ? yield* storeObservations(sql, observations) : []
+        return { fresh, isRaised }
       })
 
       const flush = Effect.gen(function* () {
         const now = new Date(yield* Clock.currentTimeMillis)
         const batch = gathered.take()
         if (batch === undefined) return
-        const fresh = yield* inTransaction(store(batch, now)).pipe(
+        const { fresh, isRaised } = yield* inTransaction(store(batch, now)).pipe(
           Effect.provideService(SqlClient.SqlClient, sql),
           Effect.onError(() => Effect.sync(() => gathered.putBack(batch)))
         )
+        if (isRaised) yield* listed
         for (const digest of fresh) gathered.countRow(batch.observations.get(digest)!.payer)
       }).pipe(Effect.withSpan("catalog.flush"))
 

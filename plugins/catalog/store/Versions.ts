@@ -13,6 +13,9 @@ export interface Body {
   readonly hash: string
 }
 
+/** Of what somebody stands for since it is listed. */
+const fromTheStart = new Date(0)
+
 type OwnershipStanding = Pick<ResourceRow, "verification" | "ownership" | "pay_tos">
 
 export class Versions extends Context.Service<
@@ -60,6 +63,7 @@ export class Versions extends Context.Service<
           state_changed_at: now,
           ...standing,
           grade: words.grade,
+          standing_at: words.grade === "claimed" ? null : fromTheStart,
           version: 1,
           version_hash: body.hash,
           declaration: JSON.stringify(kept),
@@ -82,20 +86,23 @@ export class Versions extends Context.Service<
       ) {
         const { identity, kept } = words
         const body = bodyOf(words)
-        yield* changeOptions(sql, id, yield* liveOptions(sql, id), words.options, now)
+        const isRepriced = yield* changeOptions(sql, id, yield* liveOptions(sql, id), words.options, now)
         yield* insertVersion(sql, id, version + 1, words, body, now)
         yield* keepWords(sql, id, words, body, now)
         // A dynamic route may name its parts otherwise from now on; it is the same route.
         const { resource } = identity
         yield* sql`update catalog_resources set resource = ${resource}, resource_key = ${resourceKey(crypto, resource)},
           version = ${version + 1}, version_hash = ${body.hash}, declaration = ${JSON.stringify(kept)}::jsonb,
-          grade = ${words.grade}, extensions = ${kept.extensions}, document = ${body.document}, updated_at = ${now}
+          grade = ${words.grade}, extensions = ${kept.extensions}, document = ${body.document}, updated_at = ${now},
+          standing_at = coalesce(standing_at, ${standsFrom(words, now)}),
+          price_changed_at = case when ${isRepriced} then ${now} else price_changed_at end
           where id = ${id}`
       })
 
       const keep = Effect.fnUntraced(function* (id: bigint, words: Words, now: Date) {
         yield* keepWords(sql, id, words, bodyOf(words), now)
-        yield* sql`update catalog_resources set grade = ${words.grade} where id = ${id}`
+        yield* sql`update catalog_resources set grade = ${words.grade},
+          standing_at = coalesce(standing_at, ${standsFrom(words, now)}) where id = ${id}`
       })
 
       return Versions.of({ bodyOf, insert, apply, keep })
@@ -103,10 +110,15 @@ export class Versions extends Context.Service<
   )
 }
 
+const standsFrom = ({ grade }: Words, now: Date): Date | null => (grade === "claimed" ? null : now)
+
 const sameOption = (a: NamedOption, b: NamedOption): boolean =>
   optionName(a) === optionName(b) && canonicalJson(a.option) === canonicalJson(b.option)
 
-/** Retires what is offered no more and begins what is new. */
+const pricesOf = (options: ReadonlyArray<NamedOption>): string =>
+  canonicalJson(options.map((one) => [optionName(one), one.amount].join(" ")).toSorted())
+
+/** Retires what is offered no more and begins what is new; whether what it costs is another now. */
 const changeOptions = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   id: bigint,
@@ -114,8 +126,8 @@ const changeOptions = Effect.fnUntraced(function* (
   options: ReadonlyArray<NamedOption>,
   now: Date
 ) {
-  for (const one of live.filter((old) => !options.some((option) => sameOption(option, old))))
-    yield* sql`update catalog_options set retired_at = ${now} where id = ${one.id}`
+  const gone = live.filter((old) => !options.some((option) => sameOption(option, old)))
+  for (const one of gone) yield* sql`update catalog_options set retired_at = ${now} where id = ${one.id}`
   for (const one of options.filter((option) => !live.some((old) => sameOption(option, old)))) {
     const { amount, asset, network, operation, option, payTo, scheme } = one
     yield* sql`insert into catalog_options ${sql.insert({
@@ -130,6 +142,7 @@ const changeOptions = Effect.fnUntraced(function* (
       first_seen_at: now
     })}`
   }
+  return live.length > 0 && pricesOf(live) !== pricesOf(options)
 })
 
 const payToOf = ({ options }: Words): string => options[0]?.payTo ?? ""

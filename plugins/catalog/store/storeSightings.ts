@@ -5,7 +5,7 @@ import type { SqlClient } from "effect/sql"
 import type { Facts } from "../../../kernel/Facts.ts"
 import { type Sold as SoldData, soldFact } from "../contract.ts"
 import type { Batch, Observed, Sold, Touch } from "./gatherSightings.ts"
-import { moveState } from "./Resources.ts"
+import { moveState, tellChange } from "./Resources.ts"
 
 /** Settled payments told in one fact. */
 const toldMax = 500
@@ -52,10 +52,12 @@ export const storeTouches = Effect.fnUntraced(function* (
 
 /**
  * Whether a sale counts for rank: not what is dust, not what one pays to itself, and not what comes from somebody whom
- * its recipient pays in turn.
+ * its recipient pays in turn, or in a circle that was found (`findCircles.ts`).
  */
 const countsForRank = (sql: SqlClient.SqlClient, dustBelow: number) => sql`(g.amount >= ${dustBelow}
   and g.payer <> g.pay_to and not exists (
+    select 1 from catalog_payers c where c.resource_id = g.resource_id and c.payer = g.payer and c.circle)
+  and not exists (
     select 1 from catalog_payers p join catalog_resources o on o.id = p.resource_id
     where p.payer = g.pay_to and g.payer = any(o.pay_tos)))`
 
@@ -107,6 +109,21 @@ export const storeSales = (
       from news group by resource_id) s
     where a.resource_id = s.resource_id`
 }
+
+/** Raises what a payment that counts was settled for: somebody stands for it from now on. True when any rose. */
+export const raiseSold = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  facts: Facts["Service"],
+  batch: ReadonlyMap<string, Sold>,
+  now: Date
+) {
+  const ids = JSON.stringify([...batch.values()].map(({ resourceId }) => String(resourceId)))
+  const raised = yield* sql<{ id: bigint }>`update catalog_resources r set standing_at = ${now}
+    from catalog_activity a where a.resource_id = r.id and a.earned > 0 and r.standing_at is null
+      and r.id in (select value::bigint from jsonb_array_elements_text(${ids}::jsonb)) returning r.id`
+  for (const { id } of raised) yield* tellChange(facts, id, "standing")
+  return raised.length > 0
+})
 
 /** Counts the sales of thirty days anew where that was not done for a day; how many there were to do. */
 export const recountSales = (sql: SqlClient.SqlClient, now: Date, limit: number) => {

@@ -82,7 +82,7 @@ const parts = Observer.layer.pipe(
 )
 
 it.effect(
-  "of declarations that take long sixty-four wait, in turns by payer: a flood gives its last places to whoever comes, " +
+  "of declarations that take long sixty-four wait, in turns by payer: a flood gives its last places to others, " +
     "and what was only verified gives way to what was settled [S256][S260]",
   () =>
     Effect.gen(function* () {

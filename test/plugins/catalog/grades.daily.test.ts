@@ -8,6 +8,7 @@ import { describe } from "vitest"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { lastingOf } from "../../../plugins/catalog/contract.ts"
 import { sellingPage, startOrigin } from "./startOrigin.ts"
 import {
   bindRecipients,
@@ -27,13 +28,8 @@ import {
 
 const attackerKey = "attacker:0123456789abcdef-attack"
 const nativeXlm = "CDLZFC3SYJYDZT7K67VZ75HPJVIEUVNIXF47ZG2FB2RMQQVU2HHGCYSC"
-const volatile = ["lastUpdated", "status", "verification", "ownership", "grade", "settlements", "payers"]
-
 /** What a version hash is of. */
-const lasting = (resource: Json): Json =>
-  Object.fromEntries(
-    Object.entries(resource).filter(([key]) => ![...volatile, "lastLookAt", "uptime", "versionHash"].includes(key))
-  )
+const lasting = (resource: Json): Json => lastingOf(resource)
 
 const start = (database: (typeof databaseKinds)[number], ...set: ReadonlyArray<string>) =>
   startFacilitator({
@@ -196,6 +192,32 @@ describe.each(databaseKinds)("the words of a listing on %s", (database) => {
           }
           const shown = (yield* resolve(seller, url)).json.resource
           expect([shown.description, shown.accepts[0].amount, shown.accepts.length]).toEqual(["Three", "3000", 1])
+          expect(Date.parse(shown.priceChangedAt)).toBeGreaterThan(0)
+          expect(shown.lastSettledAt).toBeUndefined()
+          const told = yield* facilitator.ask(`/discovery/history?resource=${encodeURIComponent(url)}`)
+          expect(told.json).toMatchObject({ x402Version: 2, resource: url, type: "http" })
+          expect(told.json.versions.map(({ grade, version }: Json) => `${version} ${grade}`)).toEqual([
+            "3 declared",
+            "2 declared",
+            "1 declared"
+          ])
+          expect(told.json.versions[0].versionHash).toBe(shown.versionHash)
+          const prices = told.json.prices as ReadonlyArray<Json>
+          expect(prices.map(({ amount, method }) => `${method} ${amount}`)).toEqual([
+            "GET 3000",
+            "GET 2000",
+            "GET 1000"
+          ])
+          expect([prices[0]!["until"], prices[1]!["until"]]).toEqual([null, prices[0]!["from"]])
+          for (const query of ["", `?resource=${encodeURIComponent(url)}&type=mcp`])
+            expect((yield* facilitator.ask(`/discovery/history${query}`)).status).toBe(400)
+          expect((yield* facilitator.ask("/discovery/history?resource=https://none.example.com/")).status).toBe(404)
+          // A sale is told as the last success, within the second.
+          yield* seller.settle(
+            yield* declaring(seller, { payer, payTo, url, amount: 3_000n, about: { description: "Three" } })
+          )
+          const sold = yield* eventually(resolve(seller, url), ({ json }) => json.resource.lastSettledAt !== undefined)
+          expect(sold.json.resource).toMatchObject({ settlements: 1, payers: 1, versionHash: shown.versionHash })
           const [history] = yield* facilitator.sql<{ options: number; versions: number }>`select
             (select count(*)::int from catalog_options) as options,
             (select count(*)::int from catalog_versions where grade = 'declared') as versions`

@@ -76,7 +76,7 @@ describe.each(databaseKinds)("listing on %s", (database) => {
           expect(settled.json.success, settled.text).toBe(true)
           expect(outcomes(settled)?.["catalog"].status).toBe("success")
           const paid = yield* eventually(browse(facilitator), ({ items }) => items[0].settlements === 1)
-          expect(paid["items"]).toEqual([{ ...item, settlements: 1, payers: 1 }])
+          expect(paid["items"]).toEqual([{ ...item, settlements: 1, payers: 1, lastSettledAt: expect.any(String) }])
         })
       ),
     60_000

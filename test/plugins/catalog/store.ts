@@ -164,6 +164,7 @@ export const openStore = Effect.fnUntraced(function* (changed: Partial<CatalogVa
     activity,
     apply,
     age: Effect.provideContext(ageCatalog, parts),
+    parts,
     sightings: Context.get(parts, Sightings),
     recipients: Context.get(parts, Recipients),
     challenges: Context.get(parts, Challenges),

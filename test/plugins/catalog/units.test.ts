@@ -79,6 +79,8 @@ describe("the version hash", () => {
         grade: "origin",
         settlements: 9,
         payers: 9,
+        lastSettledAt: "w",
+        priceChangedAt: "v",
         lastLookAt: "z",
         uptime: 1,
         versionHash: "y"

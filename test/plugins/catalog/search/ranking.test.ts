@@ -50,6 +50,12 @@ describe("fusion", () => {
     expect(found(hit(1, 0.19), hit(2, 0.18))).toEqual([])
   })
 
+  it("gives equals of a branch one rank, and the next the rank it has", () => {
+    const equals = [1, 2, 3].map((id): Hit => ({ id: BigInt(id), score: id < 3 ? 1 : 0.5, relevance: 0.5 }))
+    const fused = fuse([{ mode: "lexical", weight: 1, hits: equals }], { k: 10, relevanceMin: 0 })
+    expect(fused.map(({ score }) => score)).toEqual([1 / 11, 1 / 11, 1 / 13])
+  })
+
   it("puts the one that was listed first before its equals", () => {
     expect(
       ids(
@@ -67,14 +73,21 @@ describe("fusion", () => {
 
 describe("signals", () => {
   const now = 1_000 * 86_400_000
-  const weights = { popularity_weight: 0.05, freshness_weight: 0.02, origin_decay: 0.98 }
+  const weights = { popularity_weight: 0.05, freshness_weight: 0.02, origin_decay: 0.98, unproven_share: 0.9 }
   const list = (count: number) =>
     Array.from({ length: count }, (_, at) => ({ id: BigInt(at + 1), score: 1 / (10 + at), standings: {} }))
   const known = (of: (id: bigint) => Partial<Signals>, count = 100) =>
     new Map(
       Array.from({ length: count }, (_, at) => [
         BigInt(at + 1),
-        { id: BigInt(at + 1), origin: `https://s${at}`, payers: 0n, lastSeenAt: new Date(0), ...of(BigInt(at + 1)) }
+        {
+          id: BigInt(at + 1),
+          origin: `https://s${at}`,
+          payers: 0n,
+          lastSeenAt: new Date(0),
+          stands: true,
+          ...of(BigInt(at + 1))
+        }
       ])
     )
 
@@ -106,6 +119,18 @@ describe("signals", () => {
     )
     expect(ids(crowd).slice(0, 3)).toEqual([1, 11, 12])
     expect(ids(crowd).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, at) => at + 1))
+  })
+
+  it("put what is merely claimed behind what somebody stands for and is as relevant, however often it was seen", () => {
+    const equal = Array.from({ length: 6 }, (_, at) => ({ id: BigInt(at + 1), score: 1, standings: {} }))
+    const seen = known((id) => ({
+      stands: id > 3n,
+      origin: id > 3n ? "https://one" : `https://spam${id}`,
+      ...(id > 3n ? {} : { payers: 1_000n, lastSeenAt: new Date(now) })
+    }))
+    expect(ids(weigh(equal, seen, weights, now))).toEqual([4, 5, 6, 1, 2, 3])
+    // What is better by more than that stays before it.
+    expect(ids(weigh([{ ...equal[0]!, score: 1.2 }, equal[3]!], seen, weights, now))).toEqual([1, 4])
   })
 
   it("leave the order of what is far behind", () => {

@@ -1,0 +1,42 @@
+// Where a page of browsing begins, as its cursor carries it: how far the first ones were shown, and the last row behind
+// them. What stood when the first page was made is told by its time, and the first ones by their ids, so that what
+// rises meanwhile is neither repeated nor lost. Pure.
+
+export interface Place {
+  /** The rows that are next are those that somebody stands for; otherwise the merely claimed ones. */
+  readonly stands: boolean
+  /** Rows behind the first ones: ids below this one are still to come. */
+  readonly below: bigint
+  readonly shown: number
+  readonly total: number
+  /** What stood then stands. Milliseconds. */
+  readonly asOf: number
+  /** The first ones in their order, which are not among the rows behind. */
+  readonly first: ReadonlyArray<bigint>
+}
+
+export const placeAfter = (
+  at: Place,
+  count: number,
+  last: { readonly id: bigint; readonly stands: boolean } | undefined
+): Place => ({
+  ...at,
+  shown: at.shown + count,
+  ...(last === undefined ? {} : { stands: last.stands, below: last.id })
+})
+
+export const encodePlace = ({ asOf, below, first, shown, stands, total }: Place): string =>
+  [stands ? 1 : 0, below, shown, total, asOf, first.join(".")].join(":")
+
+/** Of what `encodePlace` made. */
+export const decodePlace = (text: string): Place => {
+  const [stands = "", below = "0", shown = "0", total = "0", asOf = "0", first = ""] = text.split(":")
+  return {
+    stands: stands === "1",
+    below: BigInt(below),
+    shown: Number(shown),
+    total: Number(total),
+    asOf: Number(asOf),
+    first: first === "" ? [] : first.split(".").map(BigInt)
+  }
+}

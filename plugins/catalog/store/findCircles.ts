@@ -1,0 +1,119 @@
+// Circles of payments: addresses that pay each other round, of which each is paid and pays, earn no rank by it, for
+// good. A circle is a component of the payments between recipients in which each reaches each, of at most `membersMax`
+// addresses; in a larger one, a market, it takes a pair to be one (`storeSightings.ts` knows those at once). What is
+// looked at is what was sold of listed resources; what goes back outside of them nobody sees here. It is found in the
+// background, within the minute: each turn starts from some of the recipients that have paid lately, and takes no more
+// than `stepsMax` steps in one statement.
+import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { reconciler } from "../../../kernel/Actor.ts"
+import { Changes } from "./Changes.ts"
+
+const membersMax = 32
+const startsMax = 64
+const stepsMax = 50_000
+/** What counts as recent in `catalog_activity`. */
+const recentMillis = 30 * 86_400_000
+/** What is looked at of the past when the process starts, and how much of the last turn once more. */
+const firstMillis = 86_400_000
+const againMillis = 120_000
+
+interface Turn {
+  readonly now: Date
+  /** Sales since then. */
+  readonly since: Date
+  /** Payers behind this one, in their order. */
+  readonly after: string
+}
+
+/** The payers that were looked at, and how many resources lost rank. */
+export const findCircles = Effect.fnUntraced(function* ({ after, now, since }: Turn) {
+  const sql = yield* SqlClient.SqlClient
+  const recently = new Date(now.getTime() - recentMillis)
+  // Activity is locked before payers are changed, in the order in which whoever stores sales locks it.
+  const [found] = yield* sql<{
+    starts: number
+    last: string | null
+    lost: number
+  }>`with recursive starts as materialized (
+      select distinct s.payer as start from catalog_sales s where s.at > ${since} and s.payer > ${after}
+        and exists (select 1 from catalog_options o where o.pay_to = s.payer and o.retired_at is null)
+      order by 1 limit ${startsMax}
+    ), walk (start, node) as (
+      select start, start from starts
+      union
+      select w.start, t.pay_to from walk w join catalog_payers p on p.payer = w.node
+        join catalog_resources r on r.id = p.resource_id cross join unnest(r.pay_tos) t (pay_to)
+    ), reached as materialized (
+      select start, node from walk limit ${stepsMax}
+    ), edges as materialized (
+      select distinct w.start, w.node as payer, t.pay_to from reached w join catalog_payers p on p.payer = w.node
+        join catalog_resources r on r.id = p.resource_id cross join unnest(r.pay_tos) t (pay_to)
+        join reached o on o.start = w.start and o.node = t.pay_to
+    ), back (start, node) as (
+      select start, start from starts
+      union
+      select b.start, e.payer from back b join edges e on e.start = b.start and e.pay_to = b.node
+    ), circles as materialized (
+      select start, array_agg(node) as members from back group by start
+      having count(*) between 2 and ${membersMax}
+    ), touched as materialized (
+      select distinct p.resource_id, p.payer from circles c cross join unnest(c.members) m (payer)
+        join catalog_payers p on p.payer = m.payer join catalog_resources r on r.id = p.resource_id
+        where not p.circle and r.pay_tos && c.members and p.payer <> all(r.pay_tos)
+    ), locked as materialized (
+      select array(select a.resource_id from catalog_activity a
+        where a.resource_id in (select resource_id from touched) order by a.resource_id for update) as ids
+    ), lost as (
+      update catalog_payers p set counts = false, circle = true from touched t, catalog_payers o, locked l
+        where p.resource_id = t.resource_id and p.payer = t.payer and o.resource_id = t.resource_id
+          and o.payer = t.payer and p.resource_id = any(l.ids)
+      returning p.resource_id, p.payer, p.last_settled_at > ${recently} as recent, o.counts as counted
+    ), unsold as (
+      update catalog_sales s set counts = false from lost l
+        where s.resource_id = l.resource_id and s.payer = l.payer and s.counts
+      returning s.resource_id, s.at > ${recently} as recent
+    ), each as (
+      select l.resource_id, count(*) filter (where l.counted) as earned,
+        count(*) filter (where l.counted and l.recent) as payers,
+        (select count(*) from unsold u where u.resource_id = l.resource_id and u.recent) as sales
+      from lost l group by l.resource_id
+    ), lowered as (
+      update catalog_activity a set earned = greatest(0, a.earned - e.earned),
+        recent_payers = greatest(0, a.recent_payers - e.payers),
+        recent_settled = greatest(0, a.recent_settled - e.sales)
+      from each e where a.resource_id = e.resource_id returning a.resource_id, a.earned
+    ), fallen as (
+      update catalog_resources r set standing_at = null from lowered l
+        where r.id = l.resource_id and l.earned = 0 and r.grade = 'claimed' and r.ownership = 'provisional'
+      returning 1
+    )
+    select (select count(*)::int from starts) as starts, (select max(start) from starts) as last,
+      (select count(*)::int from lowered) + 0 * (select count(*)::int from fallen) as lost`
+  return found!
+})
+
+/** Looks for circles for as long as the Scope lives. */
+export const startCircles = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { moved } = yield* Changes
+  let since = new Date((yield* Clock.currentTimeMillis) - firstMillis)
+
+  const turn = Effect.gen(function* () {
+    const now = new Date(yield* Clock.currentTimeMillis)
+    let after = ""
+    while (true) {
+      const { last, lost, starts } = yield* Effect.provideService(
+        findCircles({ after, now, since }),
+        SqlClient.SqlClient,
+        sql
+      )
+      if (lost > 0) yield* moved
+      if (starts < startsMax || last === null) break
+      after = last
+    }
+    since = new Date(now.getTime() - againMillis)
+  })
+
+  yield* reconciler({ id: "circles", every: "1 minute", turn })
+})

@@ -1,0 +1,220 @@
+// What somebody stands for comes before what is merely claimed, one seller has three places of a first page, and what
+// rises or is listed meanwhile is neither repeated nor lost; payments in a circle earn nothing.
+import { expect, layer } from "@effect/vitest"
+import { Context, Effect, Layer, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { Facts } from "../../../kernel/Facts.ts"
+import { Supervisor } from "../../../kernel/Supervisor.ts"
+import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
+import type { Filters } from "../../../plugins/catalog/contract.ts"
+import { Browse } from "../../../plugins/catalog/discovery/Browse.ts"
+import { Counts } from "../../../plugins/catalog/discovery/Counts.ts"
+import { Cursors } from "../../../plugins/catalog/discovery/Cursors.ts"
+import * as Reads from "../../../plugins/catalog/discovery/reads.ts"
+import { Changes } from "../../../plugins/catalog/store/Changes.ts"
+import { findCircles } from "../../../plugins/catalog/store/findCircles.ts"
+import { describeDatabases } from "../../support/databases.ts"
+import { answerOf, openStore, values } from "./store.ts"
+
+const shown = { ...values, includeStale: false, includeUnverified: false, cursorMinutes: 15 } as CatalogValues
+
+const openBrowse = Effect.gen(function* () {
+  const store = yield* openStore({ newResourcesPerDayMax: 10_000 })
+  const config = Layer.succeed(Config, { ...shown, cursorSecret: Option.none() })
+  const changes = Layer.succeed(Changes, Context.get(store.parts, Changes))
+  const parts = yield* Layer.build(
+    Browse.layer.pipe(
+      Layer.provide(Reads.layer),
+      Layer.provide(Layer.mergeAll(Cursors.layer, Counts.layer)),
+      Layer.provide(Layer.merge(changes, config))
+    )
+  )
+  const { page } = Context.get(parts, Browse)
+  const { listed } = Context.get(store.parts, Changes)
+  const ask = Effect.fnUntraced(function* (
+    asked: { limit?: number; offset?: number; cursor?: string; filters?: Filters } = {}
+  ) {
+    const found = yield* page({ filters: {}, limit: 20, offset: 0, cursor: undefined, ...asked })
+    const { cursor, items, offset, total } = Option.getOrThrow(found)
+    const names = items.map((item) => new URL((JSON.parse(item) as { resource: string }).resource))
+    return { names: names.map(({ hostname, pathname }) => hostname.split(".")[0] + pathname), cursor, offset, total }
+  })
+  /** All pages of a size, one after another; something may be done after the first. */
+  const pages = Effect.fnUntraced(function* (limit: number, meanwhile: Effect.Effect<unknown, unknown> = Effect.void) {
+    const first = yield* ask({ limit })
+    yield* Effect.orDie(meanwhile)
+    const names = [...first.names]
+    let { cursor } = first
+    while (cursor !== null) {
+      const next: Effect.Success<ReturnType<typeof ask>> = yield* ask({ limit, cursor })
+      expect(next.offset).toBe(names.length)
+      names.push(...next.names)
+      cursor = next.cursor
+    }
+    return { first: first.names, names, total: first.total }
+  })
+  let count = 0
+  const sell = Effect.fnUntraced(function* (id: bigint, payer: string, payTo: string) {
+    const sale = { transaction: `sale ${count++}`, payer, payTo, amount: "1000" }
+    yield* store.sightings.touch(id, yield* store.now, sale)
+    yield* store.sightings.flush
+  })
+  return { ...store, ask, pages, sell, changed: listed }
+})
+
+const at = (host: string, path = 0) => ({ resource: `https://${host}.example.com/${path}`, payTo: `G${host}` })
+
+describeDatabases(
+  "the order of browsing",
+  (database) => {
+    const services = Facts.layer.pipe(Layer.provideMerge(database), Layer.provideMerge(Supervisor.layer))
+    layer(services, { timeout: "120 seconds", excludeTestServices: true })((it) => {
+      const timed =
+        <A, E, R>(body: Effect.Effect<A, E, R>) =>
+        () =>
+          Effect.provide(body, TestClock.layer())
+
+      it.effect(
+        "puts what is merely claimed last, behind what was sold, declared or said by its origin, each newest first",
+        timed(
+          Effect.gen(function* () {
+            const { ask, changed, declare, lookAt, sell } = yield* openBrowse
+            const sold = yield* declare(at("sold"), { payer: "GP1" })
+            yield* declare(at("declared"), { payer: "GP2", grade: "declared" })
+            yield* declare(at("asked"), { payer: "GP3" })
+            yield* declare(at("dusty"), { payer: "GP4" })
+            yield* declare(at("claimed"), { payer: "GP5" })
+            yield* declare(at("later"), { payer: "GP6" })
+            expect((yield* ask()).names).toEqual(["declared/0", "later/0", "claimed/0", "dusty/0", "asked/0", "sold/0"])
+            yield* lookAt(at("asked").resource, answerOf({ said: [at("asked")] }))
+            yield* changed
+            yield* sell(sold.resourceId!, "GBUYER", "Gsold")
+            const order = ["asked/0", "declared/0", "sold/0", "later/0", "claimed/0", "dusty/0"]
+            expect((yield* ask()).names).toEqual(order)
+            // To oneself is not sold.
+            const { resourceId } = yield* declare(at("dusty"))
+            yield* sell(resourceId!, "Gdusty", "Gdusty")
+            expect((yield* ask()).names).toEqual(order)
+            expect((yield* ask({ limit: 2, offset: 1 })).names).toEqual(order.slice(1, 3))
+          })
+        )
+      )
+
+      it.effect(
+        "gives a recipient and an origin three places of the first page, a filter by recipient all; none is lost",
+        timed(
+          Effect.gen(function* () {
+            const { ask, declare, pages } = yield* openBrowse
+            const all: Array<string> = []
+            const list = Effect.fnUntraced(function* (host: string, payTo: string, count: number) {
+              for (let path = 0; path < count; path++) {
+                yield* declare({ ...at(host, path), payTo }, { payer: `GP${all.length}` })
+                all.push(`${host}/${path}`)
+              }
+            })
+            for (let seller = 0; seller < 30; seller++) yield* list(`small${seller}`, `GSMALL${seller}`, 1)
+            yield* list("big", "GBIG", 45)
+            for (let seller = 0; seller < 10; seller++) yield* list(`same${seller}`, "GSAME", 1)
+            yield* list("wide", "GWIDE", 1)
+            for (let path = 1; path < 6; path++) yield* list(`wide`, `GWIDE${path}`, 1)
+            const { names: first, total } = yield* ask()
+            expect(total).toBe(new Set(all).size)
+            const ofBig = (names: ReadonlyArray<string>, host: RegExp) => names.filter((name) => host.test(name)).length
+            expect(first).toHaveLength(20)
+            for (const host of [/^big/, /^same/]) expect(ofBig(first, host)).toBe(3)
+            expect(ofBig(first, /^small/)).toBe(13)
+            for (const limit of [3, 7, 20, 50, 200]) {
+              const { names } = yield* pages(limit)
+              expect(names.slice(0, 20), String(limit)).toEqual(first)
+              expect(names.toSorted(), String(limit)).toEqual([...new Set(all)].toSorted())
+            }
+            const whole = (yield* pages(50)).names
+            for (const offset of [1, 19, 20, 21, 60])
+              expect((yield* ask({ offset, limit: 5 })).names, String(offset)).toEqual(whole.slice(offset, offset + 5))
+            const mine = yield* ask({ filters: { payTo: "GBIG" } })
+            expect(mine).toMatchObject({ total: 45, names: Array.from({ length: 20 }, (_, at) => `big/${44 - at}`) })
+          })
+        )
+      )
+
+      it.effect(
+        "shows exactly once what rises or is listed while it is paged",
+        timed(
+          Effect.gen(function* () {
+            const { declare, pages, sell } = yield* openBrowse
+            const ids: Array<bigint> = []
+            for (let seller = 0; seller < 60; seller++)
+              ids.push((yield* declare(at(`s${seller}`), { payer: `GP${seller}` })).resourceId!)
+            for (const seller of [5, 30]) yield* sell(ids[seller]!, "GBUYER", `Gs${seller}`)
+            yield* TestClock.adjust("1 second")
+            const rising = Effect.gen(function* () {
+              yield* TestClock.adjust("1 second")
+              for (const seller of [1, 20, 45, 58]) yield* sell(ids[seller]!, "GBUYER", `Gs${seller}`)
+              yield* declare(at("new"), { payer: "GNEW" })
+            })
+            const { first, names, total } = yield* pages(7, rising)
+            expect(first.slice(0, 3)).toEqual(["s30/0", "s5/0", "s59/0"])
+            expect([total, names.length, new Set(names).size]).toEqual([60, 60, 60])
+            expect((yield* pages(7)).first.slice(0, 6)).toEqual(["s58/0", "s45/0", "s30/0", "s20/0", "s5/0", "s1/0"])
+          })
+        )
+      )
+
+      it.effect(
+        "takes from listings what payments in a circle earned them, and leaves honest chains and markets theirs",
+        timed(
+          Effect.gen(function* () {
+            const { ask, changed, declare, now, sell, sql } = yield* openBrowse
+            const listings = new Map<string, bigint>()
+            const list = Effect.fnUntraced(function* (name: string) {
+              listings.set(name, (yield* declare(at(name), { payer: `GP${name}` })).resourceId!)
+            })
+            const pay = (from: string, to: string) => sell(listings.get(to)!, `G${from}`, `G${to}`)
+            const ring = ["ra", "rb", "rc", "rd"]
+            const chain = ["ca", "cb", "cc"]
+            const market = Array.from({ length: 34 }, (_, at) => `m${at}`)
+            for (const name of [...ring, ...chain, ...market]) yield* list(name)
+            for (const [at, name] of ring.entries()) yield* pay(name, ring[(at + 1) % 4]!)
+            for (const [at, name] of market.entries()) yield* pay(name, market[(at + 1) % 34]!)
+            yield* pay("ca", "cb")
+            yield* pay("cb", "cc")
+            yield* pay("buyer", "ra")
+            yield* pay("rb", "cc")
+            const earned = Effect.map(
+              sql<{ resource: string; earned: bigint; recent: bigint; sales: bigint }>`select r.resource, a.earned,
+                a.recent_payers as recent, a.recent_settled as sales from catalog_resources r
+                join catalog_activity a on a.resource_id = r.id`,
+              (rows) => {
+                const of = new Map(rows.map((row) => [new URL(row.resource).hostname.split(".")[0]!, row]))
+                const told = (name: string) =>
+                  [of.get(name)!.earned, of.get(name)!.recent, of.get(name)!.sales].map(Number)
+                return (names: ReadonlyArray<string>) => names.map((name) => told(name).join(" "))
+              }
+            )
+            expect((yield* earned)(ring)).toEqual(["2 2 2", "1 1 1", "1 1 1", "1 1 1"])
+            const since = new Date((yield* now).getTime() - 1_000)
+            const look = Effect.gen(function* () {
+              return yield* findCircles({ now: yield* now, since, after: "" })
+            })
+            expect(yield* look).toMatchObject({ lost: 4 })
+            yield* changed
+            const told = yield* earned
+            expect(told(ring)).toEqual(["1 1 1", "0 0 0", "0 0 0", "0 0 0"])
+            expect(told(chain)).toEqual(["0 0 0", "1 1 1", "2 2 2"])
+            expect(told(market).every((one) => one === "1 1 1")).toBe(true)
+            expect(yield* look).toMatchObject({ lost: 0 })
+            const { names } = yield* ask({ limit: 100 })
+            for (const name of ["rb", "rc", "rd", "ca"]) expect(names.slice(37)).toContain(`${name}/0`)
+            // Once in a circle, always: paying again earns nothing.
+            yield* pay("ra", "rb")
+            expect((yield* earned)(["rb"])).toEqual(["0 0 0"])
+            yield* pay("buyer", "rb")
+            expect((yield* earned)(["rb"])).toEqual(["1 1 1"])
+            expect(yield* findCircles({ now: yield* now, since, after: "Gz" })).toMatchObject({ starts: 0, last: null })
+          })
+        )
+      )
+    })
+  },
+  ["kernel", "catalog"]
+)
