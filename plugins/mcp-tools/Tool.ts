@@ -1,7 +1,7 @@
 // A tool as the server offers it: a name, a description for the model, a schema that is both what agents are told and
 // what their arguments are held to, and a run that ends in a value or in a fault. An argument that the schema does not
 // name is refused, so no tool can be handed a secret in passing (S252).
-import { Effect, Schema } from "effect"
+import { Data, Effect, Schema } from "effect"
 import { fault, faultSchema, type ToolFault } from "./ToolFault.ts"
 
 /** Who calls: the key or address, and the session. */
@@ -9,11 +9,18 @@ export interface Caller {
   readonly principal: string
   readonly session: string
   /**
-   * Asks the person behind the client a question of yes or no; undefined when it was not answered. Absent when the
-   * client cannot.
+   * What the person behind the client answers to a question of yes or no, undefined when nothing; `key` names the
+   * question. Fails while the person has not been asked: the call is then made again from its beginning, so nothing may
+   * be done before. Absent when the client cannot ask.
    */
-  readonly ask?: (question: string) => Effect.Effect<boolean | undefined>
+  readonly ask?: (key: string, question: string) => Effect.Effect<boolean | undefined, InputNeeded>
 }
+
+/** The call goes on when the person behind the client has answered. */
+export class InputNeeded extends Data.TaggedError("InputNeeded")<{
+  readonly key: string
+  readonly question: string
+}> {}
 
 export interface Tool {
   readonly name: string
@@ -24,14 +31,17 @@ export interface Tool {
   readonly annotations: Readonly<Record<string, boolean>>
   /** Whether a call can spend the payer's money. */
   readonly pays: boolean
-  readonly run: (input: unknown, caller: Caller) => Effect.Effect<Readonly<Record<string, unknown>>, ToolFault>
+  readonly run: (
+    input: unknown,
+    caller: Caller
+  ) => Effect.Effect<Readonly<Record<string, unknown>>, ToolFault | InputNeeded>
 }
 
 export interface ToolSpec<A, I> extends Pick<Tool, "name" | "title" | "description" | "annotations" | "pays"> {
   readonly input: Schema.Codec<A, I>
   /** Of a result that is no fault; agents are told of both, and the tests hold results to it. */
   readonly output: Schema.Codec<any, any>
-  readonly run: (input: A, caller: Caller) => Effect.Effect<Readonly<Record<string, unknown>>, ToolFault>
+  readonly run: (input: A, caller: Caller) => Effect.Effect<Readonly<Record<string, unknown>>, ToolFault | InputNeeded>
 }
 
 /** An object's schema without what makes a further member a fault: a later version may say more. */

@@ -8,7 +8,7 @@ import { ReferenceInput, readReference, VersionHashInput } from "./discovery/get
 import { Wrapping } from "./discovery/wrapResource.ts"
 import type { Identity } from "./Reference.ts"
 import { spelled } from "./spelled.ts"
-import { type Caller, defineTool, type Tool } from "./Tool.ts"
+import { type Caller, defineTool, type InputNeeded, type Tool } from "./Tool.ts"
 import { fault, fetchFault, type FaultCode, ToolFault } from "./ToolFault.ts"
 import { Tools } from "./Tools.ts"
 import { type Upstream, Upstreams } from "./Upstream.ts"
@@ -22,6 +22,7 @@ export {
   type FaultCode,
   fetchFault,
   type Identity,
+  type InputNeeded,
   readReference,
   ReferenceInput,
   spelled,

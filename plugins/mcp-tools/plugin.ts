@@ -80,7 +80,8 @@ const provided = Layer.merge(DiscoveryClient.layer, Wrapping.layer).pipe(
   Layer.provideMerge(Layer.merge(Config.layer, Tools.layer))
 )
 
-const edge = Layer.mergeAll(McpServers.layer, Sessions.layer, Stateless.layer).pipe(
+const edge = Layer.merge(Sessions.layer, Stateless.layer).pipe(
+  Layer.provideMerge(McpServers.layer),
   Layer.provideMerge(Calls.layer),
   Layer.provideMerge(Admission.layer),
   Layer.provideMerge(agents)

@@ -187,10 +187,10 @@ export const mcpCases = async (world: World, runtime: Runtime, part: Part): Prom
     )
     for (const era of ["legacy", "modern"] as const) {
       await part.check(`the inspector lists and calls over HTTP, ${era}`, () => inspects([server.url], era, home))
+      await part.check(`the inspector lists and calls over stdin and stdout, ${era}`, () =>
+        inspects(server.stdio, era, home)
+      )
     }
-    await part.check("the inspector lists and calls over stdin and stdout", () =>
-      inspects(server.stdio, "legacy", home)
-    )
     await part.check("the inspector shows a fault of a tool as it is", () => showsFault(server.url, home))
   } finally {
     await server.stop()

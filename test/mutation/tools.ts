@@ -90,8 +90,17 @@ export const mutations: ReadonlyArray<Mutation> = [
     "const terms = [key, versionHash,",
     "const terms = [versionHash,"
   ),
-  policy("policy: an approval is used twice", "&& (yield* approvals.take(asked.id))", ""),
-  policy("policy: a person's no is a yes", "return answer ? undefined :", "return answer !== undefined ? undefined :"),
+  policy(
+    "policy: an approval is used twice",
+    "return (yield* take(standing.id)) ? undefined : yield* waiting(standing)",
+    "return undefined"
+  ),
+  policy(
+    "policy: a person's no is a yes",
+    "if (answer === false) return yield* refusedByPerson(rule)",
+    "if (answer === false) return undefined"
+  ),
+  policy("policy: a person's answer is good for ever", "`approve-${standing.mark}`", '"approve"'),
   policy("policy: a rule's amount is any", "amount > rule.above", "amount > 0n", "policy/decide.ts"),
   policy(
     "policy: a subdomain is any end",

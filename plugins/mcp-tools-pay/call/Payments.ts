@@ -6,7 +6,7 @@ import { Clock, Context, Effect, Fiber, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import type { WireWords } from "../../../kernel/config/WireWords.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { type Caller, fault, spelled, type ToolFault } from "../../mcp-tools/contract.ts"
+import { type Caller, fault, type InputNeeded, spelled, type ToolFault } from "../../mcp-tools/contract.ts"
 import { BudgetStore } from "../budget/BudgetStore.ts"
 import type { Reservation } from "../budget/Reservation.ts"
 import { Config } from "../Config.ts"
@@ -198,7 +198,7 @@ export class Payments extends Context.Service<
     /** What is known of an earlier payment for the same call. */
     readonly standing: (key: string) => Effect.Effect<PaymentStanding, ToolFault>
     /** Reserves, signs and sends; the conversation with the seller ends with it. */
-    readonly pay: (purchase: Purchase, caller: Caller, seller: Seller) => Effect.Effect<Output, ToolFault>
+    readonly pay: (purchase: Purchase, caller: Caller, seller: Seller) => Effect.Effect<Output, ToolFault | InputNeeded>
     /** Sends an open payment again, the same to the last byte. */
     readonly sendAgain: (open: OpenPayment, seller: Seller) => Effect.Effect<Output, ToolFault>
   }

@@ -12,7 +12,9 @@ export const Approval = Schema.Struct({
   payTo: Schema.String,
   amount: Schema.String,
   rule: Schema.String,
-  askedAtMillis: Schema.Int
+  askedAtMillis: Schema.Int,
+  /** Names this request to the client that is asked; another request for the same payment has another. */
+  mark: Schema.String
 })
 export type Approval = typeof Approval.Type
 
@@ -21,7 +23,7 @@ const Text = Schema.fromJsonString(Approval)
 export const decodeApproval = Schema.decodeUnknownEffect(Text)
 export const encodeApproval = (approval: Approval): string => JSON.stringify(approval)
 
-export interface LoggedDecision extends Omit<Approval, "id" | "state" | "askedAtMillis"> {
+export interface LoggedDecision extends Omit<Approval, "id" | "state" | "askedAtMillis" | "mark"> {
   readonly at: string
   readonly session: string
   readonly ref: string

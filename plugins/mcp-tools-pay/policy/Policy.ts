@@ -1,11 +1,11 @@
 // The policy at work: decides on a payment before anything is reserved, asks a person where a rule says so, and notes
-// every decision. A client that can ask its person does; otherwise the request waits for an operator, and the identical
-// call goes on once it is approved. What cannot be noted is not paid.
+// every decision. A client that can ask its person does; until it has, and where it cannot, the request waits for an
+// operator, and the identical call goes on once it is approved. What cannot be noted is not paid.
 import { Clock, Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { type Caller, fault, type ToolFault } from "../../mcp-tools/contract.ts"
+import { type Caller, fault, type InputNeeded, type ToolFault } from "../../mcp-tools/contract.ts"
 import type { Invocation } from "../call/Invocation.ts"
 import { Config } from "../Config.ts"
 import { Approvals } from "./Approvals.ts"
@@ -39,32 +39,47 @@ const waiting = (approval: Approval) =>
 
 const refusedByPerson = (rule: string) => fault("PAYMENT_REJECTED", "a person refused this payment", { rule })
 
-/** Asks for the approval, and passes when it is given; it is used up by that. */
-const approved = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, rule: string) {
+/** The request as it stands, or a new one; none when there is no room. */
+const requested = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, rule: string) {
   const approvals = yield* Approvals
   const { policy } = yield* Config
-  const now = yield* Clock.currentTimeMillis
+  const crypto = yield* Crypto
   const { amount, ...question } = questionOf(invocation, caller)
   const asked: Approval = {
     ...question,
-    id: approvalId(yield* Crypto, invocation),
+    id: approvalId(crypto, invocation),
     state: "pending",
     origin: question.origin ?? null,
     amount: amount.toString(),
     rule,
-    askedAtMillis: now
-  }
-  if (policy.askClient && caller.ask !== undefined) {
-    const answer = yield* caller.ask(sentenceOf(asked))
-    if (answer !== undefined) return answer ? undefined : yield* refusedByPerson(rule)
+    askedAtMillis: yield* Clock.currentTimeMillis,
+    mark: Hex.encode(crypto.randomBytes(8))
   }
   const standing = yield* approvals.find(asked.id, policy.approvalMillis)
-  // A refusal stands as long as a request would: asking again does not wear a person out.
-  if (standing?.state === "denied") return yield* refusedByPerson(rule)
-  if (standing?.state === "approved" && (yield* approvals.take(asked.id))) return undefined
-  if (!(yield* approvals.ask(asked, policy.approvalMillis)))
+  if (standing !== undefined) return standing
+  return (yield* approvals.ask(asked, policy.approvalMillis)) ? asked : undefined
+})
+
+/**
+ * Passes when the approval is given, which is used up by that. A client's person is asked under the mark of the
+ * request, so an answer is good for this request and, the request being taken away with it, once.
+ */
+const approved = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, rule: string) {
+  const { take } = yield* Approvals
+  const { policy } = yield* Config
+  const standing = yield* requested(invocation, caller, rule)
+  if (standing === undefined)
     return yield* fault("PAYMENT_REJECTED", "a person must approve this payment, and too many requests wait already")
-  return yield* waiting(asked)
+  // A refusal stands as long as a request would: asking again does not wear a person out.
+  if (standing.state === "denied") return yield* refusedByPerson(rule)
+  if (standing.state === "approved") return (yield* take(standing.id)) ? undefined : yield* waiting(standing)
+  if (policy.askClient && caller.ask !== undefined) {
+    const answer = yield* caller.ask(`approve-${standing.mark}`, sentenceOf(standing))
+    const isTaken = answer !== undefined && (yield* take(standing.id))
+    if (answer === false) return yield* refusedByPerson(rule)
+    if (answer === true && isTaken) return undefined
+  }
+  return yield* waiting(standing)
 })
 
 const judge = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller) {
@@ -94,7 +109,9 @@ const judge = Effect.fnUntraced(function* (invocation: Invocation, caller: Calle
     return yield* fault("PAYMENT_REJECTED", "the operator's policy refuses this payment", { rule: decision.rule })
   }
   if (decision.outcome === "approve") {
-    yield* Effect.tapError(approved(invocation, caller, decision.rule), () => note("not approved"))
+    yield* Effect.tapError(approved(invocation, caller, decision.rule), ({ _tag }) =>
+      note(_tag === "InputNeeded" ? "asked" : "not approved")
+    )
     return yield* note("approved")
   }
   return yield* note("allowed")
@@ -104,7 +121,7 @@ export class Policy extends Context.Service<
   Policy,
   {
     /** Passes, or says why not. */
-    readonly judge: (invocation: Invocation, caller: Caller) => Effect.Effect<void, ToolFault>
+    readonly judge: (invocation: Invocation, caller: Caller) => Effect.Effect<void, ToolFault | InputNeeded>
     /** What would be decided; nothing is asked or noted. */
     readonly explain: (invocation: Invocation, caller: Caller) => Effect.Effect<Decision>
   }

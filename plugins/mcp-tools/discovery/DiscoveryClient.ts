@@ -2,6 +2,7 @@
 // wrong there becomes a fault that an agent can act on. A look at whether discovery answers at all is kept for a
 // moment, so that questions about our own health are none to the facilitator.
 import { Clock, Context, Effect, Layer } from "effect"
+import { currentTraceParent } from "../../../kernel/TraceParent.ts"
 import { Config } from "../Config.ts"
 import type { Identity } from "../Reference.ts"
 import { fault, fetchFault, type ToolFault } from "../ToolFault.ts"
@@ -27,10 +28,16 @@ const makeAsk = Effect.gen(function* () {
   return Effect.fnUntraced(function* (path: string, parameters: Readonly<Record<string, string>>) {
     const url = new URL(`${base}${path}`)
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+    // The facilitator is our own side; a seller is never told in which trace it is asked.
+    const traceparent = yield* currentTraceParent
     const { body, status } = yield* Effect.mapError(
       upstream.fetch(url, {
         method: "GET",
-        headers: { accept: "application/json", "user-agent": "Tollkeeper/0.1 (agent tools)" }
+        headers: {
+          accept: "application/json",
+          "user-agent": "Tollkeeper/0.1 (agent tools)",
+          ...(traceparent === undefined ? {} : { traceparent })
+        }
       }),
       fetchFault(who)
     )

@@ -1,72 +1,80 @@
-// One MCP server over one transport, in the era of sessions: the official SDK speaks the protocol, the tools answer. A
-// call that its client cancels is interrupted; a client that can ask its person is asked on the stream of the call.
-import { Server } from "@modelcontextprotocol/sdk/server/index.js"
+// The server of one conversation or, in the era without sessions, of one request: the official SDK speaks the protocol
+// of either era, the tools answer. A call that its client cancels is interrupted. Where a person has to be asked first,
+// a call ends with the question and is made again with the answer: by the client in the era without sessions, by the
+// SDK on the stream of the call in the one with. A caller's own trace (`traceparent` in `_meta`) goes on in the call's.
 import {
-  CallToolRequestSchema,
-  ElicitResultSchema,
-  ErrorCode,
-  ListToolsRequestSchema,
-  McpError
-} from "@modelcontextprotocol/sdk/types.js"
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { Context, Effect, Layer } from "effect"
-import type { Caller } from "../Tool.ts"
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  inputResponse,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+  type Transport
+} from "@modelcontextprotocol/server"
+import { Context, Effect, Layer, Option } from "effect"
+import { Headers, HttpTraceContext } from "effect/http"
+import { type Caller, InputNeeded } from "../Tool.ts"
 import { Tools } from "../Tools.ts"
 import { answer, instructions, listed, serverName, unknownTool } from "./answerCall.ts"
 import { Calls } from "./Calls.ts"
 
-/** A person is waited for this long. */
+/** A person is waited for this long, where the SDK waits. */
 const askTimeoutMillis = 120_000
 
-type SendRequest = Parameters<Parameters<Server["setRequestHandler"]>[1]>[1]["sendRequest"]
+/** How long a client may keep the list of tools: it changes with the process alone. */
+const listMillis = 60_000
 
-/** The client's own way to ask its person, on the stream of the call. */
+type Requested = ServerContext["mcpReq"]
+
+/** The client can show its person a form. */
+const canAsk = (server: Server, { envelope }: Requested): boolean => {
+  const ofRequest = (envelope as Readonly<Record<string, ClientCapabilities>>)?.[CLIENT_CAPABILITIES_META_KEY]
+  const { elicitation } = ofRequest ?? server.getClientCapabilities() ?? {}
+  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined)
+}
+
+/** What the person answered to the question of this key; who was not asked yet is. */
 const asks =
-  (sendRequest: SendRequest): NonNullable<Caller["ask"]> =>
-  (message) =>
-    Effect.match(
-      Effect.tryPromise(() =>
-        sendRequest(
-          {
-            method: "elicitation/create",
-            params: {
-              message,
-              requestedSchema: {
-                type: "object",
-                properties: { approve: { type: "boolean", title: "Pay" } },
-                required: ["approve"]
-              }
-            }
-          },
-          ElicitResultSchema,
-          { timeout: askTimeoutMillis }
-        )
-      ),
-      {
-        onFailure: () => undefined,
-        onSuccess: ({ action, content }) =>
-          action === "accept" ? content?.["approve"] === true : action === "decline" ? false : undefined
-      }
-    )
+  ({ inputResponses }: Requested): NonNullable<Caller["ask"]> =>
+  (key, question) => {
+    const said = inputResponse(inputResponses, key)
+    if (said.kind !== "elicit") return new InputNeeded({ key, question })
+    if (said.action === "cancel") return Effect.succeed(undefined)
+    return Effect.succeed(said.action === "accept" && said.content?.["approve"] === true)
+  }
+
+/** The trace that the caller is in. */
+const traceOf = ({ _meta }: Requested) => {
+  const traceparent = _meta?.["traceparent"]
+  return typeof traceparent === "string" ? HttpTraceContext.w3c(Headers.fromInput({ traceparent })) : Option.none()
+}
 
 const serverFor = (tools: Tools["Service"], calls: Calls["Service"], caller: Caller): Server => {
-  const server = new Server(serverName, { capabilities: { tools: {} }, instructions })
-  server.setRequestHandler(ListToolsRequestSchema, () => ({
-    tools: listed(tools)
-  }))
-  server.setRequestHandler(CallToolRequestSchema, ({ params }, { sendRequest, signal }) => {
+  const server = new Server(serverName, {
+    capabilities: { tools: {} },
+    instructions,
+    cacheHints: { "tools/list": { ttlMs: listMillis, cacheScope: "public" } },
+    inputRequired: { roundTimeoutMs: askTimeoutMillis, maxRounds: 2 }
+  })
+  server.setRequestHandler("tools/list", () => ({ tools: listed(tools) }))
+  server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
     const tool = tools.find(params.name)
-    if (tool === undefined) throw new McpError(ErrorCode.InvalidParams, ...unknownTool(tools))
-    const asking =
-      server.getClientCapabilities()?.elicitation === undefined ? caller : { ...caller, ask: asks(sendRequest) }
-    return calls.run(calls.within(caller.session, answer(tool, params.arguments, asking)), { signal })
+    if (tool === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, ...unknownTool(tools))
+    const asking = canAsk(server, mcpReq) ? { ...caller, ask: asks(mcpReq) } : caller
+    const answered = answer(tool, params.arguments, asking, traceOf(mcpReq))
+    return calls.run(calls.within(caller.session, answered), { signal: mcpReq.signal })
   })
   return server
 }
 
 export class McpServers extends Context.Service<
   McpServers,
-  { readonly connect: (transport: Transport, caller: Caller) => Effect.Effect<Server> }
+  {
+    /** One that nobody is connected to yet. */
+    readonly serverFor: (caller: Caller) => Server
+    readonly connect: (transport: Transport, caller: Caller) => Effect.Effect<Server>
+  }
 >()("tollkeeper/mcp-tools/McpServers") {
   static readonly layer = Layer.effect(
     McpServers,
@@ -74,6 +82,7 @@ export class McpServers extends Context.Service<
       const tools = yield* Tools
       const calls = yield* Calls
       return McpServers.of({
+        serverFor: (caller) => serverFor(tools, calls, caller),
         connect: Effect.fnUntraced(function* (transport, caller) {
           const server = serverFor(tools, calls, caller)
           yield* Effect.promise(() => server.connect(transport))

@@ -2,7 +2,7 @@
 // 128 random bits, and another caller that sends it finds none. There are only so many, in all and for one caller. One
 // that has not been used for long ends, one that was never used after a minute; a caller that has its share loses its
 // own oldest one on which no call is under way, and nobody else's. They end with the Scope.
-import type { Server } from "@modelcontextprotocol/sdk/server/index.js"
+import type { Server } from "@modelcontextprotocol/server"
 import { Clock, Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"

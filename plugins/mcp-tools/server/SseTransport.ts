@@ -1,8 +1,7 @@
 // The transport of clients that predate Streamable HTTP: one long GET on which everything is sent as events, the first
 // of which names where to POST (S184). Messages wait in a bounded queue; a client that does not read them loses its
 // stream. A comment now and then keeps proxies from closing a quiet stream.
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js"
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/server"
 import { type Cause, Effect, Queue, Schedule, Stream } from "effect"
 
 const waitingMax = 256

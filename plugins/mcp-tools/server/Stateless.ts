@@ -1,23 +1,13 @@
 // MCP without sessions, as of 2026-07-28, on the official SDK of that era: every request carries what it needs and is
 // answered by a server of its own. It is spoken only to those who send its envelope; everybody else initializes and has
 // a session. What an agent spends without sessions counts as one session of the agent.
-import {
-  createMcpHandler,
-  isLegacyRequest,
-  ProtocolError,
-  ProtocolErrorCode,
-  Server
-} from "@modelcontextprotocol/server"
+import { createMcpHandler, isLegacyRequest } from "@modelcontextprotocol/server"
 import { Context, Effect, Layer } from "effect"
 import { Config } from "../Config.ts"
-import { Tools } from "../Tools.ts"
-import { answer, instructions, listed, serverName, unknownTool } from "./answerCall.ts"
 import { Calls } from "./Calls.ts"
+import { McpServers } from "./McpServers.ts"
 
 const session = "stateless"
-
-/** How long a client may keep the list of tools: it changes with the process alone. */
-const listMillis = 60_000
 
 export class Stateless extends Context.Service<
   Stateless,
@@ -32,28 +22,12 @@ export class Stateless extends Context.Service<
   static readonly layer = Layer.effect(
     Stateless,
     Effect.gen(function* () {
-      const tools = yield* Tools
+      const { serverFor } = yield* McpServers
       const calls = yield* Calls
       const { http } = yield* Config
 
-      const serverFor = (principal: string): Server => {
-        const server = new Server(serverName, { capabilities: { tools: {} }, instructions })
-        server.setRequestHandler("tools/list", () => ({
-          tools: listed(tools),
-          ttlMs: listMillis,
-          cacheScope: "public"
-        }))
-        server.setRequestHandler("tools/call", ({ params }, { mcpReq }) => {
-          const tool = tools.find(params.name)
-          if (tool === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, ...unknownTool(tools))
-          return calls.run(calls.within(session, answer(tool, params.arguments, { principal, session })), {
-            signal: mcpReq.signal
-          })
-        })
-        return server
-      }
       // The principal is what the door has found; no token leaves it.
-      const handler = createMcpHandler(({ authInfo }) => serverFor(authInfo!.clientId), {
+      const handler = createMcpHandler(({ authInfo }) => serverFor({ principal: authInfo!.clientId, session }), {
         legacy: "reject",
         maxSubscriptions: http.sessionsMax
       })

@@ -2,8 +2,9 @@
 // same JSON in `content[0].text`, a fault likewise with `isError`; a defect is logged and becomes a fault that says
 // nothing of it. A tool that there is not is an error of the protocol, as MCP has it, which carries the fault. What is
 // listed is in the order of registration, the same for everybody.
-import { Cause, Effect } from "effect"
-import type { Caller, Tool } from "../Tool.ts"
+import { inputRequired, type InputRequiredResult } from "@modelcontextprotocol/server"
+import { Cause, Effect, Option, type Tracer } from "effect"
+import type { Caller, InputNeeded, Tool } from "../Tool.ts"
 import { fault, faultBody } from "../ToolFault.ts"
 import type { Tools } from "../Tools.ts"
 
@@ -41,17 +42,51 @@ export const unknownTool = (tools: Tools["Service"]) => {
   return ["Unknown tool", faultBody(fault("INVALID_ARGUMENT", "there is no such tool", details))] as const
 }
 
+/** The question to a person, and the call made again with the answer. */
+const asked = ({ key, question }: InputNeeded): InputRequiredResult =>
+  inputRequired({
+    inputRequests: {
+      [key]: inputRequired.elicit({
+        message: question,
+        requestedSchema: {
+          type: "object",
+          properties: { approve: { type: "boolean", title: "Pay" } },
+          required: ["approve"]
+        }
+      })
+    }
+  })
+
+/** A span of the call, within the caller's trace where there is one; such a call is traced. */
+const inTrace =
+  (tool: string, parent: Option.Option<Tracer.AnySpan>) =>
+  <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Option.match(parent, {
+      onNone: () => Effect.withSpan(call, "tools/call", { kind: "server", attributes: { tool } }),
+      onSome: (parent) =>
+        call.pipe(
+          Effect.withSpan("tools/call", { kind: "server", attributes: { tool }, parent }),
+          Effect.withTracerEnabled(true)
+        )
+    })
+
 /** The answer to one call; never fails. */
-export const answer = (tool: Tool, input: unknown, caller: Caller): Effect.Effect<ToolResult> =>
+export const answer = (
+  tool: Tool,
+  input: unknown,
+  caller: Caller,
+  parent: Option.Option<Tracer.AnySpan>
+): Effect.Effect<ToolResult | InputRequiredResult> =>
   tool.run(input, caller).pipe(
-    Effect.map((body) => resultOf(body, false)),
+    Effect.map((body): ToolResult | InputRequiredResult => resultOf(body, false)),
     Effect.catchTag("ToolFault", (failed) => Effect.succeed(resultOf(faultBody(failed), true))),
+    Effect.catchTag("InputNeeded", (needed) => Effect.succeed(asked(needed))),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.failCause(cause as Cause.Cause<never>)
         : Effect.as(Effect.logError(`tool ${tool.name} died`, cause), resultOf(faultBody(defective), true))
     ),
-    Effect.withSpan("tools/call", { kind: "server", attributes: { tool: tool.name } })
+    inTrace(tool.name, parent)
   )
 
 /** The tools as they are listed. */

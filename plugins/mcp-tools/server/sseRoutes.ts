@@ -1,6 +1,5 @@
 // GET `/sse` and POST `/messages?sessionId=…` for clients that predate Streamable HTTP (S184). The session is the
 // caller's own, and ends with its stream.
-import { JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
 import { Effect } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"
@@ -8,6 +7,7 @@ import { Admission, badRequest, noRoom, noSession } from "./Admission.ts"
 import { McpServers } from "./McpServers.ts"
 import { Sessions } from "./Sessions.ts"
 import { SseTransport } from "./SseTransport.ts"
+import { messageIn } from "./messageIn.ts"
 import { readMessage } from "./streamableRoutes.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -48,9 +48,9 @@ export const addSseRoutes = Effect.gen(function* () {
       const id = new URL(request.url, "http://localhost").searchParams.get("sessionId") ?? ""
       const session = yield* sessions.find(id, principal)
       if (session === undefined) return noSession
-      const message = JSONRPCMessageSchema.safeParse(yield* readMessage(request, bytesMax))
-      if (!message.success) return badRequest(400, "not a JSON-RPC message")
-      session.transport.onmessage?.(message.data)
+      const message = messageIn(yield* readMessage(request, bytesMax))
+      if (message === undefined) return badRequest(400, "not a JSON-RPC message")
+      session.transport.onmessage?.(message)
       return HttpServerResponse.text("Accepted", { status: 202 })
     }).pipe(Effect.catch((refused) => Effect.succeed(refused)))
 

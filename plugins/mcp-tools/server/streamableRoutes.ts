@@ -1,8 +1,7 @@
 // Streamable HTTP at `/mcp`: the official transports of both eras behind our own door. A session begins with
 // `initialize`, is named by `Mcp-Session-Id` from then on, and ends with DELETE or when its time has come (S182, S183).
 // A request in the envelope of 2026-07-28 has none.
-import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js"
-import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js"
+import { isInitializeRequest, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server"
 import { Effect, Stream } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Server } from "../../../kernel/config/Server.ts"

@@ -128,7 +128,10 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a paid H
       const client = yield* paying()
       const { tools } = yield* Effect.promise(() => client.listTools())
       expect(tools.map(({ name }) => name)).not.toContain("x402_fetch_resource")
-      expect((yield* fetched(client, ref)).body["code"]).toBe("INVALID_ARGUMENT")
+      const refused = yield* Effect.promise(() =>
+        client.callTool({ name: "x402_fetch_resource", arguments: { ref } }).catch((error: unknown) => error)
+      )
+      expect(refused).toMatchObject({ code: -32602, data: { code: "INVALID_ARGUMENT" } })
     }).pipe(Effect.scoped)
   )
 

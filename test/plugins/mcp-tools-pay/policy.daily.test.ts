@@ -1,3 +1,4 @@
+import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from "@modelcontextprotocol/client"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
@@ -9,7 +10,7 @@ import { Settings } from "../../../kernel/config/Settings.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { decideApproval, decisions, listApprovals } from "../../../plugins/mcp-tools-pay/policy/administration.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
-import { call } from "../mcp-tools/support.ts"
+import { askRaw, call, type Json } from "../mcp-tools/support.ts"
 import { agentKey, pay, PayWorld } from "./payWorld.ts"
 import { amount } from "./seller.ts"
 
@@ -66,6 +67,23 @@ const withPerson = Effect.fnUntraced(function* (url: string, answer: object) {
   return { asked, client }
 })
 
+const bearer = { authorization: `Bearer ${agentKey.split(":")[1]}` }
+
+/** The official client of the era without sessions, whose person answers. */
+const connectModern = (url: string, answer: (message: string) => object) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const client = new ModernClient(
+        { name: "agent", version: "1.0.0" },
+        { capabilities: { elicitation: {} }, versionNegotiation: { mode: "auto" } }
+      )
+      client.setRequestHandler("elicitation/create", ({ params }) => answer(params.message) as never)
+      await client.connect(new ModernTransport(new URL(`${url}/mcp`), { requestInit: { headers: bearer } }))
+      return client
+    }),
+    (client) => Effect.promise(() => client.close())
+  )
+
 layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a policy", (it) => {
   it.effect("refuses what its rule refuses before anything is signed, and says which rule [S217]", () =>
     Effect.gen(function* () {
@@ -115,6 +133,46 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a policy"
         const { body } = yield* pay(unwilling.client, ref, args())
         expect(body).toMatchObject({ code: "PAYMENT_REJECTED", details: { rule: "dear" } })
       }
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("asks the person behind a client without sessions too, whose answer is good for one payment", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, ref, seller, toolsUrl } = yield* PayWorld
+      seller.behaviour = {}
+      const url = yield* toolsUrl([asking])
+      const before = yield* facilitator.balance(agent.publicKey())
+      const asked: Array<string> = []
+      const modern = yield* connectModern(url, (message) => {
+        asked.push(message)
+        return { action: "accept", content: { approve: true } }
+      })
+      const name = "x402_call_resource"
+      const paid = (yield* Effect.promise(() =>
+        modern.callTool({ name, arguments: { ref, arguments: args() } })
+      )) as any
+      expect(paid.structuredContent.receipt.status).toBe("settled")
+      expect(asked).toEqual([expect.stringContaining(seller.payTo)])
+
+      // The rounds of one call, by hand: what was answered once is no answer to what is asked again.
+      const params = { name, arguments: { ref, arguments: args() } }
+      const rounds = { capabilities: { elicitation: {} }, headers: bearer }
+      const round = (inputResponses: Json = {}) =>
+        Effect.map(askRaw(url, "tools/call", { ...params, inputResponses }, rounds), ({ body }) => body["result"])
+      const first = yield* round()
+      expect(first.resultType).toBe("input_required")
+      const [key] = Object.keys(first.inputRequests)
+      const yes = { [key!]: { action: "accept", content: { approve: true } } }
+      expect(Object.keys((yield* round({ approve: yes[key!] })).inputRequests)).toEqual([key])
+      expect((yield* round(yes)).structuredContent.receipt.status).toBe("settled")
+      const replayed = yield* round(yes)
+      expect(replayed.resultType).toBe("input_required")
+      expect(Object.keys(replayed.inputRequests)).not.toContain(key)
+      expect((yield* round(yes)).resultType).toBe("input_required")
+      // Without a capability to ask, the payment waits for an operator.
+      const mute = yield* askRaw(url, "tools/call", { ...params, inputResponses: yes }, { headers: bearer })
+      expect(mute.body["result"].structuredContent.code).toBe("PAYMENT_REJECTED")
+      expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(2n * amount)
     }).pipe(Effect.scoped)
   )
 

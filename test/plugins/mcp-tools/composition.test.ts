@@ -16,7 +16,7 @@ import { plugin as mcpTools } from "../../../plugins/mcp-tools/plugin.ts"
 import { makeCatalogue } from "../../../runtime/App.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { payingSet } from "../mcp-tools-pay/payWorld.ts"
-import { type Json, listedResource, pageOf, standInJson, startTools } from "./support.ts"
+import { askRaw, type Json, listedResource, pageOf, standInJson, startTools } from "./support.ts"
 
 it.effect("the tool server builds neither database nor ledger, and paying adds the ledger's RPC alone [S6]", () =>
   Effect.gen(function* () {
@@ -54,38 +54,15 @@ it.effect("a signer that no plugin pays with is refused, by the name of the plug
   }).pipe(Effect.scoped)
 )
 
-/** One request without a session, and so without a stream; its answer. */
-const askOnce = (url: string, method: string, params: Json = {}): Effect.Effect<Json> =>
-  Effect.promise(async () => {
-    const revision = "2026-07-28"
-    const _meta = {
-      "io.modelcontextprotocol/protocolVersion": revision,
-      "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },
-      "io.modelcontextprotocol/clientCapabilities": {}
-    }
-    const answer = await fetch(`${url}/mcp`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        accept: "application/json, text/event-stream",
-        "mcp-protocol-version": revision,
-        "mcp-method": method,
-        ...("name" in params ? { "mcp-name": params["name"] } : {})
-      },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta } })
-    })
-    return (await answer.json()) as Json
-  })
-
 it.effect("without a signer the plugin that pays brings no tool [S201]", () =>
   Effect.gen(function* () {
     const facilitatorUrl = yield* standInJson(pageOf(listedResource()))
     const set = payingSet({ ledgerUrl: "http://127.0.0.1:1024" })
     const url = yield* startTools({ facilitatorUrl, set })
-    const { result } = yield* askOnce(url, "tools/list")
+    const { result } = (yield* askRaw(url, "tools/list")).body
     expect(result.tools.map(({ name }: Json) => name)).toEqual(["x402_search_resources", "x402_get_resource"])
-    const called = yield* askOnce(url, "tools/call", { name: "x402_call_resource", arguments: { ref: "v1.x" } })
-    expect(called["error"]).toMatchObject({ code: -32602, data: { code: "INVALID_ARGUMENT" } })
+    const { body } = yield* askRaw(url, "tools/call", { name: "x402_call_resource", arguments: { ref: "v1.x" } })
+    expect(body["error"]).toMatchObject({ code: -32602, data: { code: "INVALID_ARGUMENT" } })
   }).pipe(Effect.scoped)
 )
 

@@ -1,10 +1,20 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { call, connectHttp, type Json, listedResource, pageOf, standIn, standInJson, startTools } from "./support.ts"
+import {
+  askRaw,
+  call,
+  connectHttp,
+  type Json,
+  listedResource,
+  pageOf,
+  revision,
+  standIn,
+  standInJson,
+  startTools
+} from "./support.ts"
 
 const key = "0123456789abcdef"
-const revision = "2026-07-28"
 const search = "x402_search_resources"
 
 const facilitator = standInJson(pageOf(listedResource()))
@@ -21,37 +31,6 @@ const connectModern = (url: string) =>
     }),
     (client) => Effect.promise(() => client.close())
   )
-
-const ask = (url: string, method: string, params: Json = {}, headers: Record<string, string> = {}) =>
-  Effect.promise(async () => {
-    const name = typeof params["name"] === "string" ? { "mcp-name": params["name"] } : {}
-    const answer = await fetch(`${url}/mcp`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        accept: "application/json, text/event-stream",
-        "mcp-protocol-version": revision,
-        "mcp-method": method,
-        ...name,
-        ...headers
-      },
-      body: JSON.stringify({
-        jsonrpc: "2.0",
-        id: 1,
-        method,
-        params: {
-          ...params,
-          _meta: {
-            "io.modelcontextprotocol/protocolVersion": revision,
-            "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },
-            "io.modelcontextprotocol/clientCapabilities": {}
-          }
-        }
-      })
-    })
-    const text = await answer.text()
-    return { status: answer.status, session: answer.headers.get("mcp-session-id"), body: JSON.parse(text) as Json }
-  })
 
 it.live("a client of 2026-07-28 lists and calls without a session, and one of 2025-11-25 with one, on one /mcp", () =>
   Effect.gen(function* () {
@@ -71,13 +50,13 @@ it.live("a client of 2026-07-28 lists and calls without a session, and one of 20
 it.live("the server is discovered, and its list is the same each time, with how long it holds", () =>
   Effect.gen(function* () {
     const url = yield* start()
-    const discovered = yield* ask(url, "server/discover")
+    const discovered = yield* askRaw(url, "server/discover")
     expect(discovered).toMatchObject({
       status: 200,
       session: null,
       body: { result: { supportedVersions: expect.arrayContaining([revision]), capabilities: { tools: {} } } }
     })
-    const lists = [yield* ask(url, "tools/list"), yield* ask(url, "tools/list")]
+    const lists = [yield* askRaw(url, "tools/list"), yield* askRaw(url, "tools/list")]
     expect(lists[0]!.body["result"]).toMatchObject({ resultType: "complete", ttlMs: 60_000, cacheScope: "public" })
     expect(lists[1]!.body).toEqual(lists[0]!.body)
   }).pipe(Effect.scoped)
@@ -86,9 +65,9 @@ it.live("the server is discovered, and its list is the same each time, with how 
 it.live("a fault is a result, and headers that contradict the message are refused", () =>
   Effect.gen(function* () {
     const url = yield* start()
-    const wrong = yield* ask(url, "tools/call", { name: search, arguments: { limit: 0 } })
+    const wrong = yield* askRaw(url, "tools/call", { name: search, arguments: { limit: 0 } })
     expect(wrong.body["result"]).toMatchObject({ isError: true, structuredContent: { code: "INVALID_ARGUMENT" } })
-    const contradicting = yield* ask(url, "tools/list", {}, { "mcp-method": "tools/call" })
+    const contradicting = yield* askRaw(url, "tools/list", {}, { headers: { "mcp-method": "tools/call" } })
     expect([contradicting.status, contradicting.body["result"]]).toEqual([400, undefined])
   }).pipe(Effect.scoped)
 )
@@ -96,10 +75,10 @@ it.live("a fault is a result, and headers that contradict the message are refuse
 it.live("the door is the same without a session: a key, a Host that is ours, no page that nobody invited [S246]", () =>
   Effect.gen(function* () {
     const keyed = yield* start([], { TOOLS_API_KEYS: key })
-    expect((yield* ask(keyed, "tools/list")).status).toBe(401)
-    expect((yield* ask(keyed, "tools/list", {}, { authorization: `Bearer ${key}` })).status).toBe(200)
+    expect((yield* askRaw(keyed, "tools/list")).status).toBe(401)
+    expect((yield* askRaw(keyed, "tools/list", {}, { headers: { authorization: `Bearer ${key}` } })).status).toBe(200)
     const open = yield* start()
-    expect((yield* ask(open, "tools/list", {}, { origin: "https://evil.example" })).status).toBe(403)
+    expect((yield* askRaw(open, "tools/list", {}, { headers: { origin: "https://evil.example" } })).status).toBe(403)
   }).pipe(Effect.scoped)
 )
 
@@ -120,12 +99,36 @@ it.live("a call without a session that is under way when the process stops is an
     const called = yield* Effect.scoped(
       Effect.gen(function* () {
         const url = yield* startTools({ facilitatorUrl })
-        const pending = Effect.runPromise(ask(url, "tools/call", { name: search, arguments: {} }))
+        const pending = Effect.runPromise(askRaw(url, "tools/call", { name: search, arguments: {} }))
         yield* Effect.promise(() => asked)
         setImmediate(release)
         return pending
       })
     )
     expect((yield* Effect.promise(() => called)).body["result"].structuredContent.resources).toHaveLength(1)
+  }).pipe(Effect.scoped)
+)
+
+it.live("a call goes on in the trace that its metadata names, up to the facilitator, in either era", () =>
+  Effect.gen(function* () {
+    const traceId = "0af7651916cd43dd8448eb211c80319c"
+    const seen: Array<unknown> = []
+    const facilitatorUrl = yield* standIn((request, response) => {
+      seen.push(request.headers["traceparent"])
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(pageOf(listedResource())))
+    })
+    const url = yield* startTools({ facilitatorUrl })
+    const meta = { traceparent: `00-${traceId}-b7ad6b7169203331-01` }
+    yield* askRaw(url, "tools/call", { name: search, arguments: {} }, { meta })
+    const older = yield* connectHttp(url)
+    yield* Effect.promise(() => older.callTool({ name: search, arguments: {}, _meta: meta }))
+    for (const header of seen.splice(0)) expect(header).toMatch(new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`))
+    // What is no trace is none, and changes nothing.
+    for (const traceparent of ["00-0-0-00", 7, `00-${traceId}`, "x".repeat(10_000)]) {
+      const params = { name: search, arguments: {} }
+      const { body } = yield* askRaw(url, "tools/call", params, { meta: { traceparent } })
+      expect(body["result"].structuredContent.resources).toHaveLength(1)
+    }
+    expect(seen.filter((header) => String(header).includes(traceId))).toEqual([])
   }).pipe(Effect.scoped)
 )

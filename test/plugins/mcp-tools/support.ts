@@ -95,6 +95,47 @@ export const call = (client: Client, name: string, args: Json = {}): Effect.Effe
     return { isError: raw["isError"] === true, body: raw["structuredContent"], raw }
   })
 
+export const revision = "2026-07-28"
+
+export interface Asked {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly meta?: Json
+  readonly capabilities?: Json
+}
+
+/** One request of 2026-07-28, without a session and so without a stream; what came back, as it came. */
+export const askRaw = (url: string, method: string, params: Json = {}, asked: Asked = {}) =>
+  Effect.promise(async () => {
+    const { capabilities = {}, headers = {}, meta = {} } = asked
+    const answer = await fetch(`${url}/mcp`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        "mcp-protocol-version": revision,
+        "mcp-method": method,
+        ...(typeof params["name"] === "string" ? { "mcp-name": params["name"] } : {}),
+        ...headers
+      },
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method,
+        params: {
+          ...params,
+          _meta: {
+            "io.modelcontextprotocol/protocolVersion": revision,
+            "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },
+            "io.modelcontextprotocol/clientCapabilities": capabilities,
+            ...meta
+          }
+        }
+      })
+    })
+    const body = JSON.parse(await answer.text()) as Json
+    return { status: answer.status, session: answer.headers.get("mcp-session-id"), body }
+  })
+
 /** A plain HTTP server on a free port, for as long as the Scope. */
 export const standIn = (
   answer: (request: IncomingMessage, response: ServerResponse) => void
