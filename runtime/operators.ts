@@ -3,7 +3,7 @@
 // sends the key that stands in the state folder, which this user alone can read. A command is the very one that runs
 // by itself when nothing serves; here it stands on the services that run (`commands/place.ts`), and what it prints is
 // the answer. One at a time, and only the commands listed here: nothing that starts or deletes.
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, type Context, Effect, Exit, Option, Schema, Semaphore } from "effect"
 import { Command } from "effect/cli"
 import { analytics } from "./commands/analytics.ts"

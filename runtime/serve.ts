@@ -2,7 +2,7 @@
 // the listener. So migrations are done and every refusal is said before a port opens. On a signal the listener stops
 // first and answers what it has begun, for three seconds at most and each answer the last of its connection; then the
 // plugins stop in reverse. An actor that gives up ends the process.
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer, Option, Path, type Scope } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
 import { hostname } from "node:os"

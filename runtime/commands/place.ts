@@ -2,7 +2,7 @@
 // same for every command, and so are the Layers over them. A command that runs within a process that serves
 // (`operators.ts`) stands on what that process has; by itself it opens the database, on a server beside the running
 // replicas.
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Context, Effect, Layer, Option } from "effect"
 import { Flag } from "effect/cli"
 import { hostname } from "node:os"

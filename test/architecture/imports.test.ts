@@ -112,7 +112,7 @@ const manifest = JSON.parse(readText("package.json")) as Record<
 >
 
 /** The program's own files, which run whatever plugins there are. `App.ts` lists them; a command may be about one. */
-const programs = ["runtime/cli.ts", "runtime/greeting.ts", "runtime/serve.ts"]
+const programs = ["runtime/cli.ts", "runtime/commandLine.ts", "runtime/greeting.ts", "runtime/serve.ts"]
 
 describe("the program", () => {
   it("names no plugin but in its list", () => {
@@ -153,6 +153,15 @@ describe("imports", () => {
     expect(importFaults(parseSource(path, `import { x } from "${specifier}"\nx()`))).toHaveLength(1)
     expect(importFaults(parseSource(path, `import type { X } from "${specifier}"\nexport type { X }`))).toHaveLength(1)
     expect(importFaults(parseSource(path, `export const x = () => import("${specifier}")`))).toHaveLength(1)
+  })
+
+  it("of the product load no package whole where a part of it will do: a start waits for all that is loaded", () => {
+    // Each of these loads some hundred files that nothing here uses: a client of Redis, and an older SDK of MCP.
+    const whole = /^(@effect\/platform-node|@effect\/opentelemetry|@modelcontextprotocol\/sdk\/.*)$/
+    const loading = sourcesIn("kernel", "plugins", "runtime").flatMap(({ imports, path }) =>
+      imports.filter((specifier) => whole.test(specifier)).map((specifier) => `${path}: ${specifier}`)
+    )
+    expect(loading).toEqual([])
   })
 
   it("of the product name only packages that are installed with it", () => {
