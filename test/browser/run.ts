@@ -1,11 +1,13 @@
 // `npm run browser`: the pages in the system's Chromium, with pictures of every view for a person to look at. Where
 // there is no Chromium it is installed if the system lets us, else said. The folder of the pictures may be named.
 import { spawnSync } from "node:child_process"
+import { existsSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import process from "node:process"
 import { root } from "../../runtime/bootstrap.mjs"
 import { chromiumPath, howToGetOne } from "./chromium.ts"
+import { figuresFile } from "./timed.ts"
 
 if (chromiumPath() === undefined && process.getuid?.() === 0)
   spawnSync("apt-get", ["install", "-y", "--no-install-recommends", "chromium"], { stdio: "inherit" })
@@ -15,11 +17,14 @@ if (path === undefined) {
   process.exit(1)
 }
 const screens = resolve(process.argv[2] ?? join(tmpdir(), "tollkeeper-screens"))
+const figures = join(screens, figuresFile)
+rmSync(figures, { force: true })
 const args = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", "test/browser"]
 const { status } = spawnSync(process.execPath, args, {
   cwd: root,
   stdio: "inherit",
   env: { ...process.env, TOLLKEEPER_TEST_SLOW: "only", TOLLKEEPER_TEST_SCREENS: screens }
 })
+if (existsSync(figures)) console.log(readFileSync(figures, "utf8").trimEnd())
 console.log(`${path}; pictures in ${screens}`)
 process.exit(status ?? 1)

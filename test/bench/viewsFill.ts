@@ -1,0 +1,149 @@
+// A long history for `bench -- views`, written by SQL: settlements of analytics and of the kernel with their attempts
+// and facts, and the rollups as the reader of facts would have kept them. Older settlements are rarer, buyers and
+// sellers are of all sizes, one settlement of ten failed and a few have no end.
+import { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+
+export interface Size {
+  readonly settlements: number
+  readonly buyers: number
+  readonly sellers: number
+  readonly resources: number
+  readonly historyDays: number
+}
+
+const chunk = 100_000
+
+/** An address out of a number, as SQL. */
+const address = (kind: string, number: string) =>
+  `'G' || '${kind}' || translate(lpad((${number})::text, 54, 'A'), '0189', 'WXYZ')`
+
+/** Listed resources, each of the seller of its number. */
+export const listResources = (sql: SqlClient.SqlClient, { resources }: Size) =>
+  Effect.gen(function* () {
+    yield* sql`insert into catalog_resources (key, resource_key, type, resource, origin, state, state_changed_at,
+      verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at, updated_at)
+      select 'k' || n, encode(sha256(convert_to('"https://s' || n % 100 || '.example.com/r' || n || '"', 'UTF8')),
+        'hex'), 'http', 'https://s' || n % 100 || '.example.com/r' || n, 'https://s' || n % 100 || '.example.com',
+        'active', now(), 'payment_observed', array[${sql.literal(address("S", "n"))}], 1, 'h' || n,
+        '{"about":{},"operations":[],"sentKey":"catalog","extensions":["catalog"]}'::jsonb, array['catalog'],
+        json_build_object('resource', 'https://s' || n % 100 || '.example.com/r' || n, 'type', 'http', 'x402Version', 2,
+          'accepts', '[]'::json)::text, now(), now()
+      from generate_series(1, ${resources}::int) n`
+    yield* sql`insert into catalog_activity (resource_id, last_seen_at) select id, now() from catalog_resources`
+    yield* sql`insert into catalog_impressions (at, session, mode, first_position, resource_ids, milliseconds, missing,
+      reranking) select now() - n * interval '25 seconds', 's' || n % 5000, 'lexical', 1,
+        array[1 + n % ${resources}::int, 1 + (n * 7) % ${resources}::int, 1 + (n * 13) % ${resources}::int]::bigint[],
+        5, '{}', 'off'
+      from generate_series(1, 100000) n`
+  })
+
+export const fillSettlements = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, size: Size) {
+  const { buyers, historyDays, resources, sellers, settlements } = size
+  for (let from = 1; from <= settlements; from += chunk) {
+    yield* sql`with made as (
+        select n, ('00000000-0000-4000-a000-' || lpad(to_hex(n), 12, '0'))::uuid as id, random() as fate,
+          1 + floor(power(random(), 2) * ${buyers}::int)::int as buyer,
+          1 + floor(power(random(), 2) * ${sellers}::int)::int as seller,
+          now() - make_interval(secs => 60 + ${historyDays * 86_400}::float8
+            * power(1 - n::float8 / ${settlements + 1}::float8, 1.5)) as at
+        from generate_series(${from}::int, ${Math.min(settlements, from + chunk - 1)}::int) n
+      )
+      insert into analytics_settlements (id, occurred_at, due_at, network, scheme, asset, payer, pay_to, amount_max,
+        amount_meant, amount, fee_stroops, transaction_hash, status, facilitator_id, resource_id, resource_origin,
+        resource_url, error_reason, organic)
+      select id, at, at + interval '25 seconds', 'ledger:testnet', case when n % 9 = 0 then 'upto' else 'exact' end,
+        case when n % 5 = 0 then 'CXLM' else 'CUSDC' end, ${sql.literal(address("B", "buyer"))},
+        ${sql.literal(address("S", "seller"))}, n % 10000 + 1, n % 10000 + 1,
+        case when fate < 0.9 then n % 10000 + 1 when fate < 0.995 then 0 end, 23000, lpad(to_hex(n), 64, '0'),
+        case when fate < 0.9 then 'success' when fate < 0.995 then 'failed' else 'unknown' end, 'replica-' || n % 3,
+        case when seller <= ${resources}::int then seller end,
+        case when seller <= ${resources}::int then 'https://s' || seller % 100 || '.example.com' end,
+        case when seller <= ${resources}::int
+          then 'https://s' || seller % 100 || '.example.com/r' || seller || '?n=' || n end,
+        case when fate >= 0.9 and fate < 0.995 then (array['settle_ledger_transaction_failed',
+          'settle_ledger_transaction_expired', 'settle_ledger_authorization_spent'])[1 + n % 3] end, n % 20 <> 0
+      from made`.unprepared
+  }
+  yield* sql`analyze analytics_settlements`.unprepared
+})
+
+const moved = "sum(case when status = 'success' then amount else 0 end)"
+
+/** The statements that make every rollup of analytics out of its settlements, none of which is open. */
+const rollups: ReadonlyArray<string> = [
+  `insert into analytics_totals select width, date_trunc(width, occurred_at at time zone 'UTC') at time zone 'UTC',
+    network, scheme, asset, status, count(*), ${moved}, sum(fee_stroops),
+    count(*) filter (where organic and status = 'success'),
+    coalesce(sum(amount) filter (where organic and status = 'success'), 0)
+    from analytics_settlements cross join (values ('hour'), ('day')) w (width) group by 1, 2, 3, 4, 5, 6`,
+  `insert into analytics_attendance select width, date_trunc(width, occurred_at at time zone 'UTC') at time zone 'UTC',
+    role, count(distinct case role when 'buyer' then payer else pay_to end)
+    from analytics_settlements cross join (values ('hour'), ('day')) w (width)
+    cross join (values ('buyer'), ('seller')) r (role) group by 1, 2, 3`,
+  `insert into analytics_members select kind, name, 'p_' || left(md5(name), 24),
+    (max(occurred_at) at time zone 'UTC')::date
+    from analytics_settlements cross join lateral (values ('buyer', payer), ('seller', pay_to),
+      ('facilitator', facilitator_id), ('network', network), ('resource', resource_id::text)) m (kind, name)
+    where name is not null group by kind, name`,
+  `insert into analytics_member_days select kind, last_day, count(*) from analytics_members group by kind, last_day`,
+  ...["(occurred_at at time zone 'UTC')::date", "'-infinity'::date"].map(
+    (day) => `insert into analytics_standings select role, ${day}, address, asset, array_agg(distinct network),
+      array_agg(distinct scheme), array_agg(distinct facilitator_id), count(*),
+      count(*) filter (where status = 'success'), count(*) filter (where status = 'failed'), ${moved},
+      min(occurred_at), max(occurred_at)
+      from analytics_settlements cross join lateral (values ('buyer', payer), ('seller', pay_to)) r (role, address)
+      group by 1, 2, 3, 4`
+  ),
+  `insert into analytics_pairs select payer, pay_to, asset, count(*), count(*) filter (where status = 'success'),
+    ${moved}, min(occurred_at), max(occurred_at) from analytics_settlements group by 1, 2, 3`,
+  `insert into analytics_resources select resource_id, min(resource_origin), asset, count(*),
+    count(*) filter (where status = 'success'), ${moved}, min(occurred_at), max(occurred_at)
+    from analytics_settlements where resource_id is not null group by resource_id, asset`,
+  `insert into analytics_rankings select role, w.since, address, asset, sum(transactions), sum(amount)
+    from analytics_standings s join analytics_ranking_windows w
+      on case when w.since = '-infinity' then s.day = w.since else s.day >= w.since end
+    group by role, w.since, address, asset`,
+  `insert into analytics_partner_days select role, address, last_day, count(*) from (
+      select payer, pay_to, (max(last_at) at time zone 'UTC')::date as last_day from analytics_pairs
+      group by payer, pay_to) p
+    cross join lateral (values ('buyer', payer), ('seller', pay_to)) r (role, address)
+    group by role, address, last_day`
+]
+
+export const fillRollups = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  for (const statement of rollups) yield* sql.unsafe(statement).unprepared
+})
+
+/** The same settlements as the kernel knows them, and their facts; the readers of facts have read them all. */
+export const fillKernel = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  yield* sql`insert into kernel_settlements (id, network, scheme, authorization_key, authorization_expires_ledger,
+      fingerprint, principal, payer, pay_to, asset, amount_max, amount, resource_url, inner_hash, sponsor, channel,
+      channel_sequence, resource_fee_stroops, recorded_ledger, recorded_at, deadline_at, budget_day, budget_stroops,
+      budget_shard, budget_keyed, state, resolved_at, ledger, closed_at, moved, fee_charged_stroops, reason,
+      delivered_at, ended_by)
+    select id, network, scheme, 'key ' || transaction_hash, 2000, transaction_hash, 'shop-' || right(pay_to, 1), payer,
+      pay_to, asset, amount_max, amount_meant, resource_url, transaction_hash, 'GSPONSOR', 'GCHANNEL',
+      row_number() over (), 20000, 1000, occurred_at, due_at, occurred_at::date, 30000, 0, false,
+      case status when 'success' then 'settled' when 'failed' then 'failed' else 'unresolved' end,
+      occurred_at + interval '5 seconds', 1001, occurred_at + interval '4 seconds',
+      case when status = 'success' then amount end, fee_stroops, error_reason,
+      case when status = 'success' then occurred_at + interval '6 seconds' end,
+      case when status <> 'unknown' then transaction_hash end
+    from analytics_settlements`.unprepared
+  yield* sql`insert into kernel_attempts (settlement, number, kind, inner_hash, outer_hash, envelope, inclusion_stroops,
+      recorded_ledger)
+    select id, 1, 'payment', inner_hash, md5(inner_hash) || md5(fingerprint || 'o'), '\\x00', 100, 1000
+    from kernel_settlements`.unprepared
+  yield* sql.withTransaction(
+    Effect.gen(function* () {
+      yield* sql`insert into kernel_facts (at, type, version, subject, data, position, principal)
+        select s.resolved_at, 'settlement.' || s.state, 1, s.id::text, jsonb_build_object('transaction', s.inner_hash,
+          'moved', s.moved::text, 'feeChargedStroops', '23000', 'ledger', 1001, 'reason', s.reason),
+          (select coalesce(max(position), 0) from kernel_facts) + row_number() over (order by s.resolved_at),
+          s.principal
+        from kernel_settlements s`.unprepared
+      yield* sql`update kernel_fact_cursors set position = (select max(position) from kernel_facts)`
+    })
+  )
+})

@@ -1,0 +1,160 @@
+// The live view under load: settlements arrive by the ten a second and then by the thousand, told by the real stream
+// from the journal of a whole facilitator. The rows are written by SQL and the facts published as ever, since no ledger
+// of a test settles so many.
+import { NodeServices } from "@effect/platform-node"
+import { Effect, Exit, Scope } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Browser } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { inTransaction } from "../../kernel/database/Database.ts"
+import { Facts } from "../../kernel/Facts.ts"
+import { type Facilitator, startFacilitator } from "../support/facilitator.ts"
+import { chromiumPath, howToGetOne } from "./chromium.ts"
+import { isTimed, liveBytes, metricsOf, tell } from "./timed.ts"
+import { launch, Visit } from "./Visit.ts"
+
+const scope = Scope.makeUnsafe()
+let browser: Browser
+let facilitator: Facilitator
+let written = 0
+
+/** So many settlements, recorded and settled now: two events each, published as the house publishes them. */
+const settle = (count: number): Promise<void> =>
+  Effect.runPromise(
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const facts = yield* Facts
+      const from = written + 1
+      written += count
+      const rows = yield* sql<{ id: string; hash: string }>`with made as (
+          select n, lpad(to_hex(n), 64, '0') as hash, ('00000000-0000-4000-a000-' || lpad(to_hex(n), 12, '0'))::uuid
+            as id
+          from generate_series(${from}::int, ${written}::int) n
+        )
+        insert into kernel_settlements (id, network, scheme, authorization_key, authorization_expires_ledger,
+          fingerprint, principal, payer, pay_to, asset, amount_max, amount, inner_hash, sponsor, channel,
+          channel_sequence, resource_fee_stroops, recorded_ledger, deadline_at, budget_day, budget_stroops,
+          budget_shard, budget_keyed, state, resolved_at, ledger, moved, fee_charged_stroops, ended_by)
+        select id, 'ledger:testnet', 'exact', 'key ' || n, 2000, hash, 'anonymous', 'GPAYER' || n % 50,
+          'GSHOP' || n % 7, 'CASSET', n, n, hash, 'GSPONSOR', 'GCHANNEL', n, 1, 1, now(), current_date, 1, 0, false,
+          'settled', clock_timestamp(), 7, n, 1, hash from made
+        returning id::text as id, inner_hash as hash`
+      for (const { hash, id } of rows) {
+        const about = { version: 1, subject: id, principal: "anonymous" }
+        const recorded = {
+          network: "ledger:testnet",
+          scheme: "exact",
+          asset: "CASSET",
+          payer: "GPAYER",
+          payTo: "GSHOP"
+        }
+        const more = { amountMax: "1", amount: "1", transaction: hash, resourceUrl: null, principal: "anonymous" }
+        yield* facts.publish({ ...about, type: "settlement.recorded", data: { ...recorded, ...more } })
+        const ended = { transaction: hash, moved: "1", feeChargedStroops: "1", ledger: 7, reason: null }
+        yield* facts.publish({ ...about, type: "settlement.settled", data: ended })
+      }
+    }).pipe(inTransaction, Effect.provideContext(facilitator.services)) as Effect.Effect<void>
+  )
+
+const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+
+/** Waits until the view shows the newest of what was written. */
+const shown = async (visit: Visit): Promise<void> => {
+  const hash = written.toString(16).padStart(64, "0")
+  await visit.page.locator(`tbody a[title="${hash}"]`).first().waitFor()
+}
+
+describe.skipIf(chromiumPath() === undefined)(
+  `the live view under load${chromiumPath() === undefined ? ` (${howToGetOne})` : ""}`,
+  () => {
+    beforeAll(async () => {
+      browser = await launch()
+      facilitator = await Effect.runPromise(
+        startFacilitator({ channels: 2 }).pipe(Scope.provide(scope), Effect.provide(NodeServices.layer))
+      )
+    }, 180_000)
+    afterAll(async () => {
+      await browser.close()
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+    }, 60_000)
+
+    it("takes little script for an event, no long task, and shows each of ten settlements a second soon", async () => {
+      const visit = await Visit.open(browser, facilitator.url)
+      await visit.go("/dashboard#live")
+      await visit.page.getByText("live", { exact: true }).waitFor()
+      await settle(150)
+      await shown(visit)
+      const session = await visit.context.newCDPSession(visit.page)
+      await session.send("Performance.enable")
+      // Of each row, how long after its record it stood in the page; and every task of more than 50 ms.
+      await visit.page.evaluate(() => {
+        const seen = { late: [] as Array<number>, long: [] as Array<number>, rows: new Set<string>() }
+        Object.assign(globalThis, { seen })
+        const look = () => {
+          for (const row of document.querySelectorAll("tbody tr")) {
+            const name = row.querySelector("a")?.title ?? ""
+            if (seen.rows.has(name)) continue
+            seen.rows.add(name)
+            const at = row.querySelector("time")?.dateTime
+            if (at !== undefined) seen.late.push(Date.now() - Date.parse(at))
+          }
+        }
+        look()
+        seen.late.length = 0
+        new MutationObserver(look).observe(document.querySelector("tbody")!, { childList: true, subtree: true })
+        new PerformanceObserver((list) => {
+          for (const { duration } of list.getEntries()) seen.long.push(duration)
+        }).observe({ type: "longtask" })
+      })
+      const before = await metricsOf(session)
+      const settlements = 100
+      for (let tenth = 0; tenth < settlements; tenth++) {
+        await settle(1)
+        await pause(100)
+      }
+      await shown(visit)
+      const after = await metricsOf(session)
+      const { late, long } = await visit.page.evaluate(() => {
+        const { seen } = globalThis as unknown as { seen: { late: Array<number>; long: Array<number> } }
+        return { late: seen.late.toSorted((a, b) => a - b), long: seen.long }
+      })
+      const spent = (name: string) => ((after[name]! - before[name]!) * 1_000) / (settlements * 2)
+      const script = spent("ScriptDuration")
+      const last = late.at(-1)!
+      tell(
+        `live: ${script.toFixed(2)} ms of script an event (${spent("TaskDuration").toFixed(2)} ms of all tasks), ` +
+          `${long.length} tasks over 50 ms, rows after ${late[late.length >> 1]} ms (median) to ${last} ms`
+      )
+      expect(late.length).toBe(settlements)
+      expect(visit.faults).toEqual([])
+      if (isTimed) {
+        expect(script).toBeLessThanOrEqual(4)
+        expect(long).toEqual([])
+        expect(last).toBeLessThan(1_000)
+      }
+      await visit.close()
+    }, 240_000)
+
+    it("keeps the same memory over ten thousand events", async () => {
+      const visit = await Visit.open(browser, facilitator.url)
+      await visit.go("/dashboard#live")
+      await visit.page.getByText("live", { exact: true }).waitFor()
+      const session = await visit.context.newCDPSession(visit.page)
+      await session.send("Performance.enable")
+      const heap: Array<number> = []
+      // The first thousand events fill what is kept; from then on nothing may grow.
+      for (const settlements of [500, 2_500, 2_500]) {
+        for (let left = settlements; left > 0; left -= 50) await settle(50)
+        await shown(visit)
+        heap.push(await liveBytes(session))
+      }
+      const rows = await visit.page.locator("tbody tr").count()
+      const megabytes = heap.map((bytes) => (bytes / 1_048_576).toFixed(2))
+      tell(`live: ${megabytes.join(", ")} MB of live objects after 1,000, 6,000 and 11,000 events, ${rows} rows`)
+      expect(rows).toBe(100)
+      expect(heap[2]! - heap[0]!).toBeLessThan(1_048_576)
+      expect(visit.faults).toEqual([])
+      await visit.close()
+    }, 240_000)
+  }
+)
