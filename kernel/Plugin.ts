@@ -14,6 +14,7 @@ import type { ListenAt } from "./http/ListenAt.ts"
 import type { Crypto } from "./platform/Crypto.ts"
 import type { FolderLock } from "./platform/FolderLock.ts"
 import type { Host } from "./platform/Host.ts"
+import type { HttpCalls } from "./platform/HttpCalls.ts"
 import type { Listeners } from "./platform/Listeners.ts"
 import type { Outbound } from "./platform/Outbound.ts"
 import type { Stdio } from "./platform/Stdio.ts"
@@ -62,6 +63,7 @@ export type Ambient =
   | Crypto
   | Host
   | FolderLock
+  | HttpCalls
   | Listeners
   | Outbound
   | Stdio

@@ -1,6 +1,6 @@
 // Traces that go on elsewhere: the place in a trace as W3C's `traceparent`, for a row that another process reads and
 // for a call to another program. An untraced place has none.
-import { Effect, Option, type Tracer } from "effect"
+import { Effect, type Fiber, Option, type Tracer } from "effect"
 import { HttpTraceContext } from "effect/http"
 
 const encoded = (span: Tracer.AnySpan): string | undefined =>
@@ -8,9 +8,13 @@ const encoded = (span: Tracer.AnySpan): string | undefined =>
     ? `00-${span.traceId.padStart(32, "0")}-${span.spanId}-${span.sampled ? "01" : "00"}`
     : undefined
 
-/** The current place, when somebody traces it: here, or the caller, whose trace is then passed on as it came. */
-export const currentTraceParent: Effect.Effect<string | undefined> = Effect.withFiber(({ cache: { span } }) =>
-  Effect.succeed(span === undefined ? undefined : encoded(span))
+/** Where a fiber is, when somebody traces it: here, or the caller, whose trace is then passed on as it came. */
+export const traceParentIn = ({ cache: { span } }: Fiber.Fiber<unknown, unknown>): string | undefined =>
+  span === undefined ? undefined : encoded(span)
+
+/** The current place. */
+export const currentTraceParent: Effect.Effect<string | undefined> = Effect.withFiber((fiber) =>
+  Effect.succeed(traceParentIn(fiber))
 )
 
 /** The effect as a part of the trace in which `traceparent` was written; untraced when there is none. */

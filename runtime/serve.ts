@@ -27,6 +27,7 @@ import * as FolderLock from "./platform/folderLock.ts"
 import { makeHttpServer } from "./platform/httpServer.ts"
 import * as NodeCrypto from "./platform/nodeCrypto.ts"
 import * as NodeDeadline from "./platform/nodeDeadline.ts"
+import * as NodeHttpCalls from "./platform/nodeHttpCalls.ts"
 import * as NodeListeners from "./platform/nodeListeners.ts"
 import * as NodeOutbound from "./platform/nodeOutbound.ts"
 import * as NodeProcessUsage from "./platform/nodeProcessUsage.ts"
@@ -172,6 +173,7 @@ export const serve = Effect.fnUntraced(function* (options: ServeOptions) {
   const platform = Layer.mergeAll(
     NodeCrypto.layer,
     NodeDeadline.layer,
+    NodeHttpCalls.layer,
     NodeListeners.layer,
     NodeOutbound.layer,
     NodeProcessUsage.layer,

@@ -4,12 +4,13 @@
 // that it serves the right network: another network's word would be a verdict about nothing. Nothing of a request or an
 // answer, of an address or a header is logged or put into an error: they may hold signed envelopes and an operator's
 // keys.
-import { Clock, Data, Duration, Effect, Ref, Result, Schema, Stream } from "effect"
-import { FetchHttpClient, Headers, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
+import { Clock, Data, Duration, Effect, Result, Schema } from "effect"
+import { Headers } from "effect/http"
 import { headersFor, type RpcHeader } from "../config/rpcHeaders.ts"
-import { measure } from "../telemetry/Measure.ts"
+import { measureUnsafe } from "../telemetry/Measure.ts"
 import { ledger } from "../telemetry/metrics.ts"
-import { currentTraceParent } from "../TraceParent.ts"
+import { CallFailed, HttpCalls, type HttpAnswered } from "../platform/HttpCalls.ts"
+import { traceParentIn } from "../TraceParent.ts"
 import { askEndpoints, CallFault } from "./askEndpoints.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import { GetNetwork, JsonRpcAnswer } from "./LedgerWire.ts"
@@ -69,101 +70,122 @@ export interface EndpointOptions {
   readonly headers?: ReadonlyArray<RpcHeader> | undefined
 }
 
-/** Reads a body up to a limit. */
-const readBounded = (response: HttpClientResponse.HttpClientResponse) =>
-  Stream.runFoldEffect(
-    response.stream,
-    () => ({ chunks: [] as Array<Uint8Array>, bytes: 0 }),
-    (read, chunk) => {
-      const bytes = read.bytes + chunk.length
-      read.chunks.push(chunk)
-      return bytes > answerBytesMax
-        ? Effect.fail(new RpcError({ code: 0, message: "the answer is too long" }))
-        : Effect.succeed({ chunks: read.chunks, bytes })
-    }
-  ).pipe(
-    Effect.map(({ bytes, chunks }) => {
-      const whole = new Uint8Array(bytes)
-      let at = 0
-      for (const chunk of chunks) {
-        whole.set(chunk, at)
-        at += chunk.length
-      }
-      return new TextDecoder().decode(whole)
-    })
-  )
+const faultOf = { timeout: "TimeoutError", unreachable: "not reached", "too long": "the answer is too long" } as const
 
 const reasonOf = (error: unknown): string =>
   error instanceof RpcError
     ? `error ${error.code}: ${error.message.slice(0, 200)}`
     : error instanceof HttpRefused
       ? `HTTP ${error.status}`
-      : typeof error === "object" && error !== null && "_tag" in error
-        ? String(error._tag)
-        : "failed"
+      : error instanceof CallFailed
+        ? faultOf[error.reason]
+        : typeof error === "object" && error !== null && "_tag" in error
+          ? String(error._tag)
+          : "failed"
 
 /** The pause that a refusal asks for, milliseconds; none when it names none that can be read. */
-const retryAfterOf = ({ headers }: HttpClientResponse.HttpClientResponse) =>
+const retryAfterOf = (named: string | undefined) =>
   Effect.map(Clock.currentTimeMillis, (now) => {
-    const named = headers["retry-after"]
     const read = named === undefined ? undefined : Headers.parseRetryAfter(named)
     return read === undefined || Result.isFailure(read)
       ? 0
       : Math.max(0, Duration.toMillis(Headers.retryAfterDelay(read.success, now)))
   })
 
-/** One question to one endpoint, and its answer as far as it is one to this question. */
-const makeExchange = Effect.fnUntraced(function* (headers: ReadonlyArray<RpcHeader>) {
-  const client = yield* HttpClient.HttpClient
-  const nextId = yield* Ref.make(0)
-  const decodeEnvelope = Schema.decodeUnknownEffect(JsonRpcAnswer)
-  return Effect.fnUntraced(function* <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) {
-    const id = yield* Ref.updateAndGet(nextId, (n) => n + 1)
-    yield* measure(ledger.rpcCalls, 1, { method })
-    const traceparent = yield* currentTraceParent
-    const request = HttpClientRequest.post(url).pipe(
-      HttpClientRequest.bodyJsonUnsafe({ jsonrpc: "2.0", id, method, params }),
-      HttpClientRequest.setHeaders({
-        ...headersFor(headers, url),
-        ...(traceparent === undefined ? {} : { traceparent })
-      })
-    )
-    // The client's own span would name the endpoint's address, which may hold an operator's key.
-    const response = yield* client.execute(request).pipe(
-      Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
-      // Another address than the operator's would hear the operator's keys.
-      Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
-    )
-    if (response.status === 429 || response.status >= 500) {
-      yield* Effect.ignore(readBounded(response))
-      return yield* new HttpRefused({ status: response.status, retryAfterMillis: yield* retryAfterOf(response) })
+const decodeEnvelope = Schema.decodeUnknownEffect(JsonRpcAnswer)
+
+/** The answer's readers, each made once. */
+const makeReaders = () => {
+  const readers = new Map<unknown, (value: unknown) => Effect.Effect<unknown, Schema.SchemaError>>()
+  return <A>(answer: Schema.Codec<A, any>): ((value: unknown) => Effect.Effect<A, Schema.SchemaError>) => {
+    const known = readers.get(answer)
+    if (known !== undefined) return known as never
+    const reader = Schema.decodeUnknownEffect(answer)
+    readers.set(answer, reader)
+    return reader
+  }
+}
+
+const refused = ({ retryAfter, status }: HttpAnswered) =>
+  Effect.flatMap(retryAfterOf(retryAfter), (retryAfterMillis) =>
+    Effect.fail(new HttpRefused({ status, retryAfterMillis }))
+  )
+
+/** What an endpoint said, as far as it is an answer to this question. */
+const readAnswer = <A>(
+  said: HttpAnswered,
+  id: number,
+  read: (value: unknown) => Effect.Effect<A, Schema.SchemaError>
+) =>
+  Effect.suspend((): Effect.Effect<A, RpcError | HttpRefused | Schema.SchemaError> => {
+    if (said.status === 429 || said.status >= 500) return refused(said)
+    let parsed: unknown
+    try {
+      parsed = JSON.parse(said.body)
+    } catch {
+      return Effect.fail(new RpcError({ code: said.status, message: "the answer is not JSON" }))
     }
-    const text = yield* readBounded(response)
-    const parsed = yield* Effect.try({
-      try: () => JSON.parse(text) as unknown,
-      catch: () => new RpcError({ code: response.status, message: "the answer is not JSON" })
+    return Effect.flatMap(decodeEnvelope(parsed), (envelope): Effect.Effect<A, RpcError | Schema.SchemaError> => {
+      if (envelope.error) return Effect.fail(new RpcError(envelope.error))
+      if (envelope.id !== id) return Effect.fail(new RpcError({ code: 0, message: "the answer has another id" }))
+      return read(envelope.result)
     })
-    const envelope = yield* decodeEnvelope(parsed)
-    if (envelope.error) return yield* new RpcError(envelope.error)
-    if (envelope.id !== id) return yield* new RpcError({ code: 0, message: "the answer has another id" })
-    return yield* Schema.decodeUnknownEffect(answer)(envelope.result)
   })
+
+/** One question to one endpoint, and its answer. */
+const makeExchange = Effect.fnUntraced(function* (headers: ReadonlyArray<RpcHeader>, timeout: Duration.Duration) {
+  const http = yield* HttpCalls
+  const timeoutMillis = Duration.toMillis(timeout)
+  const readerOf = makeReaders()
+  let lastId = 0
+  return <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
+    Effect.withFiber((fiber) => {
+      const id = ++lastId
+      measureUnsafe(fiber, ledger.rpcCalls, 1, { method })
+      const traceparent = traceParentIn(fiber)
+      const said = http.post({
+        url,
+        headers: { ...headersFor(headers, url), ...(traceparent === undefined ? {} : { traceparent }) },
+        body: JSON.stringify({ jsonrpc: "2.0", id, method, params }),
+        timeoutMillis,
+        bytesMax: answerBytesMax
+      })
+      return Effect.flatMap(said, (said) => readAnswer(said, id, readerOf(answer)))
+    })
 })
 
-export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptions) {
-  const badUntil = new Map<string, bigint>()
-  let unfit: ReadonlySet<number> = new Set()
+/** A question to an endpoint, after the first one of all: which network it serves. */
+const makeAsking = Effect.fnUntraced(function* (options: EndpointOptions) {
+  const exchange = yield* makeExchange(options.headers ?? [], options.timeout)
   /** Endpoints that have named the right network. */
   const admitted = new Set<string>()
-  const exchange = yield* makeExchange(options.headers ?? [])
-
   const admit = Effect.fnUntraced(function* (url: string) {
-    if (options.passphrase === undefined || admitted.has(url)) return
     const { passphrase } = yield* exchange(url, "getNetwork", undefined, GetNetwork)
     if (passphrase !== options.passphrase)
       return yield* new RpcError({ code: 0, message: "the endpoint serves another network" })
     admitted.add(url)
   })
+
+  /** Both questions end within the time of one. */
+  return <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) => {
+    const question = exchange(url, method, params, answer)
+    return options.passphrase === undefined || admitted.has(url)
+      ? question
+      : Effect.timeout(Effect.andThen(admit(url), question), options.timeout)
+  }
+})
+
+const faultIn = (method: string, error: unknown) =>
+  new CallFault({
+    unavailable: new LedgerUnavailable({ operation: method, message: reasonOf(error) }),
+    isPassing: error instanceof HttpRefused,
+    retryAfterMillis: error instanceof HttpRefused ? error.retryAfterMillis : 0
+  })
+
+export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptions) {
+  const badUntil = new Map<string, bigint>()
+  let unfit: ReadonlySet<number> = new Set()
+  const asking = yield* makeAsking(options)
 
   const setBad = (url: string, millis: number) =>
     Effect.map(Clock.monotonicTimeNanos, (now) => void badUntil.set(url, now + BigInt(Math.ceil(millis)) * 1_000_000n))
@@ -171,19 +193,15 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
 
   /** One endpoint, once. */
   const attempt = <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
-    Effect.andThen(admit(url), exchange(url, method, params, answer)).pipe(
-      Effect.timeout(options.timeout),
+    Effect.suspend(() => asking(url, method, params, answer)).pipe(
       spanned(`ledger.${method}`, { kind: "client", attributes: { "rpc.method": method } }),
-      Effect.tapError(() => setBad(url, penaltyMillis)),
-      Effect.tap(() => Effect.sync(() => badUntil.delete(url))),
-      Effect.mapError(
-        (error) =>
-          new CallFault({
-            unavailable: new LedgerUnavailable({ operation: method, message: reasonOf(error) }),
-            isPassing: error instanceof HttpRefused,
-            retryAfterMillis: error instanceof HttpRefused ? error.retryAfterMillis : 0
-          })
-      )
+      Effect.matchEffect({
+        onFailure: (error) => Effect.andThen(setBad(url, penaltyMillis), Effect.fail(faultIn(method, error))),
+        onSuccess: (said) => {
+          badUntil.delete(url)
+          return Effect.succeed(said)
+        }
+      })
     )
 
   const call = <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>

@@ -110,8 +110,8 @@ export class LedgerRpc extends Context.Service<
     /** `envelope` is base64 XDR. Auth entries in it are enforced; without any, they are recorded. */
     readonly simulate: (envelope: string) => Effect.Effect<SimulationAnswer, LedgerUnavailable>
     /**
-     * Sends once, though a runtime's own fetch may repeat it on a connection that broke: a transaction counts once,
-     * however often it is sent. A lost answer is an answer. `outerHash` is ours; another hash in the answer is not
+     * Sends once, and again when an open connection turns out to be closed: a transaction counts once, however often it
+     * is sent. A lost answer is an answer. `outerHash` is ours; another hash in the answer is not
      * believed (Lost).
      */
     readonly send: (envelope: string, outerHash: string) => Effect.Effect<SendAnswer>

@@ -4,9 +4,9 @@
 // `LedgerUnavailable`, never a verdict.
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Duration, Effect, Layer, Option } from "effect"
-import { FetchHttpClient } from "effect/http"
 import type { RpcHeader } from "../config/rpcHeaders.ts"
 import { Crypto } from "../platform/Crypto.ts"
+import type { HttpCalls } from "../platform/HttpCalls.ts"
 import type { ExecutedTransaction } from "./Executed.ts"
 import { hashesOf, hasSucceeded, isLegacy, networkIdOf } from "../stellar/Envelope.ts"
 import { type Endpoints, makeEndpoints } from "./JsonRpc.ts"
@@ -298,29 +298,25 @@ const make = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
   })
 })
 
-/** The port over the given endpoints, by the runtime's own fetch. */
-export const layer = (options: LedgerRpcOptions): Layer.Layer<LedgerRpc, never, Crypto> =>
-  Layer.effect(LedgerRpc, make(options)).pipe(Layer.provide(FetchHttpClient.layer))
+/** The port over the given endpoints. */
+export const layer = (options: LedgerRpcOptions): Layer.Layer<LedgerRpc, never, Crypto | HttpCalls> =>
+  Layer.effect(LedgerRpc, make(options))
 
 /** Asks each endpoint for its network and says which do not serve this one (decisions 2: checked at startup). */
-export const checkEndpoints = Effect.fnUntraced(
-  function* (options: LedgerRpcOptions) {
-    const { at } = yield* makeEndpoints({ urls: options.urls, timeout: options.timeout, headers: options.headers })
-    return yield* Effect.forEach(
-      options.urls,
-      (url, index) =>
-        at(url, "getNetwork", undefined, Wire.GetNetwork).pipe(
-          Effect.map(
-            ({ passphrase }) =>
-              ({ endpoint: index, state: passphrase === options.passphrase ? "right" : "wrong network" }) as const
-          ),
-          Effect.catch((error) =>
-            Effect.succeed({ endpoint: index, state: "unreachable", message: error.message } as const)
-          )
+export const checkEndpoints = Effect.fnUntraced(function* (options: LedgerRpcOptions) {
+  const { at } = yield* makeEndpoints({ urls: options.urls, timeout: options.timeout, headers: options.headers })
+  return yield* Effect.forEach(
+    options.urls,
+    (url, index) =>
+      at(url, "getNetwork", undefined, Wire.GetNetwork).pipe(
+        Effect.map(
+          ({ passphrase }) =>
+            ({ endpoint: index, state: passphrase === options.passphrase ? "right" : "wrong network" }) as const
         ),
-      { concurrency: "unbounded" }
-    )
-  },
-  Effect.provide(FetchHttpClient.layer),
-  spanned("LedgerRpc.checkEndpoints")
-)
+        Effect.catch((error) =>
+          Effect.succeed({ endpoint: index, state: "unreachable", message: error.message } as const)
+        )
+      ),
+    { concurrency: "unbounded" }
+  )
+}, spanned("LedgerRpc.checkEndpoints"))

@@ -3,12 +3,12 @@
 // 1 on any mismatch.
 import { Console, Data, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import { FetchHttpClient } from "effect/http"
 import { readClaims } from "../../kernel/audit/auditRows.ts"
 import { compare } from "../../kernel/audit/compare.ts"
 import { readLedger } from "../../kernel/audit/readLedger.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { Network } from "../../kernel/config/Network.ts"
+import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
 import { databaseOf, jsonFlag, type Place, placeFlags, standing } from "./place.ts"
 
 /** The books do not agree. */
@@ -45,7 +45,7 @@ const examine = Effect.fnUntraced(function* (rpc: Option.Option<string>) {
 
 const booksOf = (place: Place) =>
   standing(Layer.merge(Network.layer, Limits.layer).pipe(Layer.provideMerge(databaseOf(place)))).pipe(
-    Layer.merge(FetchHttpClient.layer)
+    Layer.merge(NodeHttpCalls.layer)
   )
 
 export const audit = Command.make(

@@ -6,7 +6,6 @@ import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Duration, Effect, Layer, Redacted, type Scope } from "effect"
-import { FetchHttpClient } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -17,6 +16,7 @@ import { compare } from "../../kernel/audit/compare.ts"
 import { readLedger } from "../../kernel/audit/readLedger.ts"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
 import * as NodeCrypto from "../../runtime/platform/nodeCrypto.ts"
+import * as NodeHttpCalls from "../../runtime/platform/nodeHttpCalls.ts"
 import { openEmbedded } from "../../runtime/platform/pglite.ts"
 import { declaring, eventually, type Json, queryDeclaration, verified } from "../plugins/catalog/support.ts"
 import { databaseKinds } from "../support/databases.ts"
@@ -41,7 +41,7 @@ const audit = (facilitator: Facilitator) =>
     return { claims, report: compare(claims, view) }
   }).pipe(
     Effect.provideService(SqlClient.SqlClient, facilitator.sql),
-    Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, FetchHttpClient.layer))
+    Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, NodeHttpCalls.layer))
   )
 
 const found = (facilitator: Facilitator, words: string): Effect.Effect<ReadonlyArray<string>> =>

@@ -257,13 +257,41 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["a diagnostic event moves tokens", "event.type === eventKind.contract", "event.type >= 0"]
   ]),
+  ...guards("runtime/platform/nodeHttpCalls.ts", "test/runtime/platform/nodeHttpCalls.test.ts", [
+    ["a connection for each call", "keepAlive: true", "keepAlive: false"],
+    [
+      "a stale connection is an answer",
+      "if (request.reusedSocket && !isAnswered && !isAgain) ask(true)",
+      "if (isAgain) ask(true)"
+    ],
+    ["an answer of any length", 'if (bytes > bytesMax) told("too long")', ""],
+    ["a packed answer of any length", "{ maxOutputLength: bytesMax }", "{}"],
+    [
+      "a call without an end",
+      'setTimeout(() => told("timeout"), call.timeoutMillis)',
+      'setTimeout(() => told("timeout"), 2e9)'
+    ],
+    ["a call that nobody waits for goes on", "isTold = true\n clearTimeout(timer)\n asked?.destroy()", "isTold = true"]
+  ]),
   ...guards("kernel/ledger/JsonRpc.ts", "test/kernel/ledger/makeLedgerRpc.test.ts", [
     ["any network is asked", "if (passphrase !== options.passphrase) return", 'if (passphrase === "") return'],
-    ["a call of any duration", "      Effect.timeout(options.timeout),\n", ""],
+    [
+      "the first call of any duration",
+      "timeout(Effect.andThen(admit(url), question), options.timeout)",
+      "andThen(admit(url), question)"
+    ],
+    [
+      "a call of any duration",
+      "const timeoutMillis = Duration.toMillis(timeout)",
+      "const timeoutMillis = 1e9 + Duration.toMillis(timeout)"
+    ],
     ["an answer to another call", "if (envelope.id !== id) return", "if (envelope.id === undefined) return"],
-    ["a failed endpoint stays the first", "Effect.tapError(() => setBad(url, penaltyMillis)),", ""],
+    [
+      "a failed endpoint stays the first",
+      "Effect.andThen(setBad(url, penaltyMillis), Effect.fail(faultIn(method, error)))",
+      "Effect.fail(faultIn(method, error))"
+    ],
     ["a slow endpoint stays the first", "slow: setBad(url, penaltyMillis)", "slow: Effect.void"],
-    ["a redirect hears the operator's keys", '{ redirect: "manual" }', "{}"],
     ["a trace that ends at the ledger's door", "traceparent === undefined ? {} : { traceparent }", "{}"],
     [
       "a submission goes everywhere",

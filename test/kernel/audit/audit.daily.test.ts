@@ -3,13 +3,13 @@
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Duration, Effect, Layer } from "effect"
-import { FetchHttpClient } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { type Claims, readClaims } from "../../../kernel/audit/auditRows.ts"
 import { compare } from "../../../kernel/audit/compare.ts"
 import { type LedgerView, readLedger } from "../../../kernel/audit/readLedger.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
+import * as NodeHttpCalls from "../../../runtime/platform/nodeHttpCalls.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 
@@ -29,7 +29,7 @@ const readBoth = (facilitator: Facilitator) =>
     return { claims, view }
   }).pipe(
     Effect.provideService(SqlClient.SqlClient, facilitator.sql),
-    Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, FetchHttpClient.layer))
+    Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, NodeHttpCalls.layer))
   )
 
 interface Fault {

@@ -4,7 +4,9 @@ import { expect, it } from "@effect/vitest"
 import { Duration, Effect, Layer } from "effect"
 import { Health } from "../../../kernel/Health.ts"
 import { startNetworkCheck } from "../../../kernel/ledger/checkNetwork.ts"
+import type { HttpCalls } from "../../../kernel/platform/HttpCalls.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
+import * as NodeHttpCalls from "../../../runtime/platform/nodeHttpCalls.ts"
 import { startScriptedRpc, testPassphrase } from "../../support/scriptedRpc.ts"
 
 it.live(
@@ -31,7 +33,11 @@ it.live(
       yield* until('{"state":"ready"}')
     }).pipe(
       Effect.scoped,
-      Effect.provide(Layer.merge(Health.layer, Supervisor.layer) as Layer.Layer<Health | Supervisor>)
+      Effect.provide(
+        Layer.mergeAll(Health.layer, Supervisor.layer, NodeHttpCalls.layer) as Layer.Layer<
+          Health | Supervisor | HttpCalls
+        >
+      )
     ),
   180_000
 )

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Keypair, xdr as sdkXdr } from "@stellar/stellar-sdk"
 import { xdr } from "@stellar/stellar-sdk/base"
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Layer } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
 import { standingKeys } from "../../../kernel/ledger/ledgerEntries.ts"
@@ -16,13 +16,16 @@ import {
   withSignatures
 } from "../../../kernel/stellar/Envelope.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
+import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
+import * as NodeHttpCalls from "../../../runtime/platform/nodeHttpCalls.ts"
 import { type ScriptedRpc, startScriptedRpc, testPassphrase } from "../../support/scriptedRpc.ts"
+
+const platform = Layer.merge(NodeCrypto.layer, NodeHttpCalls.layer)
 
 const over = <A, E>(server: ScriptedRpc, use: (rpc: LedgerRpc["Service"]) => Effect.Effect<A, E>) =>
   Effect.flatMap(LedgerRpc, use).pipe(
     Effect.provide(layer({ urls: [server.url], passphrase: testPassphrase, timeout: Duration.seconds(5) })),
-    Effect.provide(cryptoLayer)
+    Effect.provide(platform)
   )
 
 const channel = Keypair.random().publicKey()
@@ -31,7 +34,7 @@ const transactionWith = (sequence: bigint) =>
 const hashOf = (sequence: bigint) =>
   Effect.map(Crypto, (crypto) =>
     Hex.encode(transactionHash(crypto, networkIdOf(crypto, testPassphrase), transactionWith(sequence)))
-  ).pipe(Effect.provide(cryptoLayer))
+  ).pipe(Effect.provide(platform))
 const success = Base64.encode(
   xdr.TransactionResult.schema.encode({ feeCharged: 321n, result: { code: 0, results: [] }, ext: { v: 0 } } as never)
 )

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Duration, Effect, Layer } from "effect"
-import { FetchHttpClient } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { readClaims } from "../../../kernel/audit/auditRows.ts"
 import { compare } from "../../../kernel/audit/compare.ts"
 import { readLedger } from "../../../kernel/audit/readLedger.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
+import * as NodeHttpCalls from "../../../runtime/platform/nodeHttpCalls.ts"
 import { databaseKinds } from "../../support/databases.ts"
 import { max, startUpto } from "./world.ts"
 
@@ -35,7 +35,7 @@ describe.each(databaseKinds)("the auditor on %s", (database) => {
           return { claims, view }
         }).pipe(
           Effect.provideService(SqlClient.SqlClient, facilitator.sql),
-          Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, FetchHttpClient.layer))
+          Effect.provide(Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, NodeHttpCalls.layer))
         )
         assert.deepStrictEqual(compare(claims, view).mismatches, [])
         assert.strictEqual(compare(claims, view).settlements, 4)

@@ -1,0 +1,143 @@
+// Questions to the operator's own endpoints over connections that stay open: how many there are, what becomes of one
+// that breaks, and what of an answer that is too long, packed, late or elsewhere.
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo, Socket } from "node:net"
+import { gzipSync } from "node:zlib"
+import { type HttpCall, HttpCalls } from "../../../kernel/platform/HttpCalls.ts"
+import { layer } from "../../../runtime/platform/nodeHttpCalls.ts"
+
+type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void
+
+/** A server, how many connections it was asked over, and what it was asked. */
+const startServer = (answer: Answer) =>
+  Effect.gen(function* () {
+    const bodies: Array<string> = []
+    const sockets = new Set<Socket>()
+    let connections = 0
+    const server = createServer((request, response) => {
+      const chunks: Array<Buffer> = []
+      request.on("data", (chunk: Buffer) => chunks.push(chunk))
+      request.on("end", () => {
+        const body = Buffer.concat(chunks).toString()
+        bodies.push(body)
+        answer(request, response, body)
+      })
+    })
+    server.on("connection", (socket: Socket) => {
+      connections += 1
+      sockets.add(socket)
+      socket.once("close", () => sockets.delete(socket))
+    })
+    yield* Effect.acquireRelease(
+      Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))),
+      () =>
+        Effect.sync(() => {
+          for (const socket of sockets) socket.destroy()
+          server.close()
+        })
+    )
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    return { url, bodies, sockets, connections: () => connections }
+  })
+
+const callTo = (url: string, body = "?", limits: Partial<HttpCall> = {}): HttpCall => ({
+  url,
+  headers: { "x-own": "one" },
+  body,
+  timeoutMillis: 60_000,
+  bytesMax: 10_000,
+  ...limits
+})
+
+const post = (call: HttpCall) => Effect.flatMap(HttpCalls, (calls) => calls.post(call))
+
+const live = (name: string, test: () => Effect.Effect<void, unknown, import("effect").Scope.Scope | HttpCalls>) =>
+  it.live(name, () => Effect.scoped(test()).pipe(Effect.provide(layer)))
+
+/** Until it holds, for a minute at most. */
+const eventually = (holds: () => boolean) =>
+  Effect.gen(function* () {
+    for (let looks = 0; !holds() && looks < 3_000; looks++) yield* Effect.sleep("20 millis")
+    expect(holds()).toBe(true)
+  })
+
+describe("questions over open connections", () => {
+  live("go one after another over one, and tell body and headers as they are", () =>
+    Effect.gen(function* () {
+      const server = yield* startServer((request, response, body) =>
+        response.writeHead(200, { "retry-after": "7" }).end(`${request.method} ${request.headers["x-own"]} ${body} ü`)
+      )
+      for (const body of ["a", "b", "ü"]) {
+        expect(yield* post(callTo(server.url, body))).toEqual({
+          status: 200,
+          retryAfter: "7",
+          body: `POST one ${body} ü`
+        })
+      }
+      expect([server.bodies, server.connections()]).toEqual([["a", "b", "ü"], 1])
+    })
+  )
+
+  live("are put once more on a new one when theirs had been closed, and never a third time", () =>
+    Effect.gen(function* () {
+      const server = yield* startServer((_request, response, body) => {
+        if (body === "close") response.destroy()
+        else response.end("said")
+      })
+      yield* post(callTo(server.url))
+      expect(yield* Effect.flip(post(callTo(server.url, "close")))).toMatchObject({ reason: "unreachable" })
+      expect(server.bodies).toEqual(["?", "close", "close"])
+      // A connection of its own from the start is no stale one.
+      expect(yield* Effect.flip(post(callTo(server.url, "close")))).toMatchObject({ reason: "unreachable" })
+      expect(server.bodies).toEqual(["?", "close", "close", "close"])
+      expect((yield* post(callTo(server.url))).body).toBe("said")
+    })
+  )
+
+  live("read no answer beyond its bound, packed or not", () =>
+    Effect.gen(function* () {
+      const server = yield* startServer((request, response, body) => {
+        if (body === "packed") response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync("x".repeat(20_000)))
+        else if (body === "small") response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync("small"))
+        else if (body === "odd") response.writeHead(200, { "content-encoding": "odd" }).end("small")
+        else {
+          const more = () => {
+            while (!response.destroyed && response.write("x".repeat(65_536))) void request
+          }
+          response.on("drain", more)
+          more()
+        }
+      })
+      expect((yield* post(callTo(server.url, "small"))).body).toBe("small")
+      expect(yield* Effect.flip(post(callTo(server.url, "packed")))).toMatchObject({ reason: "too long" })
+      expect(yield* Effect.flip(post(callTo(server.url, "odd")))).toMatchObject({ reason: "unreachable" })
+      expect(yield* Effect.flip(post(callTo(server.url, "endless")))).toMatchObject({ reason: "too long" })
+    })
+  )
+
+  live("end at their deadline, and with who asked: the connection goes with them", () =>
+    Effect.gen(function* () {
+      const server = yield* startServer(() => {})
+      expect(yield* Effect.flip(post(callTo(server.url, "late", { timeoutMillis: 50 })))).toMatchObject({
+        reason: "timeout"
+      })
+      const asking = yield* Effect.forkChild(post(callTo(server.url, "left")))
+      yield* eventually(() => server.bodies.includes("left"))
+      yield* Fiber.interrupt(asking)
+      yield* eventually(() => server.sockets.size === 0)
+    })
+  )
+
+  live("follow no redirect", () =>
+    Effect.gen(function* () {
+      const stranger = yield* startServer((_request, response) => response.end("told"))
+      const server = yield* startServer((_request, response) =>
+        response.writeHead(307, { location: stranger.url }).end()
+      )
+      expect((yield* post(callTo(server.url))).status).toBe(307)
+      expect(stranger.bodies).toEqual([])
+    })
+  )
+})
