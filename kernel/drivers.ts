@@ -8,6 +8,7 @@ import type { Declared } from "./config/NetworkKeys.ts"
 import { networkSecuritySection } from "./config/NetworkSecurity.ts"
 import { Limits, limitsSection } from "./config/Limits.ts"
 import { Network } from "./config/Network.ts"
+import { Retention, retentionSection } from "./config/Retention.ts"
 import { apiKeysEnvSection, operatorKeysEnvSection, pluginsSection, Server, serverSection } from "./config/Server.ts"
 import { Settings, settingsContract, type SettingsSource } from "./config/Settings.ts"
 import { WireWords, wireSection } from "./config/WireWords.ts"
@@ -47,6 +48,7 @@ import { PubnetGate, pubnetContract } from "./settlement/PubnetGate.ts"
 import { SettlementEvents } from "./settlement/SettlementEvents.ts"
 import { Settlements } from "./settlement/Settlements.ts"
 import { Sponsor } from "./settlement/Sponsor.ts"
+import { startSweeps } from "./settlement/sweepEnded.ts"
 import { SponsorTransactions } from "./settlement/channels/SponsorTransactions.ts"
 import * as SqlSettlements from "./settlement/SqlSettlements.ts"
 import { budgetContract } from "./budget/Budget.ts"
@@ -54,7 +56,7 @@ import { Signer, signerContract } from "./signer/Signer.ts"
 import { Vault } from "./signer/Vault.ts"
 import { Supervisor, supervisorContract } from "./Supervisor.ts"
 
-export const configContract = contract("config", Server, Limits, Events, WireWords)
+export const configContract = contract("config", Server, Limits, Events, WireWords, Retention)
 export const networkContract = contract("network", Network)
 export const httpContract = contract("http", Keys, Sessions, Callers, OpenApi.OpenApi)
 export const settlementContract = contract(
@@ -94,10 +96,11 @@ const config = define({
     operatorKeysEnvSection,
     limitsSection,
     eventsSection,
+    retentionSection,
     wireSection,
     networkSecuritySection
   ],
-  layer: Layer.mergeAll(Server.layer, Limits.layer, Events.layer, WireWords.layer)
+  layer: Layer.mergeAll(Server.layer, Limits.layer, Events.layer, WireWords.layer, Retention.layer)
 })
 
 const network = define({
@@ -209,7 +212,7 @@ const settlement = define({
     signerContract,
     budgetContract
   ],
-  layer: Layer.effectDiscard(startChannels()).pipe(
+  layer: Layer.effectDiscard(Effect.andThen(startSweeps, startChannels())).pipe(
     Layer.provideMerge(
       Layer.mergeAll(
         Outcomes.layer,

@@ -931,6 +931,8 @@ CREATE INDEX kernel_facts_principal ON public.kernel_facts USING btree (principa
 
 CREATE INDEX kernel_facts_unplaced ON public.kernel_facts USING btree (id) WHERE ("position" IS NULL);
 
+CREATE INDEX kernel_settlements_age ON public.kernel_settlements USING brin (recorded_at);
+
 CREATE UNIQUE INDEX kernel_settlements_ended_by ON public.kernel_settlements USING btree (network, ended_by) WHERE (ended_by IS NOT NULL);
 
 CREATE UNIQUE INDEX kernel_settlements_identifier ON public.kernel_settlements USING btree (principal, pay_to, payer, identifier) WHERE (identifier IS NOT NULL);

@@ -1,4 +1,5 @@
-// The settings of analytics: whether addresses are shown, and how long a page of a list may be (S138, S297, S298).
+// The settings of analytics: whether addresses are shown, how long a page of a list may be, and how long single
+// settlements are kept (S138, S297, S298).
 import { Context, Effect, Layer } from "effect"
 import { flag, integer, section } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
@@ -14,6 +15,15 @@ const analytics = section("analytics", "Operator analytics.", {
     min: 1,
     max: 1_000,
     doc: "Items of a list at most; a larger limit is taken for that."
+  }),
+  keep_days: integer({
+    default: 3_650,
+    min: 30,
+    max: 36_500,
+    unit: "days",
+    doc:
+      "Single settlements: lists, and what is told of a resource for all time, reach as far back; sums and boards " +
+      "for ever."
   })
 })
 
@@ -21,6 +31,7 @@ export interface AnalyticsValues {
   readonly redactAddresses: boolean
   readonly pageDefault: number
   readonly pageMax: number
+  readonly keepMillis: number
 }
 
 /** Declared by the plugin. */
@@ -40,7 +51,8 @@ export class Config extends Context.Service<Config, AnalyticsValues>()("tollkeep
       return Config.of({
         redactAddresses: values.redact_addresses,
         pageDefault: values.default_page_size,
-        pageMax: values.max_page_size
+        pageMax: values.max_page_size,
+        keepMillis: values.keep_days * 86_400_000
       })
     })
   )

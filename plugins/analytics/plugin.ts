@@ -22,6 +22,7 @@ import { Pseudonyms } from "./recording/Pseudonyms.ts"
 import { consumer, rebuild } from "./recording/rebuild.ts"
 import { Recorder } from "./recording/Recorder.ts"
 import { Rollups } from "./recording/Rollups.ts"
+import { sweepSettlements } from "./recording/sweepSettlements.ts"
 import { ReportRunner } from "./ReportRunner.ts"
 import { Amounts } from "./reports/Amounts.ts"
 import { Participants } from "./reports/Participants.ts"
@@ -47,6 +48,17 @@ const started = Layer.effectDiscard(
         "overdue",
         Effect.gen(function* () {
           while (yield* recorder.lapse) yield* Effect.yieldNow
+        })
+      )
+    })
+    const { keepMillis } = yield* Config
+    yield* reconciler({
+      id: "analytics-forget",
+      every: "1 hour",
+      turn: contained(
+        "forget",
+        Effect.gen(function* () {
+          while (yield* sweepSettlements(keepMillis)) yield* Effect.yieldNow
         })
       )
     })

@@ -22,6 +22,10 @@ const storeTests = {
   environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
 }
 const fast = (file: string) => ({ catcher: vitest(`test/kernel/${file}`), environment: {} })
+const sweepTests = {
+  catcher: vitest("test/kernel/settlement/sweepEnded.test.ts"),
+  environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
+}
 const scanTests = fast("ledger/scanLedgers.test.ts")
 const followerTests = fast("settlement/follower.test.ts")
 const driveTests = fast("settlement/drive.test.ts")
@@ -539,6 +543,39 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "one caller's looks crowd out another's",
     changes: [{ file: "kernel/settlement/adopt.ts", from: "if (mine >= looksOfPrincipalMax)", to: "if (mine < 0)" }],
     ...adoptTests
+  },
+  {
+    name: "an ended settlement leaves while the ledger might still take its authorization",
+    changes: [
+      {
+        file: "kernel/settlement/sweepEnded.ts",
+        from: " and s.authorization_expires_ledger < ${sequence}",
+        to: " and ${sequence}::bigint > 0"
+      }
+    ],
+    ...sweepTests
+  },
+  {
+    name: "what nobody could resolve leaves by age",
+    changes: [
+      {
+        file: "kernel/settlement/sweepEnded.ts",
+        from: "s.state in ('settled', 'failed', 'expired')",
+        to: "s.state in ('settled', 'failed', 'expired', 'unresolved')"
+      }
+    ],
+    ...sweepTests
+  },
+  {
+    name: "facts leave that a consumer has not read",
+    changes: [
+      {
+        file: "kernel/sweepFacts.ts",
+        from: "select coalesce(min(position), 0) from kernel_fact_cursors",
+        to: "select coalesce(max(position), 0) from kernel_fact_cursors"
+      }
+    ],
+    ...sweepTests
   },
   ...["failed-is-not-asked-why", "a-passed-number-is-somebody-elses"].map((name): Mutation => ({
     name: `explored: ${name}`,

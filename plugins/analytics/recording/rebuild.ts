@@ -1,7 +1,8 @@
 // Makes analytics again from the journal: what was recorded is emptied and the cursor goes back to the beginning, in
 // one transaction; a facilitator that runs, or the next one, reads everything again. Counts of verifications are not in
-// the journal, and stay.
-import { Effect } from "effect"
+// the journal, and stay. Once facts have left the journal by age it is refused: what they told could not be made again.
+import { Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { Facts } from "../../../kernel/Facts.ts"
 import { clearRecords } from "./Recorder.ts"
@@ -9,6 +10,29 @@ import { clearRecords } from "./Recorder.ts"
 /** The name of the cursor. */
 export const consumer = "analytics"
 
+/** The journal begins later than what was recorded from it. */
+export class JournalIncomplete extends Schema.TaggedError<JournalIncomplete>()("JournalIncomplete", {
+  message: Schema.String
+}) {}
+
+/** The first position of all is there, or there is none yet. */
+const isWhole = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ whole: boolean }>`select exists (select 1 from kernel_facts where position = 1)
+    or not exists (select 1 from kernel_facts where position is not null) as whole`
+  return row!.whole
+})
+
+const lost =
+  "facts have left the journal by age (retention.fact_days), so what analytics told of that time would be lost; " +
+  "restore a backup that holds them, or leave analytics as it is"
+
 export const rebuild = Effect.flatMap(Facts, (facts) =>
-  inTransaction(Effect.andThen(facts.rewind(consumer), clearRecords))
+  inTransaction(
+    Effect.gen(function* () {
+      if (!(yield* isWhole)) return yield* new JournalIncomplete({ message: lost })
+      yield* facts.rewind(consumer)
+      yield* clearRecords
+    })
+  )
 ).pipe(Effect.withSpan("Analytics.rebuild"))

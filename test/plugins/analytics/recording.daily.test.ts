@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { Facts } from "../../../kernel/Facts.ts"
 import { Supervisor } from "../../../kernel/Supervisor.ts"
 import { rebuild } from "../../../plugins/analytics/recording/rebuild.ts"
+import { sweepSettlements } from "../../../plugins/analytics/recording/sweepSettlements.ts"
 import { describeDatabases } from "../../support/databases.ts"
 import { historyOf, randomFrom } from "./recount.ts"
 import { type JournalFact, makeWorld, owners, windowOf, type World, worldServices } from "./world.ts"
@@ -88,6 +89,40 @@ describeDatabases(
             expect(yield* everyReport(world)).toBe(before)
           }),
         60_000
+      )
+
+      it.effect("are not made again from a journal whose beginning has left: that is refused and changes nothing", () =>
+        Effect.gen(function* () {
+          const world = yield* makeWorld
+          yield* world.empty
+          yield* world.tell([recorded(1), ended(1), recorded(2), ended(2)])
+          yield* world.follow(10)
+          const before = yield* everyReport(world)
+          yield* world.sql`delete from kernel_facts where position <= 2`
+          expect((yield* Effect.flip(rebuild)).message).toContain("retention.fact_days")
+          yield* world.follow(10)
+          expect(yield* everyReport(world)).toBe(before)
+        })
+      )
+
+      it.effect("lose single settlements by age, and none of their sums; what is unknown stays", () =>
+        Effect.gen(function* () {
+          const world = yield* makeWorld
+          yield* world.empty
+          yield* world.tell([recorded(1), ended(1), recorded(2), ended(2, "failed"), recorded(3)])
+          yield* world.follow(10)
+          yield* world.recorder.lapse
+          const summed = JSON.stringify(yield* world.totals.breakdowns(windowOf(0), undefined))
+          const ids = Effect.map(
+            world.sql<{ id: string }>`select id::text as id from analytics_settlements order by 1`,
+            (rows) => rows.map(({ id }) => id)
+          )
+          yield* sweepSettlements(2 * 3_600_000)
+          expect(yield* ids).toEqual([idOf(1), idOf(2), idOf(3)])
+          yield* sweepSettlements(1_800_000)
+          expect(yield* ids).toEqual([idOf(3)])
+          expect(JSON.stringify(yield* world.totals.breakdowns(windowOf(0), undefined))).toBe(summed)
+        })
       )
 
       it.effect(

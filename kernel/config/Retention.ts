@@ -1,0 +1,44 @@
+// How long what has ended is kept. Thirty days at least: so long an identifier belongs to its payment, and so long an
+// owner may ask for the state of one. What has not ended stays, however old it is.
+import { Context, Effect, Layer } from "effect"
+import { integer, section } from "./Setting.ts"
+import { Settings } from "./Settings.ts"
+
+const daysMin = 30
+const daysMax = 36_500
+
+export const retentionSection = section("retention", "How long what has ended is kept.", {
+  settlement_days: integer({
+    default: 400,
+    min: daysMin,
+    max: daysMax,
+    unit: "days",
+    doc: "Settled, failed and expired settlements with envelopes and identifiers, and days of the sponsor's budget."
+  }),
+  fact_days: integer({
+    default: 400,
+    min: daysMin,
+    max: daysMax,
+    unit: "days",
+    doc: "Facts of the journal that every consumer has read; analytics cannot be rebuilt from what has left."
+  })
+})
+
+export class Retention extends Context.Service<
+  Retention,
+  {
+    readonly settlementMillis: number
+    readonly factMillis: number
+  }
+>()("tollkeeper/config/Retention") {
+  static readonly layer = Layer.effect(
+    Retention,
+    Effect.gen(function* () {
+      const values = yield* (yield* Settings).section(retentionSection)
+      return Retention.of({
+        settlementMillis: values.settlement_days * 86_400_000,
+        factMillis: values.fact_days * 86_400_000
+      })
+    })
+  )
+}

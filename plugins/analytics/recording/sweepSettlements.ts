@@ -1,0 +1,23 @@
+// Single settlements leave analytics after `analytics.keep_days`; what was summed of them stays: totals, series,
+// boards, pairs and members. One whose end is unknown stays too, since an operator may still tell it. Bounded.
+import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { alone } from "./alone.ts"
+
+/** Settlements in one transaction. */
+const deletedMax = 1_000
+
+/** True when there may be more. */
+export const sweepSettlements = Effect.fn("Analytics.sweep")(function* (keepMillis: number) {
+  const sql = yield* SqlClient.SqlClient
+  const before = new Date((yield* Clock.currentTimeMillis) - keepMillis)
+  return yield* sql.withTransaction(
+    Effect.gen(function* () {
+      yield* alone
+      const deleted = yield* sql`delete from analytics_settlements where id in (
+        select id from analytics_settlements where status in ('success', 'failed') and occurred_at < ${before}
+        order by occurred_at limit ${deletedMax}) returning 1`
+      return deleted.length === deletedMax
+    })
+  )
+})
