@@ -105,7 +105,7 @@ export const ResourceHistory = Schema.Struct({
       until: Schema.NullOr(time("Until when; null while it is."))
     })
   )
-}).annotate({ identifier: "ResourceHistory" })
+}).annotate({ identifier: "ListingHistory" })
 
 export const SearchPage = Schema.Struct({
   x402Version: version,
