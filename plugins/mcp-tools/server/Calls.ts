@@ -1,9 +1,12 @@
 // Calls that agents have begun: each is a fiber of the plugin's own, so that one whose client hangs up goes on, and the
-// process waits a bounded time for those that are left when it ends.
-import { Context, Effect, FiberSet, Layer } from "effect"
+// process waits a bounded time for those that are left when it ends. Whoever is still waited for when a stop has waited
+// long enough is told to repeat the call: what it has paid stands in the budget's store and is not paid again.
+import { Context, Deferred, Effect, FiberSet, Layer } from "effect"
 
-/** Calls that have begun when stdin ends, or when the process is asked to stop, are waited for this long. */
-const drainTimeout = "25 seconds"
+/** When the process is asked to stop, calls are waited for this long, as a facilitator's requests are. */
+const stopTimeout = "3 seconds"
+/** For the answers of those that did not end. */
+const cutTimeout = "1 second"
 
 /** Runs an effect in the plugin's scope; the promise rejects only when the process stops. */
 export type Run = <A>(effect: Effect.Effect<A>, options?: { readonly signal?: AbortSignal }) => Promise<A>
@@ -12,17 +15,18 @@ export class Calls extends Context.Service<
   Calls,
   {
     readonly run: Run
-    /** Runs a call of a session, which is busy meanwhile. */
-    readonly within: <A, E, R>(session: string, call: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+    /** Runs a call of a session, which is busy meanwhile; `cut` is its answer when a stop does not wait any longer. */
+    readonly within: <A, E, R>(session: string, call: Effect.Effect<A, E, R>, cut: A) => Effect.Effect<A, E, R>
     readonly isBusy: (session: string) => boolean
-    /** Ends when no call is left, or when it has waited long enough. */
-    readonly drained: Effect.Effect<void>
+    /** For a stop: ends when no call is left; those that last are answered with their `cut` and given up. */
+    readonly stopped: Effect.Effect<void>
   }
 >()("tollkeeper/mcp-tools/Calls") {
   static readonly layer = Layer.effect(
     Calls,
     Effect.gen(function* () {
       const calls = yield* FiberSet.make<unknown, unknown>()
+      const isCut = yield* Deferred.make<void>()
       const busy = new Map<string, number>()
       const count = (session: string, by: 1 | -1) =>
         Effect.sync(() => {
@@ -31,15 +35,19 @@ export class Calls extends Context.Service<
           else busy.set(session, now)
         })
       return Calls.of({
-        within: (session, call) =>
+        within: (session, call, cut) =>
           Effect.acquireUseRelease(
             count(session, 1),
-            () => call,
+            () => Effect.raceFirst(call, Effect.as(Deferred.await(isCut), cut)),
             () => count(session, -1)
           ),
         isBusy: (session) => busy.has(session),
         run: (yield* FiberSet.runtimePromise(calls)<never>()) as Run,
-        drained: Effect.asVoid(Effect.timeoutOption(FiberSet.awaitEmpty(calls), drainTimeout))
+        stopped: Effect.gen(function* () {
+          yield* Effect.timeoutOption(FiberSet.awaitEmpty(calls), stopTimeout)
+          yield* Deferred.succeed(isCut, undefined)
+          yield* Effect.timeoutOption(FiberSet.awaitEmpty(calls), cutTimeout)
+        })
       })
     })
   )

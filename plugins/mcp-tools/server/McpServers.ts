@@ -16,7 +16,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { Headers, HttpTraceContext } from "effect/http"
 import { type Caller, InputNeeded } from "../Tool.ts"
 import { Tools } from "../Tools.ts"
-import { answer, instructions, listed, serverName, unknownTool } from "./answerCall.ts"
+import { answer, cutShort, instructions, listed, serverName, unknownTool } from "./answerCall.ts"
 import { Calls } from "./Calls.ts"
 
 /** A person is waited for this long, where the SDK waits. */
@@ -63,7 +63,7 @@ const serverFor = (tools: Tools["Service"], calls: Calls["Service"], caller: Cal
     if (tool === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, ...unknownTool(tools))
     const asking = canAsk(server, mcpReq) ? { ...caller, ask: asks(mcpReq) } : caller
     const answered = answer(tool, params.arguments, asking, traceOf(mcpReq))
-    return calls.run(calls.within(caller.session, answered), { signal: mcpReq.signal })
+    return calls.run(calls.within(caller.session, answered, cutShort), { signal: mcpReq.signal })
   })
   return server
 }

@@ -36,6 +36,14 @@ const defective = fault(
   "an internal fault of the tool server; its operator finds it in the log"
 )
 
+/** The answer to a call that a stop does not wait for. The same call, repeated, pays nothing twice. */
+export const cutShort = resultOf(
+  faultBody(
+    fault("UPSTREAM_TIMEOUT", "the tool server stops; repeat the identical call: what was paid is not paid again")
+  ),
+  true
+)
+
 /** Said of a tool that there is not: the words of the protocol's error, and the fault that it carries. */
 export const unknownTool = (tools: Tools["Service"]) => {
   const details = { tools: tools.all().map(({ name }) => name) }

@@ -14,7 +14,7 @@ import { addStreamableRoutes } from "./streamableRoutes.ts"
 export const serveHttp = Effect.fnUntraced(function* (before: Effect.Effect<void, SettingsRefused>) {
   const { http } = yield* Config
   const { host } = yield* Admission
-  const { drained } = yield* Calls
+  const { stopped } = yield* Calls
   const { closeAll } = yield* Sessions
   const { close } = yield* Stateless
   yield* addStreamableRoutes
@@ -23,7 +23,8 @@ export const serveHttp = Effect.fnUntraced(function* (before: Effect.Effect<void
   yield* (yield* ListenAt).choose({
     at: { host, port: http.port },
     begins: before,
-    // Calls that have begun are answered; a quiet stream is ended, since it would never end by itself.
-    closing: Effect.andThen(drained, Effect.andThen(closeAll, close))
+    // Calls that have begun are answered, with what became of them or that they are to be repeated; a quiet stream is
+    // ended, since it would never end by itself.
+    closing: Effect.andThen(stopped, Effect.andThen(closeAll, close))
   })
 })
