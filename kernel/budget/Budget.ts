@@ -123,6 +123,8 @@ export class Budget extends Context.Service<
     readonly charge: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation>
     /** Replaces a reservation by what was charged, inside the caller's transaction. */
     readonly commit: (reservation: Reservation, chargedStroops: bigint) => Sql<void>
+    /** The UTC day that a payment of now is charged to, `YYYY-MM-DD`. */
+    readonly today: Effect.Effect<string>
     /** What is used of today's bounds, and what they are. */
     readonly standing: Sql<BudgetStanding>
   }
@@ -178,6 +180,7 @@ export class Budget extends Context.Service<
       return Budget.of({
         fits,
         reserve,
+        today,
         standing: Effect.flatMap(today, (day) => standingOn(sql, day, inAll, boundOf)),
         charge: (principal, stroops, spread) =>
           Effect.flatMap(today, (day) => charge(sql, day, principal, stroops, spread)),

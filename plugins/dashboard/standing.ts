@@ -1,6 +1,7 @@
 // How the facilitator stands at this moment, for operators: money in flight, how long settling takes, fees and budgets,
 // channels, what has no end, plugins and actors. It is a reading of the kernel's own words, and decides nothing.
 import { Clock, Effect, Option } from "effect"
+import { Budget } from "../../kernel/budget/Budget.ts"
 import { type Asset, Network } from "../../kernel/config/Network.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
 import { WireWords } from "../../kernel/config/WireWords.ts"
@@ -78,13 +79,14 @@ export const readStanding = Effect.gen(function* () {
   const limits = yield* Limits
   const [dialect] = (yield* WireWords).dialects
   const sponsor = yield* Sponsor
+  const budget = yield* Budget
   const count = yield* ChannelCount
   const channelMoves = yield* ChannelMoves
   const plugins = yield* PluginStates
   const supervisor = yield* Supervisor
   return Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
-    const day = new Date(now).toISOString().slice(0, 10)
+    const day = yield* budget.today
     const [inFlight, pace, withoutEnd, channels, spent] = yield* Effect.all([
       reports.inFlight,
       reports.pace,

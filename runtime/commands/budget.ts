@@ -1,9 +1,12 @@
-// `tollkeeper budget`: what the sponsor has spent and reserved on network fees, by day and principal.
-import { Effect, Layer } from "effect"
+// `tollkeeper budget`: what the sponsor has spent and reserved on network fees, by day and principal. Days are those
+// that payments are charged to: by the ledger, where a facilitator runs and knows it. By itself the database's clock
+// says which day it is, unless something was charged to a later one; this machine's clock says nothing.
+import { Context, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { SqlClient } from "effect/sql"
+import { Budget } from "../../kernel/budget/Budget.ts"
 import { Limits } from "../../kernel/config/Limits.ts"
-import { answer, defaulting, jsonFlag, kernelTables, placeFlags, standing } from "./place.ts"
+import { answer, defaulting, jsonFlag, kernelTables, placeFlags, standing, Within } from "./place.ts"
 
 interface Row {
   readonly day: string
@@ -14,6 +17,17 @@ interface Row {
 
 const rowsMax = 1_000
 
+/** The UTC day that a payment of now is charged to, `YYYY-MM-DD`. */
+const today = Effect.gen(function* () {
+  const within = yield* Within
+  const budget = within === undefined ? Option.none() : Context.getOption(within.services, Budget)
+  if (Option.isSome(budget)) return yield* budget.value.today
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ day: string }>`select greatest((now() at time zone 'utc')::date,
+    (select max(day) from kernel_sponsor_budget))::text as day`
+  return row!.day
+})
+
 export const budget = Command.make(
   "budget",
   { ...placeFlags(), json: jsonFlag, days: Flag.Int("days").pipe(defaulting("How many UTC days back", 1)) },
@@ -21,20 +35,21 @@ export const budget = Command.make(
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const limits = yield* Limits
+      const day = yield* today
       const rows = yield* sql<Row>`select day::text as day, principal, committed_stroops::text as committed,
         reserved_stroops::text as reserved from kernel_sponsor_budget
-        where day > (now() at time zone 'utc')::date - ${days}::int
+        where day > ${day}::date - ${days}::int
         order by day desc, committed_stroops desc limit ${rowsMax}`
       const perPrincipal = limits.sponsoredPerPrincipalPerDayStroopsMax
       const inAll = limits.sponsoredPerDayStroopsMax
-      yield* answer(json, { rows, perPrincipalStroopsMax: perPrincipal, inAllStroopsMax: inAll }, [
+      yield* answer(json, { day, rows, perPrincipalStroopsMax: perPrincipal, inAllStroopsMax: inAll }, [
         ...rows.map(({ committed, day, principal, reserved }) => {
           const max = limits.sponsoredByKeyPerDayStroopsMax?.get(principal) ?? perPrincipal
           const used = BigInt(committed) + BigInt(reserved)
           const share = max === 0n ? 100n : (used * 100n) / max
           return `${day}  ${principal}  ${committed} spent  ${reserved} reserved  ${share} % of ${max}`
         }),
-        `a principal may spend ${perPrincipal} stroops a day, all together ${inAll}`
+        `a principal may spend ${perPrincipal} stroops a day, all together ${inAll}; it is ${day}`
       ])
     }).pipe(Effect.provide(standing(Limits.layer.pipe(Layer.provideMerge(kernelTables(place))))))
 ).pipe(Command.withDescription("What the sponsor has spent on fees, by UTC day and principal, in stroops"))

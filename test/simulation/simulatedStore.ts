@@ -133,6 +133,7 @@ export const simulatedStore = (world: World, replica: Replica) => {
       Budget.of({
         fits: (principal, stroops) => stored(() => store.fits(principal, stroops)),
         reserve: () => Effect.die("part of the store's record"),
+        today: Effect.die("nobody asks in a simulation"),
         standing: Effect.die("nobody asks in a simulation"),
         charge: () => Effect.die("part of the store's adoption"),
         commit: () => Effect.die("part of the store's resolve")
