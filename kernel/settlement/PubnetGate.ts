@@ -109,12 +109,14 @@ const balanceFaults = Effect.fnUntraced(function* () {
   ]
 })
 
-const check = Effect.gen(function* () {
+/** All that keeps this process from serving pubnet, a sentence each; nothing is made or changed. */
+export const gateFaults = Effect.gen(function* () {
   const network = yield* Network
-  if (network.id !== "ledger:pubnet") return
   const secrets = yield* secretFaults
   const endpoints = yield* endpointFaults()
-  const isAskable = secrets.length === 0 && endpoints.length < network.rpcUrls.length
+  // Where a development seed would be made, there is nobody yet whose balance could be asked for.
+  const isSeedMade = network.developmentAutoFund && Option.isNone(network.sponsorSecret)
+  const isAskable = secrets.length === 0 && !isSeedMade && endpoints.length < network.rpcUrls.length
   const { rpcTimeout: timeout } = yield* Limits
   const { passphrase, rpcHeaders: headers, rpcUrls: urls } = network
   const options = { urls, passphrase, timeout, headers }
@@ -124,7 +126,13 @@ const check = Effect.gen(function* () {
         Effect.catchTag("LedgerUnavailable", () => Effect.succeed(["the ledger could not be asked for balances"]))
       )
     : Effect.succeed([])
-  const faults = [...(yield* settingFaults()), ...secrets, ...endpoints, ...(yield* balances)]
+  return [...(yield* settingFaults()), ...secrets, ...endpoints, ...(yield* balances)]
+})
+
+const check = Effect.gen(function* () {
+  const network = yield* Network
+  if (network.id !== "ledger:pubnet") return
+  const faults = yield* gateFaults
   if (faults.length === 0) return yield* Effect.logWarning("this process serves pubnet: payments move real money")
   const message = `this process may not serve pubnet: ${faults.map((fault, at) => `(${at + 1}) ${fault}`).join("; ")}`
   return yield* new SettingsRefused({ path: `networks.${network.id}`, message })

@@ -1,13 +1,22 @@
 // `tollkeeper config`: every setting there is, and what a profile needs before it can start: settings that are
-// well-formed, plugins that fit together, an RPC, the secrets that it names. Nothing is started or made.
+// well-formed, plugins that fit together, an RPC, the secrets that it names; for pubnet every condition of its gate,
+// for which the ledger is asked. Nothing is started or made.
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Console, Effect, Exit, Layer, Option, Schema } from "effect"
 import { Command } from "effect/cli"
+import { hostname } from "node:os"
+import { resolve } from "node:path"
+import { Limits } from "../../kernel/config/Limits.ts"
 import { Network, networksSection } from "../../kernel/config/Network.ts"
+import { Server } from "../../kernel/config/Server.ts"
 import { gather } from "../../kernel/config/gather.ts"
 import { decodeSection, Settings, type SettingsSource } from "../../kernel/config/Settings.ts"
 import { select } from "../../kernel/Loader.ts"
+import { Host } from "../../kernel/platform/Host.ts"
+import { gateFaults } from "../../kernel/settlement/PubnetGate.ts"
 import { checkSecrets } from "../../kernel/signer/Vault.ts"
 import { declaredSettings, makeCatalogue } from "../App.ts"
+import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import type { Profile } from "../profile.ts"
 import { sentenceOf } from "../sentence.ts"
 import { jsonFlag, placeFlags, profileAt } from "./place.ts"
@@ -53,6 +62,8 @@ const faultOf = <E>(effect: Effect.Effect<unknown, E>): Effect.Effect<ReadonlyAr
     Exit.isSuccess(exit) ? [] : [sentenceOf(exit.cause) ?? Cause.pretty(exit.cause)]
   )
 
+const here = Layer.succeed(Host, { name: hostname(), stateFolder: resolve(".tollkeeper") })
+
 /** What keeps the profile from starting, a sentence each. Refuses a profile that is not well-formed. */
 const judge = Effect.fnUntraced(function* (profile: Profile) {
   const catalogue = makeCatalogue(profile)
@@ -63,13 +74,20 @@ const judge = Effect.fnUntraced(function* (profile: Profile) {
   const enabled = yield* select(catalogue, profile.plugins)
   const needs = (id: string) => enabled.some((plugin) => plugin.id === id)
   const network = Effect.provide(Effect.service(Network), Network.layer.pipe(Layer.provide(settings)))
+  const served = yield* Effect.option(network)
+  const gate = Effect.provide(
+    gateFaults,
+    Layer.mergeAll(Network.layer, Server.layer, Limits.layer).pipe(
+      Layer.provideMerge(settings),
+      Layer.provideMerge(Layer.mergeAll(NodeCrypto.layer, NodeServices.layer, here))
+    )
+  )
+  const isPubnet = Option.exists(served, ({ id }) => id === "ledger:pubnet")
+  const secrets = needs("signer") && !isPubnet ? Option.map(served, checkSecrets) : Option.none()
   return [
     ...(needs("network") ? yield* faultOf(network) : []),
-    ...(needs("signer")
-      ? yield* faultOf(
-          Effect.flatMap(Effect.option(network), Option.match({ onNone: () => Effect.void, onSome: checkSecrets }))
-        )
-      : []),
+    ...(Option.isSome(secrets) ? yield* faultOf(secrets.value) : []),
+    ...(needs("pubnet") && isPubnet ? yield* gate : []),
     ...namedVariables(profile.tree).flatMap(([path, variable]) =>
       Option.isSome(profile.secret(variable)) || path.endsWith("sponsor_secret_env")
         ? []

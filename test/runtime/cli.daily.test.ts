@@ -128,6 +128,28 @@ describe("tollkeeper config check", () => {
     expect([seedless.status, seedless.stderr]).toEqual([1, expect.stringMatching(/set SPONSOR_SECRET/)])
     expect((await run("config", "check")).status).toBe(0)
   })
+
+  it("tells every condition of pubnet that does not hold, as a start would [S274, S277, S281, S282, S283]", async () => {
+    const { status, stdout } = await run(
+      ...["config", "check", "--profile", "self-hosted", "--json"],
+      ...["--set", "networks.ledger:testnet.enabled=false", "--set", "networks.ledger:pubnet.enabled=true"],
+      ...["--set", 'networks.ledger:pubnet.rpc_urls=["http://127.0.0.1:9"]', "--set", "plugins=[x402-exact, catalog]"],
+      ...["--set", "catalog_security.require_https_origins=false", "--set", "discovery.include_unverified=true"]
+    )
+    expect(status).toBe(1)
+    const { missing } = JSON.parse(stdout)
+    for (const sentence of [
+      /fee_ceilings_calibrated must be true/,
+      /no caller has a key/,
+      /set DATABASE_URL to a PostgreSQL server/,
+      /upto_contract must name/,
+      /require_https_origins must be true/,
+      /include_unverified must be false/,
+      /the sponsor's secret seed is not set/,
+      /RPC endpoint 1 is unreachable/
+    ])
+      expect(missing).toContainEqual(expect.stringMatching(sentence))
+  })
 })
 
 describe("a command line that cannot be understood", () => {
