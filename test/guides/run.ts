@@ -1,118 +1,123 @@
-// `npm run guides`: the seller and the buyer of README.md, taken out of the page and run as they stand there, one whole
-// payment each: with the packages that the page pins, and with the newest, where the page's own remedy is put in. Only
-// ports, the key and the account are filled in. Prints how many blocks were run; fails when one is not.
-import { Keypair } from "@stellar/stellar-sdk"
-import { spawn, spawnSync } from "node:child_process"
-import { once } from "node:events"
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+// `npm run guides`: every block of README.md and of the guides, run as it stands there, guide by guide in the world of
+// a reader (`README.md` beside this file tells the marks). Words name guides: `npm run guides -- seller operator`.
+// Prints how many blocks were run, and each that was not with its reason; fails when one does not do what its guide
+// says.
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { readdirSync, readFileSync } from "node:fs"
+import { basename, join } from "node:path"
 import process from "node:process"
-import { findNode, root } from "../../runtime/bootstrap.mjs"
-import { freePort } from "../conformance/programs.ts"
-import { askFriendbot } from "../support/rpcCall.ts"
+import { root } from "../../runtime/bootstrap.mjs"
+import { startPostgres, type TestPostgres } from "../support/postgres.ts"
+import { parse } from "yaml"
+import { type Block, blocksOf, missingIn } from "./blocks.ts"
+import { World } from "./World.ts"
 
-const node = findNode()
-const page = readFileSync(join(root, "README.md"), "utf8")
-const blocks = [...page.matchAll(/```(\w+)\n([\s\S]*?)```/g)].map(([, language, text]) => ({ language, text: text! }))
-const blockWith = (language: string, words: string): string => {
-  const found = blocks.filter((block) => block.language === language && block.text.includes(words))
-  if (found.length !== 1) throw new Error(`README.md has ${found.length} blocks of ${language} with ${words}`)
-  return found[0]!.text
-}
-const install = blockWith("sh", "npm install @x402/core@")
-const seller = blockWith("js", "paymentMiddleware(")
-const buyer = blockWith("js", "wrapFetchWithPayment(fetch")
-const remedy = blockWith("js", "class StellarScheme")
+const words = process.argv.slice(2)
+const guides = join(root, "examples", "guides")
+const pages = [
+  join(root, "README.md"),
+  ...readdirSync(guides)
+    .filter((name) => /\.(md|txt)$/.test(name))
+    .sort()
+    .map((name) => join(guides, name))
+].filter(
+  (page) => words.length === 0 || words.some((word) => basename(page).toLowerCase().includes(word.toLowerCase()))
+)
 
-const state = mkdtempSync(join(tmpdir(), "tollkeeper-guides-"))
-const [port, ledgerPort, httpsPort, sellerPort] = [
-  await freePort(),
-  await freePort(),
-  await freePort(),
-  await freePort()
-]
-const filled = (text: string): string =>
-  text
-    .replaceAll("127.0.0.1:4022", `127.0.0.1:${port}`)
-    .replaceAll("127.0.0.1:8443", `127.0.0.1:${httpsPort}`)
-    .replaceAll("127.0.0.1:3000", `127.0.0.1:${sellerPort}`)
-    .replace("listen(3000)", `listen(${sellerPort})`)
+let postgres: TestPostgres | undefined
+let databases = 0
 
-/** Polls until something answers; a program that never does is the fault, said after two minutes. */
-const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
-  for (let looks = 0; looks < 600; looks++) {
-    if (await isSo().catch(() => false)) return
-    await new Promise((resolve) => setTimeout(resolve, 200))
+/** A database of the guide's own, the same for the same name within it. */
+const databasesOf = () => {
+  const known = new Map<string, string>()
+  return async (name: string): Promise<string> => {
+    postgres ??= await startPostgres()
+    const { url } = postgres
+    if (!known.has(name)) {
+      const own = `guide_${process.pid}_${databases++}`
+      const create = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`create database ${sql(own)}`.unprepared)
+      const client = PgClient.layer({ url: Redacted.make(url), maxConnections: 1 })
+      await Effect.runPromise(Effect.scoped(create.pipe(Effect.provide(client))))
+      const at = new URL(url)
+      at.pathname = `/${own}`
+      known.set(name, at.href)
+    }
+    return known.get(name)!
   }
-  throw new Error(`${what} does not answer`)
 }
 
-/** The page's pins, and what is locked in the folder, are the same. */
-const pinned = (folder: string): boolean =>
-  [...install.matchAll(/(@x402\/\w+|express)@([\d.]+)/g)].every(([, name, version]) => {
-    const { dependencies } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
-    return dependencies[name!] === version
-  })
-
-const runSet = async (name: string, set: string, sellerText: string): Promise<void> => {
-  const folder = join(root, "test", "official", set)
-  if (!existsSync(join(folder, "node_modules")))
-    spawnSync("npm", ["ci", "--loglevel=error"], { cwd: folder, stdio: "inherit" })
-  const files = { seller: join(folder, "guide-seller.mjs"), buyer: join(folder, "guide-buyer.mjs") }
-  writeFileSync(files.seller, filled(sellerText))
-  writeFileSync(files.buyer, filled(buyer))
-  const [owner, payer] = [Keypair.random(), Keypair.random()]
-  for (const { publicKey } of [owner, payer].map((key) => ({ publicKey: key.publicKey() })))
-    await askFriendbot(`http://127.0.0.1:${ledgerPort}`, publicKey, 1)
-  const selling = spawn(node, [files.seller], {
-    cwd: folder,
-    env: { ...process.env, PAY_TO: owner.publicKey() },
-    stdio: ["ignore", "inherit", "inherit"]
-  })
-  try {
-    await until(
-      `the seller of ${name}`,
-      async () => (await fetch(`http://127.0.0.1:${sellerPort}/weather`)).status === 402
-    )
-    const preload = ["--import", join(root, "test", "official", "horizon.mjs")]
-    const bought = spawnSync(node, [...preload, files.buyer], {
-      cwd: folder,
-      encoding: "utf8",
-      timeout: 120_000,
-      env: {
-        ...process.env,
-        BUYER_SECRET: payer.secret(),
-        NODE_EXTRA_CA_CERTS: join(state, "ledger", "ledger-cert.pem"),
-        LOCAL_HORIZON_PORT: String(httpsPort)
+/** What was done with a block; throws when it does not do what the guide says. */
+const play = async (world: World, block: Block): Promise<"run" | { readonly notRun: string }> => {
+  switch (block.kind) {
+    case "fault":
+      throw new Error(block.why)
+    case "not-run":
+      return { notRun: block.why }
+    case "drawing":
+      return "run"
+    case "data":
+      if (block.language === "json") JSON.parse(block.text)
+      else parse(block.text)
+      return "run"
+    case "file":
+      await world.write(block.name, block.text)
+      return "run"
+    case "commands": {
+      const lacks = world.lacks(block.text)
+      if (lacks !== undefined) return { notRun: lacks }
+      let output = ""
+      for (const step of block.steps) {
+        if (step.kind === "run") output += await world.run(step.text)
+        else if (step.kind === "leave") await world.leave(step.text, step.url)
+        else await world.stop()
       }
-    })
-    const [status = ""] = bought.stdout.trim().split(" ")
-    if (status !== "200") throw new Error(`the buyer of ${name} heard ${bought.stdout}${bought.stderr}`)
-    console.log(`ok    ${name}: ${bought.stdout.trim().split("\n")[0]!.slice(0, 100)}`)
-  } finally {
-    selling.kill()
-    await once(selling, "exit")
-    for (const file of Object.values(files)) rmSync(file, { force: true })
+      const missing = missingIn(output, block.shows ?? "")
+      if (missing.length > 0) throw new Error(`it does not print\n${missing.join("\n")}\nbut\n${output.slice(-3_000)}`)
+      return "run"
+    }
   }
 }
 
-const ports = ["--port", port, "--ledger-port", ledgerPort, "--ledger-https-port", httpsPort].map(String)
-const facilitator = spawn(node, [join(root, "runtime", "cli.ts"), "start", "--state", state, ...ports], {
-  cwd: root,
-  env: { ...process.env, DATABASE_URL: "" },
-  stdio: "ignore"
-})
-try {
-  await until("the facilitator", async () => (await fetch(`http://127.0.0.1:${port}/health/ready`)).ok)
-  await until("the certificate", async () => existsSync(join(state, "ledger", "ledger-cert.pem")))
-  if (!pinned(join(root, "test", "official", "a"))) throw new Error("README.md pins what test/official/a does not lock")
-  await runSet("README.md with the pinned packages", "a", seller)
-  const mended = seller.replace("new ExactStellarScheme()", "new StellarScheme()").replace("\n\n", `\n\n${remedy}\n`)
-  await runSet("README.md with the newest packages and the remedy", "c", mended)
-  console.log("4 of 4 blocks of README's seller and buyer were run, the install line held to the lock")
-} finally {
-  process.kill(facilitator.pid!, "SIGTERM")
-  await once(facilitator, "exit")
-  rmSync(state, { recursive: true, force: true })
+const count = { run: 0, notRun: 0, faults: 0 }
+
+const playGuide = async (page: string): Promise<void> => {
+  const name = basename(page)
+  const blocks = blocksOf(readFileSync(page, "utf8"))
+  const startedAt = performance.now()
+  const world = await World.open(name.replace(/\W.*/, ""), databasesOf())
+  const before = { ...count }
+  try {
+    for (const block of blocks) {
+      try {
+        const done = await play(world, block)
+        if (done === "run") count.run++
+        else {
+          count.notRun++
+          console.log(`      ${name}:${block.line} not run: ${done.notRun}`)
+        }
+      } catch (error) {
+        count.faults++
+        console.log(`FAULT ${name}:${block.line} ${error instanceof Error ? error.message : error}`)
+        // What follows stands on it.
+        return
+      }
+    }
+  } finally {
+    await world.close()
+    const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1)
+    const state = count.faults > before.faults ? "FAULT" : "ok   "
+    console.log(`${state} ${name}: ${count.run - before.run} of ${blocks.length} blocks in ${seconds} s`)
+  }
 }
+
+try {
+  for (const page of pages) await playGuide(page)
+} finally {
+  await postgres?.stop()
+}
+const kept = `${count.run} blocks of ${pages.length} guides do what they say`
+console.log(`${kept}, ${count.notRun} were not run and say why, ${count.faults} are at fault`)
+console.log(`${count.run} passed, ${count.faults} failed, ${count.notRun} skipped`)
+process.exitCode = count.faults === 0 && count.run > 0 ? 0 : 1

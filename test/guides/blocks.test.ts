@@ -1,0 +1,43 @@
+// How a guide's blocks are told apart; `npm run guides` runs what is found here.
+import { describe, expect, it } from "vitest"
+import { blocksOf, missingIn, stepsOf } from "./blocks.ts"
+
+const fenced = (language: string, text: string) => `\`\`\`${language}\n${text}\n\`\`\`\n`
+
+describe("a block", () => {
+  it("is run, written, parsed or left out by what a reader sees", () => {
+    const page = [
+      fenced("sh", "echo one"),
+      fenced("js", "// seller.mjs\nconsole.log(1)"),
+      fenced("json", `{"a":1}`),
+      fenced("sh", "# not run here: needs a cluster\nkubectl apply -f x"),
+      "A drawing:\n",
+      fenced("text", "+--+"),
+      fenced("js", "console.log(2)")
+    ].join("\n")
+    expect(blocksOf(page).map(({ kind }) => kind)).toEqual(["commands", "file", "data", "not-run", "drawing", "fault"])
+  })
+
+  it("of text right below commands is what they print, and says where something is missing", () => {
+    const [block] = blocksOf(`${fenced("sh", "date")}\n${fenced("text", "at … o'clock\nnever")}`)
+    expect(block).toMatchObject({ kind: "commands", shows: "at … o'clock\nnever" })
+    expect(missingIn("it is  at 12 o'clock", "at … o'clock\nnever")).toEqual(["never"])
+    expect(missingIn("one\ntwo", "o…e\ntwo")).toEqual([])
+  })
+})
+
+describe("a block of commands", () => {
+  it("leaves a program running where it says so, and goes on with the next line", () => {
+    expect(
+      stepsOf(
+        "cd shop\nnode a.mjs \\\n  --x    # leave it running; it answers at http://127.0.0.1:3000\ncurl x\n# now stop it: Ctrl+C"
+      )
+    ).toEqual([
+      { kind: "run", text: "cd shop" },
+      { kind: "leave", text: "node a.mjs \\\n  --x", url: "http://127.0.0.1:3000" },
+      { kind: "run", text: "curl x" },
+      { kind: "stop" }
+    ])
+    expect(stepsOf("# only a remark")).toEqual([])
+  })
+})

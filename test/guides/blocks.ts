@@ -1,0 +1,90 @@
+// The blocks of a guide and what each is for: a command that is run, a file that is written, an output that is
+// compared, data that must parse, a drawing. A reader sees the same marks (`README.md` beside this file): the first
+// line of a block names its file, or says why it is not run here; a line that stays behind says where it answers.
+
+export type Step =
+  | { readonly kind: "run"; readonly text: string }
+  | { readonly kind: "leave"; readonly text: string; readonly url: string }
+  | { readonly kind: "stop" }
+
+export type Block = { readonly line: number } & (
+  | { readonly kind: "commands"; readonly steps: ReadonlyArray<Step>; readonly text: string; readonly shows?: string }
+  | { readonly kind: "file"; readonly name: string; readonly text: string }
+  | { readonly kind: "data"; readonly language: "json" | "yaml"; readonly text: string }
+  | { readonly kind: "drawing" }
+  | { readonly kind: "not-run"; readonly why: string }
+  | { readonly kind: "fault"; readonly why: string }
+)
+
+const notRun = /^(?:#|\/\/|--|;) not run here: (.+)$/
+const named = /^(?:#|\/\/|--|;) ([\w./-]+\.[a-z]+)$/
+const left = /^(.*?)\s+# leave it running; it answers at (https?:\/\/\S+)$/
+const stopped = /^# now stop it\b/
+
+/** The lines of a block of commands, those in a row as one run; a line that ends in a backslash goes on. */
+export const stepsOf = (text: string): ReadonlyArray<Step> => {
+  const steps: Array<Step> = []
+  let lines: Array<string> = []
+  const flush = () => {
+    if (lines.some((line) => /^\s*[^#\s]/.test(line))) steps.push({ kind: "run", text: lines.join("\n") })
+    lines = []
+  }
+  for (const line of text.split("\n")) {
+    const [, command, url] = left.exec(line) ?? []
+    if (command !== undefined && url !== undefined) {
+      const before = lines.findLastIndex((earlier) => !earlier.endsWith("\\")) + 1
+      const begun = lines.splice(before)
+      flush()
+      steps.push({ kind: "leave", text: [...begun, command].join("\n"), url })
+    } else if (stopped.test(line)) {
+      flush()
+      steps.push({ kind: "stop" })
+    } else lines.push(line)
+  }
+  flush()
+  return steps
+}
+
+const blockOf = (language: string, text: string, line: number): Block => {
+  const first = text.split("\n")[0] ?? ""
+  const why = notRun.exec(first)?.[1]
+  if (why !== undefined) return { kind: "not-run", why, line }
+  const name = named.exec(first)?.[1]
+  if (name !== undefined) return { kind: "file", name, text, line }
+  if (language === "sh") return { kind: "commands", steps: stepsOf(text.trimEnd()), text, line }
+  if (language === "json" || language === "yaml") return { kind: "data", language, text, line }
+  if (language === "text" || language === "") return { kind: "drawing", line }
+  return { kind: "fault", why: `a block of ${language} neither names its file nor says why it is not run`, line }
+}
+
+const fence = /^```([\w-]*)[^\n]*\n([\s\S]*?)^```$/gm
+
+/** A page's blocks in order. A block of text right below commands is what they print. */
+export const blocksOf = (page: string): ReadonlyArray<Block> => {
+  const blocks: Array<Block> = []
+  let end = 0
+  for (const match of page.matchAll(fence)) {
+    const [whole, language = "", text = ""] = match
+    const block = blockOf(language, text, page.slice(0, match.index).split("\n").length)
+    const last = blocks.at(-1)
+    const isBelow = page.slice(end, match.index).trim() === "" && end > 0
+    if (block.kind === "drawing" && isBelow && last?.kind === "commands")
+      blocks[blocks.length - 1] = { ...last, shows: text.trimEnd() }
+    else if (!(block.kind === "drawing" && isBelow && last?.kind === "not-run")) blocks.push(block)
+    end = match.index + whole.length
+  }
+  return blocks
+}
+
+/** The lines of `shows` that `output` does not hold, in whichever order; `…` stands for anything. */
+export const missingIn = (output: string, shows: string): ReadonlyArray<string> => {
+  const plain = output.replace(/\u001b\[[0-9;]*m/g, "").replace(/[ \t]+/g, " ")
+  return shows.split("\n").filter((line) => {
+    const parts = line
+      .trim()
+      .replace(/[ \t]+/g, " ")
+      .split("…")
+      .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+    return line.trim() !== "" && !new RegExp(parts.join(".*")).test(plain)
+  })
+}
