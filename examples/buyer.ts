@@ -124,7 +124,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const secret = process.env["BUYER_SECRET"]
   if (url === undefined || secret === undefined) throw new Error("set BUYER_SECRET and name a URL")
   const rpcUrl = process.env["LEDGER_RPC_URL"] ?? "http://127.0.0.1:8000"
-  const { receipt, response } = await buy(url, { secret, rpcUrl, maxAmount: 1_000_000n })
+  const network = process.env["NETWORK"] ?? "ledger:testnet"
+  const { receipt, response } = await buy(url, { secret, rpcUrl, network, maxAmount: 1_000_000n })
   console.log(response.status, await response.text())
   if (receipt !== undefined) console.log(receipt)
 }

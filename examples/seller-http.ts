@@ -3,6 +3,8 @@
 // settle, and only then hands the work over, with the receipt in PAYMENT-RESPONSE. It holds no key and opens no ledger.
 //
 //   PAY_TO=G… node examples/seller-http.ts
+//
+// FACILITATOR_URL, ASSET, AMOUNT, NETWORK (`stellar:testnet` for the official clients) and PORT may be set beside it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { fileURLToPath } from "node:url"
 
@@ -160,6 +162,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     payTo,
     asset: process.env["ASSET"] ?? "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA",
     amount: process.env["AMOUNT"] ?? "10000",
+    network: process.env["NETWORK"] ?? "ledger:testnet",
     port: Number(process.env["PORT"] ?? 0)
   })
   console.log(`Selling ${seller.url}/weather to whoever pays ${payTo}`)

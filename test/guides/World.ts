@@ -23,7 +23,7 @@ import { freePort } from "../conformance/programs.ts"
 
 /** Ten times what the slowest command takes on a quiet machine. */
 const commandTimeout = 300_000
-const answerTimeout = 180_000
+const answerTimeout = 120_000
 
 /** Programs that a machine may lack; a block that needs one is then left out, and says so. */
 const perhaps = ["psql", "pg_dump", "pg_restore", "kubectl", "docker", "promtool", "systemd-analyze", "deno"]
@@ -93,6 +93,10 @@ export class World {
       ...Object.fromEntries(kept),
       HOME: join(this.#folder, "home"),
       PATH: [join(this.#folder, "bin"), dirname(findNode()), process.env["PATH"]].join(delimiter),
+      // What the examples take for 4022 and 8000.
+      FACILITATOR_URL: `http://127.0.0.1:${this.#ports.get("4022")}`,
+      LEDGER_RPC_URL: `http://127.0.0.1:${this.#ports.get("8000")}`,
+      LEDGER_URL: `http://127.0.0.1:${this.#ports.get("8000")}`,
       LOCAL_HORIZON_PORT: String(this.#ports.get("8443")),
       NODE_OPTIONS: `--import ${join(root, "test", "official", "horizon.mjs")}`,
       DENO_NO_UPDATE_CHECK: "1",
@@ -109,7 +113,7 @@ export class World {
     const own = (port: string) => String(this.#ports.get(port))
     const [http, ledger, https] = ["4022", "8000", "8443"].map(own)
     let filled = text
-      .replace(/((?:127\.0\.0\.1|localhost):|listen\(|port[= ]|port: )(\d{4})\b/g, (whole, before, port) =>
+      .replace(/((?:127\.0\.0\.1|localhost):|listen\(|[Pp]ort[= ]|PORT=|port: )(\d{4})\b/g, (whole, before, port) =>
         this.#ports.has(port) ? before + own(port) : whole
       )
       .replace(/^(.*\b(?:npm|tollkeeper|task) start)\b( --(?=\s|$))?(.*)$/gm, (_, start, dashes, rest) => {

@@ -1,6 +1,7 @@
 // The blocks of a guide and what each is for: a command that is run, a file that is written, an output that is
 // compared, data that must parse, a drawing. A reader sees the same marks (`README.md` beside this file): the first
 // line of a block names its file, or says why it is not run here; a line that stays behind says where it answers.
+import { stripVTControlCharacters } from "node:util"
 
 export type Step =
   | { readonly kind: "run"; readonly text: string }
@@ -78,7 +79,7 @@ export const blocksOf = (page: string): ReadonlyArray<Block> => {
 
 /** The lines of `shows` that `output` does not hold, in whichever order; `…` stands for anything. */
 export const missingIn = (output: string, shows: string): ReadonlyArray<string> => {
-  const plain = output.replace(/\u001b\[[0-9;]*m/g, "").replace(/[ \t]+/g, " ")
+  const plain = stripVTControlCharacters(output).replace(/[ \t]+/g, " ")
   return shows.split("\n").filter((line) => {
     const parts = line
       .trim()

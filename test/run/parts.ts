@@ -107,6 +107,15 @@ const conformanceOnDeno = (deno: string): Part => ({
   args: ["run", "-A", ...conformance.args]
 })
 
+/** Every block of README and of the guides, as a reader would run it. */
+const guides: Part = {
+  name: "guides",
+  command: node,
+  args: ["test/guides/run.ts"],
+  figures: "last-line",
+  minutesMax: 10
+}
+
 const replay: Part = {
   name: "replay",
   command: node,
@@ -151,5 +160,5 @@ const chaos: Part = {
 export const partsOf = (plan: PlanName, deno: string): ReadonlyArray<Part> => {
   if (plan === "ok") return [types, format, lint, effects, fast]
   if (plan === "daily") return [types, format, lint, effects, onNode, onDeno(deno)]
-  return [slow, conformance, conformanceOnDeno(deno), replay, exploration, simulation, mutation, chaos]
+  return [slow, guides, conformance, conformanceOnDeno(deno), replay, exploration, simulation, mutation, chaos]
 }
