@@ -6,7 +6,7 @@ import { FetchHttpClient } from "effect/http"
 import { reconciler } from "../../kernel/Actor.ts"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
-import { httpContract, paymentContract } from "../../kernel/drivers.ts"
+import { httpContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
 import { factsContract } from "../../kernel/Facts.ts"
 import { describe } from "../../kernel/http/OpenApi.ts"
 import { Extensions } from "../../kernel/payment/Extension.ts"
@@ -35,6 +35,7 @@ import { Hints, startHints } from "./ownership/Hints.ts"
 import { OriginDocuments } from "./ownership/OriginDocuments.ts"
 import { OriginLooks } from "./ownership/OriginLooks.ts"
 import { Origins } from "./ownership/Origins.ts"
+import { PricedAssets } from "./ownership/PricedAssets.ts"
 import { Recipients } from "./ownership/Recipients.ts"
 import { startProbes } from "./ownership/reconcileProbes.ts"
 import { Verdicts } from "./ownership/Verdicts.ts"
@@ -89,14 +90,22 @@ const layer = started.pipe(
   Layer.provide(Layer.merge(OriginLooks.layer, Challenges.layer)),
   Layer.provide(Layer.merge(writing, Origins.layer)),
   Layer.provide(OriginDocuments.layer),
-  Layer.provide(Layer.mergeAll(Changes.layer, Hints.layer, Recipients.layer))
+  Layer.provide(Layer.mergeAll(Changes.layer, Hints.layer, PricedAssets.layer, Recipients.layer))
 )
 
 export const plugin = define({
   id: "catalog",
   summary: "What sellers declare, listed truthfully: cataloging, ownership and public discovery.",
   boot: "required",
-  needs: [settingsContract, supervisorContract, httpContract, databaseContract, factsContract, paymentContract],
+  needs: [
+    settingsContract,
+    supervisorContract,
+    httpContract,
+    databaseContract,
+    factsContract,
+    networkContract,
+    paymentContract
+  ],
   migrations: "folder",
   settings: [...declared, searchSection],
   layer: Layer.merge(layer, describe(described)).pipe(Layer.provide(Layer.merge(Config.layer, FetchHttpClient.layer)))

@@ -195,7 +195,7 @@ const ofLooks: ReadonlyArray<Mutation> = [
     "asked.methods"
   ),
   asked("a dynamic route is asked as it stands", 'identity.type === "mcp" || isDynamic', 'identity.type === "mcp"'),
-  asked("an origin is asked without end", "known.count <= livePerMinuteMax", "true"),
+  asked("an origin is asked without end", "mine.count + questions > livePerMinuteMax", "false"),
   documented(
     "a document is asked for by everybody",
     "known !== undefined && now - known.at < config.probePauseSeconds * 1_000",
@@ -212,6 +212,38 @@ const ofLooks: ReadonlyArray<Mutation> = [
   read("options of other networks are listed", "Option.isNone(network) || !isRecipient(payTo)", "!isRecipient(payTo)"),
   read("a buyer's extension is told of the origin", "told.filter(isSellersExtension)", "told"),
   read("a page declares another method than was asked", '(input["method"] ?? method) === method', "true")
+]
+
+const described = inFile("ownership/OpenApiWire.ts", "originWire")
+const toolRead = inFile("ownership/ToolWire.ts", "origins")
+
+const ofDocuments: ReadonlyArray<Mutation> = [
+  toolRead(
+    "a tool is called that no document allows",
+    "if (unpaidCall === true) return [{}]",
+    "if (unpaidCall !== 7) return [{}]"
+  ),
+  toolRead("another tool's permission is this one's", "if (toolName !== identity.toolName) return []", ""),
+  toolRead("arguments of any length are sent", "JSON.stringify(unpaidCall).length <= argumentsLengthMax", "true"),
+  asked(
+    "unpaid calls are without number",
+    "methods.length + (args === undefined ? 0 : requestsOfCall)",
+    "methods.length"
+  ),
+  described("a range is a price", 'return mode === "fixed" &&', "return"),
+  described(
+    "a price in any currency is one in this asset",
+    "isOfCurrency && amount !== undefined",
+    "amount !== undefined"
+  ),
+  described("a price finer than the asset is cut", '|| fraction.replace(/0+$/, "").length > decimals', ""),
+  described(
+    "one of several recipients is taken for all",
+    "payTos.length === 1 ? payTos[0]",
+    "payTos.length > 0 ? payTos[0]"
+  ),
+  described("another server's paths are the origin's", "return origin === base ? pathname", "return true ? pathname"),
+  described("a page is not asked for what it says itself", '|| method === "GET" || method === "HEAD"', "")
 ]
 
 const ofRank: ReadonlyArray<Mutation> = [
@@ -294,6 +326,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...ofGrades,
   ...ofQuotas,
   ...ofLooks,
+  ...ofDocuments,
   ...ofRank,
   ...ofOrder,
   ...ofControl,

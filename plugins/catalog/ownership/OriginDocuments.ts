@@ -49,11 +49,16 @@ const weigh = (kept: Map<string, Kept>, key: string, said: OriginDocument): void
   }
 }
 
+export interface MoreOfRequest {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Uint8Array
+}
+
 export class OriginDocuments extends Context.Service<
   OriginDocuments,
   {
     /** One request to a stranger, within the settings' bounds. */
-    readonly send: (url: URL, method: string) => Effect.Effect<OutboundAnswer, FetchRefused>
+    readonly send: (url: URL, method: string, more?: MoreOfRequest) => Effect.Effect<OutboundAnswer, FetchRefused>
     /** `/.well-known/x402`. */
     readonly wellKnown: (origin: string) => Effect.Effect<OriginDocument>
     /** `/.well-known/x402.json`. */
@@ -75,8 +80,12 @@ export class OriginDocuments extends Context.Service<
         bytesMax: config.probeBytesMax,
         redirectsMax: 2
       }
-      const request = (url: URL, method: string, headers: Readonly<Record<string, string>>) =>
-        Effect.provideService(safeFetch(url, { method, headers }, policy), Outbound, outbound)
+      const request = (url: URL, method: string, headers: Readonly<Record<string, string>>, body?: Uint8Array) =>
+        Effect.provideService(
+          safeFetch(url, { method, headers, ...(body === undefined ? {} : { body }) }, policy),
+          Outbound,
+          outbound
+        )
 
       const ask = (url: URL, word: string, before: OriginDocument) =>
         request(url, "GET", before.tag === undefined ? agent : { ...agent, "if-none-match": before.tag }).pipe(
@@ -124,7 +133,7 @@ export class OriginDocuments extends Context.Service<
         })
 
       return OriginDocuments.of({
-        send: (url, method) => request(url, method, agent),
+        send: (url, method, more) => request(url, method, { ...agent, ...more?.headers }, more?.body),
         wellKnown: documentAt("/.well-known/x402", "well-known"),
         manifest: documentAt("/.well-known/x402.json", "manifest"),
         openApi: documentAt("/openapi.json", "openapi")

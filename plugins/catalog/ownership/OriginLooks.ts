@@ -12,7 +12,9 @@ import { FirstListings } from "../store/FirstListings.ts"
 import { wordsOf } from "../store/mergeDeclaration.ts"
 import { forgetOldest, OriginDocuments } from "./OriginDocuments.ts"
 import { Origins } from "./Origins.ts"
-import { type NamedResource, readJson, readManifest, readOpenApi, readWellKnown } from "./OriginWire.ts"
+import { type NamedResource, readJson, readManifest, readWellKnown } from "./OriginWire.ts"
+import { readOpenApi } from "./OpenApiWire.ts"
+import { PricedAssets } from "./PricedAssets.ts"
 
 /** Between two looks at one origin. */
 const pauseMillis = 60_000
@@ -49,6 +51,7 @@ export class OriginLooks extends Context.Service<
       const documents = yield* OriginDocuments
       const { listOrigin } = yield* FirstListings
       const { moved } = yield* Changes
+      const { assets } = yield* PricedAssets
       const mayLook = boundLooks()
 
       /** The words of a named resource: those of the document, or of its live page. */
@@ -76,7 +79,9 @@ export class OriginLooks extends Context.Service<
         const own = yield* documents.wellKnown(origin)
         const said = own.isLocal ? [own] : [own, yield* documents.manifest(origin), yield* documents.openApi(origin)]
         const [first, second, third] = said.map(({ document }) => readJson(document))
-        const found = [...readManifest(first, origin), ...readManifest(second, origin), ...readOpenApi(third, origin)]
+        const { payTos } = readWellKnown(first, { type: "http", resource: `${origin}/`, toolName: "", origin }, origin)
+        const paths = readOpenApi(third, origin, { assets, payTos })
+        const found = [...readManifest(first, origin), ...readManifest(second, origin), ...paths]
         const named = joined(found).slice(0, listedMax)
         let [listed, asked] = [0, 0]
         for (const one of named) {

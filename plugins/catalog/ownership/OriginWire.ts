@@ -1,10 +1,9 @@
 // What an origin says of itself, on the wire. `/.well-known/x402` is a JSON object: `payTo` (a recipient or a list of
 // them) for the whole origin; `resources`, whose objects `{ resource, toolName?, payTo?, accepts?, … }` speak of one
-// resource each (a string is a URL without a word about its owner); `delist`, a list of URLs, or of `{ resource,
-// toolName }`, that are not to be listed. `/.well-known/x402.json` lists resources in the shape of discovery itself,
-// under `resources` or `items`. An OpenAPI document marks paid operations with `x-payment-info`. A live 402 is a
-// PaymentRequired of either protocol version, in its header or its body. Unknown members are ignored; what is
-// malformed says nothing.
+// resource each (a string is a URL without a word about its owner; `unpaidCall` of a tool's is read by `ToolWire.ts`);
+// `delist`, a list of URLs, or of `{ resource, toolName }`, that are not to be listed. `/.well-known/x402.json` lists
+// resources in the shape of discovery itself, under `resources` or `items`. A live 402 is a PaymentRequired of either
+// protocol version, in its header or its body. Unknown members are ignored; what is malformed says nothing.
 import { Option, Predicate, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { neutralExtension, readNetwork } from "../../../kernel/Dialect.ts"
@@ -71,11 +70,16 @@ const means = (entry: unknown, identity: Identity, base: string): boolean => {
   return spellResourceUrl(identity.type, new URL(named, base).href)?.resource === identity.resource
 }
 
+/** The entries of a well-known document that speak of one resource. */
+export const entriesFor = (document: unknown, identity: Identity, base: string): ReadonlyArray<Fields> =>
+  isFields(document)
+    ? entries(document["resources"]).filter((entry): entry is Fields => isFields(entry) && means(entry, identity, base))
+    : []
+
 /** Reads a well-known document for one resource. */
 export const readWellKnown = (document: unknown, identity: Identity, base: string): OriginWord => {
   if (!isFields(document)) return silence
-  const own = entries(document["resources"]).filter((entry) => isFields(entry) && means(entry, identity, base))
-  const named = own.flatMap((entry) => recipients((entry as Fields)["payTo"]))
+  const named = entriesFor(document, identity, base).flatMap((entry) => recipients(entry["payTo"]))
   return {
     payTos: (named.length > 0 ? [...new Set(named)] : recipients(document["payTo"])).slice(0, payTosMax),
     delisted: entries(document["delist"]).some((entry) => means(entry, identity, base))
@@ -117,13 +121,17 @@ const readOffer = (accept: unknown, resource: Fields): Offer | undefined => {
   return { dialect: network.value.dialect, resource, terms }
 }
 
-const readOffers = (accepts: unknown, resource: Fields): ReadonlyArray<Offer> =>
+/** The elements of `accepts` that are of this ledger and usable. */
+export const readOffers = (accepts: unknown, resource: Fields): ReadonlyArray<Offer> =>
   entries(accepts)
     .slice(0, acceptsMax)
     .flatMap((accept) => readOffer(accept, resource) ?? [])
 
 /** The declaration among a body's extensions; of the first protocol version, what it tells of input and output. */
-const declarationOf = (extensions: unknown, accepts: unknown): { readonly sentKey: string; readonly value: Fields } => {
+export const declarationOf = (
+  extensions: unknown,
+  accepts: unknown
+): { readonly sentKey: string; readonly value: Fields } => {
   const known = isFields(extensions) ? extensions : {}
   const sentKey = ["catalog", "bazaar"].find((key) => isFields(known[key])) ?? "catalog"
   const value = known[sentKey]
@@ -143,7 +151,8 @@ const ofMethod = (value: Fields, method: string): Fields => {
   return { ...(isSame ? rest : {}), info: { ...(isSame ? info : {}), input: { ...told, type: "http", method } } }
 }
 
-const extensionsOf = (extensions: unknown): ReadonlyArray<string> => {
+/** Neutral keys of the seller's extensions. */
+export const extensionsOf = (extensions: unknown): ReadonlyArray<string> => {
   const told = Object.keys(isFields(extensions) ? extensions : {}).map(neutralExtension)
   return [...new Set(["catalog", ...told.filter(isSellersExtension)])].sort()
 }
@@ -217,7 +226,8 @@ const offersOfEntry = (entry: Fields, url: string, type: "http" | "mcp"): Readon
   })
 }
 
-const readEntry = (entry: unknown, base: string): ReadonlyArray<NamedResource> => {
+/** A resource that an entry of a document names; none that is not of the origin itself. */
+export const readEntry = (entry: unknown, base: string): ReadonlyArray<NamedResource> => {
   if (!isFields(entry)) return []
   const named = namedUrl(entry)
   const toolName = typeof entry["toolName"] === "string" ? entry["toolName"] : ""
@@ -236,18 +246,3 @@ export const readManifest = (document: unknown, base: string): ReadonlyArray<Nam
   isFields(document)
     ? entries(document["resources"] ?? document["items"]).flatMap((entry) => readEntry(entry, base))
     : []
-
-/** The paid operations of an OpenAPI document that can be asked for as they stand. */
-export const readOpenApi = (document: unknown, base: string): ReadonlyArray<NamedResource> => {
-  const paths = isFields(document) && isFields(document["paths"]) ? Object.entries(document["paths"]) : []
-  return paths.slice(0, entriesMax).flatMap(([path, item]) =>
-    Object.entries(isFields(item) ? item : {}).flatMap(([key, operation]) => {
-      const isPaid = isFields(operation) && isFields(operation["x-payment-info"])
-      const method = key.toUpperCase()
-      if (!isPaid || !methods.includes(method) || path.includes("{")) return []
-      const payment = operation["x-payment-info"] as Fields
-      const entry = { description: operation["summary"], ...payment, resource: path, method }
-      return readEntry(entry, base)
-    })
-  )
-}

@@ -1,11 +1,15 @@
 // Looks at an origin for what it says of its resources: its well-known document, once for all of them and kept for a
-// while; then the live 402 of a resource, by each declared method that has no effect (GET, HEAD). Where none can be
-// asked, its list of resources in the shape of discovery may speak for it. Nothing else is ever requested: no body
-// method, no dynamic route, no tool is called. Questions to one origin are counted, so that many listings under a
-// stranger's name do not make us a flood.
+// while; then the live 402 of a resource, by each declared method that has no effect (GET, HEAD), or a tool by an
+// unpaid call where that document allows it. Where none can be asked, its list of resources in the shape of discovery
+// or its OpenAPI document may speak for it. Nothing else is ever requested: no body method, no dynamic route. Questions
+// to one origin are counted, so that many listings under a stranger's name do not make us a flood.
 import { Clock, Context, Effect, Layer } from "effect"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
 import { Config } from "../Config.ts"
+import { callTool, requestsOfCall, type ToolAnswer } from "./callTool.ts"
+import { readOpenApi } from "./OpenApiWire.ts"
+import { PricedAssets } from "./PricedAssets.ts"
+import { readUnpaidCall } from "./ToolWire.ts"
 import { type Declaration, type Identity, isRejection } from "../declaration/Declaration.ts"
 import { readDeclaration } from "../declaration/DeclarationWire.ts"
 import { makePace } from "../declaration/paceWork.ts"
@@ -76,6 +80,18 @@ const liveOf = (answer: Live402, { resource }: Identity, method: string): Live =
   isLocal: false
 })
 
+const liveOfTool = ({ isServedUnpaid, offer, status }: ToolAnswer): Live => ({
+  word:
+    offer === undefined
+      ? silence
+      : { payTos: [...new Set(offer.offers.map(({ terms }) => terms.payTo))], delisted: false },
+  offer,
+  life:
+    offer !== undefined ? "alive" : isServedUnpaid ? "no_payment_required" : status === 404 ? "not_found" : "unknown",
+  detail: `, call ${status}`,
+  isLocal: false
+})
+
 const unreached = (reason: FetchRefused["reason"], method: string): Live => ({
   word: silence,
   offer: undefined,
@@ -99,6 +115,54 @@ const isOf =
   (one: NamedResource): boolean =>
     one.type === type && one.resource === resource && one.toolName === toolName
 
+/** What is asked of an origin beside its own document, and how its offers are read. */
+const questions = Effect.gen(function* () {
+  const config = yield* Config
+  const { manifest, openApi, send } = yield* OriginDocuments
+  const { assets } = yield* PricedAssets
+  const pace = makePace(readingPace)
+  const options = { config: { ...config, requireValidSchema: false }, validate: makeValidator() }
+
+  const read = (offers: ReadonlyArray<OriginOffer>) =>
+    Effect.map(
+      Effect.forEach(offers, ({ declaration, extensions, offers, sentKey }) =>
+        pace(() =>
+          offers.flatMap((offer) => {
+            const found = readDeclaration(offer, sentKey, declaration, options)
+            return isRejection(found) ? [] : [{ ...found, extensions }]
+          })
+        )
+      ),
+      (all) => all.flat()
+    )
+
+  const askTool = (identity: Identity, args: Readonly<Record<string, unknown>>): Effect.Effect<Live> =>
+    callTool(send, endpointOf(identity, config.resolvedMcpEndpoints), identity, args).pipe(
+      Effect.map(liveOfTool),
+      Effect.catch(({ reason }: FetchRefused) => Effect.succeed(unreached(reason, "call")))
+    )
+
+  const askLive = (identity: Identity, method: string): Effect.Effect<Live> =>
+    send(new URL(identity.resource), method).pipe(
+      Effect.map((answer) => liveOf(answer, identity, method)),
+      Effect.catch(({ reason }: FetchRefused) => Effect.succeed(unreached(reason, method)))
+    )
+
+  /** What the origin's documents offer of a resource that cannot be asked itself. */
+  const documented = Effect.fnUntraced(function* (identity: Identity, base: string, document: Uint8Array) {
+    const find = (bytes: Uint8Array) => readManifest(readJson(bytes), base).find(isOf(identity))
+    const own = find(document)?.offers ?? []
+    if (own.length > 0) return own
+    const listed = find((yield* manifest(base)).document)?.offers ?? []
+    if (listed.length > 0 || identity.type === "mcp") return listed
+    const { payTos } = readWellKnown(readJson(document), identity, base)
+    const described = readOpenApi(readJson((yield* openApi(base)).document), base, { assets, payTos })
+    return described.filter(isOf(identity)).flatMap(({ offers }) => offers)
+  })
+
+  return { askLive, askTool, documented, read }
+})
+
 export class Origins extends Context.Service<
   Origins,
   {
@@ -112,36 +176,9 @@ export class Origins extends Context.Service<
     Origins,
     Effect.gen(function* () {
       const config = yield* Config
-      const { manifest, send, wellKnown } = yield* OriginDocuments
-      const pace = makePace(readingPace)
-      const options = { config: { ...config, requireValidSchema: false }, validate: makeValidator() }
-      const mayAskLive = countQuestions()
-
-      const read = (offers: ReadonlyArray<OriginOffer>) =>
-        Effect.map(
-          Effect.forEach(offers, ({ declaration, extensions, offers, sentKey }) =>
-            pace(() =>
-              offers.flatMap((offer) => {
-                const found = readDeclaration(offer, sentKey, declaration, options)
-                return isRejection(found) ? [] : [{ ...found, extensions }]
-              })
-            )
-          ),
-          (all) => all.flat()
-        )
-
-      const askLive = (identity: Identity, method: string): Effect.Effect<Live> =>
-        send(new URL(identity.resource), method).pipe(
-          Effect.map((answer) => liveOf(answer, identity, method)),
-          Effect.catch(({ reason }: FetchRefused) => Effect.succeed(unreached(reason, method)))
-        )
-
-      /** What the origin's documents offer of a resource that cannot be asked itself. */
-      const documented = Effect.fnUntraced(function* (identity: Identity, base: string, document: Uint8Array) {
-        const find = (bytes: Uint8Array) => readManifest(readJson(bytes), base).find(isOf(identity))
-        const own = find(document)?.offers ?? []
-        return own.length > 0 ? own : (find((yield* manifest(base)).document)?.offers ?? [])
-      })
+      const { wellKnown } = yield* OriginDocuments
+      const { askLive, askTool, documented, read } = yield* questions
+      const mayAsk = countQuestions()
 
       const ask = Effect.fn("Catalog.askOrigin")(function* (
         asked: AskedResource
@@ -155,10 +192,15 @@ export class Origins extends Context.Service<
         if (named.delisted || isLocal) return { ...nothing, word: named, detail, isLocal }
         const methods =
           identity.type === "mcp" || isDynamic ? [] : safeMethods.filter((one) => asked.methods.includes(one))
-        for (const _ of methods) if (!(yield* mayAskLive(base))) return "later"
-        const live = yield* Effect.forEach(methods, (method) => askLive(identity, method))
+        const args = identity.type === "mcp" ? readUnpaidCall(readJson(document), identity, base) : undefined
+        if (!(yield* mayAsk(base, methods.length + (args === undefined ? 0 : requestsOfCall)))) return "later"
+        const live =
+          args === undefined
+            ? yield* Effect.forEach(methods, (method) => askLive(identity, method))
+            : [yield* askTool(identity, args)]
         const offered = live.flatMap(({ offer }) => offer ?? [])
-        const offers = methods.length > 0 ? offered : yield* documented(identity, base, document)
+        const isSilent = methods.length === 0 && offered.length === 0
+        const offers = isSilent ? yield* documented(identity, base, document) : offered
         const word = wordOfAll(named, live)
         const recipients = (payTo: string) => word.payTos.length === 0 || word.payTos.includes(payTo)
         const declarations = (yield* read(offers)).filter(({ terms }) => recipients(terms.payTo))
@@ -166,7 +208,7 @@ export class Origins extends Context.Service<
         return {
           word: told,
           declarations,
-          life: methods.length === 0 && declarations.length > 0 ? "alive" : lifeOfAll(live),
+          life: live.length === 0 && declarations.length > 0 ? "alive" : lifeOfAll(live),
           detail: `${detail}${live.map((one) => one.detail).join("")}`,
           isLocal: live.some((one) => one.isLocal)
         }
@@ -188,18 +230,22 @@ const baseOf = ({ origin, resource }: Identity, endpoints: Readonly<Record<strin
   return endpoint === undefined ? undefined : new URL(endpoint).origin
 }
 
-/** Whether one more live question may be asked of an origin in this minute. */
+/** Where a tool is called: its resource, or what a symbolic name is said to mean. */
+const endpointOf = ({ resource }: Identity, endpoints: Readonly<Record<string, string>>): URL =>
+  new URL(endpoints[resource] ?? resource)
+
+/** Whether so many more live questions may be asked of an origin in this minute. */
 const countQuestions = () => {
   const asked = new Map<string, { readonly at: number; count: number }>()
-  return Effect.fnUntraced(function* (origin: string) {
+  return Effect.fnUntraced(function* (origin: string, questions: number) {
+    if (questions === 0) return true
     const now = yield* Clock.currentTimeMillis
     const known = asked.get(origin)
-    if (known === undefined || now - known.at >= 60_000) {
-      asked.set(origin, { at: now, count: 1 })
-      forgetOldest(asked)
-      return true
-    }
-    known.count += 1
-    return known.count <= livePerMinuteMax
+    const mine = known === undefined || now - known.at >= 60_000 ? { at: now, count: 0 } : known
+    asked.set(origin, mine)
+    forgetOldest(asked)
+    if (mine.count + questions > livePerMinuteMax) return false
+    mine.count += questions
+    return true
   })
 }

@@ -197,7 +197,13 @@ describe.each(databaseKinds)("a look at an origin on %s", (database) => {
             openapi: "3.1.0",
             paths: {
               "/priced": { get: { summary: "Priced", "x-payment-info": { protocols: ["x402"], price: "0.01" } } },
-              "/free": { get: { summary: "Free" } }
+              "/free": { get: { summary: "Free" } },
+              "/posted": {
+                post: {
+                  summary: "Posted",
+                  "x-payment-info": { protocols: ["x402"], price: { mode: "fixed", currency: "USD", amount: "0.02" } }
+                }
+              }
             }
           })
           const page = sellingPage({
@@ -210,13 +216,20 @@ describe.each(databaseKinds)("a look at an origin on %s", (database) => {
           const ask = (given: string) =>
             facilitator.ask(`/catalog/v1/look?origin=${encodeURIComponent(given)}`, { method: "POST" })
           const answer = yield* ask(origin.url)
-          expect(answer.json).toMatchObject({ origin: origin.url, named: 4, listed: 3 })
+          expect(answer.json).toMatchObject({ origin: origin.url, named: 5, listed: 4 })
           const items = (yield* browse(facilitator))["items"] as ReadonlyArray<Json>
           expect(items.map(({ resource }) => resource.slice(origin.url.length)).sort()).toEqual([
             "/item",
             "/own",
+            "/posted",
             "/priced"
           ])
+          const posted = items.find(({ resource }) => resource.endsWith("/posted"))
+          expect(posted).toMatchObject({
+            description: "Posted",
+            operations: [{ method: "POST" }],
+            accepts: [{ scheme: "exact", amount: "200000", asset: testnetUsdc, payTo }]
+          })
           for (const one of items)
             expect(one).toMatchObject({ verification: "unverified", grade: "origin", ownership: "proven" })
           expect((yield* ask(origin.url)).status).toBe(429)

@@ -1,6 +1,7 @@
 // What an origin's pages and documents are read to, and what is not believed of them.
 import { expect, it } from "vitest"
-import { readLive402, readLiveOffer, readManifest, readOpenApi } from "../../../plugins/catalog/ownership/OriginWire.ts"
+import { atomicAmount, readOpenApi } from "../../../plugins/catalog/ownership/OpenApiWire.ts"
+import { readLive402, readLiveOffer, readManifest } from "../../../plugins/catalog/ownership/OriginWire.ts"
 
 const payTo = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
 const base = "https://shop.example.com"
@@ -18,6 +19,14 @@ const page = (required: unknown, status = 402) => ({
   headers: {},
   body: new TextEncoder().encode(JSON.stringify(required))
 })
+
+const pricing = {
+  assets: [
+    { network: "ledger:testnet", contract: "CUSDC", symbol: "USDC", decimals: 7 },
+    { network: "ledger:testnet", contract: "CXLM", symbol: "XLM", decimals: 7 }
+  ],
+  payTos: [payTo]
+}
 
 it("reads a page's terms and declaration, and only of this ledger, this method and the seller [S317]", () => {
   const declaration = { info: { input: { type: "http", method: "GET", queryParams: { a: 1 } } } }
@@ -79,14 +88,64 @@ it("reads documents of an origin about itself alone [S317]", () => {
     ["http", `${base}/b`, 1],
     ["mcp", `${base}/tool`, 0]
   ])
-  const paths = {
-    "/paid": { get: { "x-payment-info": { price: "0.01" } }, post: {} },
-    "/of/{id}": { get: { "x-payment-info": {} } },
-    "/free": { get: {} }
-  }
-  expect(readOpenApi({ paths }, base)).toEqual([
-    { type: "http", resource: `${base}/paid`, toolName: "", method: "GET", offers: [] }
-  ])
   for (const document of [undefined, null, [], "x", { resources: 7 }, { paths: [] }])
-    expect([...readManifest(document, base), ...readOpenApi(document, base)]).toEqual([])
+    expect([...readManifest(document, base), ...readOpenApi(document, base, pricing)]).toEqual([])
+})
+
+it("reads what paid operations cost of an OpenAPI document, of every method, as the convention tells it", () => {
+  const of = (payment: unknown, more: Record<string, unknown> = {}, with_ = pricing) =>
+    readOpenApi({ paths: { "/paid": { post: { summary: "Paid", "x-payment-info": payment } } }, ...more }, base, with_)
+  const priced = (amount: string, currency = "USD") => ({
+    price: { mode: "fixed", currency, amount },
+    protocols: ["x402"]
+  })
+  const termsOf = (named: ReturnType<typeof of>) =>
+    named.flatMap(({ method, offers, resource }) =>
+      offers.flatMap((one) =>
+        one.offers.map(({ terms }) => [method, resource, terms.amountText, terms.asset, terms.payTo].join(" "))
+      )
+    )
+  const costs = (amount: string, asset = "CUSDC") => [`POST ${base}/paid ${amount} ${asset} ${payTo}`]
+  expect(termsOf(of(priced("0.05")))).toEqual(costs("500000"))
+  expect(termsOf(of(priced("1", "XLM")))).toEqual(costs("10000000", "CXLM"))
+  expect(termsOf(of({ pricingMode: "fixed", price: "$0.01" }))).toEqual(costs("100000"))
+  expect(termsOf(of({ price: "0.01", payTo }, {}, { ...pricing, payTos: [] }))).toEqual(costs("100000"))
+  const getting = { paths: { "/paid": { get: { "x-payment-info": priced("0.05") } } } }
+  expect(readOpenApi(getting, base, pricing)).toMatchObject([{ method: "GET", offers: [] }])
+  const content = { "text/plain": { example: "hello" } }
+  const [texted] = readOpenApi(
+    { paths: { "/t": { put: { requestBody: { content }, "x-payment-info": priced("1") } } } },
+    base,
+    pricing
+  )
+  expect(texted?.offers[0]?.declaration).toMatchObject({
+    info: { input: { type: "http", method: "PUT", bodyType: "text", body: "hello" } }
+  })
+  const x402 = { scheme: "exact", network: "stellar:testnet", asset: "CASSET", payTo, amount: "80000" }
+  expect(termsOf(of({ ...priced("0.08"), protocols: [{ x402 }, { mpp: {} }] }))).toEqual(costs("80000", "CASSET"))
+  const abroad = { ...x402, network: "eip155:8453" }
+  const nothing = [
+    of({ ...priced("0.08"), protocols: [{ x402: abroad }] }),
+    of({ price: { mode: "dynamic", currency: "USD", min: "0.01", max: "1" } }),
+    of({ pricingMode: "range", price: "1" }),
+    of(priced("0.05", "GBP")),
+    of(priced("0.000000001")),
+    of(priced("-1")),
+    of(priced("1e3")),
+    of(priced("0.05"), {}, { ...pricing, payTos: [] }),
+    of(priced("0.05"), {}, { ...pricing, payTos: [payTo, payTo.replace("AAAW", "BBBW")] })
+  ]
+  for (const named of nothing) expect([named.length, termsOf(named)]).toEqual([1, []])
+  const [asked] = of(priced("0.05"), { servers: [{ url: "/v2/" }] })
+  expect([asked?.resource, asked?.method]).toEqual([`${base}/v2/paid`, "POST"])
+  expect(of(priced("0.05"), { servers: [{ url: "https://elsewhere.example.com" }] })).toEqual([])
+  const paths = {
+    "/of/{id}": { get: { "x-payment-info": {} } },
+    "/free": { get: {} },
+    "/brew": { brew: { "x-payment-info": {} } }
+  }
+  expect(readOpenApi({ paths }, base, pricing)).toEqual([])
+  expect(
+    ["1", "0.5", "0.05000000", "12.3456789", "0.00000001", ".5", "1."].map((text) => atomicAmount(text, 7))
+  ).toEqual(["10000000", "5000000", "500000", "123456789", undefined, undefined, undefined])
 })

@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib"
 import { Outbound, type OutboundAnswer, OutboundFailed } from "../../../kernel/platform/Outbound.ts"
 import { type CatalogValues, Config } from "../../../plugins/catalog/Config.ts"
 import { OriginDocuments } from "../../../plugins/catalog/ownership/OriginDocuments.ts"
+import { PricedAssets } from "../../../plugins/catalog/ownership/PricedAssets.ts"
 import { Origins } from "../../../plugins/catalog/ownership/Origins.ts"
 
 const owner = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
@@ -28,11 +29,17 @@ const ok = (value: unknown, headers: Record<string, string> = {}): OutboundAnswe
   body: value instanceof Uint8Array ? value : body(value)
 })
 
+interface Rpc {
+  readonly id?: number
+  readonly method: string
+  readonly params: Readonly<Record<string, any>>
+}
+
 type Answer = OutboundAnswer | OutboundFailed["reason"] | "never"
 
 /** `addresses` are what a name resolves to, one look-up after another; the last one stays. */
 const network = (
-  answer: (url: string) => Answer,
+  answer: (url: string, rpc: Rpc | undefined, headers: Readonly<Record<string, string>>) => Answer,
   addresses: ReadonlyArray<ReadonlyArray<string>> = [["93.184.216.34"]]
 ) => {
   const sent: Array<string> = []
@@ -41,10 +48,11 @@ const network = (
     resolve: () => Effect.sync(() => addresses[Math.min(looked++, addresses.length - 1)]!),
     send: ({ address, body, bytesMax, headers, method, url }) => {
       sent.push(`${method} ${url} at ${address}`)
-      expect(body).toBeUndefined()
-      expect(Object.keys(headers).sort()).toEqual(["accept", "user-agent"])
+      expect(body === undefined).toBe(method !== "POST")
+      if (method === "GET") expect(Object.keys(headers).sort()).toEqual(["accept", "user-agent"])
       expect(bytesMax).toBe(262_144)
-      const given = answer(url)
+      const rpc = body === undefined ? undefined : (JSON.parse(new TextDecoder().decode(body)) as Rpc)
+      const given = answer(url, rpc, headers)
       return given === "never"
         ? Effect.never
         : typeof given === "string"
@@ -54,7 +62,15 @@ const network = (
   })
   const parts = Origins.layer.pipe(
     Layer.provide(OriginDocuments.layer),
-    Layer.provide(Layer.mergeAll(Layer.succeed(Config, settings), Layer.succeed(Outbound, outbound)))
+    Layer.provide(
+      Layer.mergeAll(
+        Layer.succeed(Config, settings),
+        Layer.succeed(Outbound, outbound),
+        Layer.succeed(PricedAssets, {
+          assets: [{ network: "ledger:testnet", contract: "CUSDC", symbol: "USDC", decimals: 7 }]
+        })
+      )
+    )
   )
   const { ask } = Effect.runSync(Effect.provide(Origins, parts))
   return { sent, ask }
@@ -168,14 +184,122 @@ describe("asking an origin", () => {
       expect(sent).toEqual(
         ["a", "b", "c", "calc"].flatMap((name) => [
           `GET https://${name}.example.com/.well-known/x402 at 93.184.216.34`,
-          `GET https://${name}.example.com/.well-known/x402.json at 93.184.216.34`
+          `GET https://${name}.example.com/.well-known/x402.json at 93.184.216.34`,
+          ...(name.startsWith("c") ? [] : [`GET https://${name}.example.com/openapi.json at 93.184.216.34`])
         ])
       )
       yield* ask(resourceOf("https://d.example.com", { methods: ["POST", "HEAD"] }))
-      expect(sent.slice(8)).toEqual([
+      expect(sent.slice(10)).toEqual([
         "GET https://d.example.com/.well-known/x402 at 93.184.216.34",
         "HEAD https://d.example.com/x at 93.184.216.34"
       ])
+    })
+  )
+
+  const required = {
+    x402Version: 2,
+    resource: { url: "mcp://tool/add", description: "Adds, for a price" },
+    accepts: [{ scheme: "exact", network: "stellar:testnet", asset: "CASSET", amount: "7", payTo: owner }],
+    extensions: { bazaar: {}, "payment-identifier": {} }
+  }
+  const tools = [{ name: "add", description: "Adds", inputSchema: { type: "object", properties: { a: {} } } }]
+  const allowing = (entry: Record<string, unknown>) =>
+    ok({ payTo: owner, resources: [{ resource: "/x", toolName: "add", ...entry }] })
+
+  /** A tool server of this kind, whose document allows what the entry says. */
+  const toolServer = (entry: Record<string, unknown>, replies: (rpc: Rpc) => unknown, isStream = false) => {
+    const called: Array<string> = []
+    const { ask, sent } = network((url, rpc, headers) => {
+      if (url.endsWith("/x402")) return allowing(entry)
+      if (rpc === undefined) return missing
+      called.push(`${rpc.method} ${JSON.stringify(rpc.params["arguments"] ?? null)} ${headers["mcp-session-id"] ?? ""}`)
+      if (rpc.id === undefined) return { status: 202, headers: {}, body: new Uint8Array() }
+      const session = { "mcp-session-id": "s1" }
+      const reply =
+        rpc.method === "initialize"
+          ? { result: { protocolVersion: "2025-06-18", capabilities: {} } }
+          : rpc.method === "tools/list"
+            ? { result: { tools } }
+            : (replies(rpc) as object)
+      const text = JSON.stringify({ jsonrpc: "2.0", id: rpc.id, ...reply })
+      return isStream
+        ? ok(`event: message\ndata: ${text}\n\n`, { ...session, "content-type": "text/event-stream" })
+        : ok(text, { ...session, "content-type": "application/json" })
+    })
+    return { ask, called, sent }
+  }
+
+  it.effect.each([
+    ["structured content", { result: { isError: true, structuredContent: required, content: [] } }],
+    ["a text", { result: { isError: true, content: [{ type: "text", text: JSON.stringify(required) }] } }],
+    ["an error 402", { error: { code: 402, message: "Payment required", data: required } }]
+  ])("hears in %s what a tool asks for, by the unpaid call that its document allows [S317]", ([, reply]) =>
+    Effect.gen(function* () {
+      for (const isStream of [false, true]) {
+        const { ask, called, sent } = toolServer({ unpaidCall: { a: 1 } }, () => reply, isStream)
+        const answer = yield* ask(resourceOf(shop, { type: "mcp" }))
+        expect(answer).toMatchObject({
+          life: "alive",
+          detail: "well-known 200, call 200",
+          word: { payTos: [owner] },
+          declarations: [
+            {
+              about: { description: "Adds, for a price" },
+              identity: { type: "mcp", resource: `${shop}/x`, toolName: "add" },
+              operation: { method: "", info: { input: { inputSchema: tools[0]!.inputSchema, description: "Adds" } } },
+              extensions: ["catalog"],
+              terms: { amountText: "7", payTo: owner, network: "ledger:testnet" }
+            }
+          ]
+        })
+        expect(called).toEqual([
+          "initialize null ",
+          "notifications/initialized null s1",
+          "tools/list null s1",
+          'tools/call {"a":1} s1'
+        ])
+        expect(sent.at(-1)).toBe(`DELETE ${shop}/x at 93.184.216.34`)
+      }
+    })
+  )
+
+  it.effect("calls no tool that its document does not say may be called, nor one of another name, nor inside", () =>
+    Effect.gen(function* () {
+      for (const entry of [
+        {},
+        { unpaidCall: false },
+        { unpaidCall: "yes" },
+        { unpaidCall: [1] },
+        { toolName: "sum", unpaidCall: true }
+      ]) {
+        const { ask, called } = toolServer(entry, () => ({ result: {} }))
+        yield* ask(resourceOf(shop, { type: "mcp" }))
+        expect(called, JSON.stringify(entry)).toEqual([])
+      }
+      const large = toolServer({ unpaidCall: { a: "x".repeat(5_000) } }, () => ({ result: {} }))
+      yield* large.ask(resourceOf(shop, { type: "mcp" }))
+      expect(large.called).toEqual([])
+      const page = toolServer({ toolName: undefined, unpaidCall: true }, () => ({ result: {} }))
+      yield* page.ask(resourceOf(shop, { methods: ["POST"] }))
+      expect(page.called).toEqual([])
+    })
+  )
+
+  it.effect("knows a tool that serves unpaid, one that asks for nothing usable, and asks one origin so often", () =>
+    Effect.gen(function* () {
+      const free = toolServer({ unpaidCall: true }, () => ({ result: { content: [{ type: "text", text: "3" }] } }))
+      expect(yield* free.ask(resourceOf(shop, { type: "mcp" }))).toMatchObject({
+        life: "no_payment_required",
+        declarations: []
+      })
+      const foreign = { ...required, accepts: [{ ...required.accepts[0], network: "eip155:8453" }] }
+      const other = toolServer({ unpaidCall: true }, () => ({ result: { isError: true, structuredContent: foreign } }))
+      expect(yield* other.ask(resourceOf(shop, { type: "mcp" }))).toMatchObject({ life: "unknown", declarations: [] })
+      for (let at = 0; at < 3; at++) yield* other.ask(resourceOf(shop, { type: "mcp" }))
+      expect(yield* other.ask(resourceOf(shop, { type: "mcp" }))).toBe("later")
+      expect(other.called).toHaveLength(16)
+      const nobody = network((url) => (url.endsWith("/x402") ? allowing({ unpaidCall: true }) : "unreachable"))
+      expect(yield* nobody.ask(resourceOf(shop, { type: "mcp" }))).toMatchObject({ life: "origin_gone" })
     })
   )
 

@@ -1,0 +1,132 @@
+// An origin's OpenAPI document on the wire, by the explorer's convention: a paid operation has `x-payment-info`, with
+// `price` (`{ mode: "fixed", currency, amount }`; before that a plain amount, beside `pricingMode`) and `protocols`,
+// each a name or `{ x402: { scheme, network, asset, payTo, amount } }`. Terms are read from `accepts` or from
+// `protocols`; or they follow from a fixed price in a currency that an asset of this ledger stands for, and from the
+// one recipient whom the origin's own document names. A range is no price. What is malformed says nothing; an operation
+// with parameters in its path cannot be asked for as it stands, and documents of other servers are not the origin's.
+import { Predicate } from "effect"
+import { type NamedResource, readEntry } from "./OriginWire.ts"
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** What this ledger can pay a price in. */
+export interface PricedAsset {
+  /** Neutral. */
+  readonly network: string
+  readonly contract: string
+  readonly symbol: string
+  readonly decimals: number
+}
+
+export interface Pricing {
+  readonly assets: ReadonlyArray<PricedAsset>
+  /** Recipients that the origin names for all of it. */
+  readonly payTos: ReadonlyArray<string>
+}
+
+const operationsMax = 2_000
+const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+/** Symbols of assets that stand for a currency, by its code. */
+const symbolsOf: Readonly<Record<string, ReadonlyArray<string>>> = { USD: ["USDC"], EUR: ["EURC"] }
+
+const isFields = (value: unknown): value is Fields => Predicate.isObject(value) && !Array.isArray(value)
+
+/** A decimal amount in atomic units; undefined when it is none, or finer than the asset is. */
+export const atomicAmount = (text: string, decimals: number): string | undefined => {
+  const [, whole, fraction = ""] = /^\$?(\d{1,15})(?:\.(\d{1,38}))?$/.exec(text.trim()) ?? []
+  if (whole === undefined || fraction.replace(/0+$/, "").length > decimals) return undefined
+  return BigInt(whole + fraction.padEnd(decimals, "0").slice(0, decimals)).toString()
+}
+
+interface Price {
+  readonly currency: string
+  readonly amount: string
+}
+
+/** The fixed price of an operation, of this form of the convention or the one before. */
+const priceOf = (payment: Fields): Price | undefined => {
+  const { price, pricingMode } = payment
+  const told = isFields(price) ? price : { mode: pricingMode, amount: price, currency: payment["currency"] }
+  const { amount, currency = "USD", mode = "fixed" } = told as Fields
+  const text = typeof amount === "number" ? String(amount) : amount
+  return mode === "fixed" && typeof text === "string" && typeof currency === "string"
+    ? { amount: text, currency: currency.toUpperCase() }
+    : undefined
+}
+
+/** One element of `accepts` for each asset of the price's currency. */
+const acceptsOf = (price: Price, payTo: string, assets: ReadonlyArray<PricedAsset>): ReadonlyArray<Fields> =>
+  assets.flatMap(({ contract, decimals, network, symbol }) => {
+    const amount = atomicAmount(price.amount, decimals)
+    const isOfCurrency = symbol === price.currency || (symbolsOf[price.currency] ?? []).includes(symbol)
+    return isOfCurrency && amount !== undefined ? [{ scheme: "exact", network, asset: contract, amount, payTo }] : []
+  })
+
+/**
+ * The terms of an operation: as told, or as they follow from its price. What can be asked for without effect says
+ * itself what it costs.
+ */
+const termsOf = (method: string, payment: Fields, { assets, payTos }: Pricing): ReadonlyArray<unknown> => {
+  const { accepts, payTo, protocols } = payment
+  if (Array.isArray(accepts)) return accepts
+  const told = (Array.isArray(protocols) ? protocols : []).flatMap((one) =>
+    isFields(one) && isFields(one["x402"]) && Object.keys(one["x402"]).length > 0 ? [one["x402"]] : []
+  )
+  if (told.length > 0 || method === "GET" || method === "HEAD") return told
+  const price = priceOf(payment)
+  const recipient = typeof payTo === "string" ? payTo : payTos.length === 1 ? payTos[0] : undefined
+  return price === undefined || recipient === undefined ? [] : acceptsOf(price, recipient, assets)
+}
+
+const bodyTypes = [
+  [/^application\/(.*\+)?json/, "json"],
+  [/^(multipart\/form-data|application\/x-www-form-urlencoded)/, "form-data"],
+  [/^text\//, "text"]
+] as const
+
+/** What a method with a body takes, by the operation's own description; undefined for one without. */
+const inputOf = (method: string, { requestBody }: Fields): Fields | undefined => {
+  if (!["POST", "PUT", "PATCH"].includes(method)) return undefined
+  const content = isFields(requestBody) && isFields(requestBody["content"]) ? requestBody["content"] : {}
+  const known = Object.entries(content).flatMap(([type, media]) => {
+    const [, bodyType] = bodyTypes.find(([pattern]) => pattern.test(type)) ?? []
+    return bodyType === undefined || !isFields(media) ? [] : [{ bodyType, media }]
+  })
+  const [first = { bodyType: "json", media: {} as Fields }] = known
+  const { example, schema } = first.media
+  const body = example ?? (isFields(schema) ? schema["example"] : undefined) ?? (first.bodyType === "text" ? "" : {})
+  return { type: "http", method, bodyType: first.bodyType, body }
+}
+
+/** The path before those of the document; undefined when its servers are another origin's. */
+const prefixOf = (servers: unknown, base: string): string | undefined => {
+  const [first] = Array.isArray(servers) ? servers : []
+  if (!isFields(first) || typeof first["url"] !== "string") return ""
+  if (!URL.canParse(first["url"], base)) return undefined
+  const { origin, pathname } = new URL(first["url"], base)
+  return origin === base ? pathname.replace(/\/$/, "") : undefined
+}
+
+/** The paid operations of an OpenAPI document that can be asked for as they stand. */
+export const readOpenApi = (document: unknown, base: string, pricing: Pricing): ReadonlyArray<NamedResource> => {
+  if (!isFields(document) || !isFields(document["paths"])) return []
+  const prefix = prefixOf(document["servers"], base)
+  if (prefix === undefined) return []
+  const operations = Object.entries(document["paths"]).flatMap(([path, item]) =>
+    Object.entries(isFields(item) ? item : {}).map(([key, operation]) => ({
+      path,
+      method: key.toUpperCase(),
+      operation
+    }))
+  )
+  return operations.slice(0, operationsMax).flatMap(({ method, operation, path }) => {
+    const isPaid = isFields(operation) && isFields(operation["x-payment-info"])
+    if (!isPaid || !methods.includes(method) || !path.startsWith("/") || path.includes("{")) return []
+    const payment = operation["x-payment-info"] as Fields
+    const description = operation["description"] ?? operation["summary"]
+    const accepts = termsOf(method, payment, pricing)
+    const input = isFields(payment["extensions"]) ? undefined : inputOf(method, operation)
+    const operations = input === undefined ? {} : { operations: [{ method, accepts, info: { input } }] }
+    return readEntry({ description, ...payment, accepts, resource: prefix + path, method, ...operations }, base)
+  })
+}

@@ -1,0 +1,23 @@
+// The assets of this ledger that a price in a currency can be paid in, as the settings name them: what a manifest's or
+// a query's "0.05 USD" means in atomic units.
+import { Context, Effect, Layer } from "effect"
+import { Network } from "../../../kernel/config/Network.ts"
+import type { PricedAsset } from "./OpenApiWire.ts"
+
+export class PricedAssets extends Context.Service<PricedAssets, { readonly assets: ReadonlyArray<PricedAsset> }>()(
+  "tollkeeper/catalog/PricedAssets"
+) {
+  static readonly layer = Layer.effect(
+    PricedAssets,
+    Effect.map(Network, ({ assets, id }) =>
+      PricedAssets.of({
+        assets: [...assets.values()].map(({ contract, decimals, symbol }) => ({
+          network: id,
+          contract,
+          decimals,
+          symbol
+        }))
+      })
+    )
+  )
+}

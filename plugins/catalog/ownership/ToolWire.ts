@@ -1,0 +1,115 @@
+// An unpaid call of an MCP tool on the wire: JSON-RPC over streamable HTTP, whose answers are JSON or an event stream.
+// What is asked for in return is a PaymentRequired, in the result's structured content or its text, or in the data of
+// an error 402. Only an origin's own document makes a tool callable: its entry for the tool has `unpaidCall`, which is
+// true or the arguments of the call. What is malformed says nothing.
+import { Predicate } from "effect"
+import type { Identity } from "../declaration/Declaration.ts"
+import { declarationOf, entriesFor, extensionsOf, type OriginOffer, readJson, readOffers } from "./OriginWire.ts"
+
+type Fields = Readonly<Record<string, unknown>>
+
+const argumentsLengthMax = 4_096
+const contentsMax = 16
+
+const isFields = (value: unknown): value is Fields => Predicate.isObject(value) && !Array.isArray(value)
+
+/** The arguments with which the origin's document lets the tool be called unpaid; undefined when it does not. */
+export const readUnpaidCall = (document: unknown, identity: Identity, base: string): Fields | undefined => {
+  const [allowed] = entriesFor(document, identity, base).flatMap((entry) => {
+    const { toolName, unpaidCall } = entry
+    if (toolName !== identity.toolName) return []
+    if (unpaidCall === true) return [{}]
+    return isFields(unpaidCall) && JSON.stringify(unpaidCall).length <= argumentsLengthMax ? [unpaidCall] : []
+  })
+  return allowed
+}
+
+const encoder = new TextEncoder()
+
+export const encodeRpc = (method: string, params: Fields, id?: number): Uint8Array =>
+  encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...(id === undefined ? {} : { id }), method, params }))
+
+export const initializeParams = {
+  protocolVersion: "2025-06-18",
+  capabilities: {},
+  clientInfo: { name: "tollkeeper-catalog", version: "0.1" }
+}
+
+/** The protocol version that a server has agreed to. */
+export const readProtocolVersion = (reply: Fields | undefined): string | undefined => {
+  const result = reply?.["result"]
+  const version = isFields(result) ? result["protocolVersion"] : undefined
+  return typeof version === "string" && /^[0-9A-Za-z.-]{1,32}$/.test(version) ? version : undefined
+}
+
+const messagesOf = (body: Uint8Array, contentType: string): ReadonlyArray<unknown> => {
+  if (!contentType.startsWith("text/event-stream")) return [readJson(body)].flat()
+  const lines = new TextDecoder().decode(body).split(/\r\n|\n|\r/)
+  return lines.filter((line) => line.startsWith("data:")).map((line) => readJson(encoder.encode(line.slice(5))))
+}
+
+/** The reply to a request, of either form. */
+export const readReply = (
+  { body, headers }: { readonly body: Uint8Array; readonly headers: Readonly<Record<string, string>> },
+  id: number
+): Fields | undefined =>
+  messagesOf(body, headers["content-type"] ?? "").find(
+    (message): message is Fields => isFields(message) && message["id"] === id
+  )
+
+/** What the list of tools says of one. */
+export interface ListedTool {
+  readonly description: unknown
+  readonly inputSchema: Fields
+}
+
+export const readListedTool = (reply: Fields | undefined, toolName: string): ListedTool | undefined => {
+  const result = reply?.["result"]
+  const tools = isFields(result) && Array.isArray(result["tools"]) ? result["tools"] : []
+  const tool = tools.find((one) => isFields(one) && one["name"] === toolName) as Fields | undefined
+  return isFields(tool?.["inputSchema"])
+    ? { description: tool["description"], inputSchema: tool["inputSchema"] }
+    : undefined
+}
+
+/** The PaymentRequired among what a call answered. */
+const requiredOf = (reply: Fields | undefined): Fields | undefined => {
+  const { error, result } = reply ?? {}
+  const told: Array<unknown> = []
+  if (isFields(error) && error["code"] === 402) told.push(error["data"])
+  if (isFields(result)) {
+    told.push(result["structuredContent"])
+    for (const content of Array.isArray(result["content"]) ? result["content"].slice(0, contentsMax) : [])
+      if (isFields(content) && typeof content["text"] === "string") told.push(readJson(encoder.encode(content["text"])))
+  }
+  return told.find((one): one is Fields => isFields(one) && Array.isArray(one["accepts"]))
+}
+
+/** Whether a call was answered with what it was called for, and no payment asked for it. */
+export const isServedUnpaid = (reply: Fields | undefined): boolean => {
+  const result = reply?.["result"]
+  return requiredOf(reply) === undefined && isFields(result) && result["isError"] !== true
+}
+
+/** What an unpaid call of the tool was told; its own list of tools tells what the answer leaves out. */
+export const readToolOffer = (
+  reply: Fields | undefined,
+  { resource, toolName }: Identity,
+  listed: ListedTool | undefined
+): OriginOffer | undefined => {
+  const required = requiredOf(reply)
+  if (required === undefined) return undefined
+  const { description, iconUrl, mimeType, serviceName, tags } = isFields(required["resource"])
+    ? required["resource"]
+    : ({} as Fields)
+  const told = { url: resource, description: description ?? listed?.description, iconUrl, mimeType, serviceName, tags }
+  const offers = readOffers(required["accepts"], told)
+  if (offers.length === 0) return undefined
+  const { sentKey, value } = declarationOf(required["extensions"], [])
+  const info = isFields(value["info"]) ? value["info"] : {}
+  const input = isFields(info["input"]) && info["input"]["toolName"] === toolName ? info["input"] : undefined
+  const own = { type: "mcp", toolName, ...(listed === undefined ? {} : listed) }
+  const declaration = input === undefined ? { info: { input: own } } : value
+  const isUsable = input === undefined ? listed !== undefined : isFields(input["inputSchema"])
+  return isUsable ? { sentKey, declaration, extensions: extensionsOf(required["extensions"]), offers } : undefined
+}
