@@ -1,7 +1,9 @@
 // The HTTP server of the process. Once it is told to stop it accepts no new connection and has every answer close its
 // own: a client with a connection that stays open would otherwise send request after request on it and hold the process
-// up for as long as it likes. What has not ended by then is cut off.
+// up for as long as it likes. A connection on which nothing was ever asked is ended at once: Node does so by itself,
+// Deno waits for it. What has not ended by then is cut off.
 import { createServer, type Server, type ServerResponse } from "node:http"
+import type { Socket } from "node:net"
 
 /** A request's head is here within this time, or its connection ends; looked at twice a second. */
 export const headersMillis = 9_000
@@ -21,6 +23,7 @@ export const makeHttpServer = (): HttpServer => {
     maxHeaderSize: 65_536
   })
   const unanswered = new Set<ServerResponse>()
+  const silent = new Set<Socket>()
   let isStopping = false
   const sayLast = (response: ServerResponse) => {
     if (!response.headersSent) response.setHeader("connection", "close")
@@ -30,12 +33,20 @@ export const makeHttpServer = (): HttpServer => {
     unanswered.add(response)
     response.once("close", () => unanswered.delete(response))
   }
-  server.on("request", (_request, response) => begin(response))
+  server.on("connection", (socket) => {
+    silent.add(socket)
+    socket.once("close", () => silent.delete(socket))
+  })
+  server.on("request", (request, response) => {
+    silent.delete(request.socket)
+    begin(response)
+  })
   return {
     server,
     stopping: () => {
       isStopping = true
       for (const response of unanswered) sayLast(response)
+      for (const socket of silent) if (socket.bytesRead === 0) socket.destroy()
     }
   }
 }
