@@ -113,7 +113,7 @@ const guides: Part = {
   command: node,
   args: ["test/guides/run.ts"],
   figures: "last-line",
-  minutesMax: 10
+  minutesMax: 8
 }
 
 const replay: Part = {
