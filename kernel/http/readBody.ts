@@ -16,18 +16,20 @@ export const readBody = (
   request: HttpServerRequest.HttpServerRequest,
   bytesMax: number
 ): Effect.Effect<Uint8Array, BodyRefused> => {
-  const tooLarge = new BodyRefused({ status: 413, message: `the body is longer than ${bytesMax} bytes` })
+  // Made when needed: an error takes its stack with it.
+  const tooLarge = () =>
+    Effect.fail(new BodyRefused({ status: 413, message: `the body is longer than ${bytesMax} bytes` }))
   const encoding = request.headers["content-encoding"]
   if (encoding !== undefined && encoding !== "identity") {
     return Effect.fail(new BodyRefused({ status: 415, message: "compressed bodies are not accepted" }))
   }
-  if (Number(request.headers["content-length"] ?? 0) > bytesMax) return Effect.fail(tooLarge)
+  if (Number(request.headers["content-length"] ?? 0) > bytesMax) return tooLarge()
   return Stream.runFoldEffect(
     request.stream,
     () => ({ chunks: [] as Array<Uint8Array>, bytes: 0 }),
     (read, chunk) => {
       const bytes = read.bytes + chunk.length
-      if (bytes > bytesMax) return Effect.fail(tooLarge)
+      if (bytes > bytesMax) return tooLarge()
       read.chunks.push(chunk)
       return Effect.succeed({ chunks: read.chunks, bytes })
     }

@@ -82,9 +82,10 @@ const makeFollower = Effect.gen(function* () {
   const skew = makeClockSkew()
   let belief: Belief | undefined
   let looks: ReadonlyArray<Look> = []
+  let measured = paceOf(looks)
   let surveyedAt = -Infinity
 
-  const pace = () => paceOf(looks)
+  const pace = () => measured
 
   /** Each endpoint's own word when the first answer says something new or odd, when nothing moves, and now and then. */
   const secondLook = Effect.fnUntraced(function* (first: LatestLedger, at: number) {
@@ -117,9 +118,11 @@ const makeFollower = Effect.gen(function* () {
     if (believed.change === "advanced") {
       const ledgers = belief.newest.sequence - before.newest.sequence
       looks = [...looks, { ledgers, millis: looked.at - before.advancedAt }].slice(-looksMax)
+      measured = paceOf(looks)
       skew.note(machineMillis, belief.newest.closedAtSeconds)
     } else {
       looks = []
+      measured = paceOf(looks)
       skew.forget()
       yield* Effect.logWarning("the ledger goes on elsewhere than where it was last seen").pipe(
         Effect.annotateLogs({ from: before.newest.sequence, to: belief.newest.sequence })

@@ -9,7 +9,7 @@ import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import { Lane } from "../database/Lane.ts"
 import { ListenAt } from "../http/ListenAt.ts"
-import { within } from "../within.ts"
+import { endingOf, within } from "../within.ts"
 import type { Principal } from "../http/Principal.ts"
 import { ChannelPool } from "../settlement/channels/ChannelPool.ts"
 import { Outcomes } from "../settlement/Outcomes.ts"
@@ -28,7 +28,7 @@ import { SettlementFollower } from "./settle/SettlementFollower.ts"
 import { shareFlight } from "./settle/shareFlight.ts"
 import { Work } from "./settle/Work.ts"
 import { stopping } from "./stopping.ts"
-import { verifyPayment } from "./verifyPayment.ts"
+import { makeVerifyPayment } from "./verifyPayment.ts"
 import { spanned } from "../spanned.ts"
 
 export class Facilitator extends Context.Service<
@@ -66,8 +66,9 @@ export class Facilitator extends Context.Service<
         | Work
       >()
       const scope = yield* Effect.scope
-      const patience = { owner: scope, longest: limits.settleTimeout, until: yield* stopping }
+      const patience = { owner: scope, longest: limits.settleTimeout, until: yield* endingOf(yield* stopping) }
 
+      const verifyPayment = yield* makeVerifyPayment
       const verify = Effect.fnUntraced(
         function* (payment: Payment) {
           const scheme = schemes.find(payment.requirements.scheme)
@@ -77,7 +78,6 @@ export class Facilitator extends Context.Service<
           )
           return yield* within(judged, { ...patience, late: Effect.succeed(tooLate) })
         },
-        Effect.provideContext(services),
         Effect.provideService(Lane, "payments"),
         spanned("Facilitator.verify")
       )
@@ -86,7 +86,7 @@ export class Facilitator extends Context.Service<
         function* (payment: Payment) {
           const scheme = schemes.find(payment.requirements.scheme)
           if (Option.isNone(scheme)) return refuse(noScheme)
-          const answer = yield* shareFlight(payment, scheme.value, scope)
+          const answer = yield* shareFlight(payment, scheme.value, patience)
           return answer._tag === "Failed"
             ? { ...answer, refusal: named(answer.refusal, payment, scheme.value) }
             : answer

@@ -14,20 +14,24 @@ import type { Scheme } from "./Scheme.ts"
 import { judge } from "./settle/judge.ts"
 import { conflictOf, findQuery } from "./settle/known.ts"
 
-export const verifyPayment = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
+/** The walk, with what it needs taken once. */
+export const makeVerifyPayment = Effect.gen(function* () {
   const outcomes = yield* Outcomes
-  const query = findQuery(payment, scheme)
-  if (Option.isSome(payment.identifier)) {
-    const settlements = yield* Settlements
-    const records = yield* settlements.find({ ...query, authorizationKey: Option.none() })
-    yield* outcomes.complete(records)
-    const other = conflictOf(payment, records)
-    if (other !== undefined) return conflict(other)
-  }
-  const ended = outcomes.ended(query)
-  if (Option.isSome(ended)) return over(ended.value)
-  const unable = yield* (yield* Sponsor).unable(scheme.scheme)
-  if (Option.isSome(unable)) return cannotSettle(unable.value)
-  const checked = yield* judge(payment, scheme, "verify")
-  return isRefusal(checked) ? checked : ({ _tag: "Valid", payer: checked.payer } as VerifyAnswer)
+  const settlements = yield* Settlements
+  const sponsor = yield* Sponsor
+  return Effect.fnUntraced(function* (payment: Payment, scheme: Scheme) {
+    const query = findQuery(payment, scheme)
+    if (Option.isSome(payment.identifier)) {
+      const records = yield* settlements.find({ ...query, authorizationKey: Option.none() })
+      yield* outcomes.complete(records)
+      const other = conflictOf(payment, records)
+      if (other !== undefined) return conflict(other)
+    }
+    const ended = outcomes.ended(query)
+    if (Option.isSome(ended)) return over(ended.value)
+    const unable = yield* sponsor.unable(scheme.scheme)
+    if (Option.isSome(unable)) return cannotSettle(unable.value)
+    const checked = yield* judge(payment, scheme, "verify")
+    return isRefusal(checked) ? checked : ({ _tag: "Valid", payer: checked.payer } as VerifyAnswer)
+  })
 })

@@ -132,7 +132,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["nothing is ever given up", ">= config.giveUpAfterMillis", ">= Infinity"]
   ]),
   ...guards("kernel/http/readBody.ts", "test/kernel/http/readBody.test.ts", [
-    ["a body of any length", "if (bytes > bytesMax) return Effect.fail(tooLarge)", ""],
+    ["a body of any length", "if (bytes > bytesMax) return tooLarge()", ""],
     ["a compressed body", 'if (encoding !== undefined && encoding !== "identity")', 'if (encoding === "never")'],
     ["a body that never comes", "Effect.timeout(readTimeout),", ""]
   ]),
@@ -190,6 +190,16 @@ export const mutations: ReadonlyArray<Mutation> = [
     ],
     ["requests without a name of their own", "half + count.toString(16)", "half + half.toString()"],
     ["a caller's trace that ends here", "Effect.provideService(handler, Tracer.ParentSpan, caller)", "handler"]
+  ]),
+  ...guards("kernel/within.ts", "test/kernel/within.test.ts", [
+    [
+      "a wait without an end",
+      "Effect.forkDetach(Effect.interruptible(Effect.sleep(longest)))",
+      "Effect.forkDetach(Effect.interruptible(Effect.never))"
+    ],
+    ["who is left behind goes on", "fiber.interruptUnsafe()", ""],
+    ["an end that has come is not heard", "if (hasEnded) {", "if (hasEnded && listeners.size > 1e9) {"],
+    ["a caller who goes leaves its work", ".pipe(Effect.onInterrupt(() => leave))", ""]
   ]),
   ...guards("kernel/spanned.ts", "test/kernel/http/Guard.test.ts", [
     ["spans of what nobody asked for", "isTracing(fiber) && fiber.cache.span?.sampled === true", "isTracing(fiber)"]

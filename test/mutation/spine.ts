@@ -302,7 +302,7 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: change(
       "kernel/payment/settle/settlePayment.ts",
       "const taken = yield* takePlace(payment, scheme, startedAt)\n",
-      'yield* judge(payment, scheme, "settle")\n  const taken = yield* takePlace(payment, scheme, startedAt)\n'
+      'yield* judgeInTime(payment, scheme, "settle")\n  const taken = yield* takePlace(payment, scheme, startedAt)\n'
     ),
     ...by("settlement/channels/overload.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
   },

@@ -1,4 +1,5 @@
-// The scheme's judgement of a payment, bounded in time. It stores nothing; verify and settle both ask it.
+// The scheme's judgement of a payment. It stores nothing; verify and settle both ask it. Before a settlement it is
+// bounded in time by itself, since it holds a place in the queue; a verification is bounded as a whole.
 import { Effect } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
@@ -6,15 +7,17 @@ import type { Payment } from "../Payment.ts"
 import type { Scheme, Stage } from "../Scheme.ts"
 import { spanned } from "../../spanned.ts"
 
-/** However many endpoints are asked in vain, nobody waits for a judgement longer than for a settlement. */
-export const judge = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, stage: Stage) {
+export const judge = (payment: Payment, scheme: Scheme, stage: Stage) =>
+  scheme.verify(payment, stage).pipe(spanned("payment.verify", { attributes: { scheme: scheme.scheme } }))
+
+/** However many endpoints are asked in vain, no place is held for a judgement longer than for a settlement. */
+export const judgeInTime = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, stage: Stage) {
   const limits = yield* Limits
-  return yield* scheme.verify(payment, stage).pipe(
+  return yield* judge(payment, scheme, stage).pipe(
     Effect.timeoutOrElse({
       duration: limits.settleTimeout,
       orElse: () =>
         Effect.fail(new LedgerUnavailable({ operation: "verify", message: "the ledger's endpoints took too long" }))
-    }),
-    spanned("payment.verify", { attributes: { scheme: scheme.scheme } })
+    })
   )
 })

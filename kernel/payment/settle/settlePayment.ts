@@ -7,7 +7,7 @@ import { Sponsor } from "../../settlement/Sponsor.ts"
 import { busy, refuse, spentElsewhere } from "../answers.ts"
 import { isRefusal } from "../Refusal.ts"
 import { Adoption } from "./Adoption.ts"
-import { judge } from "./judge.ts"
+import { judgeInTime } from "./judge.ts"
 import { answerKnown, type SettleRequest } from "./known.ts"
 import { takePlace } from "./takePlace.ts"
 import { timeLeft, waitForOutcome } from "./waitForOutcome.ts"
@@ -22,7 +22,7 @@ export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest
   const taken = yield* takePlace(payment, scheme, startedAt)
   if (taken._tag === "Refused") return taken.answer
   const { keep, place } = taken
-  const checked = yield* judge(payment, scheme, "settle")
+  const checked = yield* judgeInTime(payment, scheme, "settle")
   if (isRefusal(checked)) {
     yield* place.leave
     // A twin may have been recorded and even have landed in between: then the ledger's refusal is our own doing.

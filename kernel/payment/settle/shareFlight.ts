@@ -1,21 +1,24 @@
 // A request to settle, in the flight of its twins: it leads and settles, or waits for what the one that leads is told.
 // Either way it is answered within the settle timeout: pending when the payment is known to be recorded by then, else
 // busy, for nothing is decided.
-import { Clock, Effect, Exit, type Scope } from "effect"
+import { Clock, Effect, Exit } from "effect"
 import type { SettleAnswer } from "../Answer.ts"
 import { busy } from "../answers.ts"
 import { logFault } from "../faults.ts"
 import type { Payment } from "../Payment.ts"
 import type { Scheme } from "../Scheme.ts"
-import { stopping } from "../stopping.ts"
-import { within } from "../../within.ts"
+import { type Patience, within } from "../../within.ts"
 import { type Boarded, Flights, type Told } from "./Flights.ts"
 import { settlePayment } from "./settlePayment.ts"
 import { timeLeft } from "./waitForOutcome.ts"
 
 const told = (answer: SettleAnswer): Told => ({ _tag: "Told", answer })
 
-export const shareFlight = Effect.fnUntraced(function* (payment: Payment, scheme: Scheme, scope: Scope.Scope) {
+export const shareFlight = Effect.fnUntraced(function* (
+  payment: Payment,
+  scheme: Scheme,
+  { owner, until }: Pick<Patience<unknown, unknown, unknown>, "owner" | "until">
+) {
   const flights = yield* Flights
   const startedAt = yield* Clock.currentTimeMillis
   const name = `${payment.principal.owner} ${payment.requirements.network} ${payment.fingerprint}`
@@ -47,8 +50,8 @@ export const shareFlight = Effect.fnUntraced(function* (payment: Payment, scheme
 
   return yield* within(answer, {
     longest: yield* timeLeft(startedAt),
-    owner: scope,
-    until: yield* stopping,
+    owner,
+    ...(until === undefined ? {} : { until }),
     late: Effect.sync(() => {
       const late = last?.flight.answer ?? busy()
       if (last?.isLeader === true) {

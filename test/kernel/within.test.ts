@@ -1,0 +1,87 @@
+// Waits that are bounded, whatever is waited for: who answers, and what becomes of what was too late.
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { endingOf, within } from "../../kernel/within.ts"
+
+const late = Effect.succeed("late")
+
+describe("a bounded wait", () => {
+  it.effect("gives what it waited for, at once or later, its failures and defects too", () =>
+    Effect.gen(function* () {
+      const owner = yield* Effect.scope
+      const patience = { longest: "1 second", owner, late } as const
+      expect(yield* within(Effect.succeed("now"), patience)).toBe("now")
+      const gate = yield* Deferred.make<string>()
+      const waiting = yield* Effect.forkChild(within(Deferred.await(gate), patience))
+      yield* TestClock.adjust("900 millis")
+      yield* Deferred.succeed(gate, "then")
+      expect(yield* Fiber.join(waiting)).toBe("then")
+      expect(yield* Effect.flip(within(Effect.fail("no"), patience))).toBe("no")
+      expect(Exit.hasDies(yield* Effect.exit(within(Effect.die("odd"), patience)))).toBe(true)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends at its time, tells who is left behind and interrupts it, without waiting for that", () =>
+    Effect.gen(function* () {
+      const owner = yield* Effect.scope
+      const told: Array<string> = []
+      const stuck = Effect.onInterrupt(Effect.never, () =>
+        Effect.andThen(
+          Effect.sync(() => told.push("asked to stop")),
+          Effect.sleep("1 hour")
+        )
+      )
+      const waiting = yield* Effect.forkChild(
+        within(stuck, { longest: "1 second", owner, late, left: () => void told.push("left") })
+      )
+      yield* TestClock.adjust("999 millis")
+      expect(waiting.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust("1 millis")
+      expect(yield* Fiber.join(waiting)).toBe("late")
+      expect(told).toEqual(["left", "asked to stop"])
+      yield* TestClock.adjust("2 hours")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is bounded where its caller must not be interrupted", () =>
+    Effect.gen(function* () {
+      const owner = yield* Effect.scope
+      const waiting = yield* Effect.forkChild(
+        Effect.uninterruptible(within(Effect.never, { longest: "1 second", owner, late }))
+      )
+      yield* TestClock.adjust("1 second")
+      expect(yield* Fiber.join(waiting)).toBe("late")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends with its caller, and what it waited for with it", () =>
+    Effect.gen(function* () {
+      const owner = yield* Effect.scope
+      const stopped = yield* Deferred.make<void>()
+      const work = Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined))
+      const waiting = yield* Effect.forkChild(within(work, { longest: "1 second", owner, late }))
+      yield* Effect.yieldNow
+      yield* Fiber.interrupt(waiting)
+      yield* Deferred.await(stopped)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends with an end that all of them share, one that has come before too", () =>
+    Effect.gen(function* () {
+      const owner = yield* Effect.scope
+      const stop = yield* Deferred.make<void>()
+      const until = yield* endingOf(Deferred.await(stop))
+      const patience = { longest: "1 hour", owner, late, until } as const
+      const waiting = yield* Effect.forkChild(
+        Effect.all([within(Effect.never, patience), within(Effect.never, patience)], { concurrency: 2 })
+      )
+      yield* Effect.yieldNow
+      expect(yield* within(Effect.succeed("now"), patience)).toBe("now")
+      expect(waiting.pollUnsafe()).toBeUndefined()
+      yield* Deferred.succeed(stop, undefined)
+      expect(yield* Fiber.join(waiting)).toEqual(["late", "late"])
+      expect(yield* within(Effect.never, patience)).toBe("late")
+    }).pipe(Effect.scoped)
+  )
+})
