@@ -17,6 +17,7 @@ import { gateFaults } from "../../kernel/settlement/PubnetGate.ts"
 import { checkSecrets } from "../../kernel/signer/Vault.ts"
 import { declaredSettings, makeCatalogue } from "../App.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
+import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
 import type { Profile } from "../profile.ts"
 import { sentenceOf } from "../sentence.ts"
 import { jsonFlag, placeFlags, profileAt } from "./place.ts"
@@ -79,7 +80,7 @@ const judge = Effect.fnUntraced(function* (profile: Profile) {
     gateFaults,
     Layer.mergeAll(Network.layer, Server.layer, Limits.layer).pipe(
       Layer.provideMerge(settings),
-      Layer.provideMerge(Layer.mergeAll(NodeCrypto.layer, NodeServices.layer, here))
+      Layer.provideMerge(Layer.mergeAll(NodeCrypto.layer, NodeHttpCalls.layer, NodeServices.layer, here))
     )
   )
   const isPubnet = Option.exists(served, ({ id }) => id === "ledger:pubnet")
