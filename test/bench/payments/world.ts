@@ -23,6 +23,8 @@ export interface Subject {
   readonly name: string
   readonly pid: number
   readonly port: number
+  /** Where its database is; the official class has none. */
+  readonly databaseUrl?: string
   readonly tail: () => string
   readonly stop: () => Promise<void>
 }
@@ -110,7 +112,7 @@ const startOurs = async (base: Base, deno: boolean, options: OursOptions): Promi
     async () => (await metrics()).includes(`tollkeeper_channels_ready ${channels}\n`),
     service
   )
-  return { ...service, name, port }
+  return { ...service, name, port, databaseUrl: own }
 }
 
 const startPeer = async (base: Base, secrets: ReadonlyArray<string>, feeSecret: string, rpcUrl: string) => {
