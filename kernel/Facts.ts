@@ -10,6 +10,7 @@ import { SqlClient, type SqlError } from "effect/sql"
 import { reconciler, type Reconciler } from "./Actor.ts"
 import { contract } from "./Contract.ts"
 import { inTransaction } from "./database/Database.ts"
+import { ReadFrom } from "./database/ReadReplica.ts"
 import { startBell } from "./FactsBell.ts"
 import { watchConsumers, watchEvery } from "./FactsWatch.ts"
 import { Supervisor } from "./Supervisor.ts"
@@ -133,9 +134,13 @@ const endOf = (sql: SqlClient.SqlClient) =>
     Effect.map(sql<{ end: bigint }>`select coalesce(max(position), 0) as "end" from kernel_facts`, ([row]) => row!.end)
   )
 
+/** On a replica there is nothing to place: facts have their positions there when the primary has told them. */
+const placeHere = (sql: SqlClient.SqlClient) =>
+  Effect.flatMap(ReadFrom, (replica) => (replica === undefined ? placeFacts(sql) : Effect.void))
+
 /** The mark is a position. One beyond the journal's end is of a journal that was restored since. */
 const publishedSince = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, type: string, mark: string | undefined) {
-  yield* placeFacts(sql)
+  yield* placeHere(sql)
   const [row] = yield* sql<{ published: boolean; mark: string }>`select
     (select coalesce(max(position), 0) from kernel_facts)::text as mark,
     exists (select 1 from kernel_facts where position > ${mark ?? null}::bigint and type = ${type}) as published`

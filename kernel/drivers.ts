@@ -32,6 +32,7 @@ import * as EventRoutes from "./payment/EventRoutes.ts"
 import { EventStreams } from "./payment/EventStreams.ts"
 import { Extensions } from "./payment/Extension.ts"
 import { Facilitator } from "./payment/Facilitator.ts"
+import { reportReplica } from "./payment/reportReplica.ts"
 import { reportSponsor } from "./payment/reportSponsor.ts"
 import { watchBudget } from "./payment/watchBudget.ts"
 import * as PaymentRoutes from "./payment/Routes.ts"
@@ -259,6 +260,7 @@ const payment = define({
       })
     ),
     Layer.effectDiscard(reportSponsor),
+    Layer.effectDiscard(reportReplica),
     Layer.effectDiscard(watchBudget)
   ).pipe(
     Layer.provideMerge(Layer.mergeAll(Facilitator.layer, EventStreams.layer, MetricReadings.layer)),

@@ -9,17 +9,19 @@ import {
   Duration,
   Effect,
   Layer,
+  Option,
   type Queue,
-  type Redacted,
+  Redacted,
   Schedule,
   Schema,
   type Scope
 } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import { choice, integer, type Section, section } from "../config/Setting.ts"
+import { choice, integer, type Section, section, text } from "../config/Setting.ts"
 import { Settings } from "../config/Settings.ts"
 import { contract } from "../Contract.ts"
 import type { PoolStanding } from "./Connections.ts"
+import { ReadReplica } from "./ReadReplica.ts"
 import { connectFault } from "./connectFault.ts"
 import { DatabaseRefused, DatabaseSource, type OpenedDatabase } from "./DatabaseSource.ts"
 import { Lane } from "./Lane.ts"
@@ -78,6 +80,19 @@ export const databaseSection = section(
       max: 600_000,
       unit: "ms",
       doc: "An idle transaction on a server is ended after this."
+    }),
+    read_url: text({
+      default: "",
+      doc:
+        "URL of a streaming replica for what discovery and analytics read; without a password, which stands in " +
+        "DATABASE_READ_URL: that one wins."
+    }),
+    read_lag_max_ms: integer({
+      default: 10_000,
+      min: 1_000,
+      max: 600_000,
+      unit: "ms",
+      doc: "A replica further behind the primary is not read from."
     }),
     ping_timeout_ms: integer({
       default: 1_000,
@@ -226,6 +241,29 @@ const checked = Effect.fnUntraced(function* (
   })
 })
 
+/** The replica's connections are bounded as those of background work are; nothing waits for one for long. */
+const replicaOf = (settings: Settings["Service"], values: Values) => {
+  const secret = settings.secret("DATABASE_READ_URL")
+  const url = Option.getOrElse(secret, () => Redacted.make(values.read_url))
+  if (Redacted.value(url) === "") return Effect.succeed(ReadReplica.none)
+  const wait = Duration.millis(values.statement_timeout_ms)
+  return ReadReplica.make({
+    url,
+    lagMillisMax: values.read_lag_max_ms,
+    config: {
+      applicationName: "tollkeeper",
+      minConnections: 1,
+      maxConnections: values.max_connections,
+      connectTimeout
+    },
+    bounds: {
+      connectionsMax: values.max_connections,
+      connectionWait: Duration.seconds(1),
+      answerWait: { payments: wait, background: wait, maintenance: wait }
+    }
+  })
+}
+
 export class Database extends Context.Service<
   Database,
   {
@@ -251,12 +289,13 @@ export class Database extends Context.Service<
 >()("tollkeeper/database/Database") {
   /** Gives the SQL client and refuses a server older than PostgreSQL 15. */
   static readonly layer: Layer.Layer<
-    Database | SqlClient.SqlClient | PgClient.PgClient,
+    Database | ReadReplica | SqlClient.SqlClient | PgClient.PgClient,
     DatabaseRefused | import("../config/Settings.ts").SettingsRefused,
     DatabaseSource | Settings
   > = Layer.unwrap(
     Effect.gen(function* () {
-      const values = yield* (yield* Settings).section(databaseSection)
+      const settings = yield* Settings
+      const values = yield* settings.section(databaseSection)
       const source = yield* (yield* DatabaseSource).open
       let pool = (): PoolStanding => ({ max: 0, inUse: 0, waiting: 0 })
       const observed: Observed = (told) => void (pool = told)
@@ -264,9 +303,15 @@ export class Database extends Context.Service<
       const client =
         source.kind === "server" ? serverClient(source.url, values, reach, observed) : embeddedClient(source, observed)
       return Layer.provideMerge(
-        Layer.effect(
-          Database,
-          checked(source, values, reach, () => pool())
+        Layer.merge(
+          Layer.effect(
+            Database,
+            checked(source, values, reach, () => pool())
+          ),
+          Layer.effect(
+            ReadReplica,
+            source.kind === "server" ? replicaOf(settings, values) : Effect.succeed(ReadReplica.none)
+          )
         ),
         client
       ).pipe(
@@ -278,7 +323,7 @@ export class Database extends Context.Service<
   )
 }
 
-export const databaseContract = contract("database", Database, SqlClient.SqlClient)
+export const databaseContract = contract("database", Database, ReadReplica, SqlClient.SqlClient)
 
 /** Conflicts that PostgreSQL resolves by ending one of the transactions; the loser may simply run again. */
 const isConflict = (error: unknown): boolean =>

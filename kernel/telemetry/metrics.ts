@@ -142,6 +142,14 @@ export const storage = {
     unit: "count",
     help: "Whoever waits for a connection to the database."
   }),
+  replicaUsed: gauge("tollkeeper_database_replica_used", {
+    unit: "yes or no",
+    help: "1 while reads of discovery and analytics go to the read replica, 0 while they go to the primary."
+  }),
+  replicaLag: gauge("tollkeeper_database_replica_lag_seconds", {
+    unit: "seconds",
+    help: "How far the read replica is behind the primary, as far as it is known; absent without one."
+  }),
   factsWaiting: gauge("tollkeeper_facts_waiting", {
     unit: "count",
     labels: ["consumer"],

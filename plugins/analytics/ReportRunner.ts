@@ -5,6 +5,7 @@
 import { Clock, Context, Effect, Layer, Option, Semaphore } from "effect"
 import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { SqlError } from "effect/sql"
+import { ReadReplica } from "../../kernel/database/ReadReplica.ts"
 import { Callers } from "../../kernel/http/Callers.ts"
 import { json } from "../../kernel/http/Guard.ts"
 import { Config } from "./Config.ts"
@@ -58,6 +59,7 @@ export class ReportRunner extends Context.Service<
     Effect.gen(function* () {
       const callers = yield* Callers
       const config = yield* Config
+      const { reading } = yield* ReadReplica
       const permits = yield* Semaphore.make(atOnceMax)
       let present = 0
 
@@ -69,7 +71,7 @@ export class ReportRunner extends Context.Service<
         Effect.suspend(() => {
           if (present >= atOnceMax + waitingMax) return Effect.succeed(unavailable)
           present += 1
-          return report.pipe(
+          return reading(report).pipe(
             permits.withPermits(1),
             Effect.ensuring(Effect.sync(() => (present -= 1))),
             Effect.map(Option.match({ onNone: () => notFound, onSome: answer }))

@@ -26,6 +26,10 @@ const sweepTests = {
   catcher: vitest("test/kernel/settlement/sweepEnded.test.ts"),
   environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
 }
+const replicaTests = {
+  catcher: vitest("test/kernel/database/replica.daily.test.ts"),
+  environment: { TOLLKEEPER_TEST_DATABASES: "postgres" }
+}
 const scanTests = fast("ledger/scanLedgers.test.ts")
 const followerTests = fast("settlement/follower.test.ts")
 const driveTests = fast("settlement/drive.test.ts")
@@ -565,6 +569,22 @@ export const mutations: ReadonlyArray<Mutation> = [
       }
     ],
     ...sweepTests
+  },
+  {
+    name: "a replica is read from however far behind it is",
+    changes: [{ file: "kernel/database/ReadReplica.ts", from: ": lagMillis > lagMillisMax", to: ": lagMillis < 0" }],
+    ...replicaTests
+  },
+  {
+    name: "what a lost replica did not answer is an error",
+    changes: [
+      {
+        file: "kernel/database/ReadReplica.ts",
+        from: "return Effect.provideService(effect, ReadFrom, undefined)",
+        to: "return Effect.fail(error)"
+      }
+    ],
+    ...replicaTests
   },
   {
     name: "facts leave that a consumer has not read",

@@ -83,7 +83,16 @@ export const answers = (port: number): Promise<boolean> => {
   return promise
 }
 
-const startFrom = async (binaries: string, connectionsMax: number): Promise<TestPostgres> => {
+/** How the folder of a server comes to be: anew, or as the copy of one that runs, which it follows from then on. */
+const fillFolder = (primaryUrl: string | undefined, data: string): readonly [string, ReadonlyArray<string>] => {
+  if (primaryUrl === undefined)
+    return ["initdb", ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"]]
+  const { hostname, port } = new URL(primaryUrl)
+  const from = ["-h", hostname, "-p", port, "-U", "postgres"]
+  return ["pg_basebackup", [...from, "-D", data, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"]]
+}
+
+const startFrom = async (binaries: string, connectionsMax: number, primaryUrl?: string): Promise<TestPostgres> => {
   const user = unprivileged()
   const folder = mkdtempSync(join(tmpdir(), "tollkeeper-postgres-"))
   if (user.uid !== undefined) chownSync(folder, user.uid, user.gid!)
@@ -91,11 +100,8 @@ const startFrom = async (binaries: string, connectionsMax: number): Promise<Test
   const data = join(folder, "data")
   const env = { ...process.env, LC_ALL: "C", TZ: "UTC", LD_LIBRARY_PATH: join(binaries, "../lib") }
   const options = { ...user, env, cwd: folder, stdio: ["ignore", "ignore", "pipe"] as Array<"ignore" | "pipe"> }
-  execFileSync(
-    join(binaries, "initdb"),
-    ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"],
-    options
-  )
+  const [program, args] = fillFolder(primaryUrl, data)
+  execFileSync(join(binaries, program), args, options)
   const port = await freePort()
   const settings = [
     "fsync=off",
@@ -152,6 +158,16 @@ const binariesWith = (...programs: ReadonlyArray<string>): string => {
 
 /** A fresh cluster of its own, with the client programs that dump and restore. */
 export const startCluster = (): Promise<TestPostgres> => startFrom(binariesWith("pg_dump", "pg_restore"), 200)
+
+/** A streaming replica of a server that runs here, with as many connections: `pg_basebackup` made it. */
+export const startReplica = (primaryUrl: string, connectionsMax: number): Promise<TestPostgres> =>
+  startFrom(binariesWith("pg_basebackup"), connectionsMax, primaryUrl)
+
+/** Whether a replica can be made here. */
+export const canReplicate = (): boolean =>
+  [systemBinaries(), packageBinaries()].some(
+    (folder) => folder !== undefined && existsSync(join(folder, "pg_basebackup"))
+  )
 
 /** Dumps a database as `pg_dump` does, and restores it into an empty one of another cluster. */
 export const moveDatabase = (fromUrl: string, toUrl: string): void => {

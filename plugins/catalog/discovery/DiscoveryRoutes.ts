@@ -3,6 +3,7 @@
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { SqlError } from "effect/sql"
+import { ReadReplica } from "../../../kernel/database/ReadReplica.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { type SearchAnswer, Searcher } from "../search/Searcher.ts"
 import { type ReadSearch, readSearch } from "../search/readSearch.ts"
@@ -65,6 +66,7 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
   const { search } = yield* Searcher
   const history = yield* makeHistory
   const crypto = yield* Crypto
+  const { reading } = yield* ReadReplica
 
   const resources = Effect.fnUntraced(function* (request: Request) {
     const query = queryOf(request)
@@ -120,8 +122,8 @@ export const addDiscoveryRoutes = Effect.gen(function* () {
   for (const path of paths) {
     yield* router.add("OPTIONS", path, Effect.succeed(preflight))
   }
-  yield* router.add("GET", "/discovery/resources", (request) => away(resources(request)))
-  yield* router.add("GET", "/discovery/resource", (request) => away(resource(request)))
-  yield* router.add("GET", "/discovery/history", (request) => away(history(request)))
-  yield* router.add("GET", "/discovery/search", (request) => away(searched(request)))
+  yield* router.add("GET", "/discovery/resources", (request) => away(reading(resources(request))))
+  yield* router.add("GET", "/discovery/resource", (request) => away(reading(resource(request))))
+  yield* router.add("GET", "/discovery/history", (request) => away(reading(history(request))))
+  yield* router.add("GET", "/discovery/search", (request) => away(reading(searched(request))))
 })

@@ -1,0 +1,167 @@
+// A read replica for what only reads and may be a little old: discovery and analytics. Whoever wraps work in `reading`
+// has its statements sent there while the replica is fit (it answers, streams from this primary, and is not further
+// behind than is set), and to the primary otherwise. Work that the replica fails is done again on the primary, once.
+// Verify and settle never wrap anything. How far behind it is, is reckoned from the primary's own log positions, so a
+// quiet primary is no lag, and a replica that has lost its stream is one.
+import { PgClient } from "@effect/sql-pg"
+import { Clock, Context, Duration, Effect, Exit, Option, Redacted, Scope } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient, SqlError } from "effect/sql"
+import { type ConnectionBounds, lend } from "./Connections.ts"
+
+type Acquirer = SqlClient.SqlClient["reserve"]
+
+/** Where the statements of a fiber go: to this acquirer's connections, or to the primary's. */
+export const ReadFrom = Context.Reference<Acquirer | undefined>("tollkeeper/database/ReadFrom", {
+  defaultValue: () => undefined
+})
+
+export interface ReplicaStanding {
+  readonly isFit: boolean
+  /** Milliseconds behind the primary, to about the time between two looks; undefined while unknown. */
+  readonly lagMillis: number | undefined
+  /** Why it is not used. */
+  readonly detail: string | undefined
+}
+
+export interface ReplicaOptions {
+  readonly url: Redacted.Redacted
+  readonly lagMillisMax: number
+  /** What the driver is told besides. */
+  readonly config: PgClient.PgPoolConfig
+  readonly bounds: ConnectionBounds
+}
+
+interface Sample {
+  readonly at: number
+  readonly position: bigint
+}
+
+/** Positions of the primary that are remembered; with a look every two seconds, those of ten minutes. */
+const samplesMax = 300
+
+const askTimeout = Duration.seconds(3)
+
+const unknown: ReplicaStanding = { isFit: false, lagMillis: undefined, detail: "not looked at yet" }
+
+/**
+ * How far behind a position is: the age of the newest sample that it has reached. Zero at the primary's own position;
+ * undefined when it is before everything that is remembered.
+ */
+export const lagOf = (samples: ReadonlyArray<Sample>, reached: bigint, now: number): number | undefined => {
+  const newest = samples.at(-1)
+  if (newest === undefined || reached >= newest.position) return newest === undefined ? undefined : 0
+  const last = samples.findLast(({ position }) => position <= reached)
+  return last === undefined ? undefined : now - last.at
+}
+
+const behind = (lagMillis: number | undefined, lagMillisMax: number): string | undefined =>
+  lagMillis === undefined
+    ? "how far behind it is cannot be told yet"
+    : lagMillis > lagMillisMax
+      ? `${Math.round(lagMillis / 1_000)} s behind, ${Math.round(lagMillisMax / 1_000)} s are allowed`
+      : undefined
+
+const primaryPosition = (sql: SqlClient.SqlClient) =>
+  Effect.map(sql<{ position: string }>`select (pg_current_wal_lsn() - '0/0')::text as position`, ([row]) =>
+    BigInt(row!.position)
+  )
+
+const replicaPosition = (sql: SqlClient.SqlClient) =>
+  Effect.map(
+    sql<{ position: string | null }>`select case when pg_is_in_recovery()
+      then (pg_last_wal_replay_lsn() - '0/0')::text end as position`,
+    ([row]) => row?.position ?? undefined
+  )
+
+interface Opened {
+  readonly acquirer: Acquirer
+  readonly pool: PgClient.PgClient
+}
+
+export class ReadReplica extends Context.Service<
+  ReadReplica,
+  {
+    /** Runs reads on the replica when it is fit, else on the primary. Nothing in it may write. */
+    readonly reading: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+    /** One look at it; undefined when none is configured. */
+    readonly look: Effect.Effect<void> | undefined
+    readonly standing: () => ReplicaStanding
+  }
+>()("tollkeeper/database/ReadReplica") {
+  /** Reads go where everything goes. */
+  static readonly none: ReadReplica["Service"] = {
+    reading: (effect) => effect,
+    look: undefined,
+    standing: () => ({ isFit: false, lagMillis: undefined, detail: "none is configured" })
+  }
+
+  /** It is connected to by the first look that can; a replica that is away holds up no start. */
+  static readonly make = Effect.fnUntraced(function* (options: ReplicaOptions) {
+    const sql = yield* SqlClient.SqlClient
+    const owner = yield* Effect.scope
+    let standing = unknown
+    let opened: Opened | undefined
+    let samples: ReadonlyArray<Sample> = []
+
+    const open = Effect.gen(function* () {
+      if (opened !== undefined) return opened
+      const own = yield* Scope.fork(owner)
+      const made = yield* Effect.exit(Scope.provide(PgClient.make({ ...options.config, url: options.url }), own))
+      if (Exit.isFailure(made)) {
+        yield* Scope.close(own, Exit.void)
+        return yield* Effect.failCause(made.cause)
+      }
+      opened = { pool: made.value, acquirer: lend(made.value.reserve, options.bounds, owner) }
+      return opened
+    }).pipe(Effect.provide(Reactivity.layer))
+
+    const judge = Effect.gen(function* () {
+      const position = yield* primaryPosition(sql)
+      samples = [...samples, { at: yield* Clock.currentTimeMillis, position }].slice(-samplesMax)
+      const { pool } = yield* open
+      const reached = yield* replicaPosition(pool)
+      if (reached === undefined)
+        return { isFit: false, lagMillis: undefined, detail: "database.read_url names no streaming replica" }
+      const lagMillis = lagOf(samples, BigInt(reached), yield* Clock.currentTimeMillis)
+      const detail = behind(lagMillis, options.lagMillisMax)
+      return { isFit: detail === undefined, lagMillis, detail }
+    })
+
+    const look = judge.pipe(
+      Effect.timeoutOption(askTimeout),
+      Effect.catch(() => Effect.succeedNone),
+      Effect.map(
+        Option.getOrElse((): ReplicaStanding => ({ isFit: false, lagMillis: undefined, detail: "it does not answer" }))
+      ),
+      Effect.flatMap((now) => {
+        const before = standing
+        standing = now
+        if (before.isFit === now.isFit) return Effect.void
+        return now.isFit
+          ? Effect.logInfo("the read replica is used")
+          : before === unknown
+            ? Effect.logWarning(`the read replica is not used: ${now.detail}`)
+            : Effect.logWarning(`the read replica is used no more: ${now.detail}`)
+      })
+    )
+
+    const reading = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+      Effect.suspend(() => {
+        if (!standing.isFit || opened === undefined) return effect
+        return Effect.provideService(effect, ReadFrom, opened.acquirer).pipe(
+          Effect.catchIf(
+            (error: E): error is E => SqlError.isSqlError(error),
+            // One that is gone is not asked again before the next look.
+            (error) => {
+              const reason = (error as SqlError.SqlError).reason._tag
+              if (reason === "ConnectionError") standing = { ...standing, isFit: false, detail: "it does not answer" }
+              return Effect.provideService(effect, ReadFrom, undefined)
+            }
+          )
+        )
+      })
+
+    return ReadReplica.of({ reading, look, standing: () => standing })
+  })
+}
