@@ -57,6 +57,15 @@ CREATE TABLE public.analytics_rankings (
     CONSTRAINT analytics_rankings_role_check CHECK ((role = ANY (ARRAY['buyer'::text, 'seller'::text])))
 );
 
+CREATE TABLE public.analytics_reasons (
+    day date NOT NULL,
+    reason text NOT NULL,
+    asset text NOT NULL,
+    status text NOT NULL,
+    transactions bigint NOT NULL,
+    fee_stroops numeric NOT NULL
+);
+
 CREATE TABLE public.analytics_resources (
     resource_id bigint NOT NULL,
     origin text,
@@ -702,6 +711,9 @@ ALTER TABLE ONLY public.analytics_ranking_windows
 
 ALTER TABLE ONLY public.analytics_rankings
     ADD CONSTRAINT analytics_rankings_pkey PRIMARY KEY (role, since, address, asset);
+
+ALTER TABLE ONLY public.analytics_reasons
+    ADD CONSTRAINT analytics_reasons_pkey PRIMARY KEY (day, reason, asset, status);
 
 ALTER TABLE ONLY public.analytics_resources
     ADD CONSTRAINT analytics_resources_pkey PRIMARY KEY (resource_id, asset);

@@ -3,13 +3,13 @@
 // fault, an unknown id or address 404, a database that is away 503. Only a few reports run at once and a bounded number
 // waits, so that no flood of them takes the database from payments (S133–S142, S242, S244, S308, S329).
 import { Clock, Context, Effect, Layer, Option, Semaphore } from "effect"
-import { HttpRouter, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { SqlError } from "effect/sql"
 import { ReadReplica } from "../../kernel/database/ReadReplica.ts"
 import { Callers } from "../../kernel/http/Callers.ts"
+import { listed } from "../../kernel/http/csv.ts"
 import { json } from "../../kernel/http/Guard.ts"
 import { Config } from "./Config.ts"
-import { asksForCsv, csvOf } from "./reports/csv.ts"
 import { type Page, type QueryReader, readQuery, readWindow, type Window } from "./reports/parameters.ts"
 
 /** What a report is given of its request. */
@@ -24,17 +24,6 @@ export interface Asked {
 
 /** A report after its parameters were read; it runs only when they have no fault. None: there is no such thing. */
 export type Report = Effect.Effect<Option.Option<unknown>, SqlError.SqlError>
-
-/** A report as a table, where it is one; else as ever. */
-const csv = (body: unknown): Response =>
-  Option.match(csvOf(body), {
-    onNone: () => json(body),
-    onSome: (text) =>
-      HttpServerResponse.text(text, {
-        contentType: "text/csv; charset=utf-8; header=present",
-        headers: { "x-content-type-options": "nosniff", "cache-control": "no-store", vary: "accept" }
-      })
-  })
 
 type Response = HttpServerResponse.HttpServerResponse
 type Handler = (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Response, never, HttpRouter.RouteContext>
@@ -96,7 +85,7 @@ export class ReportRunner extends Context.Service<
             })
             return read.faults.length > 0
               ? json({ error: "invalid_parameter", details: read.faults }, { status: 400 })
-              : yield* inTurn(running, asksForCsv(request) ? csv : json)
+              : yield* inTurn(running, (body) => listed(request, body))
           }).pipe(
             Effect.catchTag("SqlError", (error) =>
               Effect.as(Effect.logError("a report could not ask the database", error), unavailable)

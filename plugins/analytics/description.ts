@@ -109,7 +109,7 @@ const totals: ReadonlyArray<RouteDescription> = [
       ...asset
     }
   ),
-  get("/overview/breakdowns", "breakdowns", "Totals by network, scheme, asset and status.", Breakdowns, {
+  get("/overview/breakdowns", "breakdowns", "Totals by network, scheme, asset, status and reason.", Breakdowns, {
     ...days,
     ...asset
   }),

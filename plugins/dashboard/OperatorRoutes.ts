@@ -2,12 +2,13 @@
 // Reading wants an operator's key or session; where no operator has a key, this machine alone. A move wants an operator
 // with a key in any case, and is noted before it is done, with how it went after.
 import { Effect, Option, Schema } from "effect"
-import { HttpRouter, type HttpServerRequest } from "effect/http"
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
 import { WireWords } from "../../kernel/config/WireWords.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
 import { Callers } from "../../kernel/http/Callers.ts"
+import { listed } from "../../kernel/http/csv.ts"
 import { json } from "../../kernel/http/Guard.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
@@ -19,9 +20,11 @@ import { Move, type Moves } from "./OperatorWire.ts"
 import { readStanding, tellLife } from "./standing.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
-type Response = ReturnType<typeof json>
+type Response = HttpServerResponse.HttpServerResponse
 
 const bodyBytesMax = 4_096
+/** What a table of how things stand holds, a row each. */
+const standingLists = ["in_flight", "without_end", "channels", "plugins", "actors"]
 const movesMax = 100
 const noteMax = 500
 
@@ -85,15 +88,15 @@ const addMoves = Effect.gen(function* () {
     return refusal === undefined ? json({ done: true }) : refused(refusal, 409)
   })
 
-  const list = Effect.gen(function* () {
+  const list = Effect.fnUntraced(function* (request: Request) {
     const rows = yield* sql<MoveRow>`select * from dashboard_moves order by id desc limit ${movesMax}`
     const items = rows.map((row) => ({ ...row, id: row.id.toString(), at: row.at.toISOString() }))
-    return json({ items } satisfies typeof Moves.Type)
+    return listed(request, { items } satisfies typeof Moves.Type)
   })
 
   yield* router.add("POST", "/dashboard/v1/moves", (request: Request) => answered(move(request)))
   yield* router.add("GET", "/dashboard/v1/moves", (request: Request) =>
-    callers.mayOperate(request) ? answered(list) : Effect.succeed(unauthorized)
+    callers.mayOperate(request) ? answered(list(request)) : Effect.succeed(unauthorized)
   )
 })
 
@@ -114,7 +117,7 @@ export const addOperatorRoutes = Effect.gen(function* () {
     callers.mayOperate(request) ? answered(Effect.suspend(answer)) : Effect.succeed(unauthorized)
 
   yield* router.add("GET", "/dashboard/v1/standing", (request: Request) =>
-    asOperator(request, () => Effect.map(standing, (body) => json(body)))
+    asOperator(request, () => Effect.map(standing, (body) => listed(request, body, standingLists)))
   )
   const life = Effect.fnUntraced(function* (id: string) {
     if (!/^[0-9a-fA-F-]{36}$|^[0-9a-fA-F]{64}$/.test(id)) return notFound

@@ -100,6 +100,8 @@ const rollups: ReadonlyArray<string> = [
   `insert into analytics_resources select resource_id, min(resource_origin), asset, count(*),
     count(*) filter (where status = 'success'), ${moved}, min(occurred_at), max(occurred_at)
     from analytics_settlements where resource_id is not null group by resource_id, asset`,
+  `insert into analytics_reasons select (occurred_at at time zone 'UTC')::date, error_reason, asset, status, count(*),
+    sum(fee_stroops) from analytics_settlements where error_reason is not null group by 1, 2, 3, 4`,
   `insert into analytics_rankings select role, w.since, address, asset, sum(transactions), sum(amount)
     from analytics_standings s join analytics_ranking_windows w
       on case when w.since = '-infinity' then s.day = w.since else s.day >= w.since end

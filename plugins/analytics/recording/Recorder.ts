@@ -34,7 +34,8 @@ const tables = [
   "rankings",
   "pairs",
   "partner_days",
-  "resources"
+  "resources",
+  "reasons"
 ]
 
 /** Empties what the journal can make again. */

@@ -88,11 +88,20 @@ const writeResources = (sql: Sql, rows: string): Written =>
       successful = t.successful + excluded.successful, amount = t.amount + excluded.amount,
       first_at = least(t.first_at, excluded.first_at), last_at = greatest(t.last_at, excluded.last_at)`
 
+const writeReasons = (sql: Sql, rows: string): Written =>
+  sql`insert into analytics_reasons as t (day, reason, asset, status, transactions, fee_stroops)
+    select day, reason, asset, status, transactions, fee_stroops
+    from jsonb_to_recordset(${rows}::jsonb) as r (day date, reason text, asset text, status text, transactions bigint,
+      fee_stroops numeric)
+    on conflict (day, reason, asset, status) do update set transactions = t.transactions + excluded.transactions,
+      fee_stroops = t.fee_stroops + excluded.fee_stroops`
+
 const writers: Readonly<Record<Rollup, (sql: Sql, rows: string) => Written>> = {
   totals: writeTotals,
   standings: writeStandings,
   pairs: writePairs,
-  resources: writeResources
+  resources: writeResources,
+  reasons: writeReasons
 }
 
 /**
@@ -184,7 +193,7 @@ export class Rollups extends Context.Service<
         const fresh = ({ before }: Change) => !isShown(before)
         const shown = changes.filter((change) => fresh(change) && isShown(change.after)).map(({ after }) => after)
         if (shown.length > 0) yield* countPartners(sql, shown)
-        for (const rollup of ["totals", "standings", "pairs", "resources"] as const) {
+        for (const rollup of ["totals", "standings", "pairs", "resources", "reasons"] as const) {
           const deltas = deltasOf(rollup, changes)
           if (deltas.length === 0) continue
           yield* writers[rollup](sql, rowsOf(deltas))

@@ -20,6 +20,7 @@ export interface Parts {
   readonly standings: ReadonlyArray<Part>
   readonly pairs: ReadonlyArray<Part>
   readonly resources: ReadonlyArray<Part>
+  readonly reasons: ReadonlyArray<Part>
 }
 
 export type Rollup = keyof Parts
@@ -34,12 +35,13 @@ export const dayOf = (at: Date): string => at.toISOString().slice(0, 10)
 export const startOf = (width: "hour" | "day", at: Date): string =>
   width === "hour" ? hourOf(at) : `${dayOf(at)}T00:00:00Z`
 
-const none: Parts = { totals: [], standings: [], pairs: [], resources: [] }
+const none: Parts = { totals: [], standings: [], pairs: [], resources: [], reasons: [] }
 
 export const partsOf = (known: SettlementFact | undefined): Parts => {
   if (known === undefined || known.status === "open") return none
   const {
     asset,
+    errorReason,
     facilitatorId,
     network,
     occurredAt: at,
@@ -83,7 +85,17 @@ export const partsOf = (known: SettlementFact | undefined): Parts => {
     resources:
       resourceId === undefined
         ? []
-        : [{ key: { resource_id: String(resourceId), asset, origin: resourceOrigin }, sums: counted, at }]
+        : [{ key: { resource_id: String(resourceId), asset, origin: resourceOrigin }, sums: counted, at }],
+    reasons:
+      errorReason === null
+        ? []
+        : [
+            {
+              key: { day: dayOf(at), reason: errorReason, asset, status },
+              sums: { transactions: 1n, fee_stroops: known.feeStroops },
+              at
+            }
+          ]
   }
 }
 

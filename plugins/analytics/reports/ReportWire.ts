@@ -93,7 +93,12 @@ export const Breakdowns = Schema.Struct({
   networks: broken,
   schemes: broken,
   assets: broken,
-  statuses: broken
+  statuses: broken,
+  reasons: Schema.Array(
+    Schema.Struct({ key: Schema.String, ...statuses, sponsored_fee_stroops: count }).annotate({
+      description: "Settlements that failed or have no end, by why."
+    })
+  )
 }).annotate({ identifier: "Breakdowns" })
 
 const DailyVolume = Schema.Struct({

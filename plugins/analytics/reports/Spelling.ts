@@ -14,6 +14,7 @@ export class Spelling extends Context.Service<
     readonly amounts: Amounts["Service"]
     readonly redaction: Redaction["Service"]
     readonly network: (network: string) => string
+    readonly word: (word: string) => string
     /** A settlement record, as lists and reports tell it (S178–S180). */
     readonly record: (row: SettlementRow) => typeof SettlementRecord.Type
   }
@@ -29,6 +30,7 @@ export class Spelling extends Context.Service<
         amounts,
         redaction,
         network: networkOut,
+        word: (word) => spellWord(word, dialect),
         record: (row) => ({
           id: row.id,
           occurred_at: row.occurred_at.toISOString(),

@@ -182,6 +182,27 @@ const byTransactions = (
   return difference === 0n ? (a < b ? -1 : 1) : difference > 0n ? 1 : -1
 }
 
+type ReasonRow = Pick<Total, "status" | "transactions" | "fee"> & { readonly reason: string }
+
+/** Why settlements failed or have no end, the most frequent reason first. */
+const reasonsOf = Effect.fnUntraced(function* (window: Window) {
+  const sql = yield* SqlClient.SqlClient
+  const { word } = yield* Spelling
+  const rows = yield* sql<ReasonRow>`select reason, status, sum(transactions)::text as transactions,
+      sum(fee_stroops)::text as fee
+    from analytics_reasons where ${within(sql, "day", window, "day")} group by reason, status
+    having sum(transactions) > 0`.unprepared
+  const grouped = [...Map.groupBy(rows, ({ reason }) => word(reason))].map(([key, of]) => ({
+    key,
+    ...countsOf(of),
+    sponsored_fee_stroops: sum(of, ({ fee }) => fee).toString()
+  }))
+  return grouped.sort((a, b) => {
+    const difference = BigInt(b.total_transactions) - BigInt(a.total_transactions)
+    return difference === 0n ? (a.key < b.key ? -1 : 1) : difference > 0n ? 1 : -1
+  })
+})
+
 const breakdowns = Effect.fn("Totals.breakdowns")(function* (window: Window, asset: string | undefined) {
   const sql = yield* SqlClient.SqlClient
   const spelling = yield* Spelling
@@ -203,7 +224,8 @@ const breakdowns = Effect.fn("Totals.breakdowns")(function* (window: Window, ass
       (total) => total.asset,
       (key) => key
     ),
-    statuses: grouped(({ status }) => status)
+    statuses: grouped(({ status }) => status),
+    reasons: yield* reasonsOf(window)
   } satisfies typeof Breakdowns.Type
 })
 

@@ -1,8 +1,9 @@
 // How the public routes answer: JSON open to every origin, with an entity tag so that a client which has it already is
-// told so in a few bytes, and faults in the discovery error body (S106, S110, S131, S132).
-import { Effect } from "effect"
+// told so in a few bytes; lists as CSV to whoever asks for it; and faults in the discovery error body (S106, S110, S131, S132).
+import { Effect, Option } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { Base64Url } from "effect/encoding"
+import { asksForCsv, csvOf, csvType } from "../../../kernel/http/csv.ts"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 
 const encoder = new TextEncoder()
@@ -11,7 +12,7 @@ const open = {
   "access-control-allow-origin": "*",
   "access-control-expose-headers": "etag, retry-after",
   "x-content-type-options": "nosniff",
-  vary: "accept-encoding"
+  vary: "accept, accept-encoding"
 }
 
 /** The answer to a browser that asks whether it may ask. */
@@ -43,7 +44,8 @@ export const fault = (
 /** A body that anybody may keep for a moment. */
 export const fresh = (crypto: Crypto["Service"], request: HttpServerRequest.HttpServerRequest, body: string) =>
   Effect.sync(() => {
-    const bytes = encoder.encode(body)
+    const table = asksForCsv(request) ? csvOf(JSON.parse(body)) : Option.none<string>()
+    const bytes = encoder.encode(Option.getOrElse(table, () => body))
     const etag = `"${Base64Url.encode(crypto.sha256(bytes).slice(0, 16))}"`
     const headers = { etag, "cache-control": "public, max-age=0, must-revalidate" }
     const known = (request.headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""))
@@ -51,7 +53,7 @@ export const fresh = (crypto: Crypto["Service"], request: HttpServerRequest.Http
       ? HttpServerResponse.empty({ status: 304, headers: { ...open, ...headers } })
       : HttpServerResponse.uint8Array(bytes, {
           status: 200,
-          contentType: "application/json",
+          contentType: Option.isSome(table) ? csvType : "application/json",
           headers: { ...open, ...headers }
         })
   })

@@ -4,6 +4,7 @@ import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { Callers } from "../../../kernel/http/Callers.ts"
+import { listed } from "../../../kernel/http/csv.ts"
 import { json } from "../../../kernel/http/Guard.ts"
 import { type BranchStatus, Search, type SearchBranch, SearchSettings } from "../contract.ts"
 import { readPaging } from "../discovery/filters.ts"
@@ -92,7 +93,7 @@ const status = Effect.gen(function* () {
 const generations = Effect.fnUntraced(function* (request: Request) {
   const { limit, offset } = readPaging(queryOf(request), { limitDefault: 50, limitMax: 200, clamp: true })
   const all = (yield* statusOf("semantic")).generations
-  return json({ items: all.slice(offset, offset + limit), pagination: { limit, offset, total: all.length } })
+  return listed(request, { items: all.slice(offset, offset + limit), pagination: { limit, offset, total: all.length } })
 })
 
 const converted = Effect.fnUntraced(function* (request: Request) {

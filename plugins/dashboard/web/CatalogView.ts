@@ -4,14 +4,10 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
-import { count, counted, decimal, moment, percent, short } from "./format.ts"
-import { Name, Notice, Panel, Shown, State, written } from "./parts.ts"
-
-export interface AssetShown {
-  readonly asset: string
-  readonly symbol: string
-  readonly decimals: number
-}
+import { count, counted, moment, percent } from "./format.ts"
+import { Name, Notice, Panel, SaveCsv, Shown, State, written } from "./parts.ts"
+import { PriceHistory } from "./PriceHistory.ts"
+import { type AssetShown, priceOf } from "./prices.ts"
 
 interface Terms {
   readonly scheme: string
@@ -50,15 +46,6 @@ interface Found {
 }
 
 const pageSize = 12
-
-const priceOf = ({ amount, asset, scheme }: Terms, assets: ReadonlyArray<AssetShown>): string => {
-  const known = assets.find((one) => one.asset === asset)
-  const figure =
-    known === undefined
-      ? `${count(amount)} units of ${short(asset)}`
-      : `${decimal(amount, known.decimals)} ${known.symbol}`
-  return scheme === "upto" ? `up to ${figure}` : figure
-}
 
 const gradeWords: Readonly<Record<string, string>> = {
   claimed: "the words of a payment that anybody may have made",
@@ -105,6 +92,7 @@ const Item = (props: { readonly one: Resource; readonly assets: ReadonlyArray<As
       h("span", { class: "quiet" }, evidenceOf(one))
     ),
     one.tags === undefined || one.tags.length === 0 ? null : h("div", { class: "row quiet" }, one.tags.map(written)),
+    h(PriceHistory, { one, assets }),
     h(
       "details",
       null,
@@ -185,7 +173,7 @@ export const CatalogView = ({ assets }: { readonly assets: ReadonlyArray<AssetSh
   const asked = useAsked<Found>(queryOf(query), 10_000)
   return h(
     Panel,
-    { title: "What is for sale", wide: true },
+    { title: "What is for sale", wide: true, actions: h(SaveCsv, { name: "the catalog", path: queryOf(query) }) },
     h(Filters, { query, change }),
     h(Shown<Found>, {
       asked,

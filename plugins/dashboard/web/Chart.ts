@@ -34,7 +34,7 @@ const spanOf = (at: ReadonlyArray<number>): uPlot.Scale => {
 const optionsOf = (frame: HTMLElement, at: ReadonlyArray<number>, lines: ReadonlyArray<Line>): uPlot.Options => {
   const quiet = resolved(frame, "--quiet")
   const grid = { stroke: resolved(frame, "--line"), width: 1 }
-  const axis = { stroke: quiet, grid, ticks: grid, font: "12px system-ui" }
+  const axis = { stroke: quiet, grid, ticks: grid, font: "12px system-ui", space: 90 }
   return {
     width: Math.max(frame.clientWidth, 240),
     height,
@@ -48,7 +48,7 @@ const optionsOf = (frame: HTMLElement, at: ReadonlyArray<number>, lines: Readonl
         value: (_: uPlot, value: number | null) => (value === null ? "–" : text(value))
       }))
     ],
-    axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => lines[0]!.text(tick)) }],
+    axes: [axis, { ...axis, size: 64, space: 40, values: (_, ticks) => ticks.map((tick) => lines[0]!.text(tick)) }],
     scales: { x: spanOf(at), y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] } }
   }
 }

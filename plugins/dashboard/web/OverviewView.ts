@@ -8,7 +8,8 @@ import { amount, count, decimal, percent, stroops } from "./format.ts"
 import { Figures, Moment, Panel, SaveCsv, Shown, State, Table } from "./parts.ts"
 import type { Session } from "./session.ts"
 import { type FacilitatorStanding, StandingFigures } from "./StandingView.ts"
-import type { Breakdown, Breakdowns, Overview, Point, Timeseries } from "./reports.ts"
+import { sentenceOf } from "./reasons.ts"
+import type { Breakdown, Breakdowns, Overview, Point, Reason, Timeseries } from "./reports.ts"
 
 const windows: ReadonlyArray<readonly [days: string, label: string]> = [
   ["1", "today"],
@@ -112,17 +113,36 @@ const SeriesChart = ({ of }: { readonly of: Timeseries }): VNode<any> => {
   )
 }
 
-const kinds: ReadonlyArray<readonly [keyof Breakdowns, string]> = [
+const kinds: ReadonlyArray<readonly [Exclude<keyof Breakdowns, "reasons">, string]> = [
   ["statuses", "State"],
   ["schemes", "Scheme"],
   ["assets", "Asset"],
   ["networks", "Network"]
 ]
 
+const ReasonTable = ({ of }: { readonly of: Breakdowns }): VNode<any> =>
+  h(
+    "div",
+    { class: "even" },
+    h("h3", null, "By reason"),
+    h(Table<Reason>, {
+      label: "By reason",
+      rows: of.reasons,
+      keyOf: ({ key }) => key,
+      empty: "Nothing failed in this window.",
+      columns: [
+        { head: "Reason", cell: ({ key }) => [sentenceOf(key), h("div", { class: "quiet" }, h("code", null, key))] },
+        { head: "Failed", numeric: true, cell: (row) => count(row.failed_transactions) },
+        { head: "Not known yet", numeric: true, cell: (row) => count(row.unknown_transactions) },
+        { head: "Sponsored fees", numeric: true, cell: (row) => stroops(row.sponsored_fee_stroops) }
+      ]
+    })
+  )
+
 const BreakdownTables = ({ of }: { readonly of: Breakdowns }): VNode<any> =>
   h(
     "div",
-    null,
+    { class: "even" },
     kinds.map(([kind, head]) => [
       h("h3", { key: `${kind} title` }, `By ${head.toLowerCase()}`),
       h(Table<Breakdown>, {
@@ -155,7 +175,8 @@ const BreakdownTables = ({ of }: { readonly of: Breakdowns }): VNode<any> =>
           }
         ]
       })
-    ])
+    ]),
+    h(ReasonTable, { of })
   )
 
 export const OverviewView = ({ session }: { readonly session: Session }): VNode<any> => {
@@ -191,7 +212,11 @@ export const OverviewView = ({ session }: { readonly session: Session }): VNode<
     ),
     h(
       Panel,
-      { title: "Broken down", wide: true },
+      {
+        title: "Broken down",
+        wide: true,
+        actions: h(SaveCsv, { name: "breakdowns", path: `/analytics/v1/overview/breakdowns?days=${days}` })
+      },
       h(Shown<Breakdowns>, { asked: breakdowns, show: (of) => h(BreakdownTables, { of }) })
     )
   )

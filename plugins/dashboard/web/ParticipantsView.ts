@@ -12,7 +12,7 @@ const Share = ({ of, whole }: { readonly of: string; readonly whole: string }): 
   const width = Number(whole) === 0 ? 0 : Math.min(100, (Number(of) / Number(whole)) * 100)
   return h(
     "span",
-    null,
+    { class: "held" },
     h("span", { class: "share", "aria-hidden": true }, h("span", { style: { width: `${width}%` } })),
     share
   )

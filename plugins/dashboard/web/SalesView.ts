@@ -3,8 +3,8 @@
 import { h, type VNode } from "preact"
 import { useEffect, useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
-import { count } from "./format.ts"
 import { Moment, Name, Panel, SaveCsv, Shown, State, Table } from "./parts.ts"
+import { type AssetShown, figureOf } from "./prices.ts"
 import { sentenceOf } from "./reasons.ts"
 import type { Listed, Settlement } from "./reports.ts"
 import { Paging, settlementColumns } from "./SettlementsView.ts"
@@ -46,7 +46,7 @@ const useSales = (): ReadonlyArray<Sale> => {
 const Reason = ({ word }: { readonly word: string | undefined }): VNode<any> | null =>
   word === undefined ? null : h("div", { class: "quiet" }, sentenceOf(word) ?? "", " ", h("code", null, word))
 
-export const SalesView = (): VNode<any> =>
+export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShown> }): VNode<any> =>
   h(
     Panel,
     { title: "Your sales, as they happen", wide: true },
@@ -61,8 +61,7 @@ export const SalesView = (): VNode<any> =>
           head: "State",
           cell: ({ errorReason, status }) => [h(State, { word: status }), h(Reason, { word: errorReason })]
         },
-        { head: "Amount (atomic units)", numeric: true, cell: ({ amount }) => count(amount) },
-        { head: "Asset", cell: ({ asset }) => h(Name, { text: asset }) },
+        { head: "Amount", numeric: true, cell: ({ amount, asset }) => figureOf(amount, asset, assets) },
         { head: "Payer", cell: ({ payer }) => h(Name, { text: payer }) },
         { head: "Paid to", cell: ({ payTo }) => h(Name, { text: payTo }) },
         { head: "Transaction", cell: ({ transaction }) => h(Name, { text: transaction }) }

@@ -4,7 +4,7 @@ import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
 import { count, percent } from "./format.ts"
-import { Figures, Panel, Shown, State, Table, written } from "./parts.ts"
+import { Figures, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
 import type { Listed } from "./reports.ts"
 
 interface Coverage {
@@ -119,6 +119,14 @@ export const SearchView = (): VNode<any> => {
       { title: "Found, and paid for", wide: true, actions: choice },
       h(Shown<Conversion>, { asked: conversion, show: (of) => h(ConversionFigures, { of }) })
     ),
-    h(Panel, { title: "Generations of vectors", wide: true }, h(Generations, {}))
+    h(
+      Panel,
+      {
+        title: "Generations of vectors",
+        wide: true,
+        actions: h(SaveCsv, { name: "generations", path: generationsPath })
+      },
+      h(Generations, {})
+    )
   )
 }

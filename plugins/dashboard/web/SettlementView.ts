@@ -73,10 +73,19 @@ const Timeline = ({ of }: { readonly of: Life }): VNode<any> =>
     { class: "steps" },
     h(
       Step,
-      { name: "Verified, and recorded before anything was sent", kind: "done", at: of.recorded_at },
-      `On channel `,
+      { name: "Verified by the settlement itself", kind: "done" },
+      "The signature, the terms and a simulation on the ledger, whatever /verify had said before."
+    ),
+    h(
+      Step,
+      { name: "A channel leased, and kept with the record", kind: "done" },
       h(Name, { text: of.channel }),
-      `, at ledger ${of.recorded_ledger}; good until ledger ${of.expires_ledger}. `,
+      " carries this transaction alone until it has ended."
+    ),
+    h(
+      Step,
+      { name: "Recorded before anything was sent", kind: "done", at: of.recorded_at },
+      `At ledger ${of.recorded_ledger}; good until ledger ${of.expires_ledger}. `,
       `At most ${stroops(of.reserved_stroops)} of fees reserved.`
     ),
     of.attempts.map((one) =>

@@ -4,8 +4,8 @@ import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
-import { amount, count, type Denomination, duration, percent, stroops } from "./format.ts"
-import { Figures, Moment, Name, Panel, Shown, State, Table, written } from "./parts.ts"
+import { amount, count, counted, type Denomination, duration, percent, stroops } from "./format.ts"
+import { Figures, Moment, Name, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
 
 interface WithoutEnd extends Denomination {
   readonly id: string
@@ -219,17 +219,23 @@ const Parts = ({ of }: { readonly of: FacilitatorStanding }): VNode<any> =>
       )
     ),
     h("h3", null, "Actors"),
-    h(Table<FacilitatorStanding["actors"][number]>, {
-      label: "Actors",
-      rows: of.actors,
-      keyOf: ({ actor }) => actor,
-      empty: "None runs.",
-      columns: [
-        { head: "Actor", cell: ({ actor }) => actor },
-        { head: "State", cell: ({ state }) => h(State, { word: state }) },
-        { head: "Restarts", numeric: true, cell: ({ restarts }) => count(restarts) }
-      ]
-    })
+    h(
+      "ul",
+      { class: "columns" },
+      of.actors.map(({ actor, restarts, state }) =>
+        h(
+          "li",
+          { key: actor },
+          h("span", null, actor),
+          h(
+            "span",
+            { class: "held" },
+            restarts === 0 ? null : h("span", { class: "quiet" }, `${counted(restarts, "restart")} `),
+            h(State, { word: state })
+          )
+        )
+      )
+    )
   )
 
 export const StandingView = ({ mayMove }: { readonly mayMove: boolean }): VNode<any> => {
@@ -242,10 +248,17 @@ export const StandingView = ({ mayMove }: { readonly mayMove: boolean }): VNode<
       h(
         "div",
         { class: "grid" },
-        h(Panel, { title: "At this moment", wide: true }, h(StandingFigures, { of })),
+        h(
+          Panel,
+          {
+            title: "At this moment",
+            wide: true,
+            actions: h(SaveCsv, { name: "operation", path: "/dashboard/v1/standing" })
+          },
+          h(StandingFigures, { of })
+        ),
         h(Panel, { title: "Without an end", wide: true }, h(WithoutEndTable, { of })),
-        h(Panel, { title: "Fees by key, today" }, h(BudgetTable, { of })),
-        h(Panel, { title: "Plugins and actors" }, h(Parts, { of })),
+        h(Panel, { title: "Fees by key, today", wide: true }, h(BudgetTable, { of })),
         h(
           Panel,
           {
@@ -255,7 +268,16 @@ export const StandingView = ({ mayMove }: { readonly mayMove: boolean }): VNode<
           },
           h(ChannelTable, { of })
         ),
-        h(Panel, { title: "What operators did", wide: true }, h(Audit, { look }))
+        h(Panel, { title: "Plugins and actors", wide: true }, h(Parts, { of })),
+        h(
+          Panel,
+          {
+            title: "What operators did",
+            wide: true,
+            actions: h(SaveCsv, { name: "moves", path: "/dashboard/v1/moves" })
+          },
+          h(Audit, { look })
+        )
       )
   })
 }

@@ -51,11 +51,17 @@ export interface Breakdown extends Money, Statuses, Organic {
   readonly sponsored_fee_stroops: string
 }
 
+export interface Reason extends Statuses {
+  readonly key: string
+  readonly sponsored_fee_stroops: string
+}
+
 export interface Breakdowns {
   readonly networks: ReadonlyArray<Breakdown>
   readonly schemes: ReadonlyArray<Breakdown>
   readonly assets: ReadonlyArray<Breakdown>
   readonly statuses: ReadonlyArray<Breakdown>
+  readonly reasons: ReadonlyArray<Reason>
 }
 
 export interface Settlement extends Denomination {

@@ -4,12 +4,18 @@ import { h, type VNode } from "preact"
 import { useAsked } from "./ask.ts"
 import { ListingView } from "./ListingView.ts"
 import { Bar, draw, Foot, Notice } from "./parts.ts"
+import type { AssetShown } from "./prices.ts"
 import { AccountView, SalesView } from "./SalesView.ts"
 import { type Session, SignIn, useSession, Who } from "./session.ts"
 import { TryView } from "./TryView.ts"
 
+interface About {
+  readonly plugins: ReadonlyArray<string>
+  readonly assets: ReadonlyArray<AssetShown>
+}
+
 const Content = ({ session }: { readonly session: Session }): VNode<any> => {
-  const about = useAsked<{ readonly plugins: ReadonlyArray<string> }>("/dashboard/v1/about")
+  const about = useAsked<About>("/dashboard/v1/about")
   if (session.keys_required && session.role !== "caller")
     return h(
       "div",
@@ -19,11 +25,11 @@ const Content = ({ session }: { readonly session: Session }): VNode<any> => {
         : null,
       h(SignIn, { why: "The key that your server settles with shows your own sales." })
     )
-  const plugins = about.state === "ready" ? about.body.plugins : []
+  const { assets, plugins } = about.state === "ready" ? about.body : { assets: [], plugins: [] }
   return h(
     "div",
     { class: "grid" },
-    h(SalesView, {}),
+    h(SalesView, { assets }),
     h(ListingView, {}),
     h(AccountView, {}),
     plugins.includes("demo") && !session.keys_required ? h(TryView, {}) : null

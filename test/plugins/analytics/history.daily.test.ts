@@ -108,6 +108,19 @@ const checkTotals = Effect.fnUntraced(function* (world: World, all: ReadonlyArra
       expect(breakdowns[name].length).toBe(expected.length)
     }
 
+    const reasons = [...Map.groupBy(items, ({ reason }) => reason)].flatMap(([reason, of]) =>
+      reason === null ? [] : [{ reason, of }]
+    )
+    expect(breakdowns.reasons).toEqual(
+      reasons
+        .sort((a, b) => b.of.length - a.of.length || (a.reason < b.reason ? -1 : 1))
+        .map(({ of, reason }) => ({
+          key: reason,
+          ...countsOf(of),
+          sponsored_fee_stroops: String(sumOf(of, ({ fee }) => fee))
+        }))
+    )
+
     const daily = yield* world.totals.daily(windowOf(days), everything)
     const rows = [
       ...Map.groupBy(items, ({ asset, at, network, scheme, status }) =>

@@ -34,6 +34,8 @@ export interface Counted {
   readonly resource: bigint | undefined
   readonly origin: string | undefined
   readonly organic: boolean
+  /** Why it failed or has no end. */
+  readonly reason: string | null
 }
 
 export interface Listing {
@@ -98,6 +100,7 @@ export const historyOf = (
     let status: Counted["status"] = pending ? "pending" : "unknown"
     let [amount, fee] = [0n, 0n]
     let order = begun
+    let why: string | null = null
     const end = (state: string, moved: bigint | null, charged: bigint, reason: string | null) => {
       order += 1 + random.below(400)
       told.push({
@@ -115,6 +118,7 @@ export const historyOf = (
         }
       })
       fee = charged
+      why = reason
     }
     const chance = random.next()
     if (!pending && chance < 0.7) {
@@ -123,10 +127,11 @@ export const historyOf = (
       status = "success"
       amount = meant
     } else if (!pending && chance < 0.85) {
-      end(random.pick(["failed", "expired"]), null, BigInt(random.below(2) * 100), "settle_ledger_transaction_failed")
+      const reason = random.pick(["settle_ledger_transaction_failed", "settle_ledger_authorization_spent"])
+      end(random.pick(["failed", "expired"]), null, BigInt(random.below(2) * 100), reason)
       status = "failed"
     } else if (!pending && chance < 0.93) {
-      end("unresolved", null, BigInt(random.below(300)), null)
+      end("unresolved", null, BigInt(random.below(300)), random.pick([null, "settle_ledger_history_gone"]))
       if (random.next() < 0.6) {
         const settled = random.next() < 0.5
         end(
@@ -168,7 +173,8 @@ export const historyOf = (
       facilitator,
       resource: found?.id,
       origin: found === undefined ? undefined : new URL(found.url).origin,
-      organic
+      organic,
+      reason: why
     })
   }
   return { counted, facts: told.sort((a, b) => a.order - b.order).map(({ fact }) => fact) }

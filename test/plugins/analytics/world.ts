@@ -132,6 +132,7 @@ export const makeWorld = Effect.gen(function* () {
       "pairs",
       "partner_days",
       "resources",
+      "reasons",
       "verifications"
     ])
       yield* sql`delete from ${sql(`analytics_${table}`)}`

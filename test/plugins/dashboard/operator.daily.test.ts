@@ -25,11 +25,22 @@ const signIn = Effect.fnUntraced(function* (facilitator: Facilitator, key: strin
   return { answer, cookie: (answer.headers.get("set-cookie") ?? "").split(";", 1)[0]! }
 })
 
+const catalog = {
+  info: { input: { type: "http", method: "GET" }, output: { type: "json", example: {} } },
+  schema: {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    type: "object",
+    properties: { input: { type: "object" }, output: { type: "object" } },
+    required: ["input"]
+  }
+}
+
 const pay = Effect.fnUntraced(function* (facilitator: Facilitator, count: number) {
   const payer = yield* facilitator.account()
   const payTo = (yield* facilitator.account()).publicKey()
   for (let done = 0; done < count; done++) {
-    const { body } = yield* facilitator.payment({ payer, payTo, amount: 10_000n })
+    const resourceUrl = `http://127.0.0.1:9/page-${done}`
+    const { body } = yield* facilitator.payment({ payer, payTo, amount: 10_000n, resourceUrl, extensions: { catalog } })
     expect((yield* facilitator.settle(body, bearer(shop))).json.success).toBe(true)
   }
 })
@@ -74,6 +85,23 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         expect(standing.pace.p50_ms).toBeCloseTo(row!.p50, 3)
         expect(standing.pace.p95_ms).toBeCloseTo(row!.p95, 3)
         expect([standing.in_flight, standing.without_end]).toEqual([[], []])
+        // Lists as tables: a line for each row, under the names of the answer.
+        const table = Effect.fnUntraced(function* (path: string) {
+          const answer = yield* facilitator.ask(path, { headers: { ...bearer(ops), accept: "text/csv" } })
+          expect([path, answer.headers.get("content-type")]).toEqual([path, "text/csv; charset=utf-8; header=present"])
+          return answer.text.split("\r\n").filter((line) => line !== "")
+        })
+        const [head, ...lines] = yield* table("/dashboard/v1/standing")
+        expect(head).toMatch(/^by,/)
+        expect(lines.filter((line) => line.startsWith("channels,"))).toHaveLength(standing.channels.length)
+        expect(lines.filter((line) => line.startsWith("actors,"))).toHaveLength(standing.actors.length)
+        const { json: catalog, text } = yield* facilitator.ask("/discovery/resources?limit=1000")
+        expect(text).toMatch(/^\{"x402Version":2/)
+        expect(catalog.items).toHaveLength(2)
+        const urls = (yield* table("/discovery/resources?limit=1000")).filter((line) => line.includes("/page-"))
+        expect(urls).toHaveLength(2)
+        for (const path of ["/dashboard/v1/moves", "/analytics/v1/search/generations"])
+          expect(yield* table(path)).toEqual([])
         expect(standing.channels).toHaveLength(3)
 
         // Money in flight, by asset, for as long as the ledger says nothing.

@@ -1,7 +1,7 @@
 // Lists as CSV: what a spreadsheet reads of a report is what the report says.
 import { describe, expect, it } from "vitest"
 import { Option } from "effect"
-import { asksForCsv, csvOf } from "../../../plugins/analytics/reports/csv.ts"
+import { asksForCsv, csvOf } from "../../../kernel/http/csv.ts"
 
 /** A reader of RFC 4180, so that the writer is not its own judge. */
 const parse = (text: string): ReadonlyArray<ReadonlyArray<string>> => {

@@ -2,7 +2,8 @@
 // in JSON, nested ones joined by dots; lists of words are joined by spaces, other lists stand as JSON. What a seller or
 // buyer wrote and a spreadsheet would take for a formula begins with an apostrophe. Pure.
 import { Option } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { json } from "./Guard.ts"
 
 /** Whether CSV is asked for by name, and before JSON. */
 export const asksForCsv = ({ headers }: HttpServerRequest.HttpServerRequest): boolean => {
@@ -40,26 +41,51 @@ const field = (text: string): string => {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-/** The rows of an answer: its `items`, its `series`, or its breakdowns with the kind of each. */
-const rowsOf = (body: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> | undefined => {
+/** Members that are lists of kinds of one thing. */
+const kindsKnown = ["networks", "schemes", "assets", "statuses", "reasons"]
+
+/** The rows of an answer: its `items`, `resources` or `series`, or the lists of its kinds with the kind of each row. */
+const rowsOf = (
+  body: unknown,
+  kinds: ReadonlyArray<string>
+): ReadonlyArray<Readonly<Record<string, unknown>>> | undefined => {
   if (!isObject(body)) return undefined
-  for (const name of ["items", "series"]) {
+  for (const name of ["items", "resources", "series"]) {
     const rows = body[name]
     if (Array.isArray(rows)) return rows.filter(isObject)
   }
-  const kinds = ["networks", "schemes", "assets", "statuses"].filter((kind) => Array.isArray(body[kind]))
-  return kinds.length === 0
+  const present = kinds.filter((kind) => Array.isArray(body[kind]))
+  return present.length === 0
     ? undefined
-    : kinds.flatMap((kind) =>
+    : present.flatMap((kind) =>
         (body[kind] as ReadonlyArray<unknown>).filter(isObject).map((row) => ({ by: kind, ...row }))
       )
 }
 
 /** None for what is not a list. An empty list is empty text. */
-export const csvOf = (body: unknown): Option.Option<string> => {
-  const rows = rowsOf(body)?.map((row) => flatten(row, ""))
+export const csvOf = (body: unknown, kinds: ReadonlyArray<string> = kindsKnown): Option.Option<string> => {
+  const rows = rowsOf(body, kinds)?.map((row) => flatten(row, ""))
   if (rows === undefined) return Option.none()
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const lines = [columns, ...rows.map((row) => columns.map((column) => row[column] ?? ""))]
   return Option.some(columns.length === 0 ? "" : lines.map((line) => `${line.map(field).join(",")}\r\n`).join(""))
+}
+
+export const csvType = "text/csv; charset=utf-8; header=present"
+
+/** An answer as JSON, or as a table where it is a list and the request asks for one; nobody keeps it. */
+export const listed = (
+  request: HttpServerRequest.HttpServerRequest,
+  body: unknown,
+  kinds: ReadonlyArray<string> = kindsKnown
+): HttpServerResponse.HttpServerResponse => {
+  const table = asksForCsv(request) ? csvOf(body, kinds) : Option.none<string>()
+  return Option.match(table, {
+    onNone: () => json(body, { headers: { vary: "accept" } }),
+    onSome: (text) =>
+      HttpServerResponse.text(text, {
+        contentType: csvType,
+        headers: { "x-content-type-options": "nosniff", "cache-control": "no-store", vary: "accept" }
+      })
+  })
 }

@@ -1,0 +1,64 @@
+// What a resource cost from when to when, and how often what it says was changed: asked only when somebody opens it.
+import { h, type VNode } from "preact"
+import { useState } from "preact/hooks"
+import { useAsked } from "./ask.ts"
+import { type AssetShown, priceOf } from "./prices.ts"
+import { counted } from "./format.ts"
+import { Moment, Name, Shown, Table } from "./parts.ts"
+
+interface Price {
+  readonly method?: string
+  readonly scheme: string
+  readonly network: string
+  readonly asset: string
+  readonly amount: string
+  readonly payTo: string
+  readonly from: string
+  readonly until: string | null
+}
+
+interface History {
+  readonly versions: ReadonlyArray<{ readonly version: number; readonly at: string }>
+  readonly prices: ReadonlyArray<Price>
+}
+
+const pathOf = (one: { readonly resource: string; readonly type: string; readonly toolName?: string }): string =>
+  `/discovery/history?${new URLSearchParams({
+    resource: one.resource,
+    type: one.type,
+    ...(one.toolName === undefined ? {} : { toolName: one.toolName })
+  })}`
+
+const Prices = (props: { readonly of: History; readonly assets: ReadonlyArray<AssetShown> }): VNode<any> =>
+  h(
+    "div",
+    null,
+    h(Table<Price>, {
+      label: "Prices over time",
+      rows: props.of.prices,
+      keyOf: (price) => String(props.of.prices.indexOf(price)),
+      empty: "It has named no price yet.",
+      columns: [
+        { head: "Price", numeric: true, cell: (price) => priceOf(price, props.assets) },
+        { head: "From", cell: ({ from }) => h(Moment, { at: from }) },
+        { head: "Until", cell: ({ until }) => (until === null ? "now" : h(Moment, { at: until })) },
+        { head: "Method", cell: ({ method }) => method ?? "–" },
+        { head: "Paid to", cell: ({ payTo }) => h(Name, { text: payTo }) }
+      ]
+    }),
+    h("p", { class: "quiet" }, `${counted(props.of.versions.length, "version")} of what it says.`)
+  )
+
+export const PriceHistory = (props: {
+  readonly one: { readonly resource: string; readonly type: string; readonly toolName?: string }
+  readonly assets: ReadonlyArray<AssetShown>
+}): VNode<any> => {
+  const [isOpen, open] = useState(false)
+  const asked = useAsked<History>(isOpen ? pathOf(props.one) : undefined)
+  return h(
+    "details",
+    { onToggle: (event: Event) => open((event.currentTarget as HTMLDetailsElement).open) },
+    h("summary", null, "Price history"),
+    isOpen ? h(Shown<History>, { asked, show: (of) => h(Prices, { of, assets: props.assets }) }) : null
+  )
+}

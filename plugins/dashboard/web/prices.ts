@@ -1,0 +1,27 @@
+// A price as people read it: in the asset's own units where the facilitator knows the asset. Pure.
+import { count, decimal, short } from "./format.ts"
+
+export interface AssetShown {
+  readonly asset: string
+  readonly symbol: string
+  readonly decimals: number
+}
+
+interface Priced {
+  readonly scheme: string
+  readonly asset: string
+  readonly amount: string
+}
+
+/** Atomic units of an asset. */
+export const figureOf = (amount: string, asset: string, assets: ReadonlyArray<AssetShown>): string => {
+  const known = assets.find((one) => one.asset === asset)
+  return known === undefined
+    ? `${count(amount)} units of ${short(asset)}`
+    : `${decimal(amount, known.decimals)} ${known.symbol}`
+}
+
+export const priceOf = ({ amount, asset, scheme }: Priced, assets: ReadonlyArray<AssetShown>): string => {
+  const figure = figureOf(amount, asset, assets)
+  return scheme === "upto" ? `up to ${figure}` : figure
+}
