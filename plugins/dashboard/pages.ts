@@ -54,9 +54,9 @@ export const apiHtml = `<!doctype html>
 <header class="bar"><a class="skip" href="#main">Skip to the content</a><a class="brand" href="/">Tollkeeper</a>
 <nav aria-label="Pages"><a href="/">Catalog</a><a href="/seller">Selling</a><a href="/dashboard">Dashboard</a>
 <a href="/docs" aria-current="page">API</a></nav></header>
-<section id="main" class="interface" aria-label="The interface"><div id="api"><p class="quiet">Loading…</p></div>
+<div id="main" class="interface"><div id="api"><p class="quiet">Loading…</p></div>
 <noscript><p>This page is drawn by a script; <a href="/openapi.json">/openapi.json</a> says the same.</p></noscript>
-</section>
+</div>
 </body>
 </html>
 `

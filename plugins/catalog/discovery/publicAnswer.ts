@@ -1,5 +1,6 @@
 // How the public routes answer: JSON open to every origin, with an entity tag so that a client which has it already is
-// told so in a few bytes; lists as CSV to whoever asks for it; and faults in the discovery error body (S106, S110, S131, S132).
+// told so in a few bytes; lists as CSV to whoever asks for it; faults in the discovery error body (S106, S110, S131,
+// S132).
 import { Effect, Option } from "effect"
 import { HttpServerResponse, type HttpServerRequest } from "effect/http"
 import { Base64Url } from "effect/encoding"

@@ -1,11 +1,33 @@
 // The page of the interface: Swagger UI draws /openapi.json, and what is tried there goes to this facilitator alone.
-// What a reader wrote into it is not kept. Keys are asked for by "Authorize".
+// What a reader wrote into it is not kept. Keys are asked for by "Authorize". What the viewer draws is put right for
+// screen readers as it appears: every part has a name, headings follow one another, and no button holds a link
+// (that is what deep links would make).
 declare const SwaggerUIBundle: (options: Readonly<Record<string, unknown>>) => unknown
+
+const place = document.getElementById("api")!
+
+/** Parts outside the viewer's main one, by what they are called. */
+const parts: ReadonlyArray<readonly [selector: string, label: string]> = [
+  ["section.block:has(> div > .info), section.block:has(> .info)", "About"],
+  ["section.schemes", "Keys"],
+  ["section.models", "Schemas"]
+]
+
+const mend = (): void => {
+  for (const [selector, label] of parts)
+    for (const part of place.querySelectorAll(`:is(${selector}):not([aria-label])`))
+      part.setAttribute("aria-label", label)
+  for (const heading of place.querySelectorAll(":is(h3.opblock-tag, section.models h4):not([aria-level])")) {
+    heading.setAttribute("role", "heading")
+    heading.setAttribute("aria-level", "2")
+  }
+}
+new MutationObserver(mend).observe(place, { childList: true, subtree: true })
 
 SwaggerUIBundle({
   url: "/openapi.json",
-  domNode: document.getElementById("api"),
-  deepLinking: true,
+  domNode: place,
+  deepLinking: false,
   docExpansion: "list",
   defaultModelsExpandDepth: 0,
   tryItOutEnabled: true,
