@@ -558,6 +558,23 @@ CREATE TABLE public.kernel_sponsor_transactions (
     CONSTRAINT kernel_sponsor_transactions_state_check CHECK ((state = ANY (ARRAY['open'::text, 'landed'::text, 'failed'::text, 'expired'::text])))
 );
 
+CREATE TABLE public.mcp_tools_approvals (
+    id text NOT NULL,
+    state text NOT NULL,
+    agent text NOT NULL,
+    kind text NOT NULL,
+    origin text,
+    asset text NOT NULL,
+    pay_to text NOT NULL,
+    amount numeric(39,0) NOT NULL,
+    rule text NOT NULL,
+    asked_at timestamp with time zone NOT NULL,
+    mark text NOT NULL,
+    CONSTRAINT mcp_tools_approvals_amount_check CHECK ((amount > (0)::numeric)),
+    CONSTRAINT mcp_tools_approvals_kind_check CHECK ((kind = ANY (ARRAY['http'::text, 'mcp'::text]))),
+    CONSTRAINT mcp_tools_approvals_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text])))
+);
+
 CREATE TABLE public.mcp_tools_reservations (
     id text NOT NULL,
     day date NOT NULL,
@@ -574,8 +591,11 @@ CREATE TABLE public.mcp_tools_reservations (
     nonce numeric(20,0),
     expiration_ledger bigint,
     transaction text,
+    origin text,
+    grade text,
     CONSTRAINT mcp_tools_reservations_amount_check CHECK ((amount > (0)::numeric)),
     CONSTRAINT mcp_tools_reservations_check CHECK (((state = ANY (ARRAY['reserved'::text, 'released'::text])) OR ((payer IS NOT NULL) AND (nonce IS NOT NULL) AND (expiration_ledger IS NOT NULL)))),
+    CONSTRAINT mcp_tools_reservations_grade_check CHECK ((grade = ANY (ARRAY['proven'::text, 'provisional'::text]))),
     CONSTRAINT mcp_tools_reservations_state_check CHECK ((state = ANY (ARRAY['reserved'::text, 'signed'::text, 'unknown'::text, 'spent'::text, 'settled'::text, 'released'::text])))
 );
 
@@ -829,6 +849,9 @@ ALTER TABLE ONLY public.kernel_sponsor_budget_total
 ALTER TABLE ONLY public.kernel_sponsor_transactions
     ADD CONSTRAINT kernel_sponsor_transactions_pkey PRIMARY KEY (hash);
 
+ALTER TABLE ONLY public.mcp_tools_approvals
+    ADD CONSTRAINT mcp_tools_approvals_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.mcp_tools_reservations
     ADD CONSTRAINT mcp_tools_reservations_pkey PRIMARY KEY (id);
 
@@ -954,6 +977,8 @@ CREATE INDEX kernel_settlements_open ON public.kernel_settlements USING btree (r
 CREATE INDEX kernel_settlements_unresolved ON public.kernel_settlements USING btree (recorded_at) WHERE (state = 'unresolved'::text);
 
 CREATE UNIQUE INDEX kernel_sponsor_transactions_one_open ON public.kernel_sponsor_transactions USING btree (network, sponsor) WHERE (state = 'open'::text);
+
+CREATE INDEX mcp_tools_approvals_asked ON public.mcp_tools_approvals USING btree (asked_at);
 
 CREATE INDEX mcp_tools_reservations_invocation ON public.mcp_tools_reservations USING btree (invocation) WHERE (state = ANY (ARRAY['signed'::text, 'unknown'::text, 'spent'::text]));
 

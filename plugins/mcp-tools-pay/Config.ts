@@ -3,6 +3,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { amount, choice, flag, integer, list, section } from "../../kernel/config/Setting.ts"
 import { Settings } from "../../kernel/config/Settings.ts"
+import type { Ceilings } from "./budget/Reservation.ts"
 import { type Outcome, type PolicyRule, policySection } from "./policy/policySection.ts"
 
 const budgetSection = section(
@@ -43,12 +44,8 @@ const httpPaymentsSection = section("http_payments", "Paid HTTP resources, reque
 export interface ConfigValues {
   readonly store: "memory" | "file" | "postgres"
   readonly perCall: bigint
-  readonly perSession: bigint
-  readonly perDay: bigint
-  /** 0 is no limit. */
-  readonly paymentsPerMinute: number
-  /** 0 is no limit. */
-  readonly perRecipient: bigint
+  /** What is counted over calls. */
+  readonly ceilings: Ceilings
   readonly policy: {
     readonly rules: ReadonlyArray<PolicyRule>
     readonly otherwise: Outcome
@@ -77,10 +74,14 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       return Config.of({
         store: budget.store,
         perCall: budget.max_per_call,
-        perSession: budget.max_per_session,
-        perDay: budget.max_per_day,
-        paymentsPerMinute: policy.max_payments_per_minute,
-        perRecipient: policy.max_per_recipient_per_day,
+        ceilings: {
+          perSession: budget.max_per_session,
+          perDay: budget.max_per_day,
+          paymentsPerMinute: policy.max_payments_per_minute,
+          perRecipient: policy.max_per_recipient_per_day,
+          perOrigin: policy.max_per_origin_per_day,
+          perGrade: { proven: policy.max_proven_per_day, provisional: policy.max_provisional_per_day }
+        },
         policy: {
           rules: policy.rules,
           otherwise: policy.otherwise,

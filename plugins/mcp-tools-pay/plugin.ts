@@ -10,6 +10,7 @@ import { supervisorContract } from "../../kernel/Supervisor.ts"
 import { Tools, toolsContract, ToolsConfig } from "../mcp-tools/contract.ts"
 import { listHolds, resolveHold } from "./budget/administration.ts"
 import * as Store from "./budget/openStore.ts"
+import { StoreDatabase } from "./budget/StoreDatabase.ts"
 import { startHolds } from "./budget/reconcileHolds.ts"
 import { callTool } from "./call/callResource.ts"
 import { explainTool } from "./call/explainPayment.ts"
@@ -20,6 +21,7 @@ import { OpenPayments } from "./call/OpenPayments.ts"
 import { Payments } from "./call/Payments.ts"
 import { Config, declared } from "./Config.ts"
 import * as OpenPayer from "./payer/openPayer.ts"
+import { addApprovalRoutes } from "./policy/approvalRoutes.ts"
 import { Approvals } from "./policy/Approvals.ts"
 import { decideApproval, decisions, listApprovals } from "./policy/administration.ts"
 import { Policy } from "./policy/Policy.ts"
@@ -28,6 +30,7 @@ import { PaymentBuilder } from "./payer/PaymentBuilder.ts"
 const paying = Layer.effectDiscard(
   Effect.gen(function* () {
     yield* startHolds
+    yield* addApprovalRoutes
     const { http } = yield* Config
     const { register } = yield* Tools
     yield* register(yield* callTool)
@@ -36,9 +39,10 @@ const paying = Layer.effectDiscard(
   })
 ).pipe(
   Layer.provide(Payments.layer),
-  Layer.provide(Policy.layer.pipe(Layer.provide(Approvals.layer))),
+  Layer.provide(Policy.layer.pipe(Layer.provideMerge(Approvals.layer))),
   Layer.provide(Layer.mergeAll(PaymentBuilder.layer, Judge.layer, OpenPayments.layer, PayingPolicy.layer)),
   Layer.provide(Layer.merge(Store.layer, OpenPayer.layer)),
+  Layer.provide(StoreDatabase.layer),
   Layer.provide(Config.layer)
 )
 

@@ -1,6 +1,7 @@
 // What the tool server gives to plugins that bring tools: the registry, the facilitator's discovery, the one way to ask
 // a stranger, the server's settings, and the words in which a tool is made and fails.
 import { contract } from "../../kernel/Contract.ts"
+import { Admission } from "./server/Admission.ts"
 import { Config } from "./Config.ts"
 import { DiscoveryClient } from "./discovery/DiscoveryClient.ts"
 import type { CanonicalResource } from "./discovery/DiscoveryWire.ts"
@@ -14,6 +15,7 @@ import { Tools } from "./Tools.ts"
 import { type Upstream, Upstreams } from "./Upstream.ts"
 
 export {
+  Admission,
   type CanonicalResource,
   type Caller,
   defineTool,
@@ -37,4 +39,4 @@ export {
 }
 
 /** A plugin that brings tools needs this. */
-export const toolsContract = contract("mcp-tools", Tools, DiscoveryClient, Wrapping, Upstreams, Config)
+export const toolsContract = contract("mcp-tools", Admission, Tools, DiscoveryClient, Wrapping, Upstreams, Config)

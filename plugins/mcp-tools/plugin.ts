@@ -60,7 +60,7 @@ const started = Layer.effectDiscard(
   })
 )
 
-/** The keys are those that `http.api_keys_env` names; operators have no routes here. */
+/** The keys are those that `http.api_keys_env` names. They stay in here: a facilitator is known by having such. */
 const agents = Callers.layer.pipe(
   Layer.provideMerge(Keys.layer),
   Layer.provide(
@@ -75,16 +75,14 @@ const agents = Callers.layer.pipe(
 )
 
 /** What other plugins build on. */
-const provided = Layer.merge(DiscoveryClient.layer, Wrapping.layer).pipe(
+const provided = Layer.mergeAll(DiscoveryClient.layer, Wrapping.layer, Layer.provide(Admission.layer, agents)).pipe(
   Layer.provideMerge(Upstreams.layer),
   Layer.provideMerge(Layer.merge(Config.layer, Tools.layer))
 )
 
 const edge = Layer.merge(Sessions.layer, Stateless.layer).pipe(
   Layer.provideMerge(McpServers.layer),
-  Layer.provideMerge(Calls.layer),
-  Layer.provideMerge(Admission.layer),
-  Layer.provideMerge(agents)
+  Layer.provideMerge(Layer.merge(Calls.layer, agents))
 )
 
 export const plugin = define({

@@ -108,6 +108,21 @@ export const mutations: ReadonlyArray<Mutation> = [
     "hostname.endsWith(one.slice(2)",
     "policy/decide.ts"
   ),
+  inFile("mcp-tools-pay/budget/Reservation.ts", vitest("test/plugins/mcp-tools-pay/budget.test.ts"))(
+    "budget: an origin has no ceiling",
+    "[asked.origin === undefined ? 0n : perOrigin, origin],",
+    ""
+  ),
+  inFile("mcp-tools-pay/budget/Reservation.ts", vitest("test/plugins/mcp-tools-pay/budget.test.ts"))(
+    "budget: a grade has no ceiling",
+    "[ofGrade, grade]",
+    ""
+  ),
+  inFile("mcp-tools-pay/policy/approvalRoutes.ts", vitest("test/plugins/mcp-tools-pay/policy.daily.test.ts"))(
+    "policy: anybody decides over HTTP",
+    "yield* admitOperator(request)\n      const { id",
+    "const { id"
+  ),
   policy("policy: so many a minute", "lately >= paymentsPerMinute", "lately > 10_000", "budget/Reservation.ts"),
   sessions(
     "sessions: a caller with its share is locked out",

@@ -10,6 +10,8 @@
  */
 export type ReservationState = "reserved" | "signed" | "unknown" | "spent" | "settled" | "released"
 
+export type Grade = "proven" | "provisional"
+
 export interface Authorization {
   /** Address, G… */
   readonly payer: string
@@ -33,6 +35,10 @@ export interface Reservation {
   readonly network: string
   readonly asset: string
   readonly payTo: string
+  /** Of the resource; undefined for a symbolic name, and for what was reserved before origins were kept. */
+  readonly origin: string | undefined
+  /** Whether the origin has confirmed who is paid. */
+  readonly grade: Grade | undefined
   /** Atomic units. */
   readonly amount: bigint
   readonly state: ReservationState
@@ -46,8 +52,12 @@ export interface Reservation {
 export interface Ceilings {
   readonly perSession: bigint
   readonly perDay: bigint
-  /** To one recipient in a day; 0 is no limit. */
+  /** To one recipient in a day; 0 is no limit, as in those that follow. */
   readonly perRecipient: bigint
+  /** For resources of one origin in a day. */
+  readonly perOrigin: bigint
+  /** For all resources of one grade in a day. */
+  readonly perGrade: Readonly<Record<Grade, bigint>>
   /** Payments of the agent within a minute, whatever the asset; 0 is no limit. */
   readonly paymentsPerMinute: number
 }
@@ -61,10 +71,10 @@ export const minuteMillis = 60_000
 /** How much is left for a new reservation like this one: the least of all ceilings; below 0 when it is one too many. */
 export const remaining = (
   all: Iterable<Reservation>,
-  asked: Pick<Reservation, "day" | "agent" | "session" | "network" | "asset" | "payTo" | "createdAtMillis">,
-  { paymentsPerMinute, perDay, perRecipient, perSession }: Ceilings
+  asked: Omit<Reservation, "id" | "invocation" | "amount" | "state" | "authorization" | "transaction">,
+  { paymentsPerMinute, perDay, perGrade, perOrigin, perRecipient, perSession }: Ceilings
 ): bigint => {
-  let [day, session, recipient, lately] = [0n, 0n, 0n, 0]
+  let [day, session, recipient, origin, grade, lately] = [0n, 0n, 0n, 0n, 0n, 0]
   for (const one of all) {
     const isLate = asked.createdAtMillis - one.createdAtMillis < minuteMillis
     if (one.state !== "released" && one.agent === asked.agent && isLate) lately += 1
@@ -79,9 +89,21 @@ export const remaining = (
     day += one.amount
     if (one.session === asked.session) session += one.amount
     if (one.payTo === asked.payTo) recipient += one.amount
+    if (one.origin === asked.origin) origin += one.amount
+    if (one.grade === asked.grade) grade += one.amount
   }
   if (paymentsPerMinute > 0 && lately >= paymentsPerMinute) return -1n
-  const left = [perDay - day, perSession - session, ...(perRecipient === 0n ? [] : [perRecipient - recipient])]
+  const ofGrade = asked.grade === undefined ? 0n : perGrade[asked.grade]
+  const optional = [
+    [perRecipient, recipient],
+    [asked.origin === undefined ? 0n : perOrigin, origin],
+    [ofGrade, grade]
+  ] as const
+  const left = [
+    perDay - day,
+    perSession - session,
+    ...optional.flatMap(([ceiling, spent]) => (ceiling === 0n ? [] : [ceiling - spent]))
+  ]
   return left.reduce((least, one) => (one < least ? one : least))
 }
 

@@ -11,6 +11,9 @@ const Stored = Schema.Struct({
   network: Schema.String,
   asset: Schema.String,
   payTo: Schema.String,
+  // Not in files of before.
+  origin: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  grade: Schema.optionalKey(Schema.NullOr(Schema.Literals(["proven", "provisional"]))),
   amount: Schema.BigIntFromString,
   state: Schema.Literals(["reserved", "signed", "unknown", "spent", "settled", "released"]),
   createdAtMillis: Schema.Int,
@@ -27,6 +30,8 @@ export const decodeTable = (text: string): Effect.Effect<ReadonlyArray<Reservati
   Effect.map(Schema.decodeUnknownEffect(Table)(text), (table) =>
     table.map((one) => ({
       ...one,
+      origin: one.origin ?? undefined,
+      grade: one.grade ?? undefined,
       authorization: one.authorization ?? undefined,
       transaction: one.transaction ?? undefined
     }))

@@ -1,9 +1,10 @@
 // An operator's look at what is held, and word on what the ledger no longer decides (S104). It works on the store
 // alone: on PostgreSQL beside the running tool servers, on a file only while none runs on its folder.
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { Config } from "../Config.ts"
 import { openStore } from "./openStore.ts"
+import { StoreDatabase } from "./StoreDatabase.ts"
 
 const kept = Effect.gen(function* () {
   if ((yield* Config).store === "memory")
@@ -12,7 +13,7 @@ const kept = Effect.gen(function* () {
       message: "memory is forgotten with its process; there is nothing to look at"
     })
   return yield* openStore
-}).pipe(Effect.provide(Config.layer))
+}).pipe(Effect.provide(StoreDatabase.layer.pipe(Layer.provideMerge(Config.layer))))
 
 /** Reservations that can still change, oldest first. */
 export const listHolds = Effect.scoped(Effect.flatMap(kept, ({ open }) => open))

@@ -5,7 +5,14 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { BudgetStore, BudgetUnavailable } from "./BudgetStore.ts"
-import { type Ceilings, mayMove, minuteMillis, type Reservation, type ReservationState } from "./Reservation.ts"
+import {
+  type Ceilings,
+  type Grade,
+  mayMove,
+  minuteMillis,
+  type Reservation,
+  type ReservationState
+} from "./Reservation.ts"
 
 interface Row {
   readonly id: string
@@ -16,6 +23,8 @@ interface Row {
   readonly network: string
   readonly asset: string
   readonly pay_to: string
+  readonly origin: string | null
+  readonly grade: Grade | null
   readonly amount: string
   readonly state: ReservationState
   readonly created_at: Date
@@ -25,8 +34,8 @@ interface Row {
   readonly transaction: string | null
 }
 
-const columns = `id, day::text as day, agent, session, invocation, network, asset, pay_to, amount::text as amount,
-  state, created_at, payer, nonce::text as nonce, expiration_ledger, transaction`
+const columns = `id, day::text as day, agent, session, invocation, network, asset, pay_to, origin, grade,
+  amount::text as amount, state, created_at, payer, nonce::text as nonce, expiration_ledger, transaction`
 
 const decode = (row: Row): Reservation => ({
   id: row.id,
@@ -37,6 +46,8 @@ const decode = (row: Row): Reservation => ({
   network: row.network,
   asset: row.asset,
   payTo: row.pay_to,
+  origin: row.origin ?? undefined,
+  grade: row.grade ?? undefined,
   amount: BigInt(row.amount),
   state: row.state,
   createdAtMillis: row.created_at.getTime(),
@@ -51,18 +62,42 @@ const states: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown"
 /** Open reservations looked at in one turn. */
 const openMax = 1_000
 
+/** Of the day, in atomic units of the asset. */
+interface Spent {
+  readonly day: string
+  readonly session: string
+  readonly recipient: string
+  readonly origin: string
+  readonly grade: string
+}
+
+const fitsBelow = (
+  { perDay, perGrade, perOrigin, perRecipient, perSession }: Ceilings,
+  { amount, grade, origin }: Reservation,
+  spent: Spent
+): boolean => {
+  const optional = [
+    [perRecipient, spent.recipient],
+    [origin === undefined ? 0n : perOrigin, spent.origin],
+    [grade === undefined ? 0n : perGrade[grade], spent.grade]
+  ] as const
+  return (
+    BigInt(spent.day) + amount <= perDay &&
+    BigInt(spent.session) + amount <= perSession &&
+    optional.every(([ceiling, already]) => ceiling === 0n || BigInt(already) + amount <= ceiling)
+  )
+}
+
 /** In one transaction, under a lock of the agent. */
-const reserveIn = Effect.fnUntraced(function* (
-  sql: SqlClient.SqlClient,
-  one: Reservation,
-  { paymentsPerMinute, perDay, perRecipient, perSession }: Ceilings
-) {
+const reserveIn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, one: Reservation, ceilings: Ceilings) {
   const lock = `mcp-tools ${one.agent}`
   yield* sql`select pg_advisory_xact_lock(hashtextextended(${lock}, 0))`
-  const [spent] = yield* sql<{ day: string; session: string; recipient: string }>`select
+  const [spent] = yield* sql<Spent>`select
     coalesce(sum(amount), 0)::text as day,
     coalesce(sum(amount) filter (where session = ${one.session}), 0)::text as session,
-    coalesce(sum(amount) filter (where pay_to = ${one.payTo}), 0)::text as recipient
+    coalesce(sum(amount) filter (where pay_to = ${one.payTo}), 0)::text as recipient,
+    coalesce(sum(amount) filter (where origin = ${one.origin ?? null}), 0)::text as origin,
+    coalesce(sum(amount) filter (where grade = ${one.grade ?? null}), 0)::text as grade
     from mcp_tools_reservations
     where day = ${one.day}::date and agent = ${one.agent} and network = ${one.network}
       and asset = ${one.asset} and state <> 'released'`
@@ -70,13 +105,14 @@ const reserveIn = Effect.fnUntraced(function* (
   const [lately] = yield* sql<{ count: bigint }>`select count(*) as count from mcp_tools_reservations
     where agent = ${one.agent} and created_at > ${since} and state <> 'released'`
   if (spent === undefined || lately === undefined) return false
+  const { paymentsPerMinute } = ceilings
   if (paymentsPerMinute > 0 && lately.count >= BigInt(paymentsPerMinute)) return false
-  if (perRecipient > 0n && BigInt(spent.recipient) + one.amount > perRecipient) return false
-  if (BigInt(spent.day) + one.amount > perDay || BigInt(spent.session) + one.amount > perSession) return false
+  if (!fitsBelow(ceilings, one, spent)) return false
   yield* sql`insert into mcp_tools_reservations
-    (id, day, agent, session, invocation, network, asset, pay_to, amount, state, created_at)
+    (id, day, agent, session, invocation, network, asset, pay_to, origin, grade, amount, state, created_at)
     values (${one.id}, ${one.day}::date, ${one.agent}, ${one.session}, ${one.invocation}, ${one.network},
-      ${one.asset}, ${one.payTo}, ${one.amount.toString()}::numeric, 'reserved', ${new Date(one.createdAtMillis)})`
+      ${one.asset}, ${one.payTo}, ${one.origin ?? null}, ${one.grade ?? null},
+      ${one.amount.toString()}::numeric, 'reserved', ${new Date(one.createdAtMillis)})`
   return true
 })
 

@@ -98,7 +98,7 @@ const send = Effect.fnUntraced(function* (open: OpenPayment, seller: Seller) {
 
 const reserve = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller) {
   const { amount, asset, network, payTo } = invocation.option
-  const { paymentsPerMinute, perDay, perRecipient, perSession } = yield* Config
+  const { ceilings } = yield* Config
   const now = yield* Clock.currentTimeMillis
   const id = `pay_${Hex.encode((yield* Crypto).randomBytes(16))}`
   const reservation: Reservation = {
@@ -110,16 +110,15 @@ const reserve = Effect.fnUntraced(function* (invocation: Invocation, caller: Cal
     network,
     asset,
     payTo,
+    origin: invocation.about.origin,
+    grade: invocation.about.grade,
     amount,
     state: "reserved",
     createdAtMillis: now,
     authorization: undefined,
     transaction: undefined
   }
-  const fits = yield* Effect.mapError(
-    (yield* BudgetStore).reserve(reservation, { perDay, perSession, perRecipient, paymentsPerMinute }),
-    () => storeAway
-  )
+  const fits = yield* Effect.mapError((yield* BudgetStore).reserve(reservation, ceilings), () => storeAway)
   if (fits) return id
   return yield* fault(
     "BUDGET_EXCEEDED",

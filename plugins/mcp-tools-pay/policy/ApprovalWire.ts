@@ -32,3 +32,14 @@ export interface LoggedDecision extends Omit<Approval, "id" | "state" | "askedAt
 }
 
 export const encodeDecision = (decision: LoggedDecision): string => `${JSON.stringify(decision)}\n`
+
+/** What an operator sends about one. */
+export const ApprovalDecision = Schema.Struct({ decision: Schema.Literals(["approve", "deny"]) })
+
+export const stateOf = ({ decision }: typeof ApprovalDecision.Type) => (decision === "approve" ? "approved" : "denied")
+
+/** As an operator is shown it. */
+export const encodeListed = ({ askedAtMillis, mark: _, ...shown }: Approval) => ({
+  ...shown,
+  askedAt: new Date(askedAtMillis).toISOString()
+})

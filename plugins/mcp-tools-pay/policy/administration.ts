@@ -1,23 +1,26 @@
 // An operator's look at what waits for a person, and word on it, beside the running tool server: it works on the state
-// folder alone.
+// folder, and on the PostgreSQL that replicas share where the settings choose one.
 import { Effect, Layer } from "effect"
 import { Config } from "../Config.ts"
+import { StoreDatabase } from "../budget/StoreDatabase.ts"
 import { Approvals } from "./Approvals.ts"
 
-const withFolder = Effect.provide(Layer.merge(Approvals.layer, Config.layer))
+const standing = Approvals.layer.pipe(Layer.provide(StoreDatabase.layer), Layer.provideMerge(Config.layer))
+
+const withStore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.scoped(Effect.provide(effect, standing))
 
 /** Requests that stand, oldest first. */
 export const listApprovals = Effect.gen(function* () {
   const { policy } = yield* Config
   return yield* (yield* Approvals).all(policy.approvalMillis)
-}).pipe(withFolder)
+}).pipe(withStore)
 
 /** False when nothing of this id waits. */
 export const decideApproval = (id: string, state: "approved" | "denied") =>
   Effect.gen(function* () {
     const { policy } = yield* Config
     return yield* (yield* Approvals).decide(id, state, policy.approvalMillis)
-  }).pipe(withFolder)
+  }).pipe(withStore)
 
 /** The log of decisions, one JSON object a line. */
-export const decisions = Effect.flatMap(Approvals, ({ logged }) => logged).pipe(withFolder)
+export const decisions = Effect.flatMap(Approvals, ({ logged }) => logged).pipe(withStore)

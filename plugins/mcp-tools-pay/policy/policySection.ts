@@ -41,6 +41,20 @@ export const policySection = section("policy", "Which payments agents may make, 
     default: 0,
     doc: "Most that one agent may pay to one recipient in a UTC day, atomic units of each asset; 0 is no limit."
   }),
+  max_per_origin_per_day: amount({
+    default: 0,
+    doc:
+      "Most that one agent may pay for resources of one origin in a UTC day, atomic units of each asset; 0 is no " +
+      "limit."
+  }),
+  max_proven_per_day: amount({
+    default: 0,
+    doc: "The same for all resources whose origin has confirmed who is paid; 0 is no limit."
+  }),
+  max_provisional_per_day: amount({
+    default: 0,
+    doc: "The same for all resources whose origin has not; 0 is no limit."
+  }),
   ask_client: flag({
     default: true,
     doc: "A client that can ask its person is asked for the approval; otherwise it waits for an operator."

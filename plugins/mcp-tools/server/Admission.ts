@@ -39,6 +39,8 @@ export class Admission extends Context.Service<
     readonly host: string
     /** Who asks; fails with the answer. */
     readonly admit: (request: Request) => Effect.Effect<string, Response>
+    /** Lets in an operator, by a key of `operator_keys_env`; fails with the answer. */
+    readonly admitOperator: (request: Request) => Effect.Effect<string, Response>
   }
 >()("tollkeeper/mcp-tools/Admission") {
   static readonly layer = Layer.effect(
@@ -49,29 +51,36 @@ export class Admission extends Context.Service<
       const keys = yield* Keys
       const host = http.host ?? (keys.keyed() ? "0.0.0.0" : "127.0.0.1")
       const rate = makeRateLimit(http.callsPerSecond)
+      const admitPage = (request: Request): Effect.Effect<void, Response> => {
+        if (!isOwnHost(request.headers["host"], host, http.allowedHosts))
+          return Effect.fail(refusal(403, "forbidden_host", "this name is not answered here"))
+        const origin = request.headers["origin"]
+        const isInvited =
+          origin === undefined || http.allowedOrigins.includes(origin.toLowerCase()) || isOwn(origin, request)
+        return isInvited
+          ? Effect.void
+          : Effect.fail(refusal(403, "forbidden_origin", "pages of this origin may not ask"))
+      }
+      const unauthorized = refusal(401, "unauthorized", "a bearer key is required", { "www-authenticate": "Bearer" })
       return Admission.of({
         host,
         admit: Effect.fnUntraced(function* (request: Request): Effect.fn.Return<string, Response> {
-          if (!isOwnHost(request.headers["host"], host, http.allowedHosts))
-            return yield* Effect.fail(refusal(403, "forbidden_host", "this name is not answered here"))
-          const origin = request.headers["origin"]
-          const isInvited =
-            origin === undefined || http.allowedOrigins.includes(origin.toLowerCase()) || isOwn(origin, request)
-          if (!isInvited) {
-            return yield* Effect.fail(refusal(403, "forbidden_origin", "pages of this origin may not ask"))
-          }
+          yield* admitPage(request)
           const caller = callers.identify(request)
-          if (Option.isNone(caller)) {
-            return yield* Effect.fail(
-              refusal(401, "unauthorized", "a bearer key is required", { "www-authenticate": "Bearer" })
-            )
-          }
+          if (Option.isNone(caller)) return yield* Effect.fail(unauthorized)
           const waitSeconds = yield* rate(caller.value.source)
           if (waitSeconds > 0)
             return yield* Effect.fail(
               refusal(429, "too_many_requests", "too many requests", { "retry-after": String(waitSeconds) })
             )
           return caller.value.source
+        }),
+        admitOperator: Effect.fnUntraced(function* (request: Request): Effect.fn.Return<string, Response> {
+          yield* admitPage(request)
+          if (!keys.operatorKeyed())
+            return yield* Effect.fail(refusal(403, "forbidden", "no operator key is configured; use the command line"))
+          const operator = callers.operator(request)
+          return Option.isSome(operator) ? operator.value : yield* Effect.fail(unauthorized)
         })
       })
     })

@@ -11,7 +11,14 @@ import { fileStore, memoryStore } from "../../../plugins/mcp-tools-pay/budget/ta
 import * as Locks from "../../../runtime/platform/folderLock.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
-const ceilings = { perSession: 50n, perDay: 100n, perRecipient: 0n, paymentsPerMinute: 0 }
+const ceilings = {
+  perSession: 50n,
+  perDay: 100n,
+  perRecipient: 0n,
+  perOrigin: 0n,
+  perGrade: { proven: 0n, provisional: 0n },
+  paymentsPerMinute: 0
+}
 const authorization = { payer: "GPAYER", nonce: -(2n ** 62n), expirationLedger: 100 }
 
 let count = 0
@@ -24,6 +31,8 @@ const reservation = (more: Partial<Reservation> = {}): Reservation => ({
   network: "ledger:testnet",
   asset: "CUSDC",
   payTo: "GSELLER",
+  origin: "https://seller.example",
+  grade: "provisional",
   amount: 10n,
   state: "reserved",
   createdAtMillis: 0,
@@ -55,6 +64,23 @@ const storeFacts = (store: BudgetStore["Service"]) =>
     expect(yield* paid({ amount: 20n }, toOne)).toBe(true)
     expect(yield* paid({ amount: 1n }, toOne)).toBe(false)
     expect(yield* paid({ amount: 1n, payTo: "GOTHER" }, toOne)).toBe(true)
+    // By origin and by grade, each apart from the other; a symbolic name has no origin.
+    const graded = {
+      ...ceilings,
+      perSession: 100n,
+      perOrigin: 20n,
+      perGrade: { proven: 0n, provisional: 30n }
+    }
+    const at = (amount: bigint, more: Partial<Reservation> = {}) =>
+      store.reserve(reservation({ agent: "key:graded", invocation: "graded", amount, ...more }), graded)
+    expect(yield* at(20n)).toBe(true)
+    expect(yield* at(1n)).toBe(false)
+    expect(yield* at(11n, { origin: "https://other.example" })).toBe(false)
+    expect(yield* at(10n, { origin: "https://other.example" })).toBe(true)
+    expect(yield* at(1n, { origin: undefined })).toBe(false)
+    expect(yield* at(21n, { origin: "https://proven.example", grade: "proven" })).toBe(false)
+    expect(yield* at(20n, { origin: "https://proven.example", grade: "proven" })).toBe(true)
+    expect(yield* at(40n, { origin: undefined, grade: "proven" })).toBe(true)
     const twice = { ...ceilings, paymentsPerMinute: 2 }
     expect(yield* paid({ asset: "CXLM", amount: 1n }, twice)).toBe(false)
     expect(yield* paid({ asset: "CXLM", amount: 1n, createdAtMillis: 60_001 }, twice)).toBe(true)

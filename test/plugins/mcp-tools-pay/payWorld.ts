@@ -60,7 +60,8 @@ export class PayWorld extends Context.Service<
     ) => Effect.Effect<Client, unknown, Scope.Scope>
     readonly toolsUrl: (
       set?: ReadonlyArray<string>,
-      stateFolder?: string
+      stateFolder?: string,
+      environment?: Readonly<Record<string, string>>
     ) => Effect.Effect<string, unknown, Scope.Scope>
   }
 >()("test/PayWorld") {
@@ -81,7 +82,11 @@ export class PayWorld extends Context.Service<
       })
       yield* verified(facilitator, body)
       const { file, key } = sealed(agent.secret())
-      const toolsUrl = (set: ReadonlyArray<string> = [], stateFolder?: string) =>
+      const toolsUrl = (
+        set: ReadonlyArray<string> = [],
+        stateFolder?: string,
+        environment: Readonly<Record<string, string>> = {}
+      ) =>
         startTools({
           facilitatorUrl: facilitator.url,
           stateFolder,
@@ -92,7 +97,7 @@ export class PayWorld extends Context.Service<
             "budget.store=memory",
             ...set
           ],
-          environment: { TOOLS_KEYSTORE_KEY: key, TOOLS_API_KEYS: `${agentKey},${otherKey}` }
+          environment: { TOOLS_KEYSTORE_KEY: key, TOOLS_API_KEYS: `${agentKey},${otherKey}`, ...environment }
         })
       const paying = (set: ReadonlyArray<string> = [], as = agentKey, stateFolder?: string) =>
         Effect.flatMap(toolsUrl(set, stateFolder), (url) => connectHttp(url, as.split(":")[1]))

@@ -6,11 +6,13 @@ import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js"
 import { NodeServices } from "@effect/platform-node"
 import { expect, layer } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
+import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
+import { MigrationsFolder } from "../../../kernel/database/Migrations.ts"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
 import { decideApproval, decisions, listApprovals } from "../../../plugins/mcp-tools-pay/policy/administration.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
-import { askRaw, call, type Json } from "../mcp-tools/support.ts"
+import { askRaw, call, connectHttp, type Json } from "../mcp-tools/support.ts"
 import { agentKey, pay, PayWorld } from "./payWorld.ts"
 import { amount } from "./seller.ts"
 
@@ -27,7 +29,9 @@ const operatorAt = (stateFolder: string) => {
     Settings.layerTest(),
     Layer.succeed(Host, { name: "test", stateFolder }),
     NodeCrypto.layer,
-    NodeServices.layer
+    NodeServices.layer,
+    Layer.succeed(DatabaseSource, { open: Effect.die(new Error("no database is needed here")) }),
+    Layer.succeed(MigrationsFolder, { path: "none" })
   )
   return {
     list: Effect.provide(listApprovals, ground),
@@ -203,6 +207,47 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a policy"
       const outcomes = (yield* operator.log).map(({ outcome, rule }) => `${outcome} by ${rule}`)
       expect(outcomes.filter((one) => one === "approved by dear")).toHaveLength(1)
       expect(outcomes.filter((one) => one === "not approved by dear").length).toBeGreaterThanOrEqual(4)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("lets an operator decide over HTTP, by an operator's key and by no agent's", () =>
+    Effect.gen(function* () {
+      const { ref, seller, toolsUrl } = yield* PayWorld
+      seller.behaviour = {}
+      const operator = "0f1e2d3c4b5a6978"
+      const url = yield* toolsUrl([asking], undefined, { OPERATOR_API_KEYS: `boss:${operator}` })
+      const client = yield* connectHttp(url, agentKey.split(":")[1])
+      const own = args()
+      const { id } = (yield* pay(client, ref, own)).body["details"].approval
+      const ask = (path: string, key?: string, body?: unknown, origin?: string) =>
+        Effect.promise(async () => {
+          const headers = {
+            "content-type": "application/json",
+            ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+            ...(origin === undefined ? {} : { origin })
+          }
+          const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }
+          const answer = await fetch(`${url}${path}`, { headers, ...init })
+          return [answer.status, await answer.json()] as [number, Json]
+        })
+      const yes = { decision: "approve" }
+      for (const key of [undefined, agentKey.split(":")[1]!, "x".repeat(16)]) {
+        expect((yield* ask("/approvals", key))[0]).toBe(401)
+        expect((yield* ask(`/approvals/${id}`, key, yes))[0]).toBe(401)
+      }
+      expect((yield* ask(`/approvals/${id}`, operator, yes, "https://evil.example"))[0]).toBe(403)
+      const [, { approvals }] = yield* ask("/approvals", operator)
+      expect(approvals).toMatchObject([{ id, state: "pending", agent: "key:agent", amount: "2000" }])
+      expect(Object.keys(approvals[0])).not.toContain("mark")
+      expect((yield* ask(`/approvals/${id}`, operator, { decision: "perhaps" }))[0]).toBe(400)
+      expect((yield* ask("/approvals/..%2f..%2fx", operator, yes))[0]).toBe(404)
+      expect(yield* ask(`/approvals/${id}`, operator, yes)).toEqual([200, { id, state: "approved" }])
+      expect((yield* ask(`/approvals/${id}`, operator, yes))[0]).toBe(404)
+      expect((yield* pay(client, ref, own)).body["receipt"]?.status).toBe("settled")
+      // Where no operator has a key, nobody is one.
+      const keyless = yield* toolsUrl([asking])
+      const refused = yield* Effect.promise(() => fetch(`${keyless}/approvals`, { headers: bearer }))
+      expect(refused.status).toBe(403)
     }).pipe(Effect.scoped)
   )
 

@@ -1,0 +1,38 @@
+// The PostgreSQL that tool servers share, where the settings choose it: a server of their own, opened when it is chosen
+// and not before, whose migrations run first; the embedded database is not taken for it. What agents may spend and what
+// waits for a person stand in it.
+import { Context, Effect, Layer } from "effect"
+import { SettingsRefused } from "../../../kernel/config/Settings.ts"
+import { Database } from "../../../kernel/database/Database.ts"
+import * as Migrations from "../../../kernel/database/Migrations.ts"
+import { Config } from "../Config.ts"
+
+/** Whose tables they are; the name is older than this plugin. */
+const owner = "mcp-tools"
+
+const opened = Effect.gen(function* () {
+  const context = yield* Layer.build(Database.layer)
+  if (Context.get(context, Database).kind !== "server") {
+    return yield* new SettingsRefused({
+      path: "budget.store",
+      message: "postgres needs a PostgreSQL server in DATABASE_URL"
+    })
+  }
+  yield* Effect.provideContext(Migrations.run(owner), context)
+  return context
+})
+
+export class StoreDatabase extends Context.Service<
+  StoreDatabase,
+  {
+    /** Undefined where the settings choose another store. */
+    readonly shared: Effect.Success<typeof opened> | undefined
+  }
+>()("tollkeeper/mcp-tools-pay/StoreDatabase") {
+  static readonly layer = Layer.effect(
+    StoreDatabase,
+    Effect.gen(function* () {
+      return StoreDatabase.of({ shared: (yield* Config).store === "postgres" ? yield* opened : undefined })
+    })
+  )
+}

@@ -1,0 +1,67 @@
+// Requests for approval over HTTP, for a dashboard or any other program of an operator's: GET `/approvals` lists those
+// that stand, POST `/approvals/{id}` with `{decision: "approve" | "deny"}` decides one. Both want an operator's key; an
+// agent's own key decides nothing, or an agent would approve itself.
+import { Effect, Option, Schema } from "effect"
+import { HttpRouter, type HttpServerRequest } from "effect/http"
+import { Server } from "../../../kernel/config/Server.ts"
+import { parseJson } from "../../../kernel/http/BoundedJson.ts"
+import { json } from "../../../kernel/http/Guard.ts"
+import { readBody } from "../../../kernel/http/readBody.ts"
+import { Admission, ToolsConfig } from "../../mcp-tools/contract.ts"
+import { Config } from "../Config.ts"
+import { Approvals } from "./Approvals.ts"
+import { ApprovalDecision, encodeListed, stateOf } from "./ApprovalWire.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const unavailable = json(
+  { error: "store_unavailable", message: "the requests cannot be read or written now" },
+  { status: 503 }
+)
+const notFound = json({ error: "not_found", message: "nothing waits under this id" }, { status: 404 })
+const decodeDecision = Schema.decodeUnknownOption(ApprovalDecision)
+
+const readDecision = (request: Request, bytesMax: number) =>
+  readBody(request, bytesMax).pipe(
+    Effect.flatMap((bytes) => parseJson(bytes)),
+    Effect.map(decodeDecision),
+    Effect.orElseSucceed(() => Option.none())
+  )
+
+/** Where agents are served over HTTP; over stdin and stdout there is the command line alone. */
+export const addApprovalRoutes = Effect.gen(function* () {
+  const { transport } = yield* ToolsConfig
+  if (transport !== "http") return
+  const { admitOperator } = yield* Admission
+  const approvals = yield* Approvals
+  const { policy } = yield* Config
+  const { requestBytesMax } = yield* Server
+  const router = yield* HttpRouter.HttpRouter
+
+  const list = (request: Request) =>
+    Effect.gen(function* () {
+      yield* admitOperator(request)
+      return json({ approvals: (yield* approvals.all(policy.approvalMillis)).map(encodeListed) })
+    }).pipe(
+      Effect.catchTag("BudgetUnavailable", () => Effect.succeed(unavailable)),
+      Effect.catch((refused) => Effect.succeed(refused))
+    )
+
+  const decide = (request: Request) =>
+    Effect.gen(function* () {
+      yield* admitOperator(request)
+      const { id = "" } = yield* HttpRouter.params
+      const decided = yield* readDecision(request, requestBytesMax)
+      if (Option.isNone(decided))
+        return json({ error: "invalid_request", message: "`decision` is approve or deny" }, { status: 400 })
+      const state = stateOf(decided.value)
+      const isDecided = /^[0-9a-f]{1,64}$/.test(id) && (yield* approvals.decide(id, state, policy.approvalMillis))
+      return isDecided ? json({ id, state }) : notFound
+    }).pipe(
+      Effect.catchTag("BudgetUnavailable", () => Effect.succeed(unavailable)),
+      Effect.catch((refused) => Effect.succeed(refused))
+    )
+
+  yield* router.add("GET", "/approvals", list)
+  yield* router.add("POST", "/approvals/:id", decide)
+})

@@ -1,0 +1,81 @@
+import { NodeServices } from "@effect/platform-node"
+import { expect, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { Host } from "../../../kernel/platform/Host.ts"
+import { approvalFiles } from "../../../plugins/mcp-tools-pay/policy/approvalFiles.ts"
+import { approvalRows } from "../../../plugins/mcp-tools-pay/policy/approvalRows.ts"
+import type { ApprovalStore } from "../../../plugins/mcp-tools-pay/policy/ApprovalStore.ts"
+import type { Approval } from "../../../plugins/mcp-tools-pay/policy/ApprovalWire.ts"
+import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
+import { describeDatabases } from "../../support/databases.ts"
+
+const hour = 3_600_000
+
+const request = (id: string, more: Partial<Approval> = {}): Approval => ({
+  id,
+  state: "pending",
+  agent: "key:agent",
+  kind: "http",
+  origin: null,
+  asset: "CUSDC",
+  payTo: "GSELLER",
+  amount: "170141183460469231731687303715884105727",
+  rule: "dear",
+  askedAtMillis: 0,
+  mark: "m1",
+  ...more
+})
+
+/** What two tool servers over one store see of each other. */
+const sharedFacts = (one: ApprovalStore, two: ApprovalStore) =>
+  Effect.gen(function* () {
+    expect(yield* one.find("aa", hour)).toBeUndefined()
+    expect(yield* one.ask(request("aa"), hour)).toBe(true)
+    // What stands stays as it is: its mark is the one that a person was asked under.
+    expect(yield* two.ask(request("aa", { mark: "m2" }), hour)).toBe(true)
+    expect(yield* two.find("aa", hour)).toEqual(request("aa"))
+    expect(yield* one.decide("bb", "approved", hour)).toBe(false)
+    expect(yield* two.decide("aa", "approved", hour)).toBe(true)
+    expect(yield* one.decide("aa", "denied", hour)).toBe(false)
+    expect((yield* one.find("aa", hour))?.state).toBe("approved")
+    const taken = yield* Effect.all(
+      Array.from({ length: 8 }, (_, i) => (i % 2 === 0 ? one : two).take("aa")),
+      { concurrency: "unbounded" }
+    )
+    expect(taken.filter((one) => one)).toHaveLength(1)
+    expect(yield* two.find("aa", hour)).toBeUndefined()
+
+    expect(yield* one.ask(request("cc", { origin: "https://a.example" }), hour)).toBe(true)
+    expect((yield* two.all(hour)).map(({ id, origin }) => [id, origin])).toEqual([["cc", "https://a.example"]])
+    yield* TestClock.adjust("61 minutes")
+    expect(yield* one.decide("cc", "approved", hour)).toBe(false)
+    expect(yield* two.find("cc", hour)).toBeUndefined()
+    expect(yield* two.all(hour)).toEqual([])
+    const again = request("cc", { askedAtMillis: 61 * 60_000, mark: "m3" })
+    expect(yield* two.ask(again, hour)).toBe(true)
+    expect((yield* one.find("cc", hour))?.mark).toBe("m3")
+  })
+
+it.effect("requests in a folder are decided once and taken once, and end with time", () =>
+  Effect.gen(function* () {
+    const stateFolder = yield* (yield* FileSystem.FileSystem).makeTempDirectoryScoped()
+    const store = Effect.provideService(approvalFiles, Host, { name: "test", stateFolder } as never)
+    yield* sharedFacts(yield* store, yield* store)
+  }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, NodeCrypto.layer)))
+)
+
+describeDatabases(
+  "requests",
+  (database) => {
+    it.effect(
+      "in PostgreSQL are shared by replicas: decided at one, taken once over both",
+      () =>
+        Effect.gen(function* () {
+          yield* sharedFacts(yield* approvalRows, yield* approvalRows)
+        }).pipe(Effect.provide(database)),
+      60_000
+    )
+  },
+  ["mcp-tools"]
+)
