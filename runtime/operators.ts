@@ -38,7 +38,9 @@ export const operatorCommands = [
 
 /** Commands of these families that start or make something of their own, and so never run within another process. */
 export const isForItself = ([family, command]: ReadonlyArray<string>): boolean =>
-  (family === "channels" && command === "open") || (family === "backup" && command === "restore")
+  (family === "channels" && command === "open") ||
+  (family === "keys" && command === "seal") ||
+  (family === "backup" && command === "restore")
 
 const tree = Command.make("tollkeeper").pipe(Command.withSubcommands(operatorCommands))
 

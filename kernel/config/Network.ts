@@ -3,6 +3,7 @@
 // is refused; what must hold for pubnet is checked by its gate (`settlement/PubnetGate.ts`).
 import { Context, Effect, Layer, Option, Redacted, Schema } from "effect"
 import type { NetworkKeys } from "./NetworkKeys.ts"
+import { optionalRemoteSigner, remoteSigner, remoteSignerFault, type RemoteSignerValues } from "./RemoteSigner.ts"
 import { readRpcHeaders, type RpcHeader } from "./rpcHeaders.ts"
 import {
   amount,
@@ -58,7 +59,22 @@ const ownKeys = {
     doc: "Environment variable with the sponsor's secret seed; after a rotation those of before behind commas."
   }),
   channel_secrets_env: optionalText({
-    doc: "Environment variable with channel seeds, comma separated. Absent: derived from the sponsor's seed."
+    doc:
+      "Environment variable with channel seeds, comma separated, behind a semicolon those of before. Absent: derived " +
+      "from the sponsor's seed."
+  }),
+  sponsor_signer: optionalRemoteSigner,
+  channel_signers: list(remoteSigner, {
+    default: [],
+    doc: "Channels whose keys other machines hold, each as sponsor_signer. They are then all the channels there are."
+  }),
+  seeds_file: text({
+    default: "",
+    doc: "File with the seeds of sponsor and channels, sealed by `tollkeeper keys seal`, instead of those variables."
+  }),
+  seeds_passphrase_env: text({
+    default: "SEEDS_PASSPHRASE",
+    doc: "Environment variable with the passphrase of seeds_file."
   }),
   channel_count: integer({ default: 20, min: 1, max: 1_000, doc: "Channel accounts, until an operator resizes." }),
   channel_count_max: integer({
@@ -141,6 +157,11 @@ export interface NetworkValues {
   readonly friendbotUrl: Option.Option<string>
   readonly sponsorSecret: Option.Option<Redacted.Redacted>
   readonly channelSecrets: Option.Option<Redacted.Redacted>
+  /** Keys that other machines hold; none by default. */
+  readonly sponsorSigner?: RemoteSignerValues | undefined
+  readonly channelSigners?: ReadonlyArray<RemoteSignerValues> | undefined
+  /** A file of sealed seeds instead of the two secrets, and its passphrase. */
+  readonly sealedSeeds?: { readonly file: string; readonly passphrase: Option.Option<Redacted.Redacted> } | undefined
   /** Channels until an operator resizes, and those that a resize may ask for. */
   readonly channelCount: number
   readonly channelCountMax: number
@@ -216,6 +237,10 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
       const rpc = readRpc(values, settings.secret)
       if (typeof rpc === "string") return yield* refuse(`${id}.rpc_urls`, rpc)
       if (rpc.rpcUrls.length === 0) return yield* refuse(`${id}.rpc_urls`, rpcMissing(id))
+      const secrets = { secret: settings.secret }
+      const signers = [values.sponsor_signer, ...values.channel_signers]
+      for (const fault of signers.map((signer) => signer && remoteSignerFault(signer)))
+        if (fault !== undefined) return yield* refuse(`${id}.sponsor_signer, .channel_signers`, fault)
       const noFees = {
         max_resource_fee_stroops: 200_000n,
         max_inclusion_fee_stroops: 10_000n,
@@ -226,8 +251,19 @@ export class Network extends Context.Service<Network, NetworkValues>()("tollkeep
         passphrase: passphrases[id],
         ...rpc,
         friendbotUrl: present(values.friendbot_url),
-        sponsorSecret: settings.secret(values.sponsor_secret_env),
-        channelSecrets: Option.flatMap(present(values.channel_secrets_env), settings.secret),
+        // Read anew each time: what a file holds may change while this process runs.
+        get sponsorSecret() {
+          return settings.secret(values.sponsor_secret_env)
+        },
+        get channelSecrets() {
+          return Option.flatMap(present(values.channel_secrets_env), settings.secret)
+        },
+        ...(values.sponsor_signer === undefined ? {} : { sponsorSigner: { ...values.sponsor_signer, ...secrets } }),
+        channelSigners: values.channel_signers.map((signer) => ({ ...signer, ...secrets })),
+        get sealedSeeds() {
+          const { seeds_file: file, seeds_passphrase_env: variable } = values
+          return file === "" ? undefined : { file, passphrase: settings.secret(variable) }
+        },
         channelCount: values.channel_count,
         channelCountMax: Math.max(values.channel_count, values.channel_count_max),
         channelBalanceStroopsMin: values.channel_min_balance_stroops,

@@ -21,6 +21,16 @@ export class Crypto extends Context.Service<
       sealed: Uint8Array,
       tag: Uint8Array
     ) => Uint8Array | undefined
+    /** What `aes256GcmOpen` opens, the tag apart. */
+    readonly aes256GcmSeal: (
+      key: Uint8Array,
+      nonce: Uint8Array,
+      bytes: Uint8Array
+    ) => { readonly sealed: Uint8Array; readonly tag: Uint8Array }
+    /** 32 bytes of scrypt; `cost` a power of two, in blocks of 1 KiB. Undefined for costs that it cannot have. */
+    readonly scrypt: (passphrase: Uint8Array, salt: Uint8Array, cost: number) => Uint8Array | undefined
+    /** RSASSA-PKCS1-v1_5 with SHA-256 by a private key in PEM (PKCS #8). Undefined when that is none. */
+    readonly rsaSha256Sign: (privateKeyPem: string, bytes: Uint8Array) => Uint8Array | undefined
     /** `length` bytes from the system's secure source. */
     readonly randomBytes: (length: number) => Uint8Array
     /** True when both have the same length and content; takes the same time wherever they differ. */

@@ -10,7 +10,8 @@ import { Network, networksSection, pubnetFaults } from "../config/Network.ts"
 import { Server } from "../config/Server.ts"
 import { Settings, SettingsRefused } from "../config/Settings.ts"
 import { contract } from "../Contract.ts"
-import { checkSecrets, Vault } from "../signer/Vault.ts"
+import { checkSecrets } from "../signer/readSeeds.ts"
+import { Vault } from "../signer/Vault.ts"
 
 /** A process that only opens channels asks nothing of those that are not there yet. */
 export const OpensChannels = Context.Reference<boolean>("tollkeeper/settlement/OpensChannels", {
@@ -85,7 +86,7 @@ const readAccounts = Effect.fnUntraced(function* (addresses: ReadonlyArray<strin
 
 const balanceFaults = Effect.fnUntraced(function* () {
   const network = yield* Network
-  const { channels, sponsor } = yield* Vault
+  const { channels, sponsor } = (yield* Vault).accounts()
   const required = channels.slice(0, network.channelCount)
   const accounts = yield* readAccounts([sponsor, ...required])
   const account = accounts.get(sponsor)

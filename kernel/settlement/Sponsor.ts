@@ -164,11 +164,14 @@ export class Sponsor extends Context.Service<
     Sponsor,
     Effect.gen(function* () {
       const network = yield* Network
+      const signer = yield* Signer
       const clock = yield* LedgerClock
       const readings = yield* makeReadings
       const notes = makeNotes()
 
       const faultOf = Effect.fnUntraced(function* (scheme: string) {
+        const unsigned = yield* signer.fault
+        if (unsigned !== undefined) return unsigned
         const standing = readings.standing()
         if (standing === undefined) return undefined
         return sponsorFault(standing, (yield* clock.fees).asked, network.feeCeilings(scheme))

@@ -85,10 +85,10 @@ export const makeAdopter = Effect.gen(function* () {
   const authorizations = yield* Authorizations
   const services = yield* Effect.context<LedgerRpc | Authorizations>()
   const looking = yield* Semaphore.make(looksMax)
-  const own: OwnAccounts = {
+  const own = (): OwnAccounts => ({
     sponsor: signer.sponsor,
     channels: new Set([...signer.channels, ...signer.formerChannels])
-  }
+  })
   const remembered = new Map<string, Spending>()
   const waiting = new Map<string, number>()
 
@@ -104,7 +104,9 @@ export const makeAdopter = Effect.gen(function* () {
     waiting.set(principal, mine + 1)
     const look = Effect.suspend(() => {
       const known = remembered.get(key)
-      return known === undefined ? Effect.provideContext(lookUp(promised, nonce, own), services) : Effect.succeed(known)
+      return known === undefined
+        ? Effect.provideContext(lookUp(promised, nonce, own()), services)
+        : Effect.succeed(known)
     })
     return yield* looking
       .withPermits(1)(look)
@@ -126,8 +128,8 @@ export const makeAdopter = Effect.gen(function* () {
     const key = `${request.network} ${nonce.address} ${nonce.nonce}`
     const found = remembered.get(key) ?? (yield* spendingOf(request, nonce, key, request.principal.source))
     // Read anew for each authorization: two of them may share a nonce, and at most one is what was used.
-    const moved = readSpending(authorizations, found, request, own)?.moved
-    const inner = ofOurs(found.envelope, own)
+    const moved = readSpending(authorizations, found, request, own())?.moved
+    const inner = ofOurs(found.envelope, own())
     if (moved === undefined || inner === undefined) return undefined
     const adopted = settlementOf(request, found, inner, moved)
     const answer: AdoptAnswer = yield* settlements.adopt(adopted)

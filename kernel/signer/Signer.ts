@@ -1,13 +1,17 @@
 // The signer signs what the house would have built, and refuses everything else, whoever asks: a settlement is one
 // contract call on one of our channels, without a source, a memo or our own accounts anywhere in it, bounded by a
-// ledger, within the fee ceilings; a fee bump is the sponsor's around exactly that; the sponsor's own transactions only
-// create, fund or merge our channels. A refusal here is a bug or an attack, so it is a defect that names what was wrong
-// and nothing of the content. A call that a scheme has named may hold the sponsor at one argument; its authorization of
-// that call is signed here too (`ownAuthorization.ts`).
+// ledger, within the fee ceilings; a fee bump is the sponsor's around exactly that; the sponsor's own transactions
+// only create, fund or merge our channels. A refusal here is a bug or an attack, so it is a defect that names what was
+// wrong and nothing of the content. Who the sponsor and the channels are may change while the process runs (a
+// rotation), so whoever keeps an address asks again; a key on another machine that does not sign leaves everything
+// open. A call that a scheme has named may hold the sponsor at one argument; its authorization of that call is signed
+// here too (`ownAuthorization.ts`).
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { Hex } from "effect/encoding"
 import { contract } from "../Contract.ts"
+import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
+import type { VaultRefused } from "./readSeeds.ts"
 import { type FeeCeilings, Network } from "../config/Network.ts"
 import { actsAsSource, signatureValue, signedPayload } from "../stellar/AuthEntry.ts"
 import { authOf, decodeOperation, encodeOperation, invokedBy } from "../stellar/ContractCall.ts"
@@ -39,7 +43,7 @@ import {
   withEntry
 } from "./ownAuthorization.ts"
 import { voidValue } from "../stellar/Value.ts"
-import { Vault } from "./Vault.ts"
+import { type Accounts, Vault } from "./Vault.ts"
 import { spanned } from "../spanned.ts"
 
 /** What the sponsor's own transactions may offer for an operation, stroops. */
@@ -54,6 +58,8 @@ export interface SignedEnvelope {
   /** Hex. */
   readonly innerHash: string
   readonly outerHash: string
+  /** Whose fee bump it is. */
+  readonly sponsor: string
 }
 
 /** A settlement, or the no-op that cancels one. */
@@ -73,7 +79,7 @@ export interface AuthorizationToSign {
 
 /** Who signs, for which network, and whose addresses are ours. */
 interface House {
-  readonly vault: Vault["Service"]
+  readonly vault: Accounts
   readonly crypto: Crypto["Service"]
   readonly network: Network["Service"]
   readonly networkId: Uint8Array
@@ -82,10 +88,7 @@ interface House {
   readonly ourKeys: ReadonlyArray<Uint8Array>
 }
 
-const readHouse = Effect.gen(function* (): Effect.fn.Return<House, never, Vault | Crypto | Network> {
-  const vault = yield* Vault
-  const crypto = yield* Crypto
-  const network = yield* Network
+const houseOf = (vault: Accounts, crypto: Crypto["Service"], network: Network["Service"]): House => {
   const sponsors = [vault.sponsor, ...vault.formerSponsors]
   const ours = new Set([...sponsors, ...vault.channels, ...vault.formerChannels])
   return {
@@ -97,18 +100,30 @@ const readHouse = Effect.gen(function* (): Effect.fn.Return<House, never, Vault 
     ours,
     ourKeys: [...ours].map((address) => StrKey.decodeEd25519PublicKey(address))
   }
+}
+
+/** The house as of the vault's last reading. */
+const makeHouse = Effect.gen(function* () {
+  const vault = yield* Vault
+  const crypto = yield* Crypto
+  const network = yield* Network
+  let known = houseOf(vault.accounts(), crypto, network)
+  return () => {
+    const accounts = vault.accounts()
+    return known.vault === accounts ? known : (known = houseOf(accounts, crypto, network))
+  }
 })
 
 const refuse = (message: string) => Effect.fail(new SignerRefused({ message }))
 
 /** One that is lent, or one of before. */
-const isChannelOfOurs = (vault: Vault["Service"], address: string): boolean =>
+const isChannelOfOurs = (vault: Accounts, address: string): boolean =>
   vault.channels.includes(address) || vault.formerChannels.includes(address)
 
-const signAs = ({ vault }: House, address: string, hash: Uint8Array) => {
-  const signed = vault.sign(address, hash)
-  return signed === undefined ? refuse("asked to sign as an account that is not ours") : Effect.succeed(signed)
-}
+const signAs = ({ vault }: House, address: string, hash: Uint8Array) =>
+  Effect.flatMap(vault.sign(address, hash), (signed) =>
+    signed === undefined ? refuse("asked to sign as an account that is not ours") : Effect.succeed(signed)
+  )
 
 const wrap = Effect.fnUntraced(function* (house: House, transaction: Transaction, channel: string, feeStroops: bigint) {
   const { crypto, networkId, vault } = house
@@ -117,7 +132,12 @@ const wrap = Effect.fnUntraced(function* (house: House, transaction: Transaction
   const bump = feeBump(inner, vault.sponsor, feeStroops)
   const bumpHash = feeBumpHash(crypto, networkId, bump)
   const envelope = bumpWithSignature(bump, yield* signAs(house, vault.sponsor, bumpHash))
-  return { envelope: encodeEnvelope(envelope), innerHash: Hex.encode(hash), outerHash: Hex.encode(bumpHash) }
+  return {
+    envelope: encodeEnvelope(envelope),
+    innerHash: Hex.encode(hash),
+    outerHash: Hex.encode(bumpHash),
+    sponsor: vault.sponsor
+  }
 })
 
 const signSettlement = Effect.fnUntraced(function* (house: House, request: SettlementToSign) {
@@ -189,10 +209,16 @@ export class Signer extends Context.Service<
   Signer,
   {
     readonly sponsor: string
+    /** Why nothing can be signed now, where another machine holds a key; it asks that machine at most once a second. */
+    readonly fault: Effect.Effect<string | undefined>
+    /** Reads the sources of the keys again: sponsor, channels and all that follows change at once, or nothing does. */
+    readonly reread: Effect.Effect<void, VaultRefused>
     /** Who may be named as the facilitator: the sponsor, and those before it whose secrets are still there. */
     readonly sponsors: ReadonlyArray<string>
     /** All channels there may be, by number: those in use are the first of them. */
     readonly channels: ReadonlyArray<string>
+    /** Whether the operator names each channel, instead of a number of derived ones. */
+    readonly areChannelsGiven: boolean
     /** Channels of before, no longer lent: they may be cancelled on and merged back. */
     readonly formerChannels: ReadonlyArray<string>
     /** True for sponsor and channels, former ones too: addresses that must appear nowhere in a payment. */
@@ -203,29 +229,46 @@ export class Signer extends Context.Service<
      * Authorizes an operation's call as the sponsor, until and with a ledger: XDR of the operation with that
      * authorization after those it has. The nonce is new each time.
      */
-    readonly signAuthorization: (request: AuthorizationToSign) => Effect.Effect<Uint8Array, SignerRefused>
+    readonly signAuthorization: (
+      request: AuthorizationToSign
+    ) => Effect.Effect<Uint8Array, SignerRefused | LedgerUnavailable>
     /** Signs a settlement as its channel and wraps it in the sponsor's fee bump. */
-    readonly signSettlement: (request: SettlementToSign) => Effect.Effect<SignedEnvelope, SignerRefused>
+    readonly signSettlement: (
+      request: SettlementToSign
+    ) => Effect.Effect<SignedEnvelope, SignerRefused | LedgerUnavailable>
     /** Signs the no-op that cancels a settlement. */
-    readonly signCancel: (request: SettlementToSign) => Effect.Effect<SignedEnvelope, SignerRefused>
+    readonly signCancel: (request: SettlementToSign) => Effect.Effect<SignedEnvelope, SignerRefused | LedgerUnavailable>
     /** Signs a transaction of the sponsor's own. */
     readonly signSponsor: (
       transaction: Transaction
-    ) => Effect.Effect<{ readonly envelope: string; readonly hash: string }, SignerRefused>
+    ) => Effect.Effect<{ readonly envelope: string; readonly hash: string }, SignerRefused | LedgerUnavailable>
   }
 >()("tollkeeper/signer/Signer") {
   static readonly layer = Layer.effect(
     Signer,
     Effect.gen(function* () {
-      const house = yield* readHouse
-      const { ours, sponsors, vault } = house
+      const house = yield* makeHouse
+      const { reread } = yield* Vault
       const allowed = new Set<SponsoredCall>()
       return Signer.of({
-        sponsor: vault.sponsor,
-        sponsors,
-        channels: vault.channels,
-        formerChannels: vault.formerChannels,
-        isOurs: (address) => ours.has(address),
+        get sponsor() {
+          return house().vault.sponsor
+        },
+        get sponsors() {
+          return house().sponsors
+        },
+        get channels() {
+          return house().vault.channels
+        },
+        get areChannelsGiven() {
+          return house().vault.areChannelsGiven
+        },
+        get formerChannels() {
+          return house().vault.formerChannels
+        },
+        isOurs: (address) => house().ours.has(address),
+        fault: Effect.suspend(() => house().vault.fault),
+        reread,
         allowAuthorization: (call) =>
           Effect.asVoid(
             Effect.acquireRelease(
@@ -233,10 +276,10 @@ export class Signer extends Context.Service<
               () => Effect.sync(() => allowed.delete(call))
             )
           ),
-        signAuthorization: (request) => signAuthorization(house, allowed, request),
-        signSettlement: (request) => signSettlement(house, request),
-        signCancel: (request) => signCancel(house, request),
-        signSponsor: (transaction) => signSponsor(house, transaction)
+        signAuthorization: (request) => signAuthorization(house(), allowed, request),
+        signSettlement: (request) => signSettlement(house(), request),
+        signCancel: (request) => signCancel(house(), request),
+        signSponsor: (transaction) => signSponsor(house(), transaction)
       })
     })
   )
@@ -283,7 +326,7 @@ const conditionFault = (transaction: Transaction): string | undefined => {
 }
 
 /** What is wrong with an operation of the sponsor's own, if anything; accounts that it merges are noted. */
-const sponsorFault = (operation: Operation, vault: Vault["Service"], merged: Array<string>): string | undefined => {
+const sponsorFault = (operation: Operation, vault: Accounts, merged: Array<string>): string | undefined => {
   const read = readSponsorOperation(operation)
   if (read === undefined) return "an operation the sponsor has no business with"
   const isChannel = (address: string) => vault.channels.includes(address)

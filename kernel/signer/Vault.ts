@@ -1,152 +1,148 @@
-// Where the secrets of sponsor and channels are, and the only place that uses them. A secret is Redacted from the
-// moment it is read, never leaves this file, and is never returned, logged or stored elsewhere. Channel keys derive
-// from the sponsor's seed by HMAC unless the operator gives them, so that every replica with the same sponsor agrees on
-// the channels with nothing to share. Where the operator gives them, those derived before are still signed for: what
-// they hold is taken back.
+// Who signs for sponsor and channels, and the only place that uses their seeds. A seed never leaves this file, and is
+// never returned, logged or stored elsewhere; an account whose key another machine holds is asked there. Channel keys
+// derive from the sponsor's seed by HMAC unless the operator gives them, so that every replica with the same sponsor
+// agrees on the channels with nothing to share; those of before, derived from a former sponsor's seed or from this
+// one's before others were given, are still signed for: what they hold is taken back. The sources may be read again
+// while the process runs; then all accounts change at once, or none.
 import { StrKey } from "@stellar/stellar-sdk/base"
-import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
+import { Context, Effect, FileSystem, Layer, Option, Path, Redacted } from "effect"
 import { Network } from "../config/Network.ts"
 import type { AccountSignature } from "../stellar/Envelope.ts"
+import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
 import { Crypto } from "../platform/Crypto.ts"
 import { Host } from "../platform/Host.ts"
+import { readSeeds, type Seed, VaultRefused } from "./readSeeds.ts"
+import { openRemoteAccount, type RemoteAccount } from "./remote/RemoteAccount.ts"
 
-/** No usable secret for sponsor or channels. The message names the variable, never its content. */
-export class VaultRefused extends Schema.TaggedError<VaultRefused>()("VaultRefused", { message: Schema.String }) {}
-
-export class Vault extends Context.Service<
-  Vault,
-  {
-    /** The sponsor's address, G… */
-    readonly sponsor: string
-    /**
-     * Sponsors of before, whose secrets stand behind the sponsor's: they still authorize what was signed for them and
-     * pay for nothing.
-     */
-    readonly formerSponsors: ReadonlyArray<string>
-    /** The addresses of all channels there may be, by number, from 0: those in use are the first of them. */
-    readonly channels: ReadonlyArray<string>
-    /** Channels that were derived before the operator gave others: never lent, merged back into the sponsor. */
-    readonly formerChannels: ReadonlyArray<string>
-    /** Signs 32 bytes as an account of ours; None for any other address. */
-    readonly sign: (address: string, hash: Uint8Array) => AccountSignature | undefined
-  }
->()("tollkeeper/signer/Vault") {
-  static readonly layer: Layer.Layer<Vault, VaultRefused, Network | Crypto | Host | FileSystem.FileSystem | Path.Path> =
-    Layer.effect(
-      Vault,
-      Effect.gen(function* () {
-        const network = yield* Network
-        const crypto = yield* Crypto
-        const [sponsorSeed, ...formerSeeds] = yield* Option.match(network.sponsorSecret, {
-          onSome: sponsorSeeds,
-          onNone: () =>
-            network.developmentAutoFund
-              ? Effect.map(developmentSeed(crypto), (seed): SponsorSeeds => [seed])
-              : Effect.fail(sponsorMissing)
-        })
-        const derived = deriveChannels(crypto, sponsorSeed, network.channelCountMax)
-        const channelSeeds = Option.getOrElse(yield* givenChannels(network), () => derived)
-        const seeds = new Map<string, Redacted.Redacted<Uint8Array>>()
-        const addressOf = (seed: Redacted.Redacted<Uint8Array>): string => {
-          const address = StrKey.encodeEd25519PublicKey(crypto.ed25519PublicKey(Redacted.value(seed)))
-          seeds.set(address, seed)
-          return address
-        }
-        const sponsor = addressOf(sponsorSeed)
-        const formerSponsors = formerSeeds.map(addressOf)
-        const channels = channelSeeds.map(addressOf)
-        if (new Set([sponsor, ...channels]).size !== channels.length + 1) {
-          return yield* new VaultRefused({ message: "sponsor and channels must all be different accounts" })
-        }
-        const formerChannels = derived.map(addressOf).filter((address) => !channels.includes(address))
-        return Vault.of({
-          sponsor,
-          formerSponsors,
-          channels,
-          formerChannels,
-          sign: (address, hash) => {
-            const seed = seeds.get(address)
-            if (seed === undefined) return undefined
-            return {
-              publicKey: StrKey.decodeEd25519PublicKey(address),
-              signature: crypto.ed25519Sign(Redacted.value(seed), hash)
-            }
-          }
-        })
-      })
-    )
+/** The accounts of one reading of the sources. */
+export interface Accounts {
+  /** The sponsor's address, G… */
+  readonly sponsor: string
+  /**
+   * Sponsors of before, whose secrets stand behind the sponsor's: they still authorize what was signed for them and
+   * pay for nothing.
+   */
+  readonly formerSponsors: ReadonlyArray<string>
+  /** The addresses of all channels there may be, by number, from 0: those in use are the first of them. */
+  readonly channels: ReadonlyArray<string>
+  /** Whether the operator names each channel: all of them are then required. */
+  readonly areChannelsGiven: boolean
+  /** Channels of before: never lent, merged back into the sponsor. */
+  readonly formerChannels: ReadonlyArray<string>
+  /** Signs 32 bytes as an account of ours; undefined for any other address. */
+  readonly sign: (address: string, hash: Uint8Array) => Effect.Effect<AccountSignature | undefined, LedgerUnavailable>
+  /** Why an account that another machine signs for cannot be signed for now. */
+  readonly fault: Effect.Effect<string | undefined>
 }
 
-/** Channels that the operator gives. */
-const givenChannels = ({ channelSecrets }: Network["Service"]) =>
-  Option.match(channelSecrets, {
-    onSome: (secrets) =>
-      Effect.asSome(Effect.forEach(splitSecrets(secrets), (secret, i) => seedOf(secret, `channel secret ${i + 1}`))),
-    onNone: () => Effect.succeedNone
-  })
+type Sources = Network | Crypto | Host | FileSystem.FileSystem | Path.Path
+type Sign = (hash: Uint8Array) => Effect.Effect<Uint8Array, LedgerUnavailable>
 
-/** Refuses what the vault would refuse for want of a secret, or for one that is none. Nothing is made or kept. */
-export const checkSecrets = Effect.fnUntraced(function* (network: Network["Service"]) {
-  if (Option.isSome(network.sponsorSecret)) yield* sponsorSeeds(network.sponsorSecret.value)
-  else if (!network.developmentAutoFund) return yield* sponsorMissing
-  yield* givenChannels(network)
-})
-
-const splitSecrets = (secrets: Redacted.Redacted): ReadonlyArray<Redacted.Redacted> =>
-  Redacted.value(secrets)
-    .split(",")
-    .map((secret) => secret.trim())
-    .filter((secret) => secret !== "")
-    .map((secret) => Redacted.make(secret))
-
-type SponsorSeeds = readonly [Redacted.Redacted<Uint8Array>, ...ReadonlyArray<Redacted.Redacted<Uint8Array>>]
-
-const sponsorMissing = new VaultRefused({
-  message:
-    "the sponsor's secret seed is not set; set SPONSOR_SECRET (or the variable that networks.<id>.sponsor_secret_env " +
-    "names) to the seed S… of an account that pays the fees"
-})
-
-/** The sponsor's seed and, behind commas, those before it. */
-const sponsorSeeds = Effect.fnUntraced(function* (secrets: Redacted.Redacted) {
-  const [first, ...former] = splitSecrets(secrets)
-  if (first === undefined) return yield* sponsorMissing
-  const seeds: SponsorSeeds = [
-    yield* seedOf(first, "the sponsor's secret"),
-    ...(yield* Effect.forEach(former, (secret, i) => seedOf(secret, `the secret of former sponsor ${i + 1}`)))
-  ]
-  return seeds
-})
-
-const seedOf = (secret: Redacted.Redacted, what: string): Effect.Effect<Redacted.Redacted<Uint8Array>, VaultRefused> =>
-  StrKey.isValidEd25519SecretSeed(Redacted.value(secret))
-    ? Effect.sync(() => Redacted.make(StrKey.decodeEd25519SecretSeed(Redacted.value(secret))))
-    : Effect.fail(
-        new VaultRefused({ message: `${what} is no secret seed; set it to 56 letters and digits that begin with S` })
-      )
-
-const deriveChannels = (
-  crypto: Crypto["Service"],
-  sponsor: Redacted.Redacted<Uint8Array>,
-  count: number
-): ReadonlyArray<Redacted.Redacted<Uint8Array>> =>
+const deriveChannels = (crypto: Crypto["Service"], sponsor: Seed, count: number): ReadonlyArray<Seed> =>
   Array.from({ length: count }, (_, number) =>
     Redacted.make(crypto.hmacSha256(Redacted.value(sponsor), new TextEncoder().encode(`tollkeeper/channel/${number}`)))
   )
 
-/** Development only: a seed made once and kept in the state folder, readable by this user alone. */
-const developmentSeed = Effect.fnUntraced(function* (crypto: Crypto["Service"]) {
-  const files = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const file = path.join((yield* Host).stateFolder, "sponsor.seed")
-  const unusable = () => new VaultRefused({ message: `the development seed ${file} cannot be read or written` })
-  const read = Effect.mapError(files.readFileString(file), unusable).pipe(
-    Effect.flatMap((text) => seedOf(Redacted.make(text.trim()), `the seed in ${file}`))
+/** By their addresses, who signs. */
+class Holders {
+  readonly #signs = new Map<string, Sign>()
+  readonly #remote: Array<RemoteAccount> = []
+  readonly #crypto: Crypto["Service"]
+
+  constructor(crypto: Crypto["Service"]) {
+    this.#crypto = crypto
+  }
+
+  local = (seed: Seed): string => {
+    const address = StrKey.encodeEd25519PublicKey(this.#crypto.ed25519PublicKey(Redacted.value(seed)))
+    if (!this.#signs.has(address))
+      this.#signs.set(address, (hash) => Effect.sync(() => this.#crypto.ed25519Sign(Redacted.value(seed), hash)))
+    return address
+  }
+
+  remote = (account: RemoteAccount): string => {
+    this.#remote.push(account)
+    this.#signs.set(account.address, account.sign)
+    return account.address
+  }
+
+  sign: Accounts["sign"] = (address, hash) => {
+    const sign = this.#signs.get(address)
+    if (sign === undefined) return Effect.succeed(undefined)
+    const publicKey = StrKey.decodeEd25519PublicKey(address)
+    return Effect.map(sign(hash), (signature) => ({ publicKey, signature }))
+  }
+
+  fault: Accounts["fault"] = Effect.suspend(() =>
+    Effect.map(
+      Effect.forEach(this.#remote, ({ fault }) => fault, { concurrency: 4 }),
+      (faults) => faults.find((fault) => fault !== undefined)
+    )
   )
-  if (yield* Effect.mapError(files.exists(file), unusable)) return yield* read
-  const seed = crypto.randomBytes(32)
-  yield* files
-    .writeFileString(file, `${StrKey.encodeEd25519SecretSeed(seed)}\n`, { mode: 0o600 })
-    .pipe(Effect.mapError(unusable))
-  return yield* read
+}
+
+const openRemote = (values: NonNullable<Network["Service"]["sponsorSigner"]>, crypto: Crypto["Service"]) =>
+  Effect.mapError(
+    openRemoteAccount(values, crypto),
+    ({ message }) =>
+      new VaultRefused({
+        message: `${message}; see to the signer that networks.<id>.sponsor_signer or .channel_signers names`
+      })
+  )
+
+/** Reads every source and says who is who. */
+const readAccounts = Effect.fn("Vault.readAccounts")(function* (
+  network: Network["Service"]
+): Effect.fn.Return<Accounts, VaultRefused, Exclude<Sources, Network>> {
+  const crypto = yield* Crypto
+  const holders = new Holders(crypto)
+  const seeds = yield* readSeeds(network)
+  const { channelSigners = [], sponsorSigner } = network
+  const held = seeds.sponsors.map(holders.local)
+  const derived = seeds.sponsors.map((seed) => deriveChannels(crypto, seed, network.channelCountMax))
+  const remoteSponsor = sponsorSigner && holders.remote(yield* openRemote(sponsorSigner, crypto))
+  const remoteChannels = yield* Effect.forEach(channelSigners, (signer) => openRemote(signer, crypto))
+  const [sponsor, ...formerSponsors] = remoteSponsor === undefined ? held : [remoteSponsor, ...held]
+  const given = Option.map(seeds.channels, (list) => list.map(holders.local))
+  const channels =
+    remoteChannels.length > 0
+      ? remoteChannels.map(holders.remote)
+      : Option.getOrElse(given, () => (derived[0] ?? []).map(holders.local))
+  if (new Set([sponsor, ...channels]).size !== channels.length + 1)
+    return yield* new VaultRefused({ message: "sponsor and channels must all be different accounts" })
+  const former = [...derived.flat(), ...seeds.formerChannels].map(holders.local)
+  const formerChannels = former.filter((address) => !channels.includes(address))
+  return {
+    sponsor: sponsor!,
+    formerSponsors,
+    channels,
+    areChannelsGiven: remoteChannels.length > 0 || Option.isSome(given),
+    formerChannels: [...new Set(formerChannels)],
+    sign: holders.sign,
+    fault: holders.fault
+  }
 })
+
+export class Vault extends Context.Service<
+  Vault,
+  {
+    /** The accounts as of the last reading. */
+    readonly accounts: () => Accounts
+    /** Reads the sources again; on a fault all stay as they were. */
+    readonly reread: Effect.Effect<void, VaultRefused>
+  }
+>()("tollkeeper/signer/Vault") {
+  static readonly layer: Layer.Layer<Vault, VaultRefused, Sources> = Layer.effect(
+    Vault,
+    Effect.gen(function* () {
+      const network = yield* Network
+      const services = yield* Effect.context<Exclude<Sources, Network>>()
+      const read = Effect.provideContext(readAccounts(network), services)
+      let accounts = yield* read
+      return Vault.of({
+        accounts: () => accounts,
+        reread: Effect.map(read, (next) => void (accounts = next))
+      })
+    })
+  )
+}

@@ -36,12 +36,12 @@ const decodeOnce = () => {
 const makeScheme = Effect.fnUntraced(function* (contract: string) {
   const services = yield* Effect.context<Crypto | LedgerClock | LedgerRpc | Limits | Network | Signer>()
   const clock = yield* LedgerClock
-  const { sponsor } = yield* Signer
+  const signer = yield* Signer
   const payloadOf = decodeOnce()
   const upto: Scheme = {
     scheme,
     refusals,
-    supportedExtra: () => Option.some({ uptoContract: contract, facilitatorAddress: sponsor }),
+    supportedExtra: () => Option.some({ uptoContract: contract, facilitatorAddress: signer.sponsor }),
     authorization: (payment) => Option.flatMap(Result.getSuccess(payloadOf(payment)), authorizationOf),
     verify: (payment, stage) =>
       judgePayment(contract, payment, payloadOf(payment), stage).pipe(

@@ -73,7 +73,9 @@ const operationOf = Effect.fnUntraced(function* (call: SettleCall, amount: bigin
   if (stage === "verify")
     return encodeOperation(callWithAmount(call, amount, [...call.auth, sourceAuthorization(alone)]))
   const request = { operationXdr: encodeOperation(alone), expiresLedger: lastLedgerOf(call) }
-  return yield* Effect.orDie((yield* Signer).signAuthorization(request))
+  return yield* (yield* Signer)
+    .signAuthorization(request)
+    .pipe(Effect.catchTag("SignerRefused", (refused) => Effect.die(refused)))
 })
 
 /** Judges a payment for the settlement contract of this network. */

@@ -14,7 +14,7 @@ import { decodeSection, Settings, type SettingsSource } from "../../kernel/confi
 import { select } from "../../kernel/Loader.ts"
 import { Host } from "../../kernel/platform/Host.ts"
 import { gateFaults } from "../../kernel/settlement/PubnetGate.ts"
-import { checkSecrets } from "../../kernel/signer/Vault.ts"
+import { checkSecrets } from "../../kernel/signer/readSeeds.ts"
 import { declaredSettings, makeCatalogue } from "../App.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import * as NodeHttpCalls from "../platform/nodeHttpCalls.ts"
@@ -58,7 +58,7 @@ const namedVariables = (value: unknown, path = ""): ReadonlyArray<readonly [path
 }
 
 /** The sentence of an effect that fails. */
-const faultOf = <E>(effect: Effect.Effect<unknown, E>): Effect.Effect<ReadonlyArray<string>> =>
+const faultOf = <E, R>(effect: Effect.Effect<unknown, E, R>): Effect.Effect<ReadonlyArray<string>, never, R> =>
   Effect.map(Effect.exit(effect), (exit) =>
     Exit.isSuccess(exit) ? [] : [sentenceOf(exit.cause) ?? Cause.pretty(exit.cause)]
   )
@@ -87,7 +87,7 @@ const judge = Effect.fnUntraced(function* (profile: Profile) {
   const secrets = needs("signer") && !isPubnet ? Option.map(served, checkSecrets) : Option.none()
   return [
     ...(needs("network") ? yield* faultOf(network) : []),
-    ...(Option.isSome(secrets) ? yield* faultOf(secrets.value) : []),
+    ...(Option.isSome(secrets) ? yield* faultOf(Effect.provide(secrets.value, NodeCrypto.layer)) : []),
     ...(needs("pubnet") && isPubnet ? yield* gate : []),
     ...namedVariables(profile.tree).flatMap(([path, variable]) =>
       Option.isSome(profile.secret(variable)) || path.endsWith("sponsor_secret_env")

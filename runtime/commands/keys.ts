@@ -1,10 +1,19 @@
-// `tollkeeper keys`: who may ask, by label, and the variables read again without a restart. No secret is shown.
-import { Effect, Layer } from "effect"
-import { Command } from "effect/cli"
+// `tollkeeper keys`: who may ask, by label, and the variables read again without a restart; and the seeds that sign,
+// sealed in a file. No secret is shown.
+import { StrKey } from "@stellar/stellar-sdk/base"
+import { Console, Effect, FileSystem, Layer, Option, Redacted, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { Server } from "../../kernel/config/Server.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
+import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { sealSeeds } from "../../kernel/signer/sealedSeeds.ts"
+import * as NodeCrypto from "../platform/nodeCrypto.ts"
+import type { Profile } from "../profile.ts"
 import { StateRefused } from "../state.ts"
-import { answer, groundAt, jsonFlag, type Place, placeFlags, standing, Within } from "./place.ts"
+import { answer, defaulting, groundAt, jsonFlag, type Place, placeFlags, profileAt, standing, Within } from "./place.ts"
+
+/** Shorter ones are guessed. */
+const passphraseLengthMin = 16
 
 const keysAt = (place: Place) =>
   standing(Keys.layer.pipe(Layer.provideMerge(Server.layer), Layer.provideMerge(groundAt(place))))
@@ -34,7 +43,53 @@ const reread = Command.make("reread", { ...placeFlags(), json: jsonFlag }, ({ js
   }).pipe(Effect.provide(keysAt(place)))
 ).pipe(Command.withDescription("Have the running process read its keys again, as SIGHUP does"))
 
+/** A variable's secrets, behind commas. */
+const secretsOf = (profile: Profile, variable: string): ReadonlyArray<Redacted.Redacted> =>
+  Option.match(profile.secret(variable), {
+    onNone: () => [],
+    onSome: (secret) =>
+      Redacted.value(secret)
+        .split(",")
+        .map((one) => one.trim())
+        .filter((one) => one !== "")
+        .map((one) => Redacted.make(one))
+  })
+
+/** Nothing that could be sealed, or nowhere to. */
+class SealRefused extends Schema.TaggedError<SealRefused>()("SealRefused", { message: Schema.String }) {}
+
+const variableFlag = (name: string, what: string, value: string) =>
+  Flag.String(name).pipe(defaulting(`Environment variable with ${what}`, value))
+
+const seal = Command.make(
+  "seal",
+  {
+    out: Argument.String("file").pipe(Argument.withDescription("Where the sealed seeds go; it must not exist")),
+    sponsor: variableFlag("sponsor-env", "the sponsor's seed, those of before behind commas", "SPONSOR_SECRET"),
+    channels: variableFlag("channels-env", "the channels' seeds, behind commas; none derives them", "CHANNEL_SECRETS"),
+    passphrase: variableFlag("passphrase-env", "the passphrase", "SEEDS_PASSPHRASE")
+  },
+  Effect.fn(function* ({ channels, out, passphrase, sponsor }) {
+    const profile = yield* profileAt({ profile: "local", set: [] })
+    const secret = profile.secret(passphrase)
+    const seeds = { sponsor: secretsOf(profile, sponsor), channels: secretsOf(profile, channels), formerChannels: [] }
+    const wrong = [...seeds.sponsor, ...seeds.channels].some(
+      (seed) => !StrKey.isValidEd25519SecretSeed(Redacted.value(seed))
+    )
+    if (Option.isNone(secret) || Redacted.value(secret.value).length < passphraseLengthMin)
+      return yield* new SealRefused({ message: `set ${passphrase} to a passphrase of ${passphraseLengthMin} letters` })
+    if (seeds.sponsor.length + seeds.channels.length === 0 || wrong)
+      return yield* new SealRefused({ message: `set ${sponsor} or ${channels} to seeds S…, behind commas` })
+    const text = sealSeeds(yield* Crypto, seeds, secret.value)
+    yield* Effect.mapError(
+      (yield* FileSystem.FileSystem).writeFileString(out, text, { mode: 0o600, flag: "wx" }),
+      () => new SealRefused({ message: `${out} is there already, or cannot be written; choose another file` })
+    )
+    yield* Console.log(`sealed ${seeds.sponsor.length + seeds.channels.length} seeds; networks.<id>.seeds_file: ${out}`)
+  }, Effect.provide(NodeCrypto.layer))
+).pipe(Command.withDescription("Seal seeds of sponsor and channels in a file, under a passphrase"))
+
 export const keys = Command.make("keys").pipe(
-  Command.withDescription("Bearer keys of callers and operators"),
-  Command.withSubcommands([list, reread])
+  Command.withDescription("Keys of callers and operators, and the seeds that sign"),
+  Command.withSubcommands([list, reread, seal])
 )

@@ -32,6 +32,38 @@ const parsed = (max: number, parse: (bytes: Uint8Array) => native.KeyObject) => 
   }
 }
 
+/** What seals and opens, and what derives a key from a passphrase. */
+const sealing: Pick<Crypto["Service"], "aes256GcmOpen" | "aes256GcmSeal" | "scrypt" | "rsaSha256Sign"> = {
+  aes256GcmOpen: (key, nonce, sealed, tag) => {
+    if (key.length !== 32 || nonce.length !== 12 || tag.length !== 16) return undefined
+    try {
+      const opening = native.createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: 16 }).setAuthTag(tag)
+      return plain(Buffer.concat([opening.update(sealed), opening.final()]))
+    } catch {
+      return undefined
+    }
+  },
+  aes256GcmSeal: (key, nonce, bytes) => {
+    const sealing = native.createCipheriv("aes-256-gcm", key, nonce, { authTagLength: 16 })
+    const sealed = plain(Buffer.concat([sealing.update(bytes), sealing.final()]))
+    return { sealed, tag: plain(sealing.getAuthTag()) }
+  },
+  scrypt: (passphrase, salt, cost) => {
+    try {
+      return plain(native.scryptSync(passphrase, salt, 32, { N: cost, r: 8, p: 1, maxmem: 2_048 * cost }))
+    } catch {
+      return undefined
+    }
+  },
+  rsaSha256Sign: (privateKeyPem, bytes) => {
+    try {
+      return plain(native.sign("sha256", bytes, privateKeyPem))
+    } catch {
+      return undefined
+    }
+  }
+}
+
 const make = (): Crypto["Service"] => {
   const ed25519Public = parsed(parsedKeysMax, (bytes) =>
     native.createPublicKey({ key: Buffer.concat([ed25519PublicPrefix, bytes]), format: "der", type: "spki" })
@@ -41,15 +73,7 @@ const make = (): Crypto["Service"] => {
   return {
     sha256: (bytes) => plain(native.createHash("sha256").update(bytes).digest()),
     hmacSha256: (key, bytes) => plain(native.createHmac("sha256", key).update(bytes).digest()),
-    aes256GcmOpen: (key, nonce, sealed, tag) => {
-      if (key.length !== 32 || nonce.length !== 12 || tag.length !== 16) return undefined
-      try {
-        const opening = native.createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: 16 }).setAuthTag(tag)
-        return plain(Buffer.concat([opening.update(sealed), opening.final()]))
-      } catch {
-        return undefined
-      }
-    },
+    ...sealing,
     randomBytes: (length) => plain(native.randomBytes(length)),
     timingSafeEqual: (a, b) => a.length === b.length && native.timingSafeEqual(a, b),
     ed25519VerifyNative: (publicKey, message, signature) => {

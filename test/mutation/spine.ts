@@ -394,8 +394,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "former channels kept for ever",
     changes: change(
       "kernel/signer/Vault.ts",
-      "derived.map(addressOf).filter((address) => !channels.includes(address))",
-      "derived.map(addressOf).slice(derived.length)"
+      "former.filter((address) => !channels.includes(address))",
+      "former.slice(former.length)"
     ),
     ...replicas
   },

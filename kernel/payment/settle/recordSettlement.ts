@@ -59,14 +59,20 @@ const sign = Effect.fnUntraced(function* (
     }
   })
   const inclusionStroops = firstBid(yield* clock.fees, yield* mostBid(settling))
-  const signed = yield* signer
-    .signSettlement({
-      transaction,
-      channel: lease.address,
-      scheme: scheme.scheme,
-      inclusionStroops
-    })
-    .pipe(Effect.orDie, spanned("signer.sign"))
+  const signed = yield* (
+    signer
+      .signSettlement({
+        transaction,
+        channel: lease.address,
+        scheme: scheme.scheme,
+        inclusionStroops
+      })
+      // A key on another machine that does not sign is a fault like any other before the record: nothing has happened.
+      .pipe(
+        Effect.catchTag("SignerRefused", (refused) => Effect.die(refused)),
+        spanned("signer.sign")
+      )
+  )
   return { kind: "payment" as const, inclusionStroops, recordedLedger: ledger.sequence, ...signed }
 })
 
@@ -99,7 +105,7 @@ export const recordSettlement = Effect.fnUntraced(function* (settling: Settling,
       amount: verified.amount,
       resourceUrl: payment.resourceUrl,
       innerHash: attempt.innerHash,
-      sponsor: (yield* Signer).sponsor,
+      sponsor: attempt.sponsor,
       channel: lease,
       resourceFeeStroops: verified.resourceFeeStroops,
       recordedLedger: ledger.sequence,

@@ -1,7 +1,7 @@
 // How many channels there shall be: what an operator said last, else what the settings say. The operator's word is a
 // row that every replica reads with its next turn, so growing and shrinking needs no restart. Bounded by the channels
 // whose keys this process has.
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
 import { Signer } from "../../signer/Signer.ts"
@@ -22,14 +22,14 @@ export class ChannelCount extends Context.Service<
       const network = yield* Network
       const signer = yield* Signer
       // Channels whose seeds the operator gave are all required.
-      const configured = Option.isSome(network.channelSecrets) ? signer.channels.length : network.channelCount
-      let known = configured
+      const configured = () => (signer.areChannelsGiven ? signer.channels.length : network.channelCount)
+      let known = configured()
 
       return ChannelCount.of({
         known: () => known,
         read: Effect.map(
           countRequired(sql, network.id),
-          (count) => (known = Math.min(count ?? configured, signer.channels.length))
+          (count) => (known = Math.min(count ?? configured(), signer.channels.length))
         )
       })
     })

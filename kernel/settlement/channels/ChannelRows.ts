@@ -1,7 +1,7 @@
 // The table of channels as its reconciler reads and writes it. Replicas of other settings and other keys share it, so
 // nobody takes away what somebody else needs: each says every minute which channels its settings claim, and a channel
 // that its own settings require no more is retired at once, any other only when nobody has said so for a while.
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../config/Network.ts"
@@ -57,13 +57,17 @@ export class ChannelRows extends Context.Service<
       const network = yield* Network
       const signer = yield* Signer
       const crypto = yield* Crypto
-      const keys = [...signer.channels, ...signer.formerChannels]
-      const own = sql`network = ${network.id} and address = any(${keys})`
-      const settings = [signer.sponsor, Option.isSome(network.channelSecrets) ? "" : network.channelCount, ...keys]
-      const settingsId = Hex.encode(crypto.sha256(new TextEncoder().encode(settings.join()))).slice(0, 16)
+      // Asked for anew each time: a rotation changes them all.
+      const keysNow = () => [...signer.channels, ...signer.formerChannels]
+      const own = () => sql`network = ${network.id} and address = any(${keysNow()})`
+      const settingsIdNow = () => {
+        const settings = [signer.sponsor, signer.areChannelsGiven ? "" : network.channelCount, ...keysNow()]
+        return Hex.encode(crypto.sha256(new TextEncoder().encode(settings.join()))).slice(0, 16)
+      }
 
       const claim = Effect.fnUntraced(function* (count: number) {
         const required = signer.channels.slice(0, count)
+        const [keys, settingsId] = [keysNow(), settingsIdNow()]
         yield* sql`insert into kernel_channels as c (address, network, sponsor, number, wanted_by, wanted_until)
           select address, ${network.id}, ${signer.sponsor}, place - 1, ${settingsId},
             clock_timestamp() + make_interval(secs => ${lapseSeconds}::float8)
@@ -79,16 +83,22 @@ export class ChannelRows extends Context.Service<
       }, spanned("ChannelRows.claim"))
 
       return ChannelRows.of({
-        settingsId,
+        get settingsId() {
+          return settingsIdNow()
+        },
         claim,
-        owned: sql<ChannelRow>`select address, state, sequence, sequence_ledger, settlement is not null as held,
+        owned: Effect.suspend(
+          () => sql<ChannelRow>`select address, state, sequence, sequence_ledger, settlement is not null as held,
           coalesce(leased_until > clock_timestamp(), false) as leased from kernel_channels
-          where ${own} and state <> 'retired' order by number, address`,
+          where ${own()} and state <> 'retired' order by number, address`
+        ),
         isWaiting: Effect.map(
-          sql`select 1 from kernel_channels where ${own} and state <> 'retired' and settlement is null
+          Effect.suspend(
+            () => sql`select 1 from kernel_channels where ${own()} and state <> 'retired' and settlement is null
             and (sequence is null
               or (state in ('retiring', 'merging') and (leased_until is null or leased_until < clock_timestamp())))
-            limit 1`,
+            limit 1`
+          ),
           ({ length }) => length > 0
         ),
         endMerge: ({ address, state }, isGone) =>

@@ -86,11 +86,13 @@ export class ChannelStore extends Context.Service<
             ({ length }) => length === 1
           ),
         counts: Effect.map(
-          sql<{ ready: number; free: number }>`select count(*)::int as ready,
+          Effect.suspend(
+            () => sql<{ ready: number; free: number }>`select count(*)::int as ready,
             (count(*) filter (where settlement is null
               and (leased_until is null or leased_until < clock_timestamp())))::int as free
             from kernel_channels where network = ${network.id} and address = any(${signer.channels}) and state = 'ready'
-              and sequence is not null`,
+              and sequence is not null`
+          ),
           ([row]) => row ?? { ready: 0, free: 0 }
         )
       })

@@ -59,7 +59,7 @@ export class SponsorJournal extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const network = yield* Network
       const signer = yield* Signer
-      const own = sql`network = ${network.id} and sponsor = ${signer.sponsor}`
+      const own = () => sql`network = ${network.id} and sponsor = ${signer.sponsor}`
 
       const claim = Effect.fnUntraced(function* (merged: ReadonlyArray<string>) {
         if (merged.length === 0) return
@@ -72,13 +72,15 @@ export class SponsorJournal extends Context.Service<
         sql`insert into kernel_sponsor_transactions (hash, network, sponsor, purpose, envelope, ledger_max)
           select ${hash}, ${network.id}, ${signer.sponsor}, ${purpose}, ${envelope}::bytea, ${ledgerMax}::int8
           where ${after ?? null}::text is not distinct from
-            (select hash from kernel_sponsor_transactions where ${own} order by recorded_at desc limit 1)
+            (select hash from kernel_sponsor_transactions where ${own()} order by recorded_at desc limit 1)
           on conflict do nothing returning 1`
 
       return SponsorJournal.of({
         open: Effect.map(
-          sql<OpenTransaction>`select hash, envelope, ledger_max from kernel_sponsor_transactions
-            where ${own} and state = 'open' order by recorded_at limit 1`,
+          Effect.suspend(
+            () => sql<OpenTransaction>`select hash, envelope, ledger_max from kernel_sponsor_transactions
+            where ${own()} and state = 'open' order by recorded_at limit 1`
+          ),
           ([row]) => Option.fromUndefinedOr(row)
         ),
         end: (hash, state, feeStroops, ledger) =>
@@ -86,15 +88,19 @@ export class SponsorJournal extends Context.Service<
             set state = ${state}, fee_charged_stroops = ${feeStroops}::int8, ledger = ${ledger}::int8
             where hash = ${hash} and state = 'open'`),
         last: Effect.map(
-          sql<{ hash: string; ledger: bigint | null }>`select hash,
-              (select max(ledger) from kernel_sponsor_transactions where ${own}) as ledger
-            from kernel_sponsor_transactions where ${own} order by recorded_at desc limit 1`,
+          Effect.suspend(
+            () => sql<{ hash: string; ledger: bigint | null }>`select hash,
+              (select max(ledger) from kernel_sponsor_transactions where ${own()}) as ledger
+            from kernel_sponsor_transactions where ${own()} order by recorded_at desc limit 1`
+          ),
           ([row]) => ({ hash: row?.hash, ledger: Number(row?.ledger ?? 0n) })
         ),
         expiredOfLate: Effect.map(
-          sql<{ state: string; fresh: boolean }>`select state,
+          Effect.suspend(
+            () => sql<{ state: string; fresh: boolean }>`select state,
               recorded_at > clock_timestamp() - make_interval(secs => ${restSeconds}) as fresh
-            from kernel_sponsor_transactions where ${own} order by recorded_at desc limit 2`,
+            from kernel_sponsor_transactions where ${own()} order by recorded_at desc limit 2`
+          ),
           (last) => {
             if (last[0]?.state === "failed" && last[0].fresh) return Option.none()
             const other = last.findIndex(({ state }) => state !== "expired")

@@ -42,6 +42,8 @@ interface Memory {
   /** Nothing was missing when it was last looked. */
   ready: boolean
   requiredBefore: number
+  /** Whose keys and settings it looked with; others after a rotation. */
+  settingsBefore: string
   surveyedAt: number
   warnedAt: number
 }
@@ -135,7 +137,10 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   const rows = yield* ChannelRows
   const transactions = yield* SponsorTransactions
   const required = yield* (yield* ChannelCount).read
-  if (!(yield* (yield* Leases).hold(`channels ${rows.settingsId}`, leaseDuration))) return
+  const { settingsId } = rows
+  if (settingsId !== memory.settingsBefore) memory.ready = false
+  memory.settingsBefore = settingsId
+  if (!(yield* (yield* Leases).hold(`channels ${settingsId}`, leaseDuration))) return
   if (yield* forgetReset) memory.ready = false
   if (!(yield* isDue(memory, required))) return
   yield* rows.claim(required)
@@ -162,7 +167,13 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
 
 /** Starts the reconciler in the current Scope. */
 export const startChannels = Effect.fnUntraced(function* () {
-  const memory: Memory = { ready: false, requiredBefore: 0, surveyedAt: -Infinity, warnedAt: -Infinity }
+  const memory: Memory = {
+    ready: false,
+    requiredBefore: 0,
+    settingsBefore: "",
+    surveyedAt: -Infinity,
+    warnedAt: -Infinity
+  }
   // Woken by each ledger, and by the second while something is missing.
   const channels = yield* reconciler({
     id: "channels",

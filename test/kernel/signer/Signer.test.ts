@@ -14,7 +14,9 @@ import {
   type SponsorOperation,
   type Transaction
 } from "../../../kernel/stellar/Envelope.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Host } from "../../../kernel/platform/Host.ts"
+import { sealSeeds } from "../../../kernel/signer/sealedSeeds.ts"
 import { Signer } from "../../../kernel/signer/Signer.ts"
 import { Vault } from "../../../kernel/signer/Vault.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
@@ -330,9 +332,9 @@ describe("a transaction of the sponsor's own", () => {
 describe("the vault", () => {
   it.effect("knows sponsor and channels, and gives no secret away [S253]", () =>
     Effect.gen(function* () {
-      const vault = yield* Vault
+      const vault = (yield* Vault).accounts()
       expect([vault.sponsor, vault.channels]).toEqual([sponsor.publicKey(), [channel, otherChannel]])
-      expect(vault.sign(stranger, new Uint8Array(32))).toBeUndefined()
+      expect(yield* vault.sign(stranger, new Uint8Array(32))).toBeUndefined()
       const shown = JSON.stringify(vault) + String(vault) + JSON.stringify(yield* Signer)
       for (const pair of [sponsor, ...channels]) expect(shown).not.toContain(pair.secret())
     }).pipe(Effect.provide(Layer.merge(vaultWith(), signers)))
@@ -341,7 +343,7 @@ describe("the vault", () => {
   it.effect("derives the same channels from the same sponsor on every replica", () =>
     Effect.gen(function* () {
       const derived = (sponsorSecret: string) =>
-        Effect.map(Vault, ({ channels }) => channels).pipe(
+        Effect.map(Vault, ({ accounts }) => accounts().channels).pipe(
           Effect.provide(
             vaultWith({ channelSecrets: Option.none(), sponsorSecret: Option.some(Redacted.make(sponsorSecret)) })
           )
@@ -381,13 +383,54 @@ describe("the vault", () => {
     })
   )
 
+  it.effect("opens sealed seeds with their passphrase alone, and takes no seed from two places", () =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const file = yield* files.makeTempFileScoped()
+      const crypto = yield* Crypto
+      const former = Keypair.random()
+      const seeds = {
+        sponsor: [sponsor, former].map((pair) => Redacted.make(pair.secret())),
+        channels: channels.map((pair) => Redacted.make(pair.secret())),
+        formerChannels: []
+      }
+      const text = sealSeeds(crypto, seeds, Redacted.make("correct horse battery"))
+      for (const pair of [sponsor, former, ...channels]) expect(text).not.toContain(pair.secret())
+      yield* files.writeFileString(file, text)
+      const sealedBy = (passphrase: string | undefined, more: Partial<Network["Service"]> = {}) =>
+        vaultWith({
+          sponsorSecret: Option.none(),
+          channelSecrets: Option.none(),
+          sealedSeeds: { file, passphrase: Option.map(Option.fromUndefinedOr(passphrase), (p) => Redacted.make(p)) },
+          ...more
+        })
+      const opened = (yield* Effect.provide(Vault, sealedBy("correct horse battery"))).accounts()
+      expect([opened.sponsor, opened.formerSponsors, opened.channels]).toEqual([
+        sponsor.publicKey(),
+        [former.publicKey()],
+        [channel, otherChannel]
+      ])
+      const refusedBy = (layer: ReturnType<typeof vaultWith>) =>
+        Effect.map(Effect.flip(Effect.scoped(Layer.build(layer))), ({ message }) => message)
+      expect(yield* refusedBy(sealedBy("correct horse"))).toMatch(/does not open with this passphrase/)
+      expect(yield* refusedBy(sealedBy(undefined))).toMatch(/passphrase is not set/)
+      const twice = sealedBy("correct horse battery", { sponsorSecret: Option.some(Redacted.make(sponsor.secret())) })
+      expect(yield* refusedBy(twice)).toMatch(/given twice/)
+      const other = text.replace(/"tag": "(.)/, (_, first) => `"tag": "${first === "A" ? "B" : "A"}`)
+      yield* files.writeFileString(file, other)
+      expect(yield* refusedBy(sealedBy("correct horse battery"))).toMatch(/does not open/)
+    }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, cryptoLayer]))
+  )
+
   it.effect("makes a seed for development once, for this user alone", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const folder = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-vault-" })
       const values = { sponsorSecret: Option.none(), channelSecrets: Option.none(), developmentAutoFund: true } as const
-      const sponsorOf = Effect.map(Vault, (vault) => vault.sponsor).pipe(Effect.provide(vaultWith(values, folder)))
+      const sponsorOf = Effect.map(Vault, (vault) => vault.accounts().sponsor).pipe(
+        Effect.provide(vaultWith(values, folder))
+      )
       const first = yield* sponsorOf
       expect(yield* sponsorOf).toBe(first)
       expect((yield* files.stat(path.join(folder, "sponsor.seed"))).mode & 0o777).toBe(0o600)

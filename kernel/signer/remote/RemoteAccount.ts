@@ -1,0 +1,79 @@
+// An account whose key another machine holds. The process never has the key: it asks for a signature of a hash, within
+// a bounded time, and takes only what verifies against the account's own public key. While the signer last failed it is
+// told so before a payment is begun, and tried again now and then with a hash that is of no transaction.
+import { StrKey } from "@stellar/stellar-sdk/base"
+import { Clock, Effect, Semaphore } from "effect"
+import { FetchHttpClient, HttpClient } from "effect/http"
+import type { RemoteSignerSettings, RemoteSignerValues } from "../../config/RemoteSigner.ts"
+import { verifyEd25519 } from "../../ledger/Ed25519.ts"
+import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
+import type { Crypto } from "../../platform/Crypto.ts"
+import { noSignature } from "./askSigner.ts"
+import { awsKms } from "./awsKmsWire.ts"
+import { gcpKms } from "./gcpKmsWire.ts"
+import { httpsSigner } from "./httpsSignerWire.ts"
+import type { MakeRemoteKey } from "./RemoteKey.ts"
+import { vaultTransit } from "./vaultTransitWire.ts"
+
+const kinds: Readonly<Record<RemoteSignerSettings["kind"], MakeRemoteKey>> = {
+  https: httpsSigner,
+  "vault-transit": vaultTransit,
+  "aws-kms": awsKms,
+  "gcp-kms": gcpKms
+}
+
+/** While it fails it is tried so often, whoever asks. */
+const probeMillis = 1_000
+
+export interface RemoteAccount {
+  /** G… */
+  readonly address: string
+  /** 64 bytes that verify. */
+  readonly sign: (hash: Uint8Array) => Effect.Effect<Uint8Array, LedgerUnavailable>
+  /** Why it cannot sign, as far as it is known; asks again when that was some time ago. */
+  readonly fault: Effect.Effect<string | undefined>
+}
+
+const matching = Effect.fnUntraced(function* ({ address }: RemoteSignerValues, key: Uint8Array) {
+  const found = StrKey.encodeEd25519PublicKey(key)
+  if (address === undefined || address === found) return found
+  return yield* noSignature(`the external signer holds the key of ${found}, and not of ${address}`)
+})
+
+/** Asks for its address unless the settings name it. */
+export const openRemoteAccount = Effect.fnUntraced(function* (values: RemoteSignerValues, crypto: Crypto["Service"]) {
+  const client = yield* HttpClient.HttpClient
+  const remote = kinds[values.kind](values, crypto)
+  const asked = Effect.flatMap(remote.publicKey, (key) => matching(values, key))
+  const address = values.address ?? (yield* asked)
+  const publicKey = StrKey.decodeEd25519PublicKey(address)
+  const probe = crypto.sha256(new TextEncoder().encode("tollkeeper: is the signer there?"))
+  const one = yield* Semaphore.make(1)
+  let failing: { readonly why: string; readonly triedAt: number } | undefined
+
+  const note = Effect.fnUntraced(function* (why: string | undefined) {
+    const now = yield* Clock.currentTimeMillis
+    if (why !== undefined && failing === undefined) yield* Effect.logWarning(`settling is busy: ${why}`)
+    if (why === undefined && failing !== undefined) yield* Effect.logInfo("the external signer signs again")
+    failing = why === undefined ? undefined : { why, triedAt: now }
+  })
+
+  const sign = (hash: Uint8Array) =>
+    remote.sign(hash).pipe(
+      Effect.filterOrFail(
+        (signature) => verifyEd25519(crypto, publicKey, hash, signature),
+        () => noSignature("what the external signer answered is no signature of this by that account")
+      ),
+      Effect.tapError(({ message }) => note(message)),
+      Effect.tap(() => (failing === undefined ? Effect.void : note(undefined))),
+      Effect.provideService(HttpClient.HttpClient, client)
+    )
+
+  const fault = Effect.gen(function* () {
+    if (failing === undefined) return undefined
+    const now = yield* Clock.currentTimeMillis
+    if (now - failing.triedAt >= probeMillis) yield* one.withPermitsIfAvailable(1)(Effect.ignore(sign(probe)))
+    return failing?.why
+  })
+  return { address, sign, fault } satisfies RemoteAccount
+}, Effect.provide(FetchHttpClient.layer))

@@ -1,0 +1,18 @@
+// A key that another machine holds: its public half, and signatures of it. What speaks one signer's protocol only asks;
+// that an answer is a signature of what was asked, by the key that was promised, is checked by who holds this.
+import type { Effect } from "effect"
+import type { HttpClient } from "effect/http"
+import type { RemoteSignerValues } from "../../config/RemoteSigner.ts"
+import type { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
+import type { Crypto } from "../../platform/Crypto.ts"
+
+type Ask<A> = Effect.Effect<A, LedgerUnavailable, HttpClient.HttpClient>
+
+export interface RemoteKey {
+  /** 32 bytes. */
+  readonly publicKey: Ask<Uint8Array>
+  /** 64 bytes over exactly these 32. */
+  readonly sign: (hash: Uint8Array) => Ask<Uint8Array>
+}
+
+export type MakeRemoteKey = (values: RemoteSignerValues, crypto: Crypto["Service"]) => RemoteKey

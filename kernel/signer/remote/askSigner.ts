@@ -1,0 +1,76 @@
+// One question to whoever holds a key, over HTTPS: bounded in time and in bytes, followed nowhere else, told in no log
+// or error. An answer that is none, or a refusal, says nothing about any payment: nothing was signed, and the same may
+// be asked again.
+import { Duration, Effect, Schema, Stream } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
+import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
+
+/** Longest wait for one answer: a channel's lease outlasts two. */
+const answerWait = Duration.seconds(2)
+const answerBytesMax = 65_536
+
+export interface Question {
+  readonly method: "GET" | "POST"
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  /** JSON, sent as these very bytes. */
+  readonly body?: string
+  readonly contentType?: string
+}
+
+/** Nothing was signed, and nothing was decided by that. */
+export const noSignature = (message: string): LedgerUnavailable => new LedgerUnavailable({ operation: "sign", message })
+
+const readText = (stream: Stream.Stream<Uint8Array, unknown>) =>
+  Stream.runFoldEffect(
+    stream,
+    () => ({ text: "", bytes: 0, decoder: new TextDecoder() }),
+    ({ bytes, decoder, text }, chunk: Uint8Array) =>
+      bytes + chunk.length > answerBytesMax
+        ? Effect.fail("too long" as const)
+        : Effect.succeed({
+            text: text + decoder.decode(chunk, { stream: true }),
+            bytes: bytes + chunk.length,
+            decoder
+          })
+  ).pipe(Effect.map(({ text }) => text))
+
+/** The answer as the JSON that it is expected to be. */
+export const askSigner = Effect.fnUntraced(function* <A>(
+  { body, contentType = "application/json", headers, method, url }: Question,
+  answer: Schema.Codec<A, any>
+): Effect.fn.Return<A, LedgerUnavailable, HttpClient.HttpClient> {
+  const client = yield* HttpClient.HttpClient
+  const bare = HttpClientRequest.setHeaders(HttpClientRequest.make(method)(url), headers)
+  const request =
+    body === undefined ? bare : HttpClientRequest.bodyUint8Array(bare, new TextEncoder().encode(body), contentType)
+  const exchange = Effect.gen(function* () {
+    const response = yield* client.execute(request).pipe(
+      Effect.provideService(HttpClient.TracerDisabledWhen, () => true),
+      // Another address than the operator's would hear the operator's token.
+      Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
+    )
+    const text = yield* readText(response.stream)
+    if (response.status !== 200) return yield* noSignature(`the external signer answered with HTTP ${response.status}`)
+    const parsed = yield* Effect.try(() => JSON.parse(text) as unknown)
+    return yield* Schema.decodeUnknownEffect(answer)(parsed)
+  })
+  return yield* exchange.pipe(
+    Effect.timeoutOrElse({
+      duration: answerWait,
+      orElse: () =>
+        Effect.fail(noSignature(`the external signer did not answer in ${Duration.toMillis(answerWait)} ms`))
+    }),
+    Effect.mapError((fault) =>
+      fault instanceof LedgerUnavailable ? fault : noSignature("the external signer cannot be reached, or says nothing")
+    )
+  )
+})
+
+/** The 32 bytes of an ed25519 key in the DER that its kind of key always has. */
+const spkiPrefix = "302a300506032b6570032100"
+
+export const keyOfSpki = (der: Uint8Array): Uint8Array | undefined => {
+  const hex = Array.from(der, (byte) => byte.toString(16).padStart(2, "0")).join("")
+  return der.length === 44 && hex.startsWith(spkiPrefix) ? der.slice(12) : undefined
+}

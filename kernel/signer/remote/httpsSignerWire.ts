@@ -1,0 +1,43 @@
+// The HTTPS signer of our own description: `GET {url}/address` → `{address}`, and `POST {url}/sign` with `{address,
+// hash}` → `{signature}`: the address as G…, the hash as 64 hex digits, the signature in base64. A token, where one is
+// set, goes as a bearer's.
+import { StrKey } from "@stellar/stellar-sdk/base"
+import { Effect, Option, Redacted, Result, Schema } from "effect"
+import { Base64, Hex } from "effect/encoding"
+import type { RemoteSignerValues } from "../../config/RemoteSigner.ts"
+import { askSigner, noSignature } from "./askSigner.ts"
+import type { MakeRemoteKey } from "./RemoteKey.ts"
+
+const Address = Schema.Struct({ address: Schema.String })
+const Signed = Schema.Struct({ signature: Schema.String })
+
+const headersOf = ({ secret, token_env }: RemoteSignerValues) =>
+  Option.match(secret(token_env), {
+    onNone: () => ({}),
+    onSome: (token) => ({ authorization: `Bearer ${Redacted.value(token)}` })
+  })
+
+export const httpsSigner: MakeRemoteKey = (values) => {
+  const at = (path: string) => new URL(`${values.url.replace(/\/$/, "")}${path}`)
+  const address = Effect.suspend(() =>
+    askSigner({ method: "GET", url: at("/address"), headers: headersOf(values) }, Address)
+  ).pipe(
+    Effect.flatMap(({ address }) =>
+      StrKey.isValidEd25519PublicKey(address)
+        ? Effect.succeed(address)
+        : Effect.fail(noSignature("the external signer's address is none"))
+    )
+  )
+  return {
+    publicKey: Effect.map(address, (text) => StrKey.decodeEd25519PublicKey(text)),
+    sign: Effect.fnUntraced(function* (hash) {
+      const own = values.address ?? (yield* address)
+      const body = JSON.stringify({ address: own, hash: Hex.encode(hash) })
+      const { signature } = yield* askSigner(
+        { method: "POST", url: at("/sign"), headers: headersOf(values), body },
+        Signed
+      )
+      return Result.getOrElse(Base64.decode(signature), () => new Uint8Array())
+    })
+  }
+}

@@ -1,0 +1,144 @@
+// Keys that another machine holds: the protocols of Vault, AWS KMS, Google Cloud KMS and of our own signer, against
+// servers that check who asks as the real ones do; a whole facilitator whose sponsor is such a key; and what callers
+// hear while the signer does not sign.
+import { expect, it } from "@effect/vitest"
+import { Keypair } from "@stellar/stellar-sdk"
+import { Effect, Exit, Option, Redacted, Schedule } from "effect"
+import { describe } from "vitest"
+import { remoteSignerFault } from "../../../kernel/config/RemoteSigner.ts"
+import { openRemoteAccount } from "../../../kernel/signer/remote/RemoteAccount.ts"
+import { Crypto } from "../../../kernel/platform/Crypto.ts"
+import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
+import { secrets, settingsOf, signerEnvironment, type SignerKind, startSigners } from "../../support/signers.ts"
+
+const kinds: ReadonlyArray<SignerKind> = ["https", "vault-transit", "aws-kms", "gcp-kms"]
+
+const defaults = {
+  url: "",
+  key: "",
+  key_version: 0,
+  mount: "transit",
+  namespace: "",
+  region: "",
+  address: undefined,
+  token_env: "SIGNER_TOKEN",
+  access_key_env: "AWS_ACCESS_KEY_ID",
+  secret_key_env: "AWS_SECRET_ACCESS_KEY",
+  session_token_env: "AWS_SESSION_TOKEN",
+  credentials_env: "GOOGLE_CREDENTIALS"
+}
+
+const open = (kind: SignerKind, url: string, environment: Record<string, string | undefined>, address?: string) =>
+  Effect.flatMap(Crypto, (crypto) =>
+    openRemoteAccount(
+      {
+        ...defaults,
+        ...(settingsOf(kind, url) as { readonly kind: SignerKind }),
+        address,
+        secret: (variable) => Option.map(Option.fromUndefinedOr(environment[variable]), (text) => Redacted.make(text))
+      },
+      crypto
+    )
+  ).pipe(Effect.provide(cryptoLayer))
+
+const hash = Uint8Array.from({ length: 32 }, (_, at) => at * 7)
+
+/** The variable that shows who asks, by kind, with another's content. */
+const stranger: Readonly<Record<SignerKind, Record<string, string>>> = {
+  https: { SIGNER_TOKEN: "another-token" },
+  "vault-transit": { SIGNER_TOKEN: "another-token" },
+  "aws-kms": { AWS_SECRET_ACCESS_KEY: "anothers" },
+  "gcp-kms": { GOOGLE_CREDENTIALS: "{}" }
+}
+
+describe.each(kinds)("an account whose key is held by %s", (kind) => {
+  it.live("signs what it is asked to, and nothing that does not verify is taken for a signature", () =>
+    Effect.gen(function* () {
+      const signers = yield* startSigners
+      const account = yield* open(kind, signers.url, signerEnvironment)
+      expect(account.address).toBe(signers.pair.publicKey())
+      expect(signers.pair.verify(Buffer.from(hash), Buffer.from(yield* account.sign(hash)))).toBe(true)
+      expect(yield* account.fault).toBeUndefined()
+      const faults = ["wrong", "refuses", "redirects"] as const
+      for (const fault of kind === "https" ? [...faults, "silent" as const] : faults) {
+        signers.setFault(fault)
+        const refused = yield* Effect.flip(account.sign(hash))
+        expect(refused._tag).toBe("LedgerUnavailable")
+        expect(refused.message).not.toContain(signers.url)
+        for (const secret of Object.values(secrets)) expect(refused.message).not.toContain(secret)
+      }
+      expect(yield* account.fault).toMatch(/signer/)
+      signers.setFault(undefined)
+      yield* Effect.repeat(account.fault, { until: (why) => why === undefined, schedule: Schedule.spaced("50 millis") })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is not opened by who cannot show who it is, nor for another's address", () =>
+    Effect.gen(function* () {
+      const signers = yield* startSigners
+      const other = Keypair.random().publicKey()
+      expect(Exit.isFailure(yield* Effect.exit(open(kind, signers.url, stranger[kind])))).toBe(true)
+      // The address is believed, the signature is not.
+      const promised = yield* open(kind, signers.url, signerEnvironment, other)
+      expect((yield* Effect.exit(promised.sign(hash)))._tag).toBe("Failure")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "pays for settlements; while it does not sign settling is busy before a channel is lent, and goes on afterwards",
+    () =>
+      Effect.gen(function* () {
+        const signers = yield* startSigners
+        const settings = JSON.stringify(settingsOf(kind, signers.url))
+        const channels = [1, 2].map(() => Keypair.random().secret())
+        const facilitator = yield* startFacilitator({
+          channels: 2,
+          environment: { ...signerEnvironment, CHANNELS: channels.join() },
+          set: [
+            "plugins=[ledger-local,x402-exact]",
+            `networks.ledger:testnet.sponsor_signer=${settings}`,
+            "networks.ledger:testnet.channel_secrets_env=CHANNELS"
+          ]
+        })
+        const payTo = (yield* facilitator.account(0n)).publicKey()
+        const payment = Effect.gen(function* () {
+          return (yield* facilitator.payment({ payer: yield* facilitator.account(), payTo, amount: 10n })).body
+        })
+        expect((yield* facilitator.ask("/supported")).json.kinds[0].signer).toBe(signers.pair.publicKey())
+        expect((yield* facilitator.settle(yield* payment)).json).toMatchObject({ success: true })
+
+        const held = yield* payment
+        const rows = facilitator.sql<{ count: number }>`select count(*)::int as count from kernel_settlements`
+        const fences = facilitator.sql`select address, fence from kernel_channels order by address`
+        signers.setFault(kind === "https" ? "wrong" : "refuses")
+        // The first one finds out, and gives its channel back; nothing is recorded.
+        const first = yield* facilitator.settle(held)
+        expect([first.status, first.json.errorReason]).toEqual([503, "settle_ledger_temporarily_unavailable"])
+        expect(yield* rows).toEqual([{ count: 1 }])
+        const before = yield* fences
+        const next = yield* facilitator.settle(held)
+        expect([next.status, next.json.errorReason]).toEqual([503, "settle_ledger_temporarily_unavailable"])
+        expect((yield* facilitator.verify(held)).json.invalidReason).toMatch(/unavailable$/)
+        expect(yield* fences).toEqual(before)
+        expect(yield* rows).toEqual([{ count: 1 }])
+        signers.setFault(undefined)
+        const settled = yield* Effect.repeat(facilitator.settle(held), {
+          until: ({ status }) => status !== 503,
+          schedule: Schedule.spaced("200 millis")
+        }).pipe(Effect.timeout("60 seconds"))
+        expect(settled.json).toMatchObject({ success: true })
+      }).pipe(Effect.scoped),
+    180_000
+  )
+})
+
+it("settings of an external signer are refused when nothing could answer, or anybody could hear", () => {
+  const fault = (settings: object) => remoteSignerFault({ ...defaults, kind: "https", ...settings } as never)
+  expect(fault({})).toMatch(/url/)
+  expect(fault({ url: "http://signer.example" })).toMatch(/https/)
+  expect(fault({ url: "https://signer.example" })).toBeUndefined()
+  expect(fault({ kind: "vault-transit", url: "https://vault.example" })).toMatch(/key/)
+  expect(fault({ kind: "aws-kms", key: "k" })).toMatch(/region/)
+  expect(fault({ kind: "gcp-kms", key: "projects/p/../../x" })).toMatch(/cryptoKeyVersions/)
+})
