@@ -27,6 +27,8 @@ const graded = inFile("declaration/Grade.ts", "grades")
 const redeclared = inFile("store/Redeclarations.ts", "grades")
 const first = inFile("store/FirstListings.ts", "grades")
 const inTurns = inFile("Turns.ts", "crowding")
+const rerankedBy = inFile("search/rerank.ts", "search/rerank")
+const rerankers = inFile("search/Reranker.ts", "search/rerank")
 const counted = inFile("store/Quotas.ts", "grades")
 const versioned = inFile("store/Versions.ts", "grades")
 const merged = inFile("store/mergeDeclaration.ts", "grades")
@@ -271,7 +273,6 @@ const ofOrder: ReadonlyArray<Mutation> = [
     "const { hits, isCrowded } = spreadSellers(rows, (id) => byId.get(id))",
     "const { hits, isCrowded } = { hits: rows, isCrowded: false }"
   ),
-  browsed("a filter by recipient is shared out too", "if (filters.payTo !== undefined) return []", ""),
   browsed("what is claimed comes before what somebody stands for", "order by stands desc, id desc", "order by id desc"),
   paged("the first ones come again behind themselves", "[sql`r.id not in (${idsOf(place.first)})`]", "[]"),
   paged(
@@ -299,6 +300,14 @@ const ofOrder: ReadonlyArray<Mutation> = [
     "set standing_at = standing_at from lowered"
   ),
   weighed("what is merely claimed is worth as much", "hit.score * weights.unproven_share", "hit.score"),
+  rerankedBy(
+    "every reranker is asked in every way",
+    "const asked = requests[provider](model, query, texts)",
+    "const asked = requests.http(model, query, texts)"
+  ),
+  rerankers("a failing reranker is asked by every search", "if (now < state.openUntil)", "if (false as boolean)"),
+  rerankers("searches wait for the reranker without number", "state.atWork >= atOnceMax", "false"),
+  rerankers("twins ask twice", "if (running !== undefined) return yield* Deferred.await(running)", ""),
   fusedBy("equals have the ranks of their order", "hits[index - 1]!.score !== score", "true")
 ]
 

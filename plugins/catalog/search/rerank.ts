@@ -1,5 +1,6 @@
-// A second look at the best hits by a reranking endpoint (the interface of Cohere, Jina and vLLM, and TEI's own
-// spelling of it). It is optional, bounded in time, and believed only when its answer is a permutation of what was
+// A second look at the best hits by a reranking endpoint, in the words of its interface: Cohere's, that of Hugging
+// Face's text-embeddings-inference (TEI), llama.cpp's, or one that says all of them to whoever ignores what it does not
+// know (Jina, vLLM). It is optional, bounded in time, and believed only when its answer is a permutation of what was
 // sent; otherwise the fused order stands.
 import { Data, Effect, Option, type Redacted, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
@@ -26,25 +27,39 @@ const textOf = ({ description, serviceName, tags, toolName }: ResourceDocument):
     .join("\n")
     .slice(0, charactersMax)
 
+type Provider = Exclude<SearchValues["reranking"]["provider"], "none">
+
+/** The body of a request, in the words of each interface: none of them takes another's for granted. */
+const requests: Readonly<
+  Record<Provider, (model: string, query: string, texts: ReadonlyArray<string>) => Readonly<Record<string, unknown>>>
+> = {
+  cohere: (model, query, documents) => ({ model, query, documents, top_n: documents.length }),
+  // Without `truncate` a text beyond the model's length fails the whole request.
+  tei: (_, query, texts) => ({ query, texts, raw_scores: false, return_text: false, truncate: true }),
+  llamacpp: (model, query, documents) => ({ model, query, documents, top_n: documents.length }),
+  http: (model, query, texts) => ({
+    model,
+    query,
+    documents: texts,
+    texts,
+    top_n: texts.length,
+    return_documents: false
+  })
+}
+
 /** The order of the documents by the endpoint, best first, as indexes. */
 export const rerank = Effect.fn("Catalog.rerank")(function* (
   client: HttpClient.HttpClient,
-  { model, timeout_ms: timeoutMillis, url }: SearchValues["reranking"],
+  { model, provider, timeout_ms: timeoutMillis, url }: SearchValues["reranking"] & { readonly provider: Provider },
   key: Option.Option<Redacted.Redacted>,
   query: string,
   documents: ReadonlyArray<ResourceDocument>
 ): Effect.fn.Return<ReadonlyArray<number>, RerankingFailed> {
   const failed = (message: string) => new RerankingFailed({ message })
   const texts = documents.map(textOf)
+  const asked = requests[provider](model, query, texts)
   const request = HttpClientRequest.post(url).pipe(
-    HttpClientRequest.bodyJsonUnsafe({
-      model,
-      query,
-      documents: texts,
-      texts,
-      top_n: texts.length,
-      return_documents: false
-    }),
+    HttpClientRequest.bodyJsonUnsafe(asked),
     Option.isSome(key) ? HttpClientRequest.bearerToken(key.value) : (same) => same
   )
   const answer = yield* Effect.gen(function* () {

@@ -102,9 +102,11 @@ const semantic = {
 }
 
 const reranking = {
-  provider: choice(["none", "http"], {
+  provider: choice(["none", "cohere", "tei", "llamacpp", "http"], {
     default: "none",
-    doc: "Who reranks: none, or an endpoint that speaks the interface of Cohere, Jina and TEI."
+    doc:
+      "Who reranks: none, or an endpoint in the words of Cohere, of text-embeddings-inference (TEI) or of llama.cpp; " +
+      "http says all of them to one that ignores what it does not know (Jina, vLLM)."
   }),
   url: text({ default: "http://127.0.0.1:8080/rerank", doc: "The reranking endpoint." }),
   api_key_env: optionalText({ doc: "Environment variable with the endpoint's key, when it needs one." }),

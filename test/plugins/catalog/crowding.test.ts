@@ -10,6 +10,7 @@ import { Recipients } from "../../../plugins/catalog/ownership/Recipients.ts"
 import { Changes } from "../../../plugins/catalog/store/Changes.ts"
 import { Listings } from "../../../plugins/catalog/store/Listings.ts"
 import { Sightings } from "../../../plugins/catalog/store/Sightings.ts"
+import { Turns } from "../../../plugins/catalog/Turns.ts"
 import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
 import { queryDeclaration } from "./support.ts"
 
@@ -149,4 +150,32 @@ it.effect(
         expect(firsts).toEqual(["GFLOOD", "GOTHER", ...many.slice(1).map((_, at) => `GFREE${at}`), "GBUYER"])
       }).pipe(Effect.provideService(Clock.Clock, clock))
     }).pipe(Effect.provide(parts))
+)
+
+it.effect("turns go round: nobody has a second before the others' first, and whoever leaves holds nobody up", () =>
+  Effect.gen(function* () {
+    const turns = new Turns({ atOnceMax: 1, waitingMax: 8 })
+    const order: Array<string> = []
+    const end = yield* Deferred.make<void>()
+    const run = (name: string, work: Effect.Effect<void> = Effect.void) =>
+      Effect.forkChild(
+        turns.run(
+          { name, isFree: true },
+          Effect.andThen(
+            Effect.sync(() => order.push(name)),
+            work
+          )
+        ),
+        { startImmediately: true }
+      )
+    const first = yield* run("a", Deferred.await(end))
+    const waiting = yield* Effect.forEach(["a", "a", "a", "b", "b", "c"], (name) => run(name))
+    yield* Fiber.interrupt(waiting[4]!)
+    yield* Deferred.succeed(end, undefined)
+    for (const one of [first, ...waiting.filter((_, at) => at !== 4)])
+      expect(Option.isSome(yield* Fiber.join(one))).toBe(true)
+    expect(order).toEqual(["a", "a", "b", "c", "a", "a"])
+    // All turns were given back.
+    expect(Option.isSome(yield* turns.run({ name: "d", isFree: true }, Effect.void))).toBe(true)
+  })
 )
