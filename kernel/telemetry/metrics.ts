@@ -142,7 +142,7 @@ export const storage = {
     unit: "count",
     help: "Whoever waits for a connection to the database."
   }),
-  replicaUsed: gauge("tollkeeper_database_replica_used", {
+  replicaUsed: gauge("tollkeeper_database_replica_available", {
     unit: "yes or no",
     help: "1 while reads of discovery and analytics go to the read replica, 0 while they go to the primary."
   }),
