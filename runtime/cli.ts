@@ -2,8 +2,10 @@
 // to whoever installed them, so that every start after the first costs about half; where nothing can be written there,
 // a start costs what it did. A client of the agent tools starts them anew for every conversation and waits meanwhile.
 import * as modules from "node:module"
+import process from "node:process"
 import { fileURLToPath } from "node:url"
 
 if (!("Deno" in globalThis))
   modules.enableCompileCache?.(fileURLToPath(new URL("../node_modules/.cache/tollkeeper", import.meta.url)))
-await import("./commandLine.ts")
+if (process.argv[2] === "ledger") await import("./ledgerLine.ts")
+else await import("./commandLine.ts")

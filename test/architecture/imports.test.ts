@@ -164,6 +164,23 @@ describe("imports", () => {
     expect(loading).toEqual([])
   })
 
+  it("of the ledger by itself reach nothing of the facilitator: a process of one's tests is small", () => {
+    const reached = new Set<string>()
+    const follow = (path: string): void => {
+      if (reached.has(path)) return
+      reached.add(path)
+      for (const specifier of sources.find((source) => source.path === path)?.imports ?? [])
+        if (specifier.startsWith(".")) follow(posix.join(posix.dirname(path), specifier))
+    }
+    follow("runtime/ledgerLine.ts")
+    const others = [...reached].filter(
+      (path) =>
+        /^plugins\/(?!ledger-local\/)/.test(path) || /^kernel\/(drivers|payment|settlement|signer|budget)/.test(path)
+    )
+    expect(reached.size).toBeGreaterThan(100)
+    expect(others).toEqual([])
+  })
+
   it("of the product name only packages that are installed with it", () => {
     const bare = sourcesIn("kernel", "plugins", "runtime").flatMap(({ imports, path }) =>
       imports

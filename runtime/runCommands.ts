@@ -1,0 +1,38 @@
+// Runs a tree of commands as this process: where it logs and sends its telemetry, how a failure is told, and the
+// status it ends with. A system on which nothing runs is refused first.
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, Layer } from "effect"
+import { Command } from "effect/cli"
+import process from "node:process"
+import { logging } from "./logging.ts"
+import { layer as telemetry } from "./platform/telemetry.ts"
+import { presentation } from "./presentation.ts"
+import { isAsked, report } from "./report.ts"
+import { systemFault } from "./system.mjs"
+
+/** The root of every tree. */
+export const tollkeeper = Command.make("tollkeeper").pipe(
+  Command.withDescription("An x402 payment facilitator for the Stellar ledger")
+)
+
+/** `isServing` for a program that runs until it is stopped, and whose stderr is a log. */
+export const runCommands = <E, R>(commands: Effect.Effect<void, E, R>, isServing: boolean): void => {
+  const main = commands.pipe(
+    Effect.tapCause((cause) => (isAsked(cause) ? Effect.void : report(cause, isServing))),
+    Effect.provide(Layer.mergeAll(NodeServices.layer, telemetry.pipe(Layer.provideMerge(logging)), presentation))
+  ) as Effect.Effect<void, E>
+
+  const system = systemFault(process.platform)
+  if (system !== undefined) {
+    console.error(`tollkeeper: ${system}`)
+    process.exit(1)
+  }
+
+  NodeRuntime.runMain(main, {
+    disableErrorReporting: true,
+    // A stop that was asked for is a success, and so is help that was asked for.
+    teardown: (exit, onExit) =>
+      onExit(exit._tag === "Success" ? Number(process.exitCode ?? 0) : isAsked(exit.cause) ? 0 : 1)
+  })
+}
