@@ -69,19 +69,19 @@ describe("packages", () => {
       expect(isPermissive(licence)).toBe(false)
   })
 
-  it(
-    "that the design names are in real use in the product, the HTTP and schema layers of " + "Effect included [S345]",
-    () => {
-      const imported = importedBy("kernel", "plugins", "runtime")
-      for (const name of ["effect", "effect/http", "@effect/platform-node", "@effect/sql-pg", "@stellar/stellar-sdk"]) {
-        expect(uses(imported, name), name).toBe(true)
-      }
-      expect(
-        sourcesIn("kernel", "plugins").some(({ text }) => /import \{[^}]*\bSchema\b[^}]*\} from "effect"/.test(text))
-      ).toBe(true)
-      expect(uses(importedBy("test"), "vitest")).toBe(true)
+  it("that the design names are in real use in the product, the HTTP and schema layers of Effect included [S344, S345]", () => {
+    const imported = importedBy("kernel", "plugins", "runtime")
+    for (const name of ["effect", "effect/http", "@effect/platform-node", "@effect/sql-pg", "@stellar/stellar-sdk"]) {
+      expect(uses(imported, name), name).toBe(true)
     }
-  )
+    expect(
+      sourcesIn("kernel", "plugins").some(({ text }) => /import \{[^}]*\bSchema\b[^}]*\} from "effect"/.test(text))
+    ).toBe(true)
+    expect(uses(importedBy("test"), "vitest")).toBe(true)
+    // The tool server speaks by the official SDK, and on Node traces go through OpenTelemetry's own.
+    expect(["sdk", "server"].some((name) => uses(imported, `@modelcontextprotocol/${name}`))).toBe(true)
+    expect(readText("runtime/platform/telemetry.ts")).toContain('await import("@opentelemetry/sdk-node")')
+  })
 
   it("that nothing in the product imports are served to browsers, or those that a later plugin brings into use", () => {
     const { dependencies } = JSON.parse(readText("package.json")) as { dependencies: Versions }

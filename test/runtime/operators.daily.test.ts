@@ -15,6 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), "tollkeeper-operators-"))
 const state = join(folder, "state")
 const cli = join(root, "runtime", "cli.ts")
 let child: ReturnType<typeof spawn>
+let logged = ""
 
 const run = (...args: ReadonlyArray<string>) =>
   promisify(execFile)(process.execPath, [cli, ...args], { cwd: folder, env: { ...process.env, NO_COLOR: "1" } }).then(
@@ -32,7 +33,10 @@ beforeAll(async () => {
       text += chunk
       if (text.includes('"ready"')) resolve()
     })
-    child.stderr!.setEncoding("utf8").on("data", (chunk: string) => (text += chunk))
+    child.stderr!.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk
+      logged += chunk
+    })
     child.once("exit", (status) => reject(new Error(`ended with ${status}\n${text}`)))
   })
 }, 200_000)
@@ -69,6 +73,16 @@ describe("beside a running facilitator", () => {
     expect(Object.keys(await asked("budget"))).toContain("perPrincipalStroopsMax")
     expect((await asked("audit")).mismatches).toEqual([])
   })
+
+  it("its log is one JSON object a line, one of which says that search is ready [S258, S259]", async () => {
+    const events = () => {
+      const lines = logged.split("\n").slice(0, -1)
+      return lines.map((line) => JSON.parse(line).annotations?.event as string | undefined)
+    }
+    for (let looks = 0; looks < 600 && !events().includes("search_ready"); looks++)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(events()).toContain("search_ready")
+  }, 100_000)
 
   it("a command that fails there says so here", { timeout: 100_000 }, async () => {
     const { status, stderr, stdout } = await ask("settlements", "show", "nobody")

@@ -181,26 +181,33 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
     })
   )
 
-  it.effect("describes its interface, each mounted route of the specification in it [S307]", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* Open
-      const { headers, json } = yield* ask("/openapi.json")
-      expect(headers.get("access-control-allow-origin")).toBe("*")
-      expect([json.openapi, json.info.version]).toEqual(["3.1.0", "0.1.0"])
-      expect(Object.keys(json.paths)).toEqual(
-        expect.arrayContaining([
-          "/verify",
-          "/settle",
-          "/supported",
-          "/settlements",
-          "/health",
-          "/health/live",
-          "/health/ready"
-        ])
-      )
-      const references = [...JSON.stringify(json).matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name!)
-      for (const name of references) expect(json.components.schemas).toHaveProperty(name)
-    })
+  it.effect(
+    "describes its interface, each mounted route of the specification in it, and none about to go [S307, S335]",
+    () =>
+      Effect.gen(function* () {
+        const { ask } = yield* Open
+        const { headers, json } = yield* ask("/openapi.json")
+        expect(headers.get("access-control-allow-origin")).toBe("*")
+        expect([json.openapi, json.info.version]).toEqual(["3.1.0", "0.1.0"])
+        expect(Object.keys(json.paths)).toEqual(
+          expect.arrayContaining([
+            "/verify",
+            "/settle",
+            "/supported",
+            "/settlements",
+            "/health",
+            "/health/live",
+            "/health/ready"
+          ])
+        )
+        // What is to go is marked for one minor version at least; nothing that the specification names is.
+        const operations = Object.values<Record<string, { readonly deprecated?: boolean }>>(json.paths).flatMap(
+          (path) => Object.values(path)
+        )
+        expect(operations.filter(({ deprecated }) => deprecated === true)).toEqual([])
+        const references = [...JSON.stringify(json).matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name!)
+        for (const name of references) expect(json.components.schemas).toHaveProperty(name)
+      })
   )
 
   it.effect(

@@ -45,11 +45,23 @@ const network = (names: Record<string, ReadonlyArray<string>>, redirects: Record
 }
 
 describe("safeFetch", () => {
-  it.effect("pins a public name to the address it was judged by", () =>
+  it.effect("pins a public name to the address it was judged by, for each request anew [S235]", () =>
     Effect.gen(function* () {
       const { dialed, fetch } = network({ "a.example.com": ["93.184.216.34"] })
       expect(yield* fetch("https://a.example.com/x")).toBe("200")
       expect(dialed).toEqual(["https://a.example.com/x at 93.184.216.34"])
+      // A name that says something else the second time is judged the second time: nothing is remembered of the first.
+      const names = { "b.example.com": ["93.184.216.34"] }
+      const rebinding = network(names)
+      expect(yield* rebinding.fetch("https://b.example.com/x")).toBe("200")
+      names["b.example.com"] = ["10.0.0.1"]
+      expect(yield* rebinding.fetch("https://b.example.com/x")).toBe("blocked")
+      names["b.example.com"] = ["93.184.216.35"]
+      expect(yield* rebinding.fetch("https://b.example.com/y")).toBe("200")
+      expect(rebinding.dialed).toEqual([
+        "https://b.example.com/x at 93.184.216.34",
+        "https://b.example.com/y at 93.184.216.35"
+      ])
     })
   )
 

@@ -33,7 +33,7 @@ const seller = Effect.fnUntraced(function* (facilitator: Facilitator) {
 
 describe.each(databaseKinds)("a stream of settlements on %s", (database) => {
   it.live(
-    "tells a seller that was left pending how it ended, its own settlements only, and goes on from a cursor",
+    "tells a seller that was left pending how it ended, its own settlements only, and goes on from a cursor [S326]",
     () =>
       Effect.gen(function* () {
         // What is not told is not found by chance at the next heartbeat.

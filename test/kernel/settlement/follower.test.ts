@@ -61,7 +61,7 @@ interface World {
 }
 
 /** Runs turns of the follower over a world for a while, and tells what it did. */
-const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50) {
+const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longest: Duration.Input = "10 seconds") {
   const asked: Array<string> = []
   const sent: Array<string> = []
   const ended: Array<readonly [string, Outcome]> = []
@@ -136,7 +136,7 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50) {
     Supervisor.layer
   )
   yield* TestClock.adjust("1 minute")
-  const run = Effect.andThen(startFollower, TestClock.adjust("10 seconds"))
+  const run = Effect.andThen(startFollower, TestClock.adjust(longest))
   yield* Effect.scoped(Effect.provide(run, ports)).pipe(Effect.provideService(ScanAbove, scanAbove))
   return { asked, sent, ended, freed, signed }
 })
@@ -154,6 +154,16 @@ describe("the follower", () => {
       const one = recordOf("one", {}, [attempt({ innerHash: "inner one" }), cancel])
       const { asked } = yield* follow({ records: [one], ledger: 1_001 })
       expect(asked).toEqual(["inner one", "no-op"])
+    })
+  )
+
+  it.effect("looks every 15 seconds by itself, though no ledger and no record wakes it [S92]", () =>
+    Effect.gen(function* () {
+      const looks = (longest: Duration.Input) =>
+        Effect.map(follow({ records: [recordOf("one")], ledger: 1_001 }, 50, longest), ({ asked }) => asked.length)
+      expect(yield* looks("14 seconds")).toBe(1)
+      expect(yield* looks("16 seconds")).toBe(2)
+      expect(yield* looks("46 seconds")).toBe(4)
     })
   )
 

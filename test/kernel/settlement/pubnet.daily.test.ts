@@ -173,6 +173,14 @@ layer(Layer.merge(Ledger.layer(passphrase), Layer.merge(Database.layer, NodeServ
     )
   }
 
+  it.effect("has a case above for each condition of the specification, which removes it alone [S275–S283]", () =>
+    Effect.sync(() => {
+      const conditions = Array.from({ length: 9 }, (_, index) => `S${275 + index}`)
+      const cases = new Set(without.map(([requirement]) => requirement))
+      expect(conditions.filter((one) => !cases.has(one))).toEqual([])
+    })
+  )
+
   it.effect("is refused with all that is missing at once [S274]", () =>
     Effect.gen(function* () {
       const said = yield* refusalOf({

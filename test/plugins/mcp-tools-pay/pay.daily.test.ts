@@ -19,7 +19,7 @@ const args = () => ({ a: ++fresh, b: 1_000 })
 
 layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("paying for an agent", (it) => {
   it.effect(
-    "calls once without and once with payment, and returns the content unchanged with a receipt [S201, S204, S208, S213, S214, S215, S216]",
+    "calls once without and once with payment, and returns the content unchanged with a receipt [S201, S203, S204, S208, S212, S213, S214, S215, S216, S220]",
     () =>
       Effect.gen(function* () {
         const { agent, facilitator, paying, ref, seller, versionHash } = yield* PayWorld
@@ -30,6 +30,11 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("paying fo
           calls: seller.calls.length
         }
         const client = yield* paying()
+        const { tools } = yield* Effect.promise(() => client.listTools())
+        const inputs = tools.find(({ name }) => name === "x402_call_resource")!.inputSchema.properties
+        expect(Object.keys(inputs ?? {}).sort()).toEqual(
+          ["ref", "arguments", "expectedVersionHash", "scheme", "network", "asset", "maxAtomicAmount"].sort()
+        )
         const own = args()
         const { body, isError } = yield* pay(client, ref, own, {
           expectedVersionHash: versionHash,
@@ -195,7 +200,7 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("before an
   })
 
   it.effect(
-    "refuses another version, another scheme, network or asset without asking the seller [S205, S206, S219, S226]",
+    "refuses another version, another scheme, network or asset without asking the seller [S202, S205, S206, S219, S226]",
     () =>
       Effect.gen(function* () {
         const { paying, seller } = yield* PayWorld

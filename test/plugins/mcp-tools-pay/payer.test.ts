@@ -105,7 +105,7 @@ describe("what a signer gives back", () => {
 })
 
 describe("an external signer", () => {
-  it.effect("is asked for its address once, and to sign the entry, over HTTPS with its token [S222, S250]", () =>
+  it.effect("is asked for its address once, and to sign the entry, over HTTPS with its token [S222, S250, S323]", () =>
     Effect.gen(function* () {
       const crypto = yield* Crypto
       const payload = payloadWith(crypto)

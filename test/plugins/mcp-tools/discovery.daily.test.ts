@@ -148,7 +148,7 @@ layer(World.layer, { excludeTestServices: true, timeout: 60_000 })("agent tools 
   )
 
   it.effect(
-    "speak over stdin and stdout as a process of their own, which opens no database and ends with its input [S3, S6, S30, S181]",
+    "speak over stdin and stdout as a process of their own, which opens no database and ends with its input [S3, S6, S181, S187]",
     () =>
       Effect.gen(function* () {
         const { facilitator } = yield* World

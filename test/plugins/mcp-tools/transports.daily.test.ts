@@ -394,7 +394,7 @@ describe("who is let in", () => {
 
 describe("health", () => {
   it.effect(
-    "says what works without a key: discovery, payments, networks in the house's spelling [S185, S186, S303]",
+    "says what works without a key: discovery, payments, networks in the house's spelling [S185, S186, S303, S322]",
     () =>
       Effect.gen(function* () {
         const url = yield* start([], keys)
@@ -412,28 +412,49 @@ describe("health", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.effect("is not ready while discovery does not answer, and asks it no more than once a second [S185, S186]", () =>
-    Effect.gen(function* () {
-      let asked = 0
-      const facilitatorUrl = yield* standIn((_, response) => {
-        asked += 1
-        response.writeHead(503).end()
-      })
-      const url = yield* startTools({ facilitatorUrl })
-      for (let round = 0; round < 3; round++) {
-        const readyz = yield* send(url, "/readyz", { method: "GET" })
-        expect([readyz.status, JSON.parse(readyz.text)["ready"]]).toEqual([503, false])
-        expect(JSON.parse((yield* send(url, "/healthz", { method: "GET" })).text)).toMatchObject({
-          status: "ok",
-          discovery: "unavailable"
+  it.effect(
+    "is not ready while discovery does not answer, and asks it no more than once a second [S185, S186, S322]",
+    () =>
+      Effect.gen(function* () {
+        let asked = 0
+        const facilitatorUrl = yield* standIn((_, response) => {
+          asked += 1
+          response.writeHead(503).end()
         })
-      }
-      expect(asked).toBe(1)
-    }).pipe(Effect.scoped)
+        const url = yield* startTools({ facilitatorUrl })
+        for (let round = 0; round < 3; round++) {
+          const readyz = yield* send(url, "/readyz", { method: "GET" })
+          expect([readyz.status, JSON.parse(readyz.text)["ready"]]).toEqual([503, false])
+          expect(JSON.parse((yield* send(url, "/healthz", { method: "GET" })).text)).toMatchObject({
+            status: "ok",
+            discovery: "unavailable"
+          })
+        }
+        expect(asked).toBe(1)
+      }).pipe(Effect.scoped)
   )
 })
 
 describe("a start", () => {
+  it.effect("is refused for pubnet though it has a signer, keys, a database and the operator's word [S284]", () =>
+    Effect.gen(function* () {
+      const paying = [
+        "plugins=[mcp-tools, mcp-tools-pay]",
+        "networks.ledger:testnet.enabled=false",
+        "networks.ledger:pubnet.enabled=true",
+        'networks.ledger:pubnet.rpc_urls=["https://rpc.example"]',
+        "signer.mode=external",
+        "signer.external_url=https://signer.example",
+        "budget.store=postgres"
+      ]
+      const environment = { TOOLS_API_KEYS: "agent:0123456789abcdef", DATABASE_URL: "postgres://127.0.0.1:9/none" }
+      expect(yield* Effect.flip(start(paying, environment))).toMatchObject({
+        _tag: "SettingsRefused",
+        path: expect.stringContaining("networks.ledger:pubnet")
+      })
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("is refused for pubnet, for a base_url that is none, and beside a facilitator [S3]", () =>
     Effect.gen(function* () {
       const refusedWith = (set: string) => Effect.flip(start([set]))

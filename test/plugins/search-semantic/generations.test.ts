@@ -4,6 +4,7 @@ import { Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { EmbeddingJobs } from "../../../plugins/search-semantic/EmbeddingJobs.ts"
 import { Generations, type Meaning } from "../../../plugins/search-semantic/Generations.ts"
+import { SqlClient } from "effect/sql"
 import { describeDatabases } from "../../support/databases.ts"
 
 const meaning = (model: string): Meaning => ({
@@ -31,7 +32,7 @@ const activeModel = (generations: Generations["Service"]) =>
 describeDatabases(
   "generations of embeddings",
   (layer) => {
-    it.effect("move from one to the next in one step, and never to one that was given up meanwhile [S319]", () =>
+    it.effect("move from one to the next in one step, and never to one that was given up meanwhile [S105, S319]", () =>
       Effect.gen(function* () {
         const generations = yield* made
         const one = yield* generations.begin(meaning("one"), "1", "scan")
@@ -52,6 +53,12 @@ describeDatabases(
           "two retired",
           "one retired"
         ])
+        // Whatever the program believes, the database has no room for a second.
+        const sql = yield* SqlClient.SqlClient
+        const second = yield* Effect.flip(
+          sql`update search_semantic_generations set status = 'active' where model = 'two'`
+        )
+        expect(second.reason._tag).toBe("UniqueViolation")
         // Searches may still be reading what was retired.
         expect(yield* generations.droppable).toEqual([])
         yield* TestClock.adjust("61 seconds")

@@ -16,8 +16,7 @@ const until = (done: Effect.Effect<boolean, unknown>) =>
 
 describe.each(databaseKinds)("reports on search on %s", (database) => {
   it(
-    "tell the state of the index, every generation, and which searches led to payments " +
-      "[S168, S169, S170, S171, S172, S173, S174, S175, S176, S177]",
+    "tell the state of the index, every generation, and which searches led to payments " + "[S168–S177, S321]",
     () =>
       Effect.runPromise(
         Effect.scoped(
@@ -99,6 +98,17 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
               pagination: { limit: 50, offset: 0, total: 1 }
             })
 
+            // Every one of them, those that are over too.
+            yield* facilitator.sql`insert into search_semantic_generations (fingerprint, provider, url, model, revision,
+                dimension, pooling, normalization, query_prefix, document_prefix, method, status, created_at,
+                retired_at)
+              select 'before', provider, url, 'before', revision, dimension, pooling, normalization, query_prefix,
+                document_prefix, method, 'retired', created_at - interval '1 day', created_at
+              from search_semantic_generations`
+            expect(
+              (yield* read("generations")).json.items.map(({ model, status }: any) => `${model} ${status}`).sort()
+            ).toEqual(["before retired", "one active"])
+
             let asked = 0
             yield* until(
               Effect.map(facilitator.ask("/discovery/search?query=weather"), ({ json }) => {
@@ -148,6 +158,16 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
                 },
                 lexical: { impressions: "1", semantic_fallbacks: "0" }
               }
+            })
+            // The same resources, shown longer ago than a payment is attributed to: shown, and nothing more.
+            yield* facilitator.sql`insert into catalog_impressions (at, session, mode, first_position, resource_ids,
+                milliseconds, missing, reranking)
+              select at - interval '25 hours', session, mode, first_position, resource_ids, milliseconds, missing,
+                reranking from catalog_impressions`
+            expect((yield* read("conversion?hours=720")).json).toMatchObject({
+              impressions: "6",
+              verified_impressions: "1",
+              settled_impressions: "1"
             })
             for (const hours of ["0", "721", "x"])
               expect((yield* read(`conversion?hours=${hours}`)).json.error).toBe("invalid_parameter")

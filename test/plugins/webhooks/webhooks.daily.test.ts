@@ -46,7 +46,7 @@ const startLedger = startFacilitator({ closeMillis: 500, channels: 1, set: ["plu
 
 describe.each(databaseKinds)("webhooks on %s", (kind) => {
   it.live(
-    "tell a seller that was left pending how it ended, its receiver being down and the facilitator started again",
+    "tell a seller that was left pending how it ended, its receiver being down and the facilitator started again [S326]",
     () =>
       Effect.gen(function* () {
         const ledger = yield* startLedger
