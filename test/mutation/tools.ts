@@ -53,6 +53,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     'readOption({ ...sent, amount: sent["maxAmountRequired"] })',
     "readOption(sent)"
   ),
+  wire(
+    "http: what asks for payment is read without a bound",
+    "Result.getOrUndefined(readJson(bytes))",
+    "JSON.parse(new TextDecoder().decode(bytes))"
+  ),
   terms("terms: the amount is not compared", '"amount", "maxTimeoutSeconds"', '"maxTimeoutSeconds"'),
   terms("terms: the recipient is not compared", '"payTo", "amount"', '"amount"'),
   terms("terms: the timeout is not compared", '"maxTimeoutSeconds", "feesSponsored"', '"feesSponsored"'),

@@ -2,7 +2,7 @@
 // or cancels neither stops a payment half way nor loses track of one. A payment that is signed is remembered until its
 // result is delivered or too old; the same call meanwhile sends the same payment again, under the same identifier, and
 // signs nothing.
-import { Clock, Context, Effect, Fiber, Layer } from "effect"
+import { Cause, Clock, Context, Effect, Fiber, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import type { WireWords } from "../../../kernel/config/WireWords.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
@@ -13,7 +13,7 @@ import { Config } from "../Config.ts"
 import { PaymentBuilder } from "../payer/PaymentBuilder.ts"
 import { Policy } from "../policy/Policy.ts"
 import { type Challenge, encodePayment, type PaymentOption } from "../seller/SellerWire.ts"
-import type { Invocation, OpenPayment, Output, Seller } from "./Invocation.ts"
+import type { Invocation, OpenPayment, Output, PaidAnswer, Seller } from "./Invocation.ts"
 import { type Judged, Judge } from "./Judge.ts"
 import { OpenPayments } from "./OpenPayments.ts"
 
@@ -70,12 +70,26 @@ const faultOf = (judged: Exclude<Judged, { readonly _tag: "Settled" }>, details:
   }
 }
 
+/** Once a payment has left, whatever an answer does to its reader is an answer that says nothing. */
+const paidAnswer = (seller: Seller, payment: OpenPayment["payment"]): Effect.Effect<PaidAnswer | ToolFault> =>
+  seller.send(payment).pipe(
+    Effect.catch((failed) => Effect.succeed(failed)),
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.failCause(cause)
+        : Effect.as(
+            Effect.logError("a seller's answer could not be read", cause),
+            fault("UPSTREAM_PROTOCOL_ERROR", "the seller's answer cannot be read")
+          )
+    )
+  )
+
 /** Sends the payment, judges the answer and keeps the budget's books. */
 const send = Effect.fnUntraced(function* (open: OpenPayment, seller: Seller) {
   const { authorization, identifier, invocation, payment } = open
   const store = yield* BudgetStore
   const opens = yield* OpenPayments
-  const answer = yield* Effect.catch(seller.send(payment), (failed) => Effect.succeed(failed))
+  const answer = yield* paidAnswer(seller, payment)
   const judged = yield* (yield* Judge).judge(answer, open)
   const network = (yield* spelled)(invocation.option.network)
   if (judged._tag === "Settled" && "content" in answer) {

@@ -1,8 +1,10 @@
 // How an HTTP seller asks for payment and is paid: PaymentRequired in the header `PAYMENT-REQUIRED` (version 2) or in
 // the body (either version), the payment in `PAYMENT-SIGNATURE` or `X-PAYMENT`, the settlement in `PAYMENT-RESPONSE` or
-// `X-PAYMENT-RESPONSE`. Everything read here is a stranger's. Pure.
+// `X-PAYMENT-RESPONSE`. Everything read here is a
+// stranger's, and bounded before it is looked into. Pure.
 import { Result } from "effect"
 import { Base64 } from "effect/encoding"
+import { readJson } from "../../../kernel/http/BoundedJson.ts"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 import {
   asChallenge,
@@ -27,20 +29,12 @@ export interface HttpAnswer {
 /** Characters of a header that are read. */
 const headerLengthMax = 65_536
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-
-const readJson = (bytes: Uint8Array): unknown => {
-  try {
-    return JSON.parse(utf8.decode(bytes))
-  } catch {
-    return undefined
-  }
-}
+const jsonIn = (bytes: Uint8Array): unknown => Result.getOrUndefined(readJson(bytes))
 
 const headerJson = (text: string | undefined): unknown => {
   if (text === undefined || text.length > headerLengthMax) return undefined
   const bytes = Result.getOrUndefined(Base64.decode(text))
-  return bytes === undefined ? undefined : readJson(bytes)
+  return bytes === undefined ? undefined : jsonIn(bytes)
 }
 
 /** An option of version 1, in the words of version 2; `sent` stays what the seller wrote. */
@@ -75,7 +69,7 @@ export const readHttpChallenge = ({ body, headers, status }: HttpAnswer): Challe
   if (status !== 402) return { _tag: "None" }
   const named = headers["payment-required"]
   const inHeader = headerJson(named)
-  const inBody = readJson(body)
+  const inBody = jsonIn(body)
   const isCopied = asksForPayment(inBody) && isFields(inHeader) && isFields(inBody)
   if (
     isCopied &&

@@ -1,8 +1,9 @@
 // What a seller's MCP server answers, as far as paying needs it: JSON-RPC in its two forms, the two copies of
 // PaymentRequired, and the settlement in the metadata of a paid result. Everything here is a stranger's: it is decoded
 // strictly, or it is nothing. What the tool itself returned is never looked into.
-import { Option, Schema } from "effect"
+import { Option, Result, Schema } from "effect"
 import { neutralExtension, readNetwork } from "../../../kernel/Dialect.ts"
+import { readJson } from "../../../kernel/http/BoundedJson.ts"
 import { canonicalJson } from "../../../kernel/payment/canonicalJson.ts"
 
 export type Fields = Readonly<Record<string, unknown>>
@@ -177,11 +178,8 @@ const firstText = (result: Fields): unknown => {
   const { content } = result
   const first: unknown = Array.isArray(content) ? content[0] : undefined
   if (!isFields(first) || first["type"] !== "text" || typeof first["text"] !== "string") return undefined
-  try {
-    return JSON.parse(first["text"])
-  } catch {
-    return undefined
-  }
+  // JSON within JSON: the bounds of the answer do not reach into it.
+  return Result.getOrUndefined(readJson(new TextEncoder().encode(first["text"])))
 }
 
 /** Whether a result asks for payment: in either copy. */

@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib"
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
@@ -48,6 +49,17 @@ const fetched = (client: Client, ref: string, more: Json = {}) =>
 
 const paymentsIn = (seller: HttpSeller, from: number) =>
   seller.received.slice(from).flatMap(({ payment }) => (payment === undefined ? [] : [JSON.stringify(payment)]))
+
+const base64 = (text: string) => Buffer.from(text).toString("base64")
+
+/** What asks for payment below, and breaks whoever follows it down. */
+const deep = "[".repeat(30_000) + "]".repeat(30_000)
+const deepChallenge = (seller: HttpSeller): string =>
+  JSON.stringify({
+    x402Version: 2,
+    resource: { url: seller.origin },
+    accepts: [{ ...seller.terms(), extra: { areFeesSponsored: true, deep: "here" } }]
+  }).replace('"here"', deep)
 
 layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a paid HTTP resource", (it) => {
   it.effect(
@@ -213,6 +225,106 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("before a
     }).pipe(Effect.scoped)
   )
 
+  it.effect("an amount in any other spelling is another amount, and a hundred options hide none [S210, S227]", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { ref, seller } = yield* HttpWorld
+      const client = yield* paying([enabled])
+      const received = seller.received.length
+      const spelled = [
+        3000,
+        3000.5,
+        "3000.0",
+        "3e3",
+        "0xbb8",
+        "03000",
+        " 3000",
+        "3000 ",
+        "+3000",
+        "３０００",
+        "",
+        null,
+        []
+      ]
+      const strange: ReadonlyArray<(terms: Json) => ReadonlyArray<Json>> = [
+        ...spelled.map((amount) => (terms: Json) => [{ ...terms, amount }]),
+        (terms) => [{ ...terms, payTo: `${terms["payTo"]} ` }],
+        (terms) => [{ ...terms, payTo: String(terms["payTo"]).toLowerCase() }],
+        (terms) => [{ ...terms, scheme: "EXACT" }],
+        (terms) => [{ ...terms, maxTimeoutSeconds: "300" }],
+        (terms) => [...Array.from({ length: 99 }, (_, i) => ({ ...terms, amount: String(i + 1) })), terms]
+      ]
+      // In the body: a header holds no hundred options.
+      const unpaid = (reply: HttpReply): HttpReply => ({
+        status: 402,
+        headers: { "content-type": "application/json" },
+        body: Buffer.from(reply.headers["payment-required"]!, "base64").toString()
+      })
+      for (const change of strange) {
+        seller.behaviour = {
+          unpaid,
+          challenge: (challenge) => ({ ...challenge, accepts: change(challenge["accepts"][0]) })
+        }
+        expect((yield* fetched(client, ref)).body["code"]).toBe("RESOURCE_CHANGED")
+      }
+      expect(paymentsIn(seller, received)).toEqual([])
+      // Options of other kinds are no obstacle: the listed one is found among them, and paid once.
+      seller.behaviour = {
+        unpaid,
+        challenge: (challenge) => ({
+          ...challenge,
+          accepts: [
+            ...Array.from({ length: 99 }, (_, i) => ({ ...challenge["accepts"][0], network: `eip155:${i}` })),
+            ...challenge["accepts"]
+          ]
+        })
+      }
+      expect((yield* fetched(client, ref)).body["receipt"]?.settledAmount).toBe(httpAmount.toString())
+      expect(paymentsIn(seller, received)).toHaveLength(1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("bombs are refused by name: deep, many, long, compressed, with something behind them [S209, S238]", () =>
+    Effect.gen(function* () {
+      const { paying } = yield* PayWorld
+      const { ref, seller } = yield* HttpWorld
+      const client = yield* paying([enabled, "network_security.timeout_ms=5000"])
+      const received = seller.received.length
+      const json = { "content-type": "application/json" }
+      const bombs: ReadonlyArray<(reply: HttpReply) => HttpReply> = [
+        () => ({ status: 402, headers: json, body: deepChallenge(seller) }),
+        () => ({ status: 402, headers: { "payment-required": base64(deep.slice(26_000, 34_000)) }, body: "{}" }),
+        (reply) => ({ ...reply, headers: { "payment-required": `${reply.headers["payment-required"]}AAAA` } }),
+        (reply) => ({ ...reply, headers: { "payment-required": "A".repeat(12_000) } }),
+        () => ({ status: 402, headers: { "payment-required": base64("{}{}") }, body: "{}" }),
+        () => ({ status: 402, headers: json, body: `${JSON.stringify({ x402Version: 1, accepts: [] })} and more` }),
+        () => ({ status: 402, headers: json, body: '{"x402Version":2,"x402Version":1,"accepts":[],"resource":{}}' }),
+        () => ({
+          status: 402,
+          headers: { ...json, "content-encoding": "gzip" },
+          body: gzipSync("x".repeat(1_000_000))
+        }),
+        (reply) => ({ ...reply, headers: { ...reply.headers, "x-bomb": "x".repeat(200_000) } })
+      ]
+      for (const unpaid of bombs) {
+        seller.behaviour = { unpaid }
+        const { body } = yield* fetched(client, ref)
+        expect(["UPSTREAM_PROTOCOL_ERROR", "UPSTREAM_TIMEOUT"]).toContain(body["code"])
+        expect(body["message"]).not.toContain("internal")
+      }
+      for (const location of ["http://127.0.0.1:1/", "//[::1]/", "http://169.254.169.254/latest", "/elsewhere"]) {
+        seller.behaviour = { unpaid: () => ({ status: 307, headers: { location }, body: "" }) }
+        expect((yield* fetched(client, ref)).body["code"]).toBe("UNTRUSTED_REDIRECT")
+      }
+      // What is free is passed on as it came, and nothing is unpacked for the seller.
+      const packed = gzipSync(Buffer.alloc(5_000_000))
+      const headers = { ...json, "content-encoding": "gzip" }
+      seller.behaviour = { unpaid: () => ({ status: 200, headers, body: packed }) }
+      expect((yield* fetched(client, ref)).body).toMatchObject({ base64: packed.toString("base64"), receipt: null })
+      expect(paymentsIn(seller, received)).toEqual([])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("an answer that never ends is cut off [S238]", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld
@@ -286,7 +398,8 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("an HTTP 
             "SETTLEMENT_UNKNOWN",
             (reply) => ({ ...reply, status: 307, headers: { location: `${seller.origin}/again` } })
           ],
-          ["SETTLEMENT_UNKNOWN", () => ({ status: 200, headers: {}, body: Buffer.alloc(70_000) })]
+          ["SETTLEMENT_UNKNOWN", () => ({ status: 200, headers: {}, body: Buffer.alloc(70_000) })],
+          ["PAYMENT_REQUIRED", () => ({ status: 402, headers: {}, body: deepChallenge(seller) })]
         ]
         for (const [code, paid] of lies) {
           const client = yield* paying([enabled, once, soon, "network_security.max_response_bytes=65536"])
