@@ -140,11 +140,16 @@ export const fillKernel = Effect.fnUntraced(function* (sql: SqlClient.SqlClient)
   yield* sql.withTransaction(
     Effect.gen(function* () {
       yield* sql`insert into kernel_facts (at, type, version, subject, data, position, principal)
-        select s.resolved_at, 'settlement.' || s.state, 1, s.id::text, jsonb_build_object('transaction', s.inner_hash,
-          'moved', s.moved::text, 'feeChargedStroops', '23000', 'ledger', 1001, 'reason', s.reason),
-          (select coalesce(max(position), 0) from kernel_facts) + row_number() over (order by s.resolved_at),
+        select case step when 1 then s.recorded_at else s.resolved_at end,
+          case step when 1 then 'settlement.recorded' else 'settlement.' || s.state end, 1, s.id::text,
+          case step when 1 then jsonb_build_object('network', s.network, 'scheme', s.scheme, 'asset', s.asset,
+            'payer', s.payer, 'payTo', s.pay_to, 'amountMax', s.amount_max::text, 'transaction', s.inner_hash,
+            'resourceUrl', s.resource_url, 'principal', s.principal)
+          else jsonb_build_object('transaction', s.inner_hash, 'moved', s.moved::text, 'feeChargedStroops', '23000',
+            'ledger', 1001, 'reason', s.reason) end,
+          (select coalesce(max(position), 0) from kernel_facts) + row_number() over (order by s.resolved_at, step),
           s.principal
-        from kernel_settlements s`.unprepared
+        from kernel_settlements s cross join (values (1), (2)) t (step)`.unprepared
       yield* sql`update kernel_fact_cursors set position = (select max(position) from kernel_facts)`
     })
   )

@@ -10,11 +10,14 @@ import { type BranchStatus, Search, type SearchBranch, SearchSettings } from "..
 import { readPaging } from "../discovery/filters.ts"
 import { queryOf } from "../discovery/publicAnswer.ts"
 import { conversion } from "./conversion.ts"
+import { keepLarge } from "./keepLarge.ts"
 import type { SearchValues } from "./searchSection.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
 const hoursMax = 720
+/** Facts and impressions that a report on conversion may look through each time it is asked. */
+const examinedMax = 100_000n
 const off: BranchStatus = { health: "disabled", indexed: 0, generations: [] }
 const share = (part: number, whole: number): number =>
   whole === 0 ? 1 : Math.min(1, Math.round((part / whole) * 10_000) / 10_000)
@@ -96,13 +99,19 @@ const generations = Effect.fnUntraced(function* (request: Request) {
   return listed(request, { items: all.slice(offset, offset + limit), pagination: { limit, offset, total: all.length } })
 })
 
-const converted = Effect.fnUntraced(function* (request: Request) {
+const makeConverted = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const given = queryOf(request).get("hours") ?? "24"
-  const hours = /^\d{1,3}$/.test(given) ? Number(given) : 0
-  if (hours < 1 || hours > hoursMax)
-    return json({ error: "invalid_parameter", details: [`hours: 1 to ${hoursMax}`] }, { status: 400 })
-  return json(yield* conversion(sql, hours))
+  const converted = yield* keepLarge(
+    (hours: number) => conversion(sql, hours),
+    ({ examined }) => examined >= examinedMax
+  )
+  return Effect.fnUntraced(function* (request: Request) {
+    const given = queryOf(request).get("hours") ?? "24"
+    const hours = /^\d{1,3}$/.test(given) ? Number(given) : 0
+    if (hours < 1 || hours > hoursMax)
+      return json({ error: "invalid_parameter", details: [`hours: 1 to ${hoursMax}`] }, { status: 400 })
+    return json((yield* converted(hours)).report)
+  })
 })
 
 const unauthorized = json({ error: "unauthorized" }, { status: 401, headers: { "www-authenticate": "Bearer" } })
@@ -130,5 +139,5 @@ export const addSearchReports = Effect.gen(function* () {
 
   yield* add("status", () => status)
   yield* add("generations", generations)
-  yield* add("conversion", converted)
+  yield* add("conversion", yield* makeConverted)
 })

@@ -19,19 +19,27 @@ interface ModeRow {
 
 interface TotalRow {
   readonly impressions: bigint
+  readonly empty: bigint
   readonly sessions: bigint
   readonly verified: bigint
   readonly settled: bigint
   readonly at1: bigint
   readonly at3: bigint
   readonly at5: bigint
+  readonly journal: bigint | null
+}
+
+export interface Conversion {
+  readonly report: Readonly<Record<string, unknown>>
+  /** Facts of the journal and impressions that were looked through, about. */
+  readonly examined: bigint
 }
 
 /** `hours` back from now. Counts are decimal strings. */
 export const conversion = Effect.fn("Catalog.conversion")(function* (
   sql: SqlClient.SqlClient,
   hours: number
-): Effect.fn.Return<Readonly<Record<string, unknown>>, SqlError.SqlError> {
+): Effect.fn.Return<Conversion, SqlError.SqlError> {
   const since = new Date((yield* Clock.currentTimeMillis) - hours * millisPerHour)
   const window = sql.literal(`interval '${attributionHours} hours'`)
   const [total] = yield* sql<TotalRow>`
@@ -56,11 +64,14 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
       from shown s
     )
     select (select count(*) from catalog_impressions where at >= ${since}) as impressions,
+      (select count(*) from catalog_impressions where at >= ${since} and resource_ids = '{}'
+        and first_position = 0) as empty,
       (select count(distinct session) from catalog_impressions where at >= ${since}) as sessions,
       count(distinct impression) filter (where verified) as verified, count(distinct impression)
         filter (where settled) as settled,
       count(*) filter (where settled and position <= 1) as at1, count(*) filter (where settled
-        and position <= 3) as at3, count(*) filter (where settled and position <= 5) as at5
+        and position <= 3) as at3, count(*) filter (where settled and position <= 5) as at5,
+      (select max(position) - min(position) from kernel_facts) as journal
     from judged`
   const modes = yield* sql<ModeRow>`select mode, count(*) as impressions,
       percentile_disc(0.5) within group (order by milliseconds) as p50, percentile_disc(0.95) within
@@ -68,11 +79,12 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
       count(*) filter (where 'semantic' = any (missing)) as "semanticFallbacks", count(*)
         filter (where reranking = 'failed') as "rerankerFallbacks"
     from catalog_impressions where at >= ${since} group by mode order by mode`
-  return {
+  const report = {
     hours,
     attribution: "resource_within_window",
     attribution_window_hours: attributionHours,
     impressions: String(total!.impressions),
+    impressions_without_results: String(total!.empty),
     sessions: String(total!.sessions),
     verified_impressions: String(total!.verified),
     settled_impressions: String(total!.settled),
@@ -91,4 +103,5 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
       ])
     )
   }
+  return { report, examined: total!.impressions + (total!.journal ?? 0n) }
 })

@@ -3,7 +3,7 @@
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
-import { count, percent } from "./format.ts"
+import { count, counted, percent } from "./format.ts"
 import { Figures, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
 import type { Listed } from "./reports.ts"
 
@@ -25,6 +25,7 @@ interface Status {
 
 interface Conversion {
   readonly impressions: string
+  readonly impressions_without_results: string
   readonly sessions: string
   readonly verified_impressions: string
   readonly settled_impressions: string
@@ -49,8 +50,12 @@ const StatusFigures = ({ of }: { readonly of: Status }): VNode<any> => {
 const ConversionFigures = ({ of }: { readonly of: Conversion }): VNode<any> =>
   h(Figures, {
     items: [
-      { label: "Searches", value: count(of.sessions) },
-      { label: "Results shown", value: count(of.impressions) },
+      { label: "Searches", value: count(of.impressions), note: `in ${counted(of.sessions, "session")}` },
+      {
+        label: "Without a result",
+        value: count(of.impressions_without_results),
+        note: percent(of.impressions_without_results, of.impressions)
+      },
       {
         label: "Then verified",
         value: count(of.verified_impressions),

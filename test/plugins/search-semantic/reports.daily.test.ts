@@ -127,6 +127,7 @@ describe.each(databaseKinds)("reports on search on %s", (database) => {
             yield* facilitator.ask("/discovery/search?query=rain%20and%20maps")
             yield* until(Effect.map(read("conversion"), ({ json }) => json.impressions === "3"))
             expect((yield* read("conversion")).json).toMatchObject({
+              impressions_without_results: "0",
               sessions: "1",
               settled_impressions: "0",
               settlements_at_5: "0"
