@@ -147,6 +147,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...by("payment/twins.daily.test.ts")
   },
   {
+    name: "a verification that asks the database",
+    changes: change("kernel/payment/verifyPayment.ts", "if (Option.isSome(payment.identifier)) {", "if (payment) {"),
+    ...by("payment/cost.daily.test.ts")
+  },
+  {
     name: "an end that verify forgets",
     changes: change("kernel/payment/verifyPayment.ts", "outcomes.ended(query)", "Option.none<never>()"),
     ...by("payment/ended.daily.test.ts")

@@ -1,0 +1,93 @@
+// What a payment asks of others: the calls to the ledger's RPC and the statements to the database that are made for one
+// request, counted by the spans of its trace, so that neither grows unseen. What the follower asks for all payments
+// together is not in it.
+import { expect, it } from "@effect/vitest"
+import { NodeServices } from "@effect/platform-node"
+import { Effect, Tracer } from "effect"
+import { describe } from "vitest"
+import { databaseKinds } from "../../support/databases.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
+
+/** Every span that is made, by the id of its trace. */
+const recording = () => {
+  const names = new Map<string, Array<string>>()
+  const tracer = Tracer.make({
+    span: (options) => {
+      const span = Tracer.nativeTracer.span(options)
+      const known = names.get(span.traceId)
+      if (known === undefined) names.set(span.traceId, [span.name])
+      else known.push(span.name)
+      return span
+    }
+  })
+  return { names, tracer }
+}
+
+/** Another base64 of the same transaction whose signature, its last bytes but for the envelope's end, is another. */
+const withBadSignature = (body: any) => {
+  const copy = structuredClone(body)
+  const bytes = Buffer.from(copy.paymentPayload.payload.transaction, "base64")
+  // The symbol's padding, then the type and the length of the bytes that follow it.
+  const at = bytes.indexOf("signature") + 9 + 3 + 4 + 4
+  bytes[at + 20]! ^= 1
+  copy.paymentPayload.payload.transaction = bytes.toString("base64")
+  return copy
+}
+
+describe.each(databaseKinds)("the cost of a payment on %s", (database) => {
+  it.live(
+    "is one call and no statement to verify, none of either to refuse, and a known number to settle [S74, S77]",
+    () => {
+      const { names, tracer } = recording()
+      return Effect.gen(function* () {
+        const world = yield* Effect.withTracer(startFacilitator({ database }), tracer)
+        const payer = yield* world.account()
+        const seller = (yield* world.account(0n)).publicKey()
+        const honest = () => world.payment({ payer, payTo: seller, amount: 10_000n })
+        let traces = 0
+        /** Asks under a trace of its own, and says what was asked of others in it. */
+        const costOf = Effect.fnUntraced(function* (path: "/verify" | "/settle", body: unknown) {
+          const traceId = (++traces).toString(16).padStart(32, "a")
+          const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` }
+          const answer = yield* path === "/verify" ? world.verify(body, headers) : world.settle(body, headers)
+          const made = names.get(traceId) ?? []
+          expect(made).toContain(`POST ${path}`)
+          return {
+            said: answer.json,
+            calls: made.flatMap((name) => (/^ledger\.[a-z]+[A-Z]/.test(name) ? [name.slice(7)] : [])),
+            statements: made.filter((name) => /^(postgresql|sql\.)/.test(name)).length
+          }
+        })
+        const free = { calls: [], statements: 0 }
+
+        const { body } = yield* honest()
+        expect(yield* costOf("/verify", body)).toMatchObject({
+          said: { isValid: true },
+          calls: ["simulateTransaction"],
+          statements: 0
+        })
+        const text = JSON.stringify(body)
+        for (const [refused, reason] of [
+          [text.slice(0, -4), "invalid_request"],
+          [text.replace('"x402Version":2', '"x402Version":"2"'), "invalid_request"],
+          [{ ...body, paymentRequirements: { ...body.paymentRequirements, amount: "1" } }, "requirements_mismatch"],
+          [
+            { ...body, paymentPayload: { ...body.paymentPayload, payload: { transaction: "AAAA" } } },
+            "invalid_exact_ledger_payload_malformed"
+          ],
+          [withBadSignature(body), "invalid_exact_ledger_payload_invalid_signature"]
+        ] as ReadonlyArray<readonly [any, string]>) {
+          expect(yield* costOf("/verify", refused)).toMatchObject({ said: { invalidReason: reason }, ...free })
+        }
+        for (let times = 0; times < 3; times++) {
+          const cost = yield* costOf("/settle", (yield* honest()).body)
+          expect(cost).toMatchObject({ said: { success: true }, calls: ["simulateTransaction", "sendTransaction"] })
+          // One to look, two of the budget, one of the channel; a transaction to record and one to end; what was sent,
+          // and who was told.
+          expect(cost.statements).toBeLessThanOrEqual(22)
+        }
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    },
+    180_000
+  )
+})
