@@ -1,0 +1,245 @@
+// Requirements of the specification broken one at a time, those whose tests are far from the code that keeps them: what
+// is shown and counted, which beat the follower keeps, what the defaults are, what a tool server holds against a
+// seller, what operators' figures say.
+import type { Mutation } from "./Mutation.ts"
+
+const vitest = (file: string, name?: string) => [
+  "node_modules/vitest/vitest.mjs",
+  "run",
+  "--config",
+  "test/vitest.config.ts",
+  file,
+  ...(name === undefined ? [] : ["--testNamePattern", name])
+]
+
+const environment = { TOLLKEEPER_TEST_DATABASES: "pglite" }
+
+const by =
+  (catcher: ReadonlyArray<string>) =>
+  (name: string, file: string, from: string, to: string): Mutation => ({
+    name,
+    changes: [{ file, from, to }],
+    catcher,
+    environment
+  })
+
+const shown = by(vitest("test/plugins/catalog/visibility.daily.test.ts"))
+const followed = by(vitest("test/kernel/settlement/follower.test.ts"))
+const decided = by(vitest("test/runtime/contract.test.ts"))
+const rolledUp = by(vitest("test/plugins/analytics/payments.daily.test.ts", "S95"))
+const searched = by(vitest("test/plugins/search-semantic/reports.daily.test.ts"))
+const generations = by(vitest("test/plugins/search-semantic/generations.test.ts"))
+const pinned = by(vitest("test/kernel/http/safeFetch.test.ts"))
+const faults = by(vitest("test/plugins/mcp-tools/ToolFault.test.ts"))
+const composed = by(vitest("test/plugins/mcp-tools/composition.test.ts"))
+const started = by(vitest("test/plugins/mcp-tools/transports.daily.test.ts", "S284"))
+const paid = by(vitest("test/plugins/mcp-tools-pay/pay.daily.test.ts"))
+const ordered = by(vitest("test/plugins/mcp-tools-pay/order.test.ts"))
+const stopped = by(vitest("test/plugins/mcp-tools/Calls.test.ts"))
+const measured = by(vitest("test/kernel/payment/MetricReadings.test.ts"))
+const watched = by(vitest("test/kernel/payment/watchBudget.test.ts"))
+const told = by(vitest("test/runtime/commands/settlementStory.test.ts"))
+const charged = by(vitest("test/runtime/commands/budget.test.ts"))
+const traced = by(vitest("test/runtime/platform/telemetry.daily.test.ts", "sampler"))
+const signalled = by(vitest("test/runtime/platform/telemetry.test.ts"))
+
+export const mutations: ReadonlyArray<Mutation> = [
+  shown(
+    "S99: stale resources are shown by default",
+    "plugins/catalog/discovery/conditions.ts",
+    "config.includeStale ? sql`r.state in ('active', 'stale')` : sql`r.state = 'active'`",
+    "sql`r.state in ('active', 'stale')`"
+  ),
+  shown(
+    "S291: stale resources are hidden whatever the operator says",
+    "plugins/catalog/discovery/conditions.ts",
+    "config.includeStale ? sql`r.state in ('active', 'stale')` : sql`r.state = 'active'`",
+    "sql`r.state = 'active'`"
+  ),
+  shown(
+    "S114: quarantined resources are shown with the stale ones",
+    "plugins/catalog/discovery/conditions.ts",
+    "sql`r.state in ('active', 'stale')`",
+    "sql`r.state in ('active', 'stale', 'quarantined')`"
+  ),
+  shown(
+    "S100, S148: states are not counted",
+    "plugins/catalog/administration/Records.ts",
+    "{ ...emptyStates, ...Object.fromEntries(rows.map(({ count, state }) => [state, count])) }",
+    "emptyStates"
+  ),
+  shown(
+    "S288: an invalid schema is refused though the operator waived it",
+    "plugins/catalog/declaration/DeclarationWire.ts",
+    "fault !== undefined && config.requireValidSchema",
+    "fault !== undefined"
+  ),
+  shown(
+    "S163: resources are listed oldest first",
+    "plugins/catalog/administration/Records.ts",
+    "order by r.id desc limit ${limit} offset ${offset}",
+    "order by r.id limit ${limit} offset ${offset}"
+  ),
+  shown(
+    "S165: a resource's history is its last version",
+    "plugins/catalog/administration/Records.ts",
+    "order by version desc limit ${historyMax}",
+    "order by version desc limit 1"
+  ),
+  followed(
+    "S92: what is open waits for somebody to wake the follower",
+    "kernel/settlement/reconcileSettlements.ts",
+    "every: limits.recoveryPeriod,",
+    'every: "10 minutes",'
+  ),
+  rolledUp(
+    "S95: an end is added to the day and its unknown stays",
+    "plugins/analytics/recording/contributions.ts",
+    "for (const part of partsOf(before)[rollup]) add(deltas, part, -1n)",
+    ""
+  ),
+  searched(
+    "S177: a payment is attributed whenever it was",
+    "plugins/catalog/search/conversion.ts",
+    "interval '${attributionHours} hours'",
+    "interval '100000 hours'"
+  ),
+  generations(
+    "S105: two generations may be active",
+    "migrations/search-semantic/0001_generations.sql",
+    "create unique index search_semantic_generations_active on",
+    "create index search_semantic_generations_active on"
+  ),
+  decided(
+    "S332: recovery every minute",
+    "kernel/config/Limits.ts",
+    "recovery_ms: integer({ default: 15_000",
+    "recovery_ms: integer({ default: 60_000"
+  ),
+  decided(
+    "S301: a network funds itself unless it is told not to",
+    "kernel/config/Network.ts",
+    "development_auto_fund: flag({ default: false",
+    "development_auto_fund: flag({ default: true"
+  ),
+  decided(
+    "S301: ceilings count as measured",
+    "kernel/config/Network.ts",
+    "fee_ceilings_calibrated: flag({ default: false",
+    "fee_ceilings_calibrated: flag({ default: true"
+  ),
+  decided(
+    "S30: the hosted tool server pays",
+    "runtime/profiles/tools-hosted.yaml",
+    "plugins: [mcp-tools]",
+    "plugins: [mcp-tools, mcp-tools-pay]"
+  ),
+  pinned(
+    "S235: one name's other addresses are not looked at",
+    "kernel/http/safeFetch.ts",
+    "!addresses.every(isPublicAddress)",
+    "!isPublicAddress(addresses[0])"
+  ),
+  pinned(
+    "S236: an address of this network is dialled",
+    "kernel/http/safeFetch.ts",
+    "if (!policy.allowLocal && !addresses.every(isPublicAddress)) return",
+    "if (false) return"
+  ),
+  faults(
+    "S330: an unknown settlement is final",
+    "plugins/mcp-tools/ToolFault.ts",
+    "SETTLEMENT_UNKNOWN: true",
+    "SETTLEMENT_UNKNOWN: false"
+  ),
+  composed(
+    "S6: the tool server needs a database",
+    "plugins/mcp-tools/plugin.ts",
+    "needs: [settingsContract, supervisorContract, configContract]",
+    'needs: [settingsContract, supervisorContract, configContract, { id: "database", keys: [] }]'
+  ),
+  started(
+    "S284: a tool server serves pubnet",
+    "plugins/mcp-tools/Config.ts",
+    'enabled.includes("ledger:pubnet")',
+    'enabled.includes("ledger:nowhere")'
+  ),
+  paid(
+    "S210: the recipient is not compared",
+    "plugins/mcp-tools-pay/seller/compareTerms.ts",
+    '"asset",\n  "payTo",\n  "amount"',
+    '"asset",\n  "amount"'
+  ),
+  paid(
+    "S210: the timeout is not compared",
+    "plugins/mcp-tools-pay/seller/compareTerms.ts",
+    '"maxTimeoutSeconds",\n  "feesSponsored"',
+    '"feesSponsored"'
+  ),
+  paid(
+    "S217: what one call may cost is not asked",
+    "plugins/mcp-tools-pay/call/chooseTerms.ts",
+    "policy.perCall,\n      policy.assets",
+    "policy.assets"
+  ),
+  ordered(
+    "S102: the signer is asked before the budget knows",
+    "plugins/mcp-tools-pay/payer/PaymentBuilder.ts",
+    "yield* onAuthorization(authorization)",
+    ""
+  ),
+  stopped(
+    "S182: a stop waits for the last call",
+    "plugins/mcp-tools/server/Calls.ts",
+    'const stopTimeout = "3 seconds"',
+    'const stopTimeout = "25 seconds"'
+  ),
+  stopped(
+    "S182: a call that lasts ends in silence",
+    "plugins/mcp-tools/server/Calls.ts",
+    "yield* Deferred.succeed(isCut, undefined)",
+    ""
+  ),
+  measured(
+    "an address is a label",
+    "kernel/payment/MetricReadings.ts",
+    'source.startsWith("key:") ? source.slice("key:".length) : "anonymous"',
+    "source"
+  ),
+  measured(
+    "figures of before pass for those of now",
+    "kernel/payment/MetricReadings.ts",
+    "measure(storage.available, 0),",
+    "Effect.void,"
+  ),
+  watched(
+    "a key that rests on a new day keeps yesterday's rest",
+    "kernel/payment/watchBudget.ts",
+    "if (!scopes.some((one) => one.name === name)) yield* tell({ ...scope, usedStroops: 0n })",
+    "void [name, scope]"
+  ),
+  told(
+    "an open payment may be paid again",
+    "runtime/commands/settlementStory.ts",
+    "if (isOpen(record.state)) { return [",
+    'if (record.state === "prepared") { return ['
+  ),
+  charged(
+    "the budget's day is the database's",
+    "runtime/commands/budget.ts",
+    "if (Option.isSome(budget)) return yield* budget.value.today",
+    ""
+  ),
+  signalled(
+    "S343: one endpoint turns every signal on",
+    "runtime/platform/telemetry.ts",
+    "isSet(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`)",
+    'isSet("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")'
+  ),
+  traced(
+    "states are not read for an exporter",
+    "runtime/serve.ts",
+    "if (Option.isSome(readings)) yield* readForExport(readings.value.refresh)",
+    ""
+  )
+]

@@ -1,0 +1,51 @@
+// The order in which a payment comes to be: the budget knows of it before anybody is asked to sign.
+import { expect, it } from "@effect/vitest"
+import { Keypair } from "@stellar/stellar-sdk"
+import { Effect, Layer } from "effect"
+import { Network, passphrases } from "../../../kernel/config/Network.ts"
+import { LedgerRpc } from "../../../kernel/ledger/LedgerRpc.ts"
+import { fault } from "../../../plugins/mcp-tools/contract.ts"
+import { Payer } from "../../../plugins/mcp-tools-pay/payer/Payer.ts"
+import { PaymentBuilder } from "../../../plugins/mcp-tools-pay/payer/PaymentBuilder.ts"
+import * as NodeCrypto from "../../../runtime/platform/nodeCrypto.ts"
+import { testnetUsdc } from "../../support/buyer.ts"
+
+it.effect("nothing is signed before the authorization stands in the budget's store [S102, S211]", () =>
+  Effect.gen(function* () {
+    const happened: Array<string> = []
+    const services = Layer.mergeAll(
+      NodeCrypto.layer,
+      Layer.succeed(LedgerRpc, { latestLedger: Effect.succeed({ sequence: 1_000, closedAtSeconds: 0 }) } as never),
+      Layer.succeed(Network, { id: "ledger:testnet", passphrase: passphrases["ledger:testnet"] } as never),
+      Layer.succeed(Payer, {
+        address: Effect.succeed(Keypair.random().publicKey()),
+        sign: () =>
+          Effect.andThen(
+            Effect.sync(() => happened.push("signed")),
+            Effect.fail(fault("PAYMENT_REJECTED", "no"))
+          )
+      } as never)
+    )
+    const { build } = yield* Effect.provide(PaymentBuilder, PaymentBuilder.layer.pipe(Layer.provide(services)))
+    const transfer = {
+      payTo: Keypair.random().publicKey(),
+      asset: testnetUsdc,
+      amount: 1_000n,
+      network: "ledger:testnet",
+      maxTimeoutSeconds: 60
+    } as never
+    const refused = yield* Effect.flip(
+      build(transfer, () =>
+        Effect.andThen(
+          Effect.sync(() => happened.push("asked")),
+          Effect.fail(fault("BUDGET_EXCEEDED", "the store has no room"))
+        )
+      )
+    )
+    expect([refused.code, happened]).toEqual(["BUDGET_EXCEEDED", ["asked"]])
+    yield* Effect.flip(
+      build(transfer, ({ expirationLedger }) => Effect.sync(() => happened.push(`${expirationLedger}`)))
+    )
+    expect(happened).toEqual(["asked", "1012", "signed"])
+  })
+)
