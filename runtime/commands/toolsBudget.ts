@@ -1,6 +1,6 @@
 // `tollkeeper tools-budget`: what agents' payments hold, and an operator's word on those that the ledger no longer
-// decides. It works on the store alone: on PostgreSQL beside the running tool servers, on a file only while none runs
-// on its folder.
+// decides. It works on the store alone: on PostgreSQL beside the running tool servers; a file is read beside the one
+// that has it, and changed while none runs on its folder.
 import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"

@@ -7,15 +7,16 @@ import { postgresStore } from "./postgresStore.ts"
 import { StoreDatabase } from "./StoreDatabase.ts"
 import { fileStore, memoryStore } from "./tableStore.ts"
 
-const openFile = Effect.gen(function* () {
+/** Where the file is kept. */
+export const fileFolder = Effect.gen(function* () {
   const path = yield* Path.Path
-  return yield* fileStore(path.join((yield* Host).stateFolder, "tools"))
+  return path.join((yield* Host).stateFolder, "tools")
 })
 
 export const openStore = Effect.gen(function* () {
   const { shared } = yield* StoreDatabase
   if (shared !== undefined) return yield* Effect.provideContext(postgresStore, shared)
-  return yield* (yield* Config).store === "memory" ? memoryStore : openFile
+  return yield* (yield* Config).store === "memory" ? memoryStore : fileStore(yield* fileFolder)
 })
 
 export const layer = Layer.effect(BudgetStore, openStore)

@@ -59,6 +59,15 @@ export const memoryStore: Effect.Effect<BudgetStore["Service"]> = Effect.sync(()
 
 const unavailable = (cause: unknown) => new BudgetUnavailable({ cause })
 
+const fileIn = (path: Path.Path, folder: string): string => path.join(folder, "reservations.json")
+
+/** The table in `folder` as it is, for a reader beside the process that has it: the file always holds a whole one. */
+export const readTable = Effect.fnUntraced(function* (folder: string) {
+  const files = yield* FileSystem.FileSystem
+  const file = fileIn(yield* Path.Path, folder)
+  return (yield* files.exists(file)) ? yield* decodeTable(yield* files.readFileString(file)) : []
+}, Effect.mapError(unavailable))
+
 /** A store in `folder`, which this process has alone until the Scope closes. */
 export const fileStore = (
   folder: string
@@ -72,7 +81,7 @@ export const fileStore = (
     const path = yield* Path.Path
     yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
     yield* (yield* FolderLock).hold(folder)
-    const file = path.join(folder, "reservations.json")
+    const file = fileIn(path, folder)
     const draft = `${file}.draft`
     const initial = (yield* files.exists(file)) ? yield* decodeTable(yield* files.readFileString(file)) : []
     const save = (table: ReadonlyArray<Reservation>) =>

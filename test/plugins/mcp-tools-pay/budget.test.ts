@@ -7,7 +7,7 @@ import { BudgetStore } from "../../../plugins/mcp-tools-pay/budget/BudgetStore.t
 import { postgresStore } from "../../../plugins/mcp-tools-pay/budget/postgresStore.ts"
 import { makeHoldTurn } from "../../../plugins/mcp-tools-pay/budget/reconcileHolds.ts"
 import { mayMove, type Reservation, type ReservationState } from "../../../plugins/mcp-tools-pay/budget/Reservation.ts"
-import { fileStore, memoryStore } from "../../../plugins/mcp-tools-pay/budget/tableStore.ts"
+import { fileStore, memoryStore, readTable } from "../../../plugins/mcp-tools-pay/budget/tableStore.ts"
 import * as Locks from "../../../runtime/platform/folderLock.ts"
 import { describeDatabases } from "../../support/databases.ts"
 
@@ -124,6 +124,8 @@ describe("a budget", () => {
             yield* store.reserve(held, ceilings)
             yield* store.move(held.id, { state: "signed", authorization })
             expect((yield* Effect.flip(fileStore(folder)))._tag).toBe("BudgetUnavailable")
+            // Whoever only reads has it beside the process that writes.
+            expect((yield* readTable(folder)).find(({ id }) => id === held.id)?.state).toBe("signed")
           })
         )
         const again = yield* fileStore(folder)
