@@ -48,8 +48,11 @@ export const readEnvelope = (text: string): Result.Result<Envelope, EnvelopeMalf
 export const decodeEnvelope = (text: string): Effect.Effect<Envelope, EnvelopeMalformed> =>
   Effect.suspend(() => Effect.fromResult(readEnvelope(text)))
 
-export const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && a.every((byte, i) => byte === b[i])
+export const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => {
+  if (a.length !== b.length) return false
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
+  return true
+}
 
 export const encodeEnvelope = (envelope: Envelope): string => Base64.encode(envelopeCodec.encode(envelope))
 

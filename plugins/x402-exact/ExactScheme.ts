@@ -65,18 +65,32 @@ const useIn: NonceReader["useIn"] = (key, promise, operationXdr) => {
   return isSame ? "same" : "other"
 }
 
+interface Reading {
+  readonly payloadOf: (payment: Payment) => Decoded
+  readonly authorizationOf: (payload: ExactPayload) => Option.Option<Authorization>
+}
+
 type Decoded = Result.Result<ExactPayload, { readonly reason: string }>
 
-/** A payment is looked up by its authorization before and after it is verified; its transaction is decoded once. */
-const decodeOnce = (): ((payment: Payment) => Decoded) => {
-  const decodedPayloads = new WeakMap<Payment["payload"], Decoded>()
-  return ({ payload }) => {
-    const known = decodedPayloads.get(payload)
-    if (known !== undefined) return known
-    const decoded = decodePayload(payload)
-    decodedPayloads.set(payload, decoded)
-    return decoded
+/** What is read of a key for as long as that lives, once. */
+const once = <K extends object, A>(read: (key: K) => A): ((key: K) => A) => {
+  const known = new WeakMap<K, { readonly read: A }>()
+  return (key) => {
+    const before = known.get(key)
+    if (before !== undefined) return before.read
+    const now = { read: read(key) }
+    known.set(key, now)
+    return now.read
   }
+}
+
+/**
+ * A payment is looked up by its authorization before and after it is verified; its transaction is decoded once, and its
+ * authorization's key made once.
+ */
+const makeReading = (): Reading => {
+  const decoded = once((payload: Payment["payload"]): Decoded => decodePayload(payload))
+  return { payloadOf: ({ payload }: Payment): Decoded => decoded(payload), authorizationOf: once(authorizationOf) }
 }
 
 /** What the offline checks find, and what they were told of the payment. */
@@ -109,7 +123,7 @@ const makeOfflineChecks = Effect.gen(function* () {
   })
 })
 
-const makeVerify = Effect.fnUntraced(function* (payloadOf: (payment: Payment) => Decoded) {
+const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: Reading) {
   const rpc = yield* LedgerRpc
   const ceilings = (yield* Network).feeCeilings(scheme)
   const checkOffline = yield* makeOfflineChecks
@@ -154,13 +168,13 @@ const makeVerify = Effect.fnUntraced(function* (payloadOf: (payment: Payment) =>
 
 const makeScheme = Effect.gen(function* () {
   const clock = yield* LedgerClock
-  const payloadOf = decodeOnce()
+  const reading = makeReading()
   const exact: Scheme = {
     scheme,
     refusals,
     supportedExtra: () => Option.some({}),
-    authorization: (payment) => Option.flatMap(Result.getSuccess(payloadOf(payment)), authorizationOf),
-    verify: yield* makeVerify(payloadOf),
+    authorization: (payment) => Option.flatMap(Result.getSuccess(reading.payloadOf(payment)), reading.authorizationOf),
+    verify: yield* makeVerify(reading),
     prepare: Effect.fnUntraced(function* (_payment, verified) {
       const fault = expiryFault(verified.authorizationExpiresLedger, (yield* clock.now).sequence)
       return fault === undefined ? (verified.state as State) : refusal(fault[0], fault[1], Option.some(verified.payer))

@@ -212,7 +212,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "the payment is decoded for each look-up",
-    changes: [{ file: schemeFile, from: "    decodedPayloads.set(payload, decoded)\n", to: "" }],
+    changes: [{ file: schemeFile, from: "    known.set(key, now)\n", to: "" }],
     ...scheme
   },
   {
