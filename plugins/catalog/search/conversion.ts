@@ -35,6 +35,15 @@ export interface Conversion {
   readonly examined: bigint
 }
 
+/** Searches since then, by how they were answered. */
+const modesOf = (sql: SqlClient.SqlClient, since: Date) =>
+  sql<ModeRow>`select mode, count(*) as impressions,
+      percentile_disc(0.5) within group (order by milliseconds) as p50, percentile_disc(0.95) within
+        group (order by milliseconds) as p95,
+      count(*) filter (where 'semantic' = any (missing)) as "semanticFallbacks", count(*)
+        filter (where reranking = 'failed') as "rerankerFallbacks"
+    from catalog_impressions where at >= ${since} group by mode order by mode`
+
 /** `hours` back from now. Counts are decimal strings. */
 export const conversion = Effect.fn("Catalog.conversion")(function* (
   sql: SqlClient.SqlClient,
@@ -44,7 +53,7 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
   const window = sql.literal(`interval '${attributionHours} hours'`)
   const [total] = yield* sql<TotalRow>`
     with shown as (
-      select i.id as impression, i.at, i.session, s.resource_id, i.first_position + s.place as position
+      select i.id as impression, i.at, s.resource_id, i.first_position + s.place as position
       from catalog_impressions i, unnest(i.resource_ids) with ordinality as s (resource_id, place)
         where i.at >= ${since}
     ), paid as (
@@ -52,16 +61,22 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
       join kernel_facts begun on begun.subject = ended.subject and begun.type = ${recordedType}
       join catalog_resources r on r.resource = split_part(split_part(begun.data->>'resourceUrl', '?', 1), '#', 1)
       where ended.type = ${endedType("settled")} and ended.at >= ${since}
-    ), verified as (
-      select o.resource_id, unnest(array[o.first_at, o.last_at]) as at from catalog_observations o
-        where o.resource_id is not null and o.last_at >= ${since}
-      union all select * from paid
+    ), happened as (
+      select resource_id, at, 'shown' as kind, impression, position from shown
+      union all select resource_id, at, 'paid', null, null from paid
+      union all select o.resource_id, unnest(array[o.first_at, o.last_at]), 'verified', null, null
+      from catalog_observations o where o.resource_id is not null and o.last_at >= ${since}
+    ), followed as (
+      -- Back in time by resource: the last seen is the next to come, and of one moment what happened comes before what
+      -- was shown.
+      select *, min(at) filter (where kind <> 'shown') over back as verified_at,
+        min(at) filter (where kind = 'paid') over back as settled_at
+      from happened
+      window back as (partition by resource_id order by at desc, kind = 'shown' rows unbounded preceding)
     ), judged as (
-      select s.*, exists (select 1 from verified v where v.resource_id = s.resource_id and v.at between s.at
-        and s.at + ${window}) as verified,
-        exists (select 1 from paid p where p.resource_id = s.resource_id and p.at between s.at
-          and s.at + ${window}) as settled
-      from shown s
+      select impression, position, coalesce(verified_at <= at + ${window}, false) as verified,
+        coalesce(settled_at <= at + ${window}, false) as settled
+      from followed where kind = 'shown'
     )
     select (select count(*) from catalog_impressions where at >= ${since}) as impressions,
       (select count(*) from catalog_impressions where at >= ${since} and resource_ids = '{}'
@@ -73,12 +88,7 @@ export const conversion = Effect.fn("Catalog.conversion")(function* (
         and position <= 3) as at3, count(*) filter (where settled and position <= 5) as at5,
       (select max(position) - min(position) from kernel_facts) as journal
     from judged`
-  const modes = yield* sql<ModeRow>`select mode, count(*) as impressions,
-      percentile_disc(0.5) within group (order by milliseconds) as p50, percentile_disc(0.95) within
-        group (order by milliseconds) as p95,
-      count(*) filter (where 'semantic' = any (missing)) as "semanticFallbacks", count(*)
-        filter (where reranking = 'failed') as "rerankerFallbacks"
-    from catalog_impressions where at >= ${since} group by mode order by mode`
+  const modes = yield* modesOf(sql, since)
   const report = {
     hours,
     attribution: "resource_within_window",
