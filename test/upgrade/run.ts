@@ -1,0 +1,145 @@
+// `npm run upgrade -- --from REF`: an upgrade under load. The program as git has it at REF serves alone over a
+// PostgreSQL and a ledger; the program of this checkout is started beside it, over the same database, which it
+// migrates; both serve; the old one is stopped as an operator stops it; the new one goes on alone. Payments never
+// pause. In the end every payment has settled once, the recipient has exactly that, and `tollkeeper audit` finds
+// nothing. `--payments N` for each of the three thirds, default 60. REF must be of this machine's git, and its packages
+// are installed when they differ.
+import { Keypair } from "@stellar/stellar-sdk"
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import process from "node:process"
+import { parseArgs } from "node:util"
+import { root } from "../../runtime/bootstrap.mjs"
+import { freePort, type Program, startProgram } from "../conformance/programs.ts"
+import { usdcBalance } from "../support/balances.ts"
+import { makePayment } from "../support/buyer.ts"
+import { startPostgres } from "../support/postgres.ts"
+import { askFriendbot, rpcCall } from "../support/rpcCall.ts"
+
+const { values } = parseArgs({
+  options: { from: { type: "string" }, payments: { type: "string", default: "60" } }
+})
+if (values.from === undefined) throw new Error("say which version is upgraded: --from REF")
+const each = Number(values.payments)
+const price = 10_000n
+const clients = 8
+const folder = mkdtempSync(join(tmpdir(), "tollkeeper-upgrade-"))
+const old = join(folder, "old")
+const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
+
+execFileSync("git", ["worktree", "add", "--quiet", "--detach", old, values.from], { cwd: root })
+const lockOf = (tree: string) => readFileSync(join(tree, "package-lock.json"), "utf8")
+if (lockOf(old) === lockOf(root)) symlinkSync(join(root, "node_modules"), join(old, "node_modules"))
+else execFileSync("npm", ["ci", "--loglevel=error"], { cwd: old, stdio: "ignore" })
+
+const postgres = await startPostgres()
+const ledgerPort = await freePort()
+const ledgerUrl = `http://127.0.0.1:${ledgerPort}`
+const programs: Array<Program> = []
+const run = (tree: string, ...args: ReadonlyArray<string>): Program => {
+  const environment = { DATABASE_URL: postgres.url, SPONSOR_SECRET: sponsor.secret() }
+  const program = startProgram(process.execPath, ["runtime/cli.ts", ...args], { cwd: tree, env: environment })
+  programs.push(program)
+  return program
+}
+const sponsor = Keypair.random()
+const rpc = rpcCall(ledgerUrl)
+const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
+  for (let looks = 0; looks < 1_200; looks++) {
+    if (await isSo().catch(() => false)) return
+    await pause(100)
+  }
+  throw new Error(`${what} is not so\n${programs.map((program) => program.tail()).join("\n")}`)
+}
+
+const settings = [
+  "plugins=[x402-exact, catalog, search-lexical, analytics]",
+  `networks.ledger:testnet.rpc_urls=["${ledgerUrl}"]`,
+  `networks.ledger:testnet.friendbot_url=${ledgerUrl}/friendbot`,
+  "networks.ledger:testnet.channel_count=12"
+].flatMap((setting) => ["--set", setting])
+
+const serve = async (tree: string, name: string) => {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const program = run(tree, "start", "--state", join(folder, name), "--port", String(port), ...settings)
+  await until(`${name} serves`, async () => (await fetch(`${url}/health/ready`)).ok)
+  return { program, url }
+}
+
+const seller = Keypair.random()
+const counts = new Map<string, number>()
+const count = (what: string) => void counts.set(what, (counts.get(what) ?? 0) + 1)
+let [targets, settled, next] = [[] as ReadonlyArray<string>, 0, 0]
+
+/** One payment, asked of whoever serves until its answer is final, as an official client repeats it. */
+const pay = async (payer: Keypair): Promise<void> => {
+  const id = `upgraded-payment-${String(next++).padStart(6, "0")}`
+  const extensions = { "payment-identifier": { info: { required: true, id } } }
+  const payTo = seller.publicKey()
+  const { body } = await makePayment({ rpc, payer, payTo, amount: price, maxTimeoutSeconds: 300, extensions })
+  for (let asks = 0; asks < 120; asks++) {
+    const url = targets[(next + asks) % targets.length]!
+    const answer: any = await fetch(`${url}/settle`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(40_000)
+    }).then(
+      (response) => response.json(),
+      () => ({ errorReason: "no answer" })
+    )
+    if (answer.success === true) return void (settled += 1)
+    count(answer.errorReason)
+    await pause(500)
+  }
+  throw new Error(`${id} has no end`)
+}
+
+let goOn = true
+const client = async (): Promise<void> => {
+  const payer = Keypair.random()
+  await askFriendbot(ledgerUrl, payer.publicKey(), 100)
+  while (goOn) await pay(payer)
+}
+
+/** Lets the load go on until so many more have settled. */
+const third = async (name: string): Promise<void> => {
+  const from = settled
+  await until(`${each} payments ${name}`, async () => settled >= from + each)
+  console.log(`${name.padEnd(34)} ${settled - from} payments settled`)
+}
+
+try {
+  run(root, "ledger", "--port", String(ledgerPort), "--close", "1s")
+  await until("the ledger answers", async () => (await rpc("getHealth")).status === "healthy")
+  await askFriendbot(ledgerUrl, seller.publicKey(), 0)
+  const before = await serve(old, "old")
+  targets = [before.url]
+  const load = Promise.all(Array.from({ length: clients }, client))
+  load.catch(() => undefined)
+  await third(`${values.from} alone`)
+  const after = await serve(root, "new")
+  targets = [before.url, after.url]
+  await third("both over one database")
+  targets = [after.url]
+  await before.program.stop()
+  await third("this checkout alone")
+  goOn = false
+  await load
+  const paid = await usdcBalance(rpc, seller.publicKey())
+  const audit = run(root, "audit", "--state", join(folder, "new"))
+  const isRight = paid === BigInt(settled) * price
+  await until("the audit finds nothing", async () => audit.tail().includes("audit:"))
+  const found = audit.tail().trim().split("\n").at(-1) ?? ""
+  console.log(`answers before the end: ${JSON.stringify(Object.fromEntries(counts))}`)
+  console.log(`${settled} payments settled, the recipient has ${isRight ? "exactly" : "NOT"} that; ${found}`)
+  if (!isRight || !/\b0 mismatches/.test(found)) process.exitCode = 1
+} finally {
+  for (const program of programs) await program.kill()
+  await postgres.stop()
+  execFileSync("git", ["worktree", "remove", "--force", old], { cwd: root })
+  rmSync(folder, { recursive: true, force: true })
+}
