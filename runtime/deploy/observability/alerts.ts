@@ -293,6 +293,15 @@ const surroundings: ReadonlyArray<Alert> = [
     ]
   },
   {
+    name: "TollkeeperReplicaUnused",
+    severity: "warning",
+    expr: "tollkeeper_database_replica_available == 0",
+    for: "10m",
+    summary: "The read replica is away or too far behind: the primary answers discovery and analytics as well.",
+    fires: { series: [[`tollkeeper_database_replica_available{${one}}`, always(0)]], labels: { instance: "a" } },
+    calm: [[`tollkeeper_database_replica_available{${one}}`, always(1)]]
+  },
+  {
     name: "TollkeeperFactsStalled",
     severity: "warning",
     expr: "tollkeeper_facts_stalled == 1",
@@ -333,50 +342,3 @@ const surroundings: ReadonlyArray<Alert> = [
 ]
 
 export const alerts: ReadonlyArray<Alert> = [...money, ...traffic, ...surroundings]
-
-/** The names of metrics that an expression reads, a histogram's by its own name. */
-export const metricsIn = (expr: string): ReadonlyArray<string> => [
-  ...new Set([...expr.matchAll(/\b(?:tollkeeper|process)_[a-z_]+/g)].map(([name]) => name.replace(/_bucket$/, "")))
-]
-
-const runbook = "examples/guides/runbook.md"
-
-const annotationsOf = ({ name, summary }: Alert) => ({ summary, runbook: `${runbook}#${name.toLowerCase()}` })
-
-/** The file of rules, as data. */
-export const rulesFile = {
-  groups: [
-    {
-      name: "tollkeeper",
-      rules: alerts.map((alert) => ({
-        alert: alert.name,
-        expr: alert.expr,
-        for: alert.for,
-        labels: { severity: alert.severity },
-        annotations: annotationsOf(alert)
-      }))
-    }
-  ]
-}
-
-/** When every case is looked at: its series have gone on for half an hour by then. */
-const lookAt = "30m"
-
-const caseOf = (alert: Alert, name: string, series: ReadonlyArray<Series>, expected: ReadonlyArray<object>) => ({
-  name,
-  interval: "1m",
-  input_series: series.map(([one, values]) => ({ series: one, values })),
-  alert_rule_test: [{ eval_time: lookAt, alertname: alert.name, exp_alerts: expected }]
-})
-
-/** The cases that `promtool test rules` plays, as data: each alert fires in its own, and is silent in the other. */
-export const casesFile = {
-  rule_files: ["alerts.yml"],
-  evaluation_interval: "1m",
-  tests: alerts.flatMap((alert) => [
-    caseOf(alert, `${alert.name} fires`, alert.fires.series, [
-      { exp_labels: { severity: alert.severity, ...alert.fires.labels }, exp_annotations: annotationsOf(alert) }
-    ]),
-    caseOf(alert, `${alert.name} is silent`, alert.calm, [])
-  ])
-}

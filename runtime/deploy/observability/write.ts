@@ -2,7 +2,7 @@
 // the files equal to their source.
 import { writeFileSync } from "node:fs"
 import { stringify } from "yaml"
-import { casesFile, rulesFile } from "./alerts.ts"
+import { casesFile, rulesFile } from "./alertFiles.ts"
 import { dashboard } from "./dashboard.ts"
 
 const made = "# Made by `npm run observability` from alerts.ts; change it there.\n"

@@ -170,7 +170,9 @@ layer(Layer.effect(Open, startFacilitator({ set: ["plugins=[ledger-local, x402-e
     Effect.gen(function* () {
       const { text } = yield* (yield* Open).ask("/metrics")
       const shown = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name))
-      const states = all.filter(({ kind, name }) => kind === "gauge" && !/^tollkeeper_facts/.test(name))
+      const states = all.filter(
+        ({ kind, name }) => kind === "gauge" && !/^tollkeeper_(facts|database_replica)/.test(name)
+      )
       expect(states.length).toBeGreaterThan(25)
       expect(states.filter(({ name }) => !shown.has(name)).map(({ name }) => name)).toEqual([])
       expect([...shown].filter((name) => !all.some((one) => one.name === name))).toEqual([])

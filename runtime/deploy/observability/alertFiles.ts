@@ -1,0 +1,49 @@
+// The alerts as the files that Prometheus and promtool read, as data.
+import { type Alert, alerts, type Series } from "./alerts.ts"
+
+/** The names of metrics that an expression reads, a histogram's by its own name. */
+export const metricsIn = (expr: string): ReadonlyArray<string> => [
+  ...new Set([...expr.matchAll(/\b(?:tollkeeper|process)_[a-z_]+/g)].map(([name]) => name.replace(/_bucket$/, "")))
+]
+
+const runbook = "examples/guides/runbook.md"
+
+const annotationsOf = ({ name, summary }: Alert) => ({ summary, runbook: `${runbook}#${name.toLowerCase()}` })
+
+/** The file of rules, as data. */
+export const rulesFile = {
+  groups: [
+    {
+      name: "tollkeeper",
+      rules: alerts.map((alert) => ({
+        alert: alert.name,
+        expr: alert.expr,
+        for: alert.for,
+        labels: { severity: alert.severity },
+        annotations: annotationsOf(alert)
+      }))
+    }
+  ]
+}
+
+/** When every case is looked at: its series have gone on for half an hour by then. */
+const lookAt = "30m"
+
+const caseOf = (alert: Alert, name: string, series: ReadonlyArray<Series>, expected: ReadonlyArray<object>) => ({
+  name,
+  interval: "1m",
+  input_series: series.map(([one, values]) => ({ series: one, values })),
+  alert_rule_test: [{ eval_time: lookAt, alertname: alert.name, exp_alerts: expected }]
+})
+
+/** The cases that `promtool test rules` plays, as data: each alert fires in its own, and is silent in the other. */
+export const casesFile = {
+  rule_files: ["alerts.yml"],
+  evaluation_interval: "1m",
+  tests: alerts.flatMap((alert) => [
+    caseOf(alert, `${alert.name} fires`, alert.fires.series, [
+      { exp_labels: { severity: alert.severity, ...alert.fires.labels }, exp_annotations: annotationsOf(alert) }
+    ]),
+    caseOf(alert, `${alert.name} is silent`, alert.calm, [])
+  ])
+}
