@@ -42,6 +42,7 @@ import { ChannelCount } from "./settlement/channels/ChannelCount.ts"
 import { ChannelPool } from "./settlement/channels/ChannelPool.ts"
 import { ChannelRows } from "./settlement/channels/ChannelRows.ts"
 import { ChannelStore } from "./settlement/channels/ChannelStore.ts"
+import { KeyRotation } from "./settlement/channels/KeyRotation.ts"
 import { startChannels } from "./settlement/channels/reconcileChannels.ts"
 import { Leases } from "./settlement/Leases.ts"
 import { Outcomes } from "./settlement/Outcomes.ts"
@@ -69,7 +70,8 @@ export const settlementContract = contract(
   Outcomes,
   Leases,
   Sponsor,
-  SponsorTransactions
+  SponsorTransactions,
+  KeyRotation
 )
 export const paymentContract = contract("payment", Schemes, Extensions, Facilitator, EventStreams)
 
@@ -214,6 +216,7 @@ const settlement = define({
     budgetContract
   ],
   layer: Layer.effectDiscard(Effect.andThen(startSweeps, startChannels())).pipe(
+    Layer.provideMerge(KeyRotation.layer),
     Layer.provideMerge(
       Layer.mergeAll(
         Outcomes.layer,

@@ -473,6 +473,13 @@ ALTER TABLE public.kernel_facts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY
     CACHE 1
 );
 
+CREATE TABLE public.kernel_key_rotations (
+    network text NOT NULL,
+    from_id text NOT NULL,
+    to_id text NOT NULL,
+    rotated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 CREATE TABLE public.kernel_leases (
     name text NOT NULL,
     holder text NOT NULL,
@@ -827,6 +834,9 @@ ALTER TABLE ONLY public.kernel_fact_cursors
 
 ALTER TABLE ONLY public.kernel_facts
     ADD CONSTRAINT kernel_facts_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.kernel_key_rotations
+    ADD CONSTRAINT kernel_key_rotations_pkey PRIMARY KEY (network, from_id);
 
 ALTER TABLE ONLY public.kernel_leases
     ADD CONSTRAINT kernel_leases_pkey PRIMARY KEY (name);

@@ -11,7 +11,6 @@ import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { Hex } from "effect/encoding"
 import { contract } from "../Contract.ts"
 import type { LedgerUnavailable } from "../ledger/LedgerUnavailable.ts"
-import type { VaultRefused } from "./readSeeds.ts"
 import { type FeeCeilings, Network } from "../config/Network.ts"
 import { actsAsSource, signatureValue, signedPayload } from "../stellar/AuthEntry.ts"
 import { authOf, decodeOperation, encodeOperation, invokedBy } from "../stellar/ContractCall.ts"
@@ -43,7 +42,7 @@ import {
   withEntry
 } from "./ownAuthorization.ts"
 import { voidValue } from "../stellar/Value.ts"
-import { type Accounts, Vault } from "./Vault.ts"
+import { type AccountNames, type Accounts, Vault } from "./Vault.ts"
 import { spanned } from "../spanned.ts"
 
 /** What the sponsor's own transactions may offer for an operation, stroops. */
@@ -211,8 +210,10 @@ export class Signer extends Context.Service<
     readonly sponsor: string
     /** Why nothing can be signed now, where another machine holds a key; it asks that machine at most once a second. */
     readonly fault: Effect.Effect<string | undefined>
+    /** Who is who at this moment. */
+    readonly names: () => AccountNames
     /** Reads the sources of the keys again: sponsor, channels and all that follows change at once, or nothing does. */
-    readonly reread: Effect.Effect<void, VaultRefused>
+    readonly reread: Vault["Service"]["reread"]
     /** Who may be named as the facilitator: the sponsor, and those before it whose secrets are still there. */
     readonly sponsors: ReadonlyArray<string>
     /** All channels there may be, by number: those in use are the first of them. */
@@ -268,6 +269,10 @@ export class Signer extends Context.Service<
         },
         isOurs: (address) => house().ours.has(address),
         fault: Effect.suspend(() => house().vault.fault),
+        names: () => {
+          const { areChannelsGiven, channels, formerChannels, formerSponsors, sponsor } = house().vault
+          return { areChannelsGiven, channels, formerChannels, formerSponsors, sponsor }
+        },
         reread,
         allowAuthorization: (call) =>
           Effect.asVoid(

@@ -14,8 +14,8 @@ import { Host } from "../platform/Host.ts"
 import { readSeeds, type Seed, VaultRefused } from "./readSeeds.ts"
 import { openRemoteAccount, type RemoteAccount } from "./remote/RemoteAccount.ts"
 
-/** The accounts of one reading of the sources. */
-export interface Accounts {
+/** Who is who, without the means to sign. */
+export interface AccountNames {
   /** The sponsor's address, G… */
   readonly sponsor: string
   /**
@@ -29,6 +29,10 @@ export interface Accounts {
   readonly areChannelsGiven: boolean
   /** Channels of before: never lent, merged back into the sponsor. */
   readonly formerChannels: ReadonlyArray<string>
+}
+
+/** The accounts of one reading of the sources. */
+export interface Accounts extends AccountNames {
   /** Signs 32 bytes as an account of ours; undefined for any other address. */
   readonly sign: (address: string, hash: Uint8Array) => Effect.Effect<AccountSignature | undefined, LedgerUnavailable>
   /** Why an account that another machine signs for cannot be signed for now. */
@@ -74,10 +78,12 @@ class Holders {
   }
 
   fault: Accounts["fault"] = Effect.suspend(() =>
-    Effect.map(
-      Effect.forEach(this.#remote, ({ fault }) => fault, { concurrency: 4 }),
-      (faults) => faults.find((fault) => fault !== undefined)
-    )
+    this.#remote.length === 0
+      ? Effect.succeed(undefined)
+      : Effect.map(
+          Effect.forEach(this.#remote, ({ fault }) => fault, { concurrency: 4 }),
+          (faults) => faults.find((fault) => fault !== undefined)
+        )
   )
 }
 
@@ -128,8 +134,10 @@ export class Vault extends Context.Service<
   {
     /** The accounts as of the last reading. */
     readonly accounts: () => Accounts
-    /** Reads the sources again; on a fault all stay as they were. */
-    readonly reread: Effect.Effect<void, VaultRefused>
+    /** Reads the sources again, and takes what they hold when the judge lets it; else all stay as they were. */
+    readonly reread: <E, R>(
+      judge: (next: AccountNames) => Effect.Effect<void, E, R>
+    ) => Effect.Effect<void, VaultRefused | E, R>
   }
 >()("tollkeeper/signer/Vault") {
   static readonly layer: Layer.Layer<Vault, VaultRefused, Sources> = Layer.effect(
@@ -141,7 +149,7 @@ export class Vault extends Context.Service<
       let accounts = yield* read
       return Vault.of({
         accounts: () => accounts,
-        reread: Effect.map(read, (next) => void (accounts = next))
+        reread: (judge) => Effect.flatMap(read, (next) => Effect.map(judge(next), () => void (accounts = next)))
       })
     })
   )

@@ -1,11 +1,12 @@
 // `tollkeeper keys`: who may ask, by label, and the variables read again without a restart; and the seeds that sign,
 // sealed in a file. No secret is shown.
 import { StrKey } from "@stellar/stellar-sdk/base"
-import { Console, Effect, FileSystem, Layer, Option, Redacted, Schema } from "effect"
+import { Console, Context, Effect, FileSystem, Layer, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Server } from "../../kernel/config/Server.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
+import { KeyRotation } from "../../kernel/settlement/channels/KeyRotation.ts"
 import { sealSeeds } from "../../kernel/signer/sealedSeeds.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import type { Profile } from "../profile.ts"
@@ -42,6 +43,28 @@ const reread = Command.make("reread", { ...placeFlags(), json: jsonFlag }, ({ js
     yield* answer(json, keys.listed(), ["keys were read again"])
   }).pipe(Effect.provide(keysAt(place)))
 ).pipe(Command.withDescription("Have the running process read its keys again, as SIGHUP does"))
+
+const rotate = Command.make(
+  "rotate",
+  {
+    ...placeFlags(),
+    json: jsonFlag,
+    what: Argument.Literals("what", ["sponsor", "channels"]).pipe(Argument.withDescription("sponsor, or channels"))
+  },
+  Effect.fn(function* ({ json, what, ...place }) {
+    const within = yield* Within
+    const rotation = within && Context.getOption(within.services, KeyRotation)
+    if (rotation === undefined || Option.isNone(rotation))
+      return yield* new StateRefused({
+        message: `no facilitator runs over ${place.state} that could rotate; name another folder with --state DIR`
+      })
+    const { channels, formerSponsors, sponsor } = yield* rotation.value.rotate(what)
+    yield* answer(json, { sponsor, formerSponsors, channels }, [
+      `the sponsor is ${sponsor}, with ${channels.length} channels; other replicas follow within seconds`,
+      "keep the former seeds in their sources until nothing is open under them (`settlements list`, `channels list`)"
+    ])
+  })
+).pipe(Command.withDescription("Take up the new seeds that the sources hold, without a restart; replicas follow"))
 
 /** A variable's secrets, behind commas. */
 const secretsOf = (profile: Profile, variable: string): ReadonlyArray<Redacted.Redacted> =>
@@ -91,5 +114,5 @@ const seal = Command.make(
 
 export const keys = Command.make("keys").pipe(
   Command.withDescription("Keys of callers and operators, and the seeds that sign"),
-  Command.withSubcommands([list, reread, seal])
+  Command.withSubcommands([list, reread, rotate, seal])
 )

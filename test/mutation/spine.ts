@@ -20,6 +20,8 @@ const outcomes = by("settlement/outcomes.slow.test.ts", {
 const machineTests = by("settlement/decide.test.ts", {})
 const driveTests = by("settlement/drive.test.ts", {})
 const databaseBounds = by("database/bounds.daily.test.ts")
+const rotations = by("settlement/rotation.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "postgres" })
+const remoteSigners = by("signer/remote.daily.test.ts", {})
 const poolers = by("database/pooler.daily.test.ts")
 const replicas = by("settlement/channels/replicas.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
 const poolTests = by("settlement/channels/ChannelPool.test.ts", {})
@@ -328,6 +330,29 @@ export const mutations: ReadonlyArray<Mutation> = [
       "(waited) => waited"
     ),
     ...poolTests
+  },
+  {
+    name: "a rotation by which nobody authorizes for the old sponsor",
+    changes: change(
+      "kernel/settlement/channels/KeyRotation.ts",
+      "!isSameSponsor && !next.formerSponsors.includes(before.sponsor)",
+      "!isSameSponsor && next.formerSponsors.includes(next.sponsor)"
+    ),
+    ...rotations
+  },
+  {
+    name: "an external signer's word taken for a signature",
+    changes: change(
+      "kernel/signer/remote/RemoteAccount.ts",
+      "verifyEd25519(crypto, publicKey, hash, signature)",
+      "signature.length === 64"
+    ),
+    ...remoteSigners
+  },
+  {
+    name: "a channel lent while an external signer does not sign",
+    changes: change("kernel/settlement/Sponsor.ts", "if (unsigned !== undefined) return unsigned", ""),
+    ...remoteSigners
   },
   {
     name: "named statements behind a connection pooler",

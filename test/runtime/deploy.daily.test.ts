@@ -4,13 +4,15 @@
 // written, as another user, with secrets in files, until it has settled a payment and is told to stop.
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted, Schedule } from "effect"
-import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { Keypair } from "@stellar/stellar-sdk"
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process"
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { describe } from "vitest"
 import { parse, parseAllDocuments } from "yaml"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
@@ -231,7 +233,21 @@ const start = Effect.fnUntraced(function* (stage: "node" | "deno", secrets: Read
       rmSync(folder, { recursive: true, force: true })
     })
   )
-  return { child, url: `http://127.0.0.1:${port}`, log: () => log, tree }
+  const renew = (name: string, text: string) => {
+    rmSync(join(folder, name))
+    own(name, text)
+  }
+  /** A command of an operator, run beside it. */
+  const tollkeeper = (...args: ReadonlyArray<string>) =>
+    Effect.promise(() =>
+      promisify(execFile)(programs[stage], [...words.slice(1, words.indexOf("start")), ...args, "--state", state], {
+        env: { PATH: "/usr/bin:/bin", TMPDIR: temporary, DENO_DIR: join(temporary, "deno") }
+      }).then(
+        ({ stdout }) => ({ code: 0, text: stdout }),
+        (error) => ({ code: error.code as number, text: `${error.stdout}${error.stderr}` })
+      )
+    )
+  return { child, url: `http://127.0.0.1:${port}`, log: () => log, renew, tollkeeper }
 })
 
 const post = (url: string, body: unknown, key: string) =>
@@ -291,6 +307,21 @@ for (const stage of ["node", "deno"] as const) {
             schedule: Schedule.spaced("300 millis")
           }).pipe(Effect.timeout("90 seconds"))
           expect(settled).toMatchObject({ success: true })
+
+          const still = yield* running.tollkeeper("keys", "rotate", "sponsor")
+          expect([still.code, still.text]).toEqual([1, expect.stringContaining("put the new seed before it")])
+          const poor = Keypair.random()
+          running.renew("sponsor_secret", `${poor.secret()},${sponsor.secret()}`)
+          expect((yield* running.tollkeeper("keys", "rotate", "sponsor")).text).toMatch(/fund it with at least/)
+          const next = yield* world.account(0n)
+          running.renew("sponsor_secret", `${next.secret()},${sponsor.secret()}`)
+          const rotated = yield* running.tollkeeper("keys", "rotate", "sponsor")
+          expect([rotated.code, rotated.text]).toEqual([0, expect.stringContaining(next.publicKey())])
+          const supported = yield* Effect.promise(() =>
+            fetch(`${running.url}/supported`, { headers: { authorization: `Bearer ${key}` } }).then((r) => r.json())
+          )
+          expect((supported as any).kinds[0].signer).toBe(next.publicKey())
+          expect(running.log()).not.toContain(next.secret())
           running.child.kill("SIGTERM")
           expect(yield* Effect.timeout(exitOf(running.child), "50 seconds")).toBe(0)
           expect(running.log()).not.toContain(sponsor.secret())

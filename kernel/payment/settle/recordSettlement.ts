@@ -5,6 +5,7 @@ import { Limits } from "../../config/Limits.ts"
 import { bidCeiling, Network } from "../../config/Network.ts"
 import { settlementTransaction } from "../../stellar/Envelope.ts"
 import { LedgerClock, type LedgerTime } from "../../ledger/LedgerClock.ts"
+import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 import { currentTraceParent } from "../../TraceParent.ts"
 import { Crypto } from "../../platform/Crypto.ts"
 import type { Place } from "../../settlement/channels/ChannelPool.ts"
@@ -38,6 +39,8 @@ const timeNetSeconds = 86_400
 const mostBid = ({ scheme, verified }: Settling) =>
   Effect.map(Network, (network) => bidCeiling(network.feeCeilings(scheme.scheme), verified.resourceFeeStroops))
 
+const rotatedAway = new LedgerUnavailable({ operation: "sign", message: "the channel is one of before a rotation" })
+
 /** The envelope on the channel, signed, with a first bid. */
 const sign = Effect.fnUntraced(function* (
   settling: Settling,
@@ -59,6 +62,8 @@ const sign = Effect.fnUntraced(function* (
     }
   })
   const inclusionStroops = firstBid(yield* clock.fees, yield* mostBid(settling))
+  // Keys were rotated since it was lent.
+  if (!signer.channels.includes(lease.address)) return yield* rotatedAway
   const signed = yield* (
     signer
       .signSettlement({
