@@ -221,12 +221,15 @@ const walk = (facilitator: Facilitator) =>
     }
     const fresh = seen.get("new") ?? 0
     seen.delete("new")
+    const [written] = yield* facilitator.sql<{
+      count: number
+    }>`select count(*)::int as count from catalog_resources where resource = 'new'`
     const once = [...seen.values()].every((times) => times === 1)
     console.log(
       `  walk under writes: ${seen.size} resources, each ${once ? "once" : "NOT once"}; total said ${total}, ` +
-        `${fresh} of them written while the walk began`
+        `${fresh} of them written before it began, ${written!.count} written meanwhile in all`
     )
-    return once && seen.size === RESOURCES && total === RESOURCES + fresh
+    return once && seen.size === RESOURCES && total === RESOURCES + fresh && written!.count > 0
   }).pipe(Effect.scoped)
 
 const quantile = (sorted: ReadonlyArray<number>, q: number): number =>

@@ -113,10 +113,10 @@ const ask = (socket: Socket, request: Buffer): Promise<Answer> =>
     socket.write(request)
   })
 
-const requestOf = ({ key, path, port }: SendOrder, body: Buffer): Buffer => {
+const requestOf = ({ key, path }: SendOrder, body: Buffer): Buffer => {
   const authorization = key === undefined ? "" : `authorization: Bearer ${key}\r\n`
   const head =
-    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\n${authorization}` +
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n${authorization}` +
     `content-length: ${body.length}\r\n\r\n`
   return Buffer.concat([Buffer.from(head), body])
 }
@@ -134,6 +134,9 @@ const outcomeOf = ({ body, status }: Answer): { readonly outcome: string; readon
   return { outcome: `${status} ${json.invalidReason ?? json.errorReason ?? json.error ?? "without a word"}` }
 }
 
+/** The port of a connection by its number. */
+type PortAt = (connection: number) => number
+
 /** Collects times and outcomes while something is sent. */
 class Tally {
   readonly times: Array<number> = []
@@ -148,8 +151,9 @@ class Tally {
   }
 }
 
-const closedLoop = async (requests: ReadonlyArray<Buffer>, port: number, clients: number, tally: Tally) => {
-  const sockets = await Promise.all(Array.from({ length: Math.min(clients, requests.length) }, () => opened(port)))
+const closedLoop = async (requests: ReadonlyArray<Buffer>, port: PortAt, clients: number, tally: Tally) => {
+  const many = Math.min(clients, requests.length)
+  const sockets = await Promise.all(Array.from({ length: many }, (_, at) => opened(port(at))))
   let next = 0
   try {
     const from = performance.now()
@@ -167,7 +171,7 @@ const closedLoop = async (requests: ReadonlyArray<Buffer>, port: number, clients
   }
 }
 
-const openLoop = async (requests: ReadonlyArray<Buffer>, port: number, perSecond: number, tally: Tally) => {
+const openLoop = async (requests: ReadonlyArray<Buffer>, port: PortAt, perSecond: number, tally: Tally) => {
   const idle: Array<Socket> = []
   const all: Array<Socket> = []
   const running: Array<Promise<void>> = []
@@ -175,7 +179,7 @@ const openLoop = async (requests: ReadonlyArray<Buffer>, port: number, perSecond
     const one = idle.pop()
     if (one !== undefined) return one
     if (all.length >= openLoopSocketsMax) throw new Error(`${openLoopSocketsMax} payments wait: the rate is too high`)
-    const socket = await opened(port)
+    const socket = await opened(port(all.length))
     all.push(socket)
     return socket
   }
@@ -199,7 +203,9 @@ const openLoop = async (requests: ReadonlyArray<Buffer>, port: number, perSecond
 }
 
 const send = async (order: SendOrder): Promise<SendFigures> => {
-  const { count, from, load, pool, port } = order
+  const { count, from, load, pool } = order
+  const ports = typeof order.port === "number" ? [order.port] : order.port
+  const port: PortAt = (at) => ports[at % ports.length]!
   const requests = (pools.get(pool) ?? []).slice(from, from + count).map((body) => requestOf(order, body))
   if (requests.length < count) throw new Error(`the pool ${pool} holds no ${from + count} payments`)
   const tally = new Tally()

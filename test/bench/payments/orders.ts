@@ -18,7 +18,8 @@ export interface SignOrder {
 export interface SendOrder {
   readonly order: "send"
   readonly pool: string
-  readonly port: number
+  /** Where it is sent; to several in turns, a connection each. */
+  readonly port: number | ReadonlyArray<number>
   readonly path: "/verify" | "/settle"
   /** Payments sent, from the pool's beginning. */
   readonly from: number

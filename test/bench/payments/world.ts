@@ -25,6 +25,7 @@ export interface Subject {
   readonly port: number
   /** Where its database is; the official class has none. */
   readonly databaseUrl?: string
+  readonly sponsorSecret?: string
   readonly tail: () => string
   readonly stop: () => Promise<void>
 }
@@ -38,6 +39,8 @@ export interface OursOptions {
   /** Stands before the ledger, or before the database. */
   readonly rpcUrl?: string
   readonly throughSql?: (databaseUrl: string) => Promise<string>
+  /** Over the database and with the sponsor of another one: its replica. */
+  readonly beside?: { readonly databaseUrl: string; readonly sponsorSecret: string }
 }
 
 export interface World {
@@ -83,7 +86,9 @@ const startLedger = async (folder: string, running: Base["running"]): Promise<Se
 const startOurs = async (base: Base, deno: boolean, options: OursOptions): Promise<Subject> => {
   const { channels, name } = options
   const port = await freePort()
-  const own = await createDatabase(base.admin, base.serverUrl, `bench_${name.replaceAll(/\W/g, "_")}`)
+  const fresh = () => createDatabase(base.admin, base.serverUrl, `bench_${name.replaceAll(/\W/g, "_")}`)
+  const own = options.beside?.databaseUrl ?? (await fresh())
+  const sponsorSecret = options.beside?.sponsorSecret ?? Keypair.random().secret()
   const testnet = "networks.ledger:testnet"
   const settings = [
     `plugins=[${(options.plugins ?? ["x402-exact"]).join(", ")}]`,
@@ -101,7 +106,7 @@ const startOurs = async (base: Base, deno: boolean, options: OursOptions): Promi
     log: join(base.folder, `${name}.log`),
     env: {
       DATABASE_URL: (await options.throughSql?.(own)) ?? own,
-      SPONSOR_SECRET: Keypair.random().secret(),
+      SPONSOR_SECRET: sponsorSecret,
       ...options.env
     }
   })
@@ -112,7 +117,7 @@ const startOurs = async (base: Base, deno: boolean, options: OursOptions): Promi
     async () => (await metrics()).includes(`tollkeeper_channels_ready ${channels}\n`),
     service
   )
-  return { ...service, name, port, databaseUrl: own }
+  return { ...service, name, port, databaseUrl: own, sponsorSecret }
 }
 
 const startPeer = async (base: Base, secrets: ReadonlyArray<string>, feeSecret: string, rpcUrl: string) => {
