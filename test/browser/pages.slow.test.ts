@@ -47,15 +47,15 @@ const pay = (facilitator: Facilitator, url: string, description: string, key?: s
   )
 
 const views: ReadonlyArray<readonly [name: string, path: string, shows: string]> = [
-  ["visitor", "/", "What is for sale"],
+  ["visitor", "/", "in all"],
   ["seller", "/seller", "Why am I not listed?"],
-  ["overview", "/dashboard", "Broken down"],
-  ["live", "/dashboard#live", "As it happens"],
+  ["overview", "/dashboard", "By reason"],
+  ["live", "/dashboard#live", "0.0012345 USDC"],
   ["settlements", "/dashboard#settlements", "Paid to"],
   ["participants", "/dashboard#participants", "Buyers"],
   ["listings", "/dashboard#resources", "Last paid"],
   ["search", "/dashboard#search", "Found, and paid for"],
-  ["operation", "/dashboard#standing", "What operators did"],
+  ["operation", "/dashboard#standing", "settlement/outcomes"],
   ["interface", "/docs", "/verify"]
 ]
 const looks: ReadonlyArray<Look> = [390, 820, 1_440].flatMap((width) =>
@@ -137,6 +137,14 @@ describe.skipIf(chromiumPath() === undefined)(
         visit.page.getByRole("button", { name: "CSV of settlements" }).click()
       ])
       expect(saved.suggestedFilename()).toBe("settlements.csv")
+      await visit.go("/")
+      await visit.page.getByText("Price history").first().click()
+      const prices = visit.page.getByRole("region", { name: "Prices over time, table" })
+      await prices.getByText("USDC").waitFor()
+      expect(await prices.getByText("now", { exact: true }).count()).toBe(1)
+      expect(await visit.axe()).toEqual([])
+      await visit.picture("prices over time")
+      expect(visit.faults).toEqual([])
       await visit.close()
     }, 120_000)
 

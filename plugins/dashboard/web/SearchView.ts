@@ -15,6 +15,7 @@ interface Coverage {
 interface Status {
   readonly lexical: { readonly health?: string; readonly status?: string }
   readonly semantic: { readonly health?: string; readonly status?: string }
+  readonly embedded?: { readonly health?: string; readonly indexed: number }
   readonly index_coverage: {
     readonly resources: number
     readonly lexical: Coverage
@@ -40,7 +41,16 @@ const StatusFigures = ({ of }: { readonly of: Status }): VNode<any> => {
   return h(Figures, {
     items: [
       { label: "By words", value: h(State, { word: wordOf(of.lexical) }), note: held(lexical) },
-      { label: "By meaning", value: h(State, { word: wordOf(of.semantic) }), note: held(semantic) },
+      ...(of.embedded === undefined
+        ? []
+        : [
+            {
+              label: "By word vectors",
+              value: h(State, { word: wordOf(of.embedded) }),
+              note: `${count(of.embedded.indexed)} of ${count(resources)} listings`
+            }
+          ]),
+      { label: "By a model", value: h(State, { word: wordOf(of.semantic) }), note: held(semantic) },
       { label: "Waiting for a vector", value: count(of.worker.queue_depth), note: `worker ${of.worker.status}` },
       { label: "Given up", value: count(of.worker.dead_letters) }
     ]
