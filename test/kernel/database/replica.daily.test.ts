@@ -72,7 +72,7 @@ describe("how far a replica is behind", () => {
 
 describe.skipIf(!isPossible)("a read replica", () => {
   it.live(
-    "is read from while it is fit; one too far behind, or gone, is not, and payments settle all the while [S338]",
+    "is read from while it is fit; one too far behind, or gone, is not, and payments settle all the while",
     () =>
       Effect.gen(function* () {
         const server = yield* primary

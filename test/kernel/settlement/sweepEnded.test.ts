@@ -56,7 +56,7 @@ const kept = Effect.gen(function* () {
 for (const kind of databaseKinds) {
   describe(`what has ended, on ${kind}`, () =>
     layer(storeLayer(kind), { timeout: "60 seconds", excludeTestServices: true })((it) => {
-      it.effect("stays for as long as is set, with its attempts [S73]", () =>
+      it.effect("stays for as long as is set, with its attempts", () =>
         Effect.gen(function* () {
           yield* populate
           yield* age(29)
