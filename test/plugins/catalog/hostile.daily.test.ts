@@ -401,14 +401,9 @@ describe.each(databaseKinds)("hostile declarations on %s", (database) => {
           })
           const payer = yield* facilitator.account()
           const payTo = (yield* facilitator.account()).publicKey()
-          const body = yield* declaring(facilitator, { payer, payTo, url: ok })
           for (const [name, { about, extension, url }, absent, shows] of cleaned) {
-            const paymentPayload = {
-              ...body.paymentPayload,
-              resource: { url, ...about },
-              extensions: { catalog: extension ?? queryDeclaration() }
-            }
-            const { outcome } = yield* verified(facilitator, { ...body, paymentPayload })
+            const declared = { payer, payTo, url, extension, ...(about === undefined ? {} : { about }) }
+            const { outcome } = yield* verified(facilitator, yield* declaring(facilitator, declared))
             expect(outcome, name).toEqual({ status: "success" })
             const listed = (yield* browse(facilitator, "?limit=1"))["items"][0]
             expect(listed, name).toMatchObject(shows)

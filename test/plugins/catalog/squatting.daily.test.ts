@@ -61,15 +61,10 @@ describe.each(databaseKinds)("squatting on %s", (database) => {
           const owner = (yield* facilitator.account()).publicKey()
           const squatter = (yield* facilitator.account()).publicKey()
           yield* verified(facilitator, yield* declaring(facilitator, { payer, payTo: owner, url: owned }))
-          const mine = yield* declaring(facilitator, { payer, payTo: squatter, url: owned })
-          const declare = (url: string, extension: unknown = queryDeclaration()) =>
-            Effect.map(
-              verified(facilitator, {
-                ...mine,
-                paymentPayload: { ...mine.paymentPayload, resource: { url }, extensions: { catalog: extension } }
-              }),
-              ({ outcome }) => outcome
-            )
+          const declare = Effect.fnUntraced(function* (url: string, extension: unknown = queryDeclaration()) {
+            const body = yield* declaring(facilitator, { payer, payTo: squatter, url, extension })
+            return (yield* verified(facilitator, body)).outcome
+          })
           for (const url of same)
             expect([url, yield* declare(url)]).toEqual([url, { status: "rejected", rejectedReason: "payto_conflict" }])
           for (const url of refusedUrls)
