@@ -286,7 +286,7 @@ const ofOrder: ReadonlyArray<Mutation> = [
     "sql`r.standing_at is null`"
   ),
   stood("what pays itself stands", "a.earned > 0 and r.standing_at is null", "r.standing_at is null"),
-  circled("a circle earns", "set counts = false, circle = true from", "set circle = circle from"),
+  circled("a circle earns", "earned = greatest(0, a.earned - e.earned)", "earned = a.earned"),
   circled("a circle earns again", "set counts = false, circle = true from", "set counts = false from"),
   circled("a market is a circle", "between 2 and ${membersMax}", "> 1"),
   circled(

@@ -281,6 +281,7 @@ describe("asking an origin", () => {
       expect(large.called).toEqual([])
       const page = toolServer({ toolName: undefined, unpaidCall: true }, () => ({ result: {} }))
       yield* page.ask(resourceOf(shop, { methods: ["POST"] }))
+      yield* page.ask(resourceOf(shop, { type: "mcp" }))
       expect(page.called).toEqual([])
     })
   )
