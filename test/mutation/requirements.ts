@@ -41,6 +41,7 @@ const watched = by(vitest("test/kernel/payment/watchBudget.test.ts"))
 const told = by(vitest("test/runtime/commands/settlementStory.test.ts"))
 const charged = by(vitest("test/runtime/commands/budget.test.ts"))
 const traced = by(vitest("test/runtime/platform/telemetry.daily.test.ts", "sampler"))
+const logged = by(vitest("test/runtime/platform/telemetry.daily.test.ts", "backend"))
 const signalled = by(vitest("test/runtime/platform/telemetry.test.ts"))
 
 export const mutations: ReadonlyArray<Mutation> = [
@@ -235,6 +236,18 @@ export const mutations: ReadonlyArray<Mutation> = [
     "runtime/platform/telemetry.ts",
     "isSet(`OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`)",
     'isSet("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")'
+  ),
+  logged(
+    "a request's line in the log names no payment",
+    "kernel/payment/Routes.ts",
+    "noteRequest(factsOf(given))",
+    "Effect.void"
+  ),
+  logged(
+    "a request's line names no settlement",
+    "kernel/payment/settle/settlePayment.ts",
+    "yield* noteRequest({ settlement: started.id })",
+    ""
   ),
   traced(
     "states are not read for an exporter",

@@ -24,6 +24,7 @@ interface Span {
 const startCollector = Effect.gen(function* () {
   const received = new Map<string, string>()
   const spans: Array<Span> = []
+  const logs: Array<Readonly<Record<string, unknown>>> = []
   const collector = createServer((request, response) => {
     const chunks: Array<Buffer> = []
     request.on("data", (chunk) => chunks.push(chunk))
@@ -33,6 +34,10 @@ const startCollector = Effect.gen(function* () {
       if (request.url === "/v1/traces")
         for (const { scopeSpans } of JSON.parse(body).resourceSpans)
           for (const scope of scopeSpans) spans.push(...(scope.spans as ReadonlyArray<Span>))
+      if (request.url === "/v1/logs")
+        for (const { scopeLogs } of JSON.parse(body).resourceLogs)
+          for (const { attributes } of scopeLogs.flatMap((scope: any) => scope.logRecords))
+            logs.push(Object.fromEntries(attributes.map(({ key, value }: any) => [key, Object.values(value)[0]])))
       response.setHeader("content-type", "application/json").end("{}")
     })
   })
@@ -40,7 +45,7 @@ const startCollector = Effect.gen(function* () {
     Effect.promise(() => new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve))),
     () => Effect.sync(() => void collector.close())
   )
-  return { received, spans, url: `http://127.0.0.1:${(collector.address() as AddressInfo).port}` }
+  return { received, spans, logs, url: `http://127.0.0.1:${(collector.address() as AddressInfo).port}` }
 })
 
 /** A program over another's ledger, with an environment; once it is ready. */
@@ -111,7 +116,7 @@ it.live(
   "traces, metrics and logs reach an OpenTelemetry backend, with nothing secret in them [S253, S258, S343, S344]",
   () =>
     Effect.gen(function* () {
-      const { received, spans, url: endpoint } = yield* startCollector
+      const { logs, received, spans, url: endpoint } = yield* startCollector
       const world = yield* startFacilitator()
       const url = yield* startTraced(world.ledgerUrl, { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint })
       const payer = yield* world.account()
@@ -129,6 +134,21 @@ it.live(
           fetch(`${url}${path}`, { headers: { "user-agent": "a-private-agent", authorization: `Bearer ${secret}` } })
         )
       }
+      // One line a request names the payment: whose, what became of it, and where to look on.
+      const lineOf = (fits: (line: Readonly<Record<string, unknown>>) => boolean) =>
+        Effect.map(
+          eventually(() => logs.some(fits)),
+          () => logs.find(fits)
+        )
+      expect(yield* lineOf(({ transaction }) => transaction === settled.transaction)).toMatchObject({
+        path: "/settle",
+        payer: payer.publicKey(),
+        settlement: expect.stringMatching(/^[0-9a-f]{8}-/),
+        traceId
+      })
+      // However early a payment is refused, its line says why.
+      yield* settleAt(url, { x402Version: 2 })
+      expect(yield* lineOf(({ reason }) => reason === "invalid_request")).toMatchObject({ path: "/settle" })
       const expected: ReadonlyArray<readonly [string, RegExp]> = [
         ["/v1/traces", /settlement\.outcome/],
         ["/v1/traces", /GET other/],
