@@ -3,16 +3,17 @@
 import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
-import { groundAt, placeFlags } from "./place.ts"
+import { answer, groundAt, jsonFlag, placeFlags } from "./place.ts"
 
-const list = Command.make("list", placeFlags("tools"), (place) =>
+const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
     const standing = yield* administration.listApprovals
-    for (const { agent, amount, asset, askedAtMillis, id, origin, payTo, rule, state } of standing) {
+    const lines = standing.map(({ agent, amount, asset, askedAtMillis, id, origin, payTo, rule, state }) => {
       const what = `${amount} of ${asset} to ${payTo}, ${origin ?? "a symbolic name"}`
-      yield* Console.log([id, state, new Date(askedAtMillis).toISOString(), agent, rule, what].join("  "))
-    }
-    yield* Console.log(`${standing.filter(({ state }) => state === "pending").length} waiting`)
+      return [id, state, new Date(askedAtMillis).toISOString(), agent, rule, what].join("  ")
+    })
+    const waiting = standing.filter(({ state }) => state === "pending").length
+    yield* answer(json, standing, [...lines, `${waiting} waiting`])
   }).pipe(Effect.provide(groundAt(place)))
 ).pipe(Command.withDescription("List the payments that wait for a person"))
 
@@ -21,13 +22,14 @@ const decide = (name: "approve" | "deny", state: "approved" | "denied", descript
     name,
     {
       ...placeFlags("tools"),
+      json: jsonFlag,
       id: Argument.String("id").pipe(Argument.withDescription("Of the request, as list shows it"))
     },
-    ({ id, ...place }) =>
+    ({ id, json, ...place }) =>
       Effect.gen(function* () {
         if (!(yield* administration.decideApproval(id, state)))
           return yield* Effect.fail({ _tag: "DecisionRefused", message: `nothing waits as ${id}` } as const)
-        yield* Console.log(`${id} is ${state}`)
+        yield* answer(json, { id, state }, [`${id} is ${state}`])
       }).pipe(Effect.provide(groundAt(place)))
   ).pipe(Command.withDescription(description))
 

@@ -1,7 +1,9 @@
 // `tollkeeper backup`: the whole embedded database in one file, taken while it runs, and put back into an empty place.
 // The file is a tar archive of the data folder as it is between two statements; the database recovers from it as it
-// does from `kill -9`. A PostgreSQL server has tools of its own, and is left to them.
-import { Console, Effect } from "effect"
+// does from `kill -9`. The embedded ledger and the development sponsor's seed beside it are left out: they are a
+// network and money for play, and a key belongs into no archive that is handed about. A PostgreSQL server has tools of
+// its own, and is left to them.
+import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
@@ -35,15 +37,18 @@ const save = Command.make("save", { ...placeFlags(), json: jsonFlag, file }, ({ 
     const target = resolve((yield* Within)?.folder ?? ".", file)
     yield* write(target, bytes)
     yield* answer(json, { file: target, bytes: bytes.length }, [
-      `${target}: ${bytes.length} bytes; \`tollkeeper backup restore ${file} --state DIR\` puts it into an empty folder`
+      `${target}: ${bytes.length} bytes; \`tollkeeper backup restore ${file} --state DIR\` ` +
+        "puts it into an empty folder",
+      "it is the database alone: the embedded ledger and sponsor.seed are not in it; " +
+        "copy the whole folder for those, while nothing runs over it"
     ])
   }).pipe(Effect.provide(databaseOf(place)))
 ).pipe(Command.withDescription("Write the embedded database into one file, also while it runs"))
 
 const restore = Command.make(
   "restore",
-  { state: stateFlag, file },
-  Effect.fn(function* ({ file, state }) {
+  { state: stateFlag, json: jsonFlag, file },
+  Effect.fn(function* ({ file, json, state }) {
     const folder = join(state, "database")
     if (!existsSync(file))
       return yield* new StateRefused({ message: `there is no ${file}; name an archive of \`save\`` })
@@ -52,7 +57,9 @@ const restore = Command.make(
     yield* claimState(state)
     yield* lockFolder(folder)
     yield* openEmbedded({ folder, from: resolve(file) })
-    yield* Console.log(`${folder} holds what ${file} held; start with --state ${state}`)
+    yield* answer(json, { folder, file: resolve(file) }, [
+      `${folder} holds what ${file} held; start with --state ${state}`
+    ])
   }, Effect.scoped)
 ).pipe(Command.withDescription("Put such a file into an empty state folder"))
 

@@ -1,12 +1,12 @@
 // `tollkeeper reset`: deletes the local state, that is the database, the embedded ledger and the development keys. Only
 // a folder that carries our mark, only what is ours in it, only while nothing runs over it, and only when asked twice:
 // on a terminal by a question, elsewhere by `--yes`.
-import { Console, Effect } from "effect"
+import { Effect } from "effect"
 import { Command, Flag, Prompt } from "effect/cli"
 import process from "node:process"
 import { isForPeople } from "../logging.ts"
 import { carryOutReset, planReset, StateRefused } from "../state.ts"
-import { stateFlag } from "./place.ts"
+import { answer, jsonFlag, stateFlag } from "./place.ts"
 
 const confirmed = Effect.fnUntraced(function* (folder: string, what: string) {
   if (isForPeople(process.stdin) && isForPeople(process.stdout)) {
@@ -19,22 +19,24 @@ export const reset = Command.make(
   "reset",
   {
     state: stateFlag,
+    json: jsonFlag,
     yes: Flag.Boolean("yes").pipe(
       Flag.withAlias("y"),
       Flag.withDescription("Delete without asking; default false"),
       Flag.withDefault(false)
     )
   },
-  Effect.fn(function* ({ state, yes }) {
+  Effect.fn(function* ({ json, state, yes }) {
     const plan = yield* planReset(state)
-    if (plan === undefined) return yield* Console.log(`there is no ${state}; nothing to delete`)
+    if (plan === undefined) return yield* answer(json, { deleted: false }, [`there is no ${state}; nothing to delete`])
     const what = "database, ledger and development keys"
-    if (!yes && !(yield* confirmed(state, what))) return yield* Console.log("nothing was deleted")
+    if (!yes && !(yield* confirmed(state, what)))
+      return yield* answer(json, { deleted: false }, ["nothing was deleted"])
     yield* carryOutReset(state, plan)
-    yield* Console.log(
+    yield* answer(json, { deleted: true, kept: plan.foreign }, [
       plan.foreign.length === 0
         ? `${state} is gone: ${what}`
         : `${what} in ${state} are gone; what is not Tollkeeper's stays: ${plan.foreign.join(", ")}`
-    )
+    ])
   })
 ).pipe(Command.withDescription("Delete the local state: database, embedded ledger and development keys"))

@@ -1,21 +1,20 @@
 // `tollkeeper tools-budget`: what agents' payments hold, and an operator's word on those that the ledger no longer
 // decides. It works on the store alone: on PostgreSQL beside the running tool servers; a file is read beside the one
 // that has it, and changed while none runs on its folder.
-import { Console, Effect } from "effect"
+import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
-import { groundAt, placeFlags } from "./place.ts"
+import { answer, groundAt, jsonFlag, placeFlags } from "./place.ts"
 
-const list = Command.make("list", placeFlags("tools"), (place) =>
+const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
     const holds = yield* administration.listHolds
-    for (const { agent, amount, asset, authorization, createdAtMillis, id, state } of holds) {
+    const lines = holds.map(({ agent, amount, asset, authorization, createdAtMillis, id, state }) => {
       const until = authorization === undefined ? "nothing signed" : `until ledger ${authorization.expirationLedger}`
-      yield* Console.log(
-        [id, state.padEnd(8), new Date(createdAtMillis).toISOString(), agent, `${amount} of ${asset}`, until].join("  ")
-      )
-    }
-    yield* Console.log(`${holds.length} held`)
+      const begun = new Date(createdAtMillis).toISOString()
+      return [id, state.padEnd(8), begun, agent, `${amount} of ${asset}`, until].join("  ")
+    })
+    yield* answer(json, holds, [...lines, `${holds.length} held`])
   }).pipe(Effect.provide(groundAt(place)))
 ).pipe(Command.withDescription("List the payments whose outcome is open"))
 
@@ -23,19 +22,20 @@ const resolve = Command.make(
   "resolve",
   {
     ...placeFlags("tools"),
+    json: jsonFlag,
     id: Argument.String("id").pipe(Argument.withDescription("The payment identifier")),
     outcome: Argument.Literals("outcome", ["spent", "released"]).pipe(
       Argument.withDescription("What became of it, as you know it from the ledger")
     )
   },
-  ({ id, outcome, ...place }) =>
+  ({ id, json, outcome, ...place }) =>
     Effect.gen(function* () {
       if (!(yield* administration.resolveHold(id, outcome)))
         return yield* Effect.fail({
           _tag: "ResolveRefused",
           message: `${id} is not held, or nothing of it was signed`
         } as const)
-      yield* Console.log(`${id} is ${outcome}`)
+      yield* answer(json, { id, outcome }, [`${id} is ${outcome}`])
     }).pipe(Effect.provide(groundAt(place)))
 ).pipe(Command.withDescription("Decide a payment that the ledger no longer decides"))
 

@@ -156,7 +156,7 @@ const before: ReadonlyArray<Item> = [
     name: "a database that does not answer",
     play: () =>
       program([cli, "start", "--state", inFolder("db"), ...freePorts], { DATABASE_URL: "postgres://127.0.0.1:1/x" }),
-    says: /does not answer; start the PostgreSQL.*DATABASE_URL/
+    says: /does not answer( \(.*\))?; start the PostgreSQL.*DATABASE_URL/
   },
   {
     name: "a profile that lacks what it needs",
@@ -300,13 +300,54 @@ const beside: ReadonlyArray<Item> = [
   { name: "a head that does not end", play: slowHead, says: /let go after ([5-9]|10)(\.\d)? s/, status: 0 }
 ]
 
+/** What a person sees of a start: a terminal that `script` makes, stopped when it is ready. */
+const onTerminal = async (): Promise<Outcome> => {
+  const words = [node, "--disable-warning=ExperimentalWarning", cli, "start", "--state", inFolder("terminal")]
+  const child = spawn("script", ["-qec", [...words, ...freePorts].join(" "), "/dev/null"], {
+    cwd: folder,
+    env: { ...process.env, DATABASE_URL: "" },
+    stdio: ["pipe", "pipe", "pipe"]
+  })
+  let text = ""
+  const ended = once(child, "exit")
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    text += chunk
+    // Ctrl+C, as its terminal sends it.
+    if (text.includes("npm run pay") && !child.stdin.writableEnded) child.stdin.end("\u0003")
+  })
+  await ended
+  const json = text.split(/\r?\n/).filter((line) => line.startsWith("{"))
+  return json.length === 0 ? { status: 0, text } : { status: 1, text: `JSON on a terminal: ${json[0]}` }
+}
+
 const after: ReadonlyArray<Item> = [
+  ...(process.platform === "linux"
+    ? [
+        {
+          name: "a start on a terminal",
+          play: onTerminal,
+          says: /Try it, in another terminal: +npm run pay/,
+          status: 0
+        }
+      ]
+    : []),
   {
     name: "reset without a word of consent",
     play: () => tollkeeper("reset", "--state", state),
     says: /say --yes if that is meant/
   },
-  { name: "reset", play: () => tollkeeper("reset", "--state", state, "--yes"), says: /is gone/, status: 0 }
+  {
+    name: "reset, for a program",
+    play: () => tollkeeper("reset", "--state", state, "--yes", "--json"),
+    says: /^\{"deleted":true,"kept":\[\]\}$/,
+    status: 0
+  },
+  {
+    name: "reset of what is gone",
+    play: () => tollkeeper("reset", "--state", state, "--yes"),
+    says: /there is no .*; nothing to delete/,
+    status: 0
+  }
 ]
 
 let faults = 0
