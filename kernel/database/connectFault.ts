@@ -21,7 +21,7 @@ const rootOf = (error: unknown): unknown => {
 
 const authenticationCode = /^28/
 /** What PgBouncer and its kind say of a name or a password; they have one code for everything. */
-const authenticationWords = /authentication failed|no such user|SASL|password/i
+const authenticationWords = /authentication failed|no such user|no username|SASL|password/i
 const systemCode = /^E[A-Z]+$/
 
 /** A name or a password that is wrong does not mend itself. */

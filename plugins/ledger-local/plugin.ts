@@ -26,7 +26,9 @@ export const ledgerLayer = (config: ConfigValues, folder: string) =>
 /** What is told when the process is ready. The HTTPS listener opens a moment later, at the port that is configured. */
 const greet = Effect.fnUntraced(function* (url: string, config: ConfigValues) {
   const greeting = yield* Greeting
-  const secured = config.httpsPort === undefined ? [] : [`https://${config.host}:${config.httpsPort}`]
+  const { host, httpsPort } = config
+  const free = "HTTPS at a free port, which the log names"
+  const secured = httpsPort === undefined ? [] : [httpsPort === 0 ? free : `https://${host}:${httpsPort}`]
   yield* greeting.add({ label: "ledger", where: [`${url}  (RPC, /friendbot?addr=G…&usdc=100)`, ...secured] })
   yield* greeting.tryCommand("pay")
 })

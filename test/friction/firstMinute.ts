@@ -16,6 +16,12 @@ export interface Step {
   readonly said: string
 }
 
+/** Past a test's runner, which keeps what a passing test prints to itself. */
+export const printSteps = (where: string, steps: ReadonlyArray<Step>): void => {
+  for (const { name, said, seconds } of steps)
+    process.stderr.write(`${where}  ${name.padEnd(14)}${seconds.toFixed(1).padStart(6)} s  ${said}\n`)
+}
+
 /** How the program is run: a command, and the words before those of the program. */
 interface Way {
   readonly command: string

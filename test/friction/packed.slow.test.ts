@@ -3,9 +3,8 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import process from "node:process"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { installPacked, packInto, pathsIn, playFirstMinute, type Step } from "./firstMinute.ts"
+import { installPacked, packInto, pathsIn, playFirstMinute, printSteps } from "./firstMinute.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "tollkeeper-packed-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -17,12 +16,6 @@ beforeAll(async () => {
   packed = await packInto(folder)
   installed = await installPacked(packed.archive, join(folder, "empty"))
 }, 600_000)
-
-/** Past the runner, which keeps what a passing test prints to itself. */
-const print = (where: string, steps: ReadonlyArray<Step>) => {
-  for (const { name, said, seconds } of steps)
-    process.stderr.write(`${where}  ${name.padEnd(14)}${seconds.toFixed(1).padStart(6)} s  ${said}\n`)
-}
 
 describe("the package", () => {
   it("holds the program and what it reads, no source, no test and no tool", async () => {
@@ -52,7 +45,7 @@ describe("the package", () => {
     "starts, pays, shows itself, stops and is reset in an empty folder, on %s",
     async (runtime) => {
       const steps = await playFirstMinute(installed[runtime], join(folder, "empty"), [packed.step, installed.step])
-      print(`packed, ${runtime}`, steps)
+      printSteps(`packed, ${runtime}`, steps)
       expect(steps.map(({ name }) => name)).toEqual([
         "npm pack",
         "npm install",

@@ -168,6 +168,8 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
         const options = `${pooler.url}?options=-c%20lock_timeout%3D5`
         expect(yield* refusalOf(options)).toMatch(/"unsupported startup parameter: options"/)
         expect(yield* refusalOf(pooler.url.replace("postgres@", "nobody@"))).toMatch(/does not let this user in/)
+        const nobody = Object.assign(new URL(server.url), { username: "" }).href
+        expect(yield* refusalOf(nobody)).toMatch(/does not let this user in \(No username configured\)/)
         yield* Effect.promise(server.stop)
         expect(yield* refusalOf(server.url)).toMatch(/does not answer \(connect ECONNREFUSED/)
         expect(yield* refusalOf(pooler.url)).toMatch(/does not answer|refuses the connection: "/)
