@@ -111,7 +111,15 @@ export const SearchPage = Schema.Struct({
   x402Version: version,
   resources: Schema.Array(DiscoveryResource),
   partialResults: Schema.Boolean.annotate({ description: "A branch of search was off or did not answer in time." }),
-  pagination: Schema.Struct({ limit: Schema.Int, cursor: nextCursor })
+  pagination: Schema.Struct({ limit: Schema.Int, cursor: nextCursor }),
+  understood: Schema.optionalKey(
+    Schema.Struct({
+      words: Schema.Array(Schema.String),
+      asset: Schema.optionalKey(text("With `maxPrice`, the filter that the words mean.")),
+      maxPrice: Schema.optionalKey(text("In atomic units of `asset`.")),
+      prefers: Schema.optionalKey(Schema.Literal("cheap").annotate({ description: "Of equals the cheaper first." }))
+    }).annotate({ description: "What words of the query say of the price, and what they were taken for." })
+  )
 }).annotate({ identifier: "SearchPage" })
 
 export const ListingExplanation = Schema.Struct({

@@ -7,12 +7,12 @@ import { Facts, factsContract } from "../../kernel/Facts.ts"
 import { Health, healthContract } from "../../kernel/Health.ts"
 import { define } from "../../kernel/Plugin.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
-import { Catalog, catalogContract, Search, SearchSettings } from "../catalog/contract.ts"
+import { Catalog, catalogContract, type Filters, Search, SearchSettings } from "../catalog/contract.ts"
 import { startIndexing } from "./buildIndex.ts"
 import { Feedback } from "./Feedback.ts"
 import { LexicalStore } from "./LexicalStore.ts"
 import { QueryReader } from "./QueryReader.ts"
-import { rankDocuments } from "./rankDocuments.ts"
+import { rankDocuments, rareMax } from "./rankDocuments.ts"
 
 const registered = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -33,6 +33,14 @@ const registered = Layer.effectDiscard(
           : { state: "degraded" as const, detail: `the lexical index is being built, ${scanned} so far` }
     })
 
+    /** All that pass filters, where there are any and few pass; one statement, which ends at the first too many. */
+    const passing = Effect.fnUntraced(function* (filters: Filters, snapshot: bigint) {
+      if (Object.keys(filters).length === 0) return undefined
+      const rows = yield* sql<{ id: bigint }>`select r.id from catalog_resources r
+        where ${catalog.condition(filters, { snapshot })} limit ${sql.literal(String(rareMax + 1))}`.unprepared
+      return rows.length > rareMax ? undefined : rows.map(({ id }) => id)
+    })
+
     // Which index answers, and its averages, move slowly: one question a second.
     const answering = yield* Effect.cachedWithTTL(store.answering, (exit) => (Exit.isSuccess(exit) ? "1 second" : 0))
 
@@ -49,7 +57,8 @@ const registered = Layer.effectDiscard(
           const read = yield* feedback.widen(query, yield* reader.read(query, state), state, visible)
           return yield* rankDocuments(sql, state, read, {
             condition: (id) => catalog.condition(filters, { id, snapshot }),
-            limit
+            limit,
+            passing: yield* passing(filters, snapshot)
           })
         }).pipe(Effect.mapError((error) => ({ _tag: "BranchFailed" as const, message: error.message }))),
       status: Effect.gen(function* () {

@@ -27,11 +27,16 @@ const wider = 5
 /** How far the last look goes over what matches at all and passes the filters. */
 const lastLookMax = 2_000
 
+/** So few resources that pass the filters are ranked themselves; more are chosen by the words. */
+export const rareMax = 2_000
+
 /** One attempt: which documents are ranked, and whether filters choose them or are applied to the ranking. */
 export interface Look {
   readonly plan: CandidatePlan
   readonly filtersFirst: boolean
   readonly documentsMax: number
+  /** Documents are looked at among these alone, which pass the filters. */
+  readonly among?: ReadonlyArray<bigint>
 }
 
 /** The statement, for the search and for the test that reads its plan. */
@@ -41,7 +46,7 @@ export const rankStatement = (
   query: ReadQuery,
   options: { readonly look: Look; readonly condition: (id: string) => Statement.Fragment; readonly limit: number }
 ): Statement.Statement<Pick<Hit, "id" | "score">> => {
-  const { documentsMax, filtersFirst, plan } = options.look
+  const { among, documentsMax, filtersFirst, plan } = options.look
   // Computed once a document, in float8: as numeric it took ten times as long as the ranking itself.
   const norm = sql`${sql.literal(`${saturation}::float8 * (${1 - lengthShare}::float8 + ${lengthShare}::float8 *
     length(document)`)} / ${Math.max(1, Number(state.averageLexemes))}::float8)`
@@ -61,10 +66,16 @@ export const rankStatement = (
     ...(anywhere === "" ? [] : [sql`document @@ ${anywhere}::tsquery`]),
     ...(naming === "" ? [] : [sql`ts_filter(document, '{a,c}') @@ ${naming}::tsquery`])
   ]
-  const passing = filtersFirst ? sql`and ${options.condition("s.id")}` : sql.literal("")
+  // Read by their ids before their words are looked at: the index of words would read whatever holds a common one.
+  const source =
+    among === undefined
+      ? sql.literal("search_lexical_documents")
+      : sql`(select language, id, document from search_lexical_documents
+          where language = ${state.language} and id = any(${`{${among.join(",")}}`}::int8[]) offset 0)`
+  const passing = filtersFirst && among === undefined ? sql`and ${options.condition("s.id")}` : sql.literal("")
   return sql<Pick<Hit, "id" | "score">>`with ranked as materialized (
       select d.id, (${sql.join(" + ", false)(worth)})::float8 as score
-      from (select id, document, ${norm} as norm from search_lexical_documents s where language = ${state.language}
+      from (select id, document, ${norm} as norm from ${source} s where language = ${state.language}
         and ${sql.or(chosen)} ${passing} order by id limit ${documentsMax}) d)
     select ranked.id, ranked.score / ${query.mass}::float8 as score from ranked
       where ${filtersFirst ? sql.literal("true") : options.condition("ranked.id")}
@@ -72,16 +83,29 @@ export const rankStatement = (
 }
 
 /**
- * Ranked hits, best first. Looks closer when the first look, or what its filters left of it, holds too few: at more
- * candidates, and at last at whatever matches and passes, as far as time allows.
+ * Ranked hits, best first. What passes rare filters is ranked itself, however common the words are. Else it looks
+ * closer when the first look, or what its filters left of it, holds too few: at more candidates, and at last at
+ * whatever matches and passes, as far as time allows.
  */
 export const rankDocuments = Effect.fn("rankDocuments")(function* (
   sql: SqlClient.SqlClient,
   state: IndexState,
   query: ReadQuery,
-  options: { readonly condition: (id: string) => Statement.Fragment; readonly limit: number }
+  options: {
+    readonly condition: (id: string) => Statement.Fragment
+    readonly limit: number
+    /** All that pass the filters, where they are few. */
+    readonly passing?: ReadonlyArray<bigint> | undefined
+  }
 ): Effect.fn.Return<ReadonlyArray<Hit>, SqlError.SqlError> {
   if (query.terms.length === 0) return []
+  const { passing } = options
+  if (passing !== undefined) {
+    if (passing.length === 0) return []
+    const look: Look = { plan: everything(query.terms), filtersFirst: true, documentsMax: rareMax, among: passing }
+    const hits = yield* rankStatement(sql, state, query, { ...options, look })
+    return hits.map(({ id, score }) => ({ id, score, relevance: score }))
+  }
   const budget = Math.max(budgetMin, 2 * options.limit)
   const enough = Math.min(options.limit, fewHits)
   const choose = (budget: number): Look => {

@@ -110,11 +110,25 @@ const framing = new Set(
   )
 )
 
+const currencyCodes = new Set(Intl.supportedValuesOf("currency"))
+const currencyNames = new Intl.DisplayNames(["en"], { type: "currency" })
+/** One currency against another, in any case of letters. */
+const currencyPair =
+  /(?<![\p{L}\p{N}])([a-z]{3})(?:\s+(?:to|in|into|vs|and|against)\s+|\s*[/→>-]\s*)([a-z]{3})(?![\p{L}\p{N}])/giu
+
+/** What codes of currencies in a query mean, in English: their names, and that they are currencies. */
+export const currencyWords = (query: string): ReadonlyArray<string> => {
+  const codes = [...query.matchAll(currencyPair)].flatMap(([, a = "", b = ""]) => [a.toUpperCase(), b.toUpperCase()])
+  if (codes.length === 0 || !codes.every((code) => currencyCodes.has(code))) return []
+  const names = codes.flatMap((code) => wordsOf(currencyNames.of(code) ?? "").words).filter((word) => word.length > 2)
+  return [...new Set([...names, "currency"])]
+}
+
 /** A query's words without framing, in English; a query that is nothing but framing keeps its words. */
 export const queryWords = (query: string, language: string): Words => {
   const { joined, words } = wordsOf(query)
   const telling = language === "english" ? words.filter((word) => !framing.has(word)) : words
-  return { words: telling.length === 0 ? words : telling, joined }
+  return { words: telling.length === 0 ? words : telling, joined: [...joined, ...currencyWords(query)] }
 }
 
 /** Pieces of three letters of a word between blanks, as trigram indexes have them. */

@@ -1,12 +1,26 @@
 // `npm run bench -- hostile-day`: 10,000 declarations of spam by 500 free payers beside 50 honest sellers. Prints what
-// became of each; the bar is that every honest listing is right, found, and within its quota, and that no honest
-// declaration was refused.
+// became of each, and then the same over HTTP in a sample. The bar is that every honest listing is right, found, and
+// within its quota, and that no honest declaration was refused.
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Facts } from "../../kernel/Facts.ts"
 import { Supervisor } from "../../kernel/Supervisor.ts"
 import { hostileDay } from "../plugins/catalog/hostileDay.ts"
 import { databaseLayer } from "../support/databases.ts"
+import { hostileHttp } from "./hostileHttp.ts"
+
+/** The same over HTTP, by so many payers of twenty declarations each (`npm run bench -- hostile-day 500` for all). */
+const overHttp = async (payers: number): Promise<boolean> => {
+  const { cpuOfSpam, honest, spam } = await hostileHttp(payers, 10)
+  const told = Object.entries(spam).map(([word, count]) => `${count} ${word}`)
+  console.log(`over HTTP, ${payers} free payers of 20 declarations each: ${told.join(", ")}`)
+  console.log(
+    `over HTTP, ${honest.sellers} honest sellers: ${honest.right} right by their origin, ${honest.first} on the ` +
+      `first page of browsing, ${honest.refused} declarations refused`
+  )
+  console.log(`over HTTP, CPU ${cpuOfSpam.toFixed(1)} ms a spam verify, client, ledger and database included`)
+  return honest.refused === 0 && honest.right === honest.sellers && honest.first === honest.sellers
+}
 
 export const bench = async (): Promise<boolean> => {
   const services = Facts.layer.pipe(
@@ -29,5 +43,10 @@ export const bench = async (): Promise<boolean> => {
   console.log(`a free payer leaves ${rows.ofOnePayer} rows of ${rows.all}`)
   console.log(`CPU ${((user + system) / 1_000 / spam.declared).toFixed(2)} ms a declaration, the database's included`)
   const { sellers } = honest
-  return honest.refused === 0 && [honest.right, honest.found, honest.withinQuota].every((one) => one === sellers)
+  const isHttpRight = await overHttp(Number(process.argv[3] ?? 25))
+  return (
+    isHttpRight &&
+    honest.refused === 0 &&
+    [honest.right, honest.found, honest.withinQuota].every((one) => one === sellers)
+  )
 }

@@ -6,6 +6,7 @@ import type { SqlError } from "effect/sql"
 import { ReadReplica } from "../../../kernel/database/ReadReplica.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { type SearchAnswer, Searcher } from "../search/Searcher.ts"
+import type { Intent } from "../search/readIntent.ts"
 import { type ReadSearch, readSearch } from "../search/readSearch.ts"
 import { Browse } from "./Browse.ts"
 import type { CatalogBusy } from "./Counts.ts"
@@ -41,11 +42,20 @@ const readResolve = (query: URLSearchParams): ResolveRequest | { readonly wrong:
     : { type: type as "http" | "mcp", url: url!, toolName: type === "mcp" ? toolName : "" }
 }
 
+/** What the words of the query were taken for, as a member of the answer. */
+const understood = (intent: Intent | undefined): string => {
+  if (intent === undefined) return ""
+  const { filters, prefersCheap, words } = intent
+  const { asset, maxPrice } = filters
+  const limit = maxPrice === undefined ? {} : { asset, maxPrice: maxPrice.toString() }
+  return `,"understood":${JSON.stringify({ words, ...limit, ...(prefersCheap ? { prefers: "cheap" } : {}) })}`
+}
+
 const searchPage = ({ limit }: ReadSearch, answer: Extract<SearchAnswer, { readonly _tag: "Page" }>): string => {
   const pagination = JSON.stringify({ limit, cursor: answer.cursor })
   const explained = answer.explained === undefined ? "" : `,"explained":${JSON.stringify(answer.explained)}`
   const found = `"resources":[${answer.resources.join(",")}],"partialResults":${answer.partial}`
-  return `{"x402Version":2,${found},"pagination":${pagination}${explained}}`
+  return `{"x402Version":2,${found},"pagination":${pagination}${understood(answer.intent)}${explained}}`
 }
 
 const makeHistory = Effect.gen(function* () {

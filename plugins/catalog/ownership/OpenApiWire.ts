@@ -27,7 +27,7 @@ export interface Pricing {
 const operationsMax = 2_000
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 /** Symbols of assets that stand for a currency, by its code. */
-const symbolsOf: Readonly<Record<string, ReadonlyArray<string>>> = { USD: ["USDC"], EUR: ["EURC"] }
+export const symbolsOf: Readonly<Record<string, ReadonlyArray<string>>> = { USD: ["USDC"], EUR: ["EURC"] }
 
 const isFields = (value: unknown): value is Fields => Predicate.isObject(value) && !Array.isArray(value)
 

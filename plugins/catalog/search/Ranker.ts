@@ -22,6 +22,7 @@ export interface RankRequest {
   readonly mode: SearchMode
   readonly isModeAsked: boolean
   readonly filters: Filters
+  readonly prefersCheap: boolean
   readonly snapshot: bigint
   /** Hits required at most. */
   readonly window: number
@@ -149,7 +150,10 @@ export class Ranker extends Context.Service<
         }))
         const fused = fuse(branches, { k: settings.rrf_k, relevanceMin: settings.minimum_relevance_score })
         const { hits, reranking } = yield* reranked(request.query, fused)
-        const { hits: spread, isCrowded } = yield* signals.apply(hits, request.filters.payTo !== undefined)
+        const { hits: spread, isCrowded } = yield* signals.apply(hits, {
+          isOfOneSeller: request.filters.payTo !== undefined,
+          prefersCheap: request.prefersCheap
+        })
         const more = answered.some(({ asked, hits }) => hits.length >= asked) || fused.length > request.window
         // One seller's hits have crowded out the others': those are looked for behind them.
         if (isCrowded && more && request.window < settings.window)

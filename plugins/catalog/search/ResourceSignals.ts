@@ -3,21 +3,26 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { SearchSettings } from "../contract.ts"
+import { PricedAssets } from "../ownership/PricedAssets.ts"
 import type { Fused } from "./fuse.ts"
+import { assetOf } from "./readIntent.ts"
 import { type Signals, type Weighed, weigh } from "./signals.ts"
 import { type Seller, type Spread, spreadSellers } from "./spreadSellers.ts"
 
 const keptMillis = 60_000
 const keptMax = 50_000
 
+export interface Wish {
+  /** A filter names the recipient. */
+  readonly isOfOneSeller: boolean
+  readonly prefersCheap: boolean
+}
+
 export class ResourceSignals extends Context.Service<
   ResourceSignals,
   {
     /** The hits anew, best first; on a first page few of one seller, unless one is asked for. */
-    readonly apply: (
-      hits: ReadonlyArray<Fused>,
-      isOfOneSeller: boolean
-    ) => Effect.Effect<Spread<Weighed>, SqlError.SqlError>
+    readonly apply: (hits: ReadonlyArray<Fused>, wish: Wish) => Effect.Effect<Spread<Weighed>, SqlError.SqlError>
   }
 >()("tollkeeper/catalog/ResourceSignals") {
   static readonly layer = Layer.effect(
@@ -25,6 +30,8 @@ export class ResourceSignals extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const weights = yield* SearchSettings
+      const { assets } = yield* PricedAssets
+      const dollar = assetOf("USD", assets) ?? { contract: "", decimals: 0 }
       const known = new Map<bigint, { readonly signals: Signals & Seller; readonly at: number }>()
 
       const read = (ids: ReadonlyArray<bigint>) =>
@@ -33,13 +40,15 @@ export class ResourceSignals extends Context.Service<
           : sql<
               Signals & Seller
             >`select r.id, r.origin, r.pay_tos as "payTos", a.earned as payers, a.last_seen_at as "lastSeenAt",
-              r.standing_at is not null as stands
+              r.standing_at is not null as stands,
+              (select min(o.amount) from catalog_options o where o.resource_id = r.id and o.retired_at is null
+                and o.asset = ${dollar.contract})::float8 / ${10 ** dollar.decimals}::float8 as price
             from jsonb_array_elements_text(${JSON.stringify(ids.map(String))}::jsonb) unread
             join catalog_resources r on r.id = unread::bigint join catalog_activity a on a.resource_id = r.id`
 
       const apply = Effect.fn("Catalog.signals")(function* (
         hits: ReadonlyArray<Fused>,
-        isOfOneSeller: boolean
+        { isOfOneSeller, prefersCheap }: Wish
       ): Effect.fn.Return<Spread<Weighed>, SqlError.SqlError> {
         if (hits.length < 2) return { hits, isCrowded: false }
         const now = yield* Clock.currentTimeMillis
@@ -51,7 +60,7 @@ export class ResourceSignals extends Context.Service<
         }
         const present = ids.flatMap((id) => known.get(id) ?? [])
         const byId = new Map(present.map(({ signals }) => [signals.id, signals]))
-        const weighed = weigh(hits, byId, weights, now)
+        const weighed = weigh(hits, byId, { ...weights, prefersCheap }, now)
         return isOfOneSeller ? { hits: weighed, isCrowded: false } : spreadSellers(weighed, (id) => byId.get(id))
       })
 

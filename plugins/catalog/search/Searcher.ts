@@ -10,10 +10,12 @@ import { Callers } from "../../../kernel/http/Callers.ts"
 import { makeRateLimit } from "../../../kernel/http/RateLimit.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { Catalog, Search, SearchSettings } from "../contract.ts"
+import { PricedAssets } from "../ownership/PricedAssets.ts"
 import { secretOf } from "../store/secretOf.ts"
 import { fingerprintOf } from "../discovery/filters.ts"
 import { Ranker, type Ranking } from "./Ranker.ts"
 import { decodePosition, encodePosition, type RankingPosition } from "./rankingCursor.ts"
+import { type Intent, readIntent } from "./readIntent.ts"
 import type { ReadSearch } from "./readSearch.ts"
 import { Observers } from "./SearchRegistry.ts"
 
@@ -31,6 +33,8 @@ export type SearchAnswer =
       readonly resources: ReadonlyArray<string>
       readonly partial: boolean
       readonly cursor: string | null
+      /** What the words of the query say of the price, as it was understood. */
+      readonly intent: Intent | undefined
       /** How each resource came to its place, when that was asked for. */
       readonly explained: ReadonlyArray<unknown> | undefined
     }
@@ -56,7 +60,7 @@ const explain = (ids: ReadonlyArray<bigint>, shown: number, ranking: Ranking | u
 
 /** The list that a page is cut from: the cursor's, or a fresh one, or the cursor's made longer. */
 const listFor = Effect.fnUntraced(function* (
-  read: ReadSearch,
+  read: ReadSearch & Pick<Intent, "prefersCheap">,
   snapshot: bigint,
   from: RankingPosition | undefined
 ): Effect.fn.Return<Listed, SqlError.SqlError, Ranker | SearchSettings> {
@@ -67,8 +71,8 @@ const listFor = Effect.fnUntraced(function* (
     from !== undefined
       ? settings.window
       : Math.min(settings.window, end <= settings.first_window ? settings.first_window : 2 * end)
-  const { filters, isModeAsked, mode, query } = read
-  const ranking = yield* (yield* Ranker).rank({ query, mode, isModeAsked, filters, snapshot, window })
+  const { filters, isModeAsked, mode, prefersCheap, query } = read
+  const ranking = yield* (yield* Ranker).rank({ query, mode, isModeAsked, filters, snapshot, window, prefersCheap })
   const known = new Set(from?.ids)
   const fresh = ranking.hits.map(({ id }) => id).filter((id) => !known.has(id))
   const position: RankingPosition = {
@@ -98,6 +102,7 @@ const pageOf = Effect.fnUntraced(function* (
     resources: bodies.map(({ json }) => json),
     partial: (ranking?.missing ?? []).length > 0 || ranking?.reranking === "failed",
     cursor,
+    intent: undefined,
     explained: read.explain ? explain(shownIds, shown, ranking) : undefined
   }
   return { page, shownIds }
@@ -121,6 +126,7 @@ export class Searcher extends Context.Service<
       const observers = yield* Observers
       const callers = yield* Callers
       const crypto = yield* Crypto
+      const { assets } = yield* PricedAssets
       const markSecret = yield* secretOf("search session")
       // Indexes hear of a resource some time after it is listed: a moment more is nothing.
       const snapshots = yield* Effect.cachedWithTTL(catalog.snapshot, (exit) =>
@@ -152,7 +158,9 @@ export class Searcher extends Context.Service<
         const from = Option.flatMap(opened, ({ position }) => decodePosition(position))
         if (read.cursor !== undefined && Option.isNone(from)) return { _tag: "InvalidCursor" } as const
         const snapshot = Option.isSome(opened) ? opened.value.snapshot : yield* snapshots
-        const list = yield* listFor(read, snapshot, Option.getOrUndefined(from))
+        const intent = readIntent(read.query, read.filters, assets)
+        const asked = { ...read, query: intent.query, filters: intent.filters, prefersCheap: intent.prefersCheap }
+        const list = yield* listFor(asked, snapshot, Option.getOrUndefined(from))
         const { page, shownIds } = yield* pageOf(read, list, { snapshot, fingerprint })
         yield* observers.tell({
           query: read.query,
@@ -164,7 +172,7 @@ export class Searcher extends Context.Service<
           reranking: list.ranking?.reranking ?? "off",
           session: sessionOf(request)
         })
-        return page
+        return intent.words.length === 0 ? page : { ...page, intent }
       })
 
       return Searcher.of({ search: (read, request) => Effect.provideContext(search(read, request), services) })

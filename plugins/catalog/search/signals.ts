@@ -20,6 +20,8 @@ export interface Signals {
   readonly lastSeenAt: Date
   /** Its recipient, its origin or a settled payment stands for it. */
   readonly stands: boolean
+  /** The least that it costs in the asset that stands for the dollar, in whole ones; null for what offers none. */
+  readonly price: number | null
 }
 
 export interface Weighed extends Fused {
@@ -29,7 +31,14 @@ export interface Weighed extends Fused {
 export type SignalWeights = Pick<
   SearchValues,
   "popularity_weight" | "freshness_weight" | "origin_decay" | "unproven_share"
->
+> & {
+  /** The query wishes for what is cheap. */
+  readonly prefersCheap: boolean
+}
+
+/** A score gains at most this share by costing little, where that is wished for; half of it at a cent. */
+const cheapShare = 0.05
+const centDollars = 0.01
 
 /** Pure: the considered hits anew, best first, and the rest behind them. */
 export const weigh = (
@@ -44,8 +53,10 @@ export const weigh = (
       const signals = known.get(hit.id)
       if (signals === undefined) return { ...hit, origin: null, popularity: 0, freshness: 0 }
       // To be seen costs whoever only has payments verified nothing: it counts for what somebody stands for.
+      const cheapness = signals.price === null ? 0 : centDollars / (centDollars + signals.price)
+      const wished = weights.prefersCheap ? 1 + cheapShare * cheapness : 1
       if (!signals.stands) {
-        const score = hit.score * weights.unproven_share
+        const score = hit.score * weights.unproven_share * wished
         return { ...hit, score, origin: signals.origin, popularity: 0, freshness: 0 }
       }
       const popularity = Math.min(1, Math.log1p(Number(signals.payers)) / Math.log1p(payersFull))
@@ -53,7 +64,8 @@ export const weigh = (
         1,
         Math.max(0, 1 - (now - signals.lastSeenAt.getTime()) / (daysUntilFaded * millisPerDay))
       )
-      const score = hit.score * (1 + weights.popularity_weight * popularity + weights.freshness_weight * freshness)
+      const score =
+        hit.score * wished * (1 + weights.popularity_weight * popularity + weights.freshness_weight * freshness)
       return { ...hit, score, origin: signals.origin, popularity, freshness }
     })
     .sort(byScore)

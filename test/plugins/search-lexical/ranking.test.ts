@@ -201,6 +201,37 @@ describeDatabases(
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect(
+      "ranks all that passes rare filters, where the words are so common that no candidate would be one of it",
+      () =>
+        Effect.gen(function* () {
+          const crowd = Array.from({ length: 3_000 }, (_, at) =>
+            named(at + 1, "Weather city data", "Weather data of a city.")
+          )
+          const rare = [
+            named(9_001, "Weather", "Data of a city."),
+            named(9_002, "Tides", "City tides."),
+            named(9_003, "Maps")
+          ]
+          const { reader, sql, store } = yield* indexed([...crowd, ...rare])
+          const state = yield* store.answering
+          const read = yield* reader.read("weather data of a city", state)
+          const ids = rare.map(({ id }) => id)
+          const condition = (id: string) => sql`${sql.literal(id)} > 9000`
+          const ranked = yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: ids })
+          expect(ranked.map(({ id }) => Number(id))).toEqual([9_001, 9_002])
+          expect(yield* rankDocuments(sql, state, read, { condition, limit: 20, passing: [] })).toEqual([])
+          // One statement, which reads them by their ids and nothing of the crowd.
+          const plan = { conditions: everything(read.terms).conditions, complete: true }
+          const look = { plan, filtersFirst: true, documentsMax: 2_000, among: ids }
+          const [statement, values] = rankStatement(sql, state, read, { condition, limit: 20, look }).compile()
+          const explained = yield* sql.unsafe<Record<string, string>>(`explain ${statement}`, [...values]).unprepared
+          const text = explained.map((row) => Object.values(row)[0]).join("\n")
+          expect(text).toContain("id = ANY")
+          expect(text).not.toContain("search_lexical_documents_gin")
+        }).pipe(Effect.provide(layer))
+    )
+
     it.effect("is read from the GIN indexes and not from the table", () =>
       Effect.gen(function* () {
         const words = Array.from(

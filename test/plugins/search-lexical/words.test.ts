@@ -4,6 +4,7 @@ import { documentText } from "../../../plugins/search-lexical/documentText.ts"
 import { everything, planCandidates, type Term } from "../../../plugins/search-lexical/planCandidates.ts"
 import {
   boundedText,
+  currencyWords,
   editsBetween,
   gramsOf,
   isMistyped,
@@ -164,4 +165,11 @@ describe("candidates", () => {
       complete: false
     })
   })
+})
+
+it("reads a pair of currency codes as what they are codes of, and no other three letters", () => {
+  expect(currencyWords("usd to eur")).toEqual(["dollar", "euro", "currency"])
+  expect(currencyWords("convert GBP/JPY now")).toEqual(expect.arrayContaining(["yen", "currency"]))
+  for (const query of ["pdf to png", "how to get to the sea", "usd", "a usd to b", "xusd to eur"])
+    expect(currencyWords(query), query).toEqual([])
 })

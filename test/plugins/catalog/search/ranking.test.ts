@@ -73,7 +73,13 @@ describe("fusion", () => {
 
 describe("signals", () => {
   const now = 1_000 * 86_400_000
-  const weights = { popularity_weight: 0.05, freshness_weight: 0.02, origin_decay: 0.98, unproven_share: 0.9 }
+  const weights = {
+    popularity_weight: 0.05,
+    freshness_weight: 0.02,
+    origin_decay: 0.98,
+    unproven_share: 0.9,
+    prefersCheap: false
+  }
   const list = (count: number) =>
     Array.from({ length: count }, (_, at) => ({ id: BigInt(at + 1), score: 1 / (10 + at), standings: {} }))
   const known = (of: (id: bigint) => Partial<Signals>, count = 100) =>
@@ -86,6 +92,7 @@ describe("signals", () => {
           payers: 0n,
           lastSeenAt: new Date(0),
           stands: true,
+          price: 1,
           ...of(BigInt(at + 1))
         }
       ])
@@ -131,6 +138,15 @@ describe("signals", () => {
     expect(ids(weigh(equal, seen, weights, now))).toEqual([4, 5, 6, 1, 2, 3])
     // What is better by more than that stays before it.
     expect(ids(weigh([{ ...equal[0]!, score: 1.2 }, equal[3]!], seen, weights, now))).toEqual([1, 4])
+  })
+
+  it("settle equals by what they cost, where that is wished for, and nothing else", () => {
+    const [first, second] = [1n, 2n].map((id) => ({ id, score: 1, standings: {} }))
+    const priced = known((id) => ({ price: id === 1n ? 1 : 0.001 }))
+    const wish = { ...weights, prefersCheap: true }
+    expect(ids(weigh([first!, second!], priced, wish, now))).toEqual([2, 1])
+    expect(ids(weigh([first!, second!], priced, weights, now))).toEqual([1, 2])
+    expect(ids(weigh([{ ...first!, score: 1.1 }, second!], priced, wish, now))).toEqual([1, 2])
   })
 
   it("leave the order of what is far behind", () => {

@@ -56,10 +56,15 @@ const until = Effect.fnUntraced(function* (done: Effect.Effect<boolean, unknown>
   while (!(yield* done)) yield* Effect.sleep("50 millis")
 })
 
+interface Understood {
+  readonly understood?: { readonly words: ReadonlyArray<string>; readonly maxPrice?: string; readonly prefers?: string }
+}
+
 const ask = (facilitator: Facilitator, parameters: Record<string, string>) =>
   Effect.map(
     facilitator.ask(`/discovery/search?${new URLSearchParams(parameters)}`),
-    ({ json }) => json as { resources: ReadonlyArray<{ name: string }>; pagination: { cursor: string | null } }
+    ({ json }) =>
+      json as { resources: ReadonlyArray<{ name: string }>; pagination: { cursor: string | null } } & Understood
   )
 
 describe.each(databaseKinds)("search among spam on %s", (database) => {
@@ -101,6 +106,17 @@ describe.each(databaseKinds)("search among spam on %s", (database) => {
             }
             expect(new Set(seen).size).toBe(seen.length)
             expect(seen.filter((name) => name.startsWith("crowd"))).toHaveLength(180)
+            // Words of price are no words of what is looked for, and the answer says how they were taken.
+            const [cheap, limited] = [
+              yield* ask(facilitator, { query: "cheapest weather forecast" }),
+              yield* ask(facilitator, { query: "weather forecast under $0.001 per call" })
+            ]
+            expect(cheap.understood).toEqual({ words: ["cheapest"], prefers: "cheap" })
+            expect(cheap.resources.map(({ name }) => name)).toContain("forecast")
+            const { maxPrice, words } = limited.understood!
+            expect([maxPrice, words]).toEqual(["10000", ["under $0.001 per call"]])
+            // None of these listings can be paid in what the dollars stand for.
+            expect(limited.resources).toEqual([])
             // Who asks for one seller gets it.
             const { resources } = yield* ask(facilitator, { query: "weather forecast", payTo: "GCROWD" })
             expect(resources).toHaveLength(20)

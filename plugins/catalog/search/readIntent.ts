@@ -1,0 +1,106 @@
+// What a query says of the price, in words: "under $0.002 a call" is the filter that it means, "cheapest" and a leading
+// "free" are a wish that settles equals. Such words name no service: the rest of the query is what is looked for, and
+// the answer tells what was understood. A filter of the caller's own goes before the words, an amount that no call
+// costs is about something else ("flights under $200"), and a query that says nothing but a price is left as it is.
+// Pure.
+import type { Filters } from "../contract.ts"
+import { atomicAmount, type PricedAsset, symbolsOf } from "../ownership/OpenApiWire.ts"
+
+/** A call that costs more than this of its currency is none; the words are about what is looked for. */
+const callPriceMax = 10
+
+export interface Intent {
+  /** What is looked for. */
+  readonly query: string
+  readonly filters: Filters
+  /** Of equals the cheaper goes first. */
+  readonly prefersCheap: boolean
+  /** The words that were understood as a price. */
+  readonly words: ReadonlyArray<string>
+}
+
+const currencies: Readonly<Record<string, string>> = {
+  $: "USD",
+  "€": "EUR",
+  usd: "USD",
+  dollar: "USD",
+  dollars: "USD",
+  cent: "USD",
+  cents: "USD",
+  eur: "EUR",
+  euro: "EUR",
+  euros: "EUR"
+}
+
+const bound =
+  "under|below|less than|cheaper than|at most|up to|no more than|not more than|maximum(?: of)?|max|within|<=?"
+const lead = "(?:for|priced|costs?|costing)\\s+"
+const budget = "(?:with\\s+)?(?:a\\s+)?budget(?:\\s+cap)?\\s+of"
+const per = "(?:\\s*(?:per|an?|each|\\/)\\s*(?:call|request|query|use|lookup|message|image|page))?"
+/** "$10 billion" is no price of a call, and neither is "5MB". */
+const large = "(?:\\s*(?:thousand|million|billion|trillion|bn|[kmb])\\b)"
+const cheap =
+  /\b(?:cheapest|lowest[- ]priced?|least expensive|free of charge|for free|at no cost)\b|^\s*free\s+(?=\S)/gi
+
+/** A limit of the price: how it begins, a sign or a unit of these assets, and no more behind it. */
+const limitOf = (assets: ReadonlyArray<PricedAsset>): RegExp => {
+  const words = Object.keys(currencies).filter((unit) => /^[a-z]/.test(unit))
+  const units = [...words, ...assets.map(({ symbol }) => symbol)].join("|")
+  const amount = `([$€])?\\s*(\\d{1,9}(?:\\.\\d{1,12})?|\\.\\d{1,12})(?:\\s*(${units})\\b)?`
+  const end = `(?!${large})${per}(?![\\w%]|\\.\\d)`
+  return new RegExp(`(?:${lead})?(?:\\b(?:${bound})|${budget})\\s*${amount}${end}`, "i")
+}
+
+interface Limit {
+  readonly currency: string
+  readonly text: string
+  readonly isCents: boolean
+}
+
+/** The limit that a phrase names; undefined when it names something else. */
+const readLimit = ([, sign, digits = "", unit = ""]: ReadonlyArray<string | undefined>): Limit | undefined => {
+  const word = unit.toLowerCase()
+  if (sign === undefined && word === "") return undefined
+  const currency = sign === undefined ? (currencies[word] ?? unit.toUpperCase()) : currencies[sign]!
+  const text = digits.startsWith(".") ? `0${digits}` : digits
+  const isCents = word.startsWith("cent")
+  return Number(text) > (isCents ? 100 * callPriceMax : callPriceMax) ? undefined : { currency, text, isCents }
+}
+
+/** The asset of this ledger that a currency can be paid in. */
+export const assetOf = (currency: string, assets: ReadonlyArray<PricedAsset>): PricedAsset | undefined =>
+  assets.find(({ symbol }) => symbol === currency || (symbolsOf[currency] ?? []).includes(symbol))
+
+/** Whole atomic units at most; finer parts of a limit buy nothing. */
+const unitsOf = (text: string, decimals: number): bigint | undefined => {
+  const [whole = "", fraction = ""] = text.split(".")
+  const units = atomicAmount(fraction === "" ? whole : `${whole}.${fraction.slice(0, decimals) || "0"}`, decimals)
+  return units === undefined ? undefined : BigInt(units)
+}
+
+/** The filter that a phrase means, of an asset that this ledger has. */
+const filterOf = (match: ReadonlyArray<string | undefined>, assets: ReadonlyArray<PricedAsset>) => {
+  const told = readLimit(match)
+  const asset = told === undefined ? undefined : assetOf(told.currency, assets)
+  if (told === undefined || asset === undefined) return undefined
+  const maxPrice = unitsOf(told.text, told.isCents ? asset.decimals - 2 : asset.decimals)
+  return maxPrice === undefined ? undefined : { asset: asset.contract, maxPrice }
+}
+
+export const readIntent = (query: string, filters: Filters, assets: ReadonlyArray<PricedAsset>): Intent => {
+  const isOpen = filters.asset === undefined && filters.maxPrice === undefined
+  const match = isOpen ? limitOf(assets).exec(query) : null
+  const maxPrice = match === null ? undefined : filterOf(match, assets)
+  const limits = maxPrice === undefined ? [] : [match![0]]
+  const rest = limits.reduce((text, words) => text.replace(words, " "), query)
+  const wishes = rest.match(cheap) ?? []
+  const looked = rest.replace(cheap, " ").replace(/\s+/g, " ").trim()
+  // What says nothing but a price is looked for as it stands.
+  if (!/\p{L}/u.test(looked)) return { query, filters, prefersCheap: false, words: [] }
+  return {
+    query: looked,
+    filters: { ...filters, ...maxPrice },
+    prefersCheap: wishes.length > 0,
+    words: [...limits, ...wishes].map((words) => words.trim())
+  }
+}
