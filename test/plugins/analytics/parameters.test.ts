@@ -89,14 +89,16 @@ describe("the settings of analytics", () => {
     "stand under the contract's names, in the hosted profile with analytics on, addresses shown [S27, S297, S298]",
     () =>
       Effect.gen(function* () {
-        expect(yield* settingsOf([])).toEqual({ redactAddresses: false, pageDefault: 50, pageMax: 200 })
+        const keepMillis = 3_650 * 86_400_000
+        expect(yield* settingsOf([])).toEqual({ redactAddresses: false, pageDefault: 50, pageMax: 200, keepMillis })
         expect(
           yield* settingsOf([
             "analytics.redact_addresses=true",
             "analytics.default_page_size=5",
-            "analytics.max_page_size=7"
+            "analytics.max_page_size=7",
+            "analytics.keep_days=30"
           ])
-        ).toEqual({ redactAddresses: true, pageDefault: 5, pageMax: 7 })
+        ).toEqual({ redactAddresses: true, pageDefault: 5, pageMax: 7, keepMillis: 30 * 86_400_000 })
         for (const wrong of [
           "analytics.default_page_size=0",
           "analytics.max_page_size=100000",
