@@ -75,22 +75,22 @@ const resize = Command.make(
 const pollInterval = "500 millis"
 const openTimeout = "10 minutes"
 
-/** Waits until as many channels are ready as are required, and says how far it is. */
-const untilOpen = Effect.fnUntraced(function* (services: Context.Context<never>) {
+/** Waits until as many channels are ready as are required, and says how far it is; as JSON, that it is done. */
+const untilOpen = Effect.fnUntraced(function* (services: Context.Context<never>, json: boolean) {
   const pool = Context.getUnsafe(services, ChannelPool as never) as ChannelPool["Service"]
   const count = Context.getUnsafe(services, ChannelCount as never) as ChannelCount["Service"]
   const required = yield* Effect.orDie(count.read)
   let told = -1
   while (true) {
     const { ready } = yield* Effect.orDie(pool.counts)
-    if (ready !== told) yield* Console.log(`${ready} of ${required} channels are ready`)
+    if (ready !== told && !json) yield* Console.log(`${ready} of ${required} channels are ready`)
     told = ready
-    if (ready >= required) return
+    if (ready >= required) return yield* json ? answer(json, { ready, required }, []) : Effect.void
     yield* Effect.sleep(pollInterval)
   }
 })
 
-const open = Command.make("open", placeFlags(), (place) =>
+const open = Command.make("open", { ...placeFlags(), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
     const profile = yield* profileAt(place)
     const done = yield* Deferred.make<void>()
@@ -99,7 +99,7 @@ const open = Command.make("open", placeFlags(), (place) =>
       stateFolder: place.state,
       database: databaseAt(profile, place.state),
       listens: false,
-      onReady: (_, services) => Effect.andThen(untilOpen(services), Deferred.succeed(done, undefined))
+      onReady: (_, services) => Effect.andThen(untilOpen(services, json), Deferred.succeed(done, undefined))
     }).pipe(Effect.provideService(OpensChannels, true))
     yield* Effect.raceFirst(running, Deferred.await(done)).pipe(
       Effect.timeoutOrElse({

@@ -1,7 +1,7 @@
 // `tollkeeper keys`: who may ask, by label, and the variables read again without a restart; and the seeds that sign,
 // sealed in a file. No secret is shown.
 import { StrKey } from "@stellar/stellar-sdk/base"
-import { Console, Context, Effect, FileSystem, Layer, Option, Redacted, Schema } from "effect"
+import { Context, Effect, FileSystem, Layer, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Server } from "../../kernel/config/Server.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
@@ -87,12 +87,13 @@ const variableFlag = (name: string, what: string, value: string) =>
 const seal = Command.make(
   "seal",
   {
+    json: jsonFlag,
     out: Argument.String("file").pipe(Argument.withDescription("Where the sealed seeds go; it must not exist")),
     sponsor: variableFlag("sponsor-env", "the sponsor's seed, those of before behind commas", "SPONSOR_SECRET"),
     channels: variableFlag("channels-env", "the channels' seeds, behind commas; none derives them", "CHANNEL_SECRETS"),
     passphrase: variableFlag("passphrase-env", "the passphrase", "SEEDS_PASSPHRASE")
   },
-  Effect.fn(function* ({ channels, out, passphrase, sponsor }) {
+  Effect.fn(function* ({ channels, json, out, passphrase, sponsor }) {
     const profile = yield* profileAt({ profile: "local", set: [] })
     const secret = profile.secret(passphrase)
     const seeds = { sponsor: secretsOf(profile, sponsor), channels: secretsOf(profile, channels), formerChannels: [] }
@@ -108,7 +109,8 @@ const seal = Command.make(
       (yield* FileSystem.FileSystem).writeFileString(out, text, { mode: 0o600, flag: "wx" }),
       () => new SealRefused({ message: `${out} is there already, or cannot be written; choose another file` })
     )
-    yield* Console.log(`sealed ${seeds.sponsor.length + seeds.channels.length} seeds; networks.<id>.seeds_file: ${out}`)
+    const sealed = seeds.sponsor.length + seeds.channels.length
+    yield* answer(json, { file: out, sealed }, [`sealed ${sealed} seeds; networks.<id>.seeds_file: ${out}`])
   }, Effect.provide(NodeCrypto.layer))
 ).pipe(Command.withDescription("Seal seeds of sponsor and channels in a file, under a passphrase"))
 
