@@ -62,7 +62,7 @@ const onNode: Part = {
   args: vitest,
   env: both,
   figures: "vitest",
-  minutesMax: 13
+  minutesMax: 20
 }
 
 const onDeno = (deno: string): Part => ({
@@ -71,7 +71,7 @@ const onDeno = (deno: string): Part => ({
   args: ["run", "-A", ...vitest],
   env: { ...both, DENO_NO_UPDATE_CHECK: "1" },
   figures: "vitest",
-  minutesMax: 16
+  minutesMax: 22
 })
 
 const fast: Part = {
@@ -89,7 +89,7 @@ const slow: Part = {
   args: [...vitest, "--passWithNoTests"],
   env: { ...both, TOLLKEEPER_TEST_SLOW: "only" },
   figures: "vitest",
-  minutesMax: 12
+  minutesMax: 10
 }
 
 const conformance: Part = {
@@ -97,7 +97,7 @@ const conformance: Part = {
   command: node,
   args: ["test/conformance/run.ts"],
   figures: "last-line",
-  minutesMax: 5
+  minutesMax: 4
 }
 
 const conformanceOnDeno = (deno: string): Part => ({
@@ -113,7 +113,7 @@ const guides: Part = {
   command: node,
   args: ["test/guides/run.ts"],
   figures: "last-line",
-  minutesMax: 8
+  minutesMax: 6
 }
 
 const replay: Part = {
@@ -121,7 +121,7 @@ const replay: Part = {
   command: node,
   args: ["test/replay/replay.ts"],
   figures: "status",
-  minutesMax: 5
+  minutesMax: 3
 }
 
 const simulation: Part = {
@@ -129,7 +129,7 @@ const simulation: Part = {
   command: node,
   args: ["test/simulation/run.ts", "--runs", "4000", "--least", "10"],
   figures: "status",
-  minutesMax: 5
+  minutesMax: 4
 }
 
 const exploration: Part = {
@@ -137,7 +137,7 @@ const exploration: Part = {
   command: node,
   args: ["test/explore/run.ts"],
   figures: "status",
-  minutesMax: 2
+  minutesMax: 1
 }
 
 const mutation: Part = {
@@ -145,7 +145,7 @@ const mutation: Part = {
   command: node,
   args: ["test/mutation/run.ts", "settlement", "spine", "--every", "8"],
   figures: "status",
-  minutesMax: 8
+  minutesMax: 6
 }
 
 const chaos: Part = {
@@ -153,7 +153,7 @@ const chaos: Part = {
   command: node,
   args: ["test/chaos/run.ts", "--payments", "800", "--kills", "6"],
   figures: "status",
-  minutesMax: 6
+  minutesMax: 4
 }
 
 /** The parts of a plan; `deno` is the program to use as Deno. */
