@@ -1,12 +1,15 @@
 // The HTTP server of the process. Once it is told to stop it accepts no new connection and has every answer close its
 // own: a client with a connection that stays open would otherwise send request after request on it and hold the process
-// up for as long as it likes. A connection on which nothing was ever asked is ended at once: Node does so by itself,
-// Deno waits for it. What has not ended by then is cut off.
+// up for as long as it likes. A connection on which nothing was ever asked may still ask for a moment, as a client's
+// pool does that opened it ahead, and is ended then. What has not ended by then is cut off.
 import { createServer, type Server, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 
 /** A request's head is here within this time, or its connection ends; looked at twice a second. */
 export const headersMillis = 9_000
+
+/** How long a connection on which nothing was asked may still ask, once the server stops. */
+const silentMillis = 1_500
 
 export interface HttpServer {
   readonly server: Server
@@ -41,12 +44,15 @@ export const makeHttpServer = (): HttpServer => {
     silent.delete(request.socket)
     begin(response)
   })
+  const endSilent = () => {
+    for (const socket of silent) if (socket.bytesRead === 0) socket.destroy()
+  }
   return {
     server,
     stopping: () => {
       isStopping = true
       for (const response of unanswered) sayLast(response)
-      for (const socket of silent) if (socket.bytesRead === 0) socket.destroy()
+      setTimeout(endSilent, silentMillis).unref()
     }
   }
 }

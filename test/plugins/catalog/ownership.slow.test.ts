@@ -88,7 +88,7 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
   )
 
   it.live(
-    "asks the well-known document first, then the live 402 of a declared GET or HEAD, and never anything else",
+    "asks the documents first, then the live 402 of a declared GET or HEAD, and never anything else",
     () =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -116,7 +116,7 @@ describe.each(databaseKinds)("ownership on %s", (database) => {
             ([row]) => row?.n === 4
           )
           expect(new Set(origin.asked)).toEqual(
-            new Set(["GET /.well-known/x402", "GET /.well-known/x402.json", "GET /page"])
+            new Set(["GET /.well-known/x402", "GET /.well-known/x402.json", "GET /openapi.json", "GET /page"])
           )
           expect((yield* resolve(facilitator, `${origin.url}/report`)).json.resource.ownership).toBe("provisional")
           expect((yield* resolve(facilitator, `${origin.url}/mcp`, "add")).json.resource.ownership).toBe("provisional")
