@@ -12,6 +12,7 @@ import { Network } from "../../kernel/config/Network.ts"
 import { Server } from "../../kernel/config/Server.ts"
 import { Database } from "../../kernel/database/Database.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
+import { Schemes } from "../../kernel/payment/Scheme.ts"
 import { Sponsor } from "../../kernel/settlement/Sponsor.ts"
 import { sentenceOf } from "../sentence.ts"
 import { answer, databaseOf, groundAt, jsonFlag, type Place, placeFlags, standing, Within } from "./place.ts"
@@ -124,6 +125,9 @@ const examineSponsor = Effect.gen(function* () {
   const within = yield* Within
   const sponsor = within === undefined ? Option.none() : Context.getOption(within.services, Sponsor)
   if (Option.isNone(sponsor)) return []
+  // What was seen missing is read again when somebody asks, so that this tells of now.
+  const schemes = within === undefined ? Option.none() : Context.getOption(within.services, Schemes)
+  if (Option.isSome(schemes)) for (const { scheme } of schemes.value.all()) yield* sponsor.value.fault(scheme)
   const standing = yield* sponsor.value.standing
   if (Option.isNone(standing))
     return [fault("sponsor", "has not been read from the ledger yet", "see to the RPC first; it is read every second")]
