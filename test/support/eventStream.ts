@@ -16,6 +16,8 @@ export interface EventStream {
   /** Of a refusal. */
   readonly body: any
   readonly hasEnded: () => boolean
+  /** It ended without its end: the connection broke off. */
+  readonly wasCutOff: () => boolean
   /** Waits until the events are as asked for. */
   readonly until: (holds: (events: ReadonlyArray<ServerEvent>) => boolean) => Effect.Effect<ReadonlyArray<ServerEvent>>
   readonly ended: Effect.Effect<void>
@@ -52,6 +54,7 @@ export const openEvents = (
     const events: Array<ServerEvent> = []
     const comments: Array<string> = []
     let ended = false
+    let cutOff = false
     let body: unknown
     if (response.status !== 200) body = yield* Effect.promise(() => response.json())
     else
@@ -67,7 +70,7 @@ export const openEvents = (
           }
         }
       })()
-        .catch(() => undefined)
+        .catch(() => (cutOff = true))
         .finally(() => (ended = true))
     return {
       status: response.status,
@@ -76,6 +79,7 @@ export const openEvents = (
       comments,
       body,
       hasEnded: () => ended,
+      wasCutOff: () => cutOff,
       until: (holds) => Effect.as(wait(() => holds(events)).pipe(Effect.timeout("20 seconds"), Effect.orDie), events),
       ended: wait(() => ended).pipe(Effect.timeout("20 seconds"), Effect.orDie),
       close: Effect.andThen(

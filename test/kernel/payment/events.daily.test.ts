@@ -155,9 +155,10 @@ describe("streams of settlements", () => {
         while (stream.comments.length < 4) yield* Effect.sleep("20 millis")
         expect(stream.comments.slice(0, 4)).toEqual(["follows", "heartbeat", "heartbeat", "heartbeat"])
         expect(stream.hasEnded()).toBe(false)
-        // Bounded by the test: a listener that waited for the stream would take its 28 seconds.
+        // A stream that the listener waited for would be cut off with it.
         yield* facilitator.stop.pipe(Effect.timeout("15 seconds"))
         yield* stream.ended
+        expect(stream.wasCutOff()).toBe(false)
       }).pipe(Effect.scoped),
     60_000
   )
