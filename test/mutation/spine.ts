@@ -150,7 +150,13 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a verification that asks the database",
-    changes: change("kernel/payment/verifyPayment.ts", "if (Option.isSome(payment.identifier)) {", "if (payment) {"),
+    changes: change(
+      "kernel/payment/verifyPayment.ts",
+      `if (Option.isSome(payment.identifier)) {
+      const records = yield* settlements.find({ ...query, authorizationKey: Option.none() })`,
+      `if (Option.isSome(query.authorizationKey)) {
+      const records = yield* settlements.find(query)`
+    ),
     ...by("payment/cost.daily.test.ts")
   },
   {
