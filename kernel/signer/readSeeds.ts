@@ -27,7 +27,8 @@ const sponsorMissing = new VaultRefused({
     "names) to the seed S… of an account that pays the fees"
 })
 
-const split = (secrets: string): ReadonlyArray<Redacted.Redacted> =>
+/** Secrets behind commas. */
+export const splitSecrets = (secrets: string): ReadonlyArray<Redacted.Redacted> =>
   secrets
     .split(",")
     .map((secret) => secret.trim())
@@ -76,7 +77,7 @@ const givenChannels = (secrets: Option.Option<Redacted.Redacted>, sealed: Sealed
   })
   return sealed !== undefined && sealed.channels.length > 0
     ? { given: sealed.channels, former: sealed.formerChannels }
-    : { given: split(given), former: [...split(former), ...(sealed?.formerChannels ?? [])] }
+    : { given: splitSecrets(given), former: [...splitSecrets(former), ...(sealed?.formerChannels ?? [])] }
 }
 
 /** Development only: a seed made once and kept in the state folder, readable by this user alone. */
@@ -87,7 +88,7 @@ const developmentSeed = Effect.gen(function* () {
   const file = path.join((yield* Host).stateFolder, "sponsor.seed")
   const unusable = () => new VaultRefused({ message: `the development seed ${file} cannot be read or written` })
   const stored = Effect.mapError(files.readFileString(file), unusable).pipe(
-    Effect.flatMap((text) => sponsorsOf(split(text)))
+    Effect.flatMap((text) => sponsorsOf(splitSecrets(text)))
   )
   if (yield* Effect.mapError(files.exists(file), unusable)) return yield* stored
   const seed = crypto.randomBytes(32)
@@ -107,7 +108,8 @@ const readGiven = Effect.fnUntraced(function* (network: Network["Service"]) {
         "the sponsor's seed is given twice, in seeds_file and in the variable of sponsor_secret_env; leave one out"
     })
   }
-  const given = sealed?.sponsor ?? Option.match(secret, { onNone: () => [], onSome: (s) => split(Redacted.value(s)) })
+  const given =
+    sealed?.sponsor ?? Option.match(secret, { onNone: () => [], onSome: (s) => splitSecrets(Redacted.value(s)) })
   const sponsors = yield* sponsorsOf(given)
   const channels = givenChannels(yield* read(() => network.channelSecrets), sealed)
   return {
@@ -120,8 +122,8 @@ const readGiven = Effect.fnUntraced(function* (network: Network["Service"]) {
 
 const hasRemoteChannels = ({ channelSigners = [] }: Network["Service"]) => channelSigners.length > 0
 
-/** Refuses what the vault would refuse for want of a secret, or for one that is none. Nothing is made or kept. */
-export const checkSecrets = Effect.fnUntraced(function* (network: Network["Service"]) {
+/** What the settings give, when the vault can do with it. */
+const readUsable = Effect.fnUntraced(function* (network: Network["Service"]) {
   const seeds = yield* readGiven(network)
   if (network.sponsorSigner === undefined) {
     if (seeds.sponsors.length === 0 && !network.developmentAutoFund) return yield* sponsorMissing
@@ -132,12 +134,15 @@ export const checkSecrets = Effect.fnUntraced(function* (network: Network["Servi
         "channel_secrets_env or in seeds_file, or name channel_signers"
     })
   }
+  return seeds
 })
+
+/** Refuses what the vault would refuse for want of a secret, or for one that is none. Nothing is made or kept. */
+export const checkSecrets = (network: Network["Service"]) => Effect.asVoid(readUsable(network))
 
 /** All seeds that this process is to hold. */
 export const readSeeds = Effect.fn("Vault.readSeeds")(function* (network: Network["Service"]) {
-  yield* checkSecrets(network)
-  const seeds = yield* readGiven(network)
+  const seeds = yield* readUsable(network)
   return seeds.sponsors.length > 0 || network.sponsorSigner !== undefined
     ? seeds
     : { ...seeds, sponsors: yield* developmentSeed }

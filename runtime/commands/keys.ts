@@ -7,6 +7,7 @@ import { Server } from "../../kernel/config/Server.ts"
 import { Keys } from "../../kernel/http/Keys.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { KeyRotation } from "../../kernel/settlement/channels/KeyRotation.ts"
+import { splitSecrets } from "../../kernel/signer/readSeeds.ts"
 import { sealSeeds } from "../../kernel/signer/sealedSeeds.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import type { Profile } from "../profile.ts"
@@ -70,12 +71,7 @@ const rotate = Command.make(
 const secretsOf = (profile: Profile, variable: string): ReadonlyArray<Redacted.Redacted> =>
   Option.match(profile.secret(variable), {
     onNone: () => [],
-    onSome: (secret) =>
-      Redacted.value(secret)
-        .split(",")
-        .map((one) => one.trim())
-        .filter((one) => one !== "")
-        .map((one) => Redacted.make(one))
+    onSome: (secret) => splitSecrets(Redacted.value(secret))
   })
 
 /** Nothing that could be sealed, or nowhere to. */
