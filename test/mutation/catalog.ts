@@ -217,6 +217,7 @@ const ofLooks: ReadonlyArray<Mutation> = [
 ]
 
 const described = inFile("ownership/OpenApiWire.ts", "originWire")
+const priced = inFile("pricing.ts", "originWire")
 const toolRead = inFile("ownership/ToolWire.ts", "origins")
 
 const ofDocuments: ReadonlyArray<Mutation> = [
@@ -238,7 +239,7 @@ const ofDocuments: ReadonlyArray<Mutation> = [
     "isOfCurrency && amount !== undefined",
     "amount !== undefined"
   ),
-  described("a price finer than the asset is cut", '|| fraction.replace(/0+$/, "").length > decimals', ""),
+  priced("a price finer than the asset is cut", '|| fraction.replace(/0+$/, "").length > decimals', ""),
   described(
     "one of several recipients is taken for all",
     "payTos.length === 1 ? payTos[0]",

@@ -2,20 +2,17 @@
 // routeTemplate? }` under `catalog` or `bazaar`, beside `paymentPayload.resource`. What is known and well-formed is
 // kept; everything else, and what a buyer's own request put in (concrete path parameters), is left out (S20, S24, S25,
 // S256, decisions 4).
-import { Option, Predicate } from "effect"
+import { Option } from "effect"
 import type { Dialect } from "../../../kernel/Dialect.ts"
 import type { Payment, Terms } from "../../../kernel/payment/Payment.ts"
 import type { CatalogValues } from "../Config.ts"
 import type { Operation } from "../contract.ts"
+import { type Fields, isFields } from "../fields.ts"
 import { readAbout } from "./aboutResource.ts"
 import { cleanJson, cleanString, measureJson } from "./cleanText.ts"
 import type { Declaration, Identity, PublicReason, Rejection } from "./Declaration.ts"
 import { matchesTemplate, readResourceUrl, readTemplate } from "./resourceUrl.ts"
 import { infoDepthMax, infoValuesMax, type Validator } from "./validateInfo.ts"
-
-type Fields = Readonly<Record<string, unknown>>
-
-const isFields = (value: unknown): value is Fields => Predicate.isObject(value) && !Array.isArray(value)
 
 const queryMethods = ["GET", "HEAD", "DELETE"]
 const bodyMethods = ["POST", "PUT", "PATCH"]

@@ -2,6 +2,7 @@
 // cannot loop in place, and the ways through it are counted beforehand. What depends on the data as well is counted
 // while it is judged, for which each subschema is given a weight (`withWeights`). The validator is synchronous: nothing
 // else could stop it. Pure.
+import { type Fields, isFields } from "../fields.ts"
 
 /**
  * Subschemas at most, and keywords and entries in all of them: compiling takes about a tenth of a millisecond for each.
@@ -49,11 +50,6 @@ const forbidden = [
   "$recursiveAnchor",
   "$vocabulary"
 ]
-
-type Fields = Readonly<Record<string, unknown>>
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 interface Below {
   readonly inPlace: ReadonlyArray<unknown>

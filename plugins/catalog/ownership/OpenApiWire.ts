@@ -4,19 +4,9 @@
 // `protocols`; or they follow from a fixed price in a currency that an asset of this ledger stands for, and from the
 // one recipient whom the origin's own document names. A range is no price. What is malformed says nothing; an operation
 // with parameters in its path cannot be asked for as it stands, and documents of other servers are not the origin's.
-import { Predicate } from "effect"
+import { type Fields, isFields } from "../fields.ts"
+import { atomicAmount, isPaidIn, type PricedAsset } from "../pricing.ts"
 import { type NamedResource, readEntry } from "./OriginWire.ts"
-
-type Fields = Readonly<Record<string, unknown>>
-
-/** What this ledger can pay a price in. */
-export interface PricedAsset {
-  /** Neutral. */
-  readonly network: string
-  readonly contract: string
-  readonly symbol: string
-  readonly decimals: number
-}
 
 export interface Pricing {
   readonly assets: ReadonlyArray<PricedAsset>
@@ -26,18 +16,6 @@ export interface Pricing {
 
 const operationsMax = 2_000
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
-/** Symbols of assets that stand for a currency, by its code. */
-export const symbolsOf: Readonly<Record<string, ReadonlyArray<string>>> = { USD: ["USDC"], EUR: ["EURC"] }
-
-const isFields = (value: unknown): value is Fields => Predicate.isObject(value) && !Array.isArray(value)
-
-/** A decimal amount in atomic units; undefined when it is none, or finer than the asset is. */
-export const atomicAmount = (text: string, decimals: number): string | undefined => {
-  const [, whole, fraction = ""] = /^\$?(\d{1,15})(?:\.(\d{1,38}))?$/.exec(text.trim()) ?? []
-  if (whole === undefined || fraction.replace(/0+$/, "").length > decimals) return undefined
-  return BigInt(whole + fraction.padEnd(decimals, "0").slice(0, decimals)).toString()
-}
-
 interface Price {
   readonly currency: string
   readonly amount: string
@@ -58,7 +36,7 @@ const priceOf = (payment: Fields): Price | undefined => {
 const acceptsOf = (price: Price, payTo: string, assets: ReadonlyArray<PricedAsset>): ReadonlyArray<Fields> =>
   assets.flatMap(({ contract, decimals, network, symbol }) => {
     const amount = atomicAmount(price.amount, decimals)
-    const isOfCurrency = symbol === price.currency || (symbolsOf[price.currency] ?? []).includes(symbol)
+    const isOfCurrency = isPaidIn(price.currency, symbol)
     return isOfCurrency && amount !== undefined ? [{ scheme: "exact", network, asset: contract, amount, payTo }] : []
   })
 

@@ -4,15 +4,14 @@
 // `delist`, a list of URLs, or of `{ resource, toolName }`, that are not to be listed. `/.well-known/x402.json` lists
 // resources in the shape of discovery itself, under `resources` or `items`. A live 402 is a PaymentRequired of either
 // protocol version, in its header or its body. Unknown members are ignored; what is malformed says nothing.
-import { Option, Predicate, Result } from "effect"
+import { Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { neutralExtension, readNetwork } from "../../../kernel/Dialect.ts"
 import type { Terms } from "../../../kernel/payment/Payment.ts"
 import { type Identity, isSellersExtension } from "../declaration/Declaration.ts"
 import type { Offer } from "../declaration/DeclarationWire.ts"
 import { spellResourceUrl } from "../declaration/resourceUrl.ts"
-
-type Fields = Readonly<Record<string, unknown>>
+import { type Fields, isFields } from "../fields.ts"
 
 /** The origin's word about one resource: whom it names, and that it is not to be listed. Empty `payTos`: silence. */
 export interface OriginWord {
@@ -45,8 +44,6 @@ export const silence: OriginWord = { payTos: [], delisted: false }
 const payTosMax = 16
 const entriesMax = 2_000
 const acceptsMax = 32
-
-const isFields = (value: unknown): value is Fields => Predicate.isObject(value) && !Array.isArray(value)
 
 const isRecipient = (value: unknown): value is string =>
   typeof value === "string" && /^[CGM][A-Z2-7]{55,68}$/.test(value)

@@ -2,7 +2,7 @@
 // a query's "0.05 USD" means in atomic units.
 import { Context, Effect, Layer } from "effect"
 import { Network } from "../../../kernel/config/Network.ts"
-import type { PricedAsset } from "./OpenApiWire.ts"
+import type { PricedAsset } from "../pricing.ts"
 
 export class PricedAssets extends Context.Service<PricedAssets, { readonly assets: ReadonlyArray<PricedAsset> }>()(
   "tollkeeper/catalog/PricedAssets"

@@ -2,16 +2,12 @@
 // What is asked for in return is a PaymentRequired, in the result's structured content or its text, or in the data of
 // an error 402. Only an origin's own document makes a tool callable: its entry for the tool has `unpaidCall`, which is
 // true or the arguments of the call. What is malformed says nothing.
-import { Predicate } from "effect"
 import type { Identity } from "../declaration/Declaration.ts"
+import { type Fields, isFields } from "../fields.ts"
 import { declarationOf, entriesFor, extensionsOf, type OriginOffer, readJson, readOffers } from "./OriginWire.ts"
-
-type Fields = Readonly<Record<string, unknown>>
 
 const argumentsLengthMax = 4_096
 const contentsMax = 16
-
-const isFields = (value: unknown): value is Fields => Predicate.isObject(value) && !Array.isArray(value)
 
 /** The arguments with which the origin's document lets the tool be called unpaid; undefined when it does not. */
 export const readUnpaidCall = (document: unknown, identity: Identity, base: string): Fields | undefined => {

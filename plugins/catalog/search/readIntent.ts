@@ -4,7 +4,7 @@
 // costs is about something else ("flights under $200"), and a query that says nothing but a price is left as it is.
 // Pure.
 import type { Filters } from "../contract.ts"
-import { atomicAmount, type PricedAsset, symbolsOf } from "../ownership/OpenApiWire.ts"
+import { atomicAmount, isPaidIn, type PricedAsset } from "../pricing.ts"
 
 /** A call that costs more than this of its currency is none; the words are about what is looked for. */
 const callPriceMax = 10
@@ -69,7 +69,7 @@ const readLimit = ([, sign, digits = "", unit = ""]: ReadonlyArray<string | unde
 
 /** The asset of this ledger that a currency can be paid in. */
 export const assetOf = (currency: string, assets: ReadonlyArray<PricedAsset>): PricedAsset | undefined =>
-  assets.find(({ symbol }) => symbol === currency || (symbolsOf[currency] ?? []).includes(symbol))
+  assets.find(({ symbol }) => isPaidIn(currency, symbol))
 
 /** Whole atomic units at most; finer parts of a limit buy nothing. */
 const unitsOf = (text: string, decimals: number): bigint | undefined => {
@@ -92,7 +92,7 @@ export const readIntent = (query: string, filters: Filters, assets: ReadonlyArra
   const match = isOpen ? limitOf(assets).exec(query) : null
   const maxPrice = match === null ? undefined : filterOf(match, assets)
   const limits = maxPrice === undefined ? [] : [match![0]]
-  const rest = limits.reduce((text, words) => text.replace(words, " "), query)
+  const rest = limits[0] === undefined ? query : query.replace(limits[0], " ")
   const wishes = rest.match(cheap) ?? []
   const looked = rest.replace(cheap, " ").replace(/\s+/g, " ").trim()
   // What says nothing but a price is looked for as it stands.

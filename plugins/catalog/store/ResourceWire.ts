@@ -11,8 +11,7 @@ import { cleanJson, measureJson } from "../declaration/cleanText.ts"
 import type { Declaration, Description, Identity } from "../declaration/Declaration.ts"
 import type { Grade } from "../declaration/Grade.ts"
 import { lastingOf, type Operation } from "../contract.ts"
-
-type Fields = Readonly<Record<string, unknown>>
+import type { Fields } from "../fields.ts"
 
 /** What is kept of a resource's declarations; the shape of `catalog_resources.declaration`. */
 export interface Kept {

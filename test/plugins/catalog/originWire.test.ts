@@ -1,6 +1,7 @@
 // What an origin's pages and documents are read to, and what is not believed of them.
 import { expect, it } from "vitest"
-import { atomicAmount, readOpenApi } from "../../../plugins/catalog/ownership/OpenApiWire.ts"
+import { readOpenApi } from "../../../plugins/catalog/ownership/OpenApiWire.ts"
+import { atomicAmount } from "../../../plugins/catalog/pricing.ts"
 import { readLive402, readLiveOffer, readManifest } from "../../../plugins/catalog/ownership/OriginWire.ts"
 
 const payTo = "GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF"
