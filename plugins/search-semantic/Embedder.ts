@@ -4,6 +4,7 @@
 // vector.
 import { Context, Data, Effect, Layer, Option, Redacted, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
+import { readText } from "../../kernel/http/readText.ts"
 
 export class EmbeddingFailed extends Data.TaggedError("EmbeddingFailed")<{
   readonly message: string
@@ -82,19 +83,11 @@ const makeOpenAi = Effect.fnUntraced(function* ({
         response.status === 400 || response.status === 413 || response.status === 422
       )
     }
-    const decoder = new TextDecoder()
-    const read = yield* Stream.runFoldEffect(
-      response.stream,
-      () => ({ text: "", bytes: 0 }),
-      (sofar, chunk) =>
-        sofar.bytes + chunk.length > answerBytesMax
-          ? Effect.fail(failed("the endpoint's answer is too long"))
-          : Effect.succeed({
-              text: sofar.text + decoder.decode(chunk, { stream: true }),
-              bytes: sofar.bytes + chunk.length
-            })
-    ).pipe(Effect.mapError((error) => (error instanceof EmbeddingFailed ? error : unreadable())))
-    const parsed = yield* Effect.try({ try: () => JSON.parse(read.text) as unknown, catch: unreadable })
+    const tooLong = () => failed("the endpoint's answer is too long")
+    const text = yield* readText(response.stream, answerBytesMax, tooLong).pipe(
+      Effect.mapError((error) => (error instanceof EmbeddingFailed ? error : unreadable()))
+    )
+    const parsed = yield* Effect.try({ try: () => JSON.parse(text) as unknown, catch: unreadable })
     const { data } = yield* Effect.mapError(Schema.decodeUnknownEffect(Answer)(parsed), unreadable)
     const vectors: Array<Float32Array> = []
     for (const { embedding, index } of data) {

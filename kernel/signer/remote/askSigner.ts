@@ -1,8 +1,9 @@
 // One question to whoever holds a key, over HTTPS: bounded in time and in bytes, followed nowhere else, told in no log
 // or error. An answer that is none, or a refusal, says nothing about any payment: nothing was signed, and the same may
 // be asked again.
-import { Duration, Effect, Schema, Stream } from "effect"
+import { Duration, Effect, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
+import { readText } from "../../http/readText.ts"
 import { LedgerUnavailable } from "../../ledger/LedgerUnavailable.ts"
 
 /** Longest wait for one answer: a channel's lease outlasts two. */
@@ -21,20 +22,6 @@ export interface Question {
 /** Nothing was signed, and nothing was decided by that. */
 export const noSignature = (message: string): LedgerUnavailable => new LedgerUnavailable({ operation: "sign", message })
 
-const readText = (stream: Stream.Stream<Uint8Array, unknown>) =>
-  Stream.runFoldEffect(
-    stream,
-    () => ({ text: "", bytes: 0, decoder: new TextDecoder() }),
-    ({ bytes, decoder, text }, chunk: Uint8Array) =>
-      bytes + chunk.length > answerBytesMax
-        ? Effect.fail("too long" as const)
-        : Effect.succeed({
-            text: text + decoder.decode(chunk, { stream: true }),
-            bytes: bytes + chunk.length,
-            decoder
-          })
-  ).pipe(Effect.map(({ text }) => text))
-
 /** The answer as the JSON that it is expected to be. */
 export const askSigner = Effect.fnUntraced(function* <A>(
   { body, contentType = "application/json", headers, method, url }: Question,
@@ -50,7 +37,7 @@ export const askSigner = Effect.fnUntraced(function* <A>(
       // Another address than the operator's would hear the operator's token.
       Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
     )
-    const text = yield* readText(response.stream)
+    const text = yield* readText(response.stream, answerBytesMax, () => "too long" as const)
     if (response.status !== 200) return yield* noSignature(`the external signer answered with HTTP ${response.status}`)
     const parsed = yield* Effect.try(() => JSON.parse(text) as unknown)
     return yield* Schema.decodeUnknownEffect(answer)(parsed)

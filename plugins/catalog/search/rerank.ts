@@ -2,8 +2,9 @@
 // Face's text-embeddings-inference (TEI), llama.cpp's, or one that says all of them to whoever ignores what it does not
 // know (Jina, vLLM). It is optional, bounded in time, and believed only when its answer is a permutation of what was
 // sent; otherwise the fused order stands.
-import { Data, Effect, Option, type Redacted, Schema, Stream } from "effect"
+import { Data, Effect, Option, type Redacted, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
+import { readText } from "../../../kernel/http/readText.ts"
 import type { ResourceDocument } from "../contract.ts"
 import type { SearchValues } from "./searchSection.ts"
 
@@ -67,18 +68,7 @@ export const rerank = Effect.fn("Catalog.rerank")(function* (
       .execute(request)
       .pipe(Effect.provideService(HttpClient.TracerDisabledWhen, () => true))
     if (response.status !== 200) return yield* failed(`the reranker answers ${response.status}`)
-    const decoder = new TextDecoder()
-    const { text } = yield* Stream.runFoldEffect(
-      response.stream,
-      () => ({ text: "", bytes: 0 }),
-      (sofar, chunk) =>
-        sofar.bytes + chunk.length > answerBytesMax
-          ? Effect.fail(failed("the reranker's answer is too long"))
-          : Effect.succeed({
-              text: sofar.text + decoder.decode(chunk, { stream: true }),
-              bytes: sofar.bytes + chunk.length
-            })
-    )
+    const text = yield* readText(response.stream, answerBytesMax, () => failed("the reranker's answer is too long"))
     return yield* decodeAnswer(
       yield* Effect.try({
         try: () => JSON.parse(text) as unknown,
