@@ -21,7 +21,7 @@ const all = tollkeeper.pipe(
 )
 
 /** Programs that run until they are stopped, and whose stderr is a log. */
-const isServing = ["start", "tools", "ledger"].includes(process.argv[2] ?? "")
+const isServing = ["start", "tools"].includes(process.argv[2] ?? "")
 
 /** An operator's command goes to the process that serves over the same state, when there is one. */
 const commandLine = Effect.gen(function* () {

@@ -48,11 +48,16 @@ const copy = async (
 
 const hash = (of: string) => `encode(sha256(convert_to(${of}, 'UTF8')), 'hex')`
 
-/** Ended settlements from `first` on, each with its attempt and its facts, as the template settled. */
-const addEnded = async (database: BenchDatabase, first: number, last: number): Promise<void> => {
+/** What the copies are named by: a number and an id each. */
+const begin = async (database: BenchDatabase, first: number, last: number): Promise<void> => {
   await database.query("drop table if exists bench_new")
   await database.query(`create table bench_new as
     select n, gen_random_uuid() as id from generate_series(${first}, ${last}) n`)
+}
+
+/** Ended settlements from `first` on, each with its attempt and its facts, as the template settled. */
+const addEnded = async (database: BenchDatabase, first: number, last: number): Promise<void> => {
+  await begin(database, first, last)
   await copy(
     database,
     "kernel_settlements",
@@ -108,9 +113,7 @@ const addResources = async (database: BenchDatabase, first: number, last: number
 
 /** Open settlements that no ledger will ever tell an end of, and whose authorizations live on. */
 const addOpen = async (database: BenchDatabase, first: number, last: number): Promise<void> => {
-  await database.query("drop table if exists bench_new")
-  await database.query(`create table bench_new as
-    select n, gen_random_uuid() as id from generate_series(${first}, ${last}) n`)
+  await begin(database, first, last)
   await copy(
     database,
     "kernel_settlements",

@@ -7,6 +7,7 @@ import { SqlClient } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
 import { daysAllowed, firstDay } from "../reports/parameters.ts"
 import { alone } from "./alone.ts"
+import { dayOf } from "./contributions.ts"
 
 /** Adds rows of standings by day to every window that has the day. */
 export const rank = (sql: SqlClient.SqlClient, standings: string) =>
@@ -43,7 +44,7 @@ const drop = Effect.fnUntraced(function* (since: string) {
 export const keepWindows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const now = yield* Clock.currentTimeMillis
-  const required = daysAllowed.flatMap((days) => (days === 0 ? [] : [firstDay(now, days).toISOString().slice(0, 10)]))
+  const required = daysAllowed.flatMap((days) => (days === 0 ? [] : [dayOf(firstDay(now, days))]))
   const rows = yield* sql<{ since: string }>`select since::text as since from analytics_ranking_windows
     where since <> '-infinity'`
   const kept = rows.map(({ since }) => since)
