@@ -7,9 +7,9 @@ import { Context, Effect, Layer, Redacted, Schedule } from "effect"
 import { Keypair } from "@stellar/stellar-sdk"
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process"
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
-import { rmSync, symlinkSync } from "node:fs"
+import { rmSync, statSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { delimiter, join } from "node:path"
+import { basename, delimiter, dirname, join } from "node:path"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
@@ -183,12 +183,30 @@ const programs = {
   deno: join(root, "test/tools/node_modules/@deno/linux-x64-glibc/deno")
 } as const
 
+/** Whether another user passes all the folders on the way to the checkout. */
+const isPassable = (path: string): boolean =>
+  (statSync(path).mode & 0o001) !== 0 && (dirname(path) === path || isPassable(dirname(path)))
+
+/** Something of the checkout where the image's user reaches it: itself, or links to the same files below `folder`. */
+const reachable = (path: string, folder: string): string => {
+  if (user.uid === undefined || isPassable(dirname(path))) return path
+  const place = join(folder, basename(path))
+  try {
+    execFileSync("cp", ["-al", path, place], { stdio: "ignore" })
+  } catch {
+    // Another file system has no links to these.
+    rmSync(place, { recursive: true, force: true })
+    execFileSync("cp", ["-a", path, place])
+  }
+  return place
+}
+
 /** What the image holds, where nobody may write; the packages are those of this checkout. */
 const makeTree = (stage: "node" | "deno", folder: string): string => {
   const tree = join(folder, "opt")
   mkdirSync(tree)
   for (const path of copiedBy(stage)) cpSync(join(root, path), join(tree, path), { recursive: true })
-  symlinkSync(join(root, "node_modules"), join(tree, "node_modules"))
+  symlinkSync(reachable(join(root, "node_modules"), folder), join(tree, "node_modules"))
   execFileSync("chmod", ["-R", "a-w,a+rX", tree])
   return tree
 }
@@ -220,7 +238,8 @@ const start = Effect.fnUntraced(function* (stage: "node" | "deno", secrets: Read
   )
   let log = ""
   const files = Object.entries(secrets).map(([name, text]) => [`${name}_FILE`, own(name.toLowerCase(), text)])
-  const child = spawn(programs[stage], words.slice(1), {
+  const program = reachable(programs[stage], folder)
+  const child = spawn(program, words.slice(1), {
     ...user,
     cwd: tree,
     env: { PATH: "/usr/bin:/bin", TMPDIR: temporary, DENO_DIR: join(temporary, "deno"), ...Object.fromEntries(files) },
