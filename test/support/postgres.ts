@@ -127,7 +127,11 @@ const startFrom = async (binaries: string, connectionsMax: number, primaryUrl?: 
     return { server, ended }
   }
   let running = await launch()
-  const version = execFileSync(join(binaries, "postgres"), ["--version"], { ...user, env, encoding: "utf8" }).trim()
+  const version = execFileSync(join(binaries, "postgres"), ["--version"], {
+    ...options,
+    encoding: "utf8",
+    stdio: "pipe"
+  }).trim()
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     description: `${version} from ${binaries}`,
