@@ -6,8 +6,8 @@ import { expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted, Schedule } from "effect"
 import { Keypair } from "@stellar/stellar-sdk"
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process"
-import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
-import { rmSync, statSync, symlinkSync } from "node:fs"
+import { chmodSync, chownSync, copyFileSync, cpSync, existsSync, linkSync, mkdirSync, mkdtempSync } from "node:fs"
+import { readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, delimiter, dirname, join } from "node:path"
 import process from "node:process"
@@ -187,17 +187,31 @@ const programs = {
 const isPassable = (path: string): boolean =>
   (statSync(path).mode & 0o001) !== 0 && (dirname(path) === path || isPassable(dirname(path)))
 
+/** Hard links to files cost nothing; another file system has none to these, and gets copies. */
+const link = (from: string, to: string): void => {
+  try {
+    linkSync(from, to)
+  } catch {
+    copyFileSync(from, to)
+  }
+}
+
+const linkTree = (from: string, to: string): void => {
+  mkdirSync(to)
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [path, place] = [join(from, entry.name), join(to, entry.name)]
+    if (entry.isDirectory()) linkTree(path, place)
+    else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(path), place)
+    else link(path, place)
+  }
+}
+
 /** Something of the checkout where the image's user reaches it: itself, or links to the same files below `folder`. */
 const reachable = (path: string, folder: string): string => {
   if (user.uid === undefined || isPassable(dirname(path))) return path
   const place = join(folder, basename(path))
-  try {
-    execFileSync("cp", ["-al", path, place], { stdio: "ignore" })
-  } catch {
-    // Another file system has no links to these.
-    rmSync(place, { recursive: true, force: true })
-    execFileSync("cp", ["-a", path, place])
-  }
+  if (statSync(path).isDirectory()) linkTree(path, place)
+  else link(path, place)
   return place
 }
 
