@@ -94,3 +94,6 @@ export const plugin = define({
   settings: declared,
   layer: started.pipe(Layer.provide(edge), Layer.provideMerge(provided))
 })
+
+/** The settings of the server that would be started, for the command that tells a client of it. */
+export const readSettings = Effect.provide(Config, Config.layer)

@@ -2,15 +2,15 @@
 // until a signal, or until an actor gives up.
 import { Console, Context, Effect, Option, Redacted } from "effect"
 import { Command, Flag } from "effect/cli"
-import { join, resolve } from "node:path"
+import { join } from "node:path"
 import process from "node:process"
 import { Network } from "../../kernel/config/Network.ts"
 import { Database } from "../../kernel/database/Database.ts"
 import * as Loader from "../../kernel/Loader.ts"
 import { makeCatalogue } from "../App.ts"
+import { type ClientForm, clients } from "../clientConfig.ts"
 import { crashAt } from "../crashAt.ts"
 import { greeting } from "../greeting.ts"
-import { entry } from "../layout.ts"
 import { isForPeople, progress } from "../logging.ts"
 import { listenForOperators } from "../operators.ts"
 import { lockFolder } from "../platform/folderLock.ts"
@@ -20,7 +20,8 @@ import { databaseAt, serve } from "../serve.ts"
 import { announce, claimState, databaseMark, describeInstance, instancesOf, StateRefused } from "../state.ts"
 import { isTested } from "../system.mjs"
 import { version } from "../version.ts"
-import { type Place, placeFlags, profileAt } from "./place.ts"
+import { defaulting, type Place, placeFlags, profileAt } from "./place.ts"
+import { printConfig } from "./printConfig.ts"
 
 /** The facilitator's port in the shipped profiles. */
 const portDefault = 4022
@@ -100,26 +101,6 @@ const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<
   }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))
 }, Effect.scoped)
 
-/** What MCP clients read to reach this server, as the profile says; it holds no secret. */
-const clientConfig = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<string>) {
-  const { tree } = yield* profileAt(place, overrides)
-  const http = (tree["http"] ?? {}) as { readonly host?: string; readonly port?: number }
-  const host = http.host === undefined || http.host === "0.0.0.0" ? "127.0.0.1" : http.host
-  const args = [
-    ...("Deno" in globalThis ? ["run", "-A"] : ["--disable-warning=ExperimentalWarning"]),
-    entry,
-    "tools",
-    ...["--profile", /\.ya?ml$/.test(place.profile) ? resolve(place.profile) : place.profile],
-    ...["--state", resolve(place.state)],
-    ...[...overrides, ...place.set].flatMap((setting) => ["--set", setting])
-  ]
-  const server =
-    tree["transport"] === "http"
-      ? { type: "streamable-http", url: `http://${host}:${http.port ?? 4_522}/mcp` }
-      : { command: process.execPath, args }
-  return JSON.stringify({ mcpServers: { tollkeeper: server } }, null, 2)
-})
-
 /** Who moves the embedded ledger to another port means the facilitator's RPC as well; 0 is any port that is free. */
 const ledgerOverrides = (port: Option.Option<number>) =>
   Effect.map(
@@ -165,14 +146,20 @@ export const tools = Command.make(
     ...placeFlags("tools"),
     port: portFlag("port", "the tool server's HTTP transport", "4522"),
     printConfig: Flag.Boolean("print-config").pipe(
-      Flag.withDescription("Print a client's configuration for this server, as JSON, and start nothing"),
+      Flag.withDescription("Print a client's configuration for this server, and start nothing; default false"),
       Flag.withDefault(false)
+    ),
+    client: Flag.Literals("client", clients).pipe(
+      defaulting(
+        "With --print-config, who reads it: any client of mcpServers, or the registry's server.json",
+        "any" as ClientForm
+      )
     )
   },
-  ({ printConfig, ...flags }) =>
-    printConfig
-      ? Effect.flatMap(clientConfig(flags, portOverride("http.port", flags.port)), Console.log)
-      : run(flags, portOverride("http.port", flags.port))
+  ({ client, printConfig: isPrinting, ...flags }) => {
+    const overrides = portOverride("http.port", flags.port)
+    return isPrinting ? Effect.flatMap(printConfig(client, flags, overrides), Console.log) : run(flags, overrides)
+  }
 ).pipe(
   Command.withDescription(
     "Run the agent tool server, by default over stdin and stdout in front of the facilitator on this machine"
