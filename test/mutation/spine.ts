@@ -25,6 +25,7 @@ const remoteSigners = by("signer/remote.daily.test.ts", {})
 const poolers = by("database/pooler.daily.test.ts")
 const replicas = by("settlement/channels/replicas.daily.test.ts", { TOLLKEEPER_TEST_DATABASES: "pglite" })
 const poolTests = by("settlement/channels/ChannelPool.test.ts", {})
+const poolUnderLoad = by("settlement/channels/PoolUnderLoad.test.ts", {})
 
 const machine = "kernel/settlement/decide.ts"
 const driving = "kernel/settlement/drive.ts"
@@ -304,6 +305,25 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "the rate of channels assumed, not measured",
     changes: change(admission, "this.#scarcity.ratePerMilli(now, ledgerMillis) ?? reckoned", "reckoned"),
     ...poolTests
+  },
+  {
+    name: "half of a wait refused though it could be served",
+    changes: change(
+      admission,
+      "Math.max(waitMillis * estimateShareMin, waitMillis - weather.ledgerMillis)",
+      "waitMillis * estimateShareMin"
+    ),
+    ...poolUnderLoad
+  },
+  {
+    name: "the whole wait estimated, though channels come back by ledgers",
+    changes: change(admission, "waitMillis - weather.ledgerMillis", "waitMillis"),
+    ...poolUnderLoad
+  },
+  {
+    name: "the pause between two closes taken for a slow rate",
+    changes: change("kernel/settlement/channels/Scarcity.ts", "Math.max(1, (leases * ledgerMillis) / window)", "1"),
+    ...poolUnderLoad
   },
   {
     name: "a place that is never left",

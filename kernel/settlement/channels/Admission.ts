@@ -7,8 +7,11 @@ import type { Scarcity } from "./Scarcity.ts"
 /** Places in all, and of one principal: bounds of memory, since what is hopeless is refused long before. */
 const placesMax = 2_000
 const placesOfOneMax = 250
-/** Of a wait, what its estimate may take at most: estimates err, and who waits in vain is told so late. */
-const estimateShare = 0.5
+/**
+ * Of a wait, what its estimate may take at least. Channels come back with the ledger's closes, so an estimate errs by
+ * one of them; that much of the wait is kept for it, since who waits in vain is told so late.
+ */
+const estimateShareMin = 0.5
 /** Ledgers from a lease until its channel is free again, where channels are leased as soon as they come free. */
 const ledgersHeld = 1.2
 /** The shortest and the longest estimate that is told, in milliseconds. */
@@ -36,7 +39,8 @@ export class Admission {
   /** Undefined when the place was given; else the milliseconds after which to try again. */
   enter(principal: string, waitMillis: number, weather: Weather): number | undefined {
     const own = this.#places.get(principal) ?? 0
-    const excess = this.#estimate(own, weather) - waitMillis * estimateShare
+    const excess =
+      this.#estimate(own, weather) - Math.max(waitMillis * estimateShareMin, waitMillis - weather.ledgerMillis)
     if (excess > 0 || own >= placesOfOneMax || this.#placesInAll >= placesMax)
       return Math.min(retryMillisMax, Math.max(retryMillisMin, Math.ceil(excess)))
     this.#places.set(principal, own + 1)

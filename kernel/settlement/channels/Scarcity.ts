@@ -34,13 +34,15 @@ export class Scarcity {
   }
 
   /**
-   * Channels leased in a millisecond; undefined until it has been scarce for long enough to tell. The next one is
-   * counted as due: a pause is a slow rate, and only a long one is hopeless.
+   * Channels leased in a millisecond; undefined until it has been scarce for long enough to tell. They come back with
+   * the ledger's closes, so what a ledger brings is counted as due: a look right before a close finds no slower rate
+   * than one right after it. A pause is a slow rate, and only a long one is hopeless.
    */
   ratePerMilli(now: number, ledgerMillis: number): number | undefined {
     const measured = this.#since === undefined ? 0 : now - this.#since
     if (measured < Math.max(measuredMillisMin, measuredLedgersMin * ledgerMillis)) return undefined
     const window = Math.min(measured, Math.max(measuredMillisMax, measuredLedgersMax * ledgerMillis))
-    return (this.#leases.filter((at) => at > now - window).length + 1) / window
+    const leases = this.#leases.filter((at) => at > now - window).length
+    return (leases + Math.max(1, (leases * ledgerMillis) / window)) / window
   }
 }

@@ -207,8 +207,8 @@ describe("the channel pool", () => {
       yield* TestClock.adjust("1 second")
       expect((yield* enter)._tag).toBe("Place")
       yield* TestClock.adjust("2 seconds")
-      // Two stand before it, and in three seconds none came: another three seconds each, of which it may wait two.
-      expect(yield* enter).toEqual({ _tag: "Full", retryAfterMillis: 7_000 })
+      // Two stand before it, and in three seconds none came: another three seconds each, of which it may wait three.
+      expect(yield* enter).toEqual({ _tag: "Full", retryAfterMillis: 6_000 })
       yield* TestClock.adjust("1 seconds")
       expect(yield* Fiber.join(waiter)).toEqual(Option.none())
       free.push(leaseOf(1))

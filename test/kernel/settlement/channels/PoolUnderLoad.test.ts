@@ -97,3 +97,30 @@ it.effect.each([1, 5])(
     }).pipe(Effect.provide(layer))
   }
 )
+
+it.effect(
+  "64 callers over 20 channels and ledgers of 1 s are all served within the wait, one after another [S84]",
+  () => {
+    const { hold, layer } = world(1)
+    return Effect.gen(function* () {
+      const pool = yield* ChannelPool
+      const refused: Array<string> = []
+      const pay = Effect.fnUntraced(function* (caller: number) {
+        const place = yield* pool.enter("anonymous", Duration.seconds(25))
+        if (place._tag === "Full") return void refused.push(`${caller}: ${place.retryAfterMillis}`)
+        yield* Effect.sleep(Duration.millis(judgedMillis))
+        if (Option.isNone(yield* place.lease)) return void refused.push(`${caller}: in vain`)
+        yield* hold
+      })
+      const from = yield* Clock.currentTimeMillis
+      let left = 400
+      const callers = yield* Effect.forEach(Array.from({ length: 64 }), (_, caller) =>
+        Effect.forkChild(Effect.whileLoop({ while: () => left-- > 0, body: () => pay(caller), step: () => undefined }))
+      )
+      while (callers.some((caller) => caller.pollUnsafe() === undefined)) yield* TestClock.adjust(10)
+      expect(refused).toEqual([])
+      // 400 over 20 channels are 20 ledgers; one more for the first, which came between two closes.
+      expect((yield* Clock.currentTimeMillis) - from).toBeLessThanOrEqual(21_000 + noticedMillis)
+    }).pipe(Effect.provide(layer))
+  }
+)
