@@ -210,7 +210,7 @@ const walk = (facilitator: Facilitator) =>
         yield* Effect.sleep("5 millis")
       })
     )
-    yield* Effect.forkScoped(Effect.ignore(writes))
+    const writing = yield* Effect.forkScoped(Effect.exit(writes))
     while (cursor !== null) {
       const page: any = yield* Effect.promise(() =>
         get(`${base}?limit=1000${cursor === "" ? "" : `&cursor=${cursor}`}`)
@@ -219,11 +219,13 @@ const walk = (facilitator: Facilitator) =>
       total = page.pagination.total
       cursor = page.pagination.cursor
     }
+    const failed = writing.pollUnsafe()
+    if (failed !== undefined) console.log(`  walk under writes: the writes ended: ${String(failed)}`)
     const fresh = seen.get("new") ?? 0
     seen.delete("new")
     const [written] = yield* facilitator.sql<{
       count: number
-    }>`select count(*)::int as count from catalog_resources where resource = 'new'`
+    }>`select count(*)::int as count from catalog_resources where resource = 'n'`
     const once = [...seen.values()].every((times) => times === 1)
     console.log(
       `  walk under writes: ${seen.size} resources, each ${once ? "once" : "NOT once"}; total said ${total}, ` +

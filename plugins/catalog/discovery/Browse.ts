@@ -7,7 +7,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type CatalogValues, Config } from "../Config.ts"
 import { Catalog, type Filters } from "../contract.ts"
-import { conditionOf, standing } from "./conditions.ts"
+import { conditionOf, isPlannedByValue, standing } from "./conditions.ts"
 import { bodyColumns, bodyFrom, bodyOf, type BodyRow } from "./reads.ts"
 import { fingerprintOf } from "./filters.ts"
 import { decodePlace, encodePlace, type Place, placeAfter } from "./browsePlace.ts"
@@ -32,6 +32,12 @@ interface Span {
   readonly count: number
   readonly skip: number
 }
+
+/**
+ * Pages of at most so many rows have a statement of their own, prepared: its limit is part of its text, since a plan
+ * for any limit is none for a small one.
+ */
+const preparedMax = 101
 
 interface Row extends BodyRow {
   /** Somebody stood for it when the first page was made. */
@@ -67,8 +73,11 @@ const makeRows = (sql: SqlClient.SqlClient, config: CatalogValues) => {
     const rows = sql<BodyRow>`select ${columns} from ${from} join (
         select r.id from catalog_resources r where ${among} order by r.id desc
           limit ${sql.literal(String(count))} offset ${sql.literal(String(skip))}
-      ) page on page.id = r.id order by r.id desc`.unprepared
-    return Effect.map(rows, (all): ReadonlyArray<Row> => all.map((row) => ({ ...row, stands })))
+      ) page on page.id = r.id order by r.id desc`
+    const isPrepared = skip === 0 && count <= preparedMax && !isPlannedByValue(filters)
+    return Effect.map(isPrepared ? rows : rows.unprepared, (all): ReadonlyArray<Row> =>
+      all.map((row) => ({ ...row, stands }))
+    )
   }
 
   const countTier = (place: Place, filters: Filters) =>

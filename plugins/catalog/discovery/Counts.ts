@@ -38,7 +38,7 @@ export interface Counted {
   readonly total: number
   /** What stood then, milliseconds, comes first. */
   readonly asOf: number
-  /** The first of them in the order of browsing, few of one seller; none where a filter names the recipient. */
+  /** The first of them in the order of browsing; few of one seller, unless a filter names the recipient. */
   readonly first: ReadonlyArray<bigint>
 }
 
@@ -98,7 +98,6 @@ interface Candidate extends Seller {
 
 /** The first page of a set of filters. */
 const chooseFirst = Effect.fnUntraced(function* (filters: Filters, config: CatalogValues, asOf: number) {
-  if (filters.payTo !== undefined) return []
   const sql = yield* SqlClient.SqlClient
   const condition = conditionOf(sql, config, filters)
   const tier = (stands: boolean, window: number) => sql`(select r.id, r.origin, r.pay_tos, ${stands} as stands
@@ -109,6 +108,7 @@ const chooseFirst = Effect.fnUntraced(function* (filters: Filters, config: Catal
     const rows = yield* sql<Candidate>`select id, origin, pay_tos as "payTos" from (${tier(true, window)}
         union all ${tier(false, window)}) found
       order by stands desc, id desc limit ${sql.literal(String(window))}`.unprepared
+    if (filters.payTo !== undefined) return rows.slice(0, pageSize).map(({ id }) => id)
     const byId = new Map(rows.map((row) => [row.id, row]))
     const { hits, isCrowded } = spreadSellers(rows, (id) => byId.get(id))
     if (!isCrowded || rows.length < window || window === windows.at(-1))

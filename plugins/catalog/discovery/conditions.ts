@@ -1,6 +1,6 @@
 // What discovery may show, and the filters, as SQL over `catalog_resources r`. A filter on the terms of payment holds
-// for one and the same option. Statements that use it are sent unprepared, so that PostgreSQL plans each for the values
-// it is given: a rare recipient is looked up by index, a common network is not (S107, S114).
+// for one and the same option. Statements with such a filter are sent unprepared, so that PostgreSQL plans each for the
+// values it is given: a rare recipient is looked up by index, a common network is not (S107, S114).
 import type { SqlClient, Statement } from "effect/sql"
 import type { CatalogValues } from "../Config.ts"
 import type { Filters } from "../contract.ts"
@@ -14,6 +14,10 @@ export const visible = (sql: SqlClient.SqlClient, config: CatalogValues): Statem
 /** Somebody stood for it at that time (milliseconds). */
 export const standing = (sql: SqlClient.SqlClient, asOf: number): Statement.Fragment =>
   sql`r.standing_at <= ${new Date(asOf)}`
+
+/** The values of the filters decide how their rows are best found. */
+export const isPlannedByValue = ({ type: _, ...selective }: Filters): boolean =>
+  Object.values(selective).some((value) => value !== undefined)
 
 const optionConditions = (
   sql: SqlClient.SqlClient,
