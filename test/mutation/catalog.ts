@@ -198,6 +198,7 @@ const ofLooks: ReadonlyArray<Mutation> = [
   ),
   asked("a dynamic route is asked as it stands", 'identity.type === "mcp" || isDynamic', 'identity.type === "mcp"'),
   asked("an origin is asked without end", "mine.count + questions > livePerMinuteMax", "false"),
+  asked("claims use up an origin's questions", "!stands && mine.claimed + questions > claimedPerMinuteMax", "false"),
   documented(
     "a document is asked for by everybody",
     "known !== undefined && now - known.at < config.probePauseSeconds * 1_000",

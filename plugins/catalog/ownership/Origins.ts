@@ -2,7 +2,8 @@
 // while; then the live 402 of a resource, by each declared method that has no effect (GET, HEAD), or a tool by an
 // unpaid call where that document allows it. Where none can be asked, its list of resources in the shape of discovery
 // or its OpenAPI document may speak for it. Nothing else is ever requested: no body method, no dynamic route. Questions
-// to one origin are counted, so that many listings under a stranger's name do not make us a flood.
+// to one origin are counted, so that many listings under a stranger's name do not make us a flood; half of them are
+// kept for what somebody stands for.
 import { Clock, Context, Effect, Layer } from "effect"
 import type { FetchRefused } from "../../../kernel/http/safeFetch.ts"
 import { Config } from "../Config.ts"
@@ -33,6 +34,8 @@ export interface AskedResource {
   /** HTTP methods declared; empty for MCP. */
   readonly methods: ReadonlyArray<string>
   readonly isDynamic: boolean
+  /** Somebody stands for it: it may use what claims below its origin may not use up. */
+  readonly stands: boolean
 }
 
 /** Whether somebody there asks to be paid; `unknown`: it could not be asked, or did not say. */
@@ -49,8 +52,9 @@ export interface OriginAnswer {
   readonly isLocal: boolean
 }
 
-/** Live questions to one origin in a minute. */
+/** Live questions to one origin in a minute, and those of them that are for what is merely claimed. */
 const livePerMinuteMax = 20
+const claimedPerMinuteMax = 10
 /** Declarations of origins are read in this share of the process's time. */
 const readingPace = { share: 0.1, burstMillis: 500 }
 const safeMethods = ["GET", "HEAD"]
@@ -193,7 +197,8 @@ export class Origins extends Context.Service<
         const methods =
           identity.type === "mcp" || isDynamic ? [] : safeMethods.filter((one) => asked.methods.includes(one))
         const args = identity.type === "mcp" ? readUnpaidCall(readJson(document), identity, base) : undefined
-        if (!(yield* mayAsk(base, methods.length + (args === undefined ? 0 : requestsOfCall)))) return "later"
+        if (!(yield* mayAsk(base, asked.stands, methods.length + (args === undefined ? 0 : requestsOfCall))))
+          return "later"
         const live =
           args === undefined
             ? yield* Effect.forEach(methods, (method) => askLive(identity, method))
@@ -236,16 +241,18 @@ const endpointOf = ({ resource }: Identity, endpoints: Readonly<Record<string, s
 
 /** Whether so many more live questions may be asked of an origin in this minute. */
 const countQuestions = () => {
-  const asked = new Map<string, { readonly at: number; count: number }>()
-  return Effect.fnUntraced(function* (origin: string, questions: number) {
+  const asked = new Map<string, { readonly at: number; count: number; claimed: number }>()
+  return Effect.fnUntraced(function* (origin: string, stands: boolean, questions: number) {
     if (questions === 0) return true
     const now = yield* Clock.currentTimeMillis
     const known = asked.get(origin)
-    const mine = known === undefined || now - known.at >= 60_000 ? { at: now, count: 0 } : known
+    const mine = known === undefined || now - known.at >= 60_000 ? { at: now, count: 0, claimed: 0 } : known
     asked.set(origin, mine)
     forgetOldest(asked)
     if (mine.count + questions > livePerMinuteMax) return false
+    if (!stands && mine.claimed + questions > claimedPerMinuteMax) return false
     mine.count += questions
+    if (!stands) mine.claimed += questions
     return true
   })
 }

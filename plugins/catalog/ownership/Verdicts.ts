@@ -105,6 +105,7 @@ export class Verdicts extends Context.Service<
             const seconds = isUncertain ? config.probePauseSeconds : waitSeconds(probe.attempts, isProven, config)
             yield* sql`update catalog_probes set asked_at = ${now}, leased_until = null, dead = ${dead},
               attempts = ${isProven ? 0 : probe.attempts + 1}, outcome = ${verdict._tag}, detail = ${asked.detail},
+              stands = (select standing_at is not null from catalog_resources where id = ${id}),
               due_at = ${new Date(now.getTime() + seconds * 1_000)} where resource_id = ${id}`
             return verdict._tag !== "Nothing" || leadsInside || changed || moved
           })

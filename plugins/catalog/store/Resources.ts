@@ -95,9 +95,13 @@ export const moveState = Effect.fnUntraced(function* (
   yield* tellChange(facts, id, move.move)
 })
 
-/** Asks for the origin's word soon, though not sooner after the last time than the pause. */
+/**
+ * Asks for the origin's word soon, though not sooner after the last time than the pause, and in the queue where the
+ * listing belongs.
+ */
 export const requestProbe = (sql: SqlClient.SqlClient, id: bigint, now: Date, pauseSeconds: number) =>
-  sql`insert into catalog_probes (resource_id, due_at) values (${id}, ${now})
-    on conflict (resource_id) do update set
+  sql`insert into catalog_probes (resource_id, due_at, stands)
+      select id, ${now}, standing_at is not null from catalog_resources where id = ${id}
+    on conflict (resource_id) do update set stands = excluded.stands,
       due_at = least(catalog_probes.due_at, greatest(${now}, coalesce(catalog_probes.asked_at + ${pauseSeconds} *
         interval '1 second', ${now})))`

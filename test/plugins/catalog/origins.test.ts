@@ -78,7 +78,12 @@ const network = (
 
 const resourceOf = (
   origin: string,
-  more: { readonly methods?: ReadonlyArray<string>; readonly isDynamic?: boolean; readonly type?: "http" | "mcp" } = {}
+  more: {
+    readonly methods?: ReadonlyArray<string>
+    readonly isDynamic?: boolean
+    readonly type?: "http" | "mcp"
+    readonly stands?: boolean
+  } = {}
 ) => ({
   identity: {
     type: more.type ?? ("http" as const),
@@ -87,7 +92,8 @@ const resourceOf = (
     origin
   },
   methods: more.methods ?? ["GET"],
-  isDynamic: more.isDynamic ?? false
+  isDynamic: more.isDynamic ?? false,
+  stands: more.stands ?? true
 })
 const shop = "https://shop.example.com"
 const missing: OutboundAnswer = { status: 404, headers: {}, body: new Uint8Array() }
@@ -174,12 +180,14 @@ describe("asking an origin", () => {
       yield* ask({
         identity: { type: "mcp", resource: "mcp://calculator", toolName: "add", origin: undefined },
         methods: [],
-        isDynamic: false
+        isDynamic: false,
+        stands: true
       })
       yield* ask({
         identity: { type: "mcp", resource: "mcp://nowhere", toolName: "add", origin: undefined },
         methods: [],
-        isDynamic: false
+        isDynamic: false,
+        stands: true
       })
       expect(sent).toEqual(
         ["a", "b", "c", "calc"].flatMap((name) => [
@@ -316,6 +324,18 @@ describe("asking an origin", () => {
       yield* TestClock.adjust("60 seconds")
       yield* ask(resourceOf(shop))
       expect(sent).toHaveLength(23)
+    })
+  )
+
+  it.effect("keeps half of an origin's questions for what somebody stands for", () =>
+    Effect.gen(function* () {
+      const { ask, sent } = network(() => missing)
+      const claimed = resourceOf(shop, { stands: false })
+      const answers = yield* Effect.forEach(Array.from({ length: 25 }), () => ask(claimed))
+      expect(answers.filter((answer) => answer === "later")).toHaveLength(15)
+      for (let at = 0; at < 10; at++) expect(yield* ask(resourceOf(shop))).not.toBe("later")
+      expect(yield* ask(resourceOf(shop))).toBe("later")
+      expect(sent.filter((line) => line.includes("/x at"))).toHaveLength(20)
     })
   )
 

@@ -399,6 +399,32 @@ describeDatabases(
       )
 
       it.effect(
+        "looks at what somebody stands for beside what is claimed, however much that is",
+        timed(
+          Effect.gen(function* () {
+            const { apply, list, now, sql } = yield* open
+            const { resourceId: owned } = yield* list(a)
+            const [due] = yield* leaseProbes(sql, yield* now)
+            const word = { ...unsaid, word: { payTos: ["GOWNER"], delisted: false }, detail: "well-known 200" }
+            yield* apply(owned!, due!.fence, word, yield* now)
+            // A flood of claims is due long before the owner's listing is.
+            yield* sql`insert into catalog_resources (key, resource_key, type, resource, state, state_changed_at,
+                verification, pay_tos, version, version_hash, declaration, extensions, document, first_seen_at,
+                updated_at)
+              select 'f' || n, 'f' || n, 'http', 'f' || n, 'active', ${yield* now}, 'payment_observed', array['GSPAM'],
+                1, 'h', '{"about":{},"operations":[]}'::jsonb, array[]::text[], '{}', ${yield* now}, ${yield* now}
+              from generate_series(1, 40) n`
+            yield* sql`insert into catalog_probes (resource_id, due_at)
+              select id, ${yield* now} from catalog_resources where key like 'f%'`
+            yield* TestClock.adjust(24 * hour)
+            const turn = yield* leaseProbes(sql, yield* now)
+            expect(turn[0]).toMatchObject({ id: owned, stands: true })
+            expect(turn.filter(({ stands }) => !stands)).toHaveLength(8)
+          })
+        )
+      )
+
+      it.effect(
         "lets an origin that says nothing rest longer each time: a minute, ten, an hour, a day [S317]",
         timed(
           Effect.gen(function* () {
