@@ -13,10 +13,11 @@ import {
   equalBytes,
   latin1,
   type PublicKey,
+  type ScAddress,
   type ScVal
 } from "../engine/xdr/Xdr.ts"
 import { accountOf } from "./Frame.ts"
-import type { ClaimAtom, Memo, MuxedAccount, TransactionEvent } from "./Wire.ts"
+import type { ClaimableBalanceId, ClaimAtom, Memo, MuxedAccount, TransactionEvent } from "./Wire.ts"
 
 export interface EventSettings {
   readonly crypto: EngineCrypto
@@ -65,9 +66,22 @@ const memoValue = (memo: Memo): ScVal | undefined => {
   }
 }
 
+/** Who holds an asset: an account, a claimable balance or a liquidity pool. */
+export type Party = MuxedAccount | Extract<ScAddress, { type: 3 | 4 }>
+
+export const balanceParty = (claimableBalanceId: ClaimableBalanceId): Party => ({ type: 3, claimableBalanceId })
+
 const plainAccount = (id: PublicKey): MuxedAccount => ({ type: 0, ed25519: id.ed25519 })
 
+const isAccount = (party: Party): party is MuxedAccount =>
+  party.type === AccountType.ed25519 || party.type === AccountType.muxed
+
 const address = (id: PublicKey): ScVal => scv.address(accountAddress(id))
+
+/** A party without the id that an account may carry. */
+const partyAddress = (party: Party): ScVal => (isAccount(party) ? address(accountOf(party)) : scv.address(party))
+
+const issues = (party: Party, asset: Asset): boolean => isAccount(party) && isIssuer(accountOf(party), asset)
 
 export class ClassicEvents {
   readonly events: Array<ContractEvent> = []
@@ -80,13 +94,13 @@ export class ClassicEvents {
   }
 
   /** A movement of an asset, told as mint, burn or transfer. */
-  moved(asset: Asset, from: MuxedAccount, to: MuxedAccount, amount: bigint, withMemo = true): void {
-    const [source, target] = [accountOf(from), accountOf(to)]
-    const minted = isIssuer(source, asset)
+  moved(asset: Asset, from: Party, to: Party, amount: bigint, withMemo = true): void {
+    const [source, target] = [partyAddress(from), partyAddress(to)]
+    const minted = issues(from, asset)
     const received = withMemo ? this.#received(to, amount) : scv.i128(amount)
-    if (minted === isIssuer(target, asset)) this.#emit(asset, "transfer", [address(source), address(target)], received)
-    else if (minted) this.#emit(asset, "mint", [address(target)], received)
-    else this.#emit(asset, "burn", [address(source)], scv.i128(amount))
+    if (minted === issues(to, asset)) this.#emit(asset, "transfer", [source, target], received)
+    else if (minted) this.#emit(asset, "mint", [target], received)
+    else this.#emit(asset, "burn", [source], scv.i128(amount))
   }
 
   transferred(asset: Asset, from: MuxedAccount, to: MuxedAccount, amount: bigint): void {
@@ -104,15 +118,16 @@ export class ClassicEvents {
     }
   }
 
-  clawedBack(asset: Asset, from: PublicKey, amount: bigint): void {
-    this.#emit(asset, "clawback", [address(from)], scv.i128(amount))
+  clawedBack(asset: Asset, from: Party, amount: bigint): void {
+    this.#emit(asset, "clawback", [partyAddress(from)], scv.i128(amount))
   }
 
   authorized(asset: Asset, id: PublicKey, on: boolean): void {
     this.#emit(asset, "set_authorized", [address(id)], scv.bool(on))
   }
 
-  #received(to: MuxedAccount, amount: bigint): ScVal {
+  #received(to: Party, amount: bigint): ScVal {
+    if (!isAccount(to)) return scv.i128(amount)
     const muxed = to.type === AccountType.muxed ? scv.u64(to.med25519.id) : memoValue(this.#memo)
     return muxed === undefined ? scv.i128(amount) : scv.structMap({ amount: scv.i128(amount), to_muxed_id: muxed })
   }

@@ -12,6 +12,10 @@ export type TransactionResultResult = xdr.TransactionResultResultWire
 export type TransactionMeta = xdr.TransactionMetaWire
 export type TransactionEvent = xdr.TransactionEventWire
 export type ClaimAtom = xdr.ClaimAtomWire
+export type Claimant = xdr.ClaimantWire
+export type ClaimPredicate = xdr.ClaimPredicateWire
+export type ClaimableBalanceEntry = xdr.ClaimableBalanceEntryWire
+export type ClaimableBalanceId = xdr.ClaimableBalanceIdWire
 export type LedgerEntryChange = xdr.LedgerEntryChangeWire
 export type DecoratedSignature = xdr.DecoratedSignatureWire
 export type Signer = xdr.SignerWire
@@ -41,10 +45,15 @@ export const OperationType = {
   manageBuyOffer: 12,
   pathPaymentStrictSend: 13,
   createClaimableBalance: 14,
+  claimClaimableBalance: 15,
   beginSponsoring: 16,
   endSponsoring: 17,
+  revokeSponsorship: 18,
   clawback: 19,
+  clawbackClaimableBalance: 20,
   setTrustLineFlags: 21,
+  liquidityPoolDeposit: 22,
+  liquidityPoolWithdraw: 23,
   invokeHostFunction: 24,
   extendFootprintTtl: 25,
   restoreFootprint: 26

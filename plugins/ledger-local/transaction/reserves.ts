@@ -1,7 +1,8 @@
 // Who pays the reserve of a new entry: its owner, or the account that began to sponsor the owner earlier in the same
 // transaction. Sponsorships in effect live only as long as the transaction; what they sponsored stays recorded in the
 // entries. Every function either changes all accounts concerned or none, and says why not.
-import type { AccountEntry, LedgerEntry } from "../engine/xdr/Xdr.ts"
+import { AssetType, EntryType } from "../engine/xdr/types.ts"
+import type { AccountEntry, LedgerEntry, PublicKey } from "../engine/xdr/Xdr.ts"
 import {
   availableBalance,
   minimumBalance,
@@ -22,8 +23,27 @@ export const reserveFailure = (outcome: Exclude<ReserveOutcome, "ok">, lowReserv
     ? lowReserve
     : outer(outcome === "tooManySubentries" ? OpCode.tooManySubentries : OpCode.tooManySponsoring)
 
+/** Base reserves that an entry takes: two an account or a pool share, one a claimant of a claimable balance, else one. */
+export const reservesOf = ({ data }: LedgerEntry): number => {
+  switch (data.type) {
+    case EntryType.account:
+      return 2
+    case EntryType.trustLine:
+      return data.trustLine.asset.type === AssetType.poolShare ? 2 : 1
+    case EntryType.claimableBalance:
+      return data.claimableBalance.claimants.length
+    default:
+      return 1
+  }
+}
+
+export const sponsorOf = (entry: LedgerEntry): PublicKey | null =>
+  entry.ext.v === 1 ? entry.ext.v1.sponsoringId : null
+
 const changed = (account: AccountEntry, key: "numSponsoring" | "numSponsored", by: number): AccountEntry =>
   withExtV2(account, (v2) => ({ ...v2, [key]: v2[key] + by }))
+
+const sponsoredBy = (sponsoringId: PublicKey): LedgerEntry["ext"] => ({ v: 1, v1: { sponsoringId, ext: { v: 0 } } })
 
 const canSponsor = (context: ApplyContext, sponsor: AccountEntry, reserves: number): ReserveOutcome => {
   const reserve = context.ledger.settings.baseReserveStroops
@@ -48,49 +68,66 @@ export const createAccount = (context: ApplyContext, account: AccountEntry): Res
   txn.put({
     ...entry,
     data: { type: 0, account: changed(account, "numSponsored", 2) },
-    ext: { v: 1, v1: { sponsoringId: sponsorId, ext: { v: 0 } } }
+    ext: sponsoredBy(sponsorId)
   })
   return "ok"
 }
 
-/** Creates a trustline or data entry of `owner`, which must have been loaded. */
+/** Creates a trustline, an offer or a data entry of `owner`, which must have been loaded. */
 export const createSubentry = (context: ApplyContext, owner: AccountEntry, entry: LedgerEntry): ReserveOutcome => {
   const { txn } = context
   const reserve = context.ledger.settings.baseReserveStroops
-  if (!subentriesFit(owner, 1)) return "tooManySubentries"
+  const reserves = reservesOf(entry)
+  if (!subentriesFit(owner, reserves)) return "tooManySubentries"
+  const larger = { ...owner, numSubEntries: owner.numSubEntries + reserves }
   const sponsorId = context.sponsorships.sponsorOf(owner.accountId)
   if (sponsorId === undefined) {
-    if (availableBalance(owner, reserve) < reserve) return "lowReserve"
-    txn.putAccount({ ...owner, numSubEntries: owner.numSubEntries + 1 })
+    if (availableBalance(owner, reserve) < BigInt(reserves) * reserve) return "lowReserve"
+    txn.putAccount(larger)
     txn.put(entry)
     return "ok"
   }
   const sponsor = txn.loadAccount(sponsorId)!
-  const able = canSponsor(context, sponsor, 1)
+  const able = canSponsor(context, sponsor, reserves)
   if (able !== "ok") return able
-  txn.putAccount(changed(sponsor, "numSponsoring", 1))
-  txn.putAccount(changed({ ...owner, numSubEntries: owner.numSubEntries + 1 }, "numSponsored", 1))
-  txn.put({ ...entry, ext: { v: 1, v1: { sponsoringId: sponsorId, ext: { v: 0 } } } })
+  txn.putAccount(changed(sponsor, "numSponsoring", reserves))
+  txn.putAccount(changed(larger, "numSponsored", reserves))
+  txn.put({ ...entry, ext: sponsoredBy(sponsorId) })
   return "ok"
 }
 
 /** Gives back the reserve of a subentry that is about to be erased. */
 export const removeSubentry = (context: ApplyContext, owner: AccountEntry, entry: LedgerEntry): void => {
   const { txn } = context
-  const smaller = { ...owner, numSubEntries: owner.numSubEntries - 1 }
-  const sponsorId = entry.ext.v === 1 ? entry.ext.v1.sponsoringId : null
+  const reserves = reservesOf(entry)
+  const smaller = { ...owner, numSubEntries: owner.numSubEntries - reserves }
+  const sponsorId = sponsorOf(entry)
   if (sponsorId === null) {
     txn.putAccount(smaller)
     return
   }
-  txn.putAccount(changed(smaller, "numSponsored", -1))
-  txn.putAccount(changed(txn.loadAccount(sponsorId)!, "numSponsoring", -1))
+  txn.putAccount(changed(smaller, "numSponsored", -reserves))
+  txn.putAccount(changed(txn.loadAccount(sponsorId)!, "numSponsoring", -reserves))
 }
 
-/** Gives back the two reserves of an account entry that is about to be erased. */
-export const removeAccount = (context: ApplyContext, entry: LedgerEntry): void => {
-  const sponsorId = entry.ext.v === 1 ? entry.ext.v1.sponsoringId : null
-  if (sponsorId !== null) context.txn.putAccount(changed(context.txn.loadAccount(sponsorId)!, "numSponsoring", -2))
+/** Creates a claimable balance, which nobody owns: its creator sponsors it, or who sponsors its creator does. */
+export const createBalance = (context: ApplyContext, creator: PublicKey, entry: LedgerEntry): ReserveOutcome => {
+  const sponsor = context.txn.loadAccount(context.sponsorships.sponsorOf(creator) ?? creator)!
+  const able = canSponsor(context, sponsor, reservesOf(entry))
+  if (able === "ok") putSponsored(context, sponsor, entry)
+  return able
+}
+
+/** Writes an entry that nobody owns with its sponsor, without asking whether the sponsor can pay. */
+export const putSponsored = ({ txn }: ApplyContext, sponsor: AccountEntry, entry: LedgerEntry): void => {
+  txn.putAccount(changed(sponsor, "numSponsoring", reservesOf(entry)))
+  txn.put({ ...entry, ext: sponsoredBy(sponsor.accountId) })
+}
+
+/** Gives back what sponsoring an entry that nobody else owns took: an account's own, or a claimable balance's. */
+export const removeSponsored = ({ txn }: ApplyContext, entry: LedgerEntry): void => {
+  const sponsorId = sponsorOf(entry)
+  if (sponsorId !== null) txn.putAccount(changed(txn.loadAccount(sponsorId)!, "numSponsoring", -reservesOf(entry)))
 }
 
 /** Adds a signer at `at`; the account must have been loaded. */

@@ -5,7 +5,7 @@ import { AccountFlag, numSponsoring, withAddedBalance } from "../Accounts.ts"
 import { inner, type OperationRules } from "../Context.ts"
 import { accountOf } from "../Frame.ts"
 import { Threshold } from "../Signatures.ts"
-import { removeAccount, withoutSigner } from "../reserves.ts"
+import { removeSponsored, withoutSigner } from "../reserves.ts"
 import { OperationType } from "../Wire.ts"
 import { startingSequence } from "./createAccount.ts"
 import { accountKey } from "../../engine/state/LedgerKeys.ts"
@@ -40,7 +40,7 @@ export const accountMerge: OperationRules<8> = {
     const credited = withAddedBalance(txn.loadAccount(target.accountId)!, balance, ledger.settings.baseReserveStroops)
     if (credited === undefined) return result(Code.destinationFull)
     txn.putAccount(credited)
-    removeAccount(context, txn.peek(accountKey(source))!)
+    removeSponsored(context, txn.peek(accountKey(source))!)
     txn.erase(accountKey(source))
     context.events.transferred({ type: 0 }, context.muxedSource, destination, balance)
     return inner(OperationType.accountMerge, 0, { sourceAccountBalance: balance })

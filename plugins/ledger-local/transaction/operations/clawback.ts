@@ -31,7 +31,7 @@ export const clawback: OperationRules<19> = {
     const balance = line.balance - amount
     if (balance < trustLiabilities(line).selling) return result(Code.underfunded)
     txn.putTrustLine({ ...line, balance })
-    events.clawedBack(asset, holder, amount)
+    events.clawedBack(asset, from, amount)
     return result(Code.success)
   }
 }

@@ -7,8 +7,11 @@ import type { OperationBody } from "../Wire.ts"
 import { accountMerge } from "./accountMerge.ts"
 import { bumpSequence } from "./bumpSequence.ts"
 import { changeTrust, isPoolShare } from "./changeTrust.ts"
+import { claimClaimableBalance } from "./claimClaimableBalance.ts"
 import { clawback } from "./clawback.ts"
+import { clawbackClaimableBalance } from "./clawbackClaimableBalance.ts"
 import { createAccount } from "./createAccount.ts"
+import { createClaimableBalance } from "./createClaimableBalance.ts"
 import { extendFootprintTtl } from "./extendFootprintTtl.ts"
 import { invokeHostFunction } from "./invokeHostFunction.ts"
 import { createPassiveSellOffer, manageBuyOffer, manageSellOffer } from "./manageOffer.ts"
@@ -36,9 +39,12 @@ const rules = new Map<OperationBody["type"], unknown>([
   [11, bumpSequence],
   [12, manageBuyOffer],
   [13, pathPaymentStrictSend],
+  [14, createClaimableBalance],
+  [15, claimClaimableBalance],
   [16, beginSponsoring],
   [17, endSponsoring],
   [19, clawback],
+  [20, clawbackClaimableBalance],
   [21, setTrustLineFlags],
   [24, invokeHostFunction],
   [25, extendFootprintTtl],
@@ -51,8 +57,9 @@ export const rulesOf = (body: OperationBody): AnyRules | undefined =>
     ? undefined
     : (rules.get(body.type) as AnyRules | undefined)
 
-/** The weight that the source's signers must show; an unsupported operation is judged at the usual one. */
+/** The weight that the source's signers must show, for an operation that is not supported any more too. */
 export const thresholdOf = (body: OperationBody): Threshold => {
-  const threshold = rulesOf(body)?.threshold ?? Threshold.medium
+  const unsupported = body.type === OperationType.inflation ? Threshold.low : Threshold.medium
+  const threshold = rulesOf(body)?.threshold ?? unsupported
   return typeof threshold === "function" ? threshold(body as never) : threshold
 }

@@ -23,6 +23,15 @@ const Code = {
 } as const
 const result = (code: number) => inner(OperationType.payment, code)
 
+/** The codes of `credit` other than success. */
+export const creditCodes = { noTrust: Code.noTrust, notAuthorized: Code.notAuthorized, lineFull: Code.lineFull }
+/** The codes of `debit` other than success. */
+export const debitCodes = {
+  noTrust: Code.sourceNoTrust,
+  notAuthorized: Code.sourceNotAuthorized,
+  underfunded: Code.underfunded
+}
+
 /** Adds a payment to what `to` holds; its code. */
 export const credit = ({ txn, ledger }: ApplyContext, to: PublicKey, asset: Asset, amount: bigint): number => {
   if (asset.type === AssetType.native) {
