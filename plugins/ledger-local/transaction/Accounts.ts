@@ -1,6 +1,7 @@
 // The arithmetic of accounts and trustlines: reserves, liabilities, available balances, and the chain of extensions
 // that an entry grows when it is first touched by sequence ages or sponsorship. Pure functions over immutable entries;
 // amounts are `bigint` stroops or atomic units, bounded to the ledger's signed 64 bits.
+import { AssetType } from "../engine/xdr/types.ts"
 import type { AccountEntry, PublicKey, TrustLineEntry } from "../engine/xdr/Xdr.ts"
 import type { AccountExtV2 } from "./Wire.ts"
 
@@ -109,10 +110,13 @@ export const isAuthorized = (line: TrustLineEntry): boolean => (line.flags & Tru
 export const maintainsLiabilities = (flags: number): boolean =>
   (flags & (TrustFlag.authorized | TrustFlag.maintainLiabilities)) !== 0
 
-/** The trustline with a changed balance, or nothing when it is unauthorized, overdrawn or over its limit. */
+/**
+ * The trustline with a changed balance, or nothing when it is overdrawn or over its limit, or when its balance must not
+ * move at all. What was promised before may still be kept with the lesser authorization, and pool shares need none.
+ */
 export const withAddedTrustBalance = (line: TrustLineEntry, delta: bigint): TrustLineEntry | undefined => {
   if (delta === 0n) return line
-  if (!isAuthorized(line)) return undefined
+  if (line.asset.type !== AssetType.poolShare && !maintainsLiabilities(line.flags)) return undefined
   const balance = line.balance + delta
   const { buying, selling } = trustLiabilities(line)
   if (balance < 0n || balance < selling || balance > line.limit - buying) return undefined

@@ -1,5 +1,5 @@
 // Clawback: an issuer takes its asset back from a trustline that was opened under its clawback flag, authorized or not.
-import { AssetType } from "../../engine/xdr/types.ts"
+import { AccountType, AssetType } from "../../engine/xdr/types.ts"
 import { TrustFlag, trustLiabilities } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
 import { isIssuer } from "../ClassicEvents.ts"
@@ -16,7 +16,7 @@ export const clawback: OperationRules<19> = {
   threshold: Threshold.medium,
   check: ({ clawbackOp: { asset, amount, from } }, { source }) => {
     const bad =
-      equalBytes(accountOf(from).ed25519, source.ed25519) ||
+      (from.type === AccountType.ed25519 && equalBytes(from.ed25519, source.ed25519)) ||
       amount < 1n ||
       asset.type === AssetType.native ||
       !isAssetValid(asset) ||

@@ -26,8 +26,7 @@ const setFlags = (context: ApplyContext, asset: Asset, line: TrustLineEntry, fla
     }
   }
   txn.putTrustLine({ ...txn.peekTrustLine(line.accountId, asset)!, flags })
-  const now = (flags & TrustFlag.authorized) !== 0
-  if (isAuthorized(line) !== now) events.authorized(asset, line.accountId, now)
+  events.authorized(asset, line.accountId, (flags & TrustFlag.authorized) !== 0)
 }
 
 const Set = { success: 0, malformed: -1, noTrustLine: -2, cantRevoke: -3, invalidState: -4 } as const
@@ -48,7 +47,8 @@ export const setTrustLineFlags: OperationRules<21> = {
     return bad ? Set.malformed : 0
   },
   apply: ({ setTrustLineFlagsOp: op }, context) => {
-    if (!isRevocable(context) && (op.clearFlags & AUTH_MASK) !== 0) return setResult(Set.cantRevoke)
+    const lessens = (op.clearFlags & AUTH_MASK) !== 0 && (op.setFlags & TrustFlag.authorized) === 0
+    if (lessens && !isRevocable(context)) return setResult(Set.cantRevoke)
     const line = context.txn.loadTrustLine(op.trustor, op.asset)
     if (line === undefined) return setResult(Set.noTrustLine)
     const flags = (line.flags & ~op.clearFlags) | op.setFlags
