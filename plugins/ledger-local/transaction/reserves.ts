@@ -23,7 +23,7 @@ export const reserveFailure = (outcome: Exclude<ReserveOutcome, "ok">, lowReserv
     ? lowReserve
     : outer(outcome === "tooManySubentries" ? OpCode.tooManySubentries : OpCode.tooManySponsoring)
 
-/** Base reserves that an entry takes: two an account or a pool share, one a claimant of a claimable balance, else one. */
+/** Base reserves that an entry takes: two an account or a pool share, one each claimant of a balance, otherwise one. */
 export const reservesOf = ({ data }: LedgerEntry): number => {
   switch (data.type) {
     case EntryType.account:
