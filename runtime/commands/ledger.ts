@@ -7,6 +7,7 @@ import { lockFolder } from "../platform/folderLock.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import * as NodeDeadline from "../platform/nodeDeadline.ts"
 import * as NodeListeners from "../platform/nodeListeners.ts"
+import { growFreely } from "../platform/startHeap.ts"
 
 /** Milliseconds between two ledgers, as the setting `local_ledger.close_interval_ms` has them. */
 const [CLOSE_MIN, CLOSE_MAX] = [50, 60_000]
@@ -91,6 +92,7 @@ export const ledger = Command.make(
           ...running.accounts.map(({ address, name, secret }) => `  ${name.padEnd(10)}  ${address}  ${secret}`)
         ].join("\n")
       )
+      yield* Effect.sync(growFreely)
       return yield* Effect.never
     },
     Effect.scoped,

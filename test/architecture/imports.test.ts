@@ -114,6 +114,19 @@ const manifest = JSON.parse(readText("package.json")) as Record<
 /** The program's own files, which run whatever plugins there are. `App.ts` lists them; a command may be about one. */
 const programs = ["runtime/cli.ts", "runtime/commandLine.ts", "runtime/greeting.ts", "runtime/serve.ts"]
 
+/** What a program reaches by relative imports, `but` some and what only they reach, with each one's imports. */
+const reachedFrom = (program: string, but: ReadonlyArray<string> = []): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const reached = new Map<string, ReadonlyArray<string>>()
+  const follow = (path: string): void => {
+    if (reached.has(path) || but.includes(path)) return
+    const imports = sources.find((source) => source.path === path)?.imports ?? []
+    reached.set(path, imports)
+    for (const specifier of imports) if (specifier.startsWith(".")) follow(posix.join(posix.dirname(path), specifier))
+  }
+  follow(program)
+  return reached
+}
+
 describe("the program", () => {
   it("names no plugin but in its list", () => {
     const ids = new Set(sourcesIn("plugins").map(({ path }) => path.split("/")[1] ?? ""))
@@ -165,20 +178,26 @@ describe("imports", () => {
   })
 
   it("of the ledger by itself reach nothing of the facilitator: a process of one's tests is small", () => {
-    const reached = new Set<string>()
-    const follow = (path: string): void => {
-      if (reached.has(path)) return
-      reached.add(path)
-      for (const specifier of sources.find((source) => source.path === path)?.imports ?? [])
-        if (specifier.startsWith(".")) follow(posix.join(posix.dirname(path), specifier))
-    }
-    follow("runtime/ledgerLine.ts")
-    const others = [...reached].filter(
+    const reached = reachedFrom("runtime/ledgerLine.ts")
+    const others = [...reached.keys()].filter(
       (path) =>
         /^plugins\/(?!ledger-local\/)/.test(path) || /^kernel\/(drivers|payment|settlement|signer|budget)/.test(path)
     )
     expect(reached.size).toBeGreaterThan(100)
     expect(others).toEqual([])
+  })
+
+  it("of the ledger by itself load no large part of a package at the start that it does not use", () => {
+    // Each costs two to ten megabytes: builders of transactions, codecs of archives, exporters of telemetry.
+    const large =
+      /^(@stellar\/stellar-sdk(\/base)?|effect\/(encoding|http|http-api|observability|sql)|@effect\/opentelemetry.*)$/
+    // The one is loaded only where telemetry is collected, of the other only types are used.
+    const others = ["runtime/platform/telemetrySent.ts", "kernel/Plugin.ts"]
+    const loading = [...reachedFrom("runtime/ledgerLine.ts", others)].flatMap(([path, imports]) =>
+      imports.filter((one) => large.test(one)).map((one) => `${path}: ${one}`)
+    )
+    expect(loading).toEqual([])
+    expect(readText("runtime/platform/telemetry.ts")).toContain('await import("./telemetrySent.ts")')
   })
 
   it("of the product name only packages that are installed with it", () => {

@@ -80,7 +80,7 @@ describe("packages", () => {
     expect(uses(importedBy("test"), "vitest")).toBe(true)
     // The tool server speaks by the official SDK, and on Node traces go through OpenTelemetry's own.
     expect(["sdk", "server"].some((name) => uses(imported, `@modelcontextprotocol/${name}`))).toBe(true)
-    expect(readText("runtime/platform/telemetry.ts")).toContain('await import("@opentelemetry/sdk-node")')
+    expect(readText("runtime/platform/telemetrySent.ts")).toContain('await import("@opentelemetry/sdk-node")')
   })
 
   it("that nothing in the product imports are served to browsers, or those that a later plugin brings into use", () => {

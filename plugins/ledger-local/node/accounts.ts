@@ -1,8 +1,8 @@
 // The local ledger's own accounts. Their keys follow from a word, so everybody has them and nobody should trust them:
 // they hold nothing anywhere but here. The USDC issuer is the test network's own account, whose key is not ours; on
 // this ledger it has a second signer, the local USDC administrator.
-import { StrKey } from "@stellar/stellar-sdk/base"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
+import { encodeStrKey } from "../engine/xdr/StrKey.ts"
 import { accountOfStrKey, type Asset, type PublicKey, publicKey } from "../engine/xdr/Xdr.ts"
 
 export interface LocalAccount {
@@ -23,8 +23,8 @@ const ofSeed = (crypto: EngineCrypto, name: string, seed: Uint8Array): LocalAcco
     name,
     seed,
     id: publicKey(key),
-    address: StrKey.encodeEd25519PublicKey(key),
-    secret: StrKey.encodeEd25519SecretSeed(seed)
+    address: encodeStrKey("account", key),
+    secret: encodeStrKey("seed", seed)
   }
 }
 

@@ -3,7 +3,7 @@
 // (`NODE_EXTRA_CA_CERTS`). The library is loaded only when there is something to make. A file appears whole or not at
 // all, the certificate last: who sees it may use it, and a start that is cut short leaves nothing broken behind.
 import { Clock, Effect, FileSystem, Path, Result } from "effect"
-import { Base64 } from "effect/encoding"
+import * as Base64 from "effect/encoding/Base64"
 import { toHex } from "./text.ts"
 
 export interface Certificate {

@@ -1,5 +1,4 @@
 // A `G…` address as its 32 bytes; anything else is nothing.
-import { StrKey } from "@stellar/stellar-sdk/base"
+import { decodeStrKey } from "../engine/xdr/StrKey.ts"
 
-export const decodeAccount = (address: string): Uint8Array | undefined =>
-  StrKey.isValidEd25519PublicKey(address) ? StrKey.decodeEd25519PublicKey(address) : undefined
+export const decodeAccount = (address: string): Uint8Array | undefined => decodeStrKey("account", address)

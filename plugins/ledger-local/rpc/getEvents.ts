@@ -2,7 +2,7 @@
 // and five topic patterns of up to four segments; `*` stands for any one segment, a trailing `**` for any number more.
 // Fee events stand before and after all transactions of their ledger.
 import { EventType } from "../engine/xdr/types.ts"
-import { StrKey } from "@stellar/stellar-sdk/base"
+import { decodeStrKey, encodeStrKey } from "../engine/xdr/StrKey.ts"
 import { codec, type ContractEvent } from "../engine/xdr/Xdr.ts"
 import type { LedgerRecord } from "../node/History.ts"
 import { fromBase64, toBase64 } from "../node/text.ts"
@@ -73,7 +73,8 @@ const readFilter = (value: unknown, index: number): Filter => {
   const contracts = list(filter, "contractIds")
   if (contracts.length > CONTRACTS_MAX) throw problem(`maximum ${CONTRACTS_MAX} contract IDs per filter`)
   for (const [i, contract] of contracts.entries()) {
-    if (typeof contract !== "string" || !StrKey.isValidContract(contract)) throw problem(`contract ID ${i} invalid`)
+    if (typeof contract !== "string" || decodeStrKey("contract", contract) === undefined)
+      throw problem(`contract ID ${i} invalid`)
   }
   const topics = list(filter, "topics")
   if (topics.length > TOPICS_MAX) throw problem(`maximum ${TOPICS_MAX} topics per filter`)
@@ -95,7 +96,7 @@ const matches = (filter: Filter, event: ContractEvent, topics: ReadonlyArray<str
   if (filter.types.size > 0 && !filter.types.has(event.type)) return false
   if (
     filter.contracts.size > 0 &&
-    (event.contractId === null || !filter.contracts.has(StrKey.encodeContract(event.contractId)))
+    (event.contractId === null || !filter.contracts.has(encodeStrKey("contract", event.contractId)))
   )
     return false
   return filter.topics.length === 0 || filter.topics.some((pattern) => matchesTopic(pattern, topics))
@@ -142,7 +143,7 @@ const item = (record: LedgerRecord, found: Found, topics: ReadonlyArray<string>)
     type: event.type === EventType.system ? "system" : "contract",
     ledger: record.sequence,
     ledgerClosedAt: new Date(Number(record.closeTime) * 1_000).toISOString().replace(".000Z", "Z"),
-    contractId: event.contractId === null ? "" : StrKey.encodeContract(event.contractId),
+    contractId: event.contractId === null ? "" : encodeStrKey("contract", event.contractId),
     id: idOf(found),
     operationIndex: found.operation,
     transactionIndex: found.transaction,

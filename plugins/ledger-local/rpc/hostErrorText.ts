@@ -1,7 +1,7 @@
 // The text in which the RPC tells a failed simulation: the error, then the event log with the newest event first. Codes
 // and main messages are the network's own; how deep the log goes is this engine's.
 import { EventType, ScErrorType, ScType } from "../engine/xdr/types.ts"
-import { StrKey } from "@stellar/stellar-sdk/base"
+import { encodeStrKey } from "../engine/xdr/StrKey.ts"
 import { errorCodes, errorTypes, type HostError } from "../engine/host/HostError.ts"
 import { addressStrKey, type DiagnosticEvent, type ScVal, textOf } from "../engine/xdr/Xdr.ts"
 import { toHex } from "../node/text.ts"
@@ -51,7 +51,7 @@ const kinds = ["System", "Contract", "Diagnostic"] as const
 const eventText = ({ event, inSuccessfulContractCall }: DiagnosticEvent, index: number): string => {
   const failed = inSuccessfulContractCall || event.type === EventType.diagnostic ? "" : "Failed "
   const suffix = failed === "" ? "" : " (not emitted)"
-  const contract = event.contractId === null ? "" : ` contract:${StrKey.encodeContract(event.contractId)},`
+  const contract = event.contractId === null ? "" : ` contract:${encodeStrKey("contract", event.contractId)},`
   const { topics, data } = event.body.v0
   const head = `   ${index}: [${failed}${kinds[event.type]} Event${suffix}]${contract}`
   return `${head} topics:[${topics.map(valueText).join(", ")}], data:${valueText(data)}`

@@ -1,6 +1,6 @@
 // The wire types and codecs that only transactions need, beside those of `engine/Xdr.ts`: operations, results, meta,
 // ledger headers. Like there, a value is a plain object that is never changed once somebody else can see it.
-import { xdr } from "@stellar/stellar-sdk/base"
+import * as xdr from "@stellar/stellar-sdk/xdr"
 
 export type MuxedAccount = xdr.MuxedAccountWire
 export type Operation = xdr.OperationWire

@@ -8,7 +8,7 @@ import { HostError, Unsupported } from "./HostError.ts"
 import { contractCodeKey, contractInstanceKey } from "../state/LedgerKeys.ts"
 import { address as addressVal, bytes, checkScVal, INSTANCE_KEY } from "../xdr/ScVal.ts"
 import { type Asset, codec, codecAsset, contractAddress, type ContractIdPreimage, type ScVal } from "../xdr/Xdr.ts"
-import type { xdr } from "@stellar/stellar-sdk/base"
+import type * as xdr from "@stellar/stellar-sdk/xdr"
 import type { EngineCrypto } from "../EngineCrypto.ts"
 
 export type CreateContractArgs = xdr.CreateContractArgsV2Wire

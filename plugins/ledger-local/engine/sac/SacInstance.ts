@@ -31,7 +31,7 @@ import {
   type ScMapEntry,
   type ScVal
 } from "../xdr/Xdr.ts"
-import { xdr } from "@stellar/stellar-sdk/base"
+import * as xdr from "@stellar/stellar-sdk/xdr"
 
 export const SAC_DECIMALS = 7
 

@@ -5,7 +5,7 @@ import { ScType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
 import { bytes as bytesVal, checkScVal, checkSymbol, compareScVal, readVec, sym, u32, vec, VOID } from "../xdr/ScVal.ts"
 import { codec, latin1, type ScMapEntry, type ScVal, xdrText } from "../xdr/Xdr.ts"
-import { xdr } from "@stellar/stellar-sdk/base"
+import * as xdr from "@stellar/stellar-sdk/xdr"
 import { boolWord, u32Word } from "./Values.ts"
 import type { HostFunctions, Vm } from "./Vm.ts"
 

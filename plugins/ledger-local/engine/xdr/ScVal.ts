@@ -2,7 +2,7 @@
 // own error (`Error(Value, UnexpectedType)`), so a wrong argument fails here exactly as it does on the network.
 // Integers of 64 and 128 bits are `bigint`s; symbols, which are short ASCII, are cached by their text.
 import { ScErrorType, ScType } from "./types.ts"
-import type { xdr } from "@stellar/stellar-sdk/base"
+import type * as xdr from "@stellar/stellar-sdk/xdr"
 import { HostError } from "../host/HostError.ts"
 import { codec, compareBytes, latin1, type ScAddress, type ScMapEntry, type ScVal, textOf, xdrText } from "./Xdr.ts"
 

@@ -4,7 +4,8 @@
 // the edge catch. Text and bytes convert through one latin-1 pair, so a string made of bytes compares as those bytes
 // do.
 import { AddressType } from "./types.ts"
-import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+import * as xdr from "@stellar/stellar-sdk/xdr"
+import { decodeStrKey, encodeStrKey, type StrKeyKind } from "./StrKey.ts"
 
 export type ScVal = xdr.ScValWire
 export type ScMapEntry = xdr.ScMapEntryWire
@@ -127,36 +128,40 @@ export const equalAddress = (a: ScAddress, b: ScAddress): boolean => {
 export const addressStrKey = (address: ScAddress): string => {
   switch (address.type) {
     case AddressType.account:
-      return StrKey.encodeEd25519PublicKey(address.accountId.ed25519)
+      return encodeStrKey("account", address.accountId.ed25519)
     case AddressType.contract:
-      return StrKey.encodeContract(address.contractId)
+      return encodeStrKey("contract", address.contractId)
     case AddressType.muxedAccount: {
       const bytes = new Uint8Array(40)
       bytes.set(address.muxedAccount.ed25519)
       new DataView(bytes.buffer).setBigUint64(32, address.muxedAccount.id)
-      return StrKey.encodeMed25519PublicKey(bytes)
+      return encodeStrKey("muxedAccount", bytes)
     }
     default:
       return xdr.ScAddress.fromXdrObject(address).toXdr("base64")
   }
 }
 
+const payloadOf = (kind: StrKeyKind, text: string): Uint8Array => {
+  const payload = decodeStrKey(kind, text)
+  if (payload === undefined) throw new Error(`not the address of a ${kind}`)
+  return payload
+}
+
 /** `G…` or `C…` to an address. Throws on anything else. */
 export const addressOfStrKey = (text: string): ScAddress =>
-  text.startsWith("C")
-    ? contractAddress(StrKey.decodeContract(text))
-    : accountAddress(publicKey(StrKey.decodeEd25519PublicKey(text)))
+  text.startsWith("C") ? contractAddress(payloadOf("contract", text)) : accountAddress(accountOfStrKey(text))
 
 /** `G…`, `C…` or `M…` to an address. Throws on anything else. */
 export const muxedAddressOfStrKey = (text: string): ScAddress => {
   if (!text.startsWith("M")) return addressOfStrKey(text)
-  const bytes = StrKey.decodeMed25519PublicKey(text)
+  const bytes = payloadOf("muxedAccount", text)
   const id = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(32)
   return { type: 2, muxedAccount: { id, ed25519: bytes.slice(0, 32) } }
 }
 
-export const accountStrKey = (id: PublicKey): string => StrKey.encodeEd25519PublicKey(id.ed25519)
-export const accountOfStrKey = (text: string): PublicKey => publicKey(StrKey.decodeEd25519PublicKey(text))
+export const accountStrKey = (id: PublicKey): string => encodeStrKey("account", id.ed25519)
+export const accountOfStrKey = (text: string): PublicKey => publicKey(payloadOf("account", text))
 
 /** Codec of an asset, as in the argument of a new asset contract's initialization. */
 export const codecAsset = xdr.Asset.schema

@@ -1,0 +1,69 @@
+// Telemetry that is sent: the layers of each signal, loaded only when one has a place to go (`telemetry.ts`). On Node
+// spans go through the OpenTelemetry SDK, on Deno through Effect's own exporter, which the sampler of the variables is
+// added to here; metrics and logs through the latter on both.
+import * as OtelTracer from "@effect/opentelemetry/OtelTracer"
+import { ConfigProvider, Effect, Layer, References, Tracer } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { OtlpLogger, OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
+import process from "node:process"
+import { forRequests, sampled, samplerOf } from "./sampler.ts"
+
+const serviceName = process.env["OTEL_SERVICE_NAME"] ?? "tollkeeper"
+const shutdownMillis = 1_000
+
+/** The SDK, started before and shut down after everything that makes spans. Its exporters come from the environment. */
+const nodeSdk = Layer.effectDiscard(
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const { NodeSDK } = await import("@opentelemetry/sdk-node")
+      const sdk = new NodeSDK({ serviceName, instrumentations: [], metricReaders: [], logRecordProcessors: [] })
+      sdk.start()
+      return sdk
+    }),
+    (sdk) =>
+      Effect.ignore(
+        Effect.timeout(
+          Effect.tryPromise(() => sdk.shutdown()),
+          shutdownMillis
+        )
+      )
+  )
+)
+
+/** Effect has no default exporter, and takes its last wait from the timeouts of a request. */
+const defaults = ConfigProvider.layer(
+  ConfigProvider.fromEnv({
+    env: {
+      OTEL_TRACES_EXPORTER: "otlp",
+      OTEL_METRICS_EXPORTER: "otlp",
+      OTEL_LOGS_EXPORTER: "otlp",
+      OTEL_EXPORTER_OTLP_TIMEOUT: String(shutdownMillis),
+      ...process.env
+    }
+  })
+)
+
+const resource = { serviceName }
+
+const changed = (change: (tracer: Tracer.Tracer) => Tracer.Tracer) =>
+  Layer.effect(Tracer.Tracer, Effect.map(Tracer.Tracer, change))
+
+const onNode = changed(forRequests).pipe(Layer.provide(OtelTracer.layerGlobal), Layer.provide(nodeSdk))
+const onDeno = changed((tracer) => forRequests(sampled(tracer, samplerOf(process.env)))).pipe(
+  Layer.provide(OtlpTracer.layerFromConfig({ resource }))
+)
+
+/** What is sent of these signals, one at least. */
+export const sentLayer = (signals: ReadonlyArray<"TRACES" | "METRICS" | "LOGS">): Layer.Layer<never> => {
+  const traces = "Deno" in globalThis ? onDeno : onNode
+  const layers = [
+    // Without a place to send them to, no span is made, by libraries neither.
+    signals.includes("TRACES") ? traces : Layer.succeed(References.TracerEnabled, false),
+    ...(signals.includes("METRICS") ? [OtlpMetrics.layerFromConfig({ resource })] : []),
+    ...(signals.includes("LOGS") ? [OtlpLogger.layerFromConfig({ resource })] : [])
+  ] as never as ReadonlyArray<Layer.Layer<never>>
+  // What it provides are the references of tracer, logger and metrics, which nobody has to name.
+  return Layer.mergeAll(layers[0]!, ...layers.slice(1)).pipe(
+    Layer.provide([OtlpSerialization.layerJson, FetchHttpClient.layer, defaults])
+  )
+}
