@@ -18,6 +18,7 @@ import { MetricReadings } from "../kernel/payment/MetricReadings.ts"
 import * as Loader from "../kernel/Loader.ts"
 import type { Crypto } from "../kernel/platform/Crypto.ts"
 import { Host } from "../kernel/platform/Host.ts"
+import { RequestBytes } from "../kernel/platform/RequestBytes.ts"
 import { ListenFailed, type Listeners } from "../kernel/platform/Listeners.ts"
 import { Stdio } from "../kernel/platform/Stdio.ts"
 import { PluginStates } from "../kernel/PluginStates.ts"
@@ -31,6 +32,7 @@ import * as NodeHttpCalls from "./platform/nodeHttpCalls.ts"
 import * as NodeListeners from "./platform/nodeListeners.ts"
 import * as NodeOutbound from "./platform/nodeOutbound.ts"
 import * as NodeProcessUsage from "./platform/nodeProcessUsage.ts"
+import { readNode } from "./platform/nodeRequestBytes.ts"
 import * as NodePackages from "./platform/nodePackages.ts"
 import * as NodeStdio from "./platform/nodeStdio.ts"
 import { readForExport } from "./platform/telemetry.ts"
@@ -122,6 +124,7 @@ const listen = Effect.fnUntraced(function* (
   yield* HttpServer.serveEffect(guard(answer)).pipe(
     // The guard has a span of its own: the server's would carry queries, addresses and what clients call themselves.
     Effect.provideService(HttpMiddleware.TracerDisabledWhen, () => true),
+    Effect.provideService(RequestBytes, readNode),
     Effect.provideContext(listener)
   )
   // What was acquired last is released first: streams end before the listener waits for them.

@@ -1,5 +1,9 @@
 // IP addresses as bytes: parsing of both families, IPv4-mapped forms folded into IPv4, ranges, and the name under which
 // an address is accounted. Pure.
+import { remembered } from "../remembered.ts"
+
+/** Addresses whose name is kept: more than a facilitator has clients at a time. */
+const principalsMax = 1_024
 
 /** 4 or 16 bytes; undefined when it is no address. */
 export const parseAddress = (text: string): ReadonlyArray<number> | undefined => {
@@ -94,10 +98,10 @@ export const isPublicAddress = (address: string): boolean => {
 }
 
 /** `ip:` and the IPv4 address, or the /64 of an IPv6 one. */
-export const principalOf = (address: string): string => {
+export const principalOf = remembered(principalsMax, (address): string => {
   const bytes = parseAddress(address)
   if (bytes === undefined) return "ip:unknown"
   if (bytes.length === 4) return `ip:${bytes.join(".")}`
   const groups = [0, 2, 4, 6].map((at) => ((bytes[at]! << 8) | bytes[at + 1]!).toString(16))
   return `ip:${groups.join(":")}::/64`
-}
+})

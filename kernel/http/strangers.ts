@@ -2,22 +2,27 @@
 // requests here; two marks give them away. A Host that is no name of this machine is one that a browser was tricked
 // into resolving to it. An Origin that is not this listener's own, or a fetch that the browser calls cross-site, is a
 // page of somebody else's: it may read what is public, and nothing else. Programs send neither mark. Pure.
+import { remembered } from "../remembered.ts"
 import { inRange, parseAddress } from "./addresses.ts"
+
+const namesMax = 256
 
 /** The host name in a Host header, without a port; undefined for one that is none. */
 export const hostNameOf = (header: string | undefined): string | undefined =>
-  header !== undefined && header !== "" && URL.canParse(`http://${header}`)
-    ? new URL(`http://${header}`).hostname
-    : undefined
+  header === undefined || header === "" ? undefined : readHostName(header)
+
+const readHostName = remembered(namesMax, (header) =>
+  URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined
+)
 
 /** Whether a name or address is this machine's own by its spelling. */
-export const isLoopback = (host: string): boolean => {
+export const isLoopback = remembered(namesMax, (host): boolean => {
   const bare = host.replace(/^\[|\]$/g, "")
   return (
     bare === "localhost" ||
     (parseAddress(bare) !== undefined && (inRange(bare, "127.0.0.0/8") || inRange(bare, "::1/128")))
   )
-}
+})
 
 /** Whether a Host header may be answered at a listener that is bound to `boundHost`. */
 export const isOwnHost = (

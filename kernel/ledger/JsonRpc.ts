@@ -10,6 +10,7 @@ import { headersFor, type RpcHeader } from "../config/rpcHeaders.ts"
 import { measureUnsafe } from "../telemetry/Measure.ts"
 import { ledger } from "../telemetry/metrics.ts"
 import { CallFailed, HttpCalls, type HttpAnswered } from "../platform/HttpCalls.ts"
+import { remembered } from "../remembered.ts"
 import { traceParentIn } from "../TraceParent.ts"
 import { askEndpoints, CallFault } from "./askEndpoints.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
@@ -18,6 +19,8 @@ import { spanned } from "../spanned.ts"
 
 /** How long a failed endpoint stands behind the others. */
 const penalty = Duration.seconds(10)
+/** Endpoints whose headers are kept ready. */
+const urlsMax = 64
 /** An answer longer than this is not read. */
 const answerBytesMax = 8 * 1_048_576
 
@@ -137,6 +140,7 @@ const makeExchange = Effect.fnUntraced(function* (headers: ReadonlyArray<RpcHead
   const http = yield* HttpCalls
   const timeoutMillis = Duration.toMillis(timeout)
   const readerOf = makeReaders()
+  const headersOf = remembered(urlsMax, (url) => headersFor(headers, url))
   let lastId = 0
   return <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
     Effect.withFiber((fiber) => {
@@ -145,7 +149,7 @@ const makeExchange = Effect.fnUntraced(function* (headers: ReadonlyArray<RpcHead
       const traceparent = traceParentIn(fiber)
       const said = http.post({
         url,
-        headers: { ...headersFor(headers, url), ...(traceparent === undefined ? {} : { traceparent }) },
+        headers: traceparent === undefined ? headersOf(url) : { ...headersOf(url), traceparent },
         body: JSON.stringify({ jsonrpc: "2.0", id, method, params }),
         timeoutMillis,
         bytesMax: answerBytesMax

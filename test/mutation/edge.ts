@@ -132,9 +132,21 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["nothing is ever given up", ">= config.giveUpAfterMillis", ">= Infinity"]
   ]),
   ...guards("kernel/http/readBody.ts", "test/kernel/http/readBody.test.ts", [
-    ["a body of any length", "if (bytes > bytesMax) return tooLarge()", ""],
-    ["a compressed body", 'if (encoding !== undefined && encoding !== "identity")', 'if (encoding === "never")'],
-    ["a body that never comes", "Effect.timeout(readTimeout),", ""]
+    ["a compressed body", 'if (encoding !== undefined && encoding !== "identity")', 'if (encoding === "never")']
+  ]),
+  ...guards("kernel/platform/RequestBytes.ts", "test/kernel/http/readBody.test.ts", [
+    ["a body of any length", 'if (bytes > bytesMax) return Effect.fail(new BytesFault({ reason: "too long" }))', ""],
+    ["a body that never comes", "Effect.timeout(longest),", ""]
+  ]),
+  ...guards("runtime/platform/nodeRequestBytes.ts", "test/runtime/platform/nodeRequestBytes.test.ts", [
+    ["a body of any length on node:http", 'if (bytes > bytesMax) return refuse("too long")', ""],
+    ["a body that never comes on node:http", "setTimeout(cutOff, millis)", "setTimeout(() => undefined, millis)"],
+    ["a body that was cut off is waited for", '.on("close", cutOff)', ""],
+    ["who waits for leave to send waits on", "source.headers.expect === undefined &&", ""]
+  ]),
+  ...guards("kernel/remembered.ts", "test/kernel/remembered.test.ts", [
+    ["texts without number are kept", "if (known.size >= max)", "if (known.size >= 1e9)"],
+    ["long texts are kept", "if (text.length > lengthMax) return now.read", ""]
   ]),
   ...guards("kernel/http/Keys.ts", "test/kernel/http/Keys.test.ts", [
     ["a key of any length", "if (secret.length < secretLengthMin)", "if (secret.length < 0)"],
@@ -302,7 +314,7 @@ export const mutations: ReadonlyArray<Mutation> = [
       "Effect.fail(faultIn(method, error))"
     ],
     ["a slow endpoint stays the first", "slow: setBad(url, penaltyMillis)", "slow: Effect.void"],
-    ["a trace that ends at the ledger's door", "traceparent === undefined ? {} : { traceparent }", "{}"],
+    ["a trace that ends at the ledger's door", "{ ...headersOf(url), traceparent }", "headersOf(url)"],
     [
       "a submission goes everywhere",
       "once: (method, params, answer) => Effect.flatMap(ordered, ([first]) => call(first!.url, method, params, answer))",

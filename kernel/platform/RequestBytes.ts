@@ -1,0 +1,51 @@
+// A request's body in one piece, as a port: read up to a limit and no further, within a time. Without a platform's own
+// way it comes through the request's stream, which costs a small body more than everything that is then done with it.
+import { Context, Data, type Duration, Effect, Stream } from "effect"
+import type { HttpServerRequest } from "effect/http"
+
+/** The body cannot be had: longer than the limit, or cut off or too slow. */
+export class BytesFault extends Data.TaggedError("BytesFault")<{ readonly reason: "too long" | "cut off" }> {}
+
+export interface BytesWithin {
+  readonly bytesMax: number
+  /** From the moment it is asked for to its last byte. */
+  readonly longest: Duration.Duration
+}
+
+export type ReadBytes = (
+  request: HttpServerRequest.HttpServerRequest,
+  within: BytesWithin
+) => Effect.Effect<Uint8Array, BytesFault>
+
+export const joined = (chunks: ReadonlyArray<Uint8Array>, bytes: number): Uint8Array => {
+  const [only, ...others] = chunks
+  if (only !== undefined && others.length === 0) return only
+  const whole = new Uint8Array(bytes)
+  let at = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, at)
+    at += chunk.length
+  }
+  return whole
+}
+
+/** The way that every platform has. */
+export const readStreamed: ReadBytes = (request, { bytesMax, longest }) =>
+  Stream.runFoldEffect(
+    request.stream,
+    () => ({ chunks: [] as Array<Uint8Array>, bytes: 0 }),
+    (read, chunk) => {
+      const bytes = read.bytes + chunk.length
+      if (bytes > bytesMax) return Effect.fail(new BytesFault({ reason: "too long" }))
+      read.chunks.push(chunk)
+      return Effect.succeed({ chunks: read.chunks, bytes })
+    }
+  ).pipe(
+    Effect.map(({ bytes, chunks }) => joined(chunks, bytes)),
+    Effect.timeout(longest),
+    Effect.mapError((error) => (error instanceof BytesFault ? error : new BytesFault({ reason: "cut off" })))
+  )
+
+export const RequestBytes = Context.Reference<ReadBytes>("tollkeeper/platform/RequestBytes", {
+  defaultValue: () => readStreamed
+})

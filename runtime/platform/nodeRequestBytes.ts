@@ -1,0 +1,47 @@
+// The RequestBytes port on `node:http`, for Node and for Deno: the chunks as the parser gives them, without a stream
+// between. A body that passes the limit is not read on; what becomes of the rest, and of its connection, is the
+// server's to see to once the answer is written. A client that waits for leave to send (`Expect: 100-continue`) is the
+// server's own way's to serve, and so is a body that somebody has begun to read.
+import { Duration, Effect } from "effect"
+import { IncomingMessage } from "node:http"
+import { BytesFault, joined, type ReadBytes, readStreamed } from "../../kernel/platform/RequestBytes.ts"
+
+const read = (incoming: IncomingMessage, bytesMax: number, millis: number) =>
+  Effect.callback<Uint8Array, BytesFault>((resume) => {
+    const chunks: Array<Uint8Array> = []
+    let bytes = 0
+    const leave = () => {
+      clearTimeout(timer)
+      incoming.off("data", take).off("end", end).off("close", cutOff)
+    }
+    const refuse = (reason: BytesFault["reason"]) => {
+      leave()
+      incoming.pause()
+      resume(Effect.fail(new BytesFault({ reason })))
+    }
+    const take = (chunk: Uint8Array) => {
+      bytes += chunk.length
+      if (bytes > bytesMax) return refuse("too long")
+      chunks.push(chunk)
+    }
+    const end = () => {
+      leave()
+      resume(Effect.succeed(joined(chunks, bytes)))
+    }
+    const cutOff = () => refuse("cut off")
+    const timer = setTimeout(cutOff, millis)
+    incoming.on("data", take).on("end", end).on("close", cutOff)
+    // Stays, so that a fault of the connection after this is nobody's unheard one.
+    incoming.once("error", cutOff)
+    return Effect.sync(leave)
+  })
+
+export const readNode: ReadBytes = (request, within) => {
+  const { source } = request
+  return source instanceof IncomingMessage &&
+    source.headers.expect === undefined &&
+    !source.readableDidRead &&
+    !source.destroyed
+    ? read(source, within.bytesMax, Duration.toMillis(within.longest))
+    : readStreamed(request, within)
+}

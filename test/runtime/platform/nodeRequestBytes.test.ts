@@ -1,0 +1,102 @@
+// A body read from a real connection: whole, in pieces, above the limit with and without saying so, cut off, too slow,
+// and of a client that waits for leave to send.
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { expect, it } from "@effect/vitest"
+import { Deferred, Duration, Effect } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { createServer } from "node:http"
+import { type AddressInfo, connect } from "node:net"
+import { readNode } from "../../../runtime/platform/nodeRequestBytes.ts"
+
+const bytesMax = 8
+
+/** A server that reads bodies, and what it read of the next one. */
+const reader = (longest = Duration.seconds(60)) =>
+  Effect.gen(function* () {
+    const read = yield* Deferred.make<string>()
+    const answer = Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const body = yield* Effect.match(readNode(request, { bytesMax, longest }), {
+        onFailure: ({ reason }) => reason,
+        onSuccess: (bytes) => `read ${new TextDecoder().decode(bytes)}`
+      })
+      yield* Deferred.succeed(read, body)
+      return HttpServerResponse.text(body)
+    })
+    const server = createServer()
+    const handler = yield* NodeHttpServer.makeHandler(answer, { scope: yield* Effect.scope })
+    server.on("request", handler)
+    yield* Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void)))
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        server.closeAllConnections()
+        server.close()
+      })
+    )
+    return { port: (server.address() as AddressInfo).port, read: Deferred.await(read) }
+  })
+
+/** A connection that sends these texts, each once the one before is on its way. */
+const send = (port: number, texts: ReadonlyArray<string>, isCutOff = false) =>
+  Effect.acquireRelease(
+    Effect.callback<ReturnType<typeof connect>>((resume) => {
+      const socket = connect({ port, host: "127.0.0.1", noDelay: true }, () => {
+        const next = ([first, ...others]: ReadonlyArray<string>): void => {
+          if (first !== undefined) socket.write(first, () => setImmediate(() => next(others)))
+          else if (isCutOff) socket.destroy()
+        }
+        next(texts)
+        resume(Effect.succeed(socket))
+      })
+      socket.on("error", () => undefined)
+    }),
+    (socket) => Effect.sync(() => socket.destroy())
+  )
+
+const head = (...headers: ReadonlyArray<string>) =>
+  ["POST / HTTP/1.1", "host: 127.0.0.1", ...headers, "", ""].join("\r\n")
+const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`
+
+for (const [name, texts, found] of [
+  ["a body that comes with its head", [`${head("content-length: 8")}12345678`], "read 12345678"],
+  ["a body in pieces", [head("content-length: 8"), "1234", "5678"], "read 12345678"],
+  [
+    "a body in chunks",
+    [`${head("transfer-encoding: chunked")}${chunk("1234")}`, chunk("56"), "0\r\n\r\n"],
+    "read 123456"
+  ],
+  ["no body", [head("content-length: 0")], "read "],
+  [
+    "a body above the limit that does not say so",
+    [`${head("transfer-encoding: chunked")}${chunk("12345678")}`, chunk("9"), chunk("more")],
+    "too long"
+  ],
+  [
+    "a body of whoever waits for leave to send",
+    [head("content-length: 4", "expect: 100-continue"), "1234"],
+    "read 1234"
+  ]
+] as const)
+  it.live(`${name}: ${found}`, () =>
+    Effect.gen(function* () {
+      const { port, read } = yield* reader()
+      yield* send(port, texts)
+      expect(yield* read).toBe(found)
+    })
+  )
+
+it.live("a body that is cut off is told as that", () =>
+  Effect.gen(function* () {
+    const { port, read } = yield* reader()
+    yield* send(port, [head("content-length: 8"), "1234"], true)
+    expect(yield* read).toBe("cut off")
+  })
+)
+
+it.live("a body that does not come in time is not waited for", () =>
+  Effect.gen(function* () {
+    const { port, read } = yield* reader(Duration.millis(50))
+    yield* send(port, [head("content-length: 8"), "1234"])
+    expect(yield* read).toBe("cut off")
+  })
+)
