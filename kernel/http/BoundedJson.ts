@@ -15,7 +15,7 @@ export interface JsonBounds {
 export const defaultBounds: JsonBounds = { depthMax: 32, valuesMax: 20_000 }
 
 /** The text is not JSON within the bounds. */
-export class JsonFault extends Data.TaggedError("JsonFault")<{ readonly message: string }> {}
+export class JsonFault extends Data.TaggedClass("JsonFault")<{ readonly message: string }> {}
 
 /** Finds the end of the string that begins at `at` (its opening quote); -1 when it does not end. */
 const stringEnd = (text: string, at: number): number => {
@@ -27,7 +27,18 @@ const stringEnd = (text: string, at: number): number => {
   return -1
 }
 
+/** Nothing in it stands for something else, and nothing that JSON does not take as it is. */
+const isVerbatim = (text: string): boolean => {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code < 0x20 || code === 0x5c) return false
+  }
+  return true
+}
+
 const keyOf = (text: string, from: number, to: number): string | undefined => {
+  const inner = text.slice(from + 1, to)
+  if (isVerbatim(inner)) return inner
   try {
     return JSON.parse(text.slice(from, to + 1)) as string
   } catch {

@@ -32,11 +32,13 @@ export interface Undecodable {
 const decimal = /^(0|[1-9][0-9]{0,38})$/
 
 /** Thrown inside this file only: the first field that is wrong. */
-class Wrong extends Error {
+class Wrong {
   readonly reason: string
+  readonly message: string
+  /** No Error: the way to it would cost more than the reading. */
   constructor(reason: string, message: string) {
-    super(message)
     this.reason = reason
+    this.message = message
   }
 }
 
@@ -173,6 +175,8 @@ export const decodePayment = (body: unknown, options: DecodeOptions): Payment | 
     }
     const resource = isFields(payload["resource"]) ? payload["resource"] : {}
     const extensions = readExtensions(payload["extensions"], options.dropped ?? new Set())
+    // A verification without an identifier asks for none.
+    let fingerprint: string | undefined
     return {
       dialect: required.dialect,
       principal: options.principal,
@@ -183,7 +187,9 @@ export const decodePayment = (body: unknown, options: DecodeOptions): Payment | 
       resourceUrl: addressOf(resource["url"]),
       extensions,
       identifier: readIdentifier(extensions.get("payment-identifier")?.value),
-      fingerprint: fingerprintOf(options.crypto, envelope, payload, required.network)
+      get fingerprint() {
+        return (fingerprint ??= fingerprintOf(options.crypto, envelope, payload, required.network))
+      }
     }
   } catch (error) {
     if (!(error instanceof Wrong)) throw error
