@@ -40,12 +40,14 @@ export const reservesOf = ({ data }: LedgerEntry): number => {
 export const sponsorOf = (entry: LedgerEntry): PublicKey | null =>
   entry.ext.v === 1 ? entry.ext.v1.sponsoringId : null
 
-const changed = (account: AccountEntry, key: "numSponsoring" | "numSponsored", by: number): AccountEntry =>
+/** The account with one of its two counts of sponsored reserves changed. */
+export const counted = (account: AccountEntry, key: "numSponsoring" | "numSponsored", by: number): AccountEntry =>
   withExtV2(account, (v2) => ({ ...v2, [key]: v2[key] + by }))
 
 const sponsoredBy = (sponsoringId: PublicKey): LedgerEntry["ext"] => ({ v: 1, v1: { sponsoringId, ext: { v: 0 } } })
 
-const canSponsor = (context: ApplyContext, sponsor: AccountEntry, reserves: number): ReserveOutcome => {
+/** Whether an account could pay so many more reserves of others. */
+export const canSponsor = (context: ApplyContext, sponsor: AccountEntry, reserves: number): ReserveOutcome => {
   const reserve = context.ledger.settings.baseReserveStroops
   if (availableBalance(sponsor, reserve) < BigInt(reserves) * reserve) return "lowReserve"
   return sponsoringFits(sponsor, reserves) ? "ok" : "tooManySponsoring"
@@ -64,10 +66,10 @@ export const createAccount = (context: ApplyContext, account: AccountEntry): Res
   const sponsor = txn.loadAccount(sponsorId)!
   const able = canSponsor(context, sponsor, 2)
   if (able !== "ok") return able
-  txn.putAccount(changed(sponsor, "numSponsoring", 2))
+  txn.putAccount(counted(sponsor, "numSponsoring", 2))
   txn.put({
     ...entry,
-    data: { type: 0, account: changed(account, "numSponsored", 2) },
+    data: { type: 0, account: counted(account, "numSponsored", 2) },
     ext: sponsoredBy(sponsorId)
   })
   return "ok"
@@ -90,8 +92,8 @@ export const createSubentry = (context: ApplyContext, owner: AccountEntry, entry
   const sponsor = txn.loadAccount(sponsorId)!
   const able = canSponsor(context, sponsor, reserves)
   if (able !== "ok") return able
-  txn.putAccount(changed(sponsor, "numSponsoring", reserves))
-  txn.putAccount(changed(larger, "numSponsored", reserves))
+  txn.putAccount(counted(sponsor, "numSponsoring", reserves))
+  txn.putAccount(counted(larger, "numSponsored", reserves))
   txn.put({ ...entry, ext: sponsoredBy(sponsorId) })
   return "ok"
 }
@@ -106,8 +108,8 @@ export const removeSubentry = (context: ApplyContext, owner: AccountEntry, entry
     txn.putAccount(smaller)
     return
   }
-  txn.putAccount(changed(smaller, "numSponsored", -reserves))
-  txn.putAccount(changed(txn.loadAccount(sponsorId)!, "numSponsoring", -reserves))
+  txn.putAccount(counted(smaller, "numSponsored", -reserves))
+  txn.putAccount(counted(txn.loadAccount(sponsorId)!, "numSponsoring", -reserves))
 }
 
 /** Creates a claimable balance, which nobody owns: its creator sponsors it, or who sponsors its creator does. */
@@ -120,14 +122,14 @@ export const createBalance = (context: ApplyContext, creator: PublicKey, entry: 
 
 /** Writes an entry that nobody owns with its sponsor, without asking whether the sponsor can pay. */
 export const putSponsored = ({ txn }: ApplyContext, sponsor: AccountEntry, entry: LedgerEntry): void => {
-  txn.putAccount(changed(sponsor, "numSponsoring", reservesOf(entry)))
+  txn.putAccount(counted(sponsor, "numSponsoring", reservesOf(entry)))
   txn.put({ ...entry, ext: sponsoredBy(sponsor.accountId) })
 }
 
 /** Gives back what sponsoring an entry that nobody else owns took: an account's own, or a claimable balance's. */
 export const removeSponsored = ({ txn }: ApplyContext, entry: LedgerEntry): void => {
   const sponsorId = sponsorOf(entry)
-  if (sponsorId !== null) txn.putAccount(changed(txn.loadAccount(sponsorId)!, "numSponsoring", -reservesOf(entry)))
+  if (sponsorId !== null) txn.putAccount(counted(txn.loadAccount(sponsorId)!, "numSponsoring", -reservesOf(entry)))
 }
 
 /** Adds a signer at `at`; the account must have been loaded. */
@@ -155,7 +157,7 @@ export const createSigner = (
   const sponsor = txn.loadAccount(sponsorId)!
   const able = canSponsor(context, sponsor, 1)
   if (able !== "ok") return able
-  txn.putAccount(changed(sponsor, "numSponsoring", 1))
+  txn.putAccount(counted(sponsor, "numSponsoring", 1))
   txn.putAccount(
     withExtV2(larger, (v2) => ({ ...v2, numSponsored: v2.numSponsored + 1, signerSponsoringIDs: sponsors }))
   )
@@ -174,7 +176,7 @@ export const withoutSigner = (txn: ApplyContext["txn"], owner: AccountEntry, at:
   const rest = sponsors.filter((_, i) => i !== at)
   if (sponsorId !== null) {
     const sponsor = txn.loadAccount(sponsorId)!
-    txn.putAccount(changed(sponsor, "numSponsoring", -1))
+    txn.putAccount(counted(sponsor, "numSponsoring", -1))
   }
   return owner.ext.v === 1 && owner.ext.v1.ext.v === 2
     ? withExtV2(smaller, (v2) => ({

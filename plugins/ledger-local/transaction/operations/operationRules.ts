@@ -19,6 +19,7 @@ import { manageData } from "./manageData.ts"
 import { pathPaymentStrictReceive, pathPaymentStrictSend } from "./pathPayment.ts"
 import { payment } from "./payment.ts"
 import { restoreFootprint } from "./restoreFootprint.ts"
+import { revokeSponsorship } from "./revokeSponsorship.ts"
 import { setOptions } from "./setOptions.ts"
 import { beginSponsoring, endSponsoring } from "./sponsoring.ts"
 import { allowTrust, setTrustLineFlags } from "./trustFlags.ts"
@@ -43,6 +44,7 @@ const rules = new Map<OperationBody["type"], unknown>([
   [15, claimClaimableBalance],
   [16, beginSponsoring],
   [17, endSponsoring],
+  [18, revokeSponsorship],
   [19, clawback],
   [20, clawbackClaimableBalance],
   [21, setTrustLineFlags],

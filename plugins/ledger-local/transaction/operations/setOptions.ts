@@ -5,8 +5,9 @@ import { isTextValid } from "../assetRules.ts"
 import { type ApplyContext, inner, type OperationRules } from "../Context.ts"
 import { Threshold } from "../Signatures.ts"
 import { createSigner, reserveFailure, withoutSigner } from "../reserves.ts"
-import { type BodyOf, type OperationResult, OperationType, type Signer, type SignerKey } from "../Wire.ts"
-import { type AccountEntry, compareBytes, equalBytes } from "../../engine/xdr/Xdr.ts"
+import { compareSignerKeys } from "../signerKeys.ts"
+import { type BodyOf, type OperationResult, OperationType, type Signer } from "../Wire.ts"
+import { type AccountEntry, equalBytes } from "../../engine/xdr/Xdr.ts"
 
 const Code = {
   success: 0,
@@ -27,23 +28,6 @@ const ALL_FLAGS =
   AccountFlag.authRequired | AccountFlag.authRevocable | AccountFlag.authImmutable | AccountFlag.clawbackEnabled
 const SIGNERS_MAX = 20
 const BYTE_MAX = 255
-
-const keyBytes = (key: SignerKey): Uint8Array => {
-  switch (key.type) {
-    case SignerKeyType.ed25519:
-      return key.ed25519
-    case SignerKeyType.preAuthTx:
-      return key.preAuthTx
-    case SignerKeyType.hashX:
-      return key.hashX
-    case SignerKeyType.signedPayload:
-      return new Uint8Array([...key.ed25519SignedPayload.ed25519, ...key.ed25519SignedPayload.payload])
-  }
-}
-
-/** The ledger's order of signer keys: by kind, then by content. */
-export const compareSignerKeys = (a: SignerKey, b: SignerKey): number =>
-  a.type - b.type || compareBytes(keyBytes(a), keyBytes(b))
 
 const isSignerBad = ({ key, weight }: Signer, source: Uint8Array): boolean =>
   (key.type === SignerKeyType.ed25519 && equalBytes(key.ed25519, source)) ||
