@@ -2,9 +2,12 @@
 // the listener. So migrations are done and every refusal is said before a port opens. On a signal the listener stops
 // first and answers what it has begun, for three seconds at most and each answer the last of its connection; then the
 // plugins stop in reverse. An actor that gives up ends the process.
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodeHttpPlatform from "@effect/platform-node/NodeHttpPlatform"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodePath from "@effect/platform-node/NodePath"
 import { Context, Effect, Layer, Option, Path, type Scope } from "effect"
-import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
+import { Etag, HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
 import { hostname } from "node:os"
 import { serverSection } from "../kernel/config/Server.ts"
 import { decodeSection } from "../kernel/config/Settings.ts"
@@ -188,7 +191,11 @@ export const serve = Effect.fnUntraced(function* (options: ServeOptions) {
     Greeting.layer,
     PluginStates.layer,
     router,
-    NodeHttpServer.layerHttpServices,
+    // Not `NodeHttpServer.layerHttpServices`, which opens a terminal: whatever serves has stdin for itself.
+    NodeHttpPlatform.layer,
+    Etag.layerWeak,
+    NodeFileSystem.layer,
+    NodePath.layer,
     options.database,
     Layer.succeed(MigrationsFolder, { path: migrations }),
     Layer.succeed(Host, { name: hostname(), stateFolder: path.resolve(options.stateFolder) })
