@@ -990,7 +990,7 @@ CREATE UNIQUE INDEX kernel_sponsor_transactions_one_open ON public.kernel_sponso
 
 CREATE INDEX mcp_tools_approvals_asked ON public.mcp_tools_approvals USING btree (asked_at);
 
-CREATE INDEX mcp_tools_reservations_invocation ON public.mcp_tools_reservations USING btree (invocation) WHERE (state = ANY (ARRAY['signed'::text, 'unknown'::text, 'spent'::text]));
+CREATE INDEX mcp_tools_reservations_invocation ON public.mcp_tools_reservations USING btree (invocation, created_at);
 
 CREATE INDEX mcp_tools_reservations_open ON public.mcp_tools_reservations USING btree (created_at) WHERE (state = ANY (ARRAY['reserved'::text, 'signed'::text, 'unknown'::text]));
 

@@ -74,7 +74,38 @@ export const mutations: ReadonlyArray<Mutation> = [
   judge("judge: another payer's settlement counts", '...(word.payer === authorization.payer ? [] : ["payer"])', ""),
   inFile("mcp-tools-pay/call/Payments.ts", http)(
     "payments: an open payment is forgotten",
-    "yield* opens.remember(open)",
+    "yield* (yield* OpenPayments).remember(open)",
+    ""
+  ),
+  inFile("mcp-tools-pay/call/OpenPayments.ts", vitest("test/plugins/mcp-tools-pay/OpenPayments.test.ts"))(
+    "payments: the same call at once is paid for apart",
+    "if (other !== undefined) return other",
+    ""
+  ),
+  {
+    name: "payments: identical calls at once are two purchases",
+    changes: [
+      {
+        file: "plugins/mcp-tools-pay/call/OpenPayments.ts",
+        from: "if (other !== undefined) return other",
+        to: ""
+      },
+      {
+        file: "plugins/mcp-tools-pay/budget/tableStore.ts",
+        from: "|| ofInvocation(reservation.invocation).length !== made",
+        to: ""
+      }
+    ],
+    catcher: http
+  },
+  inFile("mcp-tools-pay/budget/tableStore.ts", vitest("test/plugins/mcp-tools-pay/budget.test.ts"))(
+    "budget: two reservations for one call, in memory",
+    "|| ofInvocation(reservation.invocation).length !== made",
+    ""
+  ),
+  inFile("mcp-tools-pay/budget/postgresStore.ts", vitest("test/plugins/mcp-tools-pay/budget.test.ts"))(
+    "budget: two reservations for one call, in PostgreSQL",
+    'if ((yield* madeFor(sql, one.invocation)) !== made) return "changed"',
     ""
   ),
   inFile("mcp-tools-pay/budget/Reservation.ts", http)(
@@ -84,7 +115,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   ),
   policy(
     "policy: nothing is decided",
-    "yield* (yield* Policy).judge(invocation, caller)",
+    "yield* (yield* Policy).judge(purchase.invocation, caller)",
     "yield* Policy",
     "call/Payments.ts"
   ),

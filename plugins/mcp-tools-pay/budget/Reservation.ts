@@ -66,6 +66,9 @@ export interface Ceilings {
 export const isOpen = ({ state }: Reservation): boolean =>
   state === "reserved" || state === "signed" || state === "unknown"
 
+/** States whose result nobody has got. */
+export const undelivered: ReadonlyArray<ReservationState> = ["reserved", "signed", "unknown", "spent"]
+
 export const minuteMillis = 60_000
 
 /** How much is left for a new reservation like this one: the least of all ceilings; below 0 when it is one too many. */

@@ -4,14 +4,15 @@
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { inTransaction } from "../../../kernel/database/Database.ts"
-import { BudgetStore, BudgetUnavailable } from "./BudgetStore.ts"
+import { BudgetStore, BudgetUnavailable, type Reserved } from "./BudgetStore.ts"
 import {
   type Ceilings,
   type Grade,
   mayMove,
   minuteMillis,
   type Reservation,
-  type ReservationState
+  type ReservationState,
+  undelivered
 } from "./Reservation.ts"
 
 interface Row {
@@ -88,10 +89,22 @@ const fitsBelow = (
   )
 }
 
-/** In one transaction, under a lock of the agent. */
-const reserveIn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, one: Reservation, ceilings: Ceilings) {
+const madeFor = (sql: SqlClient.SqlClient, invocation: string) =>
+  Effect.map(
+    sql<{ made: bigint }>`select count(*) as made from mcp_tools_reservations where invocation = ${invocation}`,
+    ([row]) => Number(row?.made ?? 0n)
+  )
+
+/** In one transaction, under a lock of the agent, whose the invocation is too. */
+const reserveIn = Effect.fnUntraced(function* (
+  sql: SqlClient.SqlClient,
+  one: Reservation,
+  ceilings: Ceilings,
+  made: number
+): Effect.fn.Return<Reserved, SqlError.SqlError> {
   const lock = `mcp-tools ${one.agent}`
   yield* sql`select pg_advisory_xact_lock(hashtextextended(${lock}, 0))`
+  if ((yield* madeFor(sql, one.invocation)) !== made) return "changed"
   const [spent] = yield* sql<Spent>`select
     coalesce(sum(amount), 0)::text as day,
     coalesce(sum(amount) filter (where session = ${one.session}), 0)::text as session,
@@ -104,16 +117,16 @@ const reserveIn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, one: Re
   const since = new Date(one.createdAtMillis - minuteMillis)
   const [lately] = yield* sql<{ count: bigint }>`select count(*) as count from mcp_tools_reservations
     where agent = ${one.agent} and created_at > ${since} and state <> 'released'`
-  if (spent === undefined || lately === undefined) return false
+  if (spent === undefined || lately === undefined) return "over"
   const { paymentsPerMinute } = ceilings
-  if (paymentsPerMinute > 0 && lately.count >= BigInt(paymentsPerMinute)) return false
-  if (!fitsBelow(ceilings, one, spent)) return false
+  if (paymentsPerMinute > 0 && lately.count >= BigInt(paymentsPerMinute)) return "over"
+  if (!fitsBelow(ceilings, one, spent)) return "over"
   yield* sql`insert into mcp_tools_reservations
     (id, day, agent, session, invocation, network, asset, pay_to, origin, grade, amount, state, created_at)
     values (${one.id}, ${one.day}::date, ${one.agent}, ${one.session}, ${one.invocation}, ${one.network},
       ${one.asset}, ${one.payTo}, ${one.origin ?? null}, ${one.grade ?? null},
       ${one.amount.toString()}::numeric, 'reserved', ${new Date(one.createdAtMillis)})`
-  return true
+  return "kept"
 })
 
 export const postgresStore = Effect.gen(function* () {
@@ -125,7 +138,7 @@ export const postgresStore = Effect.gen(function* () {
     )
 
   return BudgetStore.of({
-    reserve: (one, ceilings) => guarded(inTransaction(reserveIn(sql, one, ceilings))),
+    reserve: (one, ceilings, made) => guarded(inTransaction(reserveIn(sql, one, ceilings, made))),
     move: (id, { authorization, state, transaction }) =>
       guarded(
         Effect.map(
@@ -145,13 +158,16 @@ export const postgresStore = Effect.gen(function* () {
         (rows) => rows.map(decode)
       )
     ),
+    // The count comes first: what is reserved after it is seen among the rows, or noticed by the count.
     ofInvocation: (invocation) =>
       guarded(
-        Effect.map(
-          sql<Row>`select ${sql.literal(columns)} from mcp_tools_reservations
-          where invocation = ${invocation} and state in ('signed', 'unknown', 'spent')
-          order by created_at desc limit 10`,
-          (rows) => rows.map(decode)
+        Effect.flatMap(madeFor(sql, invocation), (made) =>
+          Effect.map(
+            sql<Row>`select ${sql.literal(columns)} from mcp_tools_reservations
+              where invocation = ${invocation} and state in ${sql.in(undelivered)}
+              order by created_at desc limit 10`,
+            (rows) => ({ made, undelivered: rows.map(decode) })
+          )
         )
       )
   })

@@ -4,7 +4,7 @@
 import { Clock, Effect, FileSystem, Path, type Scope, Semaphore } from "effect"
 import { FolderLock } from "../../../kernel/platform/FolderLock.ts"
 import { BudgetStore, BudgetUnavailable } from "./BudgetStore.ts"
-import { isOpen, mayMove, remaining, type Reservation } from "./Reservation.ts"
+import { isOpen, mayMove, remaining, type Reservation, undelivered } from "./Reservation.ts"
 import { decodeTable, encodeTable } from "./ReservationWire.ts"
 
 const keptMillis = 3 * 86_400_000
@@ -25,13 +25,15 @@ const makeTable = (
     table = next
   })
 
+  const ofInvocation = (invocation: string) => [...table.values()].filter((one) => one.invocation === invocation)
+
   return BudgetStore.of({
-    reserve: (reservation, ceilings) =>
+    reserve: (reservation, ceilings, made) =>
       Effect.gen(function* () {
-        if (table.has(reservation.id) || reservation.amount > remaining(table.values(), reservation, ceilings))
-          return false
+        if (table.has(reservation.id) || ofInvocation(reservation.invocation).length !== made) return "changed"
+        if (reservation.amount > remaining(table.values(), reservation, ceilings)) return "over"
         yield* put(reservation)
-        return true
+        return "kept"
       }).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
     move: (id, { authorization, state, transaction }) =>
       Effect.gen(function* () {
@@ -47,11 +49,10 @@ const makeTable = (
       }).pipe(Semaphore.withPermit(lock), Effect.uninterruptible),
     open: Effect.sync(() => [...table.values()].filter(isOpen)),
     ofInvocation: (invocation) =>
-      Effect.sync(() =>
-        [...table.values()]
-          .filter((one) => one.invocation === invocation && ["signed", "unknown", "spent"].includes(one.state))
-          .reverse()
-      )
+      Effect.sync(() => {
+        const all = ofInvocation(invocation)
+        return { made: all.length, undelivered: all.filter(({ state }) => undelivered.includes(state)).reverse() }
+      })
   })
 }
 

@@ -1,7 +1,8 @@
 // From the reservation to the receipt, steps 7 to 11 (S211–S216). It runs in a fiber of its own: an agent that hangs up
 // or cancels neither stops a payment half way nor loses track of one. A payment that is signed is remembered until its
 // result is delivered or too old; the same call meanwhile sends the same payment again, under the same identifier, and
-// signs nothing.
+// signs nothing. Two identical calls at once are one purchase: here the second has the result of the first, and of two
+// processes one is refused.
 import { Cause, Clock, Context, Effect, Fiber, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import type { WireWords } from "../../../kernel/config/WireWords.ts"
@@ -21,9 +22,12 @@ import { OpenPayments } from "./OpenPayments.ts"
 const spentMillis = 600_000
 
 export type PaymentStanding =
-  | { readonly _tag: "None" }
+  /** `made`: how often the call was paid for before. */
+  | { readonly _tag: "None"; readonly made: number }
+  /** Being paid for in this process. */
+  | { readonly _tag: "UnderWay"; readonly outcome: Effect.Effect<Output, ToolFault> }
   | { readonly _tag: "Open"; readonly open: OpenPayment }
-  /** Under way, or of a process before this one. */
+  /** Of another process, or of one before this. */
   | { readonly _tag: "Held"; readonly reservation: Reservation }
 
 const storeAway = fault("UPSTREAM_TIMEOUT", "the budget cannot be read or written now, so nothing is paid")
@@ -110,7 +114,7 @@ const send = Effect.fnUntraced(function* (open: OpenPayment, seller: Seller) {
   return yield* faultOf(judged as Exclude<Judged, { readonly _tag: "Settled" }>, details)
 })
 
-const reserve = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller) {
+const reserve = Effect.fnUntraced(function* (invocation: Invocation, caller: Caller, made: number) {
   const { amount, asset, network, payTo } = invocation.option
   const { ceilings } = yield* Config
   const now = yield* Clock.currentTimeMillis
@@ -132,8 +136,15 @@ const reserve = Effect.fnUntraced(function* (invocation: Invocation, caller: Cal
     authorization: undefined,
     transaction: undefined
   }
-  const fits = yield* Effect.mapError((yield* BudgetStore).reserve(reservation, ceilings), () => storeAway)
-  if (fits) return id
+  const reserved = yield* Effect.mapError((yield* BudgetStore).reserve(reservation, ceilings, made), () => storeAway)
+  if (reserved === "kept") return id
+  if (reserved === "changed") {
+    return yield* fault(
+      "SETTLEMENT_UNKNOWN",
+      "the same call was or is paid for by another one that came at once; nothing was signed for this one",
+      { reason: "concurrent_call" }
+    )
+  }
   return yield* fault(
     "BUDGET_EXCEEDED",
     "what is left of the budget, or of the payments that a minute may have, does not cover this call",
@@ -165,39 +176,51 @@ const sign = Effect.fnUntraced(function* (
 
 /** What a payment is made from: the invocation, what the seller asks for, and which of it is paid. */
 export interface Purchase {
+  /** How often the call was paid for when its payment was decided on. */
+  readonly made: number
   readonly invocation: Invocation
   readonly challenge: Challenge
   readonly option: PaymentOption
 }
 
-const pay = Effect.fnUntraced(function* ({ challenge, invocation, option }: Purchase, caller: Caller, seller: Seller) {
+const buy = Effect.fnUntraced(function* (
+  { challenge, invocation, made, option }: Purchase,
+  caller: Caller,
+  seller: Seller
+) {
   const store = yield* BudgetStore
-  const opens = yield* OpenPayments
-  yield* (yield* Policy).judge(invocation, caller)
-  const identifier = yield* reserve(invocation, caller)
+  const identifier = yield* reserve(invocation, caller, made)
   // Until the payment leaves this process, letting go of it is safe.
   const open = yield* Effect.onError(sign(invocation, challenge, option, identifier), () =>
     Effect.ignore(store.move(identifier, { state: "released" }))
   )
-  yield* opens.remember(open)
-  return yield* opens.whileBusy(invocation.key, send(open, seller))
+  yield* (yield* OpenPayments).remember(open)
+  return yield* send(open, seller)
+})
+
+const pay = Effect.fnUntraced(function* (purchase: Purchase, caller: Caller, seller: Seller) {
+  yield* (yield* Policy).judge(purchase.invocation, caller)
+  const { once } = yield* OpenPayments
+  return yield* once(purchase.invocation.key, buy(purchase, caller, seller))
 })
 
 const standing = Effect.fnUntraced(function* (
   key: string
 ): Effect.fn.Return<PaymentStanding, ToolFault, BudgetStore | OpenPayments> {
-  const store = yield* BudgetStore
-  const opens = yield* OpenPayments
+  const { find, forget, underWay } = yield* OpenPayments
+  const outcome = underWay(key)
+  if (outcome !== undefined) return { _tag: "UnderWay", outcome }
   const now = yield* Clock.currentTimeMillis
-  const held = (yield* Effect.mapError(store.ofInvocation(key), () => storeAway)).filter(
-    ({ createdAtMillis, state }) => state !== "spent" || now - createdAtMillis < spentMillis || opens.has(key)
+  const { made, undelivered } = yield* Effect.mapError((yield* BudgetStore).ofInvocation(key), () => storeAway)
+  const open = find(key)
+  const held = undelivered.filter(
+    ({ createdAtMillis, state }) => state !== "spent" || now - createdAtMillis < spentMillis || open !== undefined
   )
   const [newest] = held
   if (newest === undefined) {
-    yield* opens.forget(key)
-    return { _tag: "None" }
+    yield* forget(key)
+    return { _tag: "None", made }
   }
-  const open = opens.idle(key)
   return open === undefined || !held.some(({ id }) => id === open.identifier)
     ? { _tag: "Held", reservation: newest }
     : { _tag: "Open", open }
@@ -220,7 +243,7 @@ export class Payments extends Context.Service<
     Payments,
     Effect.gen(function* () {
       const parts = yield* Effect.context<Parts>()
-      const { whileBusy } = yield* OpenPayments
+      const { once } = yield* OpenPayments
       const scope = yield* Effect.scope
       /** The conversation with the seller goes with the payment: whoever waits for it must not end it. */
       const inOwnFiber = <A, E>(effect: Effect.Effect<A, E, Parts>, seller: Seller): Effect.Effect<A, E> =>
@@ -236,7 +259,7 @@ export class Payments extends Context.Service<
       return Payments.of({
         standing: (key) => Effect.provideContext(standing(key), parts),
         pay: (purchase, caller, seller) => inOwnFiber(pay(purchase, caller, seller), seller),
-        sendAgain: (open, seller) => inOwnFiber(whileBusy(open.invocation.key, send(open, seller)), seller)
+        sendAgain: (open, seller) => inOwnFiber(once(open.invocation.key, send(open, seller)), seller)
       })
     })
   )

@@ -120,13 +120,14 @@ const call = Effect.fn("Tools.call")(function* (input: typeof Input.Type, caller
   const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen })
   const prepared = yield* prepare(input, caller)
   const standing = yield* payments.standing(prepared.invocation.key)
+  if (standing._tag === "UnderWay") return yield* standing.outcome
   if (standing._tag === "Held") return yield* heldFault(standing.reservation)
   const session = yield* openSeller(upstream, prepared.endpoint)
   const seller = mcpSeller(session, prepared.terms.toolName, prepared.args, paidCallTimeoutMillis)
   if (standing._tag === "Open") return yield* payments.sendAgain(standing.open, seller)
   const asked = yield* Effect.onError(unpaid(prepared, session), () => session.close)
   if (asked.free !== undefined) return yield* Effect.as(session.close, asked.free)
-  return yield* payments.pay(asked.purchase, caller, seller)
+  return yield* payments.pay({ ...asked.purchase, made: standing.made }, caller, seller)
 })
 
 export const callTool = Effect.gen(function* () {

@@ -98,11 +98,12 @@ const fetchPaid = Effect.fn("Tools.fetch")(function* (input: typeof Input.Type, 
   const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen })
   const prepared = yield* prepare(input, caller)
   const standing = yield* payments.standing(prepared.invocation.key)
+  if (standing._tag === "UnderWay") return yield* standing.outcome
   if (standing._tag === "Held") return yield* heldFault(standing.reservation)
   const seller = httpSeller(upstream, prepared.call, paidCallTimeoutMillis)
   if (standing._tag === "Open") return yield* payments.sendAgain(standing.open, seller)
   const asked = yield* unpaid(prepared, upstream)
-  return asked.free ?? (yield* payments.pay(asked.purchase, caller, seller))
+  return asked.free ?? (yield* payments.pay({ ...asked.purchase, made: standing.made }, caller, seller))
 })
 
 export const fetchTool = Effect.gen(function* () {

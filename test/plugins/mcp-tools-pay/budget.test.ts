@@ -27,7 +27,7 @@ const reservation = (more: Partial<Reservation> = {}): Reservation => ({
   day: "2026-01-01",
   agent: "key:a",
   session: "s1",
-  invocation: "call",
+  invocation: `call ${++count}`,
   network: "ledger:testnet",
   asset: "CUSDC",
   payTo: "GSELLER",
@@ -44,26 +44,25 @@ const reservation = (more: Partial<Reservation> = {}): Reservation => ({
 /** What every store does alike. */
 const storeFacts = (store: BudgetStore["Service"]) =>
   Effect.gen(function* () {
-    const fits = (more: Partial<Reservation>) =>
-      store.reserve(reservation({ invocation: "ceilings", ...more }), ceilings)
+    const fits = (more: Partial<Reservation>) => store.reserve(reservation(more), ceilings, 0)
     // A session, a day, another agent, asset and day; all at once.
     const all = yield* Effect.all(
       Array.from({ length: 8 }, () => fits({})),
       { concurrency: "unbounded" }
     )
-    expect(all.filter((one) => one)).toHaveLength(5)
-    expect(yield* fits({ session: "s2", amount: 50n })).toBe(true)
-    expect(yield* fits({ session: "s3", amount: 1n })).toBe(false)
+    expect(all.filter((one) => one === "kept")).toHaveLength(5)
+    expect(yield* fits({ session: "s2", amount: 50n })).toBe("kept")
+    expect(yield* fits({ session: "s3", amount: 1n })).toBe("over")
     for (const other of [{ agent: "key:b" }, { asset: "CXLM" }, { day: "2026-01-02" }, { network: "ledger:pubnet" }])
-      expect(yield* fits({ ...other, amount: 50n })).toBe(true)
+      expect(yield* fits({ ...other, amount: 50n })).toBe("kept")
 
     // To one recipient, and so many within a minute, whatever the asset.
     const toOne = { ...ceilings, perRecipient: 20n }
     const paid = (more: Partial<Reservation>, limits: typeof ceilings) =>
-      store.reserve(reservation({ agent: "key:limits", invocation: "limits", ...more }), limits)
-    expect(yield* paid({ amount: 20n }, toOne)).toBe(true)
-    expect(yield* paid({ amount: 1n }, toOne)).toBe(false)
-    expect(yield* paid({ amount: 1n, payTo: "GOTHER" }, toOne)).toBe(true)
+      store.reserve(reservation({ agent: "key:limits", ...more }), limits, 0)
+    expect(yield* paid({ amount: 20n }, toOne)).toBe("kept")
+    expect(yield* paid({ amount: 1n }, toOne)).toBe("over")
+    expect(yield* paid({ amount: 1n, payTo: "GOTHER" }, toOne)).toBe("kept")
     // By origin and by grade, each apart from the other; a symbolic name has no origin.
     const graded = {
       ...ceilings,
@@ -72,25 +71,28 @@ const storeFacts = (store: BudgetStore["Service"]) =>
       perGrade: { proven: 0n, provisional: 30n }
     }
     const at = (amount: bigint, more: Partial<Reservation> = {}) =>
-      store.reserve(reservation({ agent: "key:graded", invocation: "graded", amount, ...more }), graded)
-    expect(yield* at(20n)).toBe(true)
-    expect(yield* at(1n)).toBe(false)
-    expect(yield* at(11n, { origin: "https://other.example" })).toBe(false)
-    expect(yield* at(10n, { origin: "https://other.example" })).toBe(true)
-    expect(yield* at(1n, { origin: undefined })).toBe(false)
-    expect(yield* at(21n, { origin: "https://proven.example", grade: "proven" })).toBe(false)
-    expect(yield* at(20n, { origin: "https://proven.example", grade: "proven" })).toBe(true)
-    expect(yield* at(40n, { origin: undefined, grade: "proven" })).toBe(true)
+      store.reserve(reservation({ agent: "key:graded", amount, ...more }), graded, 0)
+    expect(yield* at(20n)).toBe("kept")
+    expect(yield* at(1n)).toBe("over")
+    expect(yield* at(11n, { origin: "https://other.example" })).toBe("over")
+    expect(yield* at(10n, { origin: "https://other.example" })).toBe("kept")
+    expect(yield* at(1n, { origin: undefined })).toBe("over")
+    expect(yield* at(21n, { origin: "https://proven.example", grade: "proven" })).toBe("over")
+    expect(yield* at(20n, { origin: "https://proven.example", grade: "proven" })).toBe("kept")
+    expect(yield* at(40n, { origin: undefined, grade: "proven" })).toBe("kept")
     const twice = { ...ceilings, paymentsPerMinute: 2 }
-    expect(yield* paid({ asset: "CXLM", amount: 1n }, twice)).toBe(false)
-    expect(yield* paid({ asset: "CXLM", amount: 1n, createdAtMillis: 60_001 }, twice)).toBe(true)
+    expect(yield* paid({ asset: "CXLM", amount: 1n }, twice)).toBe("over")
+    expect(yield* paid({ asset: "CXLM", amount: 1n, createdAtMillis: 60_001 }, twice)).toBe("kept")
 
     const one = reservation({ agent: "key:moves", invocation: "moves" })
-    expect(yield* store.reserve(one, ceilings)).toBe(true)
-    expect(yield* store.ofInvocation("moves")).toEqual([])
+    expect(yield* store.reserve(one, ceilings, 0)).toBe("kept")
+    expect(yield* store.ofInvocation("moves")).toEqual({ made: 1, undelivered: [one] })
     expect(yield* store.move(one.id, { state: "settled" })).toBe(false)
     expect(yield* store.move(one.id, { state: "signed", authorization })).toBe(true)
-    expect(yield* store.ofInvocation("moves")).toEqual([{ ...one, state: "signed", authorization }])
+    expect(yield* store.ofInvocation("moves")).toEqual({
+      made: 1,
+      undelivered: [{ ...one, state: "signed", authorization }]
+    })
     expect(yield* store.move(one.id, { state: "unknown", transaction: "ab" })).toBe(true)
     expect((yield* store.open).filter(({ id }) => id === one.id)).toEqual([
       { ...one, state: "unknown", authorization, transaction: "ab" }
@@ -98,12 +100,20 @@ const storeFacts = (store: BudgetStore["Service"]) =>
     expect(yield* store.move(one.id, { state: "settled" })).toBe(true)
     expect(yield* store.move(one.id, { state: "released" })).toBe(false)
     expect(yield* store.move("pay_none", { state: "released" })).toBe(false)
+    expect(yield* store.ofInvocation("moves")).toEqual({ made: 1, undelivered: [] })
+
+    // Of calls that looked at one invocation at once, one is paid for; who looks again may pay again.
+    const same = (made: number) =>
+      store.reserve(reservation({ agent: "key:same", invocation: "same", amount: 1n }), ceilings, made)
+    const atOnce = yield* Effect.all([same(0), same(0), same(0)], { concurrency: "unbounded" })
+    expect(atOnce.sort()).toEqual(["changed", "changed", "kept"])
+    expect([yield* same(0), yield* same(1)]).toEqual(["changed", "kept"])
 
     const freed = reservation({ agent: "key:freed", amount: 50n })
-    expect(yield* store.reserve(freed, ceilings)).toBe(true)
-    expect(yield* store.reserve(reservation({ agent: "key:freed" }), ceilings)).toBe(false)
+    expect(yield* store.reserve(freed, ceilings, 0)).toBe("kept")
+    expect(yield* store.reserve(reservation({ agent: "key:freed" }), ceilings, 0)).toBe("over")
     yield* store.move(freed.id, { state: "released" })
-    expect(yield* store.reserve(reservation({ agent: "key:freed" }), ceilings)).toBe(true)
+    expect(yield* store.reserve(reservation({ agent: "key:freed" }), ceilings, 0)).toBe("kept")
   })
 
 describe("a budget", () => {
@@ -121,7 +131,7 @@ describe("a budget", () => {
           Effect.gen(function* () {
             const store = yield* fileStore(folder)
             yield* storeFacts(store)
-            yield* store.reserve(held, ceilings)
+            yield* store.reserve(held, ceilings, 0)
             yield* store.move(held.id, { state: "signed", authorization })
             expect((yield* Effect.flip(fileStore(folder)))._tag).toBe("BudgetUnavailable")
             // Whoever only reads has it beside the process that writes.
@@ -129,7 +139,7 @@ describe("a budget", () => {
           })
         )
         const again = yield* fileStore(folder)
-        expect(yield* again.ofInvocation("kept")).toEqual([{ ...held, state: "signed", authorization }])
+        expect((yield* again.ofInvocation("kept")).undelivered).toEqual([{ ...held, state: "signed", authorization }])
       }).pipe(Effect.scoped, Effect.provide(Layer.merge(NodeServices.layer, Locks.layer)))
   )
 
@@ -162,11 +172,11 @@ describeDatabases(
           const [one, two] = [yield* postgresStore, yield* postgresStore]
           const all = yield* Effect.all(
             Array.from({ length: 12 }, (_, i) =>
-              (i % 2 === 0 ? one : two).reserve(reservation({ agent: "key:both" }), ceilings)
+              (i % 2 === 0 ? one : two).reserve(reservation({ agent: "key:both" }), ceilings, 0)
             ),
             { concurrency: "unbounded" }
           )
-          expect(all.filter((fits) => fits)).toHaveLength(5)
+          expect(all.filter((one) => one === "kept")).toHaveLength(5)
         }).pipe(Effect.provide(database)),
       60_000
     )
@@ -186,7 +196,7 @@ describe("a held reservation", () => {
     Effect.gen(function* () {
       const store = yield* memoryStore
       const one = reservation({ createdAtMillis: 0, invocation: "held" })
-      yield* store.reserve(one, ceilings)
+      yield* store.reserve(one, ceilings, 0)
       if (state !== "reserved") yield* store.move(one.id, { state: "signed", authorization })
       if (state === "unknown") yield* store.move(one.id, { state: "unknown", transaction: "ab" })
       yield* TestClock.adjust("4 minutes")
@@ -196,7 +206,7 @@ describe("a held reservation", () => {
       )
       yield* turn
       const [open] = yield* store.open
-      const [known] = yield* store.ofInvocation("held")
+      const [known] = (yield* store.ofInvocation("held")).undelivered
       return { state: open?.state ?? known?.state ?? "released", every: yield* every }
     })
 

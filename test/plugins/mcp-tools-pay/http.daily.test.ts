@@ -456,6 +456,33 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("an HTTP 
     }).pipe(Effect.scoped)
   )
 
+  it.effect("is paid once by identical calls made at once, which all hear of that one payment [S211, S212, S232]", () =>
+    Effect.gen(function* () {
+      const { agent, facilitator, paying } = yield* PayWorld
+      const { ref, seller } = yield* HttpWorld
+      seller.behaviour = {}
+      const client = yield* paying([enabled])
+      const [received, before] = [seller.received.length, yield* facilitator.balance(agent.publicKey())]
+      const own = { query: query() }
+      const all = yield* Effect.all(
+        Array.from({ length: 6 }, () => fetched(client, ref, own)),
+        { concurrency: "unbounded" }
+      )
+      const receipts = all.flatMap(({ body }) =>
+        body["receipt"] === undefined ? [] : [JSON.stringify(body["receipt"])]
+      )
+      expect(new Set(receipts).size).toBe(1)
+      // One that came too late to wait for the payment, and too early to know of it, signs nothing.
+      for (const { body } of all.filter(({ isError }) => isError))
+        expect(body).toMatchObject({ code: "SETTLEMENT_UNKNOWN", details: { reason: "concurrent_call" } })
+      expect(paymentsIn(seller, received)).toHaveLength(1)
+      expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(httpAmount)
+      // Afterwards the same call is a purchase of its own.
+      expect((yield* fetched(client, ref, own)).body["receipt"]?.status).toBe("settled")
+      expect(paymentsIn(seller, received)).toHaveLength(2)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("may write what it likes to the agent: it comes as data, beside a receipt of our own [S214, S221]", () =>
     Effect.gen(function* () {
       const { paying } = yield* PayWorld

@@ -201,12 +201,13 @@ layer(PayWorld.layer, { excludeTestServices: true, timeout: 60_000 })("a policy"
       // Of two at once only one is let pass, and never another call.
       expect((yield* pay(client, ref, args())).body["code"]).toBe("PAYMENT_REJECTED")
       const both = yield* Effect.all([pay(client, ref, own), pay(client, ref, own)], { concurrency: "unbounded" })
-      expect(both.filter(({ body }) => body["receipt"]?.status === "settled")).toHaveLength(1)
+      const paid = both.flatMap(({ body }) => body["receipt"]?.paymentIdentifier ?? [])
+      expect(new Set(paid).size).toBe(1)
       expect((yield* pay(client, ref, own)).body).toMatchObject({ details: { approval: { state: "pending" } } })
       expect(before - (yield* facilitator.balance(agent.publicKey()))).toBe(amount)
       const outcomes = (yield* operator.log).map(({ outcome, rule }) => `${outcome} by ${rule}`)
       expect(outcomes.filter((one) => one === "approved by dear")).toHaveLength(1)
-      expect(outcomes.filter((one) => one === "not approved by dear").length).toBeGreaterThanOrEqual(4)
+      expect(outcomes.filter((one) => one === "not approved by dear").length).toBeGreaterThanOrEqual(3)
     }).pipe(Effect.scoped)
   )
 

@@ -34,7 +34,7 @@ it.effect("holds are listed beside the running tool server, and decided only whe
     yield* Effect.scoped(
       Effect.gen(function* () {
         const store = yield* fileStore(folder)
-        yield* store.reserve(held as never, ceilings as never)
+        yield* store.reserve(held as never, ceilings as never, 0)
         yield* store.move(held.id, { state: "signed", authorization })
         const listed = yield* Effect.provide(administration.listHolds, ground)
         expect(listed.map(({ id, state }) => [id, state])).toEqual([["pay_1", "signed"]])
