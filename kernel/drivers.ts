@@ -2,6 +2,7 @@
 // They come in when something enabled needs them and never stand in a profile. `kernel` is the journal of facts, and
 // the owner of the kernel's migrations.
 import { Clock, Effect, Layer } from "effect"
+import { AccountSessions } from "./accounts/AccountSessions.ts"
 import { Budget, BudgetTime } from "./budget/Budget.ts"
 import { Events, eventsSection } from "./config/Events.ts"
 import type { Declared } from "./config/NetworkKeys.ts"
@@ -155,6 +156,15 @@ const endpoints = Effect.gen(function* () {
   return { urls: rpcUrls, passphrase, timeout: rpcTimeout, headers: rpcHeaders }
 })
 
+const accounts = define({
+  ...driver,
+  id: "accounts",
+  summary: "Who has shown in a browser that an account is theirs.",
+  needs: [databaseContract, networkContract, factsContract],
+  // The tables are the kernel's.
+  layer: Layer.effectDiscard(Facts).pipe(Layer.provideMerge(AccountSessions.layer))
+})
+
 const rpc = define({
   ...driver,
   id: "rpc",
@@ -289,6 +299,7 @@ export const drivers = (source: SettingsSource, declared: () => Declared) =>
     http,
     database,
     journal,
+    accounts,
     rpc,
     ledger,
     signer,

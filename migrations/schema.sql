@@ -294,7 +294,8 @@ CREATE TABLE public.catalog_probes (
     asked_at timestamp with time zone,
     outcome text,
     detail text,
-    dead integer DEFAULT 0 NOT NULL
+    dead integer DEFAULT 0 NOT NULL,
+    stands boolean DEFAULT false NOT NULL
 );
 
 CREATE TABLE public.catalog_quotas (
@@ -405,6 +406,16 @@ ALTER TABLE public.dashboard_moves ALTER COLUMN id ADD GENERATED ALWAYS AS IDENT
     CACHE 1
 );
 
+CREATE TABLE public.kernel_account_sessions (
+    challenge text NOT NULL,
+    token text NOT NULL,
+    account text NOT NULL,
+    source text NOT NULL,
+    opened_at timestamp with time zone NOT NULL,
+    until timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone
+);
+
 CREATE TABLE public.kernel_attempts (
     settlement uuid NOT NULL,
     number integer NOT NULL,
@@ -485,6 +496,11 @@ CREATE TABLE public.kernel_leases (
     holder text NOT NULL,
     fence bigint DEFAULT 1 NOT NULL,
     until timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.kernel_secrets (
+    name text NOT NULL,
+    secret text NOT NULL
 );
 
 CREATE TABLE public.kernel_settlements (
@@ -820,6 +836,12 @@ ALTER TABLE ONLY public.catalog_words
 ALTER TABLE ONLY public.dashboard_moves
     ADD CONSTRAINT dashboard_moves_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.kernel_account_sessions
+    ADD CONSTRAINT kernel_account_sessions_pkey PRIMARY KEY (challenge);
+
+ALTER TABLE ONLY public.kernel_account_sessions
+    ADD CONSTRAINT kernel_account_sessions_token_key UNIQUE (token);
+
 ALTER TABLE ONLY public.kernel_attempts
     ADD CONSTRAINT kernel_attempts_pkey PRIMARY KEY (settlement, number);
 
@@ -840,6 +862,9 @@ ALTER TABLE ONLY public.kernel_key_rotations
 
 ALTER TABLE ONLY public.kernel_leases
     ADD CONSTRAINT kernel_leases_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.kernel_secrets
+    ADD CONSTRAINT kernel_secrets_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY public.kernel_settlements
     ADD CONSTRAINT kernel_settlements_authorization UNIQUE (network, scheme, authorization_key);
@@ -932,6 +957,8 @@ CREATE INDEX catalog_looks_day ON public.catalog_looks USING btree (day);
 
 CREATE INDEX catalog_observations_age ON public.catalog_observations USING btree (last_at);
 
+CREATE INDEX catalog_observations_pay_to ON public.catalog_observations USING btree (pay_to, last_at DESC, id DESC);
+
 CREATE INDEX catalog_observations_resource ON public.catalog_observations USING btree (resource_key, last_at DESC);
 
 CREATE INDEX catalog_options_asset ON public.catalog_options USING btree (asset, resource_id DESC) INCLUDE (amount) WHERE (retired_at IS NULL);
@@ -950,7 +977,7 @@ CREATE INDEX catalog_options_scheme ON public.catalog_options USING btree (schem
 
 CREATE INDEX catalog_payers_payer ON public.catalog_payers USING btree (payer);
 
-CREATE INDEX catalog_probes_due ON public.catalog_probes USING btree (due_at);
+CREATE INDEX catalog_probes_due ON public.catalog_probes USING btree (stands, due_at);
 
 CREATE INDEX catalog_resources_extensions ON public.catalog_resources USING gin (extensions);
 
@@ -967,6 +994,12 @@ CREATE INDEX catalog_resources_stood ON public.catalog_resources USING btree (st
 CREATE INDEX catalog_sales_at ON public.catalog_sales USING btree (at);
 
 CREATE INDEX catalog_sales_resource ON public.catalog_sales USING btree (resource_id, at);
+
+CREATE INDEX kernel_account_sessions_account ON public.kernel_account_sessions USING btree (account) WHERE (ended_at IS NULL);
+
+CREATE INDEX kernel_account_sessions_source ON public.kernel_account_sessions USING btree (source, opened_at) WHERE (ended_at IS NULL);
+
+CREATE INDEX kernel_account_sessions_until ON public.kernel_account_sessions USING btree (until);
 
 CREATE INDEX kernel_attempts_outer_hash ON public.kernel_attempts USING btree (outer_hash);
 

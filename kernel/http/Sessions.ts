@@ -23,12 +23,13 @@ const cookieName = "tollkeeper_session"
 export const pageHeader = "x-tollkeeper-page"
 const form = /^(operator|caller)\.([a-z0-9-]{1,32})\.([0-9]{1,12})\.([A-Za-z0-9_-]{16})\.([A-Za-z0-9_-]{43})$/
 
-const cookieOf = (request: HttpServerRequest.HttpServerRequest): string | undefined =>
+/** The cookie of that name, the first when there are several. */
+export const cookieOf = (request: HttpServerRequest.HttpServerRequest, name: string): string | undefined =>
   (request.headers["cookie"] ?? "")
     .split(";")
     .map((pair) => pair.trim())
-    .find((pair) => pair.startsWith(`${cookieName}=`))
-    ?.slice(cookieName.length + 1)
+    .find((pair) => pair.startsWith(`${name}=`))
+    ?.slice(name.length + 1)
 
 /** Whether a page of ours asks: its own origin, when the browser names one, and the header of our pages. */
 export const isFromPage = (request: HttpServerRequest.HttpServerRequest): boolean => {
@@ -37,7 +38,9 @@ export const isFromPage = (request: HttpServerRequest.HttpServerRequest): boolea
   return origin === undefined || (URL.canParse(origin) && new URL(origin).host === request.headers["host"])
 }
 
-const onlyReads = ({ method }: HttpServerRequest.HttpServerRequest): boolean => method === "GET" || method === "HEAD"
+/** Whether a session says who asks: for what only reads, and for what a page of ours sends. */
+export const isHeard = (request: HttpServerRequest.HttpServerRequest): boolean =>
+  request.method === "GET" || request.method === "HEAD" || isFromPage(request)
 
 export class Sessions extends Context.Service<
   Sessions,
@@ -93,9 +96,7 @@ export class Sessions extends Context.Service<
         open,
         closed: `${cookieName}=; ${attributes}; Max-Age=0`,
         of: (request) =>
-          onlyReads(request) || isFromPage(request)
-            ? Option.flatMap(Option.fromUndefinedOr(cookieOf(request)), read)
-            : Option.none()
+          isHeard(request) ? Option.flatMap(Option.fromUndefinedOr(cookieOf(request, cookieName)), read) : Option.none()
       })
     })
   )

@@ -108,10 +108,32 @@ const addResources = Effect.gen(function* () {
   })
 })
 
+/** What an account is told of itself: as a seller what it was paid, and every settlement in its favour. */
+const addOwn = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const { accountHandler } = yield* ReportRunner
+  const participants = yield* Participants
+  const transactions = yield* Transactions
+  yield* router.add(
+    "GET",
+    "/analytics/v1/account",
+    accountHandler((account, { asset, window }) => participants.one("seller", account, window(0), asset()))
+  )
+  yield* router.add(
+    "GET",
+    "/analytics/v1/account/transactions",
+    accountHandler((payTo, { page, read, window }) => {
+      const filter = { payTo, status: read.given("status", "status"), resourceId: read.given("resourceId", "id") }
+      return some(transactions.list(filter, window(0), page()))
+    })
+  )
+})
+
 export const addAnalyticsRoutes = Effect.gen(function* () {
   yield* addTotals
   yield* addTransactions
   yield* addParticipants("buyer")
   yield* addParticipants("seller")
   yield* addResources
+  yield* addOwn
 })

@@ -5,6 +5,7 @@
 import { Clock, Context, Effect, Layer, Option, Semaphore } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import type { SqlError } from "effect/sql"
+import { AccountSessions } from "../../kernel/accounts/AccountSessions.ts"
 import { ReadReplica } from "../../kernel/database/ReadReplica.ts"
 import { Callers } from "../../kernel/http/Callers.ts"
 import { listed } from "../../kernel/http/csv.ts"
@@ -25,8 +26,9 @@ export interface Asked {
 /** A report after its parameters were read; it runs only when they have no fault. None: there is no such thing. */
 export type Report = Effect.Effect<Option.Option<unknown>, SqlError.SqlError>
 
+type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
-type Handler = (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<Response, never, HttpRouter.RouteContext>
+type Handler = (request: Request) => Effect.Effect<Response, never, HttpRouter.RouteContext>
 
 /** Reports that run at once in this process, and those that may wait for their turn; the rest is told to come again. */
 const atOnceMax = 4
@@ -41,12 +43,15 @@ export class ReportRunner extends Context.Service<
   {
     /** The handler of a route. `report` reads its parameters when it is called, and asks when it runs. */
     readonly handler: (report: (asked: Asked) => Report) => Handler
+    /** The same for a route that tells an account of itself: the account of the browser's session. */
+    readonly accountHandler: (report: (account: string, asked: Asked) => Report) => Handler
   }
 >()("tollkeeper/analytics/ReportRunner") {
   static readonly layer = Layer.effect(
     ReportRunner,
     Effect.gen(function* () {
       const callers = yield* Callers
+      const sessions = yield* AccountSessions
       const config = yield* Config
       const { reading } = yield* ReadReplica
       const permits = yield* Semaphore.make(atOnceMax)
@@ -67,16 +72,20 @@ export class ReportRunner extends Context.Service<
           )
         })
 
-      const handler =
-        (report: (asked: Asked) => Report): Handler =>
+      const handlerOf =
+        <Reader>(
+          readerOf: (request: Request) => Effect.Effect<Option.Option<Reader>, SqlError.SqlError>,
+          report: (reader: Reader, asked: Asked) => Report
+        ): Handler =>
         (request) =>
           Effect.gen(function* () {
-            if (Option.isNone(callers.reader(request))) return unauthorized
+            const reader = yield* readerOf(request)
+            if (Option.isNone(reader)) return unauthorized
             const query = new URL(request.url, "http://localhost").searchParams
             const read = readQuery(query)
             const now = yield* Clock.currentTimeMillis
             const path = yield* HttpRouter.params
-            const running = report({
+            const running = report(reader.value, {
               read,
               inPath: (name) => read.check(name, path[name], name),
               asset: () => read.given("asset", "asset"),
@@ -92,7 +101,22 @@ export class ReportRunner extends Context.Service<
             )
           )
 
-      return ReportRunner.of({ handler })
+      return ReportRunner.of({
+        handler: (report) =>
+          handlerOf(
+            (request) => Effect.sync(() => callers.reader(request)),
+            (_, asked) => report(asked)
+          ),
+        accountHandler: (report) =>
+          handlerOf(
+            (request) =>
+              Effect.map(
+                sessions.of(request),
+                Option.map(({ account }) => account)
+              ),
+            report
+          )
+      })
     })
   )
 }

@@ -210,7 +210,37 @@ const resources: ReadonlyArray<RouteDescription> = [
   )
 ]
 
+/** An account is told of itself, by the session of a browser that has shown it. */
+const own: ReadonlyArray<RouteDescription> = [
+  get("/account", "ownTotals", "What the session's account was paid.", Participant, {
+    ...days,
+    ...asset
+  }),
+  get("/account/transactions", "ownTransactions", "Settlements that pay the session's account.", SettlementRecords, {
+    status: exactly("status"),
+    resourceId: exactly("id"),
+    ...days,
+    ...paging
+  })
+].map((route) => ({
+  ...route,
+  callers: "anybody",
+  answers: {
+    ...route.answers,
+    401: { description: "No session of an account; `POST /dashboard/account` opens one.", body: AnalyticsError },
+    404: { description: "The account was paid nothing here.", body: AnalyticsError }
+  }
+}))
+
 export const described: Described = {
   tags: { analytics: "What operators ask about payments. A list is CSV to `Accept: text/csv`." },
-  routes: [...totals, ...transactions, ...participants("buyer"), ...participants("seller"), ...resources, events]
+  routes: [
+    ...totals,
+    ...transactions,
+    ...participants("buyer"),
+    ...participants("seller"),
+    ...resources,
+    ...own,
+    events
+  ]
 }

@@ -3,6 +3,7 @@
 // detail and tried again (S143).
 import { Effect, Layer } from "effect"
 import { reconciler } from "../../kernel/Actor.ts"
+import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { configContract, httpContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
@@ -91,6 +92,7 @@ export const plugin = define({
     httpContract,
     databaseContract,
     factsContract,
+    accountsContract,
     paymentContract,
     catalogContract
   ],

@@ -130,6 +130,14 @@ export const ListingExplanation = Schema.Struct({
   pagination: Schema.Struct({ limit: Schema.Int, offset: Schema.Int, total: Schema.Int })
 }).annotate({ identifier: "ListingExplanation" })
 
+export const AccountExplanation = Schema.Struct({
+  x402Version: version,
+  account: text("The session's."),
+  listings: Schema.Array(anything("Where each listing that pays the account stands, with its moves.")),
+  items: Schema.Array(anything("Observations of payments to it, newest first.")),
+  pagination: Schema.Struct({ limit: Schema.Int, offset: Schema.Int, total: Schema.Int })
+}).annotate({ identifier: "AccountExplanation" })
+
 export const MoveRequest = Schema.Struct({
   type: Schema.optionalKey(kind.annotate({ default: "http" })),
   url: text("URL of the resource."),

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import type { Described, RouteDescription } from "../../kernel/http/OpenApi.ts"
 import { text, units, whole } from "../../kernel/http/wireSchema.ts"
 import {
+  AccountExplanation,
   BrowsePage,
   ChallengeAnswer,
   ChallengeRequest,
@@ -138,6 +139,20 @@ const administration: ReadonlyArray<RouteDescription> = [
     answers: answers("What is known of the URL.", ListingExplanation, {
       400: "`invalid_filter`.",
       401: "A bearer key is required.",
+      503: "The database is away."
+    })
+  },
+  {
+    method: "get",
+    path: "/catalog/v1/account",
+    id: "explainOwnListings",
+    summary: "The listings that pay the session's account, and why what was declared is or is not among them.",
+    tag: "catalog",
+    callers: "anybody",
+    query: Schema.Struct(paging("At most 200.")),
+    answers: answers("What is known of the account.", AccountExplanation, {
+      400: "`invalid_filter`.",
+      401: "No session of an account; `POST /dashboard/account` opens one.",
       503: "The database is away."
     })
   },

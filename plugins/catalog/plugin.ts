@@ -4,6 +4,7 @@
 import { Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { reconciler } from "../../kernel/Actor.ts"
+import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
 import { settingsContract } from "../../kernel/config/Settings.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import { httpContract, networkContract, paymentContract } from "../../kernel/drivers.ts"
@@ -103,6 +104,7 @@ export const plugin = define({
     httpContract,
     databaseContract,
     factsContract,
+    accountsContract,
     networkContract,
     paymentContract
   ],

@@ -17,7 +17,8 @@ const bodyBytesMax = 4_096
 /** Guesses a second from one address. */
 const guessesPerSecond = 2
 
-const overTls = ({ headers }: Request): boolean => (headers["origin"] ?? "").startsWith("https:")
+/** Whether the browser speaks TLS to whoever stands before us. */
+export const overTls = ({ headers }: Request): boolean => (headers["origin"] ?? "").startsWith("https:")
 
 const keyIn = (body: unknown): string | undefined => {
   const key = typeof body === "object" && body !== null ? (body as { readonly key?: unknown }).key : undefined
@@ -53,7 +54,7 @@ export const addSessionRoutes = Effect.gen(function* () {
 
   const signIn = Effect.fnUntraced(function* (request: Request) {
     if (!isFromPage(request)) return notFromPage
-    const wait = yield* takeToken(Option.getOrElse(request.remoteAddress, () => "unknown"))
+    const wait = yield* takeToken(callers.sourceOf(request))
     if (wait > 0) return json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(wait) } })
     const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), parseJson))
     const key = keyIn(Option.getOrUndefined(body))

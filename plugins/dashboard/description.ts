@@ -1,17 +1,66 @@
 // The routes of the dashboard for /openapi.json; pages and their files are not an interface, and are left out.
-import type { Described } from "../../kernel/http/OpenApi.ts"
+import type { Described, RouteDescription } from "../../kernel/http/OpenApi.ts"
 import { Schema } from "effect"
 import { Fault, text } from "../../kernel/http/wireSchema.ts"
 import { About } from "./AboutWire.ts"
+import { AccountAnswered, AccountAsked, AccountChallenged, AccountShown } from "./AccountWire.ts"
 import { Life, Move, Moves, SessionShown, FacilitatorStanding } from "./OperatorWire.ts"
 
 const faults = (words: Readonly<Record<number, string>>) =>
   Object.fromEntries(Object.entries(words).map(([status, description]) => [status, { description, body: Fault }]))
 const needed = "An operator's key or session is required; without operators' keys, a request from this machine."
 
+/** A browser shows that an account is its own; the header `x-tollkeeper-page: 1` says that a page of ours asks. */
+const accountRoutes: ReadonlyArray<RouteDescription> = [
+  {
+    method: "post",
+    path: "/dashboard/account/challenge",
+    id: "accountChallenge",
+    summary: "What an account signs to be known in this browser.",
+    tag: "dashboard",
+    callers: "anybody",
+    body: AccountAsked,
+    answers: {
+      200: { description: "The challenge.", body: AccountChallenged },
+      ...faults({ 400: "Not an account.", 403: "Not from a page of this origin.", 429: "Too fast." })
+    }
+  },
+  {
+    method: "post",
+    path: "/dashboard/account",
+    id: "accountSignIn",
+    summary: "Signs in as an account, by a challenge that it signed; each opens one session.",
+    tag: "dashboard",
+    callers: "anybody",
+    body: AccountAnswered,
+    answers: {
+      200: { description: "The session, its cookie beside it.", body: AccountShown },
+      ...faults({
+        400: "Not an answer.",
+        403: "The challenge is not ours, not for this host, network or account, has ended, or was answered already.",
+        429: "Too fast.",
+        503: "The database is away."
+      })
+    }
+  },
+  {
+    method: "get",
+    path: "/dashboard/account",
+    id: "account",
+    summary: "Whose account this browser has shown; DELETE signs out, with `?everywhere=1` in every browser.",
+    tag: "dashboard",
+    callers: "anybody",
+    answers: {
+      200: { description: "The session.", body: AccountShown },
+      ...faults({ 503: "The database is away." })
+    }
+  }
+]
+
 export const described: Described = {
   tags: { dashboard: "What the pages ask, beside the other routes." },
   routes: [
+    ...accountRoutes,
     {
       method: "get",
       path: "/dashboard/v1/about",

@@ -2,6 +2,7 @@
 // they show, the browser asks of the routes that everybody else asks, so a page's figures are the routes' figures.
 // Nothing here is on a payment's path.
 import { Effect, Layer } from "effect"
+import { accountsContract } from "../../kernel/accounts/AccountSessions.ts"
 import { budgetContract } from "../../kernel/budget/Budget.ts"
 import { databaseContract } from "../../kernel/database/Database.ts"
 import {
@@ -20,6 +21,7 @@ import { OperatorMoves } from "../../kernel/settlement/OperatorMoves.ts"
 import { OperatorReports } from "../../kernel/settlement/OperatorReports.ts"
 import { supervisorContract } from "../../kernel/Supervisor.ts"
 import { addAboutRoute } from "./about.ts"
+import { addAccountRoutes } from "./AccountRoutes.ts"
 import { Assets } from "./Assets.ts"
 import { described } from "./description.ts"
 import { addOperatorRoutes } from "./OperatorRoutes.ts"
@@ -31,6 +33,7 @@ const started = Layer.effectDiscard(
     yield* addPageRoutes
     yield* addAboutRoute
     yield* addSessionRoutes
+    yield* addAccountRoutes
     yield* addOperatorRoutes
     yield* (yield* Greeting).hint(
       "In a browser: the facilitator's address, /dashboard below it, and /docs for the API."
@@ -49,6 +52,7 @@ export const plugin = define({
     httpContract,
     databaseContract,
     factsContract,
+    accountsContract,
     budgetContract,
     settlementContract,
     paymentContract

@@ -19,6 +19,7 @@ const levels: Readonly<Record<string, number>> = {
   http: 1,
   stellar: 2,
   ledger: 3,
+  accounts: 4,
   signer: 4,
   budget: 4,
   settlement: 5,

@@ -323,8 +323,8 @@ const ofControl: ReadonlyArray<Mutation> = [
   ),
   challenged("a challenge holds for ever", "!(end > now) ||", ""),
   challenged("a challenge holds for every key", "text !== textOf(principal, payTo, end)", "false"),
-  challenged("anybody makes a challenge", "return isOurs && verifyEd25519", "return verifyEd25519"),
-  challenged("nobody has to sign", "isOurs && verifyEd25519(crypto, key, digest, signature)", "isOurs")
+  challenged("anybody makes a challenge", "return isOurs && isSignedText", "return isSignedText"),
+  challenged("nobody has to sign", "isOurs && isSignedText(crypto, payTo, challenge, signature)", "isOurs")
 ]
 
 const ofHash: ReadonlyArray<Mutation> = [

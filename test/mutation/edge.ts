@@ -48,6 +48,61 @@ export const mutations: ReadonlyArray<Mutation> = [
       "URL.canParse(origin)"
     ]
   ]),
+  ...guards("kernel/accounts/AccountChallenges.ts", "test/plugins/dashboard/account.daily.test.ts", [
+    [
+      "an account's challenge of anybody's",
+      'given === undefined || !isSeal("challenge", text, given)',
+      "given === undefined"
+    ],
+    ["an account's challenge of another host", "if (ofHost !== host)", 'if (ofHost === "")'],
+    ["an account's challenge of another network", "if (ofNetwork !== network.id)", 'if (ofNetwork === "")'],
+    ["an account's challenge for another account", "if (ofAccount !== account)", 'if (ofAccount === "")'],
+    ["an account's challenge for ever", "if (!(Date.parse(until!) > now))", "if (Number.isNaN(Date.parse(until!)))"],
+    [
+      "an account that signed nothing",
+      "return isSignedText(crypto, account, challenge, bytes)",
+      "return bytes !== undefined"
+    ]
+  ]),
+  ...guards("kernel/accounts/AccountSessions.ts", "test/plugins/dashboard/account.daily.test.ts", [
+    [
+      "an account's challenge answered twice",
+      "on conflict (challenge) do nothing",
+      "on conflict (challenge) do update set token = excluded.token, ended_at = null"
+    ],
+    [
+      "an account's session after its end",
+      "where token = ${token} and ended_at is null and until",
+      "where token = ${token} and until"
+    ],
+    [
+      "an account's session for ever",
+      "and ended_at is null and until > ${now}`",
+      "and ended_at is null and ${now}::timestamptz is not null`"
+    ],
+    ["an account's token in the rows", "token: digest(token)", "token"],
+    ["an account's token that nobody was given", 'isSeal("session", random!, sealed!)', 'sealed !== ""'],
+    [
+      "an account's ended session ends others",
+      "where token = ${token} and ended_at is null)`",
+      "where token = ${token})`"
+    ]
+  ]),
+  ...guards("plugins/dashboard/AccountRoutes.ts", "test/plugins/dashboard/account.daily.test.ts", [
+    [
+      "any page ends an account's session",
+      "if (!isFromPage(request)) return notFromPage const everywhere",
+      "const everywhere"
+    ],
+    ["any page opens an account's session", "if (!isFromPage(request)) return { refusal: notFromPage }", ""]
+  ]),
+  ...guards("plugins/catalog/administration/explainListing.ts", "test/plugins/dashboard/account.daily.test.ts", [
+    [
+      "an account is told of all observations",
+      "observationsWhere(sql`pay_to = ${payTo}`, paging)",
+      "observationsWhere(sql`true`, paging)"
+    ]
+  ]),
   ...guards("kernel/http/Callers.ts", "test/kernel/http/Sessions.test.ts", [
     ["a caller's session pays", 'request.method === "GET" ? sessionOf', 'request.method !== "" ? sessionOf']
   ]),

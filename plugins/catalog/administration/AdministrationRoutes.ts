@@ -1,25 +1,28 @@
-// The routes below /catalog/v1: why a URL is or is not listed, for whoever has a key (or anybody, without keys), and
-// the moves of operators, who need a key of their own; without one configured, moves are refused over HTTP and left to
-// the command line.
+// The routes below /catalog/v1: why a URL is or is not listed, for whoever has a key (or anybody, without keys), the
+// same of an account for the browser that has shown it, and the moves of operators, who need a key of their own;
+// without one configured, moves are refused over HTTP and left to the command line.
 import { Effect, Option } from "effect"
-import { HttpRouter, type HttpServerRequest } from "effect/http"
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
+import { AccountSessions } from "../../../kernel/accounts/AccountSessions.ts"
 import { Facts } from "../../../kernel/Facts.ts"
 import { parseJson } from "../../../kernel/http/BoundedJson.ts"
 import { Callers } from "../../../kernel/http/Callers.ts"
+import { listed } from "../../../kernel/http/csv.ts"
 import { json } from "../../../kernel/http/Guard.ts"
 import { Keys } from "../../../kernel/http/Keys.ts"
 import { readBody } from "../../../kernel/http/readBody.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import type { ListingExplanation, Moved } from "../AnswerWire.ts"
+import type { AccountExplanation, ListingExplanation, Moved } from "../AnswerWire.ts"
 import { readPaging } from "../discovery/filters.ts"
 import { queryOf } from "../discovery/publicAnswer.ts"
 import { Changes } from "../store/Changes.ts"
 import { Sightings } from "../store/Sightings.ts"
-import { explainListing } from "./explainListing.ts"
+import { explainAccount, explainListing } from "./explainListing.ts"
 import { moveResource, type MoveRequest, operatorMoves } from "./moveResource.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
 
 const bodyBytesMax = 16_384
 
@@ -43,6 +46,7 @@ const readMove = (body: unknown, by: string): MoveRequest | ReadonlyArray<string
 export const addAdministrationRoutes = Effect.gen(function* () {
   const router = yield* HttpRouter.HttpRouter
   const callers = yield* Callers
+  const sessions = yield* AccountSessions
   const keys = yield* Keys
   const crypto = yield* Crypto
   const facts = yield* Facts
@@ -64,6 +68,16 @@ export const addAdministrationRoutes = Effect.gen(function* () {
     return json({ x402Version: 2, ...explained } satisfies typeof ListingExplanation.Type)
   })
 
+  const explainOwn = Effect.fnUntraced(function* (request: Request) {
+    const session = yield* sessions.of(request)
+    if (Option.isNone(session)) return unauthorized
+    const paging = readPaging(queryOf(request), { limitDefault: 50, limitMax: 200, clamp: true })
+    if (paging.faults.length > 0) return json({ error: "invalid_filter", details: paging.faults }, { status: 400 })
+    yield* Effect.ignore(sightings.flush)
+    const explained = yield* explainAccount(session.value.account, paging)
+    return listed(request, { x402Version: 2, ...explained } satisfies typeof AccountExplanation.Type)
+  })
+
   const move = Effect.fnUntraced(function* (request: Request) {
     if (!keys.operatorKeyed())
       return json(
@@ -83,11 +97,12 @@ export const addAdministrationRoutes = Effect.gen(function* () {
     return json(moved.value satisfies typeof Moved.Type)
   })
 
-  const answered = <E>(answer: Effect.Effect<ReturnType<typeof json>, E, SqlClient.SqlClient>) =>
+  const answered = <E>(answer: Effect.Effect<Response, E, SqlClient.SqlClient>) =>
     Effect.catch(Effect.provideService(answer, SqlClient.SqlClient, sql), (error) =>
       Effect.as(Effect.logError("the catalog's administration could not ask the database", error), away)
     )
 
   yield* router.add("GET", "/catalog/v1/observations", (request) => answered(explain(request)))
+  yield* router.add("GET", "/catalog/v1/account", (request) => answered(explainOwn(request)))
   yield* router.add("POST", "/catalog/v1/moves", (request) => answered(move(request)))
 })

@@ -1,8 +1,9 @@
-// "Why am I not listed?": everything that was observed of one URL, what was decided and in which public words, how long
-// it took, and where the listings of that URL stand now with each move they made. Details for operators are left out
-// here.
+// "Why am I not listed?": everything that was observed of one URL, or of one recipient, what was decided and in which
+// public words, how long it took, and where the listings stand now with each move they made. Details for operators are
+// left out here. A recipient is told of its own observations and of listings that pay it, and nothing that others
+// declared.
 import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import type { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { type Grade, raisedBy } from "../declaration/Grade.ts"
 import { matchesTemplate, spellResourceUrl } from "../declaration/resourceUrl.ts"
@@ -111,11 +112,46 @@ const toWords = ({ at, grade, pay_to, version_hash }: WordsRow) => ({
   at: at.toISOString()
 })
 
-export interface ExplainRequest {
-  readonly url: string
+interface Paging {
   readonly limit: number
   readonly offset: number
 }
+
+export interface ExplainRequest extends Paging {
+  readonly url: string
+}
+
+/** A page of what was observed, the newest first. */
+const observationsWhere = Effect.fnUntraced(function* (which: Statement.Fragment, { limit, offset }: Paging) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<ObservationRow>`select url, type, tool_name, pay_to, stage, decision, reason, first_at,
+      last_at, times, lag_ms
+    from catalog_observations where ${which} order by last_at desc, id desc limit ${limit} offset ${offset}`
+  const [count] = yield* sql<{ total: bigint }>`select count(*) as total from catalog_observations where ${which}`
+  return { items: rows.map(toObservation), pagination: { limit, offset, total: Number(count?.total ?? 0n) } }
+})
+
+/** Listings, each with its words and the moves it made. */
+const listingsWhere = Effect.fnUntraced(function* (which: Statement.Fragment) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<ListingRow>`select r.id, r.type, r.resource, r.tool_name, r.state, r.state_reason,
+      r.verification, r.ownership, r.version, r.version_hash, r.grade, r.last_look_at, p.detail as looked,
+      r.first_seen_at, a.last_seen_at
+    from catalog_resources r join catalog_activity a on a.resource_id = r.id
+    left join catalog_probes p on p.resource_id = r.id
+    where ${which} order by r.id limit ${listingsMax}`
+  const ids = rows.map(({ id }) => id)
+  const decisions =
+    yield* sql<DecisionRow>`select resource_id, at, by, move, from_state, to_state, reason from catalog_decisions
+    where resource_id = any(${ids}) order by id desc limit ${decisionsMax}`
+  const words = yield* sql<WordsRow>`select resource_id, grade, pay_to, version_hash, at from catalog_words
+    where resource_id = any(${ids}) order by at desc`
+  return rows.map((row) => ({
+    ...toListing(row),
+    words: words.filter(({ resource_id }) => resource_id === row.id).map(toWords),
+    decisions: decisions.filter(({ resource_id }) => resource_id === row.id).map(toDecision)
+  }))
+})
 
 export const explainListing = Effect.fn("Catalog.explain")(function* (
   { limit, offset, url }: ExplainRequest,
@@ -139,31 +175,25 @@ export const explainListing = Effect.fn("Catalog.explain")(function* (
             .map(({ resource_key }) => resource_key)
         ]
   const about = spelled === undefined ? sql`url = ${cleanString(url)}` : sql`resource_key = any(${keys})`
-  const observations =
-    yield* sql<ObservationRow>`select url, type, tool_name, pay_to, stage, decision, reason, first_at, last_at, times,
-      lag_ms
-    from catalog_observations where ${about} order by last_at desc, id desc limit ${limit} offset ${offset}`
-  const [count] = yield* sql<{ total: bigint }>`select count(*) as total from catalog_observations where ${about}`
-  const listings =
-    yield* sql<ListingRow>`select r.id, r.type, r.resource, r.tool_name, r.state, r.state_reason, r.verification,
-      r.ownership, r.version, r.version_hash, r.grade, r.last_look_at, p.detail as looked,
-      r.first_seen_at, a.last_seen_at
-    from catalog_resources r join catalog_activity a on a.resource_id = r.id
-    left join catalog_probes p on p.resource_id = r.id
-    where r.resource_key = any(${keys}) order by r.id limit ${listingsMax}`
-  const decisions =
-    yield* sql<DecisionRow>`select resource_id, at, by, move, from_state, to_state, reason from catalog_decisions
-    where resource_id = any(${listings.map(({ id }) => id)}) order by id desc limit ${decisionsMax}`
-  const words = yield* sql<WordsRow>`select resource_id, grade, pay_to, version_hash, at from catalog_words
-    where resource_id = any(${listings.map(({ id }) => id)}) order by at desc`
   return {
     url: spelled?.resource ?? cleanString(url),
-    listings: listings.map((row) => ({
-      ...toListing(row),
-      words: words.filter(({ resource_id }) => resource_id === row.id).map(toWords),
-      decisions: decisions.filter(({ resource_id }) => resource_id === row.id).map(toDecision)
+    listings: yield* listingsWhere(sql`r.resource_key = any(${keys})`),
+    ...(yield* observationsWhere(about, { limit, offset }))
+  }
+})
+
+/** The same for a recipient: the listings that pay it now, and what was observed of payments to it. */
+export const explainAccount = Effect.fn("Catalog.explainAccount")(function* (payTo: string, paging: Paging) {
+  const sql = yield* SqlClient.SqlClient
+  const paid = sql`r.id in (select resource_id from catalog_options where pay_to = ${payTo} and retired_at is null
+    order by resource_id desc limit ${listingsMax})`
+  const listings = yield* listingsWhere(paid)
+  return {
+    account: payTo,
+    listings: listings.map(({ words, ...listing }) => ({
+      ...listing,
+      words: words.filter((one) => one.payTo === payTo)
     })),
-    items: observations.map(toObservation),
-    pagination: { limit, offset, total: Number(count?.total ?? 0n) }
+    ...(yield* observationsWhere(sql`pay_to = ${payTo}`, paging))
   }
 })

@@ -1,19 +1,17 @@
 // How a recipient shows that a key speaks for it: it asks for a challenge, signs it with the account that is paid, and
 // sends the signature back under the same key. A challenge names the principal, the recipient and its end, and is ours
 // by its seal, so that nothing is stored for it and a signature is worth nothing to anybody else. What is signed is
-// the text as SEP-53 has it, which wallets show to people: SHA-256 of "Stellar Signed Message:\n" and the text.
+// the text as SEP-53 has it, which wallets show to people (`kernel/ledger/isSignedText.ts`).
 import { Clock, Context, Effect, Layer } from "effect"
 import { Base64Url } from "effect/encoding"
 import type { Principal } from "../../../kernel/http/Principal.ts"
-import { verifyEd25519 } from "../../../kernel/ledger/Ed25519.ts"
+import { isSignedText } from "../../../kernel/ledger/isSignedText.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
-import { accountKeyOf } from "../../../kernel/stellar/Address.ts"
 import { secretOf } from "../store/secretOf.ts"
 
 /** How long a challenge may be answered. */
 const lifeMillis = 600_000
 const textLengthMax = 1_024
-const prefix = "Stellar Signed Message:\n"
 const encoder = new TextEncoder()
 
 export interface Challenge {
@@ -56,11 +54,9 @@ export class Challenges extends Context.Service<
           const text = challenge.slice(0, challenge.lastIndexOf(" "))
           const seal = challenge.slice(challenge.lastIndexOf(" ") + 1)
           const end = Date.parse(text.slice(text.lastIndexOf(" ") + 1))
-          const key = accountKeyOf(payTo)
-          if (key === undefined || !(end > now) || text !== textOf(principal, payTo, end)) return false
+          if (!(end > now) || text !== textOf(principal, payTo, end)) return false
           const isOurs = crypto.timingSafeEqual(encoder.encode(seal), encoder.encode(Base64Url.encode(sealOf(text))))
-          const digest = crypto.sha256(encoder.encode(prefix + challenge))
-          return isOurs && verifyEd25519(crypto, key, digest, signature)
+          return isOurs && isSignedText(crypto, payTo, challenge, signature)
         })
 
       return Challenges.of({ make, isAnswered })

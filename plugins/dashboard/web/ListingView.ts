@@ -38,8 +38,7 @@ interface Observed {
   readonly lastAt: string
 }
 
-interface Explained {
-  readonly url: string
+export interface Explained {
   readonly listings: ReadonlyArray<Listing>
   readonly items: ReadonlyArray<Observed>
 }
@@ -93,6 +92,30 @@ const ListingShown = ({ of }: { readonly of: Listing }): VNode<any> => {
   )
 }
 
+export const ListingsShown = ({ listings }: { readonly listings: ReadonlyArray<Listing> }): VNode<any> =>
+  h(
+    "ul",
+    { class: "list" },
+    listings.map((one) => h(ListingShown, { key: one.resource + (one.toolName ?? ""), of: one }))
+  )
+
+export const Observations = ({ items }: { readonly items: ReadonlyArray<Observed> }): VNode<any> =>
+  h(Table<Observed>, {
+    label: "Observations",
+    rows: items,
+    keyOf: (row) => row.resource + row.lastAt + row.stage + row.payTo + row.decision,
+    empty: "Nothing.",
+    columns: [
+      { head: "Last", cell: ({ lastAt }) => h(Moment, { at: lastAt }) },
+      { head: "Times", numeric: true, cell: ({ times }) => count(times) },
+      { head: "At", cell: ({ stage }) => stage },
+      { head: "Of", cell: ({ resource }) => written(resource) },
+      { head: "Paid to", cell: ({ payTo }) => h(Name, { text: payTo }) },
+      { head: "Decision", cell: ({ decision }) => h(State, { word: decision }) },
+      { head: "Why", cell: ({ reason }) => (reason === undefined ? "–" : (sentenceOf(reason) ?? written(reason))) }
+    ]
+  })
+
 const Explanation = ({ of }: { readonly of: Explained }): VNode<any> =>
   h(
     "div",
@@ -105,26 +128,9 @@ const Explanation = ({ of }: { readonly of: Explained }): VNode<any> =>
             ? "Nothing was ever observed of this URL. A resource is listed when a payment that declares it is verified."
             : "It is not listed; below is what was observed, and why it was not enough."
         )
-      : h(
-          "ul",
-          { class: "list" },
-          of.listings.map((one) => h(ListingShown, { key: one.resource + (one.toolName ?? ""), of: one }))
-        ),
+      : h(ListingsShown, { listings: of.listings }),
     h("h3", null, "What was observed"),
-    h(Table<Observed>, {
-      label: "Observations",
-      rows: of.items,
-      keyOf: (row) => row.lastAt + row.stage + row.payTo + row.decision,
-      empty: "Nothing.",
-      columns: [
-        { head: "Last", cell: ({ lastAt }) => h(Moment, { at: lastAt }) },
-        { head: "Times", numeric: true, cell: ({ times }) => count(times) },
-        { head: "At", cell: ({ stage }) => stage },
-        { head: "Paid to", cell: ({ payTo }) => h(Name, { text: payTo }) },
-        { head: "Decision", cell: ({ decision }) => h(State, { word: decision }) },
-        { head: "Why", cell: ({ reason }) => (reason === undefined ? "–" : (sentenceOf(reason) ?? written(reason))) }
-      ]
-    })
+    h(Observations, { items: of.items })
   )
 
 export const ListingView = (): VNode<any> => {

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
 import { Moment, Name, Panel, SaveCsv, Shown, State, Table } from "./parts.ts"
 import { type AssetShown, figureOf } from "./prices.ts"
-import { sentenceOf } from "./reasons.ts"
+import { Reason } from "./reasons.ts"
 import type { Listed, Settlement } from "./reports.ts"
 import { Paging, settlementColumns } from "./SettlementsView.ts"
 
@@ -42,9 +42,6 @@ const useSales = (): ReadonlyArray<Sale> => {
   }, [])
   return sales
 }
-
-const Reason = ({ word }: { readonly word: string | undefined }): VNode<any> | null =>
-  word === undefined ? null : h("div", { class: "quiet" }, sentenceOf(word) ?? "", " ", h("code", null, word))
 
 export const SalesView = ({ assets }: { readonly assets: ReadonlyArray<AssetShown> }): VNode<any> =>
   h(
@@ -83,7 +80,11 @@ const Paid = ({ account }: { readonly account: string }): VNode<any> => {
         rows: of.items,
         keyOf: ({ id }) => id,
         empty: "This account was paid nothing here.",
-        columns: settlementColumns.filter(({ head }) => head !== "Paid to" && head !== "Fee")
+        columns: [
+          ...settlementColumns.filter(({ head }) => !["Paid to", "Fee", "Transaction"].includes(head)),
+          // The timeline of one settlement is on the operator's page.
+          { head: "Transaction", cell: ({ transaction_hash }) => h(Name, { text: transaction_hash }) }
+        ]
       }),
       h(Paging, { of, go })
     ]

@@ -1,5 +1,6 @@
 // Why a payment was refused or a resource is not listed, in sentences for its seller. A word that is not known here is
-// shown as it is; the interface's own words stay beside the sentence. Pure.
+// shown as it is; the interface's own words stay beside the sentence.
+import { h, type VNode } from "preact"
 
 /** The spelling apart, a word means the same. */
 const neutral = (word: string): string => word.replace("_stellar_", "_ledger_").replace(/^stellar_/, "ledger_")
@@ -24,3 +25,7 @@ const sentences: Readonly<Record<string, string>> = {
 }
 
 export const sentenceOf = (word: string): string | undefined => sentences[neutral(word)]
+
+/** A word with its sentence. */
+export const Reason = ({ word }: { readonly word: string | undefined }): VNode<any> | null =>
+  word === undefined ? null : h("div", { class: "quiet" }, sentenceOf(word) ?? "", " ", h("code", null, word))

@@ -1,9 +1,12 @@
 // The page at `/seller`: a seller's own sales, refusals with their reasons, its listings, and on the local ledger a
-// payment to try. It is signed in by a seller's key; without keys it is for this machine alone, as the stream is.
+// payment to try. It is signed in by a seller's key, or by the account that is paid; without keys it is for this
+// machine alone, as the stream is.
 import { h, type VNode } from "preact"
+import { AccountBar, type AccountShown, AccountSignIn, useAccount } from "./account.ts"
 import { useAsked } from "./ask.ts"
 import { ListingView } from "./ListingView.ts"
-import { Bar, draw, Foot, Notice } from "./parts.ts"
+import { OwnView } from "./OwnView.ts"
+import { Bar, draw, Foot } from "./parts.ts"
 import type { AssetShown } from "./prices.ts"
 import { AccountView, SalesView } from "./SalesView.ts"
 import { type Session, SignIn, useSession, Who } from "./session.ts"
@@ -14,30 +17,49 @@ interface About {
   readonly assets: ReadonlyArray<AssetShown>
 }
 
-const Content = ({ session }: { readonly session: Session }): VNode<any> => {
-  const about = useAsked<About>("/dashboard/v1/about")
-  if (session.keys_required && session.role !== "caller")
-    return h(
-      "div",
-      null,
-      session.role === "operator"
-        ? h(Notice, { kind: "hint" }, "You are signed in as an operator; a seller's page is for a seller's key.")
-        : null,
-      h(SignIn, { why: "The key that your server settles with shows your own sales." })
-    )
-  const { assets, plugins } = about.state === "ready" ? about.body : { assets: [], plugins: [] }
-  return h(
+const byKey = ({ keys_required, role }: Session): boolean => !keys_required || role === "caller"
+
+const SignIns = ({ session }: { readonly session: Session }): VNode<any> =>
+  h(
     "div",
     { class: "grid" },
-    h(SalesView, { assets }),
-    h(ListingView, {}),
-    h(AccountView, {}),
-    plugins.includes("demo") && !session.keys_required ? h(TryView, {}) : null
+    h(AccountSignIn, {}),
+    byKey(session)
+      ? null
+      : h(SignIn, {
+          why:
+            session.role === "operator"
+              ? "You are signed in as an operator; the key that a server settles with shows that seller's own sales."
+              : "Or the key that your server settles with: it shows what was settled for it, to whatever account."
+        })
+  )
+
+const Content = (props: { readonly session: Session; readonly account: AccountShown }): VNode<any> => {
+  const { account, session } = props
+  const about = useAsked<About>("/dashboard/v1/about")
+  const { assets, plugins } = about.state === "ready" ? about.body : { assets: [], plugins: [] }
+  const isKnown = account.account !== null
+  return h(
+    "div",
+    { class: "stack" },
+    isKnown ? h("div", { class: "grid" }, h(AccountBar, { of: account }), h(OwnView, {})) : null,
+    byKey(session)
+      ? h(
+          "div",
+          { class: "grid" },
+          h(SalesView, { assets }),
+          h(ListingView, {}),
+          h(AccountView, {}),
+          plugins.includes("demo") && !session.keys_required ? h(TryView, {}) : null
+        )
+      : null,
+    isKnown ? null : h(SignIns, { session })
   )
 }
 
 const Page = (): VNode<any> => {
   const session = useSession()
+  const account = useAccount()
   return h(
     "div",
     null,
@@ -46,7 +68,9 @@ const Page = (): VNode<any> => {
       "main",
       { id: "main" },
       h("h1", null, "Selling"),
-      session === undefined ? h("p", { class: "quiet" }, "Loading…") : h(Content, { session })
+      session === undefined || account === undefined
+        ? h("p", { class: "quiet" }, "Loading…")
+        : h(Content, { session, account })
     ),
     h(Foot, {})
   )

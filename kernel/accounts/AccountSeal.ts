@@ -1,0 +1,39 @@
+// The seal by which this facilitator knows its own challenges and cookies again: HMAC-SHA-256 under a secret that no
+// setting names. It is made once, by whichever replica comes first, and kept in the database that they share; a secret
+// that is deleted there ends every session with the next start.
+import { Context, Effect, Layer } from "effect"
+import { Base64Url } from "effect/encoding"
+import { SqlClient } from "effect/sql"
+import { Crypto } from "../platform/Crypto.ts"
+
+const name = "accounts"
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
+
+export class AccountSeal extends Context.Service<
+  AccountSeal,
+  {
+    /** 43 characters. What was sealed for one purpose is worth nothing for another. */
+    readonly seal: (purpose: string, text: string) => string
+    /** Takes the same time wherever they differ. */
+    readonly isSeal: (purpose: string, text: string, given: string) => boolean
+  }
+>()("tollkeeper/accounts/AccountSeal") {
+  static readonly layer = Layer.effect(
+    AccountSeal,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const crypto = yield* Crypto
+      yield* sql`insert into kernel_secrets ${sql.insert({ name, secret: Base64Url.encode(crypto.randomBytes(32)) })}
+        on conflict (name) do nothing`
+      const [row] = yield* sql<{ secret: string }>`select secret from kernel_secrets where name = ${name}`
+      const secret = bytesOf(row!.secret)
+      const seal = (purpose: string, text: string): string =>
+        Base64Url.encode(crypto.hmacSha256(secret, bytesOf(`${purpose} ${text}`)))
+      return AccountSeal.of({
+        seal,
+        isSeal: (purpose, text, given) => crypto.timingSafeEqual(bytesOf(given), bytesOf(seal(purpose, text)))
+      })
+    })
+  )
+}

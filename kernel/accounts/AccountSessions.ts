@@ -1,0 +1,134 @@
+// Sessions of accounts in a browser: whoever has signed a challenge with an account is known by a cookie as that
+// account for some hours, and is told what is the account's own, nothing else. Each is a row, so that signing out ends
+// it for whoever has copied the cookie, on every replica; and each is opened by a challenge of its own, which opens no
+// second one. The cookie's token is sealed: one that nobody was given costs no statement. It is for pages of this
+// origin alone (`SameSite=Strict`), and no script reads it.
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Base64Url, Hex } from "effect/encoding"
+import type { HttpServerRequest } from "effect/http"
+import { SqlClient, type SqlError } from "effect/sql"
+import { contract } from "../Contract.ts"
+import { inTransaction } from "../database/Database.ts"
+import { cookieOf, isHeard } from "../http/Sessions.ts"
+import { Crypto } from "../platform/Crypto.ts"
+import { type AccountAnswer, AccountChallenges } from "./AccountChallenges.ts"
+import { AccountSeal } from "./AccountSeal.ts"
+
+export interface AccountSession {
+  readonly account: string
+  readonly until: Date
+}
+
+type Request = HttpServerRequest.HttpServerRequest
+type Sql<A> = Effect.Effect<A, SqlError.SqlError>
+
+/** A session lives this long. */
+const hoursMax = 12
+/** Sessions open at once that began at one place; the oldest gives way, so that nobody keeps others out. */
+const ofPlaceMax = 64
+/** Ended ones are forgotten so many at a time, by who comes next. */
+const sweepMax = 200
+const cookieName = "tollkeeper_account"
+const tokenForm = /^[A-Za-z0-9_-]{32}\.[A-Za-z0-9_-]{43}$/
+const attributes = "Path=/; HttpOnly; SameSite=Strict"
+
+/** The Host that a browser asks, in lower case. */
+export const hostOf = ({ headers }: Request): string => (headers["host"] ?? "").toLowerCase()
+
+export class AccountSessions extends Context.Service<
+  AccountSessions,
+  {
+    /** A session and its cookie, or why there is none. `source` is where it is opened from. */
+    readonly open: (
+      answer: AccountAnswer,
+      options: { readonly source: string; readonly overTls: boolean }
+    ) => Sql<{ readonly session: AccountSession; readonly cookie: string } | string>
+    /** Whose session a request has; None without one, and for what changes something and no page of ours sent. */
+    readonly of: (request: Request) => Sql<Option.Option<AccountSession>>
+    /** Ends the request's session, or all of its account, for good; a page of ours has asked for it. */
+    readonly end: (request: Request, everywhere: boolean) => Sql<void>
+    /** The cookie that a browser forgets the session by. */
+    readonly closed: string
+  }
+>()("tollkeeper/accounts/AccountSessions") {
+  static readonly layerNoDeps = Layer.effect(
+    AccountSessions,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const crypto = yield* Crypto
+      const challenges = yield* AccountChallenges
+      const { isSeal, seal } = yield* AccountSeal
+      const digest = (text: string): string => Hex.encode(crypto.sha256(new TextEncoder().encode(text)))
+
+      /** The digest of a request's token, when the token is one of ours. */
+      const tokenOf = (request: Request): string | undefined => {
+        const token = cookieOf(request, cookieName) ?? ""
+        if (!tokenForm.test(token)) return undefined
+        const [random, sealed] = token.split(".", 2)
+        return isSeal("session", random!, sealed!) ? digest(token) : undefined
+      }
+
+      const insert = Effect.fnUntraced(function* (answer: AccountAnswer, token: string, place: string, until: Date) {
+        const openedAt = new Date(yield* Clock.currentTimeMillis)
+        yield* sql`delete from kernel_account_sessions where challenge in (
+          select challenge from kernel_account_sessions where until < ${openedAt} limit ${sweepMax})`
+        const rows = yield* sql`insert into kernel_account_sessions ${sql.insert({
+          challenge: digest(answer.challenge),
+          token: digest(token),
+          account: answer.account,
+          source: place,
+          opened_at: openedAt,
+          until
+        })} on conflict (challenge) do nothing returning 1`
+        yield* sql`update kernel_account_sessions set ended_at = ${openedAt} where challenge in (
+          select challenge from kernel_account_sessions where source = ${place} and ended_at is null
+          order by opened_at desc offset ${ofPlaceMax})`
+        return rows.length === 1
+      })
+
+      const open: AccountSessions["Service"]["open"] = Effect.fn("AccountSessions.open")(
+        function* (answer, { overTls, source }) {
+          const fault = yield* challenges.faultOf(answer)
+          if (fault !== undefined) return fault
+          const random = Base64Url.encode(crypto.randomBytes(24))
+          const token = `${random}.${seal("session", random)}`
+          const until = new Date((yield* Clock.currentTimeMillis) + hoursMax * 3_600_000)
+          const isNew = yield* inTransaction(insert(answer, token, seal("place", source), until))
+          if (!isNew) return "this challenge was answered already; ask for a new one"
+          const secure = overTls ? "; Secure" : ""
+          const cookie = `${cookieName}=${token}; ${attributes}; Max-Age=${hoursMax * 3_600}${secure}`
+          return { session: { account: answer.account, until }, cookie }
+        },
+        Effect.provideService(SqlClient.SqlClient, sql)
+      )
+
+      const of: AccountSessions["Service"]["of"] = Effect.fnUntraced(function* (request) {
+        const token = isHeard(request) ? tokenOf(request) : undefined
+        if (token === undefined) return Option.none()
+        const now = new Date(yield* Clock.currentTimeMillis)
+        const [row] = yield* sql<AccountSession>`select account, until from kernel_account_sessions
+          where token = ${token} and ended_at is null and until > ${now}`
+        return Option.fromUndefinedOr(row)
+      })
+
+      const end: AccountSessions["Service"]["end"] = Effect.fnUntraced(function* (request, everywhere) {
+        const token = tokenOf(request)
+        if (token === undefined) return
+        const now = new Date(yield* Clock.currentTimeMillis)
+        const which = everywhere
+          ? sql`account in (select account from kernel_account_sessions where token = ${token} and ended_at is null)`
+          : sql`token = ${token}`
+        yield* sql`update kernel_account_sessions set ended_at = ${now} where ended_at is null and ${which}`
+      })
+
+      return AccountSessions.of({ open, of, end, closed: `${cookieName}=; ${attributes}; Max-Age=0` })
+    })
+  )
+
+  static readonly layer = this.layerNoDeps.pipe(
+    Layer.provideMerge(AccountChallenges.layer),
+    Layer.provide(AccountSeal.layer)
+  )
+}
+
+export const accountsContract = contract("accounts", AccountSessions, AccountChallenges)

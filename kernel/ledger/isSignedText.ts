@@ -1,0 +1,19 @@
+// A text that an account signed, as wallets show it to people (SEP-53): ed25519 over the SHA-256 of the words "Stellar
+// Signed Message:", a line's end and the text. So what a wallet signs here is never a transaction. Pure.
+import { accountKeyOf } from "../stellar/Address.ts"
+import type { Crypto } from "../platform/Crypto.ts"
+import { verifyEd25519 } from "./Ed25519.ts"
+
+const prefix = "Stellar Signed Message:\n"
+
+/** False for a contract (C…) too, which has no key that could sign a text. */
+export const isSignedText = (
+  crypto: Crypto["Service"],
+  account: string,
+  text: string,
+  signature: Uint8Array
+): boolean => {
+  const key = accountKeyOf(account)
+  if (key === undefined) return false
+  return verifyEd25519(crypto, key, crypto.sha256(new TextEncoder().encode(prefix + text)), signature)
+}

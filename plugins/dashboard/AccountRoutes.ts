@@ -1,0 +1,106 @@
+// Signing in as an account that is paid: POST an account to /dashboard/account/challenge, have the account sign the
+// sentence that comes back, and POST both to /dashboard/account; DELETE signs out, GET says whose account this browser
+// has shown. What the session tells stands with its owners: `/analytics/v1/account`, `/catalog/v1/account`. Only a page
+// of this origin may do any of it, and guesses are slowed down by address.
+import { Effect, Option, Schema } from "effect"
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { AccountChallenges } from "../../kernel/accounts/AccountChallenges.ts"
+import { AccountSessions, hostOf } from "../../kernel/accounts/AccountSessions.ts"
+import { parseJson } from "../../kernel/http/BoundedJson.ts"
+import { Callers } from "../../kernel/http/Callers.ts"
+import { json } from "../../kernel/http/Guard.ts"
+import { makeRateLimit } from "../../kernel/http/RateLimit.ts"
+import { readBody } from "../../kernel/http/readBody.ts"
+import { isFromPage } from "../../kernel/http/Sessions.ts"
+import { AccountAnswered, AccountAsked, type AccountChallenged, type AccountShown } from "./AccountWire.ts"
+import { overTls } from "./SessionRoutes.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+const bodyBytesMax = 4_096
+/** Challenges and answers a second from one address. */
+const asksPerSecond = 2
+
+const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
+const notFromPage = json(
+  { error: "forbidden", message: "only a page of this origin signs in and out" },
+  { status: 403 }
+)
+const refused = (message: string, status: 400 | 403) =>
+  json({ error: status === 400 ? "invalid_request" : "forbidden", message }, { status })
+const shown = (account: string | null, until: Date | null) =>
+  json({ account, until: until?.toISOString() ?? null } satisfies typeof AccountShown.Type)
+
+const answered = <E>(answer: Effect.Effect<Response, E>): Effect.Effect<Response> =>
+  Effect.catch(answer, (error) =>
+    Effect.as(Effect.logError("a session of an account could not ask the database", error), away)
+  )
+
+export const addAccountRoutes = Effect.gen(function* () {
+  const router = yield* HttpRouter.HttpRouter
+  const callers = yield* Callers
+  const challenges = yield* AccountChallenges
+  const sessions = yield* AccountSessions
+  const takeToken = makeRateLimit(asksPerSecond)
+
+  /** What a page of ours sent, within the pace of one address; an answer when it is refused. */
+  const read = Effect.fnUntraced(function* <A>(request: Request, schema: Schema.Codec<A, unknown>, what: string) {
+    if (!isFromPage(request)) return { refusal: notFromPage }
+    const wait = yield* takeToken(callers.sourceOf(request))
+    if (wait > 0)
+      return { refusal: json({ error: "rate_limited" }, { status: 429, headers: { "retry-after": String(wait) } }) }
+    const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), parseJson))
+    const asked = Option.flatMap(body, Schema.decodeUnknownOption(schema))
+    return Option.isNone(asked) ? { refusal: refused(what, 400) } : { asked: asked.value }
+  })
+
+  const challenge = Effect.fnUntraced(function* (request: Request) {
+    const { asked, refusal } = yield* read(request, AccountAsked, "account: the account (G…) that is paid")
+    if (asked === undefined) return refusal
+    const made = yield* challenges.make(hostOf(request), asked.account)
+    return typeof made === "string"
+      ? refused(made, 400)
+      : json({
+          account: asked.account,
+          challenge: made.challenge,
+          expires_at: made.expiresAt.toISOString()
+        } satisfies typeof AccountChallenged.Type)
+  })
+
+  const signIn = Effect.fnUntraced(function* (request: Request) {
+    const { asked, refusal } = yield* read(request, AccountAnswered, "account, challenge and signature: strings")
+    if (asked === undefined) return refusal
+    const opened = yield* sessions.open(
+      { ...asked, host: hostOf(request) },
+      { source: callers.sourceOf(request), overTls: overTls(request) }
+    )
+    if (typeof opened === "string") return refused(opened, 403)
+    const { account, until } = opened.session
+    return json({ account, until: until.toISOString() } satisfies typeof AccountShown.Type, {
+      headers: { "set-cookie": opened.cookie }
+    })
+  })
+
+  const signOut = Effect.fnUntraced(function* (request: Request) {
+    if (!isFromPage(request)) return notFromPage
+    const everywhere = new URL(request.url, "http://localhost").searchParams.get("everywhere") === "1"
+    yield* sessions.end(request, everywhere)
+    return json({ account: null, until: null }, { headers: { "set-cookie": sessions.closed } })
+  })
+
+  yield* router.add("POST", "/dashboard/account/challenge", (request: Request) => answered(challenge(request)))
+  yield* router.add("POST", "/dashboard/account", (request: Request) => answered(signIn(request)))
+  yield* router.add("DELETE", "/dashboard/account", (request: Request) => answered(signOut(request)))
+  yield* router.add("GET", "/dashboard/account", (request: Request) =>
+    answered(
+      Effect.map(
+        sessions.of(request),
+        Option.match({
+          onNone: () => shown(null, null),
+          onSome: ({ account, until }) => shown(account, until)
+        })
+      )
+    )
+  )
+})

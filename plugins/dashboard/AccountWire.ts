@@ -1,0 +1,23 @@
+// Signing in as an account, as Schemas: the bodies and answers below /dashboard/account are read and typed by them, and
+// /openapi.json describes them with the same.
+import { Schema } from "effect"
+import { text, time } from "../../kernel/http/wireSchema.ts"
+
+export const AccountAsked = Schema.Struct({ account: text("The account (G…) that is paid.") })
+
+export const AccountChallenged = Schema.Struct({
+  account: Schema.String,
+  challenge: text("What the account signs, as a message of SEP-53."),
+  expires_at: time("Until when it may be answered.")
+}).annotate({ identifier: "AccountChallenged" })
+
+export const AccountAnswered = Schema.Struct({
+  account: text("The account (G…) that is paid."),
+  challenge: text("As it was given."),
+  signature: text("Base64 of the account's ed25519 signature of the challenge, as a message of SEP-53.")
+})
+
+export const AccountShown = Schema.Struct({
+  account: Schema.NullOr(text("Whose account this browser has shown; null for nobody's.")),
+  until: Schema.NullOr(time("Until when."))
+}).annotate({ identifier: "AccountShown" })

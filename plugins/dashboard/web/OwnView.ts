@@ -1,0 +1,120 @@
+// What the account that is signed in is told of itself: its totals, its sales with the reason of each that failed, its
+// listings with what would make them believed more, and what was observed of every payment to it.
+import { h, type VNode } from "preact"
+import { useState } from "preact/hooks"
+import { type Asked, useAsked } from "./ask.ts"
+import { amount, count } from "./format.ts"
+import { type Explained, ListingsShown, Observations } from "./ListingView.ts"
+import { Figures, Moment, Name, Notice, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
+import { Reason } from "./reasons.ts"
+import type { Amount, Listed, Settlement, Statuses } from "./reports.ts"
+import { Paging } from "./SettlementsView.ts"
+
+interface Totals extends Statuses {
+  readonly amounts: ReadonlyArray<Amount>
+  readonly unique_counterparties: string
+}
+
+const TotalsShown = ({ of }: { readonly of: Totals }): VNode<any> =>
+  h(Figures, {
+    items: [
+      ...of.amounts.map((one) => ({
+        label: `Paid in ${one.asset_symbol ?? "another asset"}`,
+        value: amount(one.amount, one)
+      })),
+      { label: "Settled", value: count(of.successful_transactions), note: "payments" },
+      { label: "Failed", value: count(of.failed_transactions), note: "no money moved" },
+      { label: "Buyers", value: count(of.unique_counterparties) }
+    ]
+  })
+
+/** An account that was never paid is no fault. */
+const TotalsAsked = ({ asked }: { readonly asked: Asked<Totals> }): VNode<any> =>
+  asked.state === "failed" && asked.status === 404
+    ? h("p", { class: "quiet" }, "This account was not paid through this facilitator yet.")
+    : h(Shown<Totals>, { asked, show: (of) => h(TotalsShown, { of }) })
+
+const pageSize = 25
+const statuses = [
+  ["", "all"],
+  ["success", "settled"],
+  ["failed", "failed"],
+  ["unknown", "not known yet"]
+] as const
+
+const SalesTable = ({ rows }: { readonly rows: ReadonlyArray<Settlement> }): VNode<any> =>
+  h(Table<Settlement>, {
+    label: "Your sales",
+    rows,
+    keyOf: ({ id }) => id,
+    empty: "Nothing yet. A sale appears here by itself.",
+    columns: [
+      { head: "When", cell: ({ occurred_at }) => h(Moment, { at: occurred_at }) },
+      {
+        head: "State",
+        cell: ({ error_reason, status }) => [h(State, { word: status }), h(Reason, { word: error_reason ?? undefined })]
+      },
+      { head: "Amount", numeric: true, cell: (row) => amount(row.amount, row) },
+      { head: "Payer", cell: ({ payer }) => h(Name, { text: payer }) },
+      { head: "For", cell: ({ resource_url }) => (resource_url === null ? "–" : written(resource_url)) },
+      { head: "Transaction", cell: ({ transaction_hash }) => h(Name, { text: transaction_hash }) }
+    ]
+  })
+
+const OwnSales = (): VNode<any> => {
+  const [{ offset, status }, change] = useState({ status: "", offset: 0 })
+  const chosen = status === "" ? "" : `&status=${status}`
+  const path = `/analytics/v1/account/transactions?limit=${pageSize}&offset=${offset}${chosen}`
+  const choice = h(
+    "label",
+    { class: "row quiet" },
+    "State",
+    h(
+      "select",
+      { onChange: ({ target }: Event) => change({ status: (target as HTMLSelectElement).value, offset: 0 }) },
+      statuses.map(([value, label]) => h("option", { key: value, value }, label))
+    )
+  )
+  return h(
+    Panel,
+    {
+      title: "Your sales",
+      wide: true,
+      actions: h("span", { class: "row" }, choice, h(SaveCsv, { name: "sales", path }))
+    },
+    h(TotalsAsked, { asked: useAsked<Totals>("/analytics/v1/account", 15_000) }),
+    h(Shown<Listed<Settlement>>, {
+      asked: useAsked<Listed<Settlement>>(path, 5_000),
+      show: (of) => [h(SalesTable, { rows: of.items }), h(Paging, { of, go: (to) => change({ status, offset: to }) })]
+    })
+  )
+}
+
+const OwnListings = (): VNode<any> => {
+  const [offset, go] = useState(0)
+  const path = `/catalog/v1/account?limit=${pageSize}&offset=${offset}`
+  return h(
+    Panel,
+    { title: "Your listings", wide: true, actions: h(SaveCsv, { name: "observations", path }) },
+    h(Shown<Explained & Listed<Explained["items"][number]>>, {
+      asked: useAsked<Explained & Listed<Explained["items"][number]>>(path, 10_000),
+      show: (of) => [
+        of.listings.length === 0
+          ? h(
+              Notice,
+              { kind: "hint" },
+              of.items.length === 0
+                ? "Nothing is listed that pays this account, and no payment to it has declared anything. " +
+                    "A resource is listed when a payment that declares it is verified."
+                : "Nothing is listed that pays this account. Below is what was observed, and why it was not enough."
+            )
+          : h(ListingsShown, { listings: of.listings }),
+        h("h3", null, "Why is something not listed? What was observed"),
+        h(Observations, { items: of.items }),
+        h(Paging, { of, go })
+      ]
+    })
+  )
+}
+
+export const OwnView = (): ReadonlyArray<VNode<any>> => [h(OwnSales, { key: "sales" }), h(OwnListings, { key: "own" })]

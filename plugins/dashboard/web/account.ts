@@ -1,0 +1,138 @@
+// Signing in as an account that is paid: the page asks for a sentence, the seller has the account sign it in a wallet
+// or by a command, and pastes the signature. No key of the account comes near the page.
+import { h, type VNode } from "preact"
+import { useState } from "preact/hooks"
+import { ask, post, useAsked } from "./ask.ts"
+import { Moment, Name, Notice, Panel } from "./parts.ts"
+
+export interface AccountShown {
+  readonly account: string | null
+  readonly until: string | null
+}
+
+interface Challenged {
+  readonly account: string
+  readonly challenge: string
+  readonly expires_at: string
+}
+
+export const useAccount = (): AccountShown | undefined => {
+  const asked = useAsked<AccountShown>("/dashboard/account", 60_000)
+  return asked.state === "ready" ? asked.body : undefined
+}
+
+const signOut = (query: string) => async (): Promise<void> => {
+  await ask(`/dashboard/account${query}`, { method: "DELETE", headers: { "x-tollkeeper-page": "1" } })
+  location.reload()
+}
+
+/** Whose sales these are, until when, and the way out. */
+export const AccountBar = ({ of }: { readonly of: AccountShown }): VNode<any> =>
+  h(
+    Panel,
+    {
+      title: "Signed in as an account",
+      wide: true,
+      actions: h(
+        "span",
+        { class: "row" },
+        h("button", { type: "button", class: "small", onClick: signOut("") }, "Sign out"),
+        h("button", { type: "button", class: "small", onClick: signOut("?everywhere=1") }, "Sign out everywhere")
+      )
+    },
+    h(
+      "p",
+      { class: "row" },
+      h(Name, { text: of.account ?? "" }),
+      h("span", { class: "quiet" }, "until"),
+      h(Moment, { at: of.until })
+    )
+  )
+
+const field = (event: SubmitEvent, name: string): string => {
+  event.preventDefault()
+  return String(new FormData(event.currentTarget as HTMLFormElement).get(name) ?? "").trim()
+}
+
+const AskChallenge = (props: { readonly busy: boolean; readonly asked: (account: string) => void }): VNode<any> =>
+  h(
+    "form",
+    { class: "line", onSubmit: (event: SubmitEvent) => props.asked(field(event, "account")) },
+    h(
+      "label",
+      null,
+      "Account that is paid (G…)",
+      h("input", { name: "account", required: true, maxLength: 128, spellcheck: false, autocomplete: "off" })
+    ),
+    h("button", { type: "submit", class: "main", disabled: props.busy }, "Continue")
+  )
+
+const AnswerChallenge = (props: {
+  readonly of: Challenged
+  readonly busy: boolean
+  readonly answered: (signature: string) => void
+  readonly back: () => void
+}): VNode<any> =>
+  h(
+    "div",
+    null,
+    h("h3", null, "1. Have the account sign this sentence"),
+    h("pre", { class: "paste", tabIndex: 0 }, props.of.challenge),
+    h(
+      "p",
+      { class: "quiet" },
+      "In a wallet: “Sign message” (SEP-53), with the sentence as it stands. By the command line of Stellar, where ",
+      h("code", null, "NAME"),
+      " is the account’s identity:"
+    ),
+    h("pre", { class: "paste", tabIndex: 0 }, `stellar message sign '${props.of.challenge}' --sign-with-key NAME`),
+    h(
+      "p",
+      { class: "quiet" },
+      "It is a sentence, not a transaction: signing it moves nothing. It can be answered once, until ",
+      h(Moment, { at: props.of.expires_at })
+    ),
+    h("h3", null, "2. Paste the signature"),
+    h(
+      "form",
+      { class: "line", onSubmit: (event: SubmitEvent) => props.answered(field(event, "signature")) },
+      h(
+        "label",
+        null,
+        "Signature, in base64",
+        h("input", { name: "signature", required: true, maxLength: 200, spellcheck: false, autocomplete: "off" })
+      ),
+      h("button", { type: "submit", class: "main", disabled: props.busy }, "Sign in"),
+      h("button", { type: "button", onClick: props.back }, "Start again")
+    )
+  )
+
+export const AccountSignIn = (): VNode<any> => {
+  const [state, change] = useState<{
+    readonly busy: boolean
+    readonly of?: Challenged
+    readonly fault?: string
+  }>({ busy: false })
+  const asked = async (account: string): Promise<void> => {
+    change({ busy: true })
+    const answer = await post<Challenged>("/dashboard/account/challenge", { account })
+    change(answer.state === "ready" ? { busy: false, of: answer.body } : { busy: false, fault: answer.words })
+  }
+  const { busy, fault, of } = state
+  const answered = async (signature: string): Promise<void> => {
+    if (of === undefined) return
+    change({ busy: true, of })
+    const answer = await post("/dashboard/account", { account: of.account, challenge: of.challenge, signature })
+    if (answer.state === "ready") location.reload()
+    else change({ busy: false, of, fault: answer.words })
+  }
+  return h(
+    Panel,
+    { title: "Sign in with your account" },
+    h("p", { class: "quiet" }, "The account that buyers pay shows its own sales and listings. No key is needed."),
+    fault === undefined ? null : h(Notice, { kind: "fault" }, fault),
+    of === undefined
+      ? h(AskChallenge, { busy, asked })
+      : h(AnswerChallenge, { of, busy, answered, back: () => change({ busy: false }) })
+  )
+}

@@ -1,0 +1,276 @@
+// An account's session in a browser, over whole facilitators: what it takes to be known by one, what it is told, what
+// it is not, and how it ends. The account signs as a wallet does, with the official library.
+import { expect, it } from "@effect/vitest"
+import { Keypair } from "@stellar/stellar-sdk"
+import { Clock, Context, Effect, Layer } from "effect"
+import { createHash } from "node:crypto"
+import { describe } from "vitest"
+import { AccountChallenges } from "../../../kernel/accounts/AccountChallenges.ts"
+import { AccountSeal } from "../../../kernel/accounts/AccountSeal.ts"
+import { Network } from "../../../kernel/config/Network.ts"
+import { databaseKinds } from "../../support/databases.ts"
+import { type Answer, type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { describedFaults } from "../analytics/support.ts"
+
+const shop = "shop-secret-0123456789"
+const environment = { FACILITATOR_API_KEYS: `shop:${shop}` }
+const set = ["plugins=[ledger-local,x402-exact,catalog,analytics,dashboard]"]
+const fromPage = { "content-type": "application/json", "x-tollkeeper-page": "1" }
+
+const signed = (by: Keypair, challenge: string): string =>
+  Buffer.from(by.sign(createHash("sha256").update(`Stellar Signed Message:\n${challenge}`).digest())).toString("base64")
+
+/** A browser under one name of the facilitator; it waits where it is told to. */
+const browserAt = (facilitator: Facilitator, headers: Record<string, string> = fromPage, name = "127.0.0.1") => {
+  const post = (path: string, body: unknown): Effect.Effect<Answer> =>
+    Effect.gen(function* () {
+      const url = facilitator.url.replace("127.0.0.1", name) + path
+      const response = yield* Effect.promise(() => fetch(url, { method: "POST", headers, body: JSON.stringify(body) }))
+      const text = yield* Effect.promise(() => response.text())
+      if (response.status !== 429)
+        return { status: response.status, headers: response.headers, text, json: JSON.parse(text) }
+      yield* Effect.sleep(Number(response.headers.get("retry-after")) * 1_000)
+      return yield* post(path, body)
+    })
+  const challenge = (account: string) =>
+    Effect.map(post("/dashboard/account/challenge", { account }), ({ json }): string => json.challenge)
+  const answer = (account: string, text: string, signature: string) =>
+    post("/dashboard/account", { account, challenge: text, signature })
+  const signIn = Effect.fnUntraced(function* (by: Keypair) {
+    const text = yield* challenge(by.publicKey())
+    const opened = yield* answer(by.publicKey(), text, signed(by, text))
+    expect(opened.json).toMatchObject({ account: by.publicKey() })
+    const sent = opened.headers.get("set-cookie") ?? ""
+    expect(sent).toMatch(/^tollkeeper_account=[\w.-]+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/)
+    return { challenge: text, cookie: sent.split(";", 1)[0]! }
+  })
+  return { post, challenge, answer, signIn }
+}
+
+const signOut = (facilitator: Facilitator, cookie: string, path = "/dashboard/account") =>
+  facilitator.ask(path, { method: "DELETE", headers: { "x-tollkeeper-page": "1", cookie } })
+
+const own = ["/analytics/v1/account", "/analytics/v1/account/transactions", "/catalog/v1/account"]
+
+const statuses = (facilitator: Facilitator, cookie: string, paths: ReadonlyArray<string> = own) =>
+  Effect.forEach(paths, (path) =>
+    Effect.map(facilitator.ask(path, { headers: { cookie } }), ({ status }) => `${status} ${path}`)
+  )
+
+const catalog = {
+  info: { input: { type: "http", method: "GET" }, output: { type: "json", example: {} } },
+  schema: { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object", properties: { input: {} } }
+}
+
+const pay = Effect.fnUntraced(function* (facilitator: Facilitator, payTo: string, resourceUrl: string, info?: unknown) {
+  const payer = yield* facilitator.account()
+  const { body } = yield* facilitator.payment({
+    payer,
+    payTo,
+    amount: 10_000n,
+    resourceUrl,
+    extensions: { catalog: info === undefined ? catalog : { info, schema: { type: "string" } } }
+  })
+  expect((yield* facilitator.settle(body, { authorization: `Bearer ${shop}` })).json.success).toBe(true)
+})
+
+/** Asks until it holds: analytics and the catalog follow payments within moments. */
+const until = Effect.fnUntraced(function* (
+  facilitator: Facilitator,
+  path: string,
+  cookie: string,
+  holds: (json: any) => boolean
+) {
+  while (true) {
+    const answer = yield* facilitator.ask(path, { headers: { cookie } })
+    if (answer.status === 200 && holds(answer.json)) return answer
+    yield* Effect.sleep("50 millis")
+  }
+}, Effect.timeout("30 seconds"))
+
+describe.each(databaseKinds)("an account's session on %s", (database) => {
+  it.live(
+    "is told its own sales, refusals and listings, as described, and nothing of anybody else",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ database, environment, set })
+        const faults = describedFaults((yield* facilitator.ask("/openapi.json")).json)
+        const [seller, rival] = [yield* facilitator.account(), yield* facilitator.account()]
+        yield* pay(facilitator, seller.publicKey(), "http://127.0.0.1:9/mine")
+        yield* pay(facilitator, rival.publicKey(), "http://127.0.0.1:9/theirs")
+        yield* pay(facilitator, seller.publicKey(), "http://127.0.0.1:9/refused", 5)
+        const { cookie } = yield* browserAt(facilitator).signIn(seller)
+        const sales = yield* until(
+          facilitator,
+          "/analytics/v1/account/transactions",
+          cookie,
+          ({ items }) => items.length === 2
+        )
+        const listings = yield* until(
+          facilitator,
+          "/catalog/v1/account",
+          cookie,
+          ({ items, listings }) => items.length === 2 && listings.length === 1
+        )
+        const totals = yield* facilitator.ask("/analytics/v1/account", { headers: { cookie } })
+        for (const [path, answer] of [
+          ["/analytics/v1/account/transactions", sales],
+          ["/catalog/v1/account", listings],
+          ["/analytics/v1/account", totals]
+        ] as const)
+          expect([path, faults(path, answer)]).toEqual([path, []])
+        expect(sales.json.items.map((one: any) => one.pay_to)).toEqual([seller.publicKey(), seller.publicKey()])
+        expect(totals.json).toMatchObject({ address: seller.publicKey(), total_transactions: "2" })
+        expect(listings.json.listings).toMatchObject([{ resource: "http://127.0.0.1:9/mine", status: "active" }])
+        expect(listings.json.items).toMatchObject([
+          { resource: "http://127.0.0.1:9/refused", decision: "rejected", reason: "schema_invalid" },
+          { resource: "http://127.0.0.1:9/mine", decision: "listed" }
+        ])
+        // Whoever else is named in the query, it is the session's account that is told of.
+        const asked = yield* facilitator.ask(`/analytics/v1/account/transactions?payTo=${rival.publicKey()}`, {
+          headers: { cookie }
+        })
+        const idsOf = ({ json }: Answer) => json.items.map(({ id }: any) => id)
+        expect(idsOf(asked)).toEqual(idsOf(sales))
+        for (const { text } of [sales, listings, totals, asked]) {
+          expect(text).not.toContain(rival.publicKey())
+          expect(text).not.toContain("theirs")
+        }
+        const hash = sales.json.items[0].transaction_hash
+        const others = [
+          `/analytics/v1/transactions?payTo=${seller.publicKey()}`,
+          `/analytics/v1/sellers/${rival.publicKey()}`,
+          "/analytics/v1/overview",
+          "/analytics/v1/events",
+          "/catalog/v1/observations?url=http://127.0.0.1:9/mine",
+          `/settlements?hash=${hash}`,
+          "/settlements/events",
+          "/supported"
+        ]
+        expect(yield* statuses(facilitator, cookie, others)).toEqual(others.map((path) => `401 ${path}`))
+        const table = yield* facilitator.ask("/analytics/v1/account/transactions", {
+          headers: { cookie, accept: "text/csv" }
+        })
+        expect(table.text.trim().split("\r\n")).toHaveLength(3)
+      }).pipe(Effect.scoped),
+    120_000
+  )
+
+  it.live(
+    "is opened by one answer of its own account, to a challenge of this host and network, in time",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ database, environment, set, channels: 1 })
+        const browser = browserAt(facilitator)
+        const [seller, rival] = [Keypair.random(), Keypair.random()]
+        const account = seller.publicKey()
+        const refused = (answer: Answer) => {
+          expect([answer.status, answer.headers.get("set-cookie")]).toEqual([403, null])
+          return answer.json.message as string
+        }
+        const text = yield* browser.challenge(account)
+        expect(text).toContain(`${account} signs in on ledger:testnet until 20`)
+        const right = signed(seller, text)
+        const plain = Buffer.from(seller.sign(Buffer.from(text))).toString("base64")
+        for (const signature of [signed(rival, text), signed(seller, `${text} `), plain, "", "%%%"])
+          expect(refused(yield* browser.answer(account, text, signature))).toMatch(/^the signature is not/)
+        // Somebody else's name over this account's answer, and the sentence altered.
+        expect(refused(yield* browser.answer(rival.publicKey(), text, right))).toMatch(/names another account/)
+        const forged = text.replace(account, rival.publicKey())
+        expect(refused(yield* browser.answer(rival.publicKey(), forged, signed(rival, forged)))).toMatch(/^this is no/)
+        const elsewhere = browserAt(facilitator, fromPage, "localhost")
+        expect(refused(yield* elsewhere.answer(account, text, right))).toMatch(/another name of this facilitator/)
+
+        // Ours in every other way: made in time that is over, and on another network.
+        const { host } = new URL(facilitator.url)
+        const challenges = Context.get(facilitator.services as Context.Context<AccountChallenges>, AccountChallenges)
+        const made = (of: AccountChallenges["Service"]) =>
+          Effect.map(of.make(host, account), (one) => (typeof one === "string" ? one : one.challenge))
+        const now = yield* Clock.currentTimeMillis
+        const clock = yield* Clock.Clock
+        const before = { ...clock, currentTimeMillis: Effect.succeed(now - 600_001) } as Clock.Clock
+        const ended = yield* Effect.provideService(made(challenges), Clock.Clock, before)
+        expect(refused(yield* browser.answer(account, ended, signed(seller, ended)))).toMatch(/has ended/)
+        const network = Context.get(facilitator.services as Context.Context<Network>, Network)
+        const public_ = yield* Layer.build(
+          Layer.fresh(AccountChallenges.layer.pipe(Layer.provide(AccountSeal.layer)))
+        ).pipe(
+          Effect.provideService(Network, { ...network, id: "ledger:pubnet" }),
+          Effect.provideContext(facilitator.services as Context.Context<any>)
+        )
+        const ofPubnet = yield* made(Context.get(public_ as Context.Context<AccountChallenges>, AccountChallenges))
+        expect(ofPubnet).toContain("ledger:pubnet")
+        expect(refused(yield* browser.answer(account, ofPubnet, signed(seller, ofPubnet)))).toMatch(/another network/)
+
+        // Nobody but a page of ours: no form, no page of another origin.
+        for (const headers of [
+          { "content-type": "application/json" },
+          { ...fromPage, origin: "https://evil.example" }
+        ] as ReadonlyArray<Record<string, string>>)
+          expect((yield* browserAt(facilitator, headers).answer(account, text, right)).status).toBe(403)
+        expect((yield* browser.post("/dashboard/account/challenge", { account: "GNOBODY" })).status).toBe(400)
+        const contract = "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA"
+        const ofContract = yield* browser.post("/dashboard/account/challenge", { account: contract })
+        expect([ofContract.status, ofContract.json.message]).toEqual([400, expect.stringMatching(/^a contract has no/)])
+
+        // After all of that the right answer opens a session, and no second one.
+        const opened = yield* browser.answer(account, text, right)
+        expect(opened.status).toBe(200)
+        expect(refused(yield* browser.answer(account, text, right))).toMatch(/answered already/)
+        const cookie = opened.headers.get("set-cookie")!.split(";", 1)[0]!
+        expect((yield* signOut(facilitator, cookie)).json).toEqual({ account: null, until: null })
+        expect(refused(yield* browser.answer(account, text, right))).toMatch(/answered already/)
+        const [row] = yield* facilitator.sql<{ text: string }>`select row_to_json(s)::text as text
+          from kernel_account_sessions s`
+        expect(row!.text).not.toContain(cookie.split("=")[1]!)
+      }).pipe(Effect.scoped),
+    120_000
+  )
+
+  it.live(
+    "ends when it is signed out of, everywhere when asked so, and with its time, for every copy of its cookie",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ database, environment, set, channels: 1 })
+        const browser = browserAt(facilitator)
+        const seller = Keypair.random()
+        const [first, second, third] = [
+          yield* browser.signIn(seller),
+          yield* browser.signIn(seller),
+          yield* browser.signIn(Keypair.random())
+        ]
+        const path = ["/catalog/v1/account"]
+        const told = (cookie: string) => Effect.map(statuses(facilitator, cookie, path), ([line]) => line!.slice(0, 3))
+        expect(yield* told(first!.cookie)).toBe("200")
+        // A page elsewhere cannot end it.
+        const foreign = yield* facilitator.ask("/dashboard/account", {
+          method: "DELETE",
+          headers: { cookie: first!.cookie }
+        })
+        expect([foreign.status, yield* told(first!.cookie)]).toEqual([403, "200"])
+        const closed = yield* signOut(facilitator, first!.cookie)
+        expect(closed.headers.get("set-cookie")).toMatch(/^tollkeeper_account=; .*Max-Age=0$/)
+        expect([yield* told(first!.cookie), yield* told(second!.cookie)]).toEqual(["401", "200"])
+        // An ended session ends no other.
+        yield* signOut(facilitator, first!.cookie, "/dashboard/account?everywhere=1")
+        expect(yield* told(second!.cookie)).toBe("200")
+        const again = yield* browser.signIn(seller)
+        yield* signOut(facilitator, again.cookie, "/dashboard/account?everywhere=1")
+        expect([yield* told(second!.cookie), yield* told(again.cookie)]).toEqual(["401", "401"])
+        expect(yield* told(third!.cookie)).toBe("200")
+        const token = third!.cookie.split("=")[1]!
+        for (const forged of [
+          token.slice(0, -1) + (token.endsWith("A") ? "B" : "A"),
+          `${"A".repeat(32)}.${token.split(".")[1]}`,
+          token.split(".")[0]!
+        ])
+          expect(yield* told(`tollkeeper_account=${forged}`)).toBe("401")
+        expect(yield* told(`tollkeeper_session=${token}`)).toBe("401")
+        yield* facilitator.sql`update kernel_account_sessions set until = now() where account <> ${seller.publicKey()}`
+        expect(yield* told(third!.cookie)).toBe("401")
+        const none = (yield* facilitator.ask("/dashboard/account", { headers: { cookie: third!.cookie } })).json
+        expect(none).toEqual({ account: null, until: null })
+      }).pipe(Effect.scoped),
+    120_000
+  )
+})
