@@ -44,6 +44,39 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ),
   ...rules(
+    "engine/wasm/curveFunctions.ts",
+    ["engine/wasm/CurveFunctions.test.ts"],
+    [
+      [
+        "a point outside of the subgroup is multiplied",
+        "  if (!isInSubgroup(vm, curve, point)) throw",
+        "  if (!isInSubgroup(vm, curve, point) && curve.copies.length > 9) throw"
+      ],
+      [
+        "a point off the curve is added",
+        "  if (!isOnCurve(vm, curve, at)) throw invalid(`${curve.group.name}: point not on curve`)\n",
+        "  isOnCurve(vm, curve, at)\n"
+      ],
+      [
+        "pairings are computed before they are paid",
+        '    vm.charge(cost, count)\n    vm.charge("memCmp", targetBytes)\n',
+        '    vm.charge("memCmp", targetBytes)\n'
+      ]
+    ]
+  ),
+  ...rules(
+    "engine/curves/PointGroup.ts",
+    ["engine/wasm/CurveFunctions.test.ts"],
+    [
+      ["a coordinate beyond the field is taken", "    if (value >= prime) throw", "    if (value < 0n) throw"],
+      [
+        "a flag is passed over",
+        "    if (flagged !== 0 && flagged !== flags.infinity) throw",
+        "    if (flagged < 0) throw"
+      ]
+    ]
+  ),
+  ...rules(
     "transaction/applyTransaction.ts",
     ["node/hostileContracts.test.ts"],
     [

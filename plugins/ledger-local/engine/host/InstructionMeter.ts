@@ -56,6 +56,13 @@ export class InstructionMeter {
     this.spend(constant + Math.floor((linear128 * size) / 128))
   }
 
+  /** The same so many times over; the sum. */
+  chargeEach({ constant, linear128 }: CpuCost, times: number, size = 0): number {
+    const instructions = times * (constant + Math.floor((linear128 * size) / 128))
+    this.spend(instructions)
+    return instructions
+  }
+
   /** Takes from what the host may still do for contracts; it has no price, and only ends what would take too long. */
   payWork(units: number): void {
     this.#work -= units

@@ -8,7 +8,7 @@ import { bool, i128, i64, sym, u32, u64, VOID } from "../xdr/ScVal.ts"
 import { latin1, type ScVal } from "../xdr/Xdr.ts"
 
 const SYMBOL_CHARACTERS = "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-const SMALL_SYMBOL_MAX = 9
+export const SMALL_SYMBOL_MAX = 9
 const U56 = 1n << 56n
 const I55 = 1n << 55n
 

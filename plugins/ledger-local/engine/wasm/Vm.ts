@@ -6,14 +6,20 @@ import type { ContractHost } from "../host/HostTypes.ts"
 import { HostError } from "../host/HostError.ts"
 import { readAddress, readBytes, readMap, readVec } from "../xdr/ScVal.ts"
 import { latin1, type ScAddress, type ScMapEntry, type ScVal } from "../xdr/Xdr.ts"
+import type { CpuCostName } from "../state/cpuCosts.ts"
 import { deepSize } from "./deepSize.ts"
-import { Tag, Values } from "./Values.ts"
+import { SMALL_SYMBOL_MAX, Tag, Values } from "./Values.ts"
 
 /** No value may be larger than this when written out; the network's limits of entries and events are far below. */
 const VALUE_BYTES_MAX = 1_048_576
 /** The network converts no value that is nested this deeply. */
 const VALUE_LEVELS_MAX = 100
 const EMPTY = new ArrayBuffer(0)
+/** What the network allots to the head of a list and to an object. */
+const LIST_BYTES = 24
+const OBJECT_BYTES = 64
+/** Instructions of the network for one unit of work, as a power of two. */
+const WORK_SHIFT = 2
 
 export class Vm {
   readonly host: ContractHost
@@ -51,6 +57,45 @@ export class Vm {
   /** Takes from what the host may still do for the contracts of this call; see `hostCallWork.ts`. */
   payWork(units: number): void {
     this.host.meter.payWork(units)
+  }
+
+  /** What the network charges for a step; the work it takes is in proportion. */
+  charge(name: CpuCostName, size = 0): void {
+    this.chargeEach(name, 1, size)
+  }
+
+  /** The same so many times over. */
+  chargeEach(name: CpuCostName, times: number, size = 0): void {
+    const instructions = this.host.meter.chargeEach(this.host.meter.costs[name], times, size)
+    this.payWork(instructions >> WORK_SHIFT)
+  }
+
+  /** A new list or a new string of so many bytes, and `more` for its head. */
+  chargeCopied(bytes: number, more = 0): void {
+    this.charge("memCpy", LIST_BYTES + more)
+    this.charge("memAlloc", bytes)
+    this.charge("memCpy", bytes)
+  }
+
+  /** A new object of the host; one that is handed to the contract is looked at once more. */
+  chargeObject(): void {
+    this.charge("memAlloc", OBJECT_BYTES)
+  }
+
+  /** A symbol that the host compares with a text of its own. */
+  chargeCompared(symbol: string, text: string): void {
+    if (symbol.length > SMALL_SYMBOL_MAX) this.charge("visitObject")
+    this.charge("memCmp", Math.min(symbol.length, text.length))
+  }
+
+  isObject(word: bigint): boolean {
+    return Number(BigInt.asUintN(8, word)) >= Tag.u64Object
+  }
+
+  /** The value of an argument; an object's type is looked at, which has a price. */
+  checked(word: bigint): ScVal {
+    if (this.isObject(word)) this.charge("visitObject")
+    return this.values.value(word)
   }
 
   /** Bytes of the linear memory that are counted among those of all running contracts. */

@@ -11,9 +11,11 @@ import { sym, VOID } from "../xdr/ScVal.ts"
 import { Malformed } from "./BinaryReader.ts"
 import { callFunctions } from "./callFunctions.ts"
 import { collectionFunctions } from "./collectionFunctions.ts"
+import { curveFunctions } from "./curveFunctions.ts"
 import { integerFunctions } from "./integerFunctions.ts"
 import { ledgerFunctions } from "./ledgerFunctions.ts"
 import { FUEL_EXPORT, type PreparedModule, prepareModule } from "./prepareModule.ts"
+import { poseidonFunctions } from "./poseidonFunctions.ts"
 import { randomFunctions } from "./randomFunctions.ts"
 import { VOID_WORD } from "./Values.ts"
 import { checkProtocol } from "./hostImports.ts"
@@ -28,6 +30,8 @@ const functions: HostFunctions = {
   ...integerFunctions,
   ...ledgerFunctions,
   ...callFunctions,
+  ...curveFunctions,
+  ...poseidonFunctions,
   ...randomFunctions
 }
 const MODULES_MAX = 256

@@ -30,8 +30,10 @@ describe("a wasm contract", () => {
   })
 
   it("names the host function that the engine does not have, instead of failing the contract", () => {
-    const body = [...VOID_BODY, 0x10, 0]
-    expect(() => call(contract({ body, imports: [hostImport("c", "4", 3)] }))).toThrow(/host function c.4/)
+    const on = world()
+    on.settings = { ...on.settings, protocolVersion: 28 }
+    const code = contract({ body: [...VOID_BODY, 0x10, 0], imports: [hostImport("l", "h", 3)], protocol: 28 })
+    expect(() => call(code, on)).toThrow(/host function l.h/)
   })
 
   it("keeps its cost inputs with the code", () => {

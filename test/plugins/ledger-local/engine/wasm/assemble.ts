@@ -100,8 +100,7 @@ export const execute = (
   })
 
 /** Uploads, creates and calls a contract; the result of the call. */
-export const call = (code: Uint8Array): HostResult => {
-  const on = world()
+export const call = (code: Uint8Array, on = world()): HostResult => {
   succeeded(execute(on, { type: 2, wasm: code })).changes.commit()
   const contractIdPreimage = { type: 0 as const, fromAddress: { address: sponsor.address, salt: new Uint8Array(32) } }
   const executable = { type: 0 as const, wasmHash: crypto.sha256(code) }
