@@ -3,7 +3,7 @@
 // with a key in any case, and is noted before it is done, with how it went after.
 import { Effect, Option, Schema } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import { Network } from "../../kernel/config/Network.ts"
 import { WireWords } from "../../kernel/config/WireWords.ts"
 import { parseJson } from "../../kernel/http/BoundedJson.ts"
@@ -14,9 +14,10 @@ import { Keys } from "../../kernel/http/Keys.ts"
 import { readBody } from "../../kernel/http/readBody.ts"
 import { PluginStates } from "../../kernel/PluginStates.ts"
 import { ChannelMoves } from "../../kernel/settlement/channels/ChannelMoves.ts"
+import { KeyRotation, type Rotated } from "../../kernel/settlement/channels/KeyRotation.ts"
 import { OperatorMoves } from "../../kernel/settlement/OperatorMoves.ts"
 import { OperatorReports } from "../../kernel/settlement/OperatorReports.ts"
-import { Move, type Moves } from "./OperatorWire.ts"
+import { Move, type Moves, type Rotations } from "./OperatorWire.ts"
 import { readStanding, tellLife } from "./standing.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -36,6 +37,7 @@ const notFound = json({ error: "not_found" }, { status: 404 })
 const away = json({ error: "temporarily_unavailable" }, { status: 503, headers: { "retry-after": "1" } })
 const refused = (message: string, status = 400) => json({ error: "move_refused", message }, { status })
 
+const wrongMove = "give-up with a settlement, resize-channels with a count, or rotate with what and a plan; and a note"
 const decodeMove = Schema.decodeUnknownOption(Move)
 
 interface MoveRow {
@@ -48,20 +50,62 @@ interface MoveRow {
   readonly outcome: string
 }
 
-/** Carries one move out: what it is about, and the effect that succeeds with a refusal or nothing. */
+/** Carries one move out: the effect that succeeds with a refusal, or with nothing when it was done. */
 const carry = Effect.gen(function* () {
   const channels = yield* ChannelMoves
   const network = yield* Network
   const moves = yield* OperatorMoves
-  return (move: typeof Move.Type) =>
-    move.move === "give-up"
-      ? moves.giveUp(move.settlement, move.note).pipe(
-          Effect.as(undefined),
-          Effect.catchTag("MoveRefused", ({ message }) => Effect.succeed(message))
-        )
-      : move.count < 1 || move.count > network.channelCountMax
-        ? Effect.succeed(`from 1 to ${network.channelCountMax} channels`)
-        : Effect.as(channels.resize(move.count), undefined)
+  const rotation = yield* KeyRotation
+  const said = ({ message }: { readonly message: string }) => Effect.succeed(message)
+  return (move: typeof Move.Type): Effect.Effect<string | undefined, SqlError.SqlError> => {
+    switch (move.move) {
+      case "give-up":
+        return moves.giveUp(move.settlement, move.note).pipe(Effect.as(undefined), Effect.catchTag("MoveRefused", said))
+      case "resize-channels":
+        return move.count < 1 || move.count > network.channelCountMax
+          ? Effect.succeed(`from 1 to ${network.channelCountMax} channels`)
+          : Effect.as(channels.resize(move.count), undefined)
+      case "rotate":
+        return rotation
+          .rotate(move.what, move.plan)
+          .pipe(
+            Effect.as(undefined),
+            Effect.catchTags({ RotationRefused: said, VaultRefused: said, LedgerUnavailable: said })
+          )
+    }
+  }
+})
+
+/** What a move is about, as the audit names it. */
+const subjectOf = (move: typeof Move.Type): string => {
+  switch (move.move) {
+    case "give-up":
+      return move.settlement
+    case "resize-channels":
+      return String(move.count)
+    case "rotate":
+      return move.what
+  }
+}
+
+const toSigners = ({ channels, formerSponsors, sponsor }: Rotated) => ({
+  sponsor,
+  former_sponsors: formerSponsors,
+  channels
+})
+
+/** What each rotation would do at this moment. Sources that cannot be read are told in the answer. */
+const readRotations = Effect.gen(function* () {
+  const rotation = yield* KeyRotation
+  const planOf = (what: "sponsor" | "channels") =>
+    Effect.map(rotation.plan(what), ({ before, fault, id, next }) => ({
+      what,
+      plan: id,
+      now: toSigners(before),
+      next: toSigners(next),
+      refused: fault ?? null
+    }))
+  return Effect.map(Effect.all([planOf("sponsor"), planOf("channels")]), (items): typeof Rotations.Type => ({ items }))
 })
 
 const addMoves = Effect.gen(function* () {
@@ -77,10 +121,10 @@ const addMoves = Effect.gen(function* () {
     if (Option.isNone(by)) return unauthorized
     const body = yield* Effect.option(Effect.flatMap(readBody(request, bodyBytesMax), parseJson))
     const asked = Option.flatMap(body, decodeMove)
-    if (Option.isNone(asked)) return refused("give-up with a settlement, or resize-channels with a count; and a note")
+    if (Option.isNone(asked)) return refused(wrongMove)
     const { note } = asked.value
     if (note.trim() === "" || note.length > noteMax) return refused(`a note of 1 to ${noteMax} characters is required`)
-    const subject = asked.value.move === "give-up" ? asked.value.settlement : String(asked.value.count)
+    const subject = subjectOf(asked.value)
     const [row] = yield* sql<{ id: bigint }>`insert into dashboard_moves (by, move, subject, note)
       values (${by.value}, ${asked.value.move}, ${subject.slice(0, 100)}, ${note}) returning id`
     const refusal = yield* run(asked.value)
@@ -127,6 +171,15 @@ export const addOperatorRoutes = Effect.gen(function* () {
       onSome: (life) => json(tellLife(life, { assets: network.assets, dialect, isEmbedded }))
     })
   })
+  const rotations = yield* readRotations
+  yield* router.add("GET", "/dashboard/v1/rotations", (request: Request) =>
+    asOperator(request, () =>
+      Effect.matchEffect(rotations, {
+        onFailure: ({ message }) => Effect.succeed(json({ error: "rotation_unknown", message }, { status: 409 })),
+        onSuccess: (body) => Effect.succeed(json(body))
+      })
+    )
+  )
   yield* router.add("GET", "/dashboard/v1/settlements/:id", (request: Request) =>
     Effect.flatMap(HttpRouter.params, ({ id = "" }) => asOperator(request, () => life(id)))
   )

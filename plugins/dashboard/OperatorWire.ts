@@ -106,8 +106,30 @@ export const Life = Schema.Struct({
 
 export const Move = Schema.Union([
   Schema.Struct({ move: Schema.Literal("give-up"), settlement: text("Its id."), note: text("Why.") }),
-  Schema.Struct({ move: Schema.Literal("resize-channels"), count: Schema.Int, note: text("Why.") })
+  Schema.Struct({ move: Schema.Literal("resize-channels"), count: Schema.Int, note: text("Why.") }),
+  Schema.Struct({
+    move: Schema.Literal("rotate"),
+    what: Schema.Literals(["sponsor", "channels"]),
+    plan: text("The id of the plan that was looked at: it is done only while the sources hold the same keys."),
+    note: text("Why.")
+  })
 ]).annotate({ identifier: "Move" })
+
+const Signers = Schema.Struct({
+  sponsor: text("Who pays the fees."),
+  former_sponsors: Schema.Array(text("Those of before, whose seeds are still there.")),
+  channels: Schema.Array(text("Channels that are lent, by number."))
+})
+
+const Rotation = Schema.Struct({
+  what: Schema.Literals(["sponsor", "channels"]),
+  plan: text("Names the keys that the sources hold; a move `rotate` carries it."),
+  now: Signers,
+  next: Signers,
+  refused: Schema.NullOr(text("Why it would be refused, and what to do; null when it would be done."))
+})
+
+export const Rotations = Schema.Struct({ items: Schema.Array(Rotation) }).annotate({ identifier: "Rotations" })
 
 export const Moves = Schema.Struct({
   items: Schema.Array(

@@ -4,7 +4,7 @@ import { Schema } from "effect"
 import { Fault, text } from "../../kernel/http/wireSchema.ts"
 import { About } from "./AboutWire.ts"
 import { AccountAnswered, AccountAsked, AccountChallenged, AccountShown } from "./AccountWire.ts"
-import { Life, Move, Moves, SessionShown, FacilitatorStanding } from "./OperatorWire.ts"
+import { Life, Move, Moves, Rotations, SessionShown, FacilitatorStanding } from "./OperatorWire.ts"
 
 const faults = (words: Readonly<Record<number, string>>) =>
   Object.fromEntries(Object.entries(words).map(([status, description]) => [status, { description, body: Fault }]))
@@ -106,6 +106,19 @@ export const described: Described = {
     },
     {
       method: "get",
+      path: "/dashboard/v1/rotations",
+      id: "rotations",
+      summary:
+        "What a rotation of the sponsor's key, or of the channels', would do: the sources are read, nothing is taken.",
+      tag: "dashboard",
+      callers: "operators",
+      answers: {
+        200: { description: "Both plans.", body: Rotations },
+        ...faults({ 401: needed, 409: "`rotation_unknown`: the sources or the ledger cannot be read, and why." })
+      }
+    },
+    {
+      method: "get",
       path: "/dashboard/v1/moves",
       id: "moves",
       summary: "What operators did from the pages, newest first.",
@@ -120,7 +133,7 @@ export const described: Described = {
       method: "post",
       path: "/dashboard/v1/moves",
       id: "move",
-      summary: "Give a settlement up, or resize the channels.",
+      summary: "Give a settlement up, resize the channels, or rotate keys as planned.",
       tag: "dashboard",
       callers: "operators",
       body: Move,

@@ -88,6 +88,9 @@ export const mutations: ReadonlyArray<Mutation> = [
       "where token = ${token})`"
     ]
   ]),
+  ...guards("kernel/settlement/channels/KeyRotation.ts", "test/plugins/dashboard/rotation.daily.test.ts", [
+    ["a rotation to other keys than were told", "planned !== undefined && planned !== idOf(next)", 'planned === ""']
+  ]),
   ...guards("plugins/dashboard/AccountRoutes.ts", "test/plugins/dashboard/account.daily.test.ts", [
     [
       "any page ends an account's session",

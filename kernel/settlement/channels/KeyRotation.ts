@@ -3,8 +3,9 @@
 // again, and takes them when nothing is lost by it: who was the sponsor still authorizes what names it, channels of
 // before are still signed for, and the new sponsor can pay. What was signed before is sent as it was recorded and
 // ends as it would have. The other replicas learn of it from a row, and follow as soon as their own sources hold the
-// same keys.
-import { Clock, Context, Effect, Layer, Schema } from "effect"
+// same keys. What a rotation would do can be told before, and asked for by that plan's name: then it is done only while
+// the sources still hold what was told.
+import { Clock, Context, Data, Effect, Layer, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, SqlError } from "effect/sql"
 import { reconciler } from "../../Actor.ts"
@@ -24,6 +25,18 @@ export class RotationRefused extends Schema.TaggedError<RotationRefused>()("Rota
 }) {}
 
 export type Rotated = Pick<AccountNames, "sponsor" | "formerSponsors" | "channels">
+
+export interface RotationPlan {
+  /** Names the keys that the sources hold. */
+  readonly id: string
+  readonly before: Rotated
+  readonly next: Rotated
+  /** Why it would be refused; undefined when it would be done. */
+  readonly fault: string | undefined
+}
+
+/** What the sources hold was looked at, and not taken. */
+class OnlyLooked extends Data.TaggedError("OnlyLooked")<{ readonly next: AccountNames }> {}
 
 /** Between two looks at whether another replica has rotated. */
 const lookEvery = "5 seconds"
@@ -68,11 +81,42 @@ const makeIdOf = Effect.map(Crypto, ({ sha256 }) => ({ channels, sponsor }: Acco
   return Hex.encode(sha256(new TextEncoder().encode(text))).slice(0, 32)
 })
 
+/** A look at whether another replica has rotated, and to what; taken when the sources here hold the same. */
+const makeFollow = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const network = yield* Network
+  const signer = yield* Signer
+  const sponsor = yield* Sponsor
+  const idOf = yield* makeIdOf
+  let warnedAt = -Infinity
+  const behind = Effect.fnUntraced(function* (why: string) {
+    const now = yield* Clock.currentTimeMillis
+    if (now - warnedAt < warnMillis) return
+    warnedAt = now
+    yield* Effect.logWarning(`another replica has rotated; the sources here do not hold its keys: ${why}`)
+  })
+  return Effect.gen(function* () {
+    const [row] = yield* sql<{ to: string }>`select to_id as "to" from kernel_key_rotations
+      where network = ${network.id} and from_id = ${idOf(signer.names())}`
+    if (row === undefined) return
+    const expected = (next: AccountNames) =>
+      idOf(next) === row.to ? Effect.void : refuse("renew its files; what stands in a variable needs a restart")
+    const followed = yield* Effect.result(signer.reread(expected))
+    if (followed._tag === "Failure") return yield* behind(followed.failure.message)
+    yield* sponsor.suspect
+    yield* Effect.logInfo("follows a rotation of keys").pipe(Effect.annotateLogs({ sponsor: signer.sponsor }))
+  })
+})
+
 export class KeyRotation extends Context.Service<
   KeyRotation,
   {
+    /** Reads the sources and takes nothing. */
+    readonly plan: (what: "sponsor" | "channels") => Effect.Effect<RotationPlan, VaultRefused | LedgerUnavailable>
+    /** With a plan's id, only as it was planned. */
     readonly rotate: (
-      what: "sponsor" | "channels"
+      what: "sponsor" | "channels",
+      planned?: string
     ) => Effect.Effect<Rotated, RotationRefused | VaultRefused | LedgerUnavailable | SqlError.SqlError>
   }
 >()("tollkeeper/settlement/channels/KeyRotation") {
@@ -95,16 +139,40 @@ export class KeyRotation extends Context.Service<
           )
         ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
 
-      const rotate = Effect.fn("KeyRotation.rotate")(function* (what: "sponsor" | "channels") {
+      /** What would be lost, or what is missing. */
+      const check = Effect.fnUntraced(
+        function* (what: "sponsor" | "channels", before: AccountNames, next: AccountNames) {
+          const fault = rotationFault(what, before, next)
+          if (fault !== undefined) return yield* refuse(fault)
+          yield* checkFunds(next.sponsor)
+        },
+        Effect.provideService(Network, network),
+        Effect.provideService(LedgerRpc, rpc)
+      )
+
+      const plan = Effect.fn("KeyRotation.plan")(function* (what: "sponsor" | "channels") {
+        const before = signer.names()
+        // The judge lets nothing through, so nothing is taken.
+        const next = yield* signer
+          .reread((next) => Effect.fail(new OnlyLooked({ next })))
+          .pipe(
+            Effect.as(before),
+            Effect.catchTag("OnlyLooked", (looked) => Effect.succeed(looked.next))
+          )
+        const fault = yield* check(what, before, next).pipe(
+          Effect.as(undefined),
+          Effect.catchTag("RotationRefused", ({ message }) => Effect.succeed(message))
+        )
+        return { id: idOf(next), before, next, fault }
+      })
+
+      const rotate = Effect.fn("KeyRotation.rotate")(function* (what: "sponsor" | "channels", planned?: string) {
         const before = signer.names()
         yield* signer.reread(
           Effect.fnUntraced(function* (next) {
-            const fault = rotationFault(what, before, next)
-            if (fault !== undefined) return yield* refuse(fault)
-            yield* checkFunds(next.sponsor).pipe(
-              Effect.provideService(Network, network),
-              Effect.provideService(LedgerRpc, rpc)
-            )
+            if (planned !== undefined && planned !== idOf(next))
+              return yield* refuse("the sources hold other keys than were planned; look at the plan again")
+            yield* check(what, before, next)
           })
         )
         const now = signer.names()
@@ -116,28 +184,11 @@ export class KeyRotation extends Context.Service<
         return now
       })
 
-      let warnedAt = -Infinity
-      const behind = Effect.fnUntraced(function* (why: string) {
-        const now = yield* Clock.currentTimeMillis
-        if (now - warnedAt < warnMillis) return
-        warnedAt = now
-        yield* Effect.logWarning(`another replica has rotated; the sources here do not hold its keys: ${why}`)
-      })
-      const follow = Effect.gen(function* () {
-        const [row] = yield* sql<{ to: string }>`select to_id as "to" from kernel_key_rotations
-          where network = ${network.id} and from_id = ${idOf(signer.names())}`
-        if (row === undefined) return
-        const expected = (next: AccountNames) =>
-          idOf(next) === row.to ? Effect.void : refuse("renew its files; what stands in a variable needs a restart")
-        const followed = yield* Effect.result(signer.reread(expected))
-        if (followed._tag === "Failure") return yield* behind(followed.failure.message)
-        yield* sponsor.suspect
-        yield* Effect.logInfo("follows a rotation of keys").pipe(Effect.annotateLogs({ sponsor: signer.sponsor }))
-      })
       // An embedded database has one process.
-      if ((yield* Database).kind === "server") yield* reconciler({ id: "key-rotation", every: lookEvery, turn: follow })
+      if ((yield* Database).kind === "server")
+        yield* reconciler({ id: "key-rotation", every: lookEvery, turn: yield* makeFollow })
 
-      return KeyRotation.of({ rotate })
+      return KeyRotation.of({ plan, rotate })
     })
   )
 }

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
 import { Confirmed } from "./Confirmed.ts"
 import { amount, count, counted, type Denomination, duration, percent, stroops } from "./format.ts"
+import { RotationView } from "./RotationView.ts"
 import { Figures, Moment, Name, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
 
 interface WithoutEnd extends Denomination {
@@ -268,6 +269,7 @@ export const StandingView = ({ mayMove }: { readonly mayMove: boolean }): VNode<
           },
           h(ChannelTable, { of })
         ),
+        h(RotationView, { mayMove, look, done }),
         h(Panel, { title: "Plugins and actors", wide: true }, h(Parts, { of })),
         h(
           Panel,

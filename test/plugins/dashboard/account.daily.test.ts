@@ -266,6 +266,11 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         ])
           expect(yield* told(`tollkeeper_account=${forged}`)).toBe("401")
         expect(yield* told(`tollkeeper_session=${token}`)).toBe("401")
+        // With the rows out of reach nobody is taken for nobody, and what nobody was given costs no look at them.
+        yield* facilitator.sql`alter table kernel_account_sessions rename to out_of_reach`
+        expect(yield* told(third!.cookie)).toBe("503")
+        expect(yield* told(`tollkeeper_account=${"A".repeat(32)}.${token.split(".")[1]}`)).toBe("401")
+        yield* facilitator.sql`alter table out_of_reach rename to kernel_account_sessions`
         yield* facilitator.sql`update kernel_account_sessions set until = now() where account <> ${seller.publicKey()}`
         expect(yield* told(third!.cookie)).toBe("401")
         const none = (yield* facilitator.ask("/dashboard/account", { headers: { cookie: third!.cookie } })).json

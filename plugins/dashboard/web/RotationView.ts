@@ -1,0 +1,111 @@
+// Keys that sign, and what a rotation to those in the sources would do, told before it is asked for: who signs from
+// then on, what ends under the keys of before, and what must be kept. It is done only while the sources hold what was
+// told.
+import { h, type VNode } from "preact"
+import { useState } from "preact/hooks"
+import { post, useAsked } from "./ask.ts"
+import { Confirmed } from "./Confirmed.ts"
+import { counted } from "./format.ts"
+import { Name, Notice, Panel, Shown } from "./parts.ts"
+
+interface Signers {
+  readonly sponsor: string
+  readonly former_sponsors: ReadonlyArray<string>
+  readonly channels: ReadonlyArray<string>
+}
+
+interface Rotation {
+  readonly what: "sponsor" | "channels"
+  readonly plan: string
+  readonly now: Signers
+  readonly next: Signers
+  readonly refused: string | null
+}
+
+interface Rotations {
+  readonly items: ReadonlyArray<Rotation>
+}
+
+/** What will be so after it, a sentence each. */
+const effectsOf = ({ next, now, what }: Rotation): ReadonlyArray<string> => {
+  const added = next.channels.filter((address) => !now.channels.includes(address)).length
+  const left = now.channels.filter((address) => !next.channels.includes(address)).length
+  return [
+    ...(what === "sponsor" && next.sponsor !== now.sponsor
+      ? [
+          `New payments are paid for by ${next.sponsor}, in place of ${now.sponsor}.`,
+          "What is pending under the old sponsor ends as it was recorded."
+        ]
+      : []),
+    ...(added + left === 0
+      ? []
+      : [`${counted(added, "channel")} come in; ${counted(left, "channel")} are lent no more, and are merged back.`]),
+    "Other replicas follow within seconds, as soon as their own sources hold the same keys.",
+    "Keep the seeds of before in their sources until nothing is open under them."
+  ]
+}
+
+const Plan = (props: { readonly of: Rotation; readonly mayMove: boolean; readonly done: () => void }): VNode<any> => {
+  const { mayMove, of } = props
+  const signer =
+    of.what === "sponsor"
+      ? [h(Name, { key: "now", text: of.now.sponsor }), " pays the fees."]
+      : [counted(of.now.channels.length, "channel"), " may be lent."]
+  return h(
+    "li",
+    { class: "item" },
+    h("h3", null, of.what === "sponsor" ? "Sponsor" : "Channels"),
+    h("p", null, ...signer),
+    of.refused === null
+      ? h(
+          Confirmed,
+          {
+            label: of.what === "sponsor" ? "Rotate the sponsor" : "Rotate the channels",
+            question: "Take up the keys that the sources hold now?",
+            disabled: !mayMove,
+            run: (note) => post("/dashboard/v1/moves", { move: "rotate", what: of.what, plan: of.plan, note }),
+            done: props.done
+          },
+          h(
+            "ul",
+            null,
+            effectsOf(of).map((sentence) => h("li", { key: sentence }, sentence))
+          )
+        )
+      : h("p", { class: "quiet" }, `Nothing to rotate to: ${of.refused}.`)
+  )
+}
+
+export const RotationView = (props: {
+  readonly mayMove: boolean
+  readonly look: number
+  readonly done: () => void
+}): VNode<any> => {
+  const [own, lookAgain] = useState(0)
+  const asked = useAsked<Rotations>(`/dashboard/v1/rotations?look=${props.look}.${own}`)
+  return h(
+    Panel,
+    {
+      title: "Keys that sign",
+      wide: true,
+      actions: h("button", { type: "button", class: "small", onClick: () => lookAgain(own + 1) }, "Look again")
+    },
+    h(Shown<Rotations>, {
+      asked,
+      show: ({ items }) => [
+        props.mayMove
+          ? null
+          : h(
+              Notice,
+              { kind: "hint" },
+              "To rotate, sign in with an operator's key, or use the command line: keys rotate."
+            ),
+        h(
+          "ul",
+          { class: "list" },
+          items.map((of) => h(Plan, { key: of.what, of, mayMove: props.mayMove, done: props.done }))
+        )
+      ]
+    })
+  )
+}

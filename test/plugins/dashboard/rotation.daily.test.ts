@@ -1,0 +1,92 @@
+// Keys rotated by an operator over HTTP: what it would do is told before, it is done only as it was told, and noted.
+import { NodeServices } from "@effect/platform-node"
+import { expect, it } from "@effect/vitest"
+import { Keypair } from "@stellar/stellar-sdk"
+import { Effect, FileSystem } from "effect"
+import { describe } from "vitest"
+import { startFacilitator } from "../../support/facilitator.ts"
+import { describedFaults } from "../analytics/support.ts"
+
+const ops = "operator-secret-012345"
+const authorization = `Bearer ${ops}`
+
+describe("a rotation of keys asked for over HTTP", () => {
+  it.live(
+    "is told before, done as it was told and no other way, by an operator alone, and noted with how it went",
+    () =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        const folder = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-rotation-" })
+        const [old, next, stranger] = [Keypair.random(), Keypair.random(), Keypair.random()]
+        const write = (...pairs: ReadonlyArray<Keypair>) =>
+          files.writeFileString(`${folder}/sponsor`, pairs.map((pair) => pair.secret()).join())
+        yield* write(old)
+        const facilitator = yield* startFacilitator({
+          channels: 2,
+          environment: { SPONSOR_SECRET_FILE: `${folder}/sponsor`, OPERATOR_API_KEYS: `ops:${ops}` },
+          set: ["plugins=[ledger-local,x402-exact,catalog,dashboard]"]
+        })
+        const faults = describedFaults((yield* facilitator.ask("/openapi.json")).json)
+        const look = Effect.gen(function* () {
+          const answer = yield* facilitator.ask("/dashboard/v1/rotations", { headers: { authorization } })
+          expect([answer.status, faults("/dashboard/v1/rotations", answer)]).toEqual([200, []])
+          return answer.json.items[0]
+        })
+        const rotate = (plan: string, headers: Record<string, string> = { authorization }) =>
+          facilitator.ask("/dashboard/v1/moves", {
+            method: "POST",
+            headers: { "content-type": "application/json", ...headers },
+            body: JSON.stringify({ move: "rotate", what: "sponsor", plan, note: "a year has passed" })
+          })
+        const sponsor = Effect.map(facilitator.ask("/supported"), ({ json }) => json.kinds[0].signer as string)
+        expect((yield* facilitator.ask("/dashboard/v1/rotations")).status).toBe(401)
+        const first = yield* look
+        expect(first).toMatchObject({
+          what: "sponsor",
+          now: { sponsor: old.publicKey() },
+          refused: expect.stringContaining(`the sponsor is still ${old.publicKey()}`)
+        })
+        expect((yield* rotate(first.plan)).status).toBe(409)
+
+        yield* write(next, old)
+        const told = yield* look
+        expect(told).toMatchObject({
+          now: { sponsor: old.publicKey() },
+          next: { sponsor: next.publicKey(), former_sponsors: [old.publicKey()] },
+          refused: null
+        })
+        // Looking takes nothing; nobody but an operator asks for it; and other keys than were told are not taken.
+        expect(yield* sponsor).toBe(old.publicKey())
+        expect((yield* rotate(told.plan, {})).status).toBe(401)
+        yield* write(stranger, old)
+        const other = yield* rotate(told.plan)
+        expect([other.status, other.json.message]).toEqual([
+          409,
+          expect.stringContaining("other keys than were planned")
+        ])
+        expect(yield* sponsor).toBe(old.publicKey())
+        yield* write(next, old)
+        expect((yield* rotate(told.plan)).json).toEqual({ done: true })
+        expect(yield* sponsor).toBe(next.publicKey())
+        const moves = yield* facilitator.ask("/dashboard/v1/moves", { headers: { authorization } })
+        const line = { by: "ops", move: "rotate", subject: "sponsor", note: "a year has passed" }
+        expect(moves.json.items).toMatchObject([
+          { ...line, outcome: "done" },
+          { ...line, outcome: expect.stringContaining("other keys") },
+          { ...line, outcome: expect.stringContaining("is still") }
+        ])
+        expect(moves.text).not.toMatch(/\bS[A-Z2-7]{55}\b/)
+
+        // What cannot be read is told, and takes nothing.
+        yield* files.writeFileString(`${folder}/sponsor`, "SNOSEED")
+        const unread = yield* facilitator.ask("/dashboard/v1/rotations", { headers: { authorization } })
+        expect([unread.status, unread.json.error, unread.text.includes("SNOSEED")]).toEqual([
+          409,
+          "rotation_unknown",
+          false
+        ])
+        expect(yield* sponsor).toBe(next.publicKey())
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    120_000
+  )
+})
