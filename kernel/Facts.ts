@@ -148,14 +148,14 @@ const publishedSince = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, ty
   return { published: mark === undefined || published || BigInt(end) < BigInt(mark), mark: end }
 }, spanned("Facts.publishedSince"))
 
-const insertFact = (sql: SqlClient.SqlClient, { data, principal, subject, type, version }: NewFact) =>
-  sql`insert into kernel_facts ${sql.insert({
-    type,
-    version,
-    subject,
-    principal: principal ?? null,
-    data: JSON.stringify(data)
-  })}`
+/** The row of a fact, for whoever writes it in one statement with its cause: see `publishedBy`. */
+export const factRow = ({ data, principal, subject, type, version }: NewFact) => ({
+  type,
+  version,
+  subject,
+  principal: principal ?? null,
+  data: JSON.stringify(data)
+})
 
 /** Keeps something in a set or map for as long as the Scope lives. */
 const whileScoped = (add: () => void, remove: () => void): Effect.Effect<void, never, Scope.Scope> =>
@@ -166,6 +166,8 @@ export class Facts extends Context.Service<
   {
     /** Appends a fact in the caller's transaction. Outside of one it is a defect. */
     readonly publish: (fact: NewFact) => Effect.Effect<void, SqlError.SqlError>
+    /** A statement that writes facts together with their cause; consumers are woken when it has been committed. */
+    readonly publishedBy: <A, E, R>(statement: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     /** Starts a consumer as a supervised reconciler; it is woken by facts published in this process. */
     readonly consume: <E, R>(spec: ConsumerSpec<E, R>) => Effect.Effect<Reconciler, never, R | Scope.Scope>
     /**
@@ -213,9 +215,13 @@ export class Facts extends Context.Service<
       const publish = Effect.fnUntraced(function* (fact: NewFact) {
         const transaction = yield* Effect.serviceOption(sql.transactionService)
         if (transaction._tag === "None") return yield* Effect.die(new FactOutsideTransaction({ type: fact.type }))
-        yield* insertFact(sql, fact)
+        yield* sql`insert into kernel_facts ${sql.insert(factRow(fact))}`
         yield* sql.afterCommit(wakeAll)
       }, spanned("Facts.publish"))
+
+      const committed = Effect.flatMap(Effect.serviceOption(sql.transactionService), (transaction) =>
+        transaction._tag === "None" ? wakeAll : sql.afterCommit(wakeAll)
+      )
 
       const consume = Effect.fnUntraced(function* <E, R>(spec: ConsumerSpec<E, R>) {
         const { consumer } = spec
@@ -249,6 +255,7 @@ export class Facts extends Context.Service<
 
       return Facts.of({
         publish,
+        publishedBy: (statement) => Effect.tap(statement, () => committed),
         consume,
         onPublished,
         rewind,

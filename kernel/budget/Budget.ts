@@ -4,25 +4,13 @@
 // shards so that no row is hot, so that reservations made in the same instant may together pass the total by their own
 // size; a principal's bound is exact.
 import { Clock, Context, Effect, Layer } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { Limits } from "../config/Limits.ts"
 import { contract } from "../Contract.ts"
 import { spanned } from "../spanned.ts"
-
-export interface BudgetPrincipal {
-  readonly id: string
-  readonly keyed: boolean
-}
-
-/** Where a reservation stands: what is settled later must be settled on the same row. */
-export interface Reservation {
-  /** UTC day, `YYYY-MM-DD`. */
-  readonly day: string
-  readonly principal: string
-  readonly keyed: boolean
-  readonly shard: number
-  readonly stroops: bigint
-}
+import { committing, reserving } from "./budgetStatements.ts"
+import type { BudgetPrincipal, DayBounds, DaySpent, Reservation } from "./Reservation.ts"
+import { fitsWithin, SpentLately } from "./SpentLately.ts"
 
 /** Rows over which a day's total is spread, for each of keyed and anonymous. */
 export const shards = 8
@@ -78,17 +66,26 @@ const charge = Effect.fnUntraced(function* (
 
 const commit = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
-  reservation: Reservation,
-  chargedStroops: bigint
+  { day, keyed, principal, shard, stroops }: Reservation,
+  charged: bigint
 ) {
-  yield* sql`update kernel_sponsor_budget set reserved_stroops = reserved_stroops - ${reservation.stroops}::int8,
-    committed_stroops = committed_stroops + ${chargedStroops}::int8
-    where day = ${reservation.day}::date and principal = ${reservation.principal}`
-  yield* sql`update kernel_sponsor_budget_total
-    set reserved_stroops = reserved_stroops - ${reservation.stroops}::int8,
-    committed_stroops = committed_stroops + ${chargedStroops}::int8
-    where day = ${reservation.day}::date and keyed = ${reservation.keyed} and shard = ${reservation.shard}`
+  yield* sql`with settled as (select ${day}::date as budget_day, ${principal}::text as budget_of,
+      ${keyed}::boolean as budget_keyed, ${shard}::int as budget_shard, ${stroops}::int8 as budget_stroops,
+      ${charged}::int8 as charged),
+    ${committing(sql, "settled")}
+    select 1`
 }, spanned("Budget.commit"))
+
+/** What is spent of a day: by the principal, in all, and by keyless callers together. */
+const spentOn = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, day: string, principal: string) {
+  const [row] = yield* sql<DaySpent>`select
+    coalesce(sum(reserved_stroops + committed_stroops), 0)::int8 as "inAll",
+    coalesce(sum(reserved_stroops + committed_stroops) filter (where not keyed), 0)::int8 as anonymous,
+    coalesce((select reserved_stroops + committed_stroops from kernel_sponsor_budget
+      where day = ${day}::date and principal = ${principal}), 0)::int8 as own
+    from kernel_sponsor_budget_total where day = ${day}::date`
+  return row!
+})
 
 /** What is used of a day's bounds. */
 const standingOn = Effect.fnUntraced(function* (
@@ -115,8 +112,18 @@ const standingOn = Effect.fnUntraced(function* (
 export class Budget extends Context.Service<
   Budget,
   {
-    /** A cheap early read: would this much still fit? Reserves nothing. */
+    /** A cheap early word, of the last second: would this much still fit? Reserves nothing. */
     readonly fits: (principal: BudgetPrincipal, stroops: bigint) => Sql<boolean>
+    /**
+     * The same as a part of the caller's statement, which reserves once `given` has a row and finds one in
+     * `budget_reserved` when it fits.
+     */
+    readonly reserving: (
+      principal: BudgetPrincipal,
+      stroops: bigint,
+      spread: number,
+      given: string
+    ) => Effect.Effect<{ readonly reservation: Reservation; readonly part: Statement.Fragment }>
     /** Reserves inside the caller's transaction; None when it does not fit. `spread` picks the shard. */
     readonly reserve: (principal: BudgetPrincipal, stroops: bigint, spread: number) => Sql<Reservation | undefined>
     /** Notes what was charged without a reservation, inside the caller's transaction: it is spent, whatever fits. */
@@ -141,45 +148,40 @@ export class Budget extends Context.Service<
         limits.sponsoredByKeyPerDayStroopsMax?.get(principal) ?? limits.sponsoredPerPrincipalPerDayStroopsMax
       const inAll = limits.sponsoredPerDayStroopsMax
 
-      const totalFits = Effect.fnUntraced(function* (day: string, keyed: boolean, stroops: bigint) {
-        const [row] = yield* sql<{ all: bigint; anonymous: bigint }>`select
-          coalesce(sum(reserved_stroops + committed_stroops), 0)::int8 as all,
-          coalesce(sum(reserved_stroops + committed_stroops) filter (where not keyed), 0)::int8 as anonymous
-          from kernel_sponsor_budget_total where day = ${day}::date`
-        const spent = row ?? { all: 0n, anonymous: 0n }
-        return spent.all + stroops <= inAll && (keyed || spent.anonymous + stroops <= inAll / 2n)
-      })
+      const lately = new SpentLately()
+      const boundsOf = (principal: string): DayBounds => ({ own: boundOf(principal), inAll })
 
       const fits = Effect.fnUntraced(function* (principal: BudgetPrincipal, stroops: bigint) {
-        const day = yield* today
-        const [row] = yield* sql<{ spent: bigint }>`select reserved_stroops + committed_stroops as spent
-          from kernel_sponsor_budget where day = ${day}::date and principal = ${principal.id}`
-        return (
-          (row?.spent ?? 0n) + stroops <= boundOf(principal.id) && (yield* totalFits(day, principal.keyed, stroops))
-        )
+        const at = { day: yield* today, now: yield* Clock.currentTimeMillis }
+        const bounds = boundsOf(principal.id)
+        if (lately.fits(principal, stroops, bounds, at)) return true
+        const spent = yield* spentOn(sql, at.day, principal.id)
+        lately.read(principal, spent, at)
+        return fitsWithin(spent, bounds, principal.keyed, stroops)
       }, spanned("Budget.fits"))
 
+      const reservingPart = Effect.fnUntraced(function* (
+        principal: BudgetPrincipal,
+        stroops: bigint,
+        spread: number,
+        given: string
+      ) {
+        const { id, keyed } = principal
+        const reservation = { day: yield* today, principal: id, keyed, shard: Math.abs(spread) % shards, stroops }
+        lately.reserving(principal, stroops)
+        return { reservation, part: reserving(sql, reservation, boundsOf(id), given) }
+      })
+
       const reserve = Effect.fnUntraced(function* (principal: BudgetPrincipal, stroops: bigint, spread: number) {
-        const day = yield* today
-        const shard = Math.abs(spread) % shards
-        const bound = boundOf(principal.id)
-        if (stroops > bound || !(yield* totalFits(day, principal.keyed, stroops))) return undefined
-        const rows = yield* sql`insert into kernel_sponsor_budget as b (day, principal, reserved_stroops)
-          values (${day}::date, ${principal.id}, ${stroops}::int8)
-          on conflict (day, principal) do update set reserved_stroops = b.reserved_stroops + excluded.reserved_stroops
-          where b.reserved_stroops + b.committed_stroops + excluded.reserved_stroops <= ${bound}::int8
-          returning 1`
-        if (rows.length === 0) return undefined
-        yield* sql`insert into kernel_sponsor_budget_total as t (day, keyed, shard, reserved_stroops)
-          values (${day}::date, ${principal.keyed}, ${shard}, ${stroops}::int8)
-          on conflict (day, keyed, shard) do update
-          set reserved_stroops = t.reserved_stroops + excluded.reserved_stroops`
-        return { day, principal: principal.id, keyed: principal.keyed, shard, stroops }
+        const { part, reservation } = yield* reservingPart(principal, stroops, spread, "given")
+        const rows = yield* sql`with given as (select 1), ${part} select 1 from budget_reserved`
+        return rows.length === 0 ? undefined : reservation
       }, spanned("Budget.reserve"))
 
       return Budget.of({
         fits,
         reserve,
+        reserving: reservingPart,
         today,
         standing: Effect.flatMap(today, (day) => standingOn(sql, day, inAll, boundOf)),
         charge: (principal, stroops, spread) =>

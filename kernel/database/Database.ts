@@ -340,6 +340,10 @@ const lostRollback = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefine
   return defects.length > 0 && defects.every(SqlError.isSqlError) ? defects[0] : undefined
 }
 
+/** A statement that is a transaction by itself; run again like one. */
+export const inStatement = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.retry(statement, { schedule: conflictBackoff, times: 5, while: isConflict })
+
 /**
  * One transaction; run again, at most five times, when the database ended it for the sake of another. A lost connection
  * is an error whatever it interrupts: nothing of the transaction has happened, or its commit is unknown.
@@ -352,7 +356,7 @@ export const inTransaction = <A, E, R>(
       const lost = lostRollback(cause)
       return lost === undefined ? Effect.failCause(cause) : Effect.fail(lost)
     }),
-    Effect.retry({ schedule: conflictBackoff, times: 5, while: isConflict })
+    inStatement
   )
 
 /** True for the violation of one of the named unique constraints. */

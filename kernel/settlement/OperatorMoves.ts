@@ -113,9 +113,8 @@ const giveUp = Effect.fnUntraced(function* (id: string, note: string) {
     // Until its bound the transaction may still land and use the number.
     channel: { sequenceUsed: undefined, ledger: authorizationExpiresLedger }
   }
-  return (yield* (yield* Settlements).resolve(id, outcome)) === "Resolved"
-    ? yield* moved(id)
-    : yield* refuse("only an open settlement can be given up")
+  const answer = yield* (yield* Settlements).resolve(id, outcome)
+  return answer._tag === "Resolved" ? answer.record : yield* refuse("only an open settlement can be given up")
 }, spanned("OperatorMoves.giveUp"))
 
 /** The row, the budget of its day and the fact, in the caller's transaction. */

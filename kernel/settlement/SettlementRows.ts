@@ -2,7 +2,7 @@
 // house's own forms here.
 import { Option } from "effect"
 import { Base64 } from "effect/encoding"
-import type { Reservation } from "../budget/Budget.ts"
+import type { Reservation } from "../budget/Reservation.ts"
 import type { NetworkId } from "../config/Network.ts"
 import type { Attempt, SettlementState } from "./Settlement.ts"
 import type { AdoptedSettlement, NewSettlement, OpenRecord, SettlementRecord } from "./Settlements.ts"

@@ -122,11 +122,11 @@ export interface OpenRecord extends SettlementRecord, OpenSettlement {
 
 /** How ending a settlement went. */
 export type ResolveAnswer =
-  | "Resolved"
+  | { readonly _tag: "Resolved"; readonly record: SettlementRecord }
   /** It has an end already, or an attempt was added since it was read: what was decided may be stale. */
-  | "Changed"
+  | { readonly _tag: "Changed" }
   /** The transaction has ended another settlement. */
-  | "TransactionTaken"
+  | { readonly _tag: "TransactionTaken" }
 
 export type AdoptAnswer = "Adopted" | "Known" | "TransactionTaken"
 

@@ -4,11 +4,12 @@ import { Context, Effect, Layer, Option, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { Base64 } from "effect/encoding"
 import { Budget } from "../budget/Budget.ts"
+import { committing } from "../budget/budgetStatements.ts"
 import { Limits } from "../config/Limits.ts"
 import { Network } from "../config/Network.ts"
 import { Server } from "../config/Server.ts"
-import { inTransaction, isUniqueViolation } from "../database/Database.ts"
-import { Facts } from "../Facts.ts"
+import { inStatement, inTransaction, isUniqueViolation } from "../database/Database.ts"
+import { factRow, Facts } from "../Facts.ts"
 import { counted } from "../http/Principal.ts"
 import { Host } from "../platform/Host.ts"
 import { endedFact, recordedFact } from "./facts.ts"
@@ -36,15 +37,6 @@ import {
 } from "./SettlementRows.ts"
 import { spanned } from "../spanned.ts"
 
-/** Leaves the transaction with an answer instead of an error: everything in it is undone. */
-class Undo extends Error {
-  readonly answer: RecordAnswer
-  constructor(answer: RecordAnswer) {
-    super(answer._tag)
-    this.answer = answer
-  }
-}
-
 /** What belongs to one settlement: an authorization, an identifier of its owner for a seller and payer. */
 const ofOneSettlement = ["kernel_settlements_authorization", "kernel_settlements_identifier"] as const
 /** One transaction of the ledger ends one settlement. */
@@ -59,34 +51,27 @@ const bytesOf = (envelope: string): Uint8Array => Result.getOrThrow(Base64.decod
 
 const spreadOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16)
 
-/** What ending a settlement gives back for its budget, its channel and its fact. */
-interface EndedRow {
-  readonly day: string
-  readonly principal: string
-  /** Whose settlement it is; the budget may be somebody else's. */
-  readonly owner: string
-  readonly keyed: boolean
-  readonly shard: number
-  readonly stroops: bigint
-  readonly channel: string
-  readonly sequence: bigint
-  readonly inner_hash: string
-  readonly charged: bigint
-}
+/** The row of an attempt under its number. */
+const attemptRow = (id: string, number: number, attempt: NewAttempt) => ({
+  settlement: id,
+  number,
+  kind: attempt.kind,
+  inner_hash: attempt.innerHash,
+  outer_hash: attempt.outerHash,
+  envelope: bytesOf(attempt.envelope),
+  inclusion_stroops: attempt.inclusionStroops,
+  recorded_ledger: attempt.recordedLedger
+})
+
+/** Inserts a row once for each row of `given`, a relation of the statement that this is a part of. */
+const insertOnce = (sql: SqlClient.SqlClient, table: string, row: Readonly<Record<string, unknown>>, given: string) =>
+  sql`insert into ${sql.literal(`${table} (${Object.keys(row).join(", ")})`)}
+    select ${sql.csv(Object.values(row).map((value) => sql`${value}`))} from ${sql.literal(given)}`
 
 /** Inserts an attempt under its number. */
 const insertAttempt = Effect.fnUntraced(function* (id: string, number: number, attempt: NewAttempt) {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`insert into kernel_attempts ${sql.insert({
-    settlement: id,
-    number,
-    kind: attempt.kind,
-    inner_hash: attempt.innerHash,
-    outer_hash: attempt.outerHash,
-    envelope: bytesOf(attempt.envelope),
-    inclusion_stroops: attempt.inclusionStroops,
-    recorded_ledger: attempt.recordedLedger
-  })}`
+  yield* sql`insert into kernel_attempts ${sql.insert(attemptRow(id, number, attempt))}`
 })
 
 /** Which replica records. */
@@ -111,39 +96,53 @@ const find = Effect.fnUntraced(function* (query: FindQuery) {
   return rows.map(toRecord)
 }, spanned("Settlements.find"))
 
+/** What recording did: all of it, or nothing because of the first that is missing. */
+interface RecordedRow {
+  readonly may_open: boolean
+  readonly leased: boolean
+  readonly born: boolean
+}
+
+const recordedAnswer = ({ born, leased, may_open }: RecordedRow): RecordAnswer => {
+  if (born) return { _tag: "Recorded" }
+  if (!may_open) return { _tag: "TooManyOpen" }
+  return { _tag: leased ? "BudgetExceeded" : "FenceLost" }
+}
+
+/**
+ * One statement, so one transaction and one round trip. Each step gives a row to the next or none, and nothing is
+ * written before the last that may give none: the lease, under its row's lock, and then the budget.
+ */
 const record = Effect.fnUntraced(function* (settlement: NewSettlement) {
   const sql = yield* SqlClient.SqlClient
-  const budget = yield* Budget
-  const limits = yield* Limits
   const facts = yield* Facts
-  const facilitator = yield* facilitatorName
-  const undo = (answer: RecordAnswer) => Effect.fail(new Undo(answer))
-  return yield* inTransaction(
-    Effect.gen(function* () {
-      const [open] = yield* sql<{ count: number }>`select count(*)::int as count from kernel_settlements
-      where state in ('prepared', 'submitted')`
-      if ((open?.count ?? 0) >= limits.pendingSettlementsMax) return yield* undo({ _tag: "TooManyOpen" })
-      const reservation = yield* budget.reserve(
-        counted(settlement.principal),
-        settlement.budgetStroops,
-        spreadOf(settlement.id)
-      )
-      if (reservation === undefined) return yield* undo({ _tag: "BudgetExceeded" })
-      yield* sql`insert into kernel_settlements ${sql.insert(bornRow(settlement, reservation))}`
-      yield* insertAttempt(settlement.id, 1, settlement.attempt)
-      const held = yield* sql`update kernel_channels set settlement = ${settlement.id}, leased_until = null, used_at =
-          clock_timestamp()
-      where address = ${settlement.channel.address} and fence = ${settlement.channel.fence} and settlement is null
-        returning 1`
-      if (held.length === 0) return yield* undo({ _tag: "FenceLost" })
-      yield* facts.publish(recordedFact(settlement, facilitator))
-      return { _tag: "Recorded" } as RecordAnswer
-    })
-  ).pipe(
-    Effect.catchIf(
-      (error): error is Undo => error instanceof Undo,
-      ({ answer }) => Effect.succeed(answer)
-    ),
+  const { pendingSettlementsMax } = yield* Limits
+  const { channel, id } = settlement
+  const { part, reservation } = yield* (yield* Budget).reserving(
+    counted(settlement.principal),
+    settlement.budgetStroops,
+    spreadOf(id),
+    "leased"
+  )
+  const fact = factRow(recordedFact(settlement, yield* facilitatorName))
+  const statement = sql<RecordedRow>`with standing as (
+      select count(*) < ${pendingSettlementsMax}::int as may_open from kernel_settlements
+      where state in ('prepared', 'submitted')),
+    leased as (
+      select 1 from kernel_channels where address = ${channel.address} and fence = ${channel.fence}::int8
+        and settlement is null and (select may_open from standing)
+      for update),
+    ${part},
+    born as (${insertOnce(sql, "kernel_settlements", bornRow(settlement, reservation), "budget_reserved")} returning 1),
+    attempted as (${insertOnce(sql, "kernel_attempts", attemptRow(id, 1, settlement.attempt), "born")}),
+    told as (${insertOnce(sql, "kernel_facts", fact, "born")}),
+    held as (
+      update kernel_channels set settlement = ${id}, leased_until = null, used_at = clock_timestamp() from born
+      where address = ${channel.address})
+    select (select may_open from standing) as may_open, exists (select 1 from leased) as leased,
+      exists (select 1 from born) as born`
+  return yield* facts.publishedBy(inStatement(statement)).pipe(
+    Effect.map(([row]) => recordedAnswer(row!)),
     Effect.catchIf(
       (error) => isUniqueViolation(error, ...ofOneSettlement),
       () => Effect.succeed<RecordAnswer>({ _tag: "Known" })
@@ -196,14 +195,26 @@ const open = Effect.fnUntraced(function* (limit: number) {
   return rows.map((row) => toOpen(row, bySettlement.get(row.id) ?? []))
 }, spanned("Settlements.open"))
 
+/** What an ended row gives to the budget, its channel and its fact, beside the record. */
+const endedColumns = `${recordColumns}, budget_day, coalesce(budget_principal, principal) as budget_of, budget_keyed,
+  budget_shard, budget_stroops, channel_sequence, fee_charged_stroops as charged`
+
+/** Gives the channel back with the number that the outcome leaves it. */
+const channelBack = (sql: SqlClient.SqlClient, { ledger, sequenceUsed }: NonNullable<Outcome["channel"]>) =>
+  sql`update kernel_channels as c set settlement = null, used_at = clock_timestamp(),
+      sequence = ${sequenceUsed === undefined ? null : sequenceUsed ? 0 : -1}::int8 + e.channel_sequence,
+      sequence_ledger = greatest(c.sequence_ledger, ${ledger}::int8)
+    from ended as e where c.address = e.channel and c.settlement = e.id::uuid`
+
+/** One statement: outcome, budget, channel and fact. What only the row knows of the fact is put in there. */
 const resolve = Effect.fnUntraced(function* (id: string, outcome: Outcome, attemptsKnown?: number) {
   const sql = yield* SqlClient.SqlClient
-  const budget = yield* Budget
   const facts = yield* Facts
   const closedAt = outcome.closedAtSeconds === undefined ? null : new Date(outcome.closedAtSeconds * 1_000)
-  return yield* inTransaction(
-    Effect.gen(function* () {
-      const rows = yield* sql<EndedRow>`update kernel_settlements set state = ${outcome.state},
+  const { data, type, version } = endedFact({ id, principal: "", innerHash: "" }, outcome)
+  const back = outcome.channel === undefined ? sql`select 1` : channelBack(sql, outcome.channel)
+  const statement = sql<SettlementRow>`with ended as (
+      update kernel_settlements set state = ${outcome.state},
         resolved_at = clock_timestamp(), ended_by = ${outcome.transaction ?? null},
         ledger = ${outcome.ledger ?? null}::int8,
         closed_at = ${closedAt}::timestamptz,
@@ -213,30 +224,24 @@ const resolve = Effect.fnUntraced(function* (id: string, outcome: Outcome, attem
         reason = ${outcome.reason ?? null}, reason_message = ${outcome.message ?? null}
       where id = ${id} and state in ('prepared', 'submitted')
         and (${attemptsKnown ?? null}::int is null or attempt_count = ${attemptsKnown ?? null}::int)
-      returning budget_day::text as day, coalesce(budget_principal, principal) as principal, principal as owner,
-        budget_keyed as keyed, budget_shard as shard, budget_stroops as stroops,
-        channel, channel_sequence as sequence, inner_hash, fee_charged_stroops as charged`
-      const [row] = rows
-      if (row === undefined) return "Changed"
-      yield* budget.commit(row, row.charged)
-      if (outcome.channel !== undefined) {
-        const used = outcome.channel.sequenceUsed
-        yield* sql`update kernel_channels set settlement = null, used_at = clock_timestamp(),
-        sequence = ${used === undefined ? null : used ? row.sequence : row.sequence - 1n}::int8,
-        sequence_ledger = greatest(sequence_ledger, ${outcome.channel.ledger}::int8)
-        where address = ${row.channel} and settlement = ${id}`
-      }
-      const told = outcome.state === "settled" ? (outcome.transaction ?? row.inner_hash) : row.inner_hash
-      const ended = { id, principal: row.owner, innerHash: told }
-      yield* facts.publish(endedFact(ended, { ...outcome, feeChargedStroops: row.charged }))
-      return "Resolved"
-    })
-  ).pipe(
+      returning ${sql.literal(endedColumns)}),
+    freed as (${back}),
+    told as (
+      insert into kernel_facts (type, version, subject, principal, data)
+      select ${type}, ${version}, id, principal, ${JSON.stringify(data)}::jsonb || jsonb_build_object(
+        'transaction', case when state = 'settled' then transaction else inner_hash end,
+        'feeChargedStroops', charged::text)
+      from ended),
+    ${committing(sql, "ended")}
+    select * from ended`
+  return yield* facts.publishedBy(inStatement(statement)).pipe(
+    Effect.map(([row]): ResolveAnswer =>
+      row === undefined ? { _tag: "Changed" } : { _tag: "Resolved", record: toRecord(row) }
+    ),
     Effect.catchIf(
       (error) => isUniqueViolation(error, endsOne),
-      () => Effect.succeed<ResolveAnswer>("TransactionTaken")
-    ),
-    Effect.map((answer): ResolveAnswer => answer as ResolveAnswer)
+      () => Effect.succeed<ResolveAnswer>({ _tag: "TransactionTaken" })
+    )
   )
 }, spanned("Settlements.resolve"))
 

@@ -29,18 +29,18 @@ export const optionsFor = Effect.fnUntraced(function* (record: OpenRecord) {
 const end = Effect.fnUntraced(function* (record: OpenRecord, outcome: Outcome) {
   const settlements = yield* Settlements
   yield* reached("beforeResolve")
-  const answer = yield* settlements.resolve(record.id, outcome, record.attemptCount)
-  if (answer === "Changed") return
-  if (answer === "TransactionTaken") {
+  let answer = yield* settlements.resolve(record.id, outcome, record.attemptCount)
+  if (answer._tag === "TransactionTaken") {
     yield* Effect.logWarning("a transaction has ended another settlement; this one was not paid by it").pipe(
       Effect.annotateLogs({ settlement: record.id, transaction: outcome.transaction })
     )
     const taken = Ending.spentElsewhere(undefined, outcome.ledger ?? record.recordedLedger)
-    if ((yield* settlements.resolve(record.id, taken, record.attemptCount)) !== "Resolved") return
+    answer = yield* settlements.resolve(record.id, taken, record.attemptCount)
   }
+  if (answer._tag !== "Resolved") return
   yield* reached("afterResolve")
   yield* (yield* ChannelPool).freed
-  yield* Effect.flatMap(settlements.byIds([record.id]), (yield* Outcomes).complete)
+  yield* (yield* Outcomes).complete([answer.record])
 })
 
 const addAndSubmit = Effect.fnUntraced(function* (record: OpenRecord, signed: Omit<NewAttempt, "recordedLedger">) {

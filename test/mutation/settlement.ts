@@ -90,19 +90,24 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: settlements,
-        from: "and fence = ${settlement.channel.fence} and settlement is null",
+        from: "and fence = ${channel.fence}::int8 and settlement is null",
         to: "and settlement is null"
       }
     ],
     ...twin
   },
   {
+    name: "a lease judged without the lock of its row",
+    changes: [{ file: settlements, from: "from standing) for update),", to: "from standing))," }],
+    ...storeTests
+  },
+  {
     name: "a hold taken from another settlement",
     changes: [
       {
         file: settlements,
-        from: "and fence = ${settlement.channel.fence} and settlement is null",
-        to: "and fence = ${settlement.channel.fence}"
+        from: "and fence = ${channel.fence}::int8 and settlement is null",
+        to: "and fence = ${channel.fence}::int8"
       }
     ],
     ...twin
@@ -216,8 +221,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: settlements,
-        from: 'if (held.length === 0) return yield* undo({ _tag: "FenceLost" })',
-        to: 'if (held.length === 0) return { _tag: "FenceLost" } as RecordAnswer'
+        from: '    spreadOf(id),\n    "leased"\n',
+        to: '    spreadOf(id),\n    "standing"\n'
       }
     ],
     ...twin
@@ -227,8 +232,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: settlements,
-        from: "yield* budget.commit(row, row.charged)",
-        to: "yield* budget.commit(row, row.stroops)"
+        from: "channel_sequence, fee_charged_stroops as charged",
+        to: "channel_sequence, budget_stroops as charged"
       }
     ],
     ...twin
@@ -459,8 +464,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: settlements,
-        from: "where address = ${row.channel} and settlement = ${id}",
-        to: "where address = ${row.channel}"
+        from: "where c.address = e.channel and c.settlement = e.id::uuid",
+        to: "where c.address = e.channel"
       }
     ],
     ...storeTests

@@ -37,7 +37,7 @@ const connections = "kernel/database/Connections.ts"
 const queue = "kernel/settlement/channels/ChannelQueue.ts"
 const admission = "kernel/settlement/channels/Admission.ts"
 const rows = "kernel/settlement/channels/ChannelRows.ts"
-const budget = "kernel/budget/Budget.ts"
+const budgetStatements = "kernel/budget/budgetStatements.ts"
 const channels = "kernel/settlement/channels/reconcileChannels.ts"
 const sponsor = "kernel/settlement/channels/SponsorTransactions.ts"
 const moves = "kernel/settlement/OperatorMoves.ts"
@@ -118,7 +118,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "no bound of open settlements",
-    changes: change(settlements, "(open?.count ?? 0) >= limits.pendingSettlementsMax", "(open?.count ?? 0) < 0"),
+    changes: change(settlements, "count(*) < ${pendingSettlementsMax}::int", "${pendingSettlementsMax}::int > 0"),
     ...by("settlement/SqlSettlements.test.ts")
   },
   {
@@ -255,7 +255,7 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "a channel kept after its number became unknown",
-    changes: change(settlements, "${used === undefined ? null : used ?", "${used ?? true ?"),
+    changes: change(settlements, "${sequenceUsed === undefined ? null : sequenceUsed ?", "${sequenceUsed ?? true ?"),
     ...by("settlement/SqlSettlements.test.ts")
   },
   {
@@ -467,24 +467,24 @@ export const mutations: ReadonlyArray<Mutation> = [
   {
     name: "no bound for a principal",
     changes: change(
-      budget,
-      "          where b.reserved_stroops + b.committed_stroops + excluded.reserved_stroops <= ${bound}::int8 returning 1",
-      "          returning 1"
+      budgetStatements,
+      "where b.reserved_stroops + b.committed_stroops + excluded.reserved_stroops <= ${bounds.own}::int8 returning 1",
+      "returning 1"
     ),
     ...by("budget/Budget.test.ts")
   },
   {
     name: "nothing kept for keyed principals",
-    changes: change(budget, "(keyed || spent.anonymous + stroops <= inAll / 2n)", "true"),
+    changes: change(
+      budgetStatements,
+      "(${keyed}::boolean or anonymous + ${stroops}::int8 <= ${bounds.inAll / 2n}::int8)",
+      "true"
+    ),
     ...by("budget/Budget.test.ts")
   },
   {
     name: "a reservation settled on the day it ends",
-    changes: change(
-      budget,
-      "where day = ${reservation.day}::date and principal = ${reservation.principal}`",
-      "where day = ${yield* today}::date and principal = ${reservation.principal}`"
-    ),
+    changes: change(budgetStatements, "where b.day = e.budget_day and", "where b.day = current_date and"),
     ...by("budget/Budget.test.ts")
   },
   {

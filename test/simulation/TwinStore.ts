@@ -144,6 +144,9 @@ export class TwinStore {
   /** Undefined when the statement itself fails: the id or the transaction is another's. */
   record(born: NewSettlement): RecordAnswer | undefined {
     if (this.openCount() >= this.limits.pendingMax) return { _tag: "TooManyOpen" }
+    const channel = this.channels.get(born.channel.address)
+    if (channel === undefined || channel.fence !== born.channel.fence || channel.settlement !== undefined)
+      return { _tag: "FenceLost" }
     const day = this.#today()
     if (!this.#fits(day, counted(born.principal), born.budgetStroops)) return { _tag: "BudgetExceeded" }
     // The constraints are looked at in the order in which they were made.
@@ -152,9 +155,6 @@ export class TwinStore {
     if (rows.some((row) => haveOneAuthorization(row.born, born))) return { _tag: "Known" }
     if (rows.some((row) => haveOneTransaction(row.born, born))) return undefined
     if (rows.some((row) => haveOneIdentifier(row.born, born))) return { _tag: "Known" }
-    const channel = this.channels.get(born.channel.address)
-    if (channel === undefined || channel.fence !== born.channel.fence || channel.settlement !== undefined)
-      return { _tag: "FenceLost" }
     this.rows.set(born.id, {
       born,
       day,
@@ -211,9 +211,9 @@ export class TwinStore {
 
   resolve(id: string, outcome: Outcome, attemptsKnown?: number): ResolveAnswer {
     const row = this.rows.get(id)
-    if (row === undefined || !isOpen(row.state)) return "Changed"
-    if (attemptsKnown !== undefined && row.attempts.length !== attemptsKnown) return "Changed"
-    if (outcome.transaction !== undefined && this.#hasEnded(outcome.transaction)) return "TransactionTaken"
+    if (row === undefined || !isOpen(row.state)) return { _tag: "Changed" }
+    if (attemptsKnown !== undefined && row.attempts.length !== attemptsKnown) return { _tag: "Changed" }
+    if (outcome.transaction !== undefined && this.#hasEnded(outcome.transaction)) return { _tag: "TransactionTaken" }
     row.state = outcome.state
     row.outcome = outcome
     row.resolvedAt = this.#now()
@@ -230,7 +230,7 @@ export class TwinStore {
       this.#use(channel)
     }
     this.facts.push({ type: `settlement.${outcome.state}`, subject: id, transaction: row.born.innerHash })
-    return "Resolved"
+    return { _tag: "Resolved", record: this.byIds([id])[0]! }
   }
 
   #hasEnded(transaction: string): boolean {

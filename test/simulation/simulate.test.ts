@@ -4,10 +4,11 @@ import { Coverage } from "./Coverage.ts"
 import * as Liveness from "./liveness.ts"
 import { faultsMin, paymentsMin, simulate } from "./simulate.ts"
 
-it("keeps every invariant in the first 60 seeds [S89, S91, S94, S96, S340, S341]", () => {
+it("keeps every invariant in the first 60 seeds, and on until everything has been seen [S89, S91, S94, S96, S340, S341]", () => {
   const seen = new Coverage()
   let liveness = Liveness.none
-  for (let seed = 1; seed <= 60; seed++) {
+  // What is rare is seen in one seed of fifty: a sample in which it is missing goes on.
+  for (let seed = 1; seed <= 60 || (seed <= 240 && seen.missing(1).length > 0); seed++) {
     const report = simulate(seed)
     seen.add(report.coverage)
     liveness = Liveness.sum(liveness, report.liveness)
@@ -19,7 +20,7 @@ it("keeps every invariant in the first 60 seeds [S89, S91, S94, S96, S340, S341]
   expect(seen.missing(1)).toEqual([])
   // One that lets everything expire breaks nothing either.
   expect(Liveness.tooFew(liveness)).toEqual([])
-}, 120_000)
+}, 240_000)
 
 it("replays a seed exactly", () => {
   expect([...simulate(7).coverage]).toEqual([...simulate(7).coverage])

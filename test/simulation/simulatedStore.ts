@@ -62,7 +62,7 @@ const settlementsOf = (world: World, stored: Stored) => {
     resolve: (id, outcome, known) =>
       stored(() => {
         const answer = store.resolve(id, outcome, known)
-        if (answer === "Resolved") world.judgeEnd(store.rows.get(id)!, outcome)
+        if (answer._tag === "Resolved") world.judgeEnd(store.rows.get(id)!, outcome)
         return answer
       }),
     freeChannel: (id, ledger) =>
@@ -133,6 +133,7 @@ export const simulatedStore = (world: World, replica: Replica) => {
       Budget.of({
         fits: (principal, stroops) => stored(() => store.fits(principal, stroops)),
         reserve: () => Effect.die("part of the store's record"),
+        reserving: () => Effect.die("part of the store's record"),
         today: Effect.die("nobody asks in a simulation"),
         standing: Effect.die("nobody asks in a simulation"),
         charge: () => Effect.die("part of the store's adoption"),

@@ -49,6 +49,8 @@ const recordOf = (name: string, changes: Partial<OpenRecord> = {}, attempts?: Re
     ...changes
   }) as OpenRecord
 
+const resolved: ResolveAnswer = { _tag: "Resolved", record: recordOf("any") }
+
 interface World {
   readonly records: ReadonlyArray<OpenRecord>
   readonly ledger: number
@@ -96,8 +98,8 @@ const follow = Effect.fnUntraced(function* (world: World, scanAbove = 50, longes
     freeChannel: (id: string) => Effect.sync(() => freed.push(id) > 0),
     resolve: (id: string, outcome: Outcome) =>
       Effect.sync(() => {
-        const answer = world.resolves?.(outcome) ?? "Resolved"
-        if (answer === "Resolved") ended.push([id, outcome])
+        const answer = world.resolves?.(outcome) ?? resolved
+        if (answer._tag === "Resolved") ended.push([id, outcome])
         return answer
       }),
     byIds: () => Effect.succeed([])
@@ -231,7 +233,7 @@ describe("the follower", () => {
         records: [recordOf("one")],
         ledger: 1_004,
         transaction: included,
-        resolves: ({ transaction }) => (transaction === undefined ? "Resolved" : "TransactionTaken")
+        resolves: ({ transaction }) => (transaction === undefined ? resolved : { _tag: "TransactionTaken" })
       })
       expect(ended.map(([name, { reason, state }]) => [name, state, reason])).toEqual([
         ["one", "failed", "settle_ledger_authorization_spent"]

@@ -1,0 +1,31 @@
+// What the budget speaks of: for whom the sponsor pays, what is set aside for a payment, and how much of a day's bounds
+// is used. It is plain data; amounts are stroops.
+export interface BudgetPrincipal {
+  readonly id: string
+  readonly keyed: boolean
+}
+
+/** Where a reservation stands: what is settled later must be settled on the same row. */
+export interface Reservation {
+  /** UTC day, `YYYY-MM-DD`. */
+  readonly day: string
+  readonly principal: string
+  readonly keyed: boolean
+  readonly shard: number
+  readonly stroops: bigint
+}
+
+/** What may be reserved and charged in a day, stroops. */
+export interface DayBounds {
+  /** Of the principal, stroops a day. */
+  readonly own: bigint
+  /** Of all together. */
+  readonly inAll: bigint
+}
+
+/** Reserved and charged of a day, stroops. */
+export interface DaySpent {
+  readonly own: bigint
+  readonly inAll: bigint
+  readonly anonymous: bigint
+}

@@ -1,0 +1,46 @@
+// Parts of a statement that reserve, or settle a reservation, in its `with`. Whoever records or ends something puts
+// them into the one statement that does the rest, so that the rows of a day, which everybody shares, are locked for no
+// longer than that statement and its commit.
+import type { SqlClient, Statement } from "effect/sql"
+import type { DayBounds, Reservation } from "./Reservation.ts"
+
+/**
+ * Reserves once `given`, a relation, has a row: `budget_reserved` then has one, unless a bound is in the way. A
+ * principal's bound is judged under the lock of its row; the total as of the statement's beginning.
+ */
+export const reserving = (
+  sql: SqlClient.SqlClient,
+  { day, keyed, principal, shard, stroops }: Reservation,
+  bounds: DayBounds,
+  given: string
+): Statement.Fragment => sql`budget_spent as (
+    select coalesce(sum(reserved_stroops + committed_stroops), 0) as in_all,
+      coalesce(sum(reserved_stroops + committed_stroops) filter (where not keyed), 0) as anonymous
+    from kernel_sponsor_budget_total where day = ${day}::date),
+  budget_reserved as (
+    insert into kernel_sponsor_budget as b (day, principal, reserved_stroops)
+    select ${day}::date, ${principal}, ${stroops}::int8 from budget_spent, ${sql.literal(given)}
+    where ${stroops}::int8 <= ${bounds.own}::int8 and in_all + ${stroops}::int8 <= ${bounds.inAll}::int8
+      and (${keyed}::boolean or anonymous + ${stroops}::int8 <= ${bounds.inAll / 2n}::int8)
+    on conflict (day, principal) do update set reserved_stroops = b.reserved_stroops + excluded.reserved_stroops
+    where b.reserved_stroops + b.committed_stroops + excluded.reserved_stroops <= ${bounds.own}::int8
+    returning 1),
+  budget_reserved_total as (
+    insert into kernel_sponsor_budget_total as t (day, keyed, shard, reserved_stroops)
+    select ${day}::date, ${keyed}, ${shard}, ${stroops}::int8 from budget_reserved
+    on conflict (day, keyed, shard) do update
+    set reserved_stroops = t.reserved_stroops + excluded.reserved_stroops)`
+
+/**
+ * Replaces the reservation of the one row of `ended`, a relation with the columns `budget_day`, `budget_of`,
+ * `budget_keyed`, `budget_shard`, `budget_stroops`, by its `charged`.
+ */
+export const committing = (sql: SqlClient.SqlClient, ended: string): Statement.Fragment =>
+  sql.literal(`budget_own as (
+    update kernel_sponsor_budget as b set reserved_stroops = b.reserved_stroops - e.budget_stroops,
+      committed_stroops = b.committed_stroops + e.charged
+    from ${ended} as e where b.day = e.budget_day and b.principal = e.budget_of),
+  budget_all as (
+    update kernel_sponsor_budget_total as t set reserved_stroops = t.reserved_stroops - e.budget_stroops,
+      committed_stroops = t.committed_stroops + e.charged
+    from ${ended} as e where t.day = e.budget_day and t.keyed = e.budget_keyed and t.shard = e.budget_shard)`)
