@@ -28,6 +28,11 @@ export interface FetchRequest {
   readonly body?: Uint8Array
 }
 
+export interface FetchAnswer extends OutboundAnswer {
+  /** Who answered, after redirects; of the origin that was asked. */
+  readonly url: URL
+}
+
 /** 80, 443 and what ordinary programs listen on. */
 const mayDialPort = (url: URL): boolean => {
   const port = url.port === "" ? 443 : Number(url.port)
@@ -62,7 +67,7 @@ export const safeFetch = Effect.fn("safeFetch")(
     target: URL,
     request: FetchRequest,
     policy: FetchPolicy
-  ): Effect.fn.Return<OutboundAnswer, FetchRefused, Outbound> {
+  ): Effect.fn.Return<FetchAnswer, FetchRefused, Outbound> {
     const outbound = yield* Outbound
     let url = target
     for (let hop = 0; hop <= policy.redirectsMax; hop++) {
@@ -78,7 +83,7 @@ export const safeFetch = Effect.fn("safeFetch")(
         ({ reason }) => refuse(reason)
       )
       const location = answer.headers["location"]
-      if (answer.status < 300 || answer.status > 399 || location === undefined) return answer
+      if (answer.status < 300 || answer.status > 399 || location === undefined) return { ...answer, url }
       const next = URL.canParse(location, url) ? new URL(location, url) : undefined
       if (next === undefined || next.origin !== target.origin) return yield* refuse("redirected")
       url = next

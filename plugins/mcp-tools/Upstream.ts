@@ -3,8 +3,14 @@
 // Nothing is kept between two questions: no cookie, no connection, no answer.
 import { Context, Effect, Layer, Semaphore } from "effect"
 import { type JsonFault, parseJson } from "../../kernel/http/BoundedJson.ts"
-import { type FetchPolicy, FetchRefused, type FetchRequest, safeFetch } from "../../kernel/http/safeFetch.ts"
-import { Outbound, type OutboundAnswer } from "../../kernel/platform/Outbound.ts"
+import {
+  type FetchAnswer,
+  type FetchPolicy,
+  FetchRefused,
+  type FetchRequest,
+  safeFetch
+} from "../../kernel/http/safeFetch.ts"
+import { Outbound } from "../../kernel/platform/Outbound.ts"
 import { Config } from "./Config.ts"
 
 export interface Upstream {
@@ -13,7 +19,7 @@ export interface Upstream {
     url: URL,
     request: FetchRequest,
     caps?: { readonly timeoutMillis?: number; readonly redirectsMax?: number }
-  ) => Effect.Effect<OutboundAnswer, FetchRefused>
+  ) => Effect.Effect<FetchAnswer, FetchRefused>
   readonly parse: (bytes: Uint8Array) => Effect.Effect<unknown, JsonFault>
   /** For content that was paid for and is passed on unread: any keys, within the same bounds. */
   readonly parseContent: (bytes: Uint8Array) => Effect.Effect<unknown, JsonFault>

@@ -66,6 +66,11 @@ const send = (request: OutboundRequest): Effect.Effect<OutboundAnswer, OutboundF
       }
     )
     outgoing.once("error", () => resume(Effect.fail(failed("unreachable"))))
+    // A connection that becomes another protocol is dropped, and is no answer.
+    outgoing.once("upgrade", (_, socket) => {
+      socket.destroy()
+      resume(Effect.fail(failed("unreachable")))
+    })
     outgoing.end(request.body)
     return Effect.sync(() => outgoing.destroy())
   }).pipe(

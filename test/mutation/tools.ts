@@ -11,6 +11,7 @@ const vitest = (...files: ReadonlyArray<string>) => [
 ]
 
 const http = vitest("test/plugins/mcp-tools-pay/http.daily.test.ts")
+const hostile = vitest("test/plugins/mcp-tools-pay/hostile.daily.test.ts")
 const transports = vitest("test/plugins/mcp-tools/transports.daily.test.ts")
 const composition = vitest("test/plugins/mcp-tools/composition.test.ts")
 
@@ -160,6 +161,61 @@ export const mutations: ReadonlyArray<Mutation> = [
     "const { id"
   ),
   policy("policy: so many a minute", "lately >= paymentsPerMinute", "lately > 10_000", "budget/Reservation.ts"),
+  inFile("mcp-tools-pay/seller/SellerSession.ts", hostile)(
+    "mcp: a payment follows a redirect",
+    "{ redirectsMax: 0, ...(timeoutMillis",
+    "{ ...(timeoutMillis"
+  ),
+  inFile("mcp-tools-pay/seller/SellerSession.ts", hostile)(
+    "mcp: a session may have any name",
+    "!/^[\\x21-\\x7e]{1,256}$/.test(standing.session)",
+    "false"
+  ),
+  inFile("mcp-tools-pay/seller/SellerWire.ts", hostile)(
+    "mcp: any number of events is read",
+    "if (events.length > eventsMax + 1) return undefined",
+    ""
+  ),
+  inFile("mcp-tools-pay/call/Judge.ts", hostile)(
+    "judge: settled before is rejected",
+    "if (reason === settledBefore)",
+    'if (reason === "")'
+  ),
+  {
+    name: "outbound: a connection that becomes another protocol is waited for",
+    changes: [
+      {
+        file: "runtime/platform/nodeOutbound.ts",
+        from: 'outgoing.once("upgrade", (_, socket) => {',
+        to: 'outgoing.once("socketless", (_, socket) => {'
+      }
+    ],
+    catcher: hostile
+  },
+  {
+    name: "policy: an approval is honoured by each replica",
+    changes: [
+      {
+        file: "plugins/mcp-tools-pay/policy/approvalRows.ts",
+        from: "sql`delete from mcp_tools_approvals where id = ${id} returning id`",
+        to: "sql`select id from mcp_tools_approvals where id = ${id}`"
+      }
+    ],
+    catcher: vitest("test/plugins/mcp-tools-pay/replicas.slow.test.ts"),
+    environment: { TOLLKEEPER_TEST_SLOW: "only", TOLLKEEPER_TEST_DATABASES: "postgres" }
+  },
+  {
+    name: "budget: replicas reserve at once",
+    changes: [
+      {
+        file: "plugins/mcp-tools-pay/budget/postgresStore.ts",
+        from: "yield* sql`select pg_advisory_xact_lock(hashtextextended(${lock}, 0))`",
+        to: "yield* sql`select ${lock}::text`"
+      }
+    ],
+    catcher: vitest("test/plugins/mcp-tools-pay/replicas.slow.test.ts"),
+    environment: { TOLLKEEPER_TEST_SLOW: "only", TOLLKEEPER_TEST_DATABASES: "postgres" }
+  },
   sessions(
     "sessions: a caller with its share is locked out",
     "of(principal).find(({ id }) => isIdle(id))",

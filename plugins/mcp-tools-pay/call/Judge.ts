@@ -24,6 +24,9 @@ const pendingReasons = new Set([
   "settle_ledger_temporarily_unavailable"
 ])
 
+/** The payment is on the ledger, and whoever says so has not got its result: a seller without payment identifiers. */
+const settledBefore = "settle_ledger_already_settled"
+
 /** What in a settlement does not fit the payment, by name. */
 const misfits = (
   word: SettlementWord,
@@ -39,6 +42,8 @@ const unknown = (why: string, transaction?: string): Judged => ({ _tag: "Unknown
 
 const notSettled = ({ reason: said, transaction }: SettlementWord): Judged => {
   const reason = said === undefined ? undefined : neutralWord(said)
+  if (reason === settledBefore)
+    return unknown("it was settled before, and the seller delivers nothing for it", transaction)
   return reason !== undefined && pendingReasons.has(reason)
     ? unknown("the settlement is under way", transaction)
     : { _tag: "Rejected", reason }

@@ -1,7 +1,7 @@
 // One conversation with a seller's MCP server over Streamable HTTP, for one call: `initialize`, what is needed of
 // `tools/list`, the call without payment and at most once with it, and the end. Every request is bounded and pinned by
-// itself, and nothing is repeated here. A server that keeps its stream open after it has answered is not waited for
-// longer than the cap.
+// itself, nothing is repeated here, and a call follows no redirect: who answered `initialize` is who is paid. A server
+// that keeps its stream open after it has answered is not waited for longer than the cap.
 import { Effect } from "effect"
 import { fault, fetchFault, type ToolFault, type Upstream } from "../../mcp-tools/contract.ts"
 import { eventData, type Fields, findAnswer, type ListedTool, paymentMeta, readTools } from "./SellerWire.ts"
@@ -20,6 +20,12 @@ export interface CallOptions {
   readonly timeoutMillis?: number
 }
 
+/** What a request has in place of the settings' caps. */
+interface Caps {
+  readonly timeoutMillis?: number
+  readonly redirectsMax?: number
+}
+
 export interface SellerSession {
   readonly findTool: (name: string) => Effect.Effect<ListedTool | undefined, ToolFault>
   /** The tool's result, whatever it says. */
@@ -32,11 +38,13 @@ interface SessionState {
   session: string | undefined
   version: string
   lastId: number
+  /** Where `initialize` was answered; whoever is paid is there. */
+  endpoint: URL
 }
 
 /** The two ways to send on one conversation: what is answered, and what is not. */
 const speak = (upstream: Upstream, endpoint: URL) => {
-  const standing: SessionState = { session: undefined, version: protocolVersion, lastId: 0 }
+  const standing: SessionState = { session: undefined, version: protocolVersion, lastId: 0, endpoint }
   const headers = () => ({
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
@@ -45,28 +53,30 @@ const speak = (upstream: Upstream, endpoint: URL) => {
       ? {}
       : { "mcp-session-id": standing.session, "mcp-protocol-version": standing.version })
   })
-  const post = (message: Fields, timeoutMillis?: number) =>
+  const post = (message: Fields, caps: Caps = {}) =>
     Effect.mapError(
       upstream.fetch(
-        endpoint,
+        standing.endpoint,
         { method: "POST", headers: headers(), body: encoder.encode(JSON.stringify({ jsonrpc: "2.0", ...message })) },
-        timeoutMillis === undefined ? {} : { timeoutMillis }
+        caps
       ),
       fetchFault(who)
     )
 
-  const ask = Effect.fnUntraced(function* (method: string, params: Fields, timeoutMillis?: number) {
+  const ask = Effect.fnUntraced(function* (method: string, params: Fields, caps?: Caps) {
     const id = ++standing.lastId
-    const { body, headers, status } = yield* post({ id, method, params }, timeoutMillis)
+    const { body, headers, status, url } = yield* post({ id, method, params }, caps)
     if (status === 429 || status === 503)
       return yield* fault("UPSTREAM_TIMEOUT", "the seller cannot answer now", { status })
     if (status !== 200)
       return yield* fault("UPSTREAM_PROTOCOL_ERROR", "the seller's endpoint answers with an error", { status })
-    if (method === "initialize") standing.session = headers["mcp-session-id"]
-    const parts =
-      headers["content-type"]?.startsWith("text/event-stream") === true
-        ? eventData(body).map((text) => encoder.encode(text))
-        : [body]
+    if (method === "initialize") {
+      standing.session = headers["mcp-session-id"]
+      standing.endpoint = url
+    }
+    const isStream = headers["content-type"]?.startsWith("text/event-stream") === true
+    const parts = isStream ? eventData(body)?.map((text) => encoder.encode(text)) : [body]
+    if (parts === undefined) return yield* malformed("the seller's answer is too many events")
     const parse = method === "tools/call" ? upstream.parseContent : upstream.parse
     const messages = yield* Effect.mapError(Effect.forEach(parts, parse), () =>
       malformed("the seller's answer is no JSON within bounds")
@@ -81,7 +91,7 @@ const speak = (upstream: Upstream, endpoint: URL) => {
   const close = Effect.suspend(() =>
     standing.session === undefined
       ? Effect.void
-      : Effect.ignore(upstream.fetch(endpoint, { method: "DELETE", headers: headers() }))
+      : Effect.ignore(upstream.fetch(standing.endpoint, { method: "DELETE", headers: headers() }))
   )
   return { ask, close, post, standing }
 }
@@ -117,7 +127,7 @@ export const openSeller = Effect.fn("Seller.open")(function* (
       ask(
         "tools/call",
         { name, arguments: args, ...(payment === undefined ? {} : { _meta: paymentMeta(payment) }) },
-        timeoutMillis
+        { redirectsMax: 0, ...(timeoutMillis === undefined ? {} : { timeoutMillis }) }
       ),
     close
   }

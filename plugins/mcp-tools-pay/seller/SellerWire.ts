@@ -13,18 +13,21 @@ export const isFields = (value: unknown): value is Fields =>
 
 const utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true })
 
-/** The data of each event of a stream, in order. */
-export const eventData = (body: Uint8Array): ReadonlyArray<string> =>
-  utf8
-    .decode(body)
-    .split(/\r\n\r\n|\n\n|\r\r/)
-    .flatMap((event) => {
-      const data = event
-        .split(/\r\n|\n|\r/)
-        .filter((line) => line.startsWith("data:"))
-        .map((line) => line.slice(5).replace(/^ /, ""))
-      return data.length === 0 ? [] : [data.join("\n")]
-    })
+/** Events of one answer at most: each is read by itself. */
+const eventsMax = 10_000
+
+/** The data of each event of a stream, in order; undefined when there are too many. */
+export const eventData = (body: Uint8Array): ReadonlyArray<string> | undefined => {
+  const events = utf8.decode(body).split(/\r\n\r\n|\n\n|\r\r/, eventsMax + 2)
+  if (events.length > eventsMax + 1) return undefined
+  return events.flatMap((event) => {
+    const data = event
+      .split(/\r\n|\n|\r/)
+      .filter((line) => line.startsWith("data:"))
+      .map((line) => line.slice(5).replace(/^ /, ""))
+    return data.length === 0 ? [] : [data.join("\n")]
+  })
+}
 
 export type RpcAnswer = { readonly result: Fields } | { readonly errorCode: number }
 

@@ -1,54 +1,10 @@
 import { gzipSync } from "node:zlib"
-import type { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { expect, layer } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
-import { bodyDeclaration, declaring, queryDeclaration, verified } from "../catalog/support.ts"
-import { encodeReference } from "../../../plugins/mcp-tools/Reference.ts"
+import { Effect } from "effect"
 import { call, type Json } from "../mcp-tools/support.ts"
-import { encode, httpAmount, type HttpReply, type HttpSeller, startHttpSeller } from "./httpSeller.ts"
+import { encode, httpAmount, type HttpReply, type HttpSeller } from "./httpSeller.ts"
+import { enabled, fetched, HttpWorld, paymentsIn, query, refOf, soon } from "./httpWorld.ts"
 import { PayWorld } from "./payWorld.ts"
-
-const enabled = "http_payments.enabled=true"
-/** A seller's lie is looked into for a moment only. */
-const soon = "network_security.confirm_timeout_ms=300"
-
-let fresh = 0
-/** A query of its own for every test, so that no call is the same as another's. */
-const query = () => ({ city: `city-${++fresh}` })
-
-class HttpWorld extends Context.Service<HttpWorld, { readonly seller: HttpSeller; readonly ref: string }>()(
-  "test/HttpWorld"
-) {
-  static readonly layer = Layer.effect(
-    HttpWorld,
-    Effect.gen(function* () {
-      const { facilitator } = yield* PayWorld
-      const payTo = (yield* facilitator.account()).publicKey()
-      const seller = yield* startHttpSeller(facilitator, payTo)
-      const lister = yield* facilitator.account()
-      const listed = [
-        ["/weather", queryDeclaration()],
-        ["/cities/riga", queryDeclaration({ routeTemplate: "/cities/:name" })],
-        ["/companies", bodyDeclaration("POST")]
-      ] as const
-      for (const [path, extension] of listed) {
-        const url = `${seller.origin}${path}`
-        const declared = { payer: lister, payTo, url, extension, amount: httpAmount }
-        yield* verified(facilitator, yield* declaring(facilitator, declared))
-      }
-      return { seller, ref: refOf(seller, "/weather") }
-    })
-  ).pipe(Layer.provideMerge(PayWorld.layer))
-}
-
-const refOf = ({ origin }: HttpSeller, path: string) =>
-  encodeReference({ type: "http", url: `${origin}${path}`, toolName: "" })
-
-const fetched = (client: Client, ref: string, more: Json = {}) =>
-  call(client, "x402_fetch_resource", { ref, query: query(), ...more })
-
-const paymentsIn = (seller: HttpSeller, from: number) =>
-  seller.received.slice(from).flatMap(({ payment }) => (payment === undefined ? [] : [JSON.stringify(payment)]))
 
 const base64 = (text: string) => Buffer.from(text).toString("base64")
 

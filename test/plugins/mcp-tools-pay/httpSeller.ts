@@ -4,6 +4,7 @@
 // an honest seller.
 import { Effect } from "effect"
 import type { IncomingMessage } from "node:http"
+import type { Duplex } from "node:stream"
 import type { Facilitator } from "../../support/facilitator.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { type Json, standIn } from "../mcp-tools/support.ts"
@@ -24,6 +25,8 @@ export interface HttpBehaviour {
   /** Changes the answer to a payment, after the settlement; undefined never answers. */
   paid?: (reply: HttpReply, settled: Json) => HttpReply | undefined
   version?: 1 | 2
+  /** Takes the connection over, in place of the answer that is due; `paid` after the settlement. */
+  raw?: Partial<Readonly<Record<"unpaid" | "paid", (socket: Duplex, reply: HttpReply) => void>>>
 }
 
 export interface Received {
@@ -120,6 +123,8 @@ export const startHttpSeller = Effect.fnUntraced(function* (facilitator: Facilit
         return behaviour.unpaid?.(reply) ?? reply
       }
       const reply = payment === undefined ? unpaid() : await delivered(payment, url)
+      const raw = behaviour.raw?.[payment === undefined ? "unpaid" : "paid"]
+      if (raw !== undefined && reply !== undefined) return raw(request.socket, reply)
       if (reply !== undefined) response.writeHead(reply.status, { ...reply.headers }).end(reply.body)
     })()
   })

@@ -7,6 +7,7 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Facilitator } from "../../support/facilitator.ts"
 import { testnetUsdc } from "../../support/buyer.ts"
 import { mcpDeclaration } from "../catalog/support.ts"
@@ -25,6 +26,8 @@ export interface Behaviour {
   /** In place of asking the facilitator. */
   settle?: ((body: Json) => Promise<Json>) | undefined
   listed?: ((tool: Json) => Json) | undefined
+  /** Answers a message by itself; false leaves it to the server. */
+  wire?: ((message: Json, response: ServerResponse, request: IncomingMessage) => boolean) | undefined
 }
 
 export interface Seller {
@@ -59,6 +62,7 @@ export const startSeller = Effect.fnUntraced(function* (facilitator: Facilitator
           void (async () => {
             const body = chunks.length === 0 ? undefined : (JSON.parse(Buffer.concat(chunks).toString("utf8")) as Json)
             if (body !== undefined) seller.methods.push(body["method"])
+            if (body !== undefined && seller.behaviour.wire?.(body, response, request) === true) return undefined
             const id = request.headers["mcp-session-id"] as string | undefined
             const known = id === undefined ? undefined : sessions.get(id)
             if (known !== undefined) return known.handleRequest(request, response, body)
