@@ -44,6 +44,12 @@ interface Shape {
   readonly closeMany: (ledgers: number) => Effect.Effect<number>
   /** Sets the clock ahead and closes a ledger at the new time; its sequence. */
   readonly advanceSeconds: (seconds: number) => Effect.Effect<number>
+  /** Keeps what the ledger is now, and what it is then known by; undefined when too many are kept. */
+  readonly snapshot: Effect.Effect<string | undefined>
+  /** Goes back to a snapshot, which stays; the ledger's sequence, or undefined when there is no such snapshot. */
+  readonly revert: (id: string) => Effect.Effect<number | undefined>
+  /** Forgets a snapshot; false when there is none. */
+  readonly dropSnapshot: (id: string) => Effect.Effect<boolean>
   /** 10 000 XLM and, when asked, USDC, in a ledger of its own. An address that is no account is `undefined`. */
   readonly fund: (address: string, options?: FundOptions) => Effect.Effect<Funded | undefined>
   /** Replaces the faults in effect; an empty list is a quiet network. */
@@ -92,6 +98,9 @@ const make = Effect.fnUntraced(function* (options: LocalLedgerOptions, folder: s
       return ledger.latest.sequence
     }),
     advanceSeconds: (seconds) => Effect.andThen(machine.setAhead(BigInt(seconds)), close),
+    snapshot: Effect.map(machine.snapshot, (kept) => kept?.id),
+    revert: (id) => Effect.map(machine.revert(id), (kept) => kept?.image.ledgers.at(-1)?.sequence),
+    dropSnapshot: machine.drop,
     fund: fund(machine),
     setFaults: (faults) =>
       Effect.sync(() => {

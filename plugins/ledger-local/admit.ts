@@ -20,7 +20,7 @@ const forbidden = (detail: string): Response =>
 
 const corsOf = (origin: string): Readonly<Record<string, string>> => ({
   "access-control-allow-origin": origin,
-  "access-control-allow-methods": "GET, POST, OPTIONS",
+  "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
   "access-control-allow-headers": "content-type, x-client-name, x-client-version",
   "access-control-max-age": "600",
   vary: "origin"

@@ -1,11 +1,14 @@
 // The embedded ledger over HTTP, as one function from a web-standard request to a response: JSON-RPC at `/` and `/rpc`,
-// the friendbot, Horizon's ledgers, `/advance` and, when ledgers are closed by hand, `/close`. Who may ask is
-// `admit.ts`'s. Nothing is answered 500 for what a client sends.
+// the friendbot, Horizon's ledgers, and what no network offers: `/advance`, `/snapshot`, `/revert`, `/dump` and, when
+// ledgers are closed by hand, `/close`. Who may ask is `admit.ts`'s. Nothing is answered 500 for what a client sends.
 import { Effect } from "effect"
 import { horizonLedgers } from "./node/horizon.ts"
+import { SNAPSHOTS_MAX } from "./node/Snapshots.ts"
 import type { LocalLedger } from "./LocalLedger.ts"
 import { errorResponse, type RpcResponse } from "./rpc/jsonRpc.ts"
+import { dumpState } from "./rpc/dumpState.ts"
 import { RpcCode } from "./rpc/RpcError.ts"
+import { viewOf } from "./rpc/View.ts"
 
 /** A request body may have this many bytes. */
 export const BODY_BYTES_MAX = 512 * 1_024
@@ -110,37 +113,102 @@ const advance = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], { s
   return json({ ledger: yield* ledgers === undefined ? ledger.advanceSeconds(seconds!) : ledger.closeMany(ledgers) })
 })
 
+/** Keeps what the ledger is, or forgets what was kept. */
+const snapshot = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], url: URL, method: string) {
+  if (method === "DELETE") {
+    return (yield* ledger.dropSnapshot(url.searchParams.get("id") ?? ""))
+      ? new Response(null, { status: 204 })
+      : problem(404, "Not Found", "there is no such snapshot")
+  }
+  const id = yield* ledger.snapshot
+  if (id === undefined)
+    return problem(409, "Conflict", `at most ${SNAPSHOTS_MAX} are kept; DELETE /snapshot?id= forgets one`)
+  return json({ id, ledger: ledger.ledger.latest.sequence }, 201)
+})
+
+const revert = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], url: URL) {
+  const sequence = yield* ledger.revert(url.searchParams.get("id") ?? "")
+  return sequence === undefined ? problem(404, "Not Found", "there is no such snapshot") : json({ ledger: sequence })
+})
+
+const dump = ({ ledger, passphrase }: LocalLedger["Service"]): Response =>
+  new Response(dumpState(viewOf(ledger, { passphrase, friendbotUrl: undefined }, 0n)), {
+    headers: { "content-type": "application/x-ndjson; charset=utf-8" }
+  })
+
+const ledgers = (ledger: LocalLedger["Service"], url: URL): Response => {
+  const found = horizonLedgers(ledger.ledger, url)
+  return found === undefined ? problem(400, "Bad Request", "limit is 1 to 200, order is asc or desc") : json(found)
+}
+
+interface Route {
+  readonly methods: ReadonlyArray<string>
+  /** What the path is for, told to who comes with another method. */
+  readonly purpose: string
+  readonly answer: (ledger: LocalLedger["Service"], request: Request, url: URL) => Effect.Effect<Response>
+}
+
+const rpcRoute: Route = {
+  methods: ["POST"],
+  purpose: "this is a Stellar RPC: POST JSON-RPC 2.0",
+  answer: (ledger, request) => rpc(ledger, request)
+}
+
+const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
+  ["/", rpcRoute],
+  ["/rpc", rpcRoute],
+  [
+    "/friendbot",
+    { methods: ["GET", "POST"], purpose: "GET or POST", answer: (ledger, _, url) => friendbot(ledger, url) }
+  ],
+  [
+    "/ledgers",
+    {
+      methods: ["GET"],
+      purpose: "GET lists ledgers as Horizon does",
+      answer: (ledger, _, url) => Effect.sync(() => ledgers(ledger, url))
+    }
+  ],
+  [
+    "/close",
+    { methods: ["POST"], purpose: "POST closes the next ledger", answer: (ledger, _, url) => close(ledger, url) }
+  ],
+  [
+    "/advance",
+    {
+      methods: ["POST"],
+      purpose: "POST closes many ledgers, or sets the clock ahead",
+      answer: (ledger, _, url) => advance(ledger, url)
+    }
+  ],
+  [
+    "/snapshot",
+    {
+      methods: ["POST", "DELETE"],
+      purpose: "POST keeps what the ledger is now, DELETE forgets a snapshot",
+      answer: (ledger, request, url) => snapshot(ledger, url, request.method)
+    }
+  ],
+  [
+    "/revert",
+    { methods: ["POST"], purpose: "POST goes back to a snapshot", answer: (ledger, _, url) => revert(ledger, url) }
+  ],
+  [
+    "/dump",
+    { methods: ["GET"], purpose: "GET tells the whole state", answer: (ledger) => Effect.sync(() => dump(ledger)) }
+  ]
+])
+
 /** Answers one request. */
 export const handle = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], request: Request) {
   const url = new URL(request.url)
   const { method } = request
   if (method === "OPTIONS") return new Response(null, { status: 204 })
-  switch (url.pathname.replace(/\/+$/, "") || "/") {
-    case "/":
-    case "/rpc":
-      return method === "POST"
-        ? yield* rpc(ledger, request)
-        : problem(405, "Method Not Allowed", "this is a Stellar RPC: POST JSON-RPC 2.0")
-    case "/friendbot":
-      return method === "GET" || method === "POST"
-        ? yield* friendbot(ledger, url)
-        : problem(405, "Method Not Allowed", "GET or POST")
-    case "/ledgers": {
-      const ledgers = method === "GET" ? horizonLedgers(ledger.ledger, url) : undefined
-      return ledgers === undefined
-        ? problem(400, "Bad Request", "limit is 1 to 200, order is asc or desc")
-        : json(ledgers)
-    }
-    case "/close":
-      if (!ledger.isClosedByHand) return problem(404, "Not Found", "this ledger is closed by the clock")
-      return method === "POST"
-        ? yield* close(ledger, url)
-        : problem(405, "Method Not Allowed", "POST closes the next ledger")
-    case "/advance":
-      return method === "POST"
-        ? yield* advance(ledger, url)
-        : problem(405, "Method Not Allowed", "POST closes many ledgers, or sets the clock ahead")
-    default:
-      return problem(404, "Not Found", "there are /, /rpc, /friendbot and /ledgers")
-  }
+  const path = url.pathname.replace(/\/+$/, "") || "/"
+  const route = routes.get(path)
+  if (route === undefined) return problem(404, "Not Found", `there are ${[...routes.keys()].join(", ")}`)
+  if (path === "/close" && !ledger.isClosedByHand)
+    return problem(404, "Not Found", "this ledger is closed by the clock")
+  if (!route.methods.includes(method)) return problem(405, "Method Not Allowed", route.purpose)
+  return yield* route.answer(ledger, request, url)
 })

@@ -8,6 +8,7 @@ import type { Supervisor } from "../../kernel/Supervisor.ts"
 import { configDefaults, type ConfigValues } from "./Config.ts"
 import { LocalLedger } from "./LocalLedger.ts"
 import { demoNames, localAccount, USDC_CONTRACT } from "./node/accounts.ts"
+import { type Chosen, chosenSettings } from "./node/chosenSettings.ts"
 import type { Faults } from "./node/Faults.ts"
 import { parseFault } from "./node/parseFault.ts"
 import { type Secured, serve, type Serving } from "./serve.ts"
@@ -17,6 +18,9 @@ export class FaultRefused extends Schema.TaggedError<FaultRefused>()("FaultRefus
   fault: Schema.String,
   message: Schema.String
 }) {}
+
+/** Settings that no network has. */
+export class ChoiceRefused extends Schema.TaggedError<ChoiceRefused>()("ChoiceRefused", { message: Schema.String }) {}
 
 /** HTTPS was asked for and cannot be had. */
 export class HttpsRefused extends Schema.TaggedError<HttpsRefused>()("HttpsRefused", { message: Schema.String }) {}
@@ -38,6 +42,14 @@ export interface StandaloneOptions {
   readonly seedAccounts?: boolean
   /** Gives up what follows a damaged line of the journal. */
   readonly repair?: boolean
+  /** Seconds since 1970 at which the clock stands; absent: the machine's. */
+  readonly startTime?: bigint
+  /** Randomness that follows from this word. */
+  readonly seed?: string
+  /** No two ledgers have the same close time. */
+  readonly strictCloseTimes?: boolean
+  /** Protocol, limits and lifetimes; what is absent is as on the test network. */
+  readonly chosen?: Chosen
 }
 
 export interface SeededAccount {
@@ -72,7 +84,7 @@ export const standalone = Effect.fnUntraced(function* (
   options: StandaloneOptions
 ): Effect.fn.Return<
   Standalone,
-  FaultRefused | HttpsRefused | ListenFailed,
+  ChoiceRefused | FaultRefused | HttpsRefused | ListenFailed,
   Crypto | FileSystem.FileSystem | Path.Path | Listeners | Supervisor | Scope.Scope
 > {
   const faults: Array<Partial<Faults>> = []
@@ -93,7 +105,18 @@ export const standalone = Effect.fnUntraced(function* (
     close: options.close ?? configDefaults.close,
     faults
   }
-  const ledgerOptions = { close: config.close, faults, repair: options.repair === true }
+  const { chosen = {}, seed: word, startTime, strictCloseTimes } = options
+  const settings = chosenSettings(chosen)
+  if (typeof settings === "string") return yield* new ChoiceRefused({ message: settings })
+  const ledgerOptions = {
+    close: config.close,
+    faults,
+    repair: options.repair === true,
+    settings,
+    ...(word === undefined ? {} : { seed: word }),
+    ...(startTime === undefined ? {} : { startTime }),
+    ...(strictCloseTimes === undefined ? {} : { strictCloseTimes })
+  }
   const layer =
     options.folder === undefined
       ? LocalLedger.layerTest(ledgerOptions)

@@ -2,7 +2,7 @@
 import { Console, Effect, Layer, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { Supervisor } from "../../kernel/Supervisor.ts"
-import { standalone } from "../../plugins/ledger-local/standalone.ts"
+import { type Standalone, standalone } from "../../plugins/ledger-local/standalone.ts"
 import { lockFolder } from "../platform/folderLock.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import * as NodeDeadline from "../platform/nodeDeadline.ts"
@@ -19,6 +19,56 @@ const readClose = (text: string): number | "manual" | undefined => {
   const millis = Number(digits) * (unit === "s" ? 1_000 : 1)
   return millis >= CLOSE_MIN && millis <= CLOSE_MAX ? millis : undefined
 }
+
+interface Flags {
+  readonly close: string
+  readonly https: Option.Option<number>
+  readonly state: Option.Option<string>
+  readonly time: Option.Option<string>
+  readonly protocol: Option.Option<number>
+  readonly limits: string
+  readonly minTtl: Option.Option<number>
+}
+
+/** Seconds since 1970 of an ISO time; the first and the last that a ledger's header can have are far enough. */
+const readTime = (text: string): bigint | undefined => {
+  const millis = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text) ? Date.parse(text) : Number.NaN
+  return millis >= 0 ? BigInt(millis / 1_000) : undefined
+}
+
+const refuse = (message: string) => Effect.fail({ _tag: "Usage", message } as const)
+
+/** What the flags say beyond themselves, or the first that cannot be. */
+const readFlags = Effect.fnUntraced(function* (flags: Flags) {
+  const close = readClose(flags.close)
+  if (close === undefined) return yield* refuse("--close needs a time from 50ms to 60s, such as 1s or 250ms, or manual")
+  if (Option.isSome(flags.https) && Option.isNone(flags.state))
+    return yield* refuse("--https needs --state, the folder for its certificate")
+  const startTime = Option.isSome(flags.time) ? readTime(flags.time.value) : undefined
+  if (Option.isSome(flags.time) && startTime === undefined)
+    return yield* refuse("--time is a time in UTC, such as 2026-01-01T00:00:00Z")
+  return {
+    close,
+    chosen: {
+      limits: flags.limits,
+      ...Option.match(flags.protocol, { onNone: () => ({}), onSome: (protocol) => ({ protocol }) }),
+      ...Option.match(flags.minTtl, { onNone: () => ({}), onSome: (minTtlLedgers) => ({ minTtlLedgers }) })
+    },
+    ...(startTime === undefined ? {} : { startTime })
+  }
+})
+
+/** What the program says when it listens. */
+const greetingOf = ({ accounts, https, passphrase, port, usdcContract }: Standalone): string =>
+  [
+    `A Stellar ledger is at http://127.0.0.1:${port}  (RPC, /friendbot?addr=G…&usdc=100, /ledgers)`,
+    ...(https === undefined
+      ? []
+      : [`  over HTTPS  https://127.0.0.1:${https.port}  (clients trust ${https.certificateFile})`]),
+    `  passphrase  ${passphrase}`,
+    `  USDC        ${usdcContract}`,
+    ...accounts.map(({ address, name, secret }) => `  ${name.padEnd(10)}  ${address}  ${secret}`)
+  ].join("\n")
 
 export const ledger = Command.make(
   "ledger",
@@ -44,6 +94,30 @@ export const ledger = Command.make(
       Flag.withDescription("Folder to keep the ledger in; in memory without"),
       Flag.optional
     ),
+    seed: Flag.String("seed").pipe(
+      Flag.withDescription("A word from which all randomness follows, so that a run can be repeated"),
+      Flag.optional
+    ),
+    time: Flag.String("time").pipe(
+      Flag.withDescription("Where the clock stands (2026-01-01T00:00:00Z); it then moves a second with every ledger"),
+      Flag.optional
+    ),
+    strictCloseTimes: Flag.Boolean("strict-close-times").pipe(
+      Flag.withDescription("Every ledger closes a second after the one before at least, whatever the clock says"),
+      Flag.withDefault(false)
+    ),
+    protocol: Flag.Int("protocol").pipe(
+      Flag.withDescription("The protocol's version; as on the test network without"),
+      Flag.optional
+    ),
+    limits: Flag.String("limits").pipe(
+      Flag.withDescription("Limits of contract transactions: testnet, or unlimited"),
+      Flag.withDefault("testnet")
+    ),
+    minTtl: Flag.Int("min-ttl").pipe(
+      Flag.withDescription("Ledgers that a new contract entry lives at least; as on the test network without"),
+      Flag.optional
+    ),
     repair: Flag.Boolean("repair").pipe(
       Flag.withDescription("Give up what follows a damaged line of the kept ledger's journal"),
       Flag.withDefault(false)
@@ -55,43 +129,21 @@ export const ledger = Command.make(
   },
   Effect.fn(
     function* (flags) {
-      const close = readClose(flags.close)
-      if (close === undefined)
-        return yield* Effect.fail({
-          _tag: "Usage",
-          message: "--close needs a time from 50ms to 60s, such as 1s or 250ms, or manual"
-        } as const)
-      if (Option.isSome(flags.https) && Option.isNone(flags.state)) {
-        return yield* Effect.fail({
-          _tag: "Usage",
-          message: "--https needs --state, the folder for its certificate"
-        } as const)
-      }
+      const chosen = yield* readFlags(flags)
       if (Option.isSome(flags.state)) yield* lockFolder(flags.state.value)
       const running = yield* standalone({
         port: flags.port,
-        close,
+        ...chosen,
         faults: flags.fault,
         seedAccounts: flags.seedAccounts,
         allowedOrigins: flags.allowOrigin,
         repair: flags.repair,
+        strictCloseTimes: flags.strictCloseTimes || Option.isSome(flags.time),
+        ...Option.match(flags.seed, { onNone: () => ({}), onSome: (seed) => ({ seed }) }),
         ...Option.match(flags.state, { onNone: () => ({}), onSome: (folder) => ({ folder }) }),
         ...Option.match(flags.https, { onNone: () => ({}), onSome: (httpsPort) => ({ httpsPort }) })
       })
-      yield* Console.log(
-        [
-          `A Stellar ledger is at http://127.0.0.1:${running.port}  (RPC, /friendbot?addr=G…&usdc=100, /ledgers)`,
-          ...(running.https === undefined
-            ? []
-            : [
-                `  over HTTPS  https://127.0.0.1:${running.https.port}  (clients trust ` +
-                  `${running.https.certificateFile})`
-              ]),
-          `  passphrase  ${running.passphrase}`,
-          `  USDC        ${running.usdcContract}`,
-          ...running.accounts.map(({ address, name, secret }) => `  ${name.padEnd(10)}  ${address}  ${secret}`)
-        ].join("\n")
-      )
+      yield* Console.log(greetingOf(running))
       yield* Effect.sync(growFreely)
       return yield* Effect.never
     },

@@ -1,7 +1,7 @@
 // The ledger as one synchronous machine: entries, history, queue and the closing of ledgers. Time is given, never asked
 // for. A close is computed on an overlay (`prepareClose`) and takes effect only with `publish`, so that the owner can
 // write it to disk in between; what arrives meanwhile is judged against the old ledger, as on a network. Close times
-// never go back.
+// never go back, and where they are strict, no two ledgers have the same.
 import { EnvelopeType } from "../engine/xdr/types.ts"
 import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import type { ContractRuntime } from "../engine/host/HostTypes.ts"
@@ -15,12 +15,13 @@ import type { LedgerContext } from "../transaction/Context.ts"
 import { type Frame, frameOf } from "../transaction/Frame.ts"
 import { errorResult, readAccount, resultOf, validate } from "../transaction/validate.ts"
 import { codecs, type TransactionResult, TxCode } from "../transaction/Wire.ts"
-import { changesBytes } from "./changesBytes.ts"
 import { Expiry } from "./Expiry.ts"
 import { type Faults, noFaults } from "./Faults.ts"
 import { seal, ZERO_HASH } from "./Header.ts"
 import { History, type LedgerRecord, type Retention, type TransactionRecord } from "./History.ts"
+import { Offender, orOffender } from "./Offender.ts"
 import { Queue } from "./Queue.ts"
+import { recordOf } from "./recordOf.ts"
 import { toHex } from "./text.ts"
 import { type Phase, resultSetBytes, transactionSetBytes } from "./transactionSet.ts"
 
@@ -37,6 +38,8 @@ export interface LedgerOptions {
   /** Expected seconds between two ledgers, for the time bounds of what is queued; 0 when closed by hand. */
   readonly closeIntervalSeconds: number
   readonly contracts?: ContractRuntime
+  /** Every ledger closes a second after the one before at least, as on the network, whatever the clock says. */
+  readonly strictCloseTimes?: boolean
 }
 
 /** What is left after a restart: the last ledger, with its state and the history before it. */
@@ -44,6 +47,12 @@ export interface LedgerState {
   readonly store: Store
   /** Oldest first, without gaps; at least one. */
   readonly ledgers: ReadonlyArray<LedgerRecord>
+}
+
+/** A ledger as it was: its state, and the history before it. */
+export interface LedgerImage extends LedgerState {
+  readonly networkId: Uint8Array
+  readonly past: ReadonlyArray<ClosedLedger>
 }
 
 export type SendStatus = "PENDING" | "DUPLICATE" | "TRY_AGAIN_LATER" | "ERROR"
@@ -75,16 +84,6 @@ export interface Defect {
   readonly error: unknown
 }
 
-/** A transaction that the ledger cannot even charge or refund; it is thrown out, and the ledger closed without it. */
-class Offender extends Error {
-  readonly frame: Frame
-
-  constructor(frame: Frame, cause: unknown) {
-    super("a transaction cannot be applied", { cause })
-    this.frame = frame
-  }
-}
-
 /** Defects that wait to be told. */
 const DEFECTS_MAX = 100
 
@@ -93,21 +92,50 @@ const PAST_LEDGERS = 64
 
 export class Ledger {
   readonly options: LedgerOptions
-  readonly store: Store
-  readonly history: History
-  readonly queue = new Queue()
   faults: Faults = noFaults
-  readonly #past: Array<ClosedLedger> = []
+  #store: Store
+  #history: History
+  #queue = new Queue()
+  #past: ReadonlyArray<ClosedLedger> = []
   readonly #heldUntil = new Map<string, number>()
-  readonly #expiry: Expiry
+  #expiry: Expiry
   #defects: Array<Defect> = []
 
   constructor(options: LedgerOptions, state: LedgerState) {
     this.options = options
-    this.store = state.store
-    this.history = new History(options.retention)
+    this.#store = state.store
+    this.#history = new History(options.retention)
     for (const ledger of state.ledgers) this.history.add(ledger)
     this.#expiry = new Expiry(options.crypto, state.store, this.latest.sequence)
+  }
+
+  get store(): Store {
+    return this.#store
+  }
+
+  get history(): History {
+    return this.#history
+  }
+
+  get queue(): Queue {
+    return this.#queue
+  }
+
+  /** What `revert` needs to come back to now. Entries and records are shared, never copied. */
+  capture(): LedgerImage {
+    const { networkId } = this.options
+    return { networkId, store: this.#store.copy(), ledgers: [...this.history.from(0)], past: this.#past }
+  }
+
+  /** Goes back to what was captured, any number of times; what waits for the next ledger is forgotten. */
+  revert({ ledgers, past, store }: LedgerImage): void {
+    this.#store = store.copy()
+    this.#history = new History(this.options.retention)
+    for (const ledger of ledgers) this.history.add(ledger)
+    this.#past = past
+    this.#queue = new Queue()
+    this.#heldUntil.clear()
+    this.#expiry = new Expiry(this.options.crypto, this.#store, this.latest.sequence)
   }
 
   get latest(): LedgerRecord {
@@ -231,7 +259,7 @@ export class Ledger {
    * ledger can be computed is thrown out of the queue.
    */
   prepareClose(now: bigint): ClosedLedger {
-    const closeTime = now > this.latest.closeTime ? now : this.latest.closeTime
+    const closeTime = this.#closeTime(now)
     const ledger = this.context(this.latest.sequence + 1, closeTime)
     const { frames, baseFee } = this.#select(ledger)
     let rest = frames
@@ -254,9 +282,14 @@ export class Ledger {
     frames: ReadonlyArray<Frame>,
     edit: (store: Store, ledgerSeq: number) => void
   ): ClosedLedger {
-    const closeTime = now > this.latest.closeTime ? now : this.latest.closeTime
+    const closeTime = this.#closeTime(now)
     const { baseFeeStroops } = this.options.settings
     return this.#close(this.context(this.latest.sequence + 1, closeTime), frames, baseFeeStroops, true, edit)
+  }
+
+  #closeTime(now: bigint): bigint {
+    const least = this.latest.closeTime + (this.options.strictCloseTimes === true ? 1n : 0n)
+    return now > least ? now : least
   }
 
   /**
@@ -320,25 +353,9 @@ export class Ledger {
     runAll(applying.filter(({ frame }) => frame.isSoroban))
     let feePool = this.latest.feePoolStroops
     const transactions = applying.map((one, i): TransactionRecord => {
-      const { frame } = one
-      const applied = orOffender(frame, () => refund(one, ledger, store))
+      const applied = orOffender(one.frame, () => refund(one, ledger, store))
       feePool += applied.result.feeCharged
-      return {
-        hash: toHex(frame.hash),
-        innerHash: toHex(frame.innerHash),
-        envelope: frame.bytes,
-        result: codecs.TransactionResult.encode(applied.result),
-        meta: codecs.TransactionMeta.encode(applied.meta),
-        feeChanges: changesBytes(applied.feeChanges),
-        refundChanges: changesBytes(applied.refundChanges),
-        succeeded: applied.succeeded,
-        isFeeBump: frame.isFeeBump,
-        isSoroban: frame.isSoroban,
-        order: i + 1,
-        ledger: ledger.ledgerSeq,
-        closeTime: ledger.closeTime,
-        inclusionFeeStroops: baseFee
-      }
+      return recordOf(one.frame, applied, i + 1, ledger, baseFee)
     })
     edit(store, ledger.ledgerSeq)
     const evicted = this.#expiry.evict(store, ledger.ledgerSeq)
@@ -362,18 +379,9 @@ export class Ledger {
     closed.commit()
     this.history.add(closed.record)
     this.#expiry.follow(closed.changes, closed.record.sequence)
-    this.#past.push(closed)
-    if (this.#past.length > PAST_LEDGERS) this.#past.shift()
+    this.#past = [...this.#past.slice(1 - PAST_LEDGERS), closed]
     if (closed.isAside) return
     this.queue.ledgerClosed(closed.frames)
     for (const [hash, until] of this.#heldUntil) if (until < closed.record.sequence) this.#heldUntil.delete(hash)
-  }
-}
-
-const orOffender = <A>(frame: Frame, phase: () => A): A => {
-  try {
-    return phase()
-  } catch (error) {
-    throw new Offender(frame, error)
   }
 }

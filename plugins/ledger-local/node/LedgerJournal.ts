@@ -11,7 +11,7 @@ import { Store } from "../engine/state/Store.ts"
 import { fromLatin1, latin1, codec } from "../engine/xdr/Xdr.ts"
 import { ZERO_HASH } from "./Header.ts"
 import type { KeyString } from "../engine/state/LedgerKeys.ts"
-import type { ClosedLedger, Ledger, LedgerState } from "./Ledger.ts"
+import type { ClosedLedger, Ledger, LedgerImage, LedgerState } from "./Ledger.ts"
 import type { LedgerRecord, TransactionRecord } from "./History.ts"
 import { fromBase64, toBase64, toHex } from "./text.ts"
 import { emptyHashes } from "./transactionSet.ts"
@@ -68,6 +68,9 @@ interface Snapshot {
   readonly entries: ReadonlyArray<string>
   readonly ledgers: ReadonlyArray<LedgerLine>
 }
+
+/** What a snapshot is made of. */
+type StoredImage = Pick<LedgerImage, "networkId" | "store" | "ledgers">
 
 const bytes = (text: string): Uint8Array => fromBase64(text) ?? new Uint8Array(0)
 
@@ -151,19 +154,24 @@ const journalLine = ({ record, changes }: ClosedLedger): JournalLine => {
   return { ...ledgerLine(record), ...(put.length === 0 ? {} : { put }), ...(gone.length === 0 ? {} : { gone }) }
 }
 
-const snapshotOf = (ledger: Ledger): Snapshot => {
-  const ledgers = [...ledger.history.from(0)]
+const snapshotOf = ({ ledgers, networkId, store }: StoredImage): Snapshot => {
   const oldest = ledgers[0]!
   return {
     version: VERSION,
-    network: toBase64(ledger.options.networkId),
+    network: toBase64(networkId),
     feePool: oldest.feePoolStroops.toString(),
     lastOfferId: oldest.lastOfferId.toString(),
     previousHash: toBase64(oldest.previousHash),
-    entries: [...ledger.store.export()].map(toBase64),
+    entries: [...store.export()].map(toBase64),
     ledgers: ledgers.map(ledgerLine)
   }
 }
+
+const imageOf = ({ history, options, store }: Ledger): StoredImage => ({
+  networkId: options.networkId,
+  store,
+  ledgers: [...history.from(0)]
+})
 
 /** A journal as far as it is whole. */
 interface Whole {
@@ -247,8 +255,8 @@ const replay = (crypto: EngineCrypto, snapshot: Snapshot, lines: ReadonlyArray<J
 export interface LedgerJournal {
   /** What an earlier run left, or nothing in a fresh folder. */
   readonly read: Effect.Effect<LedgerState | undefined>
-  /** Writes the first snapshot of a fresh ledger. */
-  readonly begin: (ledger: Ledger) => Effect.Effect<void>
+  /** Writes a snapshot in place of everything before: of a fresh ledger, or of one that goes back to another. */
+  readonly begin: (image: StoredImage) => Effect.Effect<void>
   /** Records a ledger before it is published. */
   readonly append: (closed: ClosedLedger) => Effect.Effect<void>
   /** Makes the journal short again when it is long; after a publish. */
@@ -278,9 +286,9 @@ export const openJournal = Effect.fn("openJournal")(function* (
   let size = 0
   let snapshotSize = 0
 
-  const snapshot = Effect.fnUntraced(function* (ledger: Ledger) {
+  const snapshot = Effect.fnUntraced(function* (image: StoredImage) {
     const fresh = path.join(folder, "snapshot.new.json")
-    const text = JSON.stringify(snapshotOf(ledger))
+    const text = JSON.stringify(snapshotOf(image))
     snapshotSize = text.length
     yield* files.writeFileString(fresh, text, { mode: 0o600 })
     yield* files.rename(fresh, snapshotFile)
@@ -323,10 +331,12 @@ export const openJournal = Effect.fn("openJournal")(function* (
 
   const journal: LedgerJournal = {
     read: Effect.orDie(read),
-    begin: (ledger) => Effect.orDie(snapshot(ledger)),
+    begin: (image) => Effect.orDie(snapshot(image)),
     append: (closed) => Effect.orDie(append(closed)),
     compact: (ledger) =>
-      lines < linesMax && size < Math.max(BYTES_MAX, snapshotSize) ? Effect.void : Effect.orDie(snapshot(ledger))
+      lines < linesMax && size < Math.max(BYTES_MAX, snapshotSize)
+        ? Effect.void
+        : Effect.orDie(snapshot(imageOf(ledger)))
   }
   return journal
 })

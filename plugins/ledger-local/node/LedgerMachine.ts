@@ -9,8 +9,10 @@ import { type NetworkSettings, testnet } from "../engine/state/NetworkSettings.t
 import { WasmRuntime } from "../engine/wasm/WasmRuntime.ts"
 import { combineFaults, type Faults } from "./Faults.ts"
 import { genesis } from "./genesis.ts"
-import { openJournal } from "./LedgerJournal.ts"
+import { type LedgerJournal, openJournal } from "./LedgerJournal.ts"
 import { type ClosedLedger, Ledger } from "./Ledger.ts"
+import { seededCrypto } from "./seededCrypto.ts"
+import { type Snapshot, Snapshots } from "./Snapshots.ts"
 
 /** The passphrase of the test network, which official clients take for granted. */
 export const TESTNET_PASSPHRASE = "Test SDF Network ; September 2015"
@@ -33,6 +35,12 @@ export interface MachineOptions {
   /** Gives up what follows a damaged line of the journal; otherwise it is a defect. */
   readonly repair?: boolean
   readonly faults?: ReadonlyArray<Partial<Faults>>
+  /** Seconds since 1970 at which the clock stands: it moves with ledgers and when it is set, and never by itself. */
+  readonly startTime?: bigint
+  /** Randomness that follows from this word. */
+  readonly seed?: string
+  /** Every ledger closes a second after the one before at least; so it is without a clock of its own too. */
+  readonly strictCloseTimes?: boolean
 }
 
 export interface LedgerMachine {
@@ -42,6 +50,12 @@ export interface LedgerMachine {
   readonly now: Effect.Effect<bigint>
   /** Sets the clock ahead. */
   readonly setAhead: (seconds: bigint) => Effect.Effect<void>
+  /** Keeps what the ledger is now; undefined when too many are kept. */
+  readonly snapshot: Effect.Effect<Snapshot | undefined>
+  /** Goes back to a snapshot, which stays; undefined when there is none. */
+  readonly revert: (id: string) => Effect.Effect<Snapshot | undefined>
+  /** Forgets a snapshot; false when there is none. */
+  readonly drop: (id: string) => Effect.Effect<boolean>
   readonly close: (prepare: (now: bigint) => ClosedLedger) => Effect.Effect<ClosedLedger>
   /** Tells what the ledger met that it did not expect. */
   readonly tellDefects: Effect.Effect<void>
@@ -65,24 +79,92 @@ const tell = (ledger: Ledger): Effect.Effect<void> =>
     )
   )
 
+interface Parts {
+  readonly ledger: Ledger
+  readonly passphrase: string
+  readonly clock: LedgerClock
+  /** Absent: in memory. */
+  readonly journal: LedgerJournal | undefined
+  readonly strictCloseTimes: boolean
+}
+
+/** One change at a time, each whole or not at all, and on disk before it is seen. */
+const machineOf = ({ clock, journal, ledger, passphrase, strictCloseTimes }: Parts): LedgerMachine => {
+  const closing = Semaphore.makeUnsafe(1)
+  const snapshots = new Snapshots()
+  const whole = <A>(change: Effect.Effect<A>): Effect.Effect<A> =>
+    change.pipe(Effect.uninterruptible, closing.withPermits(1))
+  return {
+    ledger,
+    passphrase,
+    now: clock.now,
+    // Ledgers that close a second apart may have run ahead of the clock; then it is their time that is set ahead.
+    setAhead: (seconds) =>
+      Effect.flatMap(clock.now, (present) => {
+        const run = ledger.latest.closeTime - present
+        return Ref.update(clock.ahead, (before) => before + seconds + (strictCloseTimes && run > 0n ? run : 0n))
+      }),
+    snapshot: Effect.map(Ref.get(clock.ahead), (seconds) => snapshots.keep(ledger.capture(), seconds)),
+    revert: (id) =>
+      whole(
+        Effect.gen(function* () {
+          const snapshot = snapshots.find(id)
+          if (snapshot === undefined) return undefined
+          if (journal !== undefined) yield* journal.begin(snapshot.image)
+          yield* Ref.set(clock.ahead, snapshot.aheadSeconds)
+          ledger.revert(snapshot.image)
+          return snapshot
+        })
+      ),
+    drop: (id) => Effect.sync(() => snapshots.drop(id)),
+    tellDefects: tell(ledger),
+    close: (prepare) =>
+      whole(
+        Effect.gen(function* () {
+          const closed = prepare(yield* clock.now)
+          yield* tell(ledger)
+          if (journal !== undefined) yield* journal.append(closed)
+          ledger.publish(closed)
+          if (journal !== undefined) yield* journal.compact(ledger)
+          return closed
+        })
+      )
+  }
+}
+
+interface LedgerClock {
+  /** The present, in seconds. */
+  readonly now: Effect.Effect<bigint>
+  /** Seconds that it was set ahead. */
+  readonly ahead: Ref.Ref<bigint>
+}
+
+const clockOf = (startTime: bigint | undefined): LedgerClock => {
+  const ahead = Ref.makeUnsafe(0n)
+  const clock =
+    startTime === undefined
+      ? Effect.map(Clock.currentTimeMillis, (millis) => BigInt(Math.floor(millis / second)))
+      : Effect.succeed(startTime)
+  return { ahead, now: Effect.zipWith(clock, Ref.get(ahead), (seconds, more) => seconds + more) }
+}
+
 /** Opens the ledger in `folder`, or one in memory. */
 export const openMachine = Effect.fnUntraced(function* (options: MachineOptions, folder: string | undefined) {
-  const crypto = yield* Crypto
+  const platformCrypto = yield* Crypto
+  const crypto = options.seed === undefined ? platformCrypto : seededCrypto(platformCrypto, options.seed)
   const runWithin = yield* Deadline
   const passphrase = options.passphrase ?? TESTNET_PASSPHRASE
   const networkId = crypto.sha256(new TextEncoder().encode(passphrase))
-  const settings = options.settings ?? testnet
-  const ahead = yield* Ref.make(0n)
-  const now = Effect.zipWith(Clock.currentTimeMillis, Ref.get(ahead), (millis, seconds) => {
-    return BigInt(Math.floor(millis / second)) + seconds
-  })
+  const { genesisSequence: sequence, close = "manual", settings = testnet, startTime } = options
+  const { strictCloseTimes = startTime !== undefined } = options
+  const clock = clockOf(startTime)
   const journal =
     folder === undefined
       ? undefined
       : yield* openJournal(folder, networkId, { linesMax: options.journalLinesMax, repair: options.repair })
   const stored = journal === undefined ? undefined : yield* journal.read
-  const { genesisSequence: sequence, close = "manual" } = options
-  const fresh = { crypto, networkId, settings, closeTime: yield* now, ...(sequence === undefined ? {} : { sequence }) }
+  const closeTime = yield* clock.now
+  const fresh = { crypto, networkId, settings, closeTime, ...(sequence === undefined ? {} : { sequence }) }
   const ledger = new Ledger(
     {
       crypto,
@@ -95,28 +177,12 @@ export const openMachine = Effect.fnUntraced(function* (options: MachineOptions,
       transactionsPerLedgerMax: options.transactionsPerLedgerMax ?? 1_000,
       instructionsPerLedgerMax: INSTRUCTIONS_PER_LEDGER_MAX,
       closeIntervalSeconds: close === "manual" ? 0 : Math.ceil(close / second),
-      contracts: new WasmRuntime({ millis: options.contractMillisMax ?? CONTRACT_MILLIS_MAX, runWithin })
+      contracts: new WasmRuntime({ millis: options.contractMillisMax ?? CONTRACT_MILLIS_MAX, runWithin }),
+      strictCloseTimes
     },
     stored ?? genesis(fresh)
   )
   ledger.faults = combineFaults(options.faults ?? [])
-  if (journal !== undefined && stored === undefined) yield* journal.begin(ledger)
-  const closing = yield* Semaphore.make(1)
-  const machine: LedgerMachine = {
-    ledger,
-    passphrase,
-    now,
-    setAhead: (seconds) => Ref.update(ahead, (before) => before + seconds),
-    tellDefects: tell(ledger),
-    close: (prepare) =>
-      Effect.gen(function* () {
-        const closed = prepare(yield* now)
-        yield* tell(ledger)
-        if (journal !== undefined) yield* journal.append(closed)
-        ledger.publish(closed)
-        if (journal !== undefined) yield* journal.compact(ledger)
-        return closed
-      }).pipe(Effect.uninterruptible, closing.withPermits(1))
-  }
-  return machine
+  if (journal !== undefined && stored === undefined) yield* journal.begin(ledger.capture())
+  return machineOf({ ledger, passphrase, clock, journal, strictCloseTimes })
 })

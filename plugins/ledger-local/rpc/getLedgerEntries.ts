@@ -2,7 +2,9 @@
 // kept. Contract entries come with the last ledger they live in, archived ones too.
 import { EntryType } from "../engine/xdr/types.ts"
 import { hasTtl, keyString, ttlKeyString } from "../engine/state/LedgerKeys.ts"
-import { codec, type LedgerKey } from "../engine/xdr/Xdr.ts"
+import { codec, type LedgerEntry, type LedgerKey } from "../engine/xdr/Xdr.ts"
+import type { Store } from "../engine/state/Store.ts"
+import type { Ledger } from "../node/Ledger.ts"
 import { fromBase64, toBase64 } from "../node/text.ts"
 import { codecs } from "../transaction/Wire.ts"
 import { checkFormat, list, type Params } from "./params.ts"
@@ -23,6 +25,18 @@ const decodeKey = (value: unknown, index: number): LedgerKey => {
   throw invalidParams(`cannot unmarshal key value ${String(value)} at index ${index}`)
 }
 
+/** An entry as answers and dumps have it. */
+export const entryItem = (ledger: Ledger, store: Store, key: LedgerKey, entry: LedgerEntry) => {
+  const ttl = hasTtl(key) ? store.get(ttlKeyString(ledger.options.crypto, keyString(key))) : undefined
+  return {
+    key: toBase64(codec.LedgerKey.encode(key)),
+    xdr: toBase64(codecs.LedgerEntryData.encode(entry.data)),
+    lastModifiedLedgerSeq: entry.lastModifiedLedgerSeq,
+    ...(ttl?.data.type === EntryType.ttl ? { liveUntilLedgerSeq: ttl.data.ttl.liveUntilLedgerSeq } : {}),
+    extXdr: toBase64(codecs.LedgerEntryExt.encode(entry.ext))
+  }
+}
+
 export const getLedgerEntries = ({ ledger, store, latest }: View, params: Params) => {
   checkFormat(params)
   const keys = list(params, "keys")
@@ -32,17 +46,8 @@ export const getLedgerEntries = ({ ledger, store, latest }: View, params: Params
   for (const [index, text] of keys.entries()) {
     const key = decodeKey(text, index)
     if (key.type === EntryType.ttl) throw invalidParams("ledger ttl entries cannot be queried directly")
-    const id = keyString(key)
-    const entry = store.get(id)
-    if (entry === undefined) continue
-    const ttl = hasTtl(key) ? store.get(ttlKeyString(ledger.options.crypto, id)) : undefined
-    entries.push({
-      key: text,
-      xdr: toBase64(codecs.LedgerEntryData.encode(entry.data)),
-      lastModifiedLedgerSeq: entry.lastModifiedLedgerSeq,
-      ...(ttl?.data.type === EntryType.ttl ? { liveUntilLedgerSeq: ttl.data.ttl.liveUntilLedgerSeq } : {}),
-      extXdr: toBase64(codecs.LedgerEntryExt.encode(entry.ext))
-    })
+    const entry = store.get(keyString(key))
+    if (entry !== undefined) entries.push(entryItem(ledger, store, key, entry))
   }
   return { entries, latestLedger: latest.sequence }
 }

@@ -72,6 +72,13 @@ export class Store {
     return this.get(keyString(key))
   }
 
+  /** This store as it is now, on the same parent: what is written to either is not seen in the other. */
+  copy(): Store {
+    const copy = new Store(this.parent)
+    copy.#own = new Map(this.#own)
+    return copy
+  }
+
   /** An overlay on this store. Nothing reaches the parent before `commit`. */
   child(): Store {
     return new Store(this)

@@ -1,0 +1,22 @@
+// The transaction on which the closing of a ledger failed: named by the error, so that it can be thrown out and the
+// ledger closed without it.
+import type { Frame } from "../transaction/Frame.ts"
+
+/** A transaction that the ledger cannot even charge or refund; it is thrown out, and the ledger closed without it. */
+export class Offender extends Error {
+  readonly frame: Frame
+
+  constructor(frame: Frame, cause: unknown) {
+    super("a transaction cannot be applied", { cause })
+    this.frame = frame
+  }
+}
+
+/** Runs a phase of a transaction; what is thrown names the transaction. */
+export const orOffender = <A>(frame: Frame, phase: () => A): A => {
+  try {
+    return phase()
+  } catch (error) {
+    throw new Offender(frame, error)
+  }
+}

@@ -1,0 +1,36 @@
+// What a ledger was at moments that somebody named, to go back to: state, history and clock, each kept until it is
+// dropped or the process ends. What they share with the present is not copied, so that one costs what changed since,
+// and a table of the entries.
+import type { LedgerImage } from "./Ledger.ts"
+
+/** Snapshots at a time; another one is refused until one is dropped. */
+export const SNAPSHOTS_MAX = 64
+
+export interface Snapshot {
+  readonly id: string
+  readonly image: LedgerImage
+  /** Seconds that the clock was ahead. */
+  readonly aheadSeconds: bigint
+}
+
+export class Snapshots {
+  readonly #kept = new Map<string, Snapshot>()
+  #last = 0
+
+  /** Undefined when there are as many as there may be. */
+  keep(image: LedgerImage, aheadSeconds: bigint): Snapshot | undefined {
+    if (this.#kept.size >= SNAPSHOTS_MAX) return undefined
+    const snapshot = { id: String(++this.#last), image, aheadSeconds }
+    this.#kept.set(snapshot.id, snapshot)
+    return snapshot
+  }
+
+  find(id: string): Snapshot | undefined {
+    return this.#kept.get(id)
+  }
+
+  /** False when there is none. */
+  drop(id: string): boolean {
+    return this.#kept.delete(id)
+  }
+}

@@ -1,0 +1,59 @@
+// The network's settings as somebody chose them for a ledger of their own: its protocol, how large contract
+// transactions may be, and how long new contract entries live. What is not chosen is as on the test network.
+import { type NetworkSettings, testnet } from "../engine/state/NetworkSettings.ts"
+
+/** The protocols whose rules the engine has. */
+const PROTOCOL_MIN = 23
+const PROTOCOL_MAX = testnet.protocolVersion
+
+/** Instructions that one transaction may use without limits: about the deadline of a contract's call. */
+const UNLIMITED_INSTRUCTIONS = 4_000_000_000
+const UNLIMITED = 0xffff_ffff
+
+/** Without limits: what an account may ask for is then bounded by what one request's body can carry. */
+const unlimited: NetworkSettings["limits"] = {
+  txInstructionsMax: UNLIMITED_INSTRUCTIONS,
+  txMemoryBytesMax: 1_073_741_824,
+  txDiskReadEntriesMax: UNLIMITED,
+  txDiskReadBytesMax: UNLIMITED,
+  txWriteEntriesMax: UNLIMITED,
+  txWriteBytesMax: UNLIMITED,
+  txFootprintEntriesMax: UNLIMITED,
+  txSizeBytesMax: UNLIMITED,
+  txEventsBytesMax: UNLIMITED,
+  contractCodeBytesMax: UNLIMITED,
+  dataKeyBytesMax: UNLIMITED,
+  dataEntryBytesMax: UNLIMITED
+}
+
+export interface Chosen {
+  readonly protocol?: number
+  /** `testnet`, or `unlimited`: as large as the protocol's own fields and this machine allow. */
+  readonly limits?: string
+  /** Ledgers that a new contract entry lives at least, the first one counted. */
+  readonly minTtlLedgers?: number
+}
+
+/** Ledgers of the longest life there is. */
+const MIN_TTL_MAX = testnet.ttl.maxEntryLedgers
+
+/** The settings, or which choice cannot be, in a sentence. */
+export const chosenSettings = ({ limits, minTtlLedgers, protocol }: Chosen): NetworkSettings | string => {
+  if (protocol !== undefined && (protocol < PROTOCOL_MIN || protocol > PROTOCOL_MAX))
+    return `the protocol is ${PROTOCOL_MIN} to ${PROTOCOL_MAX}`
+  if (limits !== undefined && limits !== "testnet" && limits !== "unlimited")
+    return "the limits are testnet or unlimited"
+  if (minTtlLedgers !== undefined && (minTtlLedgers < 1 || minTtlLedgers > MIN_TTL_MAX))
+    return `the least life of an entry is 1 to ${MIN_TTL_MAX} ledgers`
+  const { limits: testnetLimits, protocolVersion, ttl } = testnet
+  return {
+    ...testnet,
+    protocolVersion: protocol ?? protocolVersion,
+    limits: limits === "unlimited" ? unlimited : testnetLimits,
+    ttl: {
+      ...ttl,
+      minPersistentLedgers: minTtlLedgers ?? ttl.minPersistentLedgers,
+      minTemporaryLedgers: Math.min(minTtlLedgers ?? ttl.minTemporaryLedgers, ttl.minTemporaryLedgers)
+    }
+  }
+}
