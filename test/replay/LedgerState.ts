@@ -100,7 +100,8 @@ export class LedgerState {
       ...this.settings,
       protocolVersion: header.ledgerVersion,
       baseFeeStroops: BigInt(header.baseFee),
-      baseReserveStroops: BigInt(header.baseReserve)
+      baseReserveStroops: BigInt(header.baseReserve),
+      ledgerFlags: header.ext.v === 1 ? header.ext.v1.flags : 0
     }
     this.offerIds.last = header.idPool
   }

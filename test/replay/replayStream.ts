@@ -22,7 +22,6 @@ import {
 } from "../../plugins/ledger-local/transaction/applyTransaction.ts"
 import type { LedgerContext } from "../../plugins/ledger-local/transaction/Context.ts"
 import { type Frame, frameOf } from "../../plugins/ledger-local/transaction/Frame.ts"
-import { rulesOf } from "../../plugins/ledger-local/transaction/operations/operationRules.ts"
 import { TxCode } from "../../plugins/ledger-local/transaction/Wire.ts"
 import { type EntryChange, LedgerState } from "./LedgerState.ts"
 import { ParallelTtl } from "./ParallelTtl.ts"
@@ -122,21 +121,12 @@ const metaOf = ({ processing: { txApplyProcessing: meta } }: Item) => {
 const operationChanges = (item: Item): ReadonlyArray<EntryChange> =>
   metaOf(item).operations.flatMap(({ changes }) => changes)
 
-const touchesPool = (change: EntryChange): boolean => {
-  const entry = change.type === 3 ? change.state : change.type === 1 ? change.updated : undefined
-  return entry !== undefined && (entry.data.type === 4 || entry.data.type === 5)
-}
-
 const whyUnsupported = (item: Item, protocolVersion: number): string | undefined => {
   if (!isFollowed(protocolVersion)) return `protocol ${protocolVersion}`
   if (item.placed === undefined || item.frame === undefined) return undefined
-  const missing = item.frame.tx.operations.find(({ body }) => rulesOf(body) === undefined)
-  if (missing !== undefined) return `operation type ${missing.body.type}`
   if (item.processing.result.result.result.code === TxCode.internalError)
     return "an internal error that the test provoked in the node"
-  return operationChanges(item).some(touchesPool)
-    ? "pools or claimable balances touched by another operation"
-    : undefined
+  return undefined
 }
 
 /** The node's measurements, which are no part of what a contract did. */

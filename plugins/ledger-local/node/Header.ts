@@ -29,7 +29,7 @@ export const headerOf = (settings: NetworkSettings, parts: HeaderParts): LedgerH
   baseReserve: Number(settings.baseReserveStroops),
   maxTxSetSize: 1_000,
   skipList: [ZERO_HASH, ZERO_HASH, ZERO_HASH, ZERO_HASH],
-  ext: { v: 0 }
+  ext: settings.ledgerFlags === 0 ? { v: 0 } : { v: 1, v1: { flags: settings.ledgerFlags, ext: { v: 0 } } }
 })
 
 export const headerBytes = (settings: NetworkSettings, parts: HeaderParts): Uint8Array =>

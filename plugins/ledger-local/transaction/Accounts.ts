@@ -126,3 +126,9 @@ export const withAddedTrustBalance = (line: TrustLineEntry, delta: bigint): Trus
 /** Pools that use the line, which forbids deleting it. */
 export const poolUses = (line: TrustLineEntry): number =>
   line.ext.v === 1 && line.ext.v1.ext.v === 2 ? line.ext.v1.ext.v2.liquidityPoolUseCount : 0
+
+/** The trustline with so many more pools that use it. */
+export const withPoolUses = (line: TrustLineEntry, more: number): TrustLineEntry => {
+  const v2 = { liquidityPoolUseCount: poolUses(line) + more, ext: { v: 0 as const } }
+  return { ...line, ext: { v: 1, v1: { liabilities: trustLiabilities(line), ext: { v: 2, v2 } } } }
+}

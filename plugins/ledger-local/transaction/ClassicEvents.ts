@@ -17,7 +17,7 @@ import {
   type ScVal
 } from "../engine/xdr/Xdr.ts"
 import { accountOf } from "./Frame.ts"
-import type { ClaimableBalanceId, ClaimAtom, Memo, MuxedAccount, TransactionEvent } from "./Wire.ts"
+import type { ClaimableBalanceId, ClaimAtom, ClaimLiquidityAtom, Memo, MuxedAccount, TransactionEvent } from "./Wire.ts"
 
 export interface EventSettings {
   readonly crypto: EngineCrypto
@@ -71,7 +71,9 @@ export type Party = MuxedAccount | Extract<ScAddress, { type: 3 | 4 }>
 
 export const balanceParty = (claimableBalanceId: ClaimableBalanceId): Party => ({ type: 3, claimableBalanceId })
 
-const plainAccount = (id: PublicKey): MuxedAccount => ({ type: 0, ed25519: id.ed25519 })
+export const poolParty = (liquidityPoolId: Uint8Array): Party => ({ type: 4, liquidityPoolId })
+
+export const accountParty = (id: PublicKey): MuxedAccount => ({ type: 0, ed25519: id.ed25519 })
 
 const isAccount = (party: Party): party is MuxedAccount =>
   party.type === AccountType.ed25519 || party.type === AccountType.muxed
@@ -107,14 +109,17 @@ export class ClassicEvents {
     this.#emit(asset, "transfer", [address(accountOf(from)), address(accountOf(to))], this.#received(to, amount))
   }
 
-  /** What was traded with each offer taken, seen from the trader. A memo is not about these. */
+  /** What was traded with each offer taken and each pool, seen from the trader. A memo is not about these. */
   claimed(trader: MuxedAccount, claims: ReadonlyArray<ClaimAtom>): void {
+    const own = accountParty(accountOf(trader))
+    const traded = (other: Party, atom: Omit<ClaimLiquidityAtom, "liquidityPoolId">): void => {
+      this.moved(atom.assetBought, own, other, atom.amountBought, false)
+      this.moved(atom.assetSold, other, own, atom.amountSold, false)
+    }
     for (const claim of claims) {
-      if (claim.type !== ClaimAtomType.orderBook) continue
-      const { sellerId, assetSold, amountSold, assetBought, amountBought } = claim.orderBook
-      const [own, seller] = [plainAccount(accountOf(trader)), plainAccount(sellerId)]
-      this.moved(assetBought, own, seller, amountBought, false)
-      this.moved(assetSold, seller, own, amountSold, false)
+      if (claim.type === ClaimAtomType.orderBook) traded(accountParty(claim.orderBook.sellerId), claim.orderBook)
+      else if (claim.type === ClaimAtomType.liquidityPool)
+        traded(poolParty(claim.liquidityPool.liquidityPoolId), claim.liquidityPool)
     }
   }
 

@@ -12,9 +12,12 @@ export type TransactionResultResult = xdr.TransactionResultResultWire
 export type TransactionMeta = xdr.TransactionMetaWire
 export type TransactionEvent = xdr.TransactionEventWire
 export type ClaimAtom = xdr.ClaimAtomWire
+export type ClaimLiquidityAtom = xdr.ClaimLiquidityAtomWire
 export type Claimant = xdr.ClaimantWire
 export type ClaimPredicate = xdr.ClaimPredicateWire
 export type ClaimableBalanceEntry = xdr.ClaimableBalanceEntryWire
+export type LiquidityPool = xdr.LiquidityPoolEntryConstantProductWire
+export type PoolParameters = xdr.LiquidityPoolConstantProductParametersWire
 export type ClaimableBalanceId = xdr.ClaimableBalanceIdWire
 export type LedgerEntryChange = xdr.LedgerEntryChangeWire
 export type DecoratedSignature = xdr.DecoratedSignatureWire
@@ -107,5 +110,6 @@ export const codecs = {
   TransactionResult: xdr.TransactionResult.schema,
   TransactionMeta: xdr.TransactionMeta.schema,
   TransactionEnvelope: xdr.TransactionEnvelope.schema,
-  Asset: xdr.Asset.schema
+  Asset: xdr.Asset.schema,
+  LiquidityPoolParameters: xdr.LiquidityPoolParameters.schema
 } as const

@@ -9,7 +9,7 @@ import { withAddedBalance, withSequence } from "./Accounts.ts"
 import { ClassicEvents, feeEvent } from "./ClassicEvents.ts"
 import { type ApplyContext, type LedgerContext, outer, type SorobanOutcome, succeeded, untouched } from "./Context.ts"
 import { accountOf, type Frame, operationSource } from "./Frame.ts"
-import { rulesOf } from "./operations/operationRules.ts"
+import { supportedRules } from "./operations/operationRules.ts"
 import { RefundableFee } from "./RefundableFee.ts"
 import { SignatureChecker } from "./Signatures.ts"
 import { withoutSigner } from "./reserves.ts"
@@ -219,9 +219,10 @@ export const run = (applying: Applying, ledger: LedgerContext, store: Store): vo
 
 const applyOperation = (context: ApplyContext): OperationResult => {
   const { operation, source, txn } = context
-  if (rulesOf(operation.body) === undefined) return outer(OpCode.notSupported)
+  const rules = supportedRules(operation.body, context.ledger)
+  if (rules === undefined) return outer(OpCode.notSupported)
   if (txn.peekAccount(source) === undefined) return outer(OpCode.noAccount)
-  return operationProblem(context) ?? rulesOf(operation.body)!.apply(operation.body as never, context)
+  return operationProblem(context) ?? rules.apply(operation.body as never, context)
 }
 
 const sorobanMeta = (applying: Applying, ledger: LedgerContext) => {

@@ -6,7 +6,7 @@ import { hasTtl, isDiskKey, keyString } from "../engine/state/LedgerKeys.ts"
 import type { HostErrorCode, HostErrorType } from "../engine/host/HostError.ts"
 import { errorCodes, errorTypes } from "../engine/host/HostError.ts"
 import * as scv from "../engine/xdr/ScVal.ts"
-import { type Asset, codec, type DiagnosticEvent, type LedgerKey, type ScVal } from "../engine/xdr/Xdr.ts"
+import { codec, type DiagnosticEvent, type LedgerKey, type ScVal } from "../engine/xdr/Xdr.ts"
 import { isAssetValid } from "./assetRules.ts"
 import { isIssuer } from "./ClassicEvents.ts"
 import type { LedgerContext } from "./Context.ts"
@@ -34,9 +34,7 @@ const keyProblem = (key: LedgerKey, keyBytesMax: number): DiagnosticEvent | unde
     const asset = key.trustLine.asset
     const bad =
       asset.type === AssetType.native ||
-      asset.type === AssetType.poolShare ||
-      !isAssetValid(asset as Asset) ||
-      isIssuer(key.trustLine.accountId, asset as Asset)
+      (asset.type !== AssetType.poolShare && (!isAssetValid(asset) || isIssuer(key.trustLine.accountId, asset)))
     if (bad) return diagnosticError("Storage", "InvalidInput", "transaction footprint contains invalid trustline asset")
   } else if (key.type !== EntryType.account && !hasTtl(key)) {
     return diagnosticError("Storage", "UnexpectedType", "transaction footprint contains unsupported ledger key type", [

@@ -11,7 +11,7 @@ import { diagnosticError, duplicateProblem, resourceProblem } from "./checkResou
 import { type CheckContext, inner, type LedgerContext, outer, untouched } from "./Context.ts"
 import { accountOf, type Frame, isSorobanOperation, operationSource } from "./Frame.ts"
 import { startingSequence } from "./operations/createAccount.ts"
-import { rulesOf, thresholdOf } from "./operations/operationRules.ts"
+import { supportedRules, thresholdOf } from "./operations/operationRules.ts"
 import { SignatureChecker, Threshold } from "./Signatures.ts"
 import {
   codecs,
@@ -220,7 +220,7 @@ export const operationAuthProblem = (
 /** An operation's own rules; undefined when it is well formed. */
 export const operationProblem = (context: CheckContext): OperationResult | undefined => {
   const { body } = context.operation
-  const rules = rulesOf(body)
+  const rules = supportedRules(body, context.ledger)
   if (rules === undefined) return outer(OpCode.notSupported)
   const code = rules.check(body as never, context)
   return code === 0 ? undefined : inner(body.type, code)
@@ -316,7 +316,7 @@ export const validate = (frame: Frame, ledger: LedgerContext, store: Store, clos
   for (const [i, operation] of frame.tx.operations.entries()) {
     const source = accountOf(operationSource(frame, operation))
     const problem =
-      rulesOf(operation.body) === undefined
+      supportedRules(operation.body, ledger) === undefined
         ? outer(OpCode.notSupported)
         : (operationAuthProblem(frame, operation, store, checker) ??
           operationProblem({ ledger, frame, operation, source }))

@@ -74,6 +74,8 @@ export interface NetworkSettings {
   readonly limits: Limits
   readonly moduleMemory: ModuleMemory
   readonly cpuCosts: CpuCosts
+  /** The flags of the ledger's header, by which validators switch off what liquidity pools do; 0 is none. */
+  readonly ledgerFlags: number
   /** Keys, in the store's form, whose entries nobody may trade with; empty on every network today. */
   readonly frozenKeys: ReadonlySet<KeyString>
 }
@@ -129,6 +131,7 @@ export const testnet: NetworkSettings = {
     dataSegmentByte128: 257n
   },
   cpuCosts,
+  ledgerFlags: 0,
   frozenKeys: new Set()
 }
 

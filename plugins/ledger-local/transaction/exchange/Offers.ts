@@ -2,7 +2,6 @@
 // cheapest, the oldest among equals; prices compare as the network compares them, as floating-point quotients. The book
 // is read from the whole state when somebody trades, which is rare here and keeps every other operation free of it.
 import { AssetType, EntryType } from "../../engine/xdr/types.ts"
-import { Unsupported } from "../../engine/host/HostError.ts"
 import { accountKeyString, keyOfEntry, trustLineKey, keyString } from "../../engine/state/LedgerKeys.ts"
 import {
   type Asset,
@@ -25,7 +24,6 @@ export const PASSIVE_FLAG = 1
 
 /** Every offer's key string begins like this, and no other entry's. */
 const OFFER_PREFIX = "\0\0\0\x02"
-const POOL_PREFIX = "\0\0\0\x05"
 
 export const offerKey = (sellerId: PublicKey, offerId: bigint): LedgerKey => ({ type: 2, offer: { sellerId, offerId } })
 
@@ -61,17 +59,6 @@ export const offersAbout = ({ txn }: ApplyContext, seller: PublicKey, asset: Ass
     if (sameAsset(offer.selling, asset) || sameAsset(offer.buying, asset)) offers.push(offer)
   }
   return offers
-}
-
-/** Throws where a pool trades the pair, which the network would then prefer or not. */
-export const refusePools = ({ txn }: ApplyContext, one: Asset, other: Asset): void => {
-  for (const { data } of txn.store.entriesUnder(POOL_PREFIX)) {
-    if (data.type !== EntryType.liquidityPool) continue
-    const { params, reserveA, reserveB } = data.liquidityPool.body.constantProduct
-    if (reserveA <= 0n || reserveB <= 0n) continue
-    const pair = [assetId(params.assetA), assetId(params.assetB)]
-    if (pair.includes(assetId(one)) && pair.includes(assetId(other))) throw new Unsupported("liquidity pools")
-  }
 }
 
 const promise = (context: ApplyContext, offer: OfferEntry, sign: 1n | -1n): void => {

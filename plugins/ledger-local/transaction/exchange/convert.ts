@@ -1,13 +1,17 @@
-// Trading one asset for another through the book: the best offers are taken one after the other until an amount is
+// Trading one asset for another. Through the book: the best offers are taken one after the other until an amount is
 // reached, the book is empty, or an offer is met at which the trader asked to stop. Every offer met is really changed
-// or erased in the operation's unit of change, so a caller that does not like the outcome drops that unit.
+// or erased in the operation's unit of change, so a caller that does not like the outcome drops that unit. A leg of a
+// path payment goes through the pair's liquidity pool as a whole instead, unless the book is strictly cheaper.
 import type { Asset, OfferEntry, PublicKey } from "../../engine/xdr/Xdr.ts"
 import { equalBytes } from "../../engine/xdr/Xdr.ts"
 import type { ApplyContext } from "../Context.ts"
+import { Txn } from "../Txn.ts"
 import type { ClaimAtom } from "../Wire.ts"
 import { adjustedAmount, exchange, type Exchanged, least, type Rounding } from "./exchangeAmounts.ts"
 import { addToBalance, buyableMax, sellableMax } from "./Holding.ts"
-import { acquire, bookOf, eraseOffer, isFrozen, offerKey, putOffer, refusePools, release } from "./Offers.ts"
+import { acquire, bookOf, eraseOffer, isFrozen, offerKey, putOffer, release, sameAsset } from "./Offers.ts"
+import { type Swap, swapReceiving, swapSending } from "./poolAmounts.ts"
+import { isSwitchedOff, poolIdOfPair, poolKey, poolOf, PoolSwitch, putPool } from "./Pools.ts"
 
 /** Offers that one operation may take. */
 export const OFFERS_MAX = 1_000
@@ -36,6 +40,8 @@ export interface Traded {
   readonly sent: bigint
   readonly received: bigint
   readonly claims: ReadonlyArray<ClaimAtom>
+  /** What it counts against the offers that one operation may take. */
+  readonly work: number
 }
 
 const move = (context: ApplyContext, id: PublicKey, asset: Asset, delta: bigint): void => {
@@ -81,12 +87,11 @@ const claimOf = ({ sellerId, offerId, selling, buying }: OfferEntry, { received,
   orderBook: { sellerId, offerId, assetSold: selling, amountSold: received, assetBought: buying, amountBought: sent }
 })
 
-/** Trades until an amount is reached. Throws `Unsupported` where a liquidity pool would take part. */
-export const convert = (context: ApplyContext, trade: Trade): Traded => {
+/** Trades through the book alone. */
+const convertByBook = (context: ApplyContext, trade: Trade): Traded => {
   const claims: Array<ClaimAtom> = []
   let [sent, received] = [0n, 0n]
-  const ended = (ending: Ending): Traded => ({ ending, sent, received, claims })
-  if (trade.rounding !== "normal") refusePools(context, trade.send, trade.receive)
+  const ended = (ending: Ending): Traded => ({ ending, sent, received, claims, work: claims.length })
   if (trade.sendMax <= 0n || trade.receiveMax <= 0n) return ended("done")
   if (trade.offersMax === 0) return ended("tooMany")
   for (const offer of bookOf(context, trade.receive, trade.send)) {
@@ -106,4 +111,54 @@ export const convert = (context: ApplyContext, trade: Trade): Traded => {
     if (!taken.isGone) return ended("partial")
   }
   return ended("partial")
+}
+
+/** What the pair's pool would do, as a whole or not at all. */
+const swapBy = (context: ApplyContext, trade: Trade, id: Uint8Array): Swap | undefined => {
+  if (trade.rounding === "normal" || trade.offersMax === 0 || isSwitchedOff(context.ledger, PoolSwitch.trading))
+    return undefined
+  const pool = poolOf(context.txn.peek(poolKey(id)))
+  if (pool === undefined || pool.reserveA <= 0n || pool.reserveB <= 0n) return undefined
+  const [reserveIn, reserveOut] = sameAsset(trade.send, pool.params.assetA)
+    ? [pool.reserveA, pool.reserveB]
+    : [pool.reserveB, pool.reserveA]
+  return trade.rounding === "strictSend"
+    ? swapSending(reserveIn, reserveOut, trade.sendMax)
+    : swapReceiving(reserveIn, reserveOut, trade.receiveMax)
+}
+
+const throughPool = (context: ApplyContext, trade: Trade, id: Uint8Array, { sent, received }: Swap): ClaimAtom => {
+  const pool = poolOf(context.txn.load(poolKey(id)))!
+  const [inA, inB] = sameAsset(trade.send, pool.params.assetA) ? [sent, -received] : [-received, sent]
+  putPool(context, id, { ...pool, reserveA: pool.reserveA + inA, reserveB: pool.reserveB + inB })
+  return {
+    type: 2,
+    liquidityPool: {
+      liquidityPoolId: id,
+      assetSold: trade.receive,
+      amountSold: received,
+      assetBought: trade.send,
+      amountBought: sent
+    }
+  }
+}
+
+/** Since this protocol the offers that were tried before a pool was preferred count against what may be taken. */
+const TRIED_OFFERS_COUNT_SINCE = 27
+
+/** Trades until an amount is reached, by the book or by the pair's pool, whichever gives more; the pool when equal. */
+export const convert = (context: ApplyContext, trade: Trade): Traded => {
+  if (trade.rounding === "normal") return convertByBook(context, trade)
+  const id = poolIdOfPair(context.ledger, trade.send, trade.receive)
+  const swap = swapBy(context, trade, id)
+  if (swap === undefined) return convertByBook(context, trade)
+  const aside = { ...context, txn: new Txn(context.txn.store, context.txn.ledgerSeq) }
+  const booked = convertByBook(aside, trade)
+  if (booked.ending === "done" && swap.sent * booked.received > swap.received * booked.sent) {
+    aside.txn.commit()
+    return booked
+  }
+  const tried = context.ledger.settings.protocolVersion >= TRIED_OFFERS_COUNT_SINCE ? booked.work : 0
+  if (tried >= trade.offersMax) return { ...booked, ending: "tooMany" }
+  return { ending: "done", ...swap, claims: [throughPool(context, trade, id, swap)], work: tried + 1 }
 }

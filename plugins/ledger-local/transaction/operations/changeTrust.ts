@@ -1,14 +1,16 @@
-// ChangeTrust: opens, limits or closes a trustline. Pool shares are not supported and are refused before this.
+// ChangeTrust: opens, limits or closes a trustline, of an asset or of a pool's shares. A line of shares takes two
+// reserves, needs no issuer's leave of its own, and holds the owner's lines of the pool's assets open.
 import { AssetType, EntryType } from "../../engine/xdr/types.ts"
 import { AccountFlag, poolUses, TrustFlag, trustLiabilities } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
 import { isIssuer, issuerOf } from "../ClassicEvents.ts"
-import { type ApplyContext, inner, type OperationRules } from "../Context.ts"
+import { type ApplyContext, inner, type LedgerContext, type OperationRules } from "../Context.ts"
+import { areParametersValid, joinPool, leavePool, poolIdOf } from "../exchange/Pools.ts"
 import { Threshold } from "../Signatures.ts"
 import { createSubentry, removeSubentry, reserveFailure } from "../reserves.ts"
-import { type BodyOf, OperationType } from "../Wire.ts"
+import { type BodyOf, OperationType, type OperationResult, type PoolParameters } from "../Wire.ts"
 import { trustLineKey } from "../../engine/state/LedgerKeys.ts"
-import type { Asset, LedgerEntry } from "../../engine/xdr/Xdr.ts"
+import type { Asset, LedgerEntry, TrustLineAsset } from "../../engine/xdr/Xdr.ts"
 
 const Code = {
   success: 0,
@@ -16,68 +18,82 @@ const Code = {
   noIssuer: -2,
   invalidLimit: -3,
   lowReserve: -4,
-  selfNotAllowed: -5,
-  cannotDelete: -7
+  lineMissing: -6,
+  cannotDelete: -7,
+  notAuthorized: -8
 } as const
-const result = (code: number) => inner(OperationType.changeTrust, code)
+const result = (code: number): OperationResult => inner(OperationType.changeTrust, code)
 
-const change = (context: ApplyContext, asset: Asset, limit: bigint, entry: LedgerEntry) => {
+/** What a line is of: an asset, or the shares of a pool by its parameters and its id. */
+type Subject =
+  | { readonly asset: Asset; readonly pool?: never }
+  | { readonly asset: TrustLineAsset; readonly pool: { readonly id: Uint8Array; readonly params: PoolParameters } }
+
+const subjectOf = (line: BodyOf<6>["changeTrustOp"]["line"], ledger: LedgerContext): Subject => {
+  if (line.type !== AssetType.poolShare) return { asset: line }
+  const params = line.liquidityPool.constantProduct
+  const id = poolIdOf(ledger, params)
+  return { asset: { type: AssetType.poolShare, liquidityPoolId: id }, pool: { id, params } }
+}
+
+const close = (context: ApplyContext, { asset, pool }: Subject, entry: LedgerEntry): OperationResult => {
   const { txn, source } = context
+  removeSubentry(context, txn.loadAccount(source)!, entry)
+  txn.erase(trustLineKey(source, asset))
+  if (pool !== undefined) leavePool(context, pool.id, source)
+  return result(Code.success)
+}
+
+const change = (context: ApplyContext, subject: Subject, limit: bigint, entry: LedgerEntry): OperationResult => {
+  const { txn } = context
   const line = entry.data.type === EntryType.trustLine ? entry.data.trustLine : undefined
   if (line === undefined || limit < line.balance + trustLiabilities(line).buying) return result(Code.invalidLimit)
   if (limit === 0n) {
-    if (poolUses(line) !== 0) return result(Code.cannotDelete)
-    removeSubentry(context, txn.loadAccount(source)!, entry)
-    txn.erase(trustLineKey(source, asset))
-    return result(Code.success)
+    return subject.pool === undefined && poolUses(line) !== 0
+      ? result(Code.cannotDelete)
+      : close(context, subject, entry)
   }
-  if (txn.peekAccount(issuerOf(asset)!) === undefined) return result(Code.noIssuer)
+  if (subject.pool === undefined && txn.peekAccount(issuerOf(subject.asset)!) === undefined)
+    return result(Code.noIssuer)
   txn.putTrustLine({ ...line, limit })
   return result(Code.success)
 }
 
-const open = (context: ApplyContext, asset: Asset, limit: bigint) => {
+/** The flags that a new line of an asset has from its issuer; nothing when there is no issuer. */
+const flagsFromIssuer = ({ txn }: ApplyContext, asset: Asset): number | undefined => {
+  const issuer = txn.peekAccount(issuerOf(asset)!)
+  if (issuer === undefined) return undefined
+  const authorized = (issuer.flags & AccountFlag.authRequired) === 0 ? TrustFlag.authorized : 0
+  return authorized | ((issuer.flags & AccountFlag.clawbackEnabled) === 0 ? 0 : TrustFlag.clawbackEnabled)
+}
+
+const open = (context: ApplyContext, { asset, pool }: Subject, limit: bigint): OperationResult => {
   const { txn, source } = context
   if (limit === 0n) return result(Code.invalidLimit)
-  const issuer = txn.peekAccount(issuerOf(asset)!)
-  if (issuer === undefined) return result(Code.noIssuer)
-  const authorized = (issuer.flags & AccountFlag.authRequired) === 0 ? TrustFlag.authorized : 0
-  const clawback = (issuer.flags & AccountFlag.clawbackEnabled) === 0 ? 0 : TrustFlag.clawbackEnabled
+  const flags = pool === undefined ? flagsFromIssuer(context, asset) : 0
+  if (flags === undefined) return result(Code.noIssuer)
+  const joined = pool === undefined ? "ok" : joinPool(context, pool.id, pool.params)
+  if (joined !== "ok") return result(joined === "lineMissing" ? Code.lineMissing : Code.notAuthorized)
   const outcome = createSubentry(context, txn.loadAccount(source)!, {
     lastModifiedLedgerSeq: txn.ledgerSeq,
-    data: {
-      type: 1,
-      trustLine: { accountId: source, asset, balance: 0n, limit, flags: authorized | clawback, ext: { v: 0 } }
-    },
+    data: { type: 1, trustLine: { accountId: source, asset, balance: 0n, limit, flags, ext: { v: 0 } } },
     ext: { v: 0 }
   })
   return outcome === "ok" ? result(Code.success) : reserveFailure(outcome, result(Code.lowReserve))
 }
 
-/** The asset of the line, or nothing for a pool share. */
-const lineAsset = ({ changeTrustOp }: BodyOf<6>): Asset | undefined =>
-  changeTrustOp.line.type === AssetType.poolShare ? undefined : changeTrustOp.line
-
-export const isPoolShare = (body: BodyOf<6>): boolean => lineAsset(body) === undefined
-
 export const changeTrust: OperationRules<6> = {
   threshold: Threshold.medium,
-  check: (body, { source }) => {
-    const asset = lineAsset(body)
-    const bad =
-      body.changeTrustOp.limit < 0n ||
-      asset === undefined ||
-      asset.type === AssetType.native ||
-      !isAssetValid(asset) ||
-      isIssuer(source, asset)
-    return bad ? Code.malformed : 0
+  check: ({ changeTrustOp: { line, limit } }, { source }) => {
+    const isValid =
+      line.type === AssetType.poolShare
+        ? areParametersValid(line.liquidityPool.constantProduct)
+        : line.type !== AssetType.native && isAssetValid(line) && !isIssuer(source, line)
+    return limit < 0n || !isValid ? Code.malformed : 0
   },
-  apply: (body, context) => {
-    const asset = lineAsset(body)
-    if (asset === undefined) return result(Code.malformed)
-    const entry = context.txn.load(trustLineKey(context.source, asset))
-    return entry === undefined
-      ? open(context, asset, body.changeTrustOp.limit)
-      : change(context, asset, body.changeTrustOp.limit, entry)
+  apply: ({ changeTrustOp: { line, limit } }, context) => {
+    const subject = subjectOf(line, context.ledger)
+    const entry = context.txn.load(trustLineKey(context.source, subject.asset))
+    return entry === undefined ? open(context, subject, limit) : change(context, subject, limit, entry)
   }
 }

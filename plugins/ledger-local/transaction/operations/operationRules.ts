@@ -1,12 +1,13 @@
-// The operations this ledger knows, by kind. One that is not here is answered "not supported", as the network answers
-// an operation that its protocol version does not have.
+// The operations this ledger knows, by kind. One that is not here, or that its validators have switched off, is
+// answered "not supported", as the network answers an operation that its protocol version does not have.
 import { OperationType } from "../Wire.ts"
-import type { OperationRules } from "../Context.ts"
+import type { LedgerContext, OperationRules } from "../Context.ts"
+import { isSwitchedOff, PoolSwitch } from "../exchange/Pools.ts"
 import { Threshold } from "../Signatures.ts"
 import type { OperationBody } from "../Wire.ts"
 import { accountMerge } from "./accountMerge.ts"
 import { bumpSequence } from "./bumpSequence.ts"
-import { changeTrust, isPoolShare } from "./changeTrust.ts"
+import { changeTrust } from "./changeTrust.ts"
 import { claimClaimableBalance } from "./claimClaimableBalance.ts"
 import { clawback } from "./clawback.ts"
 import { clawbackClaimableBalance } from "./clawbackClaimableBalance.ts"
@@ -14,6 +15,8 @@ import { createAccount } from "./createAccount.ts"
 import { createClaimableBalance } from "./createClaimableBalance.ts"
 import { extendFootprintTtl } from "./extendFootprintTtl.ts"
 import { invokeHostFunction } from "./invokeHostFunction.ts"
+import { liquidityPoolDeposit } from "./liquidityPoolDeposit.ts"
+import { liquidityPoolWithdraw } from "./liquidityPoolWithdraw.ts"
 import { createPassiveSellOffer, manageBuyOffer, manageSellOffer } from "./manageOffer.ts"
 import { manageData } from "./manageData.ts"
 import { pathPaymentStrictReceive, pathPaymentStrictSend } from "./pathPayment.ts"
@@ -48,16 +51,24 @@ const rules = new Map<OperationBody["type"], unknown>([
   [19, clawback],
   [20, clawbackClaimableBalance],
   [21, setTrustLineFlags],
+  [22, liquidityPoolDeposit],
+  [23, liquidityPoolWithdraw],
   [24, invokeHostFunction],
   [25, extendFootprintTtl],
   [26, restoreFootprint]
 ])
 
-/** The rules for an operation, or nothing when it is not supported. */
-export const rulesOf = (body: OperationBody): AnyRules | undefined =>
-  body.type === OperationType.changeTrust && isPoolShare(body)
-    ? undefined
-    : (rules.get(body.type) as AnyRules | undefined)
+const rulesOf = ({ type }: OperationBody): AnyRules | undefined => rules.get(type) as AnyRules | undefined
+
+/** The flag of the ledger's header by which validators switch an operation off. */
+const switches = new Map<OperationBody["type"], number>([
+  [OperationType.liquidityPoolDeposit, PoolSwitch.deposit],
+  [OperationType.liquidityPoolWithdraw, PoolSwitch.withdrawal]
+])
+
+/** The rules for an operation, or nothing when this ledger does not support it. */
+export const supportedRules = (body: OperationBody, ledger: LedgerContext): AnyRules | undefined =>
+  isSwitchedOff(ledger, switches.get(body.type) ?? 0) ? undefined : rulesOf(body)
 
 /** The weight that the source's signers must show, for an operation that is not supported any more too. */
 export const thresholdOf = (body: OperationBody): Threshold => {

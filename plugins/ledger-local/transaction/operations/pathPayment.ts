@@ -1,7 +1,7 @@
 // Payments that change the asset on the way: an exact amount arrives (strict receive, computed from the end of the path
-// to its beginning) or an exact amount is sent (strict send, the other way round). Every leg goes through the book and
-// must reach its amount in full; the sender's bound on the other side decides last. Equal neighbours on the path cost
-// nothing.
+// to its beginning) or an exact amount is sent (strict send, the other way round). Every leg goes through the book or a
+// pool and must reach its amount in full; the sender's bound on the other side decides last. Equal neighbours on the
+// path cost nothing.
 import { AssetType } from "../../engine/xdr/types.ts"
 import type { Asset, PublicKey } from "../../engine/xdr/Xdr.ts"
 import { INT64_MAX } from "../Accounts.ts"
@@ -33,13 +33,13 @@ const walk = (
   type: PathOperation,
   leg: Leg,
   rounding: Rounding,
-  claimed: number
+  worked: number
 ): Traded | OperationResult => {
   const traded = convert(context, {
     ...leg,
     trader: context.source,
     rounding,
-    offersMax: OFFERS_MAX - claimed,
+    offersMax: OFFERS_MAX - worked,
     isTooDear: () => false
   })
   if (traded.ending === "self") return inner(type, Code.crossSelf)
@@ -86,6 +86,7 @@ export const pathPaymentStrictReceive: OperationRules<2> = {
     if (credited !== 0) return inner(2, credited)
     let [asset, amount] = [op.destAsset, op.destAmount]
     let claims: ReadonlyArray<ClaimAtom> = []
+    let worked = 0
     for (const send of [...op.path.toReversed(), op.sendAsset]) {
       if (sameAsset(send, asset)) continue
       const leg = walk(
@@ -93,9 +94,10 @@ export const pathPaymentStrictReceive: OperationRules<2> = {
         2,
         { send, sendMax: INT64_MAX, receive: asset, receiveMax: amount },
         "strictReceive",
-        claims.length
+        worked
       )
       if ("code" in leg) return leg
+      worked += leg.work
       claims = [...leg.claims, ...claims]
       asset = send
       amount = leg.sent
@@ -117,6 +119,7 @@ export const pathPaymentStrictSend: OperationRules<13> = {
     if (debited !== 0) return inner(13, debited)
     let [asset, amount] = [op.sendAsset, op.sendAmount]
     let claims: ReadonlyArray<ClaimAtom> = []
+    let worked = 0
     for (const receive of [...op.path, op.destAsset]) {
       if (sameAsset(receive, asset)) continue
       const leg = walk(
@@ -124,9 +127,10 @@ export const pathPaymentStrictSend: OperationRules<13> = {
         13,
         { send: asset, sendMax: amount, receive, receiveMax: INT64_MAX },
         "strictSend",
-        claims.length
+        worked
       )
       if ("code" in leg) return leg
+      worked += leg.work
       claims = [...claims, ...leg.claims]
       asset = receive
       amount = leg.received

@@ -1,11 +1,14 @@
 // SetTrustLineFlags and its older form AllowTrust: an issuer grants, limits or revokes another account's use of its
-// asset. Revoking needs the issuer's AUTH_REVOCABLE flag, and takes the account's offers in the asset out of the book.
+// asset. Revoking needs the issuer's AUTH_REVOCABLE flag, takes the account's offers in the asset out of the book, and
+// turns its shares of the asset's pools into claimable balances.
 import { AssetType } from "../../engine/xdr/types.ts"
 import { AccountFlag, isAuthorized, maintainsLiabilities, TrustFlag } from "../Accounts.ts"
 import { isAssetValid } from "../assetRules.ts"
 import { isIssuer } from "../ClassicEvents.ts"
 import { type ApplyContext, inner, type OperationRules } from "../Context.ts"
 import { eraseOffer, offersAbout, release } from "../exchange/Offers.ts"
+import { redeemShares } from "../exchange/redeemShares.ts"
+import { reserveFailure, type ReserveOutcome } from "../reserves.ts"
 import { Threshold } from "../Signatures.ts"
 import { type BodyOf, OperationType } from "../Wire.ts"
 import { equalBytes, type Asset, type PublicKey, type TrustLineEntry } from "../../engine/xdr/Xdr.ts"
@@ -17,19 +20,29 @@ const bothAuths = (flags: number): boolean => (flags & AUTH_MASK) === AUTH_MASK
 const isRevocable = ({ txn, source }: ApplyContext): boolean =>
   ((txn.peekAccount(source)?.flags ?? 0) & AccountFlag.authRevocable) !== 0
 
-const setFlags = (context: ApplyContext, asset: Asset, line: TrustLineEntry, flags: number): void => {
+const setFlags = (context: ApplyContext, asset: Asset, line: TrustLineEntry, flags: number): ReserveOutcome => {
   const { txn, events } = context
   if (maintainsLiabilities(line.flags) && !maintainsLiabilities(flags)) {
     for (const offer of offersAbout(context, line.accountId, asset)) {
       release(context, offer)
       eraseOffer(context, offer)
     }
+    const redeemed = redeemShares(context, line.accountId, asset)
+    if (redeemed !== "ok") return redeemed
   }
   txn.putTrustLine({ ...txn.peekTrustLine(line.accountId, asset)!, flags })
   events.authorized(asset, line.accountId, (flags & TrustFlag.authorized) !== 0)
+  return "ok"
 }
 
-const Set = { success: 0, malformed: -1, noTrustLine: -2, cantRevoke: -3, invalidState: -4 } as const
+const Set = {
+  success: 0,
+  malformed: -1,
+  noTrustLine: -2,
+  cantRevoke: -3,
+  invalidState: -4,
+  lowReserve: -5
+} as const
 const setResult = (code: number) => inner(OperationType.setTrustLineFlags, code)
 
 export const setTrustLineFlags: OperationRules<21> = {
@@ -53,12 +66,12 @@ export const setTrustLineFlags: OperationRules<21> = {
     if (line === undefined) return setResult(Set.noTrustLine)
     const flags = (line.flags & ~op.clearFlags) | op.setFlags
     if (bothAuths(flags)) return setResult(Set.invalidState)
-    setFlags(context, op.asset, line, flags)
-    return setResult(Set.success)
+    const outcome = setFlags(context, op.asset, line, flags)
+    return outcome === "ok" ? setResult(Set.success) : reserveFailure(outcome, setResult(Set.lowReserve))
   }
 }
 
-const Allow = { success: 0, malformed: -1, noTrustLine: -2, cantRevoke: -4, selfNotAllowed: -5 } as const
+const Allow = { success: 0, malformed: -1, noTrustLine: -2, cantRevoke: -4, lowReserve: -6 } as const
 const allowResult = (code: number) => inner(OperationType.allowTrust, code)
 
 const allowedAsset = ({ allowTrustOp }: BodyOf<7>, issuer: PublicKey): Asset =>
@@ -86,7 +99,7 @@ export const allowTrust: OperationRules<7> = {
     if (line === undefined) return allowResult(Allow.noTrustLine)
     if (!revocable && isAuthorized(line) && authorize === TrustFlag.maintainLiabilities)
       return allowResult(Allow.cantRevoke)
-    setFlags(context, asset, line, (line.flags & ~AUTH_MASK) | authorize)
-    return allowResult(Allow.success)
+    const outcome = setFlags(context, asset, line, (line.flags & ~AUTH_MASK) | authorize)
+    return outcome === "ok" ? allowResult(Allow.success) : reserveFailure(outcome, allowResult(Allow.lowReserve))
   }
 }
