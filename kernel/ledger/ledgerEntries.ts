@@ -3,25 +3,31 @@
 import { xdr } from "@stellar/stellar-sdk/base"
 import { Result } from "effect"
 import { Base64 } from "effect/encoding"
+import { bytesOfBase64 } from "../stellar/base64.ts"
 import { accountKey, nonceKey, readAccount } from "../stellar/LedgerEntry.ts"
+import { readXdr } from "../stellar/readXdr.ts"
 import type { StandingAnswer, StandingQuery } from "./LedgerRpc.ts"
 import type { GetLedgerEntries } from "./LedgerWire.ts"
 
-export const fromBase64 = (text: string): Uint8Array | undefined => Result.getOrUndefined(Base64.decode(text))
+/** An endpoint may break its lines, or pad otherwise. */
+export const fromBase64 = (text: string): Uint8Array | undefined =>
+  bytesOfBase64(text) ?? Result.getOrUndefined(Base64.decode(text))
 
-/** A value of the XDR in base64; undefined when it is none. */
-export const decodeWith = <T>(
-  codec: { readonly decode: (bytes: Uint8Array) => T },
-  text: string | null | undefined
-): T | undefined => {
-  const bytes = text === null || text === undefined ? undefined : fromBase64(text)
+type Schema<T> = Parameters<typeof readXdr<T>>[0]
+
+/** A value of the XDR; undefined when the bytes are none. */
+export const decodeBytes = <T>(schema: Schema<T>, bytes: Uint8Array | undefined): T | undefined => {
   if (bytes === undefined) return undefined
   try {
-    return codec.decode(bytes)
+    return readXdr(schema, bytes)
   } catch {
     return undefined
   }
 }
+
+/** The same in base64. */
+export const decodeWith = <T>(schema: Schema<T>, text: string | null | undefined): T | undefined =>
+  text === null || text === undefined ? undefined : decodeBytes(schema, fromBase64(text))
 
 const keysOf = ({ channel, nonce }: StandingQuery) => ({
   account: accountKey(channel),

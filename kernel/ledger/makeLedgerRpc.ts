@@ -11,7 +11,7 @@ import type { ExecutedTransaction } from "./Executed.ts"
 import { hashesOf, hasSucceeded, isLegacy, networkIdOf } from "../stellar/Envelope.ts"
 import { type Endpoints, makeEndpoints } from "./JsonRpc.ts"
 import { LedgerRpc, type ScanAnswer, type ScanRequest, type SimulationAnswer, type StandingQuery } from "./LedgerRpc.ts"
-import { decodeWith, fromBase64, readStandings, standingKeys } from "./ledgerEntries.ts"
+import { decodeBytes, decodeWith, fromBase64, readStandings, standingKeys } from "./ledgerEntries.ts"
 import { LedgerUnavailable } from "./LedgerUnavailable.ts"
 import * as Wire from "./LedgerWire.ts"
 import { readRefusal } from "./readRefusal.ts"
@@ -122,8 +122,9 @@ const makeSimulate = ({ ask }: Endpoints) =>
     const { latestLedger } = answer
     if (answer.error) return { _tag: "Refused", latestLedger, ...readHostError(answer.error) }
     if (answer.restorePreamble) return { _tag: "RestoreRequired", latestLedger }
-    const data = decodeWith(xdr.SorobanTransactionData.schema, answer.transactionData)
-    if (data === undefined || !/^[0-9]{1,18}$/.test(answer.minResourceFee ?? "")) {
+    const sorobanDataXdr = fromBase64(answer.transactionData ?? "")
+    const data = decodeBytes(xdr.SorobanTransactionData.schema, sorobanDataXdr)
+    if (sorobanDataXdr === undefined || data === undefined || !/^[0-9]{1,18}$/.test(answer.minResourceFee ?? "")) {
       return yield* contradiction("simulateTransaction", "a success without resource data")
     }
     // The data's own fee is what would be paid; the other figure is what ceilings and budget are held to.
@@ -140,7 +141,7 @@ const makeSimulate = ({ ask }: Endpoints) =>
       _tag: "Simulated",
       latestLedger,
       resourceFeeStroops: data.resourceFee,
-      sorobanDataXdr: xdr.SorobanTransactionData.schema.encode(data),
+      sorobanDataXdr,
       eventsXdr: eventsXdr as ReadonlyArray<Uint8Array>,
       authXdr: authXdr as ReadonlyArray<Uint8Array>
     }

@@ -2,18 +2,40 @@
 // that a contract knows, or as a bare key; the text is the same.
 import { StrKey, xdr } from "@stellar/stellar-sdk/base"
 import { addressKind, keyKind } from "./kinds.ts"
+import { joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
+
+/** Addresses whose text is kept: a payment names each of its own several times, and a payer comes back. */
+const textsMax = 4_096
+
+/** An address is its 32 bytes with a checksum in other letters; the last of them are kept by their bytes. */
+const textsOf = (encode: (bytes: Uint8Array) => string): ((bytes: Uint8Array) => string) => {
+  const texts = new Map<string, string>()
+  return (bytes) => {
+    const id = String.fromCharCode.apply(undefined, bytes as unknown as Array<number>)
+    const known = texts.get(id)
+    if (known !== undefined) return known
+    const made = encode(bytes)
+    if (texts.size >= textsMax) texts.delete(texts.keys().next().value!)
+    texts.set(id, made)
+    return made
+  }
+}
+
+/** The text of an account with this key. */
+export const accountTextOf = textsOf((key) => StrKey.encodeEd25519PublicKey(key))
+/** The text of a contract with this id. */
+export const contractTextOf = textsOf((id) => StrKey.encodeContract(id))
 
 /** The account behind a source, whatever number it carries. */
 export const accountText = (account: xdr.MuxedAccountWire): string =>
-  StrKey.encodeEd25519PublicKey(
-    (account.type === keyKind.ed25519 ? account.ed25519 : account.med25519.ed25519) as Uint8Array
-  )
+  accountTextOf((account.type === keyKind.ed25519 ? account.ed25519 : account.med25519.ed25519) as Uint8Array)
 
 /** Whether a source carries a number beside the account. */
 export const isMuxedAccount = (account: xdr.MuxedAccountWire): boolean => account.type !== keyKind.ed25519
 
-export const publicKeyText = (key: xdr.PublicKeyWire): string =>
-  StrKey.encodeEd25519PublicKey((key as { readonly ed25519: Uint8Array }).ed25519)
+const keyBytes = (key: xdr.PublicKeyWire): Uint8Array => (key as { readonly ed25519: Uint8Array }).ed25519
+
+export const publicKeyText = (key: xdr.PublicKeyWire): string => accountTextOf(keyBytes(key))
 
 /** An address as text; None for kinds that hold no balance. */
 export const addressText = (address: xdr.ScAddressWire): string | undefined => {
@@ -21,7 +43,7 @@ export const addressText = (address: xdr.ScAddressWire): string | undefined => {
     case addressKind.account:
       return publicKeyText(address.accountId)
     case addressKind.contract:
-      return StrKey.encodeContract(address.contractId as Uint8Array)
+      return contractTextOf(address.contractId as Uint8Array)
     default:
       return undefined
   }
@@ -47,19 +69,34 @@ export const contractAddressOf = (address: string): xdr.ScAddressWire =>
     ? { type: addressKind.contract, contractId: StrKey.decodeContract(address) }
     : { type: addressKind.account, accountId: publicKeyOf(address) }) as xdr.ScAddressWire
 
-export const encodeAddress = (address: xdr.ScAddressWire): Uint8Array => xdr.ScAddress.schema.encode(address)
-export const decodeAddress = (bytes: Uint8Array): xdr.ScAddressWire => xdr.ScAddress.schema.decode(bytes)
+export const encodeAddress = (address: xdr.ScAddressWire): Uint8Array => {
+  switch (address.type) {
+    case addressKind.account:
+      return joinedBytes(uint32Bytes(addressKind.account), uint32Bytes(keyKind.ed25519), keyBytes(address.accountId))
+    case addressKind.contract:
+      return joinedBytes(uint32Bytes(addressKind.contract), address.contractId as Uint8Array)
+    default:
+      return xdr.ScAddress.schema.encode(address)
+  }
+}
+export const decodeAddress = (bytes: Uint8Array): xdr.ScAddressWire => readXdr(xdr.ScAddress.schema, bytes)
+
+export const encodeMuxed = (account: xdr.MuxedAccountWire): Uint8Array =>
+  account.type === keyKind.ed25519
+    ? joinedBytes(uint32Bytes(keyKind.ed25519), account.ed25519 as Uint8Array)
+    : xdr.MuxedAccount.schema.encode(account)
 
 /** Every address that stands anywhere in a value of the XDR, to any depth. */
 export const addressesIn = (value: unknown, found: Set<string> = new Set()): Set<string> => {
   const pending: Array<unknown> = [value]
   while (pending.length > 0) {
     const next = pending.pop()
-    if (next instanceof Uint8Array || typeof next !== "object" || next === null) continue
-    const record = next as Record<string, unknown>
-    if (record["ed25519"] instanceof Uint8Array) found.add(StrKey.encodeEd25519PublicKey(record["ed25519"]))
-    if (record["contractId"] instanceof Uint8Array) found.add(StrKey.encodeContract(record["contractId"]))
-    pending.push(...Object.values(record))
+    if (typeof next !== "object" || next === null || next instanceof Uint8Array) continue
+    for (const [name, field] of Object.entries(next)) {
+      if (!(field instanceof Uint8Array)) pending.push(field)
+      else if (name === "ed25519") found.add(accountTextOf(field))
+      else if (name === "contractId") found.add(contractTextOf(field))
+    }
   }
   return found
 }

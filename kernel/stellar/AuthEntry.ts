@@ -2,8 +2,9 @@
 // signatures stand in them. Pure; nothing here signs or verifies.
 import { xdr } from "@stellar/stellar-sdk/base"
 import type { Crypto } from "../platform/Crypto.ts"
-import { contractAddressOf } from "./Address.ts"
+import { contractAddressOf, encodeAddress } from "./Address.ts"
 import { authorizedKind, credentialsKind, preimageKind } from "./kinds.ts"
+import { bytesRead, int64Bytes, joinedBytes, uint32Bytes } from "./readXdr.ts"
 import { bytesOf, bytesValue, entriesOf, mapValue, type Value, vecOf, vecValue } from "./Value.ts"
 
 export type AuthEntry = xdr.SorobanAuthorizationEntryWire
@@ -70,16 +71,22 @@ export const signedPayload = (
   const credentials = credentialsOf(entry)
   if (credentials === undefined) return undefined
   const { nonce, signatureExpirationLedger } = credentials
-  const common = { networkId, nonce, signatureExpirationLedger, invocation: entry.rootInvocation }
-  const preimage =
-    credentials.kind === "address"
-      ? { type: preimageKind.sorobanAuthorization, sorobanAuthorization: common }
-      : {
-          type: preimageKind.sorobanAuthorizationWithAddress,
-          sorobanAuthorizationWithAddress: { ...common, address: credentials.address }
-        }
-  return crypto.sha256(xdr.HashIdPreimage.schema.encode(preimage as never))
+  const isPlain = credentials.kind === "address"
+  return crypto.sha256(
+    joinedBytes(
+      uint32Bytes(isPlain ? preimageKind.sorobanAuthorization : preimageKind.sorobanAuthorizationWithAddress),
+      networkId,
+      int64Bytes(nonce),
+      uint32Bytes(signatureExpirationLedger),
+      ...(isPlain ? [] : [encodeAddress(credentials.address)]),
+      encodeInvocation(entry.rootInvocation)
+    )
+  )
 }
+
+/** As its bytes came, where it was read: the ledger's hash is of those. */
+const encodeInvocation = (invocation: Invocation): Uint8Array =>
+  bytesRead(invocation) ?? xdr.SorobanAuthorizedInvocation.schema.encode(invocation)
 
 export interface KeySignature {
   readonly key: Uint8Array

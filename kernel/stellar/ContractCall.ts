@@ -5,6 +5,7 @@ import { addressText } from "./Address.ts"
 import type { AuthEntry } from "./AuthEntry.ts"
 import type { Operation, Transaction } from "./Envelope.ts"
 import { hostFunctionKind, operationKind } from "./kinds.ts"
+import { bytesRead, readXdr } from "./readXdr.ts"
 import { symbolText } from "./Value.ts"
 
 /** A contract, a function and its arguments, as they stand in the XDR. */
@@ -66,6 +67,9 @@ export const callOperation = (invoked: Invoked, auth: ReadonlyArray<AuthEntry>):
     }
   }) as unknown as Operation
 
-export const encodeInvoked = (invoked: Invoked): Uint8Array => xdr.InvokeContractArgs.schema.encode(invoked)
-export const encodeOperation = (operation: Operation): Uint8Array => xdr.Operation.schema.encode(operation)
-export const decodeOperation = (bytes: Uint8Array): Operation => xdr.Operation.schema.decode(bytes)
+/** What was read is given as its bytes came; only what was made is written. */
+export const encodeInvoked = (invoked: Invoked): Uint8Array =>
+  bytesRead(invoked) ?? xdr.InvokeContractArgs.schema.encode(invoked)
+export const encodeOperation = (operation: Operation): Uint8Array =>
+  bytesRead(operation) ?? xdr.Operation.schema.encode(operation)
+export const decodeOperation = (bytes: Uint8Array): Operation => readXdr(xdr.Operation.schema, bytes)

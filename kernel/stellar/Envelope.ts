@@ -6,7 +6,9 @@ import { xdr } from "@stellar/stellar-sdk/base"
 import { Data, Effect, Result } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import type { Crypto } from "../platform/Crypto.ts"
-import { accountOf, accountText, publicKeyOf, publicKeyText } from "./Address.ts"
+import { accountOf, accountText, encodeMuxed, publicKeyOf, publicKeyText } from "./Address.ts"
+import { bytesOfBase64 } from "./base64.ts"
+import { joinedBytes, readXdr, uint32Bytes } from "./readXdr.ts"
 import { assetKind, conditionKind, envelopeKind, extensionKind, memoKind, operationKind, resultKind } from "./kinds.ts"
 
 export type Envelope = xdr.TransactionEnvelopeWire
@@ -23,7 +25,7 @@ const depthMax = 1_000
 
 /** Why a transaction string is not one: never its content. */
 export class EnvelopeMalformed extends Data.TaggedError("EnvelopeMalformed")<{
-  readonly reason: "not base64" | "too large" | "not a transaction envelope" | "not canonical"
+  readonly reason: "not base64" | "too large" | "not a transaction envelope"
 }> {}
 
 const malformed = (reason: EnvelopeMalformed["reason"]) => Result.fail(new EnvelopeMalformed({ reason }))
@@ -34,13 +36,12 @@ const malformed = (reason: EnvelopeMalformed["reason"]) => Result.fail(new Envel
  */
 export const readEnvelope = (text: string): Result.Result<Envelope, EnvelopeMalformed> => {
   if (text.length > Math.ceil(envelopeBytesMax / 3) * 4) return malformed("too large")
-  const bytes = Result.getOrUndefined(Base64.decode(text))
-  if (bytes === undefined || bytes.length === 0 || Base64.encode(bytes) !== text) return malformed("not base64")
+  const bytes = bytesOfBase64(text)
+  if (bytes === undefined || bytes.length === 0) return malformed("not base64")
   try {
-    const envelope = envelopeCodec.decode(bytes, { maxDepth: depthMax })
-    return sameBytes(envelopeCodec.encode(envelope), bytes) ? Result.succeed(envelope) : malformed("not canonical")
+    return Result.succeed(readXdr(envelopeCodec, bytes, depthMax))
   } catch {
-    // The decoder throws on anything that is not an envelope, a stack overflow on absurd nesting included.
+    // The reader throws on anything that is not an envelope in its one encoding, on absurd nesting too.
     return malformed("not a transaction envelope")
   }
 }
@@ -108,8 +109,8 @@ const unsigned = (
 export const settlementTransaction = (
   options: OnChannel & { readonly operationXdr: Uint8Array; readonly sorobanDataXdr: Uint8Array }
 ): Transaction => {
-  const operation = xdr.Operation.schema.decode(options.operationXdr)
-  const sorobanData = xdr.SorobanTransactionData.schema.decode(options.sorobanDataXdr)
+  const operation = readXdr(xdr.Operation.schema, options.operationXdr)
+  const sorobanData = readXdr(xdr.SorobanTransactionData.schema, options.sorobanDataXdr)
   return unsigned({
     ...options,
     fee: sorobanData.resourceFee + baseFeeStroops,
@@ -303,23 +304,23 @@ export const readSponsorOperation = ({
   }
 }
 
+/** Fee and sequence number, no condition, no memo, one operation. */
+const beforeOperation = joinedBytes(
+  uint32Bytes(Number(baseFeeStroops)),
+  uint32Bytes(0),
+  uint32Bytes(1),
+  uint32Bytes(conditionKind.none),
+  uint32Bytes(memoKind.none),
+  uint32Bytes(1)
+)
+/** No resource data, no signatures. */
+const afterOperation = joinedBytes(uint32Bytes(extensionKind.none), uint32Bytes(0))
+
 /** An envelope that only carries an operation to a simulation: a source, and nothing that depends on one. */
-export const simulationEnvelope = (source: xdr.MuxedAccountWire, operation: Operation): string =>
-  encodeEnvelope({
-    type: envelopeKind.v1,
-    v1: {
-      tx: {
-        sourceAccount: source,
-        fee: Number(baseFeeStroops),
-        seqNum: 1n,
-        cond: { type: conditionKind.none },
-        memo: { type: memoKind.none },
-        operations: [operation],
-        ext: { v: extensionKind.none }
-      },
-      signatures: []
-    }
-  } as never)
+export const simulationEnvelope = (source: xdr.MuxedAccountWire, operationXdr: Uint8Array): string =>
+  Base64.encode(
+    joinedBytes(uint32Bytes(envelopeKind.v1), encodeMuxed(source), beforeOperation, operationXdr, afterOperation)
+  )
 
 /** Whether a transaction did what it says: alone, or inside the fee bump whose result this is. */
 export const hasSucceeded = ({ result }: xdr.TransactionResultWire): boolean =>

@@ -1,8 +1,10 @@
 // Token movements as contract events tell them, in the forms of the token standard: `transfer`, and the issuer's `mint`
 // and `burn`. Data is an i128 or a map that carries `amount`. An event in any other form is not a movement for us; one
 // that calls itself a transfer and cannot be read is reported as such, never skipped silently.
-import { StrKey, type xdr } from "@stellar/stellar-sdk/base"
+import { xdr } from "@stellar/stellar-sdk/base"
+import { contractTextOf } from "./Address.ts"
 import { eventKind, metaKind } from "./kinds.ts"
+import { readXdr } from "./readXdr.ts"
 import { addressOf, fieldsOf, i128Of, symbolOf, type Value } from "./Value.ts"
 
 /** A token movement as a contract event tells it. `mint` and `burn` events are transfers from or to the issuer. */
@@ -39,6 +41,13 @@ export const hasMuxedDestination = (event: ContractEvent): boolean =>
 /** Whether a contract published it, rather than the host itself. */
 export const isPublished = (event: ContractEvent): boolean => event.type === eventKind.contract
 
+/** The events of calls that succeeded among a simulation's, in order; throws for bytes that are none. */
+export const eventsOfCalls = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<ContractEvent> =>
+  eventsXdr.flatMap((bytes) => {
+    const { event, inSuccessfulContractCall } = readXdr(xdr.DiagnosticEvent.schema, bytes)
+    return inSuccessfulContractCall ? [event] : []
+  })
+
 /** The contract events of a transaction's operations, in order; undefined when its meta is of a kind we cannot read. */
 export const contractEventsIn = (
   meta: xdr.TransactionMetaWire | undefined
@@ -55,7 +64,7 @@ export const contractEventsIn = (
 
 /** Reads one event. `issuer` of a mint or burn is left empty: the event does not name it. */
 export const readEvent = (event: ContractEvent): ReadEvent => {
-  const contract = event.contractId === null ? undefined : StrKey.encodeContract(event.contractId as Uint8Array)
+  const contract = event.contractId === null ? undefined : contractTextOf(event.contractId as Uint8Array)
   const { data, topics } = event.body.v0
   const kind = isPublished(event) ? symbolOf(topics[0]) : undefined
   if (kind !== "transfer" && kind !== "mint" && kind !== "burn" && kind !== "clawback")

@@ -22,7 +22,7 @@ import { addressText } from "../../kernel/stellar/Address.ts"
 import { credentialsOf } from "../../kernel/stellar/AuthEntry.ts"
 import { authorizationKeyOf, haveOneNonce, readAuthorizationKey } from "../../kernel/stellar/AuthorizationKey.ts"
 import { authOf, callOf, callOfOperation, decodeOperation, encodeOperation } from "../../kernel/stellar/ContractCall.ts"
-import { networkIdOf, simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
+import { networkIdOf, type Operation, simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
 import { expiryFault, firstFault, type Subject } from "./checks.ts"
 import { decodePayload, type ExactPayload, transferArgs } from "./ExactWire.ts"
 import { refusals } from "./refusals.ts"
@@ -64,6 +64,10 @@ const useIn: NonceReader["useIn"] = (key, promise, operationXdr) => {
     amount === promise.amount
   return isSame ? "same" : "other"
 }
+
+/** The operation alone; one that names no source stays the one that was read, and is sent on as its bytes came. */
+const withoutSource = (operation: Operation): Operation =>
+  operation.sourceAccount === null ? operation : { ...operation, sourceAccount: null }
 
 interface Reading {
   readonly payloadOf: (payment: Payment) => Decoded
@@ -138,9 +142,9 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
     const { call, transfer } = subject
     const payer = Option.fromUndefinedOr(transfer.from)
     if (fault !== undefined) return refusal(fault[0], fault[1], payer)
-    const operation = { ...call!.operation, sourceAccount: null }
+    const operationXdr = encodeOperation(withoutSource(call!.operation))
     const promise = { payer: transfer.from!, payTo: terms.payTo, asset: terms.asset, amount: transfer.amount! }
-    const simulated = yield* rpc.simulate(simulationEnvelope(payload.tx.sourceAccount, operation))
+    const simulated = yield* rpc.simulate(simulationEnvelope(payload.tx.sourceAccount, operationXdr))
     const refused = simulationFault(simulated, promise, ceilings)
     if (refused !== undefined || simulated._tag !== "Simulated") {
       const [reason, message] = refused ?? [
@@ -152,7 +156,7 @@ const makeVerify = Effect.fnUntraced(function* ({ authorizationOf, payloadOf }: 
         ...(isSpent(simulated) ? { authorizationSpent: true as const } : {})
       }
     }
-    const state: State = { operationXdr: encodeOperation(operation), sorobanDataXdr: simulated.sorobanDataXdr }
+    const state: State = { operationXdr, sorobanDataXdr: simulated.sorobanDataXdr }
     const verified: Verified = {
       _tag: "Verified",
       ...promise,

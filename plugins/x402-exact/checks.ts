@@ -7,7 +7,7 @@ import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
 import type { LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import type { Terms } from "../../kernel/payment/Payment.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
-import { addressesIn } from "../../kernel/stellar/Address.ts"
+import { addressesIn, addressText } from "../../kernel/stellar/Address.ts"
 import {
   type AuthEntry,
   authorizedCall,
@@ -66,7 +66,9 @@ const hasSubInvocations = (entry: AuthEntry): boolean => entry.rootInvocation.su
 
 const credentialAddress = (entry: AuthEntry): string | undefined => {
   const credentials = credentialsOf(entry)
-  return credentials === undefined ? undefined : [...addressesIn(credentials.address)][0]
+  return credentials === undefined
+    ? undefined
+    : (addressText(credentials.address) ?? [...addressesIn(credentials.address)][0])
 }
 
 /** A client measures the ledger's pace over another window than ours; its clock may run this much faster. */

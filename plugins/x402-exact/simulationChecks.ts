@@ -1,11 +1,10 @@
 // What the one enforcing simulation must show: success without a restore, one movement of the asset and it is the
 // promised transfer, and a fee within the ceilings. Events that move no tokens, such as those of a smart account, are
 // tolerated.
-import { xdr } from "@stellar/stellar-sdk/base"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
 import type { PromisedMovement } from "../../kernel/payment/Scheme.ts"
-import { type ReadEvent, readEvent } from "../../kernel/stellar/TransferEvents.ts"
+import { eventsOfCalls, type ReadEvent, readEvent } from "../../kernel/stellar/TransferEvents.ts"
 import type { Fault } from "./checks.ts"
 
 /** What a host error most likely means, for people. */
@@ -32,10 +31,7 @@ export const isSpent = (answer: SimulationAnswer): boolean =>
 
 const readEvents = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<ReadEvent> | undefined => {
   try {
-    return eventsXdr.flatMap((bytes) => {
-      const { event, inSuccessfulContractCall } = xdr.DiagnosticEvent.schema.decode(bytes)
-      return inSuccessfulContractCall ? [readEvent(event)] : []
-    })
+    return eventsOfCalls(eventsXdr).map(readEvent)
   } catch {
     return undefined
   }

@@ -13,7 +13,7 @@ import type { Stage, Verified } from "../../kernel/payment/Scheme.ts"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import { Signer } from "../../kernel/signer/Signer.ts"
 import { accountOf } from "../../kernel/stellar/Address.ts"
-import { decodeOperation, encodeOperation } from "../../kernel/stellar/ContractCall.ts"
+import { encodeOperation } from "../../kernel/stellar/ContractCall.ts"
 import { networkIdOf, simulationEnvelope } from "../../kernel/stellar/Envelope.ts"
 import { authorizationOf } from "./authorizations.ts"
 import { firstFault, lastLedgerOf, type Subject } from "./checks.ts"
@@ -101,7 +101,7 @@ export const judgePayment = Effect.fnUntraced(function* (
   }
   const operationXdr = yield* operationOf(call, settlement.amount, stage)
   const simulated = yield* (yield* LedgerRpc).simulate(
-    simulationEnvelope(accountOf(call.args.facilitator!), decodeOperation(operationXdr))
+    simulationEnvelope(accountOf(call.args.facilitator!), operationXdr)
   )
   const ceilings = (yield* Network).feeCeilings(scheme)
   const refused = simulationFault(simulated, settlement, ceilings, stage === "verify" ? ownAuthorizationStroops : 0n)

@@ -2,10 +2,10 @@
 // sequence of events that a settlement has (allowance, transfer, the allowance's end, the contract's own word with
 // ceiling and amount; for zero the last alone), no other movement of any token, and a fee within the ceilings. Events
 // that move no tokens, such as those of a smart account, are tolerated wherever they stand.
-import { StrKey, xdr } from "@stellar/stellar-sdk/base"
+import { StrKey } from "@stellar/stellar-sdk/base"
 import type { FeeCeilings } from "../../kernel/config/Network.ts"
 import type { SimulationAnswer } from "../../kernel/ledger/LedgerRpc.ts"
-import { type ContractEvent, isPublished, readEvent } from "../../kernel/stellar/TransferEvents.ts"
+import { type ContractEvent, eventsOfCalls, isPublished, readEvent } from "../../kernel/stellar/TransferEvents.ts"
 import type { Fault } from "./refusals.ts"
 import { addressOf, fieldsOf, i128Of, symbolOf, vecOf } from "../../kernel/stellar/Value.ts"
 
@@ -49,10 +49,7 @@ export const isSpent = (answer: SimulationAnswer): boolean =>
 
 const contractEvents = (eventsXdr: ReadonlyArray<Uint8Array>): ReadonlyArray<ContractEvent> | undefined => {
   try {
-    return eventsXdr.flatMap((bytes) => {
-      const { event, inSuccessfulContractCall } = xdr.DiagnosticEvent.schema.decode(bytes)
-      return inSuccessfulContractCall && isPublished(event) ? [event] : []
-    })
+    return eventsOfCalls(eventsXdr).filter(isPublished)
   } catch {
     return undefined
   }

@@ -140,11 +140,17 @@ export const mutations: ReadonlyArray<Mutation> = [
     "return only.transfer.amount === promise.amount ? undefined :",
     "return only.transfer.amount > 0n ? undefined :"
   ),
-  simulated(
-    "an event of a failed call is a movement",
-    "return inSuccessfulContractCall ? [readEvent(event)] : []",
-    "return [readEvent(event)]"
-  ),
+  {
+    name: "an event of a failed call is a movement",
+    changes: [
+      {
+        file: "kernel/stellar/TransferEvents.ts",
+        from: "return inSuccessfulContractCall ? [event] : []",
+        to: "return [event]"
+      }
+    ],
+    ...simulation
+  },
   {
     name: "a diagnostic event is a movement",
     changes: [
@@ -174,7 +180,13 @@ export const mutations: ReadonlyArray<Mutation> = [
   },
   {
     name: "addresses below the surface are not found",
-    changes: [{ file: "kernel/stellar/Address.ts", from: "    pending.push(...Object.values(record))\n", to: "" }],
+    changes: [
+      {
+        file: "kernel/stellar/Address.ts",
+        from: "if (!(field instanceof Uint8Array)) pending.push(field)",
+        to: "if (!(field instanceof Uint8Array)) continue"
+      }
+    ],
     ...offline
   },
   {
@@ -193,8 +205,8 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: schemeFile,
-        from: "const operation = { ...call!.operation, sourceAccount: null }",
-        to: "const operation = call!.operation"
+        from: "encodeOperation(withoutSource(call!.operation))",
+        to: "encodeOperation(call!.operation)"
       }
     ],
     ...scheme

@@ -188,16 +188,12 @@ const ofTheEvents: ReadonlyArray<Mutation> = [
     'if (read._tag === "Unreadable")',
     'if (read._tag !== "Other" && read._tag !== "Moved" && read.contract === "")'
   ),
-  shown(
+  inFile("kernel/stellar/TransferEvents.ts", vitest(`${folder}/simulationChecks.test.ts`))(
     "events of failed calls count",
-    "return inSuccessfulContractCall && isPublished(event) ?",
-    "return isPublished(event) ?"
+    "return inSuccessfulContractCall ? [event] : []",
+    "return [event]"
   ),
-  shown(
-    "diagnostic events count",
-    "return inSuccessfulContractCall && isPublished(event) ?",
-    "return inSuccessfulContractCall ?"
-  ),
+  shown("diagnostic events count", "eventsOfCalls(eventsXdr).filter(isPublished)", "eventsOfCalls(eventsXdr)"),
   shown(
     "any resource fee passes",
     "if (resourceStroops > ceilings.resourceStroopsMax) {",
