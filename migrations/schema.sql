@@ -222,6 +222,14 @@ CREATE TABLE public.catalog_looks (
     alive integer NOT NULL
 );
 
+CREATE TABLE public.catalog_missed_searches (
+    day date NOT NULL,
+    words text NOT NULL,
+    session text NOT NULL,
+    times bigint NOT NULL,
+    last_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.catalog_observations (
     id bigint NOT NULL,
     digest text NOT NULL,
@@ -793,6 +801,9 @@ ALTER TABLE ONLY public.catalog_impressions
 
 ALTER TABLE ONLY public.catalog_looks
     ADD CONSTRAINT catalog_looks_pkey PRIMARY KEY (resource_id, day);
+
+ALTER TABLE ONLY public.catalog_missed_searches
+    ADD CONSTRAINT catalog_missed_searches_pkey PRIMARY KEY (day, words, session);
 
 ALTER TABLE ONLY public.catalog_observations
     ADD CONSTRAINT catalog_observations_digest_key UNIQUE (digest);

@@ -88,6 +88,14 @@ export const mutations: ReadonlyArray<Mutation> = [
       "where token = ${token})`"
     ]
   ]),
+  ...guards("plugins/catalog/search/SearchReports.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
+    ["missed words for any key", 'add("missed", missed, callers.mayOperate)', 'add("missed", missed)']
+  ]),
+  ...guards("plugins/catalog/search/missedSearches.ts", "test/plugins/catalog/search/missed.daily.test.ts", [
+    ["missed words though none are kept", "days === 0 || ids.length > 0", "ids.length > 0"],
+    ["missed words name a person", 'word.includes("@") ||', ""],
+    ["missed words of what was found", "ids.length > 0 || offset > 0", "offset > 0"]
+  ]),
   ...guards("kernel/settlement/channels/KeyRotation.ts", "test/plugins/dashboard/rotation.daily.test.ts", [
     ["a rotation to other keys than were told", "planned !== undefined && planned !== idOf(next)", 'planned === ""']
   ]),

@@ -1,5 +1,6 @@
 // The routes on search for operators: how each branch stands, which generations of embeddings there were, and which
-// searches led to payments. Keyed like all of analytics; nothing of it is in public answers (S168–S177).
+// searches led to payments. Keyed like all of analytics; nothing of it is in public answers (S168–S177). What was
+// looked for and not found is words of strangers, and told to operators alone.
 import { Effect, Option } from "effect"
 import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { SqlClient } from "effect/sql"
@@ -9,6 +10,7 @@ import { json } from "../../../kernel/http/Guard.ts"
 import { type BranchStatus, Search, type SearchBranch, SearchSettings } from "../contract.ts"
 import { readPaging } from "../discovery/filters.ts"
 import { queryOf } from "../discovery/publicAnswer.ts"
+import { missedSearches } from "./missedSearches.ts"
 import { conversion } from "./conversion.ts"
 import { keepLarge } from "./keepLarge.ts"
 import type { SearchValues } from "./searchSection.ts"
@@ -99,6 +101,23 @@ const generations = Effect.fnUntraced(function* (request: Request) {
   return listed(request, { items: all.slice(offset, offset + limit), pagination: { limit, offset, total: all.length } })
 })
 
+/** Hours back from now that a request names; undefined when they are out of bounds. */
+const hoursIn = (request: Request): number | undefined => {
+  const given = queryOf(request).get("hours") ?? "24"
+  const hours = /^\d{1,3}$/.test(given) ? Number(given) : 0
+  return hours < 1 || hours > hoursMax ? undefined : hours
+}
+
+const wrongHours = json({ error: "invalid_parameter", details: [`hours: 1 to ${hoursMax}`] }, { status: 400 })
+
+const missed = Effect.fnUntraced(function* (request: Request) {
+  const hours = hoursIn(request)
+  if (hours === undefined) return wrongHours
+  const paging = readPaging(queryOf(request), { limitDefault: 50, limitMax: 200, clamp: true })
+  if (paging.faults.length > 0) return json({ error: "invalid_parameter", details: paging.faults }, { status: 400 })
+  return listed(request, yield* missedSearches(yield* SqlClient.SqlClient, { ...paging, hours }))
+})
+
 const makeConverted = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const converted = yield* keepLarge(
@@ -106,11 +125,8 @@ const makeConverted = Effect.gen(function* () {
     ({ examined }) => examined >= examinedMax
   )
   return Effect.fnUntraced(function* (request: Request) {
-    const given = queryOf(request).get("hours") ?? "24"
-    const hours = /^\d{1,3}$/.test(given) ? Number(given) : 0
-    if (hours < 1 || hours > hoursMax)
-      return json({ error: "invalid_parameter", details: [`hours: 1 to ${hoursMax}`] }, { status: 400 })
-    return json((yield* converted(hours)).report)
+    const hours = hoursIn(request)
+    return hours === undefined ? wrongHours : json((yield* converted(hours)).report)
   })
 })
 
@@ -123,13 +139,14 @@ export const addSearchReports = Effect.gen(function* () {
   const services = yield* Effect.context<Search | SearchSettings | SqlClient.SqlClient>()
 
   const add = <E>(
-    name: "status" | "generations" | "conversion",
+    name: "status" | "generations" | "conversion" | "missed",
     report: (
       request: Request
-    ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Search | SearchSettings | SqlClient.SqlClient>
+    ) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, Search | SearchSettings | SqlClient.SqlClient>,
+    mayRead: (request: Request) => boolean = (request) => Option.isSome(callers.reader(request))
   ) =>
     router.add("GET", `/analytics/v1/search/${name}`, (request) =>
-      Option.isNone(callers.reader(request))
+      !mayRead(request)
         ? Effect.succeed(unauthorized)
         : report(request).pipe(
             Effect.provideContext(services),
@@ -140,4 +157,5 @@ export const addSearchReports = Effect.gen(function* () {
   yield* add("status", () => status)
   yield* add("generations", generations)
   yield* add("conversion", yield* makeConverted)
+  yield* add("missed", missed, callers.mayOperate)
 })

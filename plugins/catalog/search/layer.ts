@@ -4,6 +4,7 @@ import { Effect, Layer } from "effect"
 import { Settings } from "../../../kernel/config/Settings.ts"
 import { SearchSettings } from "../contract.ts"
 import { Ranker } from "./Ranker.ts"
+import { startMissedSearches } from "./missedSearches.ts"
 import { startImpressions } from "./recordImpressions.ts"
 import { Reranker } from "./Reranker.ts"
 import { ResourceSignals } from "./ResourceSignals.ts"
@@ -17,7 +18,9 @@ const settings = Layer.effect(
   Effect.flatMap(Settings, (values) => values.section(searchSection))
 )
 
-const started = Layer.effectDiscard(Effect.andThen(addSearchReports, startImpressions))
+const started = Layer.effectDiscard(
+  Effect.all([addSearchReports, startImpressions, startMissedSearches], { discard: true })
+)
 
 /** Gives `Search`, `SearchSettings` and `Searcher`, over the catalog's reads. */
 export const search = Layer.merge(Searcher.layer, started).pipe(

@@ -16,6 +16,10 @@ interface Waiting extends Impression {
   readonly at: number
 }
 
+/** Whose search it was, for as long as the day lasts. */
+export const sessionOfDay = (crypto: Crypto["Service"], session: string, at: number): string =>
+  Hex.encode(crypto.sha256(new TextEncoder().encode(`${session} ${Math.floor(at / millisPerDay)}`))).slice(0, 16)
+
 export const startImpressions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const crypto = yield* Crypto
@@ -27,10 +31,7 @@ export const startImpressions = Effect.gen(function* () {
   const write = (batch: ReadonlyArray<Waiting>) => {
     const rows = batch.map(({ at, ids, milliseconds, missing, mode, offset, reranking, session }) => ({
       at: new Date(at).toISOString(),
-      session: Hex.encode(crypto.sha256(new TextEncoder().encode(`${session} ${Math.floor(at / millisPerDay)}`))).slice(
-        0,
-        16
-      ),
+      session: sessionOfDay(crypto, session, at),
       mode,
       first_position: offset,
       resource_ids: ids.map(String),

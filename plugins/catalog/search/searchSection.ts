@@ -189,6 +189,15 @@ const fields = {
     unit: "days",
     doc: "How long impressions are kept for attribution."
   }),
+  missed_days: integer({
+    default: 30,
+    min: 0,
+    max: 365,
+    unit: "days",
+    doc:
+      "How long the words of searches without a result are kept for operators, without who asked, links, addresses " +
+      "and long numbers; 0 keeps none."
+  }),
   lexical: group(lexical, { doc: "Full-text search." }),
   embedded: group(embedded, { doc: "Search by meaning, without a provider." }),
   semantic: group(semantic, { doc: "Search by meaning, with an embeddings provider." }),

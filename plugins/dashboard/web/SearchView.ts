@@ -1,10 +1,10 @@
 // Search for its operator: what is on, how much of the catalog each index holds, which model's vectors are in use, and
-// how often what was found was then paid for.
+// how often what was found was then paid for, and what was looked for in vain.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { useAsked } from "./ask.ts"
 import { count, counted, percent } from "./format.ts"
-import { Figures, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
+import { Figures, Moment, Panel, SaveCsv, Shown, State, Table, written } from "./parts.ts"
 import type { Listed } from "./reports.ts"
 
 interface Coverage {
@@ -101,13 +101,38 @@ const Generations = (): VNode<any> =>
     }
   })
 
+interface Missed {
+  readonly words: string
+  readonly sessions: string
+  readonly times: string
+  readonly last_at: string
+}
+
+const MissedTable = ({ hours }: { readonly hours: string }): VNode<any> =>
+  h(Shown<Listed<Missed>>, {
+    asked: useAsked<Listed<Missed>>(`/analytics/v1/search/missed?hours=${hours}`, 30_000),
+    show: ({ items }) =>
+      h(Table<Missed>, {
+        label: "Looked for and not found",
+        rows: items,
+        keyOf: ({ words }) => words,
+        empty: "Every search found something, or none was kept.",
+        columns: [
+          { head: "Words", cell: ({ words }) => written(words) },
+          { head: "Callers", numeric: true, cell: ({ sessions }) => count(sessions) },
+          { head: "Times", numeric: true, cell: ({ times }) => count(times) },
+          { head: "Last", cell: ({ last_at }) => h(Moment, { at: last_at }) }
+        ]
+      })
+  })
+
 const spans: ReadonlyArray<readonly [hours: string, label: string]> = [
   ["24", "a day"],
   ["168", "7 days"],
   ["720", "30 days"]
 ]
 
-export const SearchView = (): VNode<any> => {
+export const SearchView = ({ mayOperate }: { readonly mayOperate: boolean }): VNode<any> => {
   const [hours, change] = useState("24")
   const status = useAsked<Status>("/analytics/v1/search/status", 10_000)
   const conversion = useAsked<Conversion>(`/analytics/v1/search/conversion?hours=${hours}`, 30_000)
@@ -133,6 +158,19 @@ export const SearchView = (): VNode<any> => {
       Panel,
       { title: "Found, and paid for", wide: true, actions: choice },
       h(Shown<Conversion>, { asked: conversion, show: (of) => h(ConversionFigures, { of }) })
+    ),
+    h(
+      Panel,
+      {
+        title: "Looked for and not found",
+        wide: true,
+        ...(mayOperate
+          ? { actions: h(SaveCsv, { name: "missed searches", path: `/analytics/v1/search/missed?hours=${hours}` }) }
+          : {})
+      },
+      mayOperate
+        ? h(MissedTable, { hours })
+        : h("p", { class: "quiet" }, "The words of searches without a result are told to operators.")
     ),
     h(
       Panel,

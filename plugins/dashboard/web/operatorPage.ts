@@ -27,7 +27,12 @@ const tabs: ReadonlyArray<View> = [
   { name: "settlements", label: "Settlements", operators: false, show: () => h(SettlementsView, {}) },
   { name: "participants", label: "Buyers and sellers", operators: false, show: () => h(ParticipantsView, {}) },
   { name: "resources", label: "Listings", operators: false, show: () => h(ResourcesView, {}) },
-  { name: "search", label: "Search", operators: false, show: () => h(SearchView, {}) },
+  {
+    name: "search",
+    label: "Search",
+    operators: false,
+    show: ({ may_operate }) => h(SearchView, { mayOperate: may_operate })
+  },
   {
     name: "standing",
     label: "Operation",

@@ -1,0 +1,90 @@
+// What was looked for and not found, over whole facilitators: whose words are kept, how they are counted, and who is
+// told of them.
+import { expect, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { describe } from "vitest"
+import { csvOf } from "../../../../kernel/http/csv.ts"
+import { keptWords } from "../../../../plugins/catalog/search/missedSearches.ts"
+import { databaseKinds } from "../../../support/databases.ts"
+import { type Facilitator, startFacilitator } from "../../../support/facilitator.ts"
+
+const [shop, ops] = ["shop-secret-0123456789", "operator-secret-012345"]
+const environment = { FACILITATOR_API_KEYS: `shop:${shop}`, OPERATOR_API_KEYS: `ops:${ops}` }
+const plugins = "plugins=[ledger-local,x402-exact,catalog,search-lexical]"
+const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
+const path = "/analytics/v1/search/missed?hours=24"
+
+const look = (facilitator: Facilitator, query: string, init?: RequestInit) =>
+  Effect.map(facilitator.ask(`/discovery/search?query=${encodeURIComponent(query)}`, init), ({ json, status }) =>
+    expect([status, json.resources]).toEqual([200, []])
+  )
+
+const until = Effect.fnUntraced(function* (facilitator: Facilitator, holds: (items: ReadonlyArray<any>) => boolean) {
+  while (true) {
+    const { json } = yield* facilitator.ask(path, bearer(ops))
+    if (holds(json.items)) return json
+    yield* Effect.sleep("50 millis")
+  }
+}, Effect.timeout("30 seconds"))
+
+describe("the words that are kept of a query", () => {
+  it.each([
+    ["  Zebra   Migration maps ", "zebra migration maps"],
+    ["mail of bob@example.com", "mail of …"],
+    ["https://x.example/?t=1 status", "… status"],
+    ["GAXETTQR6ENI7OSA4MOYY5VIEEP3GL3NG3DQIZXOFP6LMK4JDLRNMNZQ balance", "… balance"],
+    ["call +44 20794600 tomorrow", "call +44 … tomorrow"],
+    ["top 100 of 2026", "top 100 of 2026"],
+    ["sk_live_51H8aBcDeFgHiJkLmNoPqR", ""],
+    ["\u202eevil\u202c\u0007 word", "evil word"],
+    ["ab ".repeat(80), "ab ".repeat(43).slice(0, 128).trim()]
+  ])("of %j are %j", (query, kept) => {
+    expect(keptWords(query)).toBe(kept)
+  })
+})
+
+describe.each(databaseKinds)("searches without a result on %s", (database) => {
+  it.live(
+    "are told to operators alone, the most asked first, by callers and times, and name nobody",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ database, environment, set: [plugins], channels: 1 })
+        for (const init of [undefined, bearer(shop), bearer(shop)]) yield* look(facilitator, "Zebra  maps", init)
+        yield* look(facilitator, "=1+1 tides of bob@example.com", bearer(shop))
+        yield* look(facilitator, "bob@example.com", bearer(shop))
+        const told = yield* until(facilitator, (items) => items.length === 2)
+        expect(told.items.map(({ sessions, times, words }: any) => [words, sessions, times])).toEqual([
+          ["zebra maps", "2", "3"],
+          ["=1+1 tides of …", "1", "1"]
+        ])
+        expect(told.pagination).toEqual({ limit: 50, offset: 0, total: 2 })
+        expect(Option.getOrThrow(csvOf(told))).toContain("\r\n'=1+1 tides of …,")
+        for (const init of [undefined, bearer(shop)]) expect((yield* facilitator.ask(path, init)).status).toBe(401)
+        for (const query of ["hours=0", "hours=721", "hours=24&limit=x"])
+          expect((yield* facilitator.ask(`/analytics/v1/search/missed?${query}`, bearer(ops))).status).toBe(400)
+        const rows = yield* facilitator.sql<{ text: string }>`select row_to_json(m)::text as text
+          from catalog_missed_searches m`
+        expect(rows.map(({ text }) => text).join()).not.toMatch(/bob|example|shop|127\.0/)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+})
+
+describe("a facilitator that keeps no words", () => {
+  it.live(
+    "has none, whatever is looked for",
+    () =>
+      Effect.gen(function* () {
+        const set = [plugins, "search.missed_days=0"]
+        const facilitator = yield* startFacilitator({ environment, set, channels: 1 })
+        // The impressions are written one turn after the other, beside which the words would have been.
+        const impressions = facilitator.sql<{ count: number }>`select count(*)::int as count from catalog_impressions`
+        for (const written of [1, 2, 3]) {
+          yield* look(facilitator, "zebra maps")
+          while ((yield* impressions)[0]!.count < written) yield* Effect.sleep("50 millis")
+        }
+        expect((yield* facilitator.ask(path, bearer(ops))).json.items).toEqual([])
+      }).pipe(Effect.scoped, Effect.timeout("50 seconds")),
+    60_000
+  )
+})
