@@ -152,7 +152,10 @@ export class Sponsor extends Context.Service<
   {
     /** Why no settlement of a scheme can be paid for now, as a sentence; None when one can, or nothing is known yet. */
     readonly fault: (scheme: string) => Effect.Effect<Option.Option<string>>
-    /** The same for who brings a payment: in the first seconds of a process it waits for what is being opened. */
+    /**
+     * The same for who brings a payment: who signs elsewhere is asked whether it is there, and in the first seconds of
+     * a process what is being opened is waited for.
+     */
     readonly unable: (scheme: string) => Effect.Effect<Option.Option<string>>
     /** What was last read; None before the first reading. */
     readonly standing: Effect.Effect<Option.Option<SponsorStanding>>
@@ -198,6 +201,7 @@ export class Sponsor extends Context.Service<
         return isOpening(standing, network.feeCeilings(scheme), isFundedByFaucet)
       })
       const unable = Effect.fnUntraced(function* (scheme: string) {
+        yield* signer.assure
         let found = yield* fault(scheme)
         while (Option.isSome(found) && (yield* mayOpen(scheme))) {
           yield* Effect.sleep(lookMillis)

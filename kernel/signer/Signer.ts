@@ -210,6 +210,8 @@ export class Signer extends Context.Service<
     readonly sponsor: string
     /** Why nothing can be signed now, where another machine holds a key; it asks that machine at most once a second. */
     readonly fault: Effect.Effect<string | undefined>
+    /** Asks such a machine whether it is there, unless it signed lately; `fault` then tells. */
+    readonly assure: Effect.Effect<void>
     /** Who is who at this moment. */
     readonly names: () => AccountNames
     /** Reads the sources of the keys again: sponsor, channels and all that follows change at once, or nothing does. */
@@ -269,6 +271,7 @@ export class Signer extends Context.Service<
         },
         isOurs: (address) => house().ours.has(address),
         fault: Effect.suspend(() => house().vault.fault),
+        assure: Effect.suspend(() => house().vault.assure),
         names: () => {
           const { areChannelsGiven, channels, formerChannels, formerSponsors, sponsor } = house().vault
           return { areChannelsGiven, channels, formerChannels, formerSponsors, sponsor }

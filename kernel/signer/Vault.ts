@@ -37,6 +37,8 @@ export interface Accounts extends AccountNames {
   readonly sign: (address: string, hash: Uint8Array) => Effect.Effect<AccountSignature | undefined, LedgerUnavailable>
   /** Why an account that another machine signs for cannot be signed for now. */
   readonly fault: Effect.Effect<string | undefined>
+  /** Asks each such machine of which nothing was heard lately whether it is there; `fault` then tells. */
+  readonly assure: Effect.Effect<void>
 }
 
 type Sources = Network | Crypto | Host | FileSystem.FileSystem | Path.Path
@@ -85,6 +87,16 @@ class Holders {
           (faults) => faults.find((fault) => fault !== undefined)
         )
   )
+
+  /** One account speaks for its machine: the one that signed last. */
+  assure: Accounts["assure"] = Effect.suspend(() => {
+    const newest = new Map<string, RemoteAccount>()
+    for (const account of this.#remote) {
+      const known = newest.get(account.machine)
+      if (known === undefined || account.signedAt() > known.signedAt()) newest.set(account.machine, account)
+    }
+    return Effect.forEach(newest.values(), ({ assure }) => assure, { concurrency: 4, discard: true })
+  })
 }
 
 const openRemote = (values: NonNullable<Network["Service"]["sponsorSigner"]>, crypto: Crypto["Service"]) =>
@@ -125,7 +137,8 @@ const readAccounts = Effect.fn("Vault.readAccounts")(function* (
     areChannelsGiven: remoteChannels.length > 0 || Option.isSome(given),
     formerChannels: [...new Set(formerChannels)],
     sign: holders.sign,
-    fault: holders.fault
+    fault: holders.fault,
+    assure: holders.assure
   }
 })
 

@@ -376,6 +376,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...remoteSigners
   },
   {
+    name: "a channel lent before anybody asked whether the external signer is there",
+    changes: change("kernel/settlement/Sponsor.ts", "yield* signer.assure\n", "\n"),
+    ...remoteSigners
+  },
+  {
     name: "a channel lent while an external signer does not sign",
     changes: change("kernel/settlement/Sponsor.ts", "if (unsigned !== undefined) return unsigned", ""),
     ...remoteSigners

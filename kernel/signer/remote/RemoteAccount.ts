@@ -1,6 +1,7 @@
 // An account whose key another machine holds. The process never has the key: it asks for a signature of a hash, within
-// a bounded time, and takes only what verifies against the account's own public key. While the signer last failed it is
-// told so before a payment is begun, and tried again now and then with a hash that is of no transaction.
+// a bounded time, and takes only what verifies against the account's own public key. Whether it is there is asked with
+// a hash that is of no transaction: before a payment is begun when nothing was heard of it lately, and now and then
+// while it last failed.
 import { StrKey } from "@stellar/stellar-sdk/base"
 import { Clock, Effect, Semaphore } from "effect"
 import { FetchHttpClient, HttpClient } from "effect/http"
@@ -24,6 +25,8 @@ const kinds: Readonly<Record<RemoteSignerSettings["kind"], MakeRemoteKey>> = {
 
 /** While it fails it is tried so often, whoever asks. */
 const probeMillis = 1_000
+/** What was heard of a signer is believed for so long. */
+const believedMillis = 5_000
 
 export interface RemoteAccount {
   /** G… */
@@ -32,6 +35,12 @@ export interface RemoteAccount {
   readonly sign: (hash: Uint8Array) => Effect.Effect<Uint8Array, LedgerUnavailable>
   /** Why it cannot sign, as far as it is known; asks again when that was some time ago. */
   readonly fault: Effect.Effect<string | undefined>
+  /** The machine that signs; accounts of one are there together, or none is. */
+  readonly machine: string
+  /** When it last signed, Unix milliseconds. */
+  readonly signedAt: () => number
+  /** Asks whether it is there unless it signed lately; many who ask at once are one question. `fault` then tells. */
+  readonly assure: Effect.Effect<void>
 }
 
 const matching = Effect.fnUntraced(function* ({ address }: RemoteSignerValues, key: Uint8Array) {
@@ -50,9 +59,11 @@ export const openRemoteAccount = Effect.fnUntraced(function* (values: RemoteSign
   const probe = crypto.sha256(new TextEncoder().encode("tollkeeper: is the signer there?"))
   const one = yield* Semaphore.make(1)
   let failing: { readonly why: string; readonly triedAt: number } | undefined
+  let signedAt = -Infinity
 
   const note = Effect.fnUntraced(function* (why: string | undefined) {
     const now = yield* Clock.currentTimeMillis
+    if (why === undefined) signedAt = now
     if (why !== undefined && failing === undefined) yield* Effect.logWarning(`settling is busy: ${why}`)
     if (why === undefined && failing !== undefined) yield* Effect.logInfo("the external signer signs again")
     failing = why === undefined ? undefined : { why, triedAt: now }
@@ -65,7 +76,7 @@ export const openRemoteAccount = Effect.fnUntraced(function* (values: RemoteSign
         () => noSignature("what the external signer answered is no signature of this by that account")
       ),
       Effect.tapError(({ message }) => note(message)),
-      Effect.tap(() => (failing === undefined ? Effect.void : note(undefined))),
+      Effect.tap(() => note(undefined)),
       Effect.provideService(HttpClient.HttpClient, client)
     )
 
@@ -75,5 +86,10 @@ export const openRemoteAccount = Effect.fnUntraced(function* (values: RemoteSign
     if (now - failing.triedAt >= probeMillis) yield* one.withPermitsIfAvailable(1)(Effect.ignore(sign(probe)))
     return failing?.why
   })
-  return { address, sign, fault } satisfies RemoteAccount
+  const assure = Effect.gen(function* () {
+    const isBelieved = failing !== undefined || (yield* Clock.currentTimeMillis) - signedAt < believedMillis
+    if (!isBelieved) yield* Effect.ignore(sign(probe))
+  }).pipe(one.withPermits(1))
+  const machine = `${values.kind} ${values.url === "" ? values.region : new URL(values.url).origin}`
+  return { address, sign, fault, machine, signedAt: () => signedAt, assure } satisfies RemoteAccount
 }, Effect.provide(FetchHttpClient.layer))

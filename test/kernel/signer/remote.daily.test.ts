@@ -9,7 +9,7 @@ import { remoteSignerFault } from "../../../kernel/config/RemoteSigner.ts"
 import { openRemoteAccount } from "../../../kernel/signer/remote/RemoteAccount.ts"
 import { Crypto } from "../../../kernel/platform/Crypto.ts"
 import { layer as cryptoLayer } from "../../../runtime/platform/nodeCrypto.ts"
-import { startFacilitator } from "../../support/facilitator.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
 import { secrets, settingsOf, signerEnvironment, type SignerKind, startSigners } from "../../support/signers.ts"
 
 const kinds: ReadonlyArray<SignerKind> = ["https", "vault-transit", "aws-kms", "gcp-kms"]
@@ -110,12 +110,14 @@ describe.each(kinds)("an account whose key is held by %s", (kind) => {
 
         const held = yield* payment
         const rows = facilitator.sql<{ count: number }>`select count(*)::int as count from kernel_settlements`
+        const leased = facilitator.sql`select 1 from kernel_channels where leased_until > clock_timestamp()`
         const fences = facilitator.sql`select address, fence from kernel_channels order by address`
         signers.setFault(kind === "https" ? "wrong" : "refuses")
         // The first one finds out, and gives its channel back; nothing is recorded.
         const first = yield* facilitator.settle(held)
         expect([first.status, first.json.errorReason]).toEqual([503, "settle_ledger_temporarily_unavailable"])
         expect(yield* rows).toEqual([{ count: 1 }])
+        expect(yield* leased).toEqual([])
         const before = yield* fences
         const next = yield* facilitator.settle(held)
         expect([next.status, next.json.errorReason]).toEqual([503, "settle_ledger_temporarily_unavailable"])
@@ -132,6 +134,99 @@ describe.each(kinds)("an account whose key is held by %s", (kind) => {
     180_000
   )
 })
+
+/** Three payments at once: what each heard, and whether a channel was lent for any. */
+const settleThree = Effect.fnUntraced(function* (facilitator: Facilitator) {
+  const fences = Effect.map(
+    facilitator.sql<{ fence: bigint }>`select fence from kernel_channels order by address`,
+    (rows) => rows.map(({ fence }) => fence).join()
+  )
+  const payTo = (yield* facilitator.account(0n)).publicKey()
+  const bodies = yield* Effect.forEach([1, 2, 3], () =>
+    Effect.gen(function* () {
+      return (yield* facilitator.payment({ payer: yield* facilitator.account(), payTo, amount: 10n })).body
+    })
+  )
+  const before = yield* fences
+  const answers = yield* Effect.forEach(bodies, (body) => facilitator.settle(body), { concurrency: 3 })
+  const told = answers.map(({ json, status }) => (json.success === true ? "settled" : status))
+  return { told, lent: (yield* fences) !== before }
+})
+
+it.live(
+  "the first payments that meet a signer which says nothing are answered busy, and no channel is lent for them",
+  () =>
+    Effect.gen(function* () {
+      const signers = yield* startSigners
+      const channels = [1, 2].map(() => Keypair.random())
+      const world = yield* startFacilitator({ channels: 1 })
+      // There already, so that nothing has to be signed before the payments come.
+      const fund = (address: string) =>
+        Effect.promise(() => fetch(`${world.ledgerUrl}/friendbot?addr=${address}`).then((answer) => answer.text()))
+      yield* Effect.forEach([signers.pair, ...channels], (pair) => fund(pair.publicKey()))
+      signers.setFault("silent")
+      const signer = JSON.stringify({ ...settingsOf("https", signers.url), address: signers.pair.publicKey() })
+      const facilitator = yield* startFacilitator({
+        ledgerUrl: world.ledgerUrl,
+        channels: 2,
+        environment: { ...signerEnvironment, CHANNELS: channels.map((pair) => pair.secret()).join() },
+        set: [
+          `networks.ledger:testnet.sponsor_signer=${signer}`,
+          "networks.ledger:testnet.channel_secrets_env=CHANNELS"
+        ]
+      })
+      expect(signers.asked()).toBe(0)
+      const { lent, told } = yield* settleThree(facilitator)
+      expect(told).toEqual([503, 503, 503])
+      expect(lent).toBe(false)
+      expect(yield* facilitator.sql`select 1 from kernel_settlements`).toEqual([])
+      signers.setFault(undefined)
+      yield* Effect.repeat(settleThree(facilitator), {
+        until: ({ told }) => told.every((word) => word === "settled"),
+        schedule: Schedule.spaced("200 millis")
+      }).pipe(Effect.timeout("60 seconds"))
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live(
+  "channels whose keys are held by machines of their own are opened, lent and paid with; none while one does not sign",
+  () =>
+    Effect.gen(function* () {
+      const machines = [yield* startSigners, yield* startSigners, yield* startSigners]
+      const [sponsor, ...channels] = machines.map(({ url }) => settingsOf("vault-transit", url))
+      const facilitator = yield* startFacilitator({
+        channels: 2,
+        environment: signerEnvironment,
+        set: [
+          "plugins=[ledger-local,x402-exact]",
+          `networks.ledger:testnet.sponsor_signer=${JSON.stringify(sponsor)}`,
+          `networks.ledger:testnet.channel_signers=${JSON.stringify(channels)}`
+        ]
+      })
+      const held = machines.map(({ pair }) => pair.publicKey())
+      expect((yield* facilitator.ask("/supported")).json.signers["ledger:*"]).toEqual(held)
+      expect((yield* settleThree(facilitator)).told).toEqual(["settled", "settled", "settled"])
+      const used = facilitator.sql<{ channel: string }>`select distinct channel from kernel_settlements order by 1`
+      expect((yield* used).map(({ channel }) => channel)).toEqual(held.slice(1).sort())
+
+      machines[2]!.setFault("wrong")
+      // The one that is given to this channel finds out; from then on nothing is lent.
+      yield* Effect.repeat(settleThree(facilitator), {
+        until: ({ lent, told }) => !lent && told.every((word) => word === 503),
+        schedule: Schedule.spaced("100 millis")
+      }).pipe(Effect.timeout("60 seconds"))
+      const stuck = facilitator.sql`select 1 from kernel_channels where leased_until > clock_timestamp()
+        or (settlement is not null and settlement not in (select id from kernel_settlements where state <> 'settled'))`
+      expect(yield* stuck).toEqual([])
+      machines[2]!.setFault(undefined)
+      yield* Effect.repeat(settleThree(facilitator), {
+        until: ({ told }) => told.every((word) => word === "settled"),
+        schedule: Schedule.spaced("200 millis")
+      }).pipe(Effect.timeout("60 seconds"))
+    }).pipe(Effect.scoped),
+  180_000
+)
 
 it("settings of an external signer are refused when nothing could answer, or anybody could hear", () => {
   const fault = (settings: object) => remoteSignerFault({ ...defaults, kind: "https", ...settings } as never)
