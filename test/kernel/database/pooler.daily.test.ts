@@ -4,7 +4,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { expect, it } from "@effect/vitest"
 import { Keypair } from "@stellar/stellar-sdk"
-import { Context, Effect, Layer, Option, Redacted, Schedule } from "effect"
+import { Context, Deferred, Effect, Layer, Logger, Option, Redacted, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe } from "vitest"
 import { Settings } from "../../../kernel/config/Settings.ts"
@@ -119,6 +119,43 @@ describe.skipIf(!isPossible)("a connection pooler", () => {
           schedule: Schedule.spaced("200 millis")
         }).pipe(Effect.timeout("30 seconds"))
         expect(Context.get(yield* replica(sourceOf(pooler.url)), Database).listen).toBeUndefined()
+      }).pipe(Effect.scoped),
+    60_000
+  )
+
+  it.live(
+    "in transaction mode as DATABASE_DIRECT_URL too passes no notification on, which is said; consumers look by themselves",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* ownServer
+        const pooler = yield* poolerOf(server.url, { mode: "transaction", poolSize: 3 })
+        const source = sourceOf(pooler.url, pooler.url)
+        const journal = Facts.layer.pipe(Layer.provideMerge(Supervisor.layer))
+        const platform = Layer.mergeAll(NodeServices.layer, NodeCrypto.layer, migrationsFolder)
+        yield* Migrations.run("kernel").pipe(Effect.provide(Layer.provideMerge(databaseOf(source), platform)))
+        const said: Array<unknown> = []
+        const logger = Logger.layer([Logger.make(({ message }) => void said.push(message))])
+        const replica = Layer.build(
+          Layer.provideMerge(Layer.fresh(journal), Layer.fresh(databaseOf(source))).pipe(Layer.provide(logger))
+        )
+        const [one, other] = [yield* replica, yield* replica]
+        const sql = Context.get(one, SqlClient.SqlClient)
+        const heard = yield* Deferred.make<string>()
+        yield* Context.get(other, Facts).consume({
+          consumer: "deaf",
+          handle: ([fact]) => Deferred.succeed(heard, fact!.subject)
+        })
+        // Its first look is over: it finds nothing more until it looks again.
+        yield* Effect.repeat(sql`select 1 from kernel_fact_cursors where consumer = 'deaf'`, {
+          until: (rows) => rows.length > 0,
+          schedule: Schedule.spaced("20 millis")
+        })
+        const isSaid = Effect.sync(() => /notifications of the database do not arrive/.test(said.flat().join()))
+        yield* Effect.repeat(isSaid, { until: (is) => is, schedule: Schedule.spaced("50 millis") })
+        const fact = { type: "test.happened", version: 1, subject: "s", data: {} }
+        yield* sql.withTransaction(Context.get(one, Facts).publish(fact))
+        // It looks each five seconds.
+        expect(yield* Deferred.await(heard).pipe(Effect.timeout("50 seconds"))).toBe("s")
       }).pipe(Effect.scoped),
     60_000
   )

@@ -27,8 +27,8 @@ const statesOf = ({ sql }: Facilitator) =>
 
 const secret = (...pairs: ReadonlyArray<Keypair>) => pairs.map((pair) => pair.secret()).join()
 
-/** A ledger, and two replicas that read their seeds from files of their own. */
-const startReplicas = Effect.gen(function* () {
+/** A ledger, and two replicas that read their seeds from files of their own; channels are given or derive. */
+const startReplicas = Effect.fnUntraced(function* (areGiven: boolean) {
   const files = yield* FileSystem.FileSystem
   const folder = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-rotation-" })
   const opened = yield* Context.get(yield* Layer.build(sourceLayer("postgres")), DatabaseSource).open
@@ -45,7 +45,7 @@ const startReplicas = Effect.gen(function* () {
       channels: 2,
       environment: { SPONSOR_SECRET_FILE: `${folder}/${name}`, CHANNELS_FILE: `${folder}/channels` },
       set: [
-        "networks.ledger:testnet.channel_secrets_env=CHANNELS",
+        ...(areGiven ? ["networks.ledger:testnet.channel_secrets_env=CHANNELS"] : []),
         "limits.settle_timeout_ms=3000",
         "limits.channel_wait_ms=20000"
       ]
@@ -64,7 +64,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
     "change the sponsor of all of them; what is pending under the old one ends, and new payments are the new one's",
     () =>
       Effect.gen(function* () {
-        const { first, next, old, payment, second, stranger, world, write } = yield* startReplicas
+        const { first, next, old, payment, second, stranger, world, write } = yield* startReplicas(true)
         const { rotate } = rotationOf(first)
         expect((yield* Effect.flip(rotate("sponsor"))).message).toMatch(/still G/)
         yield* write("a", secret(next))
@@ -104,7 +104,7 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
     "change the channels; a payment held by one of before ends, and the seeds of those may not be left out",
     () =>
       Effect.gen(function* () {
-        const { channels, first, payment, second, world, write } = yield* startReplicas
+        const { channels, first, payment, second, world, write } = yield* startReplicas(true)
         const { rotate } = rotationOf(first)
         const [, kept, added] = channels as [Keypair, Keypair, Keypair]
         yield* world.ledger.setFaults([{ drops: () => true }])
@@ -121,6 +121,45 @@ describe.skipIf(!databaseKinds.includes("postgres"))("keys that are rotated whil
         yield* until(statesOf(second), (states) => states.every(([, state]) => state === "settled"))
         const settled = yield* until(second.settle(yield* payment), ({ status }) => status !== 503)
         expect(settled.json).toMatchObject({ success: true })
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+    240_000
+  )
+
+  it.live(
+    "change the channels that derive from the sponsor's seed: pending ones end, new ones open, those of before are merged",
+    () =>
+      Effect.gen(function* () {
+        const { first, next, old, payment, second, world, write } = yield* startReplicas(false)
+        const channelsOf = (facilitator: Facilitator) =>
+          Effect.map(facilitator.ask("/supported"), ({ json }) => json.signers["stellar:*"].slice(1) as Array<string>)
+        const before = yield* channelsOf(first)
+        yield* world.ledger.setFaults([{ drops: () => true }])
+        yield* first.settle(yield* payment)
+        yield* write("a", secret(next, old))
+        yield* write("b", secret(next, old))
+        const rotated = yield* rotationOf(first).rotate("sponsor")
+        const after = rotated.channels.slice(0, 2)
+        expect(after.filter((address) => before.includes(address))).toEqual([])
+        yield* until(channelsOf(second), (addresses) => addresses.join() === after.join())
+
+        yield* world.ledger.setFaults([])
+        yield* until(statesOf(second), ([pending]) => pending![1] === "settled")
+        for (const replica of [first, second]) {
+          const settled = yield* until(replica.settle(yield* payment), ({ status }) => status !== 503)
+          expect(settled.json).toMatchObject({ success: true })
+        }
+        const { sql } = first
+        const used = yield* sql<{
+          channel: string
+        }>`select channel from kernel_settlements where sponsor = ${next.publicKey()}`
+        expect(used.filter(({ channel }) => !after.includes(channel))).toEqual([])
+
+        // Three minutes later nobody has claimed those of before; they are given back to who is the sponsor now.
+        yield* sql`update kernel_channels set wanted_until = clock_timestamp() where address = any(${before})`
+        yield* sql`update kernel_channels set sequence = null where address = ${after[0]!}`
+        const ended = sql<{ count: number }>`select count(*)::int as count from kernel_channels
+          where address = any(${before}) and state = 'retired'`
+        yield* until(ended, ([row]) => row!.count === 2)
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
     240_000
   )
