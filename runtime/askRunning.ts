@@ -17,7 +17,7 @@ const isMeant = (instance: Instance, words: ReadonlyArray<string>): boolean => {
   const profile = flagIn(words, "profile")
   const url = process.env["DATABASE_URL"]
   return (
-    instance.operators !== undefined &&
+    instance.operators?.families.includes(words[0] ?? "") === true &&
     (profile === undefined || profile === instance.profile) &&
     (url === undefined || url === "" || databaseMark(url) === instance.database)
   )

@@ -11,13 +11,12 @@ import { ledger } from "./commands/ledger.ts"
 import { pay } from "./commands/pay.ts"
 import { reset } from "./commands/reset.ts"
 import { start, tools } from "./commands/start.ts"
-import { toolsBudget } from "./commands/toolsBudget.ts"
 import { isForItself, operatorCommands } from "./operators.ts"
 import { runCommands, tollkeeper } from "./runCommands.ts"
 import { version } from "./version.ts"
 
 const all = tollkeeper.pipe(
-  Command.withSubcommands([start, pay, tools, toolsBudget, approvals, ledger, ...operatorCommands, config, reset])
+  Command.withSubcommands([start, pay, tools, approvals, ledger, ...operatorCommands, config, reset])
 )
 
 /** Programs that run until they are stopped, and whose stderr is a log. */

@@ -4,7 +4,7 @@
 // by itself when nothing serves; here it stands on the services that run (`commands/place.ts`), and what it prints is
 // the answer. One at a time, and only the commands listed here: nothing that starts or deletes.
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Console, type Context, Effect, Exit, Option, Schema, Semaphore } from "effect"
+import { Console, Context, Effect, Exit, Option, Schema, Semaphore } from "effect"
 import { Command } from "effect/cli"
 import { analytics } from "./commands/analytics.ts"
 import { audit } from "./commands/audit.ts"
@@ -16,14 +16,18 @@ import { doctor } from "./commands/doctor.ts"
 import { keys } from "./commands/keys.ts"
 import { Within } from "./commands/place.ts"
 import { settlements } from "./commands/settlements.ts"
+import { toolsBudget } from "./commands/toolsBudget.ts"
 import { webhooks } from "./commands/webhooks.ts"
+import { Database } from "../kernel/database/Database.ts"
 import { Crypto } from "../kernel/platform/Crypto.ts"
 import { Listeners } from "../kernel/platform/Listeners.ts"
+import { administration } from "../plugins/mcp-tools-pay/plugin.ts"
 import { presentation } from "./presentation.ts"
 import { isAsked, report } from "./report.ts"
 
-/** The commands that a running process carries out. */
+/** The commands that a running process carries out: those of a facilitator, and of a tool server that pays. */
 export const operatorCommands = [
+  toolsBudget,
   channels,
   settlements,
   catalog,
@@ -35,6 +39,16 @@ export const operatorCommands = [
   backup,
   doctor
 ] as const
+
+/** The families that a process with these services carries out. */
+export const familiesOf = (services: Context.Context<never>): ReadonlyArray<string> => {
+  const isFacilitator = Option.isSome(Context.getOption(services, Database))
+  const paying = Context.getOption(services, administration.RunningBudget)
+  const isPaying = Option.exists(paying, ({ store }) => store !== undefined)
+  return operatorCommands
+    .map(({ name }) => name)
+    .filter((name) => (name === toolsBudget.name ? isPaying : isFacilitator))
+}
 
 /** Commands of these families that start or make something of their own, and so never run within another process. */
 export const isForItself = ([family, command]: ReadonlyArray<string>): boolean =>

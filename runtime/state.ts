@@ -51,7 +51,7 @@ export interface Instance {
   /** Which database it uses: `embedded`, or the first 16 hex of its URL's sha256. */
   readonly database: string
   /** Where operators' commands ask, and the key they send. */
-  readonly operators?: { readonly url: string; readonly key: string }
+  readonly operators?: { readonly url: string; readonly key: string; readonly families: ReadonlyArray<string> }
 }
 
 /** The folder cannot be used as asked. */

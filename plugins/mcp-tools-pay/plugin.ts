@@ -10,6 +10,7 @@ import { supervisorContract } from "../../kernel/Supervisor.ts"
 import { Tools, toolsContract, ToolsConfig } from "../mcp-tools/contract.ts"
 import { listHolds, resolveHold } from "./budget/administration.ts"
 import * as Store from "./budget/openStore.ts"
+import { RunningBudget } from "./budget/RunningBudget.ts"
 import { StoreDatabase } from "./budget/StoreDatabase.ts"
 import { startHolds } from "./budget/reconcileHolds.ts"
 import { callTool } from "./call/callResource.ts"
@@ -38,6 +39,7 @@ const paying = Layer.effectDiscard(
     if (http.isEnabled) yield* register(yield* fetchTool)
   })
 ).pipe(
+  Layer.merge(RunningBudget.layer),
   Layer.provide(Payments.layer),
   Layer.provide(Policy.layer.pipe(Layer.provideMerge(Approvals.layer))),
   Layer.provide(Layer.mergeAll(PaymentBuilder.layer, Judge.layer, OpenPayments.layer, PayingPolicy.layer)),
@@ -53,8 +55,13 @@ export const plugin = define({
   needs: [settingsContract, supervisorContract, configContract, networkContract, rpcContract, toolsContract],
   migrations: "none",
   settings: declared,
-  layer: Layer.unwrap(Effect.map(ToolsConfig, ({ signer }) => (signer.mode === "none" ? Layer.empty : paying)))
+  layer: Layer.unwrap(
+    Effect.map(ToolsConfig, ({ signer }) => (signer.mode === "none" ? RunningBudget.layerNone : paying))
+  )
 })
 
-/** What the command line does beside a tool server or without one, over its store and its state folder alone. */
-export const administration = { decideApproval, decisions, listApprovals, listHolds, resolveHold }
+/**
+ * What the command line does within a tool server that runs, beside it or without one, over its store and its state
+ * folder alone.
+ */
+export const administration = { decideApproval, decisions, listApprovals, listHolds, resolveHold, RunningBudget }

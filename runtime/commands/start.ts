@@ -5,14 +5,13 @@ import { Command, Flag } from "effect/cli"
 import { join } from "node:path"
 import process from "node:process"
 import { Network } from "../../kernel/config/Network.ts"
-import { Database } from "../../kernel/database/Database.ts"
 import * as Loader from "../../kernel/Loader.ts"
 import { makeCatalogue } from "../App.ts"
 import { type ClientForm, clients } from "../clientConfig.ts"
 import { crashAt } from "../crashAt.ts"
 import { greeting } from "../greeting.ts"
 import { isForPeople, progress } from "../logging.ts"
-import { listenForOperators } from "../operators.ts"
+import { familiesOf, listenForOperators } from "../operators.ts"
 import { lockFolder } from "../platform/folderLock.ts"
 import { freePort } from "../platform/freePort.ts"
 import type { Profile } from "../profile.ts"
@@ -83,10 +82,10 @@ const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<
     database: databaseAt(profile, place.state),
     onReady: (address, services) =>
       Effect.gen(function* () {
-        // A tool server by itself has nothing that an operator's command could stand on.
-        const operators = Option.isSome(Context.getOption(services, Database))
-          ? { operators: yield* listenForOperators(services, version) }
-          : {}
+        // A tool server that pays for nothing has nothing that an operator's command could stand on.
+        const families = familiesOf(services)
+        const operators =
+          families.length === 0 ? {} : { operators: { ...(yield* listenForOperators(services, version)), families } }
         yield* announce(place.state, {
           profile: profile.name,
           isAlone,

@@ -1,10 +1,9 @@
 // `tollkeeper tools-budget`: what agents' payments hold, and an operator's word on those that the ledger no longer
-// decides. It works on the store alone: on PostgreSQL beside the running tool servers; a file is read beside the one
-// that has it, and changed while none runs on its folder.
+// decides. It is carried out within the tool server that runs over the state folder; by itself it works on the store.
 import { Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { administration } from "../../plugins/mcp-tools-pay/plugin.ts"
-import { answer, groundAt, jsonFlag, placeFlags } from "./place.ts"
+import { answer, groundAt, jsonFlag, placeFlags, standing } from "./place.ts"
 
 const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({ json, ...place }) =>
   Effect.gen(function* () {
@@ -15,7 +14,7 @@ const list = Command.make("list", { ...placeFlags("tools"), json: jsonFlag }, ({
       return [id, state.padEnd(8), begun, agent, `${amount} of ${asset}`, until].join("  ")
     })
     yield* answer(json, holds, [...lines, `${holds.length} held`])
-  }).pipe(Effect.provide(groundAt(place)))
+  }).pipe(Effect.provide(standing(groundAt(place))))
 ).pipe(Command.withDescription("List the payments whose outcome is open"))
 
 const resolve = Command.make(
@@ -36,7 +35,7 @@ const resolve = Command.make(
           message: `${id} is not held, or nothing of it was signed`
         } as const)
       yield* answer(json, { id, outcome }, [`${id} is ${outcome}`])
-    }).pipe(Effect.provide(groundAt(place)))
+    }).pipe(Effect.provide(standing(groundAt(place))))
 ).pipe(Command.withDescription("Decide a payment that the ledger no longer decides"))
 
 export const toolsBudget = Command.make("tools-budget").pipe(

@@ -1,13 +1,14 @@
-// An operator's look at what is held, and word on what the ledger no longer decides (S104). It works on the store
-// alone: on PostgreSQL beside the running tool servers; a file is read beside the one that has it, and changed while
-// none runs on its folder.
-import { Effect, Layer } from "effect"
+// An operator's look at what is held, and word on what the ledger no longer decides (S104). Within the tool server that
+// runs it works on that one's store. By itself it opens the store: PostgreSQL beside the running tool servers; a file
+// only while none runs on its folder, though it is read beside one.
+import { Effect, Layer, Option } from "effect"
 import { FolderHeld } from "../../../kernel/platform/FolderLock.ts"
 import { SettingsRefused } from "../../../kernel/config/Settings.ts"
 import { Config } from "../Config.ts"
 import { BudgetUnavailable } from "./BudgetStore.ts"
 import { fileFolder, openStore } from "./openStore.ts"
 import { isOpen } from "./Reservation.ts"
+import { RunningBudget } from "./RunningBudget.ts"
 import { StoreDatabase } from "./StoreDatabase.ts"
 import { readTable } from "./tableStore.ts"
 
@@ -20,21 +21,36 @@ const kept = Effect.gen(function* () {
   return yield* openStore
 }).pipe(Effect.provide(StoreDatabase.layer.pipe(Layer.provideMerge(Config.layer))))
 
-/** Reservations that can still change, oldest first. */
-export const listHolds = Effect.gen(function* () {
+/** The store of the tool server in which this is carried out, when it is one. */
+const running = Effect.map(Effect.serviceOption(RunningBudget), (found) => Option.getOrUndefined(found)?.store)
+
+/** The file is read without being taken. */
+const read = Effect.gen(function* () {
   if ((yield* Config).store === "file") return (yield* readTable(yield* fileFolder)).filter(isOpen)
   return yield* Effect.flatMap(kept, ({ open }) => open)
 }).pipe(Effect.scoped, Effect.provide(Config.layer))
 
-/** The tool server that runs has the file. */
+/** Reservations that can still change, oldest first. */
+export const listHolds = Effect.gen(function* () {
+  const store = yield* running
+  return yield* store === undefined ? read : store.open
+})
+
+/** A tool server that runs has the file, and is not the one that was asked. */
 const held = new SettingsRefused({
   path: "budget.store",
-  message: "a tool server that runs has the budget's file; stop it, decide, and start it again, or keep it in postgres"
+  message:
+    "a tool server that runs has the budget's file and was not asked: name its profile, or none, and have the " +
+    "DATABASE_URL that it has, or none; or stop it first"
 })
 
 /** False when the reservation is not one that may be decided so. */
 export const resolveHold = (id: string, outcome: "spent" | "released") =>
-  Effect.scoped(Effect.flatMap(kept, ({ move }) => move(id, { state: outcome }))).pipe(
+  Effect.gen(function* () {
+    const { move } = (yield* running) ?? (yield* kept)
+    return yield* move(id, { state: outcome })
+  }).pipe(
+    Effect.scoped,
     Effect.catchIf(
       (error) => error instanceof BudgetUnavailable && error.cause instanceof FolderHeld,
       () => Effect.fail(held)

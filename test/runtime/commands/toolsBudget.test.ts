@@ -1,4 +1,5 @@
-// What an operator may do beside a tool server that keeps its budget in a file: look, and not decide.
+// What an operator may do beside a tool server that has the budget's file and is not the one that is asked: look, and
+// not decide.
 import { expect, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Path } from "effect"
@@ -39,7 +40,7 @@ it.effect("holds are listed beside the running tool server, and decided only whe
         const listed = yield* Effect.provide(administration.listHolds, ground)
         expect(listed.map(({ id, state }) => [id, state])).toEqual([["pay_1", "signed"]])
         const refused = yield* Effect.flip(Effect.provide(administration.resolveHold(held.id, "released"), ground))
-        expect(refused).toMatchObject({ path: "budget.store", message: expect.stringContaining("stop it, decide") })
+        expect(refused).toMatchObject({ path: "budget.store", message: expect.stringContaining("was not asked") })
       })
     )
     expect(yield* Effect.provide(administration.resolveHold(held.id, "released"), ground)).toBe(true)
