@@ -17,6 +17,7 @@ import {
 } from "../../kernel/config/Setting.ts"
 import { Settings, SettingsRefused } from "../../kernel/config/Settings.ts"
 import { type NeutralNetwork, readNetwork } from "../../kernel/Dialect.ts"
+import { pubnetFaults, type Served } from "./pubnetFaults.ts"
 
 const facilitatorSection = section("facilitator", "The facilitator whose public discovery the agent tools ask.", {
   base_url: text({ default: "http://127.0.0.1:4022", doc: "Where the facilitator is, without a slash at the end." }),
@@ -169,17 +170,23 @@ const readFacilitatorUrl = (text: string, mayBeInsecure: boolean) => {
     : Effect.succeed(url)
 }
 
-/** The enabled networks; pubnet is not among them. */
+/** The enabled networks. */
 const readNetworks = Effect.fnUntraced(function* (table: Readonly<Record<string, { readonly enabled: boolean }>>) {
   const enabled = Object.entries(table).flatMap(([id, { enabled }]) => (enabled ? [id] : []))
-  if (enabled.includes("ledger:pubnet"))
-    return yield* refuse("networks.ledger:pubnet.enabled", "pubnet is disabled in this version")
   const known = enabled.flatMap((id) =>
     Option.match(readNetwork(id), { onNone: () => [], onSome: ({ network }) => [network] })
   )
   return known.length < enabled.length
     ? yield* refuse("networks", "known networks are ledger:testnet and ledger:pubnet")
     : known
+})
+
+/** Refused with all that speaks against it, as a facilitator is. */
+const checkPubnet = Effect.fnUntraced(function* (served: Served) {
+  const faults = yield* pubnetFaults(served)
+  if (faults.length === 0) return
+  const told = faults.map((fault, at) => `(${at + 1}) ${fault}`).join("; ")
+  return yield* refuse("networks.ledger:pubnet", `this tool server may not serve pubnet: ${told}`)
 })
 
 const readEndpoints = (endpoints: Readonly<Record<string, string>>) =>
@@ -238,6 +245,7 @@ export class Config extends Context.Service<Config, ConfigValues>()("tollkeeper/
       const allowInsecureLocal = yield* settings.section(insecureSection)
       const security = yield* settings.section(networkSecuritySection)
       const networks = yield* readNetworks(yield* settings.look(networksSection(settings.declared.networkKeys)))
+      yield* checkPubnet({ networks, transport, apiKeysEnv: http.api_keys_env, signerMode: signer.mode })
       const resolvedMcpEndpoints = yield* readEndpoints(security.resolved_mcp_endpoints)
       return Config.of({
         signer: yield* readSigner(signer, transport),

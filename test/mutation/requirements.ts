@@ -32,7 +32,7 @@ const generations = by(vitest("test/plugins/search-semantic/generations.test.ts"
 const pinned = by(vitest("test/kernel/http/safeFetch.test.ts"))
 const faults = by(vitest("test/plugins/mcp-tools/ToolFault.test.ts"))
 const composed = by(vitest("test/plugins/mcp-tools/composition.test.ts"))
-const started = by(vitest("test/plugins/mcp-tools/transports.daily.test.ts", "S284"))
+const started = by(vitest("test/plugins/mcp-tools-pay/pubnet.daily.test.ts"))
 const paid = by(vitest("test/plugins/mcp-tools-pay/pay.daily.test.ts"))
 const ordered = by(vitest("test/plugins/mcp-tools-pay/order.test.ts"))
 const stopped = by(vitest("test/plugins/mcp-tools/Calls.test.ts"))
@@ -160,10 +160,10 @@ export const mutations: ReadonlyArray<Mutation> = [
     'needs: [settingsContract, supervisorContract, configContract, { id: "database", keys: [] }]'
   ),
   started(
-    "S284: a tool server serves pubnet",
-    "plugins/mcp-tools/Config.ts",
-    'enabled.includes("ledger:pubnet")',
-    'enabled.includes("ledger:nowhere")'
+    "S284: a tool server serves pubnet without looking at its conditions",
+    "plugins/mcp-tools/pubnetFaults.ts",
+    'if (!networks.includes("ledger:pubnet")) return []',
+    "return []"
   ),
   paid(
     "S210: the recipient is not compared",

@@ -436,29 +436,9 @@ describe("health", () => {
 })
 
 describe("a start", () => {
-  it.effect("is refused for pubnet though it has a signer, keys, a database and the operator's word [S284]", () =>
-    Effect.gen(function* () {
-      const paying = [
-        "plugins=[mcp-tools, mcp-tools-pay]",
-        "networks.ledger:testnet.enabled=false",
-        "networks.ledger:pubnet.enabled=true",
-        'networks.ledger:pubnet.rpc_urls=["https://rpc.example"]',
-        "signer.mode=external",
-        "signer.external_url=https://signer.example",
-        "budget.store=postgres"
-      ]
-      const environment = { TOOLS_API_KEYS: "agent:0123456789abcdef", DATABASE_URL: "postgres://127.0.0.1:9/none" }
-      expect(yield* Effect.flip(start(paying, environment))).toMatchObject({
-        _tag: "SettingsRefused",
-        path: expect.stringContaining("networks.ledger:pubnet")
-      })
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("is refused for pubnet, for a base_url that is none, and beside a facilitator [S3]", () =>
+  it.effect("is refused for an unknown network, for a base_url that is none, and beside a facilitator [S3]", () =>
     Effect.gen(function* () {
       const refusedWith = (set: string) => Effect.flip(start([set]))
-      expect(yield* refusedWith("networks.ledger:pubnet.enabled=true")).toMatchObject({ _tag: "SettingsRefused" })
       expect(yield* refusedWith("networks.ledger:moon.enabled=true")).toMatchObject({ _tag: "SettingsRefused" })
       expect(yield* refusedWith("facilitator.base_url=ftp://example.org")).toMatchObject({ _tag: "SettingsRefused" })
       expect(

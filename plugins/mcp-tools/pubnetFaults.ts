@@ -1,0 +1,45 @@
+// What must hold before a tool server serves pubnet (S284), which is enabled by name alone: agents come over a
+// transport on which they show who they are, somebody signs, and what they spend is counted where no crash forgets it
+// and replicas share it. All that does not hold is told at once, each with its remedy, before anything opens.
+import { Effect, Option, Redacted } from "effect"
+import { Settings, type SettingsRefused } from "../../kernel/config/Settings.ts"
+
+/** What is read of the tool server's own settings. */
+export interface Served {
+  readonly networks: ReadonlyArray<string>
+  readonly transport: "stdio" | "http"
+  readonly apiKeysEnv: string
+  readonly signerMode: string
+}
+
+const noStore =
+  "budget.store must be postgres, with its server in DATABASE_URL: what agents have spent survives a crash there, " +
+  "and replicas share it"
+
+/** The section belongs to the plugin that pays, whether it is enabled or not. */
+const isKeptInPostgres = Effect.gen(function* () {
+  const settings = yield* Settings
+  const section = settings.declared.sections.get("budget")
+  const values = section === undefined ? {} : yield* settings.look(section)
+  return (values as { readonly store?: string }).store === "postgres" && Option.isSome(settings.secret("DATABASE_URL"))
+})
+
+/** A sentence for each; none when pubnet is not served. */
+export const pubnetFaults = Effect.fnUntraced(function* ({
+  apiKeysEnv,
+  networks,
+  signerMode,
+  transport
+}: Served): Effect.fn.Return<ReadonlyArray<string>, SettingsRefused, Settings> {
+  if (!networks.includes("ledger:pubnet")) return []
+  const { secret } = yield* Settings
+  const keys = Option.match(secret(apiKeysEnv), { onNone: () => "", onSome: Redacted.value })
+  return [
+    ...(transport === "http" ? [] : ["transport must be http, on which agents show who they are"]),
+    ...(keys.replaceAll(/[\s,]/g, "") === ""
+      ? [`no agent has a key; list at least one in ${apiKeysEnv}, as label:secret of 16 characters or more`]
+      : []),
+    ...(signerMode === "none" ? ["signer.mode is none; set external or encrypted-key, so that somebody can sign"] : []),
+    ...((yield* isKeptInPostgres) ? [] : [noStore])
+  ]
+})
