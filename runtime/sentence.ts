@@ -2,6 +2,7 @@
 // made of the error and of what lies beneath it: the operating system's word for a port that is taken or a disk that is
 // full counts, wherever it came up. Only what nobody foresaw has a trace.
 import { Cause } from "effect"
+import { wordsOf } from "../kernel/database/connectFault.ts"
 
 /** The operating system's words, as an operator hears them. Absent here: they tell nothing that can be done. */
 const ofTheSystem: Readonly<Record<string, string>> = {
@@ -20,7 +21,7 @@ const ofTheSystem: Readonly<Record<string, string>> = {
 const ofTheDatabase: ReadonlyArray<readonly [RegExp, string]> = [
   [/No space left on device|ENOSPC/i, "ENOSPC"],
   [/Read-only file system|EROFS/i, "EROFS"],
-  [/Permission denied|EACCES/i, "EACCES"],
+  [/Permission denied|EACCES/, "EACCES"],
   [/EDQUOT/, "EDQUOT"],
   [/EPERM/, "EPERM"]
 ]
@@ -52,6 +53,7 @@ const chainOf = (error: unknown): ReadonlyArray<unknown> => {
 }
 
 const messageOf = (error: unknown): string => {
+  if (field(error, "_tag") === "SqlError") return `the database said: ${wordsOf(error)}`
   const message = field(error, "message")
   return typeof message === "string" ? message : typeof error === "string" ? error : ""
 }
@@ -88,11 +90,13 @@ const ofPort = (error: object): string => {
 /** What to do, by the kind of error, where its own words do not say it. */
 const remedies: Readonly<Record<string, string>> = {
   SettingsRefused: "`tollkeeper config schema` lists every setting, `tollkeeper config check` tries a profile",
+  SqlError: "`tollkeeper doctor` looks at the database",
   StateRefused: "choose another folder with --state DIR",
   DatabaseRefused:
     "`tollkeeper doctor` looks at database, disk and ports; a state folder that is spoilt goes with `tollkeeper reset`",
   ProfileRefused: "mend `plugins` in the profile; `tollkeeper config check` tries it",
   MigrationRefused: "start the version of Tollkeeper that made this database, or a newer one",
+  MigrationFailed: "nothing of it was kept; mend what the database says, or stop older replicas, and start again",
   RouteClaimedTwice: "leave one of the two plugins out of the profile",
   ActorGaveUp: "the log above says why; the process may be started again, and goes on where it was"
 }

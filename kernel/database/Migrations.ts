@@ -1,11 +1,13 @@
 // Forward-only migrations: plain SQL files `migrations/<owner>/NNNN_name.sql`, each owner with a ledger table of its
-// own that keeps a checksum of every file that has run. The pending files of an owner run in one transaction, under a
-// lock that makes a second replica wait and then find nothing to do. What could not be made good later is refused
-// before anything runs: a gap in the numbers, a landed file that was edited, a file that came late below one that ran,
-// a database newer than the code.
-import { Context, Effect, FileSystem, Path, Schema } from "effect"
+// own that keeps a checksum of every file that has run. Each file runs in a transaction, under a lock that makes a
+// second replica wait and then find nothing to do. Beside replicas that serve, a file waits for a table only shortly,
+// gives everything back, and tries again: so it neither holds payments up nor dies of a deadlock with them. What could
+// not be made good later is refused before anything runs: a gap in the numbers, a landed file that was edited, a file
+// that came late below one that ran, a database newer than the code.
+import { Context, Effect, FileSystem, Path, Schedule, Schema } from "effect"
 import { Hex } from "effect/encoding"
 import { SqlClient, type SqlError } from "effect/sql"
+import { isBeaten, wordsOf } from "./connectFault.ts"
 import { Lane } from "./Lane.ts"
 import { Crypto } from "../platform/Crypto.ts"
 
@@ -16,6 +18,13 @@ export class MigrationsFolder extends Context.Service<MigrationsFolder, { readon
 
 /** The files and the database do not fit together. Nothing was run. */
 export class MigrationRefused extends Schema.TaggedError<MigrationRefused>()("MigrationRefused", {
+  owner: Schema.String,
+  migration: Schema.String,
+  message: Schema.String
+}) {}
+
+/** A file did not run; nothing of it was kept. */
+export class MigrationFailed extends Schema.TaggedError<MigrationFailed>()("MigrationFailed", {
   owner: Schema.String,
   migration: Schema.String,
   message: Schema.String
@@ -94,35 +103,82 @@ export const pending = (
 
 const tableOf = (owner: string): string => `tollkeeper_migrations_${owner.replaceAll("-", "_")}`
 
+/** A file waits so long for a lock: shorter than the server takes to see a deadlock and to end one of its parties. */
+const lockWait = "700ms"
+/** After so many tries of a file, about two minutes, something holds its tables for good. */
+const triesMax = 60
+const between = Schedule.jittered(Schedule.spaced("1500 millis"))
+
+const fileOf = ({ id, name }: Migration): string => `${String(id).padStart(4, "0")}_${name}`
+
+/** Runs the first pending file of an owner; undefined when there is none. */
+const runNext = (sql: SqlClient.SqlClient, owner: string, migrations: ReadonlyArray<Migration>) => {
+  const table = tableOf(owner)
+  const runFile = ({ checksum, id, name, sql: text }: Migration) =>
+    Effect.gen(function* () {
+      yield* sql`set local lock_timeout = ${sql.literal(`'${lockWait}'`)}`.unprepared
+      for (const statement of splitStatements(text)) yield* sql.unsafe(statement).unprepared
+      yield* sql`insert into ${sql(table)} ${sql.insert({ id, name, checksum })}`
+    })
+  return sql.withTransaction(
+    Effect.gen(function* () {
+      // However long it takes: another replica's files, or this one's over large tables.
+      yield* sql`set local statement_timeout = 0`.unprepared
+      yield* sql`set local lock_timeout = 0`.unprepared
+      // One lock for all owners, held to the end of the transaction.
+      yield* sql`select pg_advisory_xact_lock(724402402)`
+      yield* sql`create table if not exists ${sql(table)} (
+        id integer primary key, name text not null, checksum text not null,
+        ran_at timestamptz not null default clock_timestamp())`
+      const applied = yield* sql<Applied>`select id, name, checksum from ${sql(table)} order by id`
+      const [next] = yield* pending(owner, migrations, applied)
+      if (next === undefined) return undefined
+      const migration = fileOf(next)
+      yield* Effect.mapError(runFile(next), (cause) => new FileFailed({ migration, cause }))
+      return next.name
+    })
+  )
+}
+
+/** What a file met, before it is known whether it is tried again. */
+class FileFailed extends Schema.TaggedError<FileFailed>()("FileFailed", {
+  migration: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
 /** Runs an owner's pending migrations and returns their names; none when the database is up to date. */
 export const run = Effect.fn("Migrations.run")(
   function* (
     owner: string
   ): Effect.fn.Return<
     ReadonlyArray<string>,
-    MigrationRefused | SqlError.SqlError,
+    MigrationRefused | MigrationFailed | SqlError.SqlError,
     SqlClient.SqlClient | FileSystem.FileSystem | Path.Path | Crypto | MigrationsFolder
   > {
     const sql = yield* SqlClient.SqlClient
     const migrations = yield* read(owner)
-    const table = tableOf(owner)
-    return yield* sql.withTransaction(
-      Effect.gen(function* () {
-        // One lock for all owners: held to the end of the transaction, waited for by a second replica that boots at
-        // once.
-        yield* sql`select pg_advisory_xact_lock(724402402)`
-        yield* sql`create table if not exists ${sql(table)} (
-          id integer primary key, name text not null, checksum text not null,
-          ran_at timestamptz not null default clock_timestamp())`
-        const applied = yield* sql<Applied>`select id, name, checksum from ${sql(table)} order by id`
-        const todo = yield* pending(owner, migrations, applied)
-        for (const { checksum, id, name, sql: text } of todo) {
-          for (const statement of splitStatements(text)) yield* sql.unsafe(statement).unprepared
-          yield* sql`insert into ${sql(table)} ${sql.insert({ id, name, checksum })}`
-        }
-        return todo.map(({ name }) => name)
+    const next = runNext(sql, owner, migrations).pipe(
+      Effect.tapError((error) =>
+        error._tag === "FileFailed" && isBeaten(error.cause)
+          ? Effect.logInfo("a migration waits for its tables").pipe(
+              Effect.annotateLogs({ event: "migration_waits", migration: `${owner}/${error.migration}` })
+            )
+          : Effect.void
+      ),
+      Effect.retry({
+        schedule: between,
+        times: triesMax - 1,
+        while: (error) => error._tag === "FileFailed" && isBeaten(error.cause)
+      }),
+      Effect.catchTag("FileFailed", ({ cause, migration }) => {
+        const told = `migration ${owner}/${migration}: ${wordsOf(cause)}`
+        const message = isBeaten(cause) ? `${told}, after ${triesMax} tries beside what else uses its tables` : told
+        return Effect.fail(new MigrationFailed({ owner, migration, message }))
       })
     )
+    const ran: Array<string> = []
+    for (let name = yield* next; name !== undefined; name = yield* next) ran.push(name)
+    return ran
   },
   Effect.provideService(Lane, "maintenance")
 )

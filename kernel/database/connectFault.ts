@@ -28,11 +28,21 @@ const systemCode = /^E[A-Z]+$/
 export const isForGood = (error: SqlError.SqlError): boolean =>
   error.reason._tag === "AuthenticationError" || error.reason._tag === "AuthorizationError"
 
+/** What the database says of an error, in its own words. */
+export const wordsOf = (error: unknown): string => {
+  const told = field(rootOf(error), "message")
+  return typeof told === "string" && told !== "" ? told.replace(/\s+/g, " ") : "no word of why"
+}
+
+const beatenBy = new Set(["DeadlockError", "LockTimeoutError", "SerializationError"])
+
+/** Others held what a transaction required; the same may be done when they are gone. */
+export const isBeaten = (error: unknown): boolean => SqlError.isSqlError(error) && beatenBy.has(error.reason._tag)
+
 /** What an operator is told, and what to do. */
 export const connectFault = (error: unknown): string => {
   const root = rootOf(error)
-  const told = field(root, "message")
-  const words = typeof told === "string" && told !== "" ? told.replace(/\s+/g, " ") : "no word of why"
+  const words = wordsOf(error)
   const code = String(field(root, "code") ?? "")
   if (authenticationCode.test(code) || authenticationWords.test(words))
     return `the database does not let this user in (${words}); correct the user and the password in DATABASE_URL`

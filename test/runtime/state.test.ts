@@ -1,6 +1,7 @@
 // The state folder: what a reset takes, and what it leaves alone.
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Scope } from "effect"
+import { SqlError } from "effect/sql"
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -112,6 +113,14 @@ describe("why a start ends", () => {
       Cause.die(error)
     ])
       expect(sentenceOf(cause)).toMatch(new RegExp(`^/state/x: .*${sentence.source}`))
+  })
+
+  it("in the database is told in the database's own words", () => {
+    const cause = new Error('permission denied for schema "public"')
+    const error = new SqlError.SqlError({ reason: new SqlError.UnknownError({ message: "Query failed", cause }) })
+    expect(told(error)).toBe(
+      'the database said: permission denied for schema "public"; `tollkeeper doctor` looks at the database'
+    )
   })
 
   it("is never empty for an error that somebody foresaw, and is left to the trace for one that nobody did", () => {

@@ -2,7 +2,8 @@
 // PostgreSQL and a ledger; the program of this checkout is started beside it, over the same database, which it
 // migrates; both serve; the old one is stopped as an operator stops it; the new one goes on alone. Payments never
 // pause. In the end every payment has settled once, the recipient has exactly that, and `tollkeeper audit` finds
-// nothing. `--payments N` for each of the three thirds, default 60. REF must be of this machine's git, and its packages
+// nothing. With `--crash` the old one is killed with its payments in flight before the new one starts, which migrates
+// what it finds and ends it. `--payments N` for each of the parts, default 60. REF must be of this machine's git, and its packages
 // are installed when they differ.
 import { Keypair } from "@stellar/stellar-sdk"
 import { execFileSync } from "node:child_process"
@@ -19,7 +20,11 @@ import { startPostgres } from "../support/postgres.ts"
 import { askFriendbot, rpcCall } from "../support/rpcCall.ts"
 
 const { values } = parseArgs({
-  options: { from: { type: "string" }, payments: { type: "string", default: "60" } }
+  options: {
+    from: { type: "string" },
+    payments: { type: "string", default: "60" },
+    crash: { type: "boolean", default: false }
+  }
 })
 if (values.from === undefined) throw new Error("say which version is upgraded: --from REF")
 const each = Number(values.payments)
@@ -121,11 +126,17 @@ try {
   const load = Promise.all(Array.from({ length: clients }, client))
   load.catch(() => undefined)
   await third(`${values.from} alone`)
+  if (values.crash) {
+    await before.program.kill()
+    console.log(`${values.from} killed with ${clients} payments in flight`)
+  }
   const after = await serve(root, "new")
-  targets = [before.url, after.url]
-  await third("both over one database")
+  if (!values.crash) {
+    targets = [before.url, after.url]
+    await third("both over one database")
+  }
   targets = [after.url]
-  await before.program.stop()
+  if (!values.crash) await before.program.stop()
   await third("this checkout alone")
   goOn = false
   await load
