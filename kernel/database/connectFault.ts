@@ -2,22 +2,7 @@
 // let this user in, and what a server or a pooler before it says against the connection, in its own words. The URL is
 // never quoted, since it holds a password.
 import { SqlError } from "effect/sql"
-
-const depthMax = 6
-
-const field = (value: unknown, name: string): unknown =>
-  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
-
-/** The innermost error that there is. */
-const rootOf = (error: unknown): unknown => {
-  let root = error
-  for (let depth = 0; depth < depthMax; depth++) {
-    const below = field(root, "cause") ?? field(root, "reason")
-    if (below === undefined || below === null) return root
-    root = below
-  }
-  return root
-}
+import { field, rootOf, wordsOf } from "./faultWords.ts"
 
 const authenticationCode = /^28/
 /** What PgBouncer and its kind say of a name or a password; they have one code for everything. */
@@ -27,12 +12,6 @@ const systemCode = /^E[A-Z]+$/
 /** A name or a password that is wrong does not mend itself. */
 export const isForGood = (error: SqlError.SqlError): boolean =>
   error.reason._tag === "AuthenticationError" || error.reason._tag === "AuthorizationError"
-
-/** What the database says of an error, in its own words. */
-export const wordsOf = (error: unknown): string => {
-  const told = field(rootOf(error), "message")
-  return typeof told === "string" && told !== "" ? told.replace(/\s+/g, " ") : "no word of why"
-}
 
 const beatenBy = new Set(["DeadlockError", "LockTimeoutError", "SerializationError"])
 

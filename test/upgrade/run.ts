@@ -3,8 +3,8 @@
 // migrates; both serve; the old one is stopped as an operator stops it; the new one goes on alone. Payments never
 // pause. In the end every payment has settled once, the recipient has exactly that, and `tollkeeper audit` finds
 // nothing. With `--crash` the old one is killed with its payments in flight before the new one starts, which migrates
-// what it finds and ends it. `--payments N` for each of the parts, default 60. REF must be of this machine's git, and its packages
-// are installed when they differ.
+// what it finds and ends it. `--payments N` for each of the parts, default 60. REF must be of this machine's git, and
+// its packages are installed when they differ.
 import { Keypair } from "@stellar/stellar-sdk"
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs"
