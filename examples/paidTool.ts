@@ -1,12 +1,13 @@
 // What makes a tool of an MCP server a paid one, apart from what the tool does. A call without a payment is answered
 // with PaymentRequired, in `structuredContent` and as the same JSON in the text; with one in its metadata the
 // facilitator is asked to verify, the tool does its work, the facilitator settles, and the result carries the
-// settlement. It holds no key and opens no ledger. No official package has this for MCP; the server, its transport and
-// its sessions are the official SDK's.
-import { createMcpHandler, type McpServer, type ServerContext } from "@modelcontextprotocol/server"
+// settlement. One payment buys one call: sent again with it, as after a lost answer, it has the same again, and with
+// another call nothing. It holds no key and opens no ledger. No official package on npm has this for MCP; the server,
+// its transport and its sessions are the official SDK's.
+import { createMcpHandler, fromJsonSchema, type McpServer, type ServerContext } from "@modelcontextprotocol/server"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { Readable } from "node:stream"
-import { listen, type Seller, type SellerOptions, settleUntilKnown } from "./seller-http.ts"
+import { listen, type Seller, type SellerOptions, settleUntilKnown, Sold } from "./seller-http.ts"
 
 export interface PaidTool {
   readonly name: string
@@ -34,8 +35,11 @@ const ask = async (options: SellerOptions, route: "verify" | "settle", body: unk
   return response.json()
 }
 
-/** The handler of a tool that is paid for; `url` is where the server answers, `work` what is paid for. */
-export const paid = <A>(options: SellerOptions, url: string, tool: PaidTool, work: (args: A) => object) => {
+/** What a sale needs: the seller's terms and facilitator, where the server answers, and what was sold. */
+type Sale = SellerOptions & { readonly url: string; readonly sold: Sold }
+
+/** The handler of a tool that is paid for; `work` is what is paid for. */
+const paid = <A>({ url, sold, ...options }: Sale, tool: PaidTool, work: (args: A) => object) => {
   const terms = {
     scheme: "exact",
     network: options.network ?? "ledger:testnet",
@@ -57,19 +61,32 @@ export const paid = <A>(options: SellerOptions, url: string, tool: PaidTool, wor
     if (payment === undefined) return required("payment required")
     const body = { x402Version: 2, paymentPayload: payment, paymentRequirements: terms }
     const verified = await ask(options, "verify", body)
-    // What was settled before is not valid again; to settle it again gives its receipt and moves nothing.
-    if (!verified.isValid && !(await ask(options, "settle", body)).success) return required(verified.invalidReason)
+    const call = JSON.stringify([tool.name, args])
+    if (!verified.isValid) {
+      // What was settled before is not valid again; to settle it again gives its receipt and moves nothing.
+      const { success, transaction } = await ask(options, "settle", body)
+      if (!success || !sold.has(transaction, call)) return required(verified.invalidReason)
+    }
     const done = work(args)
     const receipt = await settleUntilKnown(() => ask(options, "settle", body))
     const meta = { _meta: { "x402/payment-response": receipt } }
-    return receipt.success ? result(done, meta) : required(receipt.errorReason, meta)
+    if (!receipt.success) return required(receipt.errorReason, meta)
+    return sold.take(receipt.transaction, call) ? result(done, meta) : required("payment_already_used")
   }
 }
 
+/** Adds a tool that is paid for to a server. */
+export const sellTool = <A>(server: McpServer, sale: Sale, tool: PaidTool, work: (args: A) => object): McpServer => {
+  const inputSchema = fromJsonSchema<A>(tool.inputSchema as never)
+  server.registerTool(tool.name, { description: tool.description, inputSchema }, paid(sale, tool, work))
+  return server
+}
+
 /** Serves at `/mcp`, in both eras of MCP and without sessions, from a server made anew for each request. */
-export const serveMcp = async (port: number, serverAt: (url: string) => McpServer): Promise<Seller> => {
+export const serveMcp = async (options: SellerOptions, serverAt: (sale: Sale) => McpServer): Promise<Seller> => {
   let url = ""
-  const handler = createMcpHandler(() => serverAt(url))
+  const sold = new Sold()
+  const handler = createMcpHandler(() => serverAt({ ...options, url, sold }))
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const { headers, method = "GET" } = incoming
     const body = method === "POST" ? { body: Readable.toWeb(incoming) as ReadableStream, duplex: "half" } : {}
@@ -81,7 +98,7 @@ export const serveMcp = async (port: number, serverAt: (url: string) => McpServe
   const http = createServer((incoming, outgoing) => {
     serve(incoming, outgoing).catch(() => (outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(500).end()))
   })
-  const seller = await listen(http, port)
+  const seller = await listen(http, options.port ?? 0)
   url = `${seller.url}/mcp`
   return { ...seller, url }
 }

@@ -47,8 +47,32 @@ export const settleUntilKnown = async (settle: () => Promise<any>): Promise<any>
   }
 }
 
+/** Payments that are remembered; one that is forgotten is no longer valid, and buys nothing. */
+const soldMax = 10_000
+
+/**
+ * What each transaction has bought: a payment that comes again, at once or later, has that again and nothing else. The
+ * facilitator tells of a success as often as it is asked under one identifier, so this is for the seller to hold.
+ */
+export class Sold {
+  readonly #bought = new Map<string, string>()
+
+  has(transaction: string, what: string): boolean {
+    return this.#bought.get(transaction) === what
+  }
+
+  /** True for the first thing that is bought with a transaction, and for the same again. */
+  take(transaction: string, what: string): boolean {
+    const first = this.#bought.get(transaction) ?? what
+    this.#bought.set(transaction, first)
+    if (this.#bought.size > soldMax) this.#bought.delete(this.#bought.keys().next().value!)
+    return first === what
+  }
+}
+
 /** Starts the seller; its one page is `/weather`. */
 export const startSeller = async (options: SellerOptions): Promise<Seller> => {
+  const sold = new Sold()
   const terms = {
     scheme: "exact",
     network: options.network ?? "ledger:testnet",
@@ -118,6 +142,7 @@ export const startSeller = async (options: SellerOptions): Promise<Seller> => {
     const work = { city: url.searchParams.get("city") ?? "Riga", celsius: 17 }
     const receipt = await settleUntilKnown(() => ask("settle", paymentPayload))
     if (!receipt.success) return refuse(receipt.errorReason, receipt)
+    if (!sold.take(receipt.transaction, url.search)) return refuse("the payment has bought something else")
     response
       .writeHead(200, { "content-type": "application/json", "payment-response": encode(receipt) })
       .end(JSON.stringify(work))
@@ -154,16 +179,22 @@ export const decode = (header: string): unknown => {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const payTo = process.env["PAY_TO"]
+/** A seller's options from its environment. */
+export const sellerOptions = (): SellerOptions & { readonly port: number } => {
+  const { AMOUNT, ASSET, FACILITATOR_URL, NETWORK, PAY_TO: payTo, PORT } = process.env
   if (payTo === undefined) throw new Error("set PAY_TO to the account that is to be paid")
-  const seller = await startSeller({
-    facilitator: process.env["FACILITATOR_URL"] ?? "http://127.0.0.1:4022",
+  return {
+    facilitator: FACILITATOR_URL ?? "http://127.0.0.1:4022",
     payTo,
-    asset: process.env["ASSET"] ?? "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA",
-    amount: process.env["AMOUNT"] ?? "10000",
-    network: process.env["NETWORK"] ?? "ledger:testnet",
-    port: Number(process.env["PORT"] ?? 0)
-  })
-  console.log(`Selling ${seller.url}/weather to whoever pays ${payTo}`)
+    asset: ASSET ?? "CBIELTK6YBZJU5UP2WWQEUCYKLPU6AUNZ2BQ4WWFEIE3USCIHMXQDAMA",
+    amount: AMOUNT ?? "10000",
+    network: NETWORK ?? "ledger:testnet",
+    port: Number(PORT ?? 0)
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const options = sellerOptions()
+  const seller = await startSeller(options)
+  console.log(`Selling ${seller.url}/weather to whoever pays ${options.payTo}`)
 }

@@ -6,7 +6,7 @@
 //   PAY_TO=G… node examples/seller-metered.ts
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import { fileURLToPath } from "node:url"
-import { decode, encode, listen, type Seller, type SellerOptions, settleUntilKnown } from "./seller-http.ts"
+import { decode, encode, listen, type Seller, type SellerOptions, settleUntilKnown, Sold } from "./seller-http.ts"
 
 export interface MeteredOptions extends Omit<SellerOptions, "amount"> {
   /** The most that one page may cost, and what one word costs, in atomic units. */
@@ -26,6 +26,7 @@ export const startMeteredSeller = async (options: MeteredOptions): Promise<Selle
   const supported: any = await (await fetch(`${options.facilitator}/supported`, { headers })).json()
   const kind = supported.kinds.find((one: any) => one.scheme === "upto" && one.network === network)
   if (kind === undefined) throw new Error(`${options.facilitator} does not offer upto on ${network}`)
+  const sold = new Sold()
   const terms = {
     scheme: "upto",
     network,
@@ -78,6 +79,7 @@ export const startMeteredSeller = async (options: MeteredOptions): Promise<Selle
     const used = BigInt(words.length) * options.perWord
     const receipt = await settleUntilKnown(() => ask("settle", paymentPayload, used))
     if (!receipt.success) return refuse(receipt.errorReason, receipt)
+    if (!sold.take(receipt.transaction, url.search)) return refuse("the payment has bought something else")
     response
       .writeHead(200, { "content-type": "application/json", "payment-response": encode(receipt) })
       .end(JSON.stringify({ story: words.join(" "), words: words.length }))

@@ -14,6 +14,7 @@ const policy = "mcp-tools-pay/policy.daily.test.ts"
 const payer = "mcp-tools-pay/payer.test.ts"
 const stores = "mcp-tools-pay/stores.slow.test.ts"
 const replicas = "mcp-tools-pay/replicas.slow.test.ts"
+const sellers = "mcp-tools-pay/sellers.daily.test.ts"
 const transports = "mcp-tools/transports.daily.test.ts"
 const faults = "mcp-tools/faults.test.ts"
 const references = "mcp-tools/Reference.test.ts"
@@ -85,6 +86,7 @@ const found: ReadonlyArray<Held> = [
   ["compressed bombs", http, "bombs are refused by name: deep, many, long, compressed"],
   ["events without end", hostile, "after it is paid and answers with a redirect or with rubbish"],
   ["a name that leads elsewhere at the second look", safeFetch, "pins a public name to the address it was judged by"],
+  ["one payment sent with several calls at once", sellers, "sells one call for a payment that is sent with several"],
   ["one call at two replicas at once", replicas, "pay once for one call that is made at both at once"],
   ["an approval taken at two replicas at once", replicas, "honour an approval once: asked for at one"]
 ]
