@@ -24,8 +24,9 @@ const hostNames: ReadonlyArray<HostName> = (
   "x._4 x.02 x.12 x.20 x.30 x.40 x.51 x.60 x.70 x.80 i._1 i.01 i.32 i.62 i.81 i.94 i.a1 i.n2 i.p2 i.q2 i.s2 i.t2 " +
   "i.A2 i.H2 m._0 m.03 m.12 m.22 m.31 m.52 m.71 m.93 m.a4 v._0 v.03 v.12 v.31 v.42 v.62 v.a3 v.b2 v.c3 v.d2 v.f2 " +
   "v.g2 v.h3 l._3 l.02 l.12 l.22 l.33 l.41 l.51 l.61 l.74 l.82 l.93 l.a2 d._3 d.03 b._1 b.01 b.14 b.24 b.32 b.40 " +
-  "b.53 b.62 b.92 b.d3 b.e2 b.f3 b.i2 b.j2 b.m3 b.n1 b.o1 c._1 c.03 c.11 c.23 c.33 a._2 a.01 a.11 a.21 a.31 a.41 " +
-  "a.61 a.90 p._1 p.01 p.12 p.21"
+  "b.53 b.62 b.92 b.d3 b.e2 b.f3 b.i2 b.j2 b.m3 b.n1 b.o1 c._1 c.03 c.11 c.23 c.33 c.41 c.52 c.62 c.72 c.81 c.92 " +
+  "c.c2 c.e1 c.g2 c.h2 c.k2 c.l1 c.m2 c.o2 c.p8 c.q8 c.r2 c.v2 c.x1 a._2 a.01 a.11 a.21 a.31 a.41 a.61 a.90 p._1 " +
+  "p.01 p.12 p.21"
 )
   .split(" ")
   .map((each) => ({ module: each[0]!, name: each[2]!, parameters: Number(each[3]) }))

@@ -33,6 +33,22 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ),
   ...rules(
+    "engine/wasm/compileWeight.ts",
+    ["engine/wasm/Hostile.test.ts"],
+    [
+      [
+        "values on the stack weigh nothing",
+        "    if (isJoin(op)) weight += locals + height\n",
+        "    if (isJoin(op)) weight += locals\n"
+      ],
+      [
+        "the ways of a table of branches weigh nothing",
+        "    if (op === Op.brTable) weight += (operand + 1) * (locals + height)\n",
+        ""
+      ]
+    ]
+  ),
+  ...rules(
     "engine/wasm/hostImports.ts",
     ["engine/wasm/Hostile.test.ts"],
     [

@@ -35,7 +35,8 @@ export class HostContext implements ContractHost {
 
   constructor(input: HostInput, storage: Storage) {
     this.input = input
-    this.meter = new InstructionMeter(input.settings.cpuCosts, input.instructionsMax)
+    const { cpuCosts, limits } = input.settings
+    this.meter = new InstructionMeter(cpuCosts, input.instructionsMax, limits.txMemoryBytesMax)
     this.storage = storage
     storage.meter = this.meter
     this.accountAuth = {

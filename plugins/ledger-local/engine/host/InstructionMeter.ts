@@ -22,12 +22,13 @@ export class InstructionMeter {
   #instructions = 0
   #work: number
   #linearBytes = 0
-  /** Bytes of values that contracts of this call may still make: the network's memory limit of a transaction. */
-  memoryBytes = MEMORY_BYTES
+  /** Bytes of values and of linear memory that contracts of this call may still make. */
+  #memoryBytes: number
 
-  /** `instructionsMax` is what the call may use. */
-  constructor(costs: CpuCosts, instructionsMax = INSTRUCTIONS_MAX) {
+  /** `instructionsMax` is what the call may use, `memoryBytesMax` the network's memory limit of a transaction. */
+  constructor(costs: CpuCosts, instructionsMax = INSTRUCTIONS_MAX, memoryBytesMax = MEMORY_BYTES) {
     this.costs = costs
+    this.#memoryBytes = memoryBytesMax
     this.#instructionsMax = Math.min(INSTRUCTIONS_MAX, instructionsMax)
     // Far more than what so many instructions buy on the network, because units are rough.
     this.#work = Math.min(WORK_MAX, instructionsMax)
@@ -67,6 +68,12 @@ export class InstructionMeter {
   payWork(units: number): void {
     this.#work -= units
     if (this.#work < 0) throw exceeded("instruction")
+  }
+
+  /** Takes from what the contracts of the transaction may make of objects and memory together. */
+  takeMemory(bytes: number): void {
+    this.#memoryBytes -= bytes
+    if (this.#memoryBytes < 0) throw exceeded("memory")
   }
 
   /** Counts linear memory of contracts that are running, one within the other. */

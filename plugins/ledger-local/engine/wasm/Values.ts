@@ -124,8 +124,7 @@ export class Values {
   }
 
   #object(tag: number, value: ScVal): bigint {
-    this.#meter.memoryBytes -= shallowBytes(value)
-    if (this.#meter.memoryBytes < 0) throw HostError.of("Budget", "ExceededLimit", "memory limit exceeded")
+    this.#meter.takeMemory(shallowBytes(value))
     this.#objects.push(value)
     return major(this.#objects.length - 1, 0, tag)
   }

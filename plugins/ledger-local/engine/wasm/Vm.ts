@@ -29,7 +29,9 @@ export class Vm {
   /** Fuel with which the contract began to run, or ran on. */
   #given = 0
 
-  constructor(host: ContractHost, fuel: WebAssembly.Global, memory: WebAssembly.Memory | undefined) {
+  /** `memoryBytes` is what the memory began with, which has been paid. */
+  constructor(host: ContractHost, fuel: WebAssembly.Global, memory: WebAssembly.Memory | undefined, memoryBytes = 0) {
+    this.#paid = memoryBytes
     this.host = host
     this.values = new Values(host.meter)
     this.#fuel = fuel
@@ -101,12 +103,22 @@ export class Vm {
   /** Bytes of the linear memory that are counted among those of all running contracts. */
   #held = 0
 
-  /** Counts what the memory has grown by. */
+  /** Bytes of it that are paid. */
+  #paid: number
+
+  /** Counts what the memory has grown by. Growing has taken fuel already, so that only bytes are left to take. */
   #hold(): void {
     const bytes = this.#memory?.buffer.byteLength ?? 0
     const grown = bytes - this.#held
     this.#held = bytes
+    this.host.meter.takeMemory(bytes - this.#paid)
+    this.#paid = bytes
     this.host.meter.holdMemory(grown)
+  }
+
+  /** When the contract has come to its end: what its memory grew by was its own. */
+  settle(): void {
+    this.host.meter.takeMemory((this.#memory?.buffer.byteLength ?? 0) - this.#paid)
   }
 
   /** When the contract has ended: its memory is nobody's any more. */

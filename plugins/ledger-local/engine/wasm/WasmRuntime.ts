@@ -189,6 +189,7 @@ const instantiate = (module: WebAssembly.Module, imports: WebAssembly.Imports): 
 
 const run = (host: ContractHost, call: ContractCall, { module, prepared }: Compiled): ScVal => {
   host.meter.payWork(INSTANCE_WORK)
+  host.meter.takeMemory(prepared.memoryBytes)
   let vm: Vm | undefined
   const imports = importObject(prepared, (id) => {
     const fn = functions[id]
@@ -208,13 +209,14 @@ const run = (host: ContractHost, call: ContractCall, { module, prepared }: Compi
   const { exports } = instantiate(module, imports)
   const memory = exports["memory"]
   const fuel = exports[FUEL_EXPORT] as WebAssembly.Global
-  vm = new Vm(host, fuel, memory instanceof WebAssembly.Memory ? memory : undefined)
+  vm = new Vm(host, fuel, memory instanceof WebAssembly.Memory ? memory : undefined, prepared.memoryBytes)
   host.meter.charge(host.meter.costs.invokeVmFunction)
   vm.resume()
   try {
     const fn = exports[call.fn] as (...args: ReadonlyArray<bigint>) => bigint
     const word = fn(...call.args.map((arg) => vm.values.word(arg)))
     vm.pause()
+    vm.settle()
     return resultOf(vm.whole(word))
   } catch (error) {
     const ended = trapOf(error, vm, call.fn)

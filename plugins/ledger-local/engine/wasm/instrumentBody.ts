@@ -179,6 +179,10 @@ const peek = (reader: BinaryReader): number => new BinaryReader(reader.bytes, re
 export interface InstrumentedBody {
   readonly chunks: ReadonlyArray<Uint8Array>
   readonly instructions: number
+  /** Local variables, parameters among them. */
+  readonly locals: number
+  /** Where the code begins behind their declarations. */
+  readonly from: number
 }
 
 /**
@@ -192,7 +196,8 @@ export const instrumentBody = (reader: BinaryReader, tank: Tank, parameters: num
   const chunks: Array<Uint8Array> = [new Uint8Array(), declared, new Uint8Array(), new Uint8Array()]
   const charges = new Charges({ chunk: 3, fuel: BLOCK + Math.floor(lengthLocal / LOCALS_PER_FUEL) })
   let needsLength = false
-  let from = reader.at
+  const start = reader.at
+  let from = start
   let instructions = 0
   const cut = (to: number, added: ReadonlyArray<number>): void => {
     chunks.push(reader.bytes.subarray(from, to), Uint8Array.from(added))
@@ -217,5 +222,5 @@ export const instrumentBody = (reader: BinaryReader, tank: Tank, parameters: num
   chunks[0] = Uint8Array.from(leb(groups + (needsLength ? 1 : 0)))
   if (needsLength) chunks[2] = Uint8Array.from([1, ValueType.i32])
   for (const { chunk, fuel } of charges.all) chunks[chunk] = Uint8Array.from(take(tank.fuel, constant(fuel)))
-  return { chunks, instructions }
+  return { chunks, instructions, locals: lengthLocal, from: start }
 }

@@ -2,6 +2,7 @@
 // what the network would refuse at upload is refused here, whatever the engine below would accept. Bodies are counted
 // on the way; the counts become the code entry's cost inputs.
 import { BinaryReader, leb, Malformed, signedLeb } from "./BinaryReader.ts"
+import { COMPILE_WEIGHT_MAX, compileWeight } from "./compileWeight.ts"
 import { checkImports, type Import } from "./hostImports.ts"
 import { instrumentBody } from "./instrumentBody.ts"
 import { Op, ValueType } from "./opcodes.ts"
@@ -11,6 +12,7 @@ import {
   type FunctionType,
   type Limits,
   MEMORY_PAGES_MAX,
+  PAGE_BYTES,
   type ModuleParts,
   readModule,
   SectionId,
@@ -30,6 +32,8 @@ export interface PreparedModule {
   readonly environmentProtocol: number
   readonly prerelease: number
   readonly imports: ReadonlyArray<Import>
+  /** Linear memory that an instance begins with. */
+  readonly memoryBytes: number
   /** Types of the exported functions. */
   readonly exports: ReadonlyMap<string, FunctionType>
 }
@@ -75,12 +79,15 @@ const instrumentedCode = (parts: ModuleParts, tank: { readonly fuel: number; rea
   const count = reader.u32()
   if (count !== costInputs.nFunctions) throw new Malformed("the number of functions is not that of their bodies")
   const out: Array<Uint8Array> = [Uint8Array.from(leb(count))]
+  let weight = 0
   for (let i = 0; i < count; i++) {
     const size = reader.u32()
     const from = reader.at
     reader.skip(size)
     const parameters = functions[costInputs.nImports + i]!.parameters.length
     const body = instrumentBody(new BinaryReader(code, from, reader.at), tank, parameters)
+    const expression = new BinaryReader(code, body.from, reader.at)
+    weight += compileWeight(expression, body.locals, tank.fuel, parts, COMPILE_WEIGHT_MAX - weight)
     costInputs.nInstructions += body.instructions
     const merged = concat(body.chunks)
     out.push(Uint8Array.from(leb(merged.length)), merged)
@@ -122,6 +129,7 @@ export const prepareModule = (bytes: Uint8Array): PreparedModule => {
     environmentProtocol: parts.environmentProtocol,
     prerelease: parts.prerelease,
     imports: parts.imports,
+    memoryBytes: (parts.memory?.min ?? 0) * PAGE_BYTES,
     exports: parts.exports
   }
 }

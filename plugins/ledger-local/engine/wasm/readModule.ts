@@ -28,7 +28,7 @@ const ORDER = [1, 2, 3, 4, 5, 6, 7, 9, 12, 10, 11]
 /** 40 MiB, the network's memory limit of a transaction. */
 export const MEMORY_PAGES_MAX = 640
 export const TABLE_ENTRIES_MAX = 1_000
-const PAGE_BYTES = 65_536
+export const PAGE_BYTES = 65_536
 /** Parameters and results of an exported function. */
 const ARGUMENTS_MAX = 32
 export const FUNCTION_REFERENCE = 0x70
@@ -64,6 +64,7 @@ export interface ModuleParts {
   readonly environmentProtocol: number
   readonly prerelease: number
   readonly imports: ReadonlyArray<Import>
+  readonly types: ReadonlyArray<FunctionType>
   /** Types of all functions, the imported ones first. */
   readonly functions: ReadonlyArray<FunctionType>
   readonly table: Limits | undefined
@@ -250,6 +251,6 @@ export const readModule = (bytes: Uint8Array): ModuleParts => {
     throw new Malformed("data segment(s) content exceeds memory size", "InvalidInput")
   if (sum(elements) > costInputs.nTableEntries)
     throw new Malformed("elem segments(s) content exceeds table size", "InvalidInput")
-  const parts = { bytes, sections: content, environmentProtocol, prerelease, imports, functions }
+  const parts = { bytes, sections: content, environmentProtocol, prerelease, imports, types, functions }
   return { ...parts, table, memory, exports, costInputs }
 }

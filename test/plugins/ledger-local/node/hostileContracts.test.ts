@@ -50,6 +50,11 @@ const hanging = contract({
 })
 /** Imports the ledger's sequence as a function with a parameter, which the host then does not get as a word. */
 const mistyped = contract({ body: [0x42, 0, 0x10, 0], imports: [hostImport("x", "3", 3)] })
+/** Branches over tens of thousands of local variables, which the compiler below would take minutes for. */
+const tangled = contract({
+  body: [...Array.from({ length: 15_000 }, () => [0x41, 0, 0x04, 0x40, 0x0b]).flat(), ...VOID_BODY],
+  locals: [1, 0xe8, 0xfe, 2, I64]
+})
 const endless = contract({ body: [0x03, 0x40, 0x0c, 0, 0x0b, ...VOID_BODY] })
 
 /** A platform whose time is over when the test says so, before the work has begun. */
@@ -71,6 +76,14 @@ describe("a contract that would stop the ledger", () => {
   it.effect("fails at upload when it imports a host function with other parameters", () =>
     Effect.gen(function* () {
       const end = yield* live("mallory", mistyped)
+      expect(end).toMatchObject({ step: "upload", code: "txFailed", inner: "invokeHostFunctionTrapped" })
+      yield* othersAreServed
+    }).pipe(Effect.provide(layerOf()))
+  )
+
+  it.effect("fails at upload when it would keep the compiler busy", () =>
+    Effect.gen(function* () {
+      const end = yield* live("mallory", tangled)
       expect(end).toMatchObject({ step: "upload", code: "txFailed", inner: "invokeHostFunctionTrapped" })
       yield* othersAreServed
     }).pipe(Effect.provide(layerOf()))

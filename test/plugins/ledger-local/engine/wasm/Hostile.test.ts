@@ -3,7 +3,20 @@
 import { p256 } from "@noble/curves/nist.js"
 import { describe, expect, it } from "vitest"
 import { crypto, errorOf, keyOf, succeeded } from "../World.ts"
-import { call, contract, execute, hostImport, I32, I64, section, signed, sized, VOID_BODY, world } from "./assemble.ts"
+import {
+  call,
+  contract,
+  execute,
+  hostImport,
+  I32,
+  I64,
+  leb,
+  section,
+  signed,
+  sized,
+  VOID_BODY,
+  world
+} from "./assemble.ts"
 
 const refused = (code: Uint8Array): string => errorOf(execute(world(), { type: 2, wasm: code }))
 
@@ -165,6 +178,57 @@ describe("a module that moves bytes for ever", () => {
   it("pays for growing, by nothing too", () => {
     expect(stopped(contract({ body: forever(...i32(0), 0x40, 0, DROP) }))).toMatch(/^Error\(Budget, ExceededLimit\)/)
     expect(stopped(contract({ body: forever(...i32(1), 0x40, 0, DROP) }))).toMatch(/^Error\(Budget, ExceededLimit\)/)
+  })
+})
+
+const times = (count: number, ...bytes: ReadonlyArray<number>): Array<number> =>
+  Array.from({ length: count }, () => bytes).flat()
+const branch = [...i32(0), 0x04, 0x40, 0x0b]
+
+describe("a module that keeps the compiler busy", () => {
+  const tooMuch = /^Error\(WasmVm, InvalidAction\) .*asks too much of the compiler/
+
+  it("is refused when branches meet over tens of thousands of local variables", () => {
+    expect(
+      refused(contract({ locals: [1, ...leb(49_000), I64], body: [...times(15_000, ...branch), ...VOID_BODY] }))
+    ).toMatch(tooMuch)
+    const loops = [...times(15_000, 0x03, 0x40, 0x0b), ...VOID_BODY]
+    expect(refused(contract({ locals: [1, ...leb(49_000), I64], body: loops }))).toMatch(tooMuch)
+    const choices = [0x02, 0x40, ...i32(0), 0x0e, ...leb(9_000), ...times(9_001, 0), 0x0b, ...VOID_BODY]
+    expect(refused(contract({ locals: [1, ...leb(49_000), I64], body: choices }))).toMatch(tooMuch)
+  })
+
+  it("is refused when branches meet over tens of thousands of values on the stack", () => {
+    const deep = [...times(15_000, ...word(1n)), ...times(15_000, ...branch), ...times(15_000, DROP), ...VOID_BODY]
+    expect(refused(contract({ body: deep }))).toMatch(tooMuch)
+  })
+
+  it("is taken with many branches or many local variables alone, and with values that blocks leave behind", () => {
+    expect(succeeded(call(contract({ body: [...times(15_000, ...branch), ...VOID_BODY] }))).returnValue).toEqual({
+      type: 1
+    })
+    const wide = contract({ locals: [1, ...leb(49_000), I64], body: VOID_BODY })
+    expect(succeeded(call(wide)).returnValue).toEqual({ type: 1 })
+    // What stands behind a jump leaves nothing on the stack of those who come after.
+    const dead = times(3_000, 0x02, 0x40, 0x0c, 0, ...word(1n), DROP, 0x0b)
+    const valued = times(3_000, 0x02, I64, ...word(1n), 0x0b, DROP)
+    expect(succeeded(call(contract({ body: [...dead, ...valued, ...VOID_BODY] }))).returnValue).toEqual({ type: 1 })
+  })
+
+  it("may nest blocks as deep as it is long", () => {
+    for (const kind of [0x02, 0x03]) {
+      const nested = [...times(15_000, kind, 0x40), ...times(15_000, 0x0b), ...VOID_BODY]
+      expect(succeeded(call(contract({ body: nested }))).returnValue).toEqual({ type: 1 })
+    }
+  })
+})
+
+describe("a module that takes memory", () => {
+  it("has what the network gives a transaction, objects of the host included", () => {
+    const imports = [hostImport("b", "3", 2)]
+    const body = [...u32(0), ...u32(65_536), ...run(0), DROP, ...VOID_BODY]
+    expect(errorOf(call(contract({ imports, body, memory: fullMemory })))).toMatch(/^Error\(Budget, ExceededLimit\)/)
+    expect(succeeded(call(contract({ imports, body, memory: [0, 0xf0, 4] }))).returnValue).toEqual({ type: 1 })
   })
 })
 
