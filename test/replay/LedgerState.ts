@@ -2,12 +2,14 @@
 // before a change is put in when it is not known yet, and every real change is applied, so that one wrong transaction
 // of ours never spoils the next. Network settings follow the upgrades in the stream.
 import { xdr } from "@stellar/stellar-sdk/base"
-import { keyOfEntry, keyString } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
+import type { EngineCrypto } from "../../plugins/ledger-local/engine/EngineCrypto.ts"
+import { hasTtl, keyOfEntry, keyString, ttlKeyString } from "../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import {
   type NetworkSettings,
   testnet,
   withConfigSettings
 } from "../../plugins/ledger-local/engine/state/NetworkSettings.ts"
+import { rentSizeBytes } from "../../plugins/ledger-local/engine/state/rentSize.ts"
 import { Store } from "../../plugins/ledger-local/engine/state/Store.ts"
 import type { Ledger } from "./streams.ts"
 import type { ConfigSettingEntry, LedgerEntry, LedgerKey } from "../../plugins/ledger-local/engine/xdr/Xdr.ts"
@@ -42,6 +44,14 @@ export class LedgerState {
   /** Whether the node told the events of classic operations and of fees. */
   classicEvents = false
   readonly #known = new Set<string>()
+  readonly #crypto: EngineCrypto
+  /** As a test network of stellar-core begins: so many samples, every so many ledgers. */
+  #window: ReadonlyArray<bigint> = Array<bigint>(30).fill(0n)
+  #samplePeriod = 64
+
+  constructor(crypto: EngineCrypto) {
+    this.#crypto = crypto
+  }
 
   /** The settings a stream starts with: each as its first change shows it before. */
   begin(ledgers: ReadonlyArray<Ledger>): void {
@@ -54,6 +64,7 @@ export class LedgerState {
       }
     }
     this.settings = withConfigSettings(this.settings, first.values())
+    for (const setting of first.values()) this.#readSampling(setting)
   }
 
   /** Entries that the changes show as they were before, unless this state knows the key already. */
@@ -82,6 +93,58 @@ export class LedgerState {
       if (entry?.data.type === 8) configuration.push(entry.data.configSetting)
     }
     if (configuration.length > 0) this.settings = withConfigSettings(this.settings, configuration)
+    for (const setting of configuration) this.#readSampling(setting)
+  }
+
+  /** True when the network takes a sample of how large contract state is. */
+  isSampled(ledgerSeq: number): boolean {
+    return this.settings.protocolVersion >= 23 && ledgerSeq % this.#samplePeriod === 0
+  }
+
+  /** Bytes of all contract entries that are not evicted, as the network adds them up. */
+  get contractStateBytes(): number {
+    let bytes = 0
+    for (const { after } of this.store.changes())
+      if (after?.data.type === 6 || after?.data.type === 7) bytes += rentSizeBytes(this.settings, after)
+    return bytes
+  }
+
+  /** The average size of contract state after a ledger, before which it was so large. */
+  averageSize(ledgerSeq: number, sizeBefore: bigint): bigint {
+    if (this.isSampled(ledgerSeq)) {
+      this.#window = [...this.#window.slice(1), sizeBefore]
+      const stateSizeBytes = this.#window.reduce((sum, size) => sum + size) / BigInt(this.#window.length)
+      this.settings = { ...this.settings, fees: { ...this.settings.fees, stateSizeBytes } }
+    }
+    return this.settings.fees.stateSizeBytes
+  }
+
+  #readSampling(setting: ConfigSettingEntry): void {
+    if (setting.configSettingID === 10)
+      this.#samplePeriod = setting.stateArchivalSettings.liveSorobanStateSizeWindowSamplePeriod
+    if (setting.configSettingID === 12 && setting.liveSorobanStateSizeWindow.length > 0)
+      this.#window = setting.liveSorobanStateSizeWindow
+  }
+
+  /**
+   * What is wrong about what a ledger evicts: it evicts entries of contracts with their times to live, and none that
+   * still lives.
+   */
+  compareEvicted(keys: ReadonlyArray<LedgerKey>, ledgerSeq: number): Array<string> {
+    const evicted = new Set(keys.map(keyString))
+    return keys.flatMap((key): Array<string> => {
+      if (key.type === 9) return this.store.get(keyString(key)) === undefined ? ["evicts a time to live twice"] : []
+      if (!hasTtl(key)) return [`evicts an entry of type ${key.type}`]
+      const id = keyString(key)
+      const ttlId = ttlKeyString(this.#crypto, id)
+      const ttl = this.store.get(ttlId)
+      const liveUntil = ttl?.data.type === 9 ? ttl.data.ttl.liveUntilLedgerSeq : undefined
+      if (this.store.get(id) === undefined || liveUntil === undefined) return ["evicts an entry that does not exist"]
+      return [
+        ...(liveUntil < ledgerSeq ? [] : [`evicts an entry that lives until ledger ${liveUntil}`]),
+        ...(evicted.has(ttlId) ? [] : ["evicts an entry without its time to live"])
+      ]
+    })
   }
 
   /**

@@ -59,10 +59,25 @@ export class Report {
     if (verdict.kind === "unsupported") this.#reasons.set(verdict.reason, (this.#reasons.get(verdict.reason) ?? 0) + 1)
   }
 
+  /** Ledgers whose own facts were compared: hashes, evictions, the size of the state. */
+  readonly ledgers = { checked: 0, different: 0 }
+
+  /** Takes what is different about a ledger as a whole. */
+  addLedger(where: string, differences: ReadonlyArray<string>): void {
+    this.ledgers.checked++
+    if (differences.length > 0) this.ledgers.different++
+    for (const what of differences) this.#differences.push(`${where}: ${what}`)
+  }
+
   /** Takes the instructions of one call, metered by us and by the real node. */
   meter(group: string, own: number, real: number): void {
     const error = own / real - 1
-    if (paddedInstructions(own, 0) < real) this.tooLow.push(`${group}: ${own} instead of ${real}`)
+    if (paddedInstructions(own, 0) < real) {
+      this.tooLow.push(`${group}: ${own} instead of ${real}`)
+      this.#differences.push(
+        `${group}: a simulation would declare ${paddedInstructions(own, 0)} of ${real} instructions`
+      )
+    }
     for (const name of [group, TOTAL]) {
       const row = this.#metering.get(name) ?? { calls: 0, close: 0, near: 0, least: error, most: error }
       row.calls++
@@ -92,7 +107,6 @@ export class Report {
     write(
       `\n${"instructions".padEnd(58)}${"calls".padStart(8)}${"in 2 %".padStart(10)}${"in 10 %".padStart(10)}   error`
     )
-    for (const low of this.tooLow) write(`a simulation would declare too little: ${low}`)
     for (const [name, { calls, close, near, least, most }] of [...this.#metering].sort(([a], [b]) =>
       a < b ? -1 : 1
     )) {
@@ -130,6 +144,8 @@ export class Report {
     if (this.#differences.length > differencesMax) write(`  … and ${this.#differences.length - differencesMax} more`)
     const { told, identical: same } = this.diagnostics
     write(`\ndiagnostic events: word for word in ${same} of ${told} transactions`)
+    const { checked, different: wrong } = this.ledgers
+    write(`ledgers as a whole (hashes, evictions, size of the state): ${checked} compared, ${wrong} different`)
     const { streams, identical, different, unsupported, fees } = this.total
     const executed = identical + different
     const share = executed === 0 ? "0.00" : ((100 * identical) / executed).toFixed(2)

@@ -26,8 +26,10 @@ const frames = (bytes: Buffer): Array<Buffer> => {
   return result
 }
 
-/** The stream with one stroop more in the fee of its last transaction. */
-const withOtherFee = (bytes: Buffer): Buffer => {
+type Meta = Extract<Parameters<typeof xdr.LedgerCloseMeta.schema.encode>[0], { v: 2 }>["v2"]
+
+/** The stream with its last ledger that has transactions told otherwise. */
+const told = (bytes: Buffer, change: (meta: Meta) => Meta): Buffer => {
   const all = frames(bytes)
   const at = all.findLastIndex((frame) => {
     const meta = xdr.LedgerCloseMeta.schema.decode(new Uint8Array(frame.subarray(4)))
@@ -35,20 +37,26 @@ const withOtherFee = (bytes: Buffer): Buffer => {
   })
   const meta = xdr.LedgerCloseMeta.schema.decode(new Uint8Array(all[at]!.subarray(4)))
   if (meta.v !== 2) throw new Error("no stream of this kind")
-  const processing = meta.v2.txProcessing.map((tx, i, { length }) =>
-    i < length - 1
-      ? tx
-      : {
-          ...tx,
-          result: { ...tx.result, result: { ...tx.result.result, feeCharged: tx.result.result.feeCharged + 1n } }
-        }
-  )
-  const body = Buffer.from(xdr.LedgerCloseMeta.schema.encode({ ...meta, v2: { ...meta.v2, txProcessing: processing } }))
+  const body = Buffer.from(xdr.LedgerCloseMeta.schema.encode({ ...meta, v2: change(meta.v2) }))
   const mark = Buffer.alloc(4)
   mark.writeUInt32BE((body.length | 0x80000000) >>> 0)
   all[at] = Buffer.concat([mark, body])
   return Buffer.concat(all)
 }
+
+/** The stream with one stroop more in the fee of its last transaction. */
+const withOtherFee = (bytes: Buffer): Buffer =>
+  told(bytes, (meta) => ({
+    ...meta,
+    txProcessing: meta.txProcessing.map((tx, i, { length }) =>
+      i < length - 1
+        ? tx
+        : {
+            ...tx,
+            result: { ...tx.result, result: { ...tx.result.result, feeCharged: tx.result.result.feeCharged + 1n } }
+          }
+    )
+  }))
 
 describe("npm run replay", () => {
   it("says that it skips where the folder is absent or holds no streams, and succeeds", () => {
@@ -76,7 +84,39 @@ describe("npm run replay", () => {
     const wrong = replay(join(folder, "bad"))
     expect([wrong.status, wrong.lines.at(-1)]).toEqual([1, expect.stringMatching(/ 1 different, 0 unsupported$/)])
     expect(wrong.lines.join("\n")).toMatch(/fee \d+ instead of \d+/)
+    expect(wrong.lines.join("\n")).toMatch(/another result hash/)
   })
+
+  it.skipIf(streams === undefined)(
+    "fails when a ledger as a whole is told otherwise",
+    () => {
+      const file = streams!.find(({ family }) => family === "Trustline_stellar_asset_contract")!
+      const bytes = readFileSync(file.path)
+      const cases: ReadonlyArray<readonly [RegExp, (meta: Meta) => Meta]> = [
+        [/state of 7 bytes instead of 0/, (meta) => ({ ...meta, totalByteSizeOfLiveSorobanState: 7n })],
+        [
+          /evicts a time to live twice/,
+          (meta) => ({ ...meta, evictedKeys: [{ type: 9, ttl: { keyHash: new Uint8Array(32) } }] })
+        ],
+        [/an envelope without a result/, (meta) => ({ ...meta, txProcessing: meta.txProcessing.slice(0, -1) })],
+        [
+          /another hash of the transaction set/,
+          (meta) => ({
+            ...meta,
+            txSet: { ...meta.txSet, v1TxSet: { ...meta.txSet.v1TxSet, previousLedgerHash: new Uint8Array(32) } }
+          })
+        ]
+      ]
+      for (const [i, [what, change]] of cases.entries()) {
+        const path = join(folder, `whole-${i}`, file.suite)
+        mkdirSync(path, { recursive: true })
+        writeFileSync(join(path, "a.xdr"), told(bytes, change))
+        const { status, lines } = replay(join(folder, `whole-${i}`))
+        expect([status, lines.join("\n")]).toEqual([1, expect.stringMatching(what)])
+      }
+    },
+    120_000
+  )
 
   it.skipIf(streams === undefined)("reads the streams from an archive as well", () => {
     const packed = join(folder, "packed")

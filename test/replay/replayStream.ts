@@ -22,6 +22,7 @@ import {
 } from "../../plugins/ledger-local/transaction/applyTransaction.ts"
 import type { LedgerContext } from "../../plugins/ledger-local/transaction/Context.ts"
 import { type Frame, frameOf } from "../../plugins/ledger-local/transaction/Frame.ts"
+import { resultSetBytes } from "../../plugins/ledger-local/node/transactionSet.ts"
 import { TxCode } from "../../plugins/ledger-local/transaction/Wire.ts"
 import { type EntryChange, LedgerState } from "./LedgerState.ts"
 import { ParallelTtl } from "./ParallelTtl.ts"
@@ -143,7 +144,10 @@ const tellTheSame = ({ processing: { txApplyProcessing: real }, applying }: Item
   real.v === 4 && told(real.v4.diagnosticEvents) === told([...applying!.diagnostics, ...applying!.outcome.diagnostics])
 
 /** The names a transaction is known by in a result: the hash of its outer envelope. */
-const hashOf = ({ crypto, networkId }: ReplayOptions, { envelope }: Placed): string | undefined => {
+const hashOf = (
+  { crypto, networkId }: Pick<ReplayOptions, "crypto" | "networkId">,
+  { envelope }: Placed
+): string | undefined => {
   if (envelope.type === 0) return undefined
   const taggedTransaction =
     envelope.type === 5 ? { type: 5 as const, feeBump: envelope.feeBump.tx } : { type: 2 as const, tx: envelope.v1.tx }
@@ -339,8 +343,33 @@ class LedgerReplay {
     this.#ttl.flush()
     for (const item of this.items) this.#refund(item)
     for (const { changes } of this.#ledger.upgrades) this.#follow(changes)
-    this.#state.evict(this.#ledger.evicted)
   }
+}
+
+/** A ledger's own facts that do not follow from its transactions, as far as they are known here. */
+const compareLedger = (
+  { crypto, networkId }: ReplayOptions,
+  ledger: Ledger,
+  state: LedgerState,
+  sizeBefore: bigint
+): Array<string> => {
+  const { header, processing, envelopes, setBytes } = ledger
+  const differences: Array<string> = []
+  const pairs = processing.map(
+    ({ result }) => [result.transactionHash, codec.TransactionResult.encode(result.result)] as const
+  )
+  if (!equalBytes(crypto.sha256(resultSetBytes(pairs)), header.txSetResultHash)) differences.push("another result hash")
+  if (setBytes !== undefined && !equalBytes(crypto.sha256(setBytes), header.scpValue.txSetHash))
+    differences.push("another hash of the transaction set")
+  const results = new Set(processing.map(({ result }) => latin1(result.transactionHash)))
+  for (const placed of envelopes) {
+    const hash = hashOf({ crypto, networkId }, placed)
+    if (hash !== undefined && !results.has(hash)) differences.push("an envelope without a result")
+  }
+  const size = state.averageSize(header.ledgerSeq, sizeBefore)
+  if (ledger.stateSizeBytes !== undefined && ledger.stateSizeBytes !== size)
+    differences.push(`state of ${ledger.stateSizeBytes} bytes instead of ${size}`)
+  return [...differences, ...state.compareEvicted(ledger.evicted, header.ledgerSeq)]
 }
 
 const verdictOf = ({ unsupported, differences }: Item): Verdict => {
@@ -353,7 +382,7 @@ const verdictOf = ({ unsupported, differences }: Item): Verdict => {
 /** Replays a stream into the report. */
 export const replayStream = (file: StreamFile, options: ReplayOptions, report: Report): void => {
   report.stream(file.family)
-  const state = new LedgerState()
+  const state = new LedgerState(options.crypto)
   const ledgers = [...readLedgers(file)]
   state.begin(ledgers)
   // Some nodes were told to tell what classic operations and fees move; it shows in the fees.
@@ -363,7 +392,11 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
   state.follow(ledgers[0]!.header)
   for (const ledger of ledgers) {
     const replay = new LedgerReplay(options, state, ledger, (own, real) => report.meter(file.family, own, real))
+    const sizeBefore = state.isSampled(ledger.header.ledgerSeq) ? state.contractStateBytes : 0
     replay.replay()
+    const where = `${file.suite}/${file.name} ledger ${ledger.header.ledgerSeq}`
+    report.addLedger(where, compareLedger(options, ledger, state, BigInt(sizeBefore)))
+    state.evict(ledger.evicted)
     // A header shows the network after the ledger's upgrades, which the ledger's own transactions did not see.
     state.follow(ledger.header)
     for (const item of replay.items) {
@@ -371,7 +404,7 @@ export const replayStream = (file: StreamFile, options: ReplayOptions, report: R
         report.diagnostics.told++
         if (tellTheSame(item)) report.diagnostics.identical++
       }
-      report.add(file.family, `${file.suite}/${file.name} ledger ${ledger.header.ledgerSeq}`, verdictOf(item))
+      report.add(file.family, where, verdictOf(item))
     }
   }
 }

@@ -89,6 +89,10 @@ export interface Ledger {
   readonly processing: ReadonlyArray<Processing>
   readonly upgrades: ReadonlyArray<{ readonly changes: ReadonlyArray<xdr.LedgerEntryChangeWire> }>
   readonly evicted: ReadonlyArray<xdr.LedgerKeyWire>
+  /** The transaction set as XDR, whose hash the header has; absent for sets of the first kind. */
+  readonly setBytes: Uint8Array | undefined
+  /** The average size of contract state by which writing is priced, as the node tells it with the ledger. */
+  readonly stateSizeBytes: bigint | undefined
 }
 
 const envelopesOf = (set: Extract<xdr.GeneralizedTransactionSetWire, { v: 1 }>): Array<Placed> =>
@@ -114,7 +118,9 @@ const ledgerOf = (meta: xdr.LedgerCloseMetaWire): Ledger => {
         : closed.txSet.txs.map((envelope) => ({ envelope, baseFee: undefined, stage: undefined })),
     processing: closed.txProcessing.map((tx) => ({ postTxApplyFeeProcessing: [], ...tx })),
     upgrades: closed.upgradesProcessing,
-    evicted: meta.v === 2 ? meta.v2.evictedKeys : []
+    evicted: meta.v === 2 ? meta.v2.evictedKeys : [],
+    setBytes: "v1TxSet" in closed.txSet ? xdr.GeneralizedTransactionSet.schema.encode(closed.txSet) : undefined,
+    stateSizeBytes: meta.v === 2 ? meta.v2.totalByteSizeOfLiveSorobanState : undefined
   }
 }
 
