@@ -54,14 +54,19 @@ const choose = (offers: ReadonlyArray<Offer>): ReadonlyArray<Offer> =>
     return cheapest === undefined ? [] : [cheapest]
   })
 
-const offerOf = ({ resource, wrapper }: any): Offer => ({
-  ref: wrapper.ref,
-  versionHash: wrapper.versionHash,
-  type: resource.type,
-  url: resource.resource,
-  price: BigInt(resource.accepts[0].amount),
-  description: resource.description ?? ""
-})
+/** What a resource costs in the asset that this agent has; prices in others are not to be compared with it. */
+const offerOf = ({ resource, wrapper }: any): ReadonlyArray<Offer> =>
+  resource.accepts
+    .filter(({ asset, scheme }: any) => asset === usdc && scheme === "exact")
+    .slice(0, 1)
+    .map(({ amount }: any) => ({
+      ref: wrapper.ref,
+      versionHash: wrapper.versionHash,
+      type: resource.type,
+      url: resource.resource,
+      price: BigInt(amount),
+      description: resource.description ?? ""
+    }))
 
 /** The tool server as a process of its own, which has the key. */
 const startTools = async ({ budget, facilitator, ledger, secret }: AgentOptions): Promise<Client> => {
@@ -99,7 +104,7 @@ const call = async (tools: Client, name: string, args: Record<string, unknown>):
 const search = async (tools: Client, goal: string): Promise<ReadonlyArray<Offer>> => {
   const found = await call(tools, "x402_search_resources", { query: goal })
   const page = found.fault === undefined ? found : await call(tools, "x402_search_resources", {})
-  return (page.resources ?? []).map(offerOf)
+  return (page.resources ?? []).flatMap(offerOf)
 }
 
 /** Runs the agent; succeeds with what it bought. */

@@ -1,6 +1,7 @@
 // The one way in which the tools ask anybody: through `safeFetch`, under the caps of the settings, so many connections
-// at once and no more; who waits for one waits within the same time (S235–S238). Answers are JSON of bounded depth.
-// Nothing is kept between two questions: no cookie, no connection, no answer.
+// at once and no more; who waits for one waits within the same time (S235–S238). Strangers never have them all, nor one
+// origin most of theirs, so that a seller that hangs holds up neither discovery nor other sellers. Answers are JSON of
+// bounded depth. Nothing is kept between two questions: no cookie, no connection, no answer.
 import { Context, Effect, Layer, Semaphore } from "effect"
 import { type JsonFault, parseJson } from "../../kernel/http/BoundedJson.ts"
 import {
@@ -31,6 +32,29 @@ const jsonValuesMax = 400_000
 export interface Reach {
   readonly allowLocal: boolean
   readonly allowPlain: boolean
+  /** Asked because somebody listed it, as a seller is, and not because the operator named it. */
+  readonly isStranger: boolean
+}
+
+/** Connections that are kept for whom the operator named. */
+const keptConnections = 2
+
+/** Lets so many pass at once that have the same key; a key that nobody passes with is forgotten. */
+const makeTurnstile = (permits: number) => {
+  const gates = new Map<string, { readonly gate: Semaphore.Semaphore; users: number }>()
+  const enter = (key: string) =>
+    Effect.sync(() => {
+      const one = gates.get(key) ?? { gate: Semaphore.makeUnsafe(permits), users: 0 }
+      one.users += 1
+      gates.set(key, one)
+      return one
+    })
+  return <A, E, R>(key: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.acquireUseRelease(
+      enter(key),
+      ({ gate }) => Semaphore.withPermit(gate, effect),
+      (one) => Effect.sync(() => void (--one.users === 0 && gates.delete(key)))
+    )
 }
 
 /** Connections are shared by all that the process asks. */
@@ -43,15 +67,21 @@ export class Upstreams extends Context.Service<Upstreams, { readonly within: (re
       const outbound = yield* Outbound
       const { caps } = yield* Config
       const connections = yield* Semaphore.make(caps.connectionsMax)
+      const strangersMax = Math.max(1, caps.connectionsMax - keptConnections)
+      const strangers = yield* Semaphore.make(strangersMax)
+      const ofOrigin = makeTurnstile(Math.max(1, Math.floor(strangersMax / 2)))
+      const inTurn = <A, E>(effect: Effect.Effect<A, E>, url: URL, { isStranger }: Reach): Effect.Effect<A, E> => {
+        const connected = Semaphore.withPermit(connections, effect)
+        return isStranger ? ofOrigin(url.host, Semaphore.withPermit(strangers, connected)) : connected
+      }
       const bounds = { depthMax: caps.jsonDepthMax, valuesMax: jsonValuesMax }
       const fetchWithin =
         (reach: Reach): Upstream["fetch"] =>
         (url, request, own = {}) => {
           const { redirectsMax, responseBytesMax: bytesMax, timeoutMillis } = { ...caps, ...own }
           const policy: FetchPolicy = { ...reach, bytesMax, redirectsMax, timeoutMillis }
-          return safeFetch(url, request, policy).pipe(
-            Effect.provideService(Outbound, outbound),
-            Semaphore.withPermit(connections),
+          const fetched = Effect.provideService(safeFetch(url, request, policy), Outbound, outbound)
+          return inTurn(fetched, url, reach).pipe(
             Effect.timeout(timeoutMillis),
             Effect.catchTag("TimeoutError", () => Effect.fail(new FetchRefused({ reason: "timeout" })))
           )

@@ -176,6 +176,11 @@ export const mutations: ReadonlyArray<Mutation> = [
     "if (events.length > eventsMax + 1) return undefined",
     ""
   ),
+  inFile("mcp-tools/Upstream.ts", hostile)(
+    "upstream: one seller may have every connection",
+    "return isStranger ? ofOrigin(url.host, Semaphore.withPermit(strangers, connected)) : connected",
+    "return connected"
+  ),
   inFile("mcp-tools-pay/call/Judge.ts", hostile)(
     "judge: settled before is rejected",
     "if (reason === settledBefore)",

@@ -117,7 +117,7 @@ const unpaid = Effect.fnUntraced(function* ({ args, invocation, terms }: Prepare
 const call = Effect.fn("Tools.call")(function* (input: typeof Input.Type, caller: Caller) {
   const payments = yield* Payments
   const { allowInsecureLocal: isOpen, paidCallTimeoutMillis } = yield* ToolsConfig
-  const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen })
+  const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen, isStranger: true })
   const prepared = yield* prepare(input, caller)
   const standing = yield* payments.standing(prepared.invocation.key)
   if (standing._tag === "UnderWay") return yield* standing.outcome

@@ -20,7 +20,7 @@ const decodeSigned = Schema.decodeUnknownOption(Schema.Struct({ signedAuthEntryX
 const makeAsk = Effect.gen(function* () {
   const { signer } = yield* ToolsConfig
   const token = (yield* Settings).secret(signer.externalTokenEnv)
-  const upstream = (yield* Upstreams).within({ allowLocal: true, allowPlain: false })
+  const upstream = (yield* Upstreams).within({ allowLocal: true, allowPlain: false, isStranger: false })
   const headers = {
     accept: "application/json",
     "content-type": "application/json",

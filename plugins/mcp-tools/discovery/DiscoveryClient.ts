@@ -23,7 +23,7 @@ const readyMillis = 1_000
 /** Asks one of the facilitator's routes. */
 const makeAsk = Effect.gen(function* () {
   const { facilitatorMayBeInsecure: isOpen, facilitatorUrl } = yield* Config
-  const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen })
+  const upstream = (yield* Upstreams).within({ allowLocal: isOpen, allowPlain: isOpen, isStranger: false })
   const base = facilitatorUrl.href.replace(/\/$/, "")
   return Effect.fnUntraced(function* (path: string, parameters: Readonly<Record<string, string>>) {
     const url = new URL(`${base}${path}`)

@@ -4,7 +4,8 @@
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Duplex } from "node:stream"
-import type { Json } from "../mcp-tools/support.ts"
+import { eventually } from "../catalog/support.ts"
+import { call, type Json } from "../mcp-tools/support.ts"
 import { encode, httpAmount, type HttpBehaviour, type HttpReply } from "./httpSeller.ts"
 import { enabled, fetched, HttpWorld, paymentsIn, query, soon } from "./httpWorld.ts"
 import { pay, PayWorld } from "./payWorld.ts"
@@ -107,6 +108,34 @@ layer(HttpWorld.layer, { excludeTestServices: true, timeout: 60_000 })("an HTTP 
       }
       expect(paymentsIn(seller, received)).toEqual([])
     }).pipe(Effect.scoped)
+  )
+
+  it.effect(
+    "and hangs holds up neither discovery nor another seller, however many agents wait for it [S238]",
+    () =>
+      Effect.gen(function* () {
+        const { paying, ref: tool, seller: other } = yield* PayWorld
+        const { ref, seller } = yield* HttpWorld
+        const client = yield* paying([enabled, "network_security.max_concurrent_connections=4"])
+        const received = seller.received.length
+        let [open, most] = [0, 0]
+        const hanging = (socket: Duplex) => {
+          most = Math.max(most, ++open)
+          socket.on("close", () => void (open -= 1))
+        }
+        seller.behaviour = { raw: { unpaid: hanging } }
+        other.behaviour = {}
+        for (let i = 0; i < 6; i++) yield* Effect.forkScoped(fetched(client, ref))
+        yield* eventually(
+          Effect.sync(() => seller.received.length),
+          (now) => now > received
+        )
+        const found = yield* call(client, "x402_search_resources", {})
+        expect(found.body["resources"].length).toBeGreaterThan(0)
+        expect((yield* pay(client, tool, { a: 1, b: 95_000 })).body["receipt"]?.status).toBe("settled")
+        expect(most).toBe(1)
+      }).pipe(Effect.scoped),
+    60_000
   )
 
   it.effect(
