@@ -437,6 +437,8 @@ CREATE TABLE public.kernel_attempts (
     sent_ledger bigint,
     sent_code text,
     taken boolean DEFAULT false NOT NULL,
+    recorded_at timestamp with time zone DEFAULT clock_timestamp(),
+    sent_at timestamp with time zone,
     CONSTRAINT kernel_attempts_kind_check CHECK ((kind = ANY (ARRAY['payment'::text, 'cancel'::text]))),
     CONSTRAINT kernel_attempts_number_check CHECK ((number > 0))
 );
@@ -551,6 +553,9 @@ CREATE TABLE public.kernel_settlements (
     ended_by text,
     attempt_count integer DEFAULT 1 NOT NULL,
     traceparent text,
+    asked_at timestamp with time zone,
+    verified_at timestamp with time zone,
+    leased_at timestamp with time zone,
     CONSTRAINT kernel_settlements_amount_check CHECK ((amount >= (0)::numeric)),
     CONSTRAINT kernel_settlements_amount_max_check CHECK ((amount_max >= (0)::numeric)),
     CONSTRAINT kernel_settlements_attempt_count_check CHECK ((attempt_count > 0)),

@@ -56,10 +56,17 @@ export interface AttemptTold {
   readonly sentCode: string | null
   /** Whether a node ever took it, or may have. */
   readonly taken: boolean
+  /** Null for attempts of before these were kept; the other also until it was sent. */
+  readonly recordedAt: Date | null
+  readonly sentAt: Date | null
 }
 
 export interface Life {
   readonly record: SettlementRecord
+  /** When the steps before the record were passed; null where that was not kept yet, and for what was adopted. */
+  readonly askedAt: Date | null
+  readonly verifiedAt: Date | null
+  readonly leasedAt: Date | null
   readonly resourceUrl: string | null
   readonly recordedLedger: bigint
   readonly closedAt: Date | null
@@ -74,6 +81,9 @@ export interface Life {
 }
 
 interface LifeRow extends SettlementRow {
+  readonly asked_at: Date | null
+  readonly verified_at: Date | null
+  readonly leased_at: Date | null
   readonly resource_url: string | null
   readonly recorded_ledger: bigint
   readonly closed_at: Date | null
@@ -183,17 +193,22 @@ const lifeOf = (sql: SqlClient.SqlClient, network: string) =>
     return row === undefined ? Option.none() : Option.some(yield* toLife(sql, row))
   })
 
-const lifeColumns = `${recordColumns}, resource_url, recorded_ledger, closed_at, delivered_at, budget_stroops,
+const lifeColumns = `${recordColumns}, asked_at, verified_at, leased_at, resource_url, recorded_ledger, closed_at,
+  delivered_at, budget_stroops,
   budget_day::text as budget_day, coalesce(budget_principal, principal) as budget_principal, channel_sequence`
 
 const toLife = (sql: SqlClient.SqlClient, row: LifeRow): Sql<Life> =>
   Effect.map(
     sql<AttemptTold>`select number, kind, outer_hash as "outerHash",
       inclusion_stroops as "inclusionStroops", recorded_ledger as "recordedLedger", sent_status as "sentStatus",
-      sent_ledger as "sentLedger", sent_code as "sentCode", taken from kernel_attempts
+      sent_ledger as "sentLedger", sent_code as "sentCode", taken,
+      recorded_at as "recordedAt", sent_at as "sentAt" from kernel_attempts
       where settlement = ${row.id}::uuid order by number limit ${attemptsMax}`,
     (attempts) => ({
       record: toRecord(row),
+      askedAt: row.asked_at,
+      verifiedAt: row.verified_at,
+      leasedAt: row.leased_at,
       resourceUrl: row.resource_url,
       recordedLedger: row.recorded_ledger,
       closedAt: row.closed_at,

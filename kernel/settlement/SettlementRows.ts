@@ -122,6 +122,8 @@ export const toOpen = (row: OpenRow, attempts: ReadonlyArray<AttemptRow>): OpenR
   attempts: attempts.filter(({ settlement }) => settlement === row.id).map(toAttempt)
 })
 
+const maybeDate = (millis: number | undefined): Date | null => (millis === undefined ? null : new Date(millis))
+
 /** The row of a settlement that is born. */
 export const bornRow = (settlement: NewSettlement, reservation: Reservation) => ({
   id: settlement.id,
@@ -150,6 +152,9 @@ export const bornRow = (settlement: NewSettlement, reservation: Reservation) => 
   budget_stroops: reservation.stroops,
   budget_shard: reservation.shard,
   budget_keyed: reservation.keyed,
+  asked_at: maybeDate(settlement.steps?.askedAt),
+  verified_at: maybeDate(settlement.steps?.verifiedAt),
+  leased_at: maybeDate(settlement.steps?.leasedAt),
   traceparent: settlement.traceparent ?? null
 })
 

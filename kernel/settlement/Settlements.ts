@@ -81,6 +81,8 @@ export interface NewSettlement {
   /** The most the transaction may cost the sponsor: reserved now. */
   readonly budgetStroops: bigint
   readonly attempt: NewAttempt
+  /** When it passed the steps before the record, Unix milliseconds of this process. */
+  readonly steps?: { readonly askedAt: number; readonly verifiedAt: number; readonly leasedAt: number }
   readonly traceparent?: string | undefined
 }
 

@@ -172,6 +172,7 @@ const noteSent = Effect.fnUntraced(function* (id: string, number: number, sent: 
   const isTaken = sent.status === "Pending" || sent.status === "Duplicate" || sent.status === "Lost"
   yield* sql`with sent as (
       update kernel_attempts set sent_status = ${sent.status}, sent_ledger = ${sent.ledger},
+        sent_at = clock_timestamp(),
         sent_code = ${sent.code ?? null}, taken = taken or ${isTaken}
       where settlement = ${id} and number = ${number})
     update kernel_settlements set state = 'submitted' where id = ${id} and state = 'prepared'`

@@ -79,6 +79,9 @@ export const Life = Schema.Struct({
   resource_url: Schema.NullOr(Schema.String),
   transaction_hash: Schema.String,
   channel: Schema.String,
+  asked_at: maybeMoment.annotate({ description: "When the request to settle came; null where it is not known." }),
+  verified_at: maybeMoment.annotate({ description: "When the scheme had judged it." }),
+  leased_at: maybeMoment.annotate({ description: "When a channel was lent." }),
   recorded_at: moment,
   recorded_ledger: Schema.Int,
   expires_ledger: Schema.Int,
@@ -88,7 +91,9 @@ export const Life = Schema.Struct({
       kind: Schema.String,
       outer_hash: Schema.String,
       bid_stroops: stroops,
+      recorded_at: maybeMoment,
       recorded_ledger: Schema.Int,
+      sent_at: maybeMoment,
       sent_status: Schema.NullOr(Schema.String),
       sent_ledger: Schema.NullOr(Schema.Int)
     })

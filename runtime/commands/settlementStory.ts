@@ -151,6 +151,9 @@ const openSteps = ({ record }: Life, around: Surroundings): ReadonlyArray<Step> 
   ]
 }
 
+/** A moment before what happened then; nothing where it is not known. */
+const stamped = (at: Date | null): string => (at === null ? "" : `${at.toISOString()}, `)
+
 export const storyOf = (life: Life, around: Surroundings): Story => {
   const { record } = life
   const traceId = record.traceparent?.split("-")[1]
@@ -174,9 +177,14 @@ export const storyOf = (life: Life, around: Surroundings): Story => {
       },
       {
         step: "verify",
-        says: "judged anew and found valid before anything was stored: a settle trusts no earlier verify"
+        says:
+          `${stamped(life.verifiedAt)}judged anew and found valid before anything was stored: a settle trusts no ` +
+          "earlier verify"
       },
-      { step: "lease", says: `channel ${record.channel}, its number ${life.channelSequence}` },
+      {
+        step: "lease",
+        says: `${stamped(life.leasedAt)}channel ${record.channel}, its number ${life.channelSequence}`
+      },
       {
         step: "record",
         says:

@@ -1,6 +1,6 @@
 // Prepare, sign, record: a verified payment becomes a settlement on a leased channel. The signed envelope is stored in
 // one transaction with everything else before anybody could send it; until then there is nothing to undo.
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { Limits } from "../../config/Limits.ts"
 import { bidCeiling, Network } from "../../config/Network.ts"
 import { settlementTransaction } from "../../stellar/Envelope.ts"
@@ -30,6 +30,8 @@ export interface Settling {
   readonly place: Place
   /** When the request came, Unix milliseconds. */
   readonly startedAt: number
+  /** When the scheme had judged it. */
+  readonly verifiedAt: number
 }
 
 /** The net behind the ledger bound, in the ledger's own time: a network that halts for hours still finds it valid. */
@@ -83,7 +85,8 @@ const sign = Effect.fnUntraced(function* (
 
 /** A refusal when the payment has become too old meanwhile; else what recording it answered, and what to send. */
 export const recordSettlement = Effect.fnUntraced(function* (settling: Settling, lease: ChannelLease) {
-  const { payment, scheme, startedAt, verified } = settling
+  const { payment, scheme, startedAt, verified, verifiedAt } = settling
+  const leasedAt = yield* Clock.currentTimeMillis
   yield* reached("afterLease")
   const settlements = yield* Settlements
   const limits = yield* Limits
@@ -117,6 +120,7 @@ export const recordSettlement = Effect.fnUntraced(function* (settling: Settling,
       deadlineAt: deadlineOf(startedAt, limits.settleTimeout),
       budgetStroops: verified.resourceFeeStroops + (yield* mostBid(settling)),
       attempt,
+      steps: { askedAt: startedAt, verifiedAt, leasedAt },
       traceparent: yield* currentTraceParent
     })
     .pipe(spanned("settlement.record"))

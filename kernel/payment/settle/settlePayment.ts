@@ -1,7 +1,7 @@
 // The walk of one settle: what is known of the payment, a place in the queue for a channel, the scheme's judgement,
 // adoption of what the ledger calls spent, the work, and the wait for its outcome. Each step stands in a file of its
 // own beside this one.
-import { Deferred, Effect, Option } from "effect"
+import { Clock, Deferred, Effect, Option } from "effect"
 import { noteRequest } from "../../http/RequestNotes.ts"
 import { Sponsor } from "../../settlement/Sponsor.ts"
 import { busy, refuse, spentElsewhere } from "../answers.ts"
@@ -33,7 +33,9 @@ export const settlePayment = Effect.fnUntraced(function* (request: SettleRequest
     const found = yield* answerKnown(request, false)
     return found ?? (isOurs ? busy() : refuse(spentElsewhere(checked)))
   }
-  const report = yield* (yield* Work).start({ payment, scheme, verified: checked, place, startedAt }, flight)
+  const verifiedAt = yield* Clock.currentTimeMillis
+  const settling = { payment, scheme, verified: checked, place, startedAt, verifiedAt }
+  const report = yield* (yield* Work).start(settling, flight)
   keep()
   // The work goes on by itself; a request that hears nothing of it in time tries again and finds what came of it.
   const started = Option.getOrElse(

@@ -1,6 +1,6 @@
-// One settlement's whole life: what was recorded, each attempt to have it on the ledger, the ledger that took it, its
-// end and its delivery, with the time from the record on. An operator may give up one that the ledger will never
-// answer.
+// One settlement's whole life: how it was judged and lent a channel, what was recorded, each attempt to have it on the
+// ledger, the ledger that took it, its end and its delivery, with the time since it was asked for. An operator may give
+// up one that the ledger will never answer.
 import { h, type VNode } from "preact"
 import { useState } from "preact/hooks"
 import { post, useAsked } from "./ask.ts"
@@ -19,6 +19,9 @@ interface Life extends Denomination {
   readonly resource_url: string | null
   readonly transaction_hash: string
   readonly channel: string
+  readonly asked_at: string | null
+  readonly verified_at: string | null
+  readonly leased_at: string | null
   readonly recorded_at: string
   readonly recorded_ledger: number
   readonly expires_ledger: number
@@ -27,7 +30,9 @@ interface Life extends Denomination {
     readonly kind: string
     readonly outer_hash: string
     readonly bid_stroops: string
+    readonly recorded_at: string | null
     readonly recorded_ledger: number
+    readonly sent_at: string | null
     readonly sent_status: string | null
     readonly sent_ledger: number | null
   }>
@@ -67,38 +72,70 @@ const Step = (props: {
 
 const isOpen = ({ state }: Life): boolean => state === "prepared" || state === "submitted"
 
-const Timeline = ({ of }: { readonly of: Life }): VNode<any> =>
+const Attempts = ({ of, since }: { readonly of: Life; readonly since: string }): ReadonlyArray<VNode<any>> =>
+  of.attempts.map((one) =>
+    h(
+      Step,
+      {
+        key: one.number,
+        name: `Attempt ${one.number}${one.kind === "cancel" ? " (a cancel)" : ""}`,
+        kind: "done",
+        at: one.sent_at ?? one.recorded_at,
+        since
+      },
+      h(Name, { text: one.outer_hash }),
+      ` bids ${stroops(one.bid_stroops)} for inclusion; `,
+      one.sent_status === null
+        ? "not sent yet"
+        : `the node's answer: ${one.sent_status} at ledger ${one.sent_ledger ?? "–"}`
+    )
+  )
+
+const End = ({ of, since }: { readonly of: Life; readonly since: string }): VNode<any> =>
+  isOpen(of)
+    ? h(Step, { name: "Followed until the ledger says how it ended", kind: "now" })
+    : h(
+        Step,
+        {
+          name: `Ended: ${of.state}`,
+          kind: of.state === "settled" ? "done" : "failed",
+          at: of.resolved_at,
+          since
+        },
+        of.charged_stroops === null ? null : `The ledger charged ${stroops(of.charged_stroops)}. `,
+        of.reason,
+        of.reason_message === null ? null : h("div", null, written(of.reason_message))
+      )
+
+/** The steps before the record: the request, the judgement, the channel. */
+const Before = ({ of, since }: { readonly of: Life; readonly since: string }): ReadonlyArray<VNode<any> | null> => [
+  of.asked_at === null ? null : h(Step, { name: "Asked for", kind: "done", at: of.asked_at }),
   h(
+    Step,
+    { name: "Verified by the settlement itself", kind: "done", at: of.verified_at, since },
+    "The signature, the terms and a simulation on the ledger, whatever /verify had said before."
+  ),
+  h(
+    Step,
+    { name: "A channel leased, and kept with the record", kind: "done", at: of.leased_at, since },
+    h(Name, { text: of.channel }),
+    " carries this transaction alone until it has ended."
+  )
+]
+
+const Timeline = ({ of }: { readonly of: Life }): VNode<any> => {
+  const since = of.asked_at ?? of.recorded_at
+  return h(
     "ol",
     { class: "steps" },
+    h(Before, { of, since }),
     h(
       Step,
-      { name: "Verified by the settlement itself", kind: "done" },
-      "The signature, the terms and a simulation on the ledger, whatever /verify had said before."
-    ),
-    h(
-      Step,
-      { name: "A channel leased, and kept with the record", kind: "done" },
-      h(Name, { text: of.channel }),
-      " carries this transaction alone until it has ended."
-    ),
-    h(
-      Step,
-      { name: "Recorded before anything was sent", kind: "done", at: of.recorded_at },
+      { name: "Recorded before anything was sent", kind: "done", at: of.recorded_at, since },
       `At ledger ${of.recorded_ledger}; good until ledger ${of.expires_ledger}. `,
       `At most ${stroops(of.reserved_stroops)} of fees reserved.`
     ),
-    of.attempts.map((one) =>
-      h(
-        Step,
-        { key: one.number, name: `Attempt ${one.number}${one.kind === "cancel" ? " (a cancel)" : ""}`, kind: "done" },
-        h(Name, { text: one.outer_hash }),
-        ` bids ${stroops(one.bid_stroops)} for inclusion; `,
-        one.sent_status === null
-          ? "not sent yet"
-          : `the node's answer: ${one.sent_status} at ledger ${one.sent_ledger ?? "–"}`
-      )
-    ),
+    h(Attempts, { of, since }),
     of.ledger === null
       ? null
       : h(
@@ -106,29 +143,12 @@ const Timeline = ({ of }: { readonly of: Life }): VNode<any> =>
           { name: `Ledger ${of.ledger} took it`, kind: "done", at: of.closed_at },
           h(Name, { text: of.transaction_hash })
         ),
-    isOpen(of)
-      ? h(Step, { name: "Followed until the ledger says how it ended", kind: "now" })
-      : h(
-          Step,
-          {
-            name: `Ended: ${of.state}`,
-            kind: of.state === "settled" ? "done" : "failed",
-            at: of.resolved_at,
-            since: of.recorded_at
-          },
-          of.charged_stroops === null ? null : `The ledger charged ${stroops(of.charged_stroops)}. `,
-          of.reason,
-          of.reason_message === null ? null : h("div", null, written(of.reason_message))
-        ),
+    h(End, { of, since }),
     of.delivered_at === null
       ? null
-      : h(Step, {
-          name: "The success was answered to its caller",
-          kind: "done",
-          at: of.delivered_at,
-          since: of.recorded_at
-        })
+      : h(Step, { name: "The success was answered to its caller", kind: "done", at: of.delivered_at, since })
   )
+}
 
 export const SettlementView = (props: { readonly id: string; readonly mayMove: boolean }): VNode<any> => {
   const [again, lookAgain] = useState(0)

@@ -127,6 +127,12 @@ describe.each(databaseKinds)("the operator's pages on %s", (database) => {
         const life = (yield* facilitator.ask(`/dashboard/v1/settlements/${id}`, { headers: bearer(ops) })).json
         expect(life).toMatchObject({ id, amount: "70000", moved: null, principal: "key:shop", resolved_at: null })
         expect(life.attempts.length).toBeGreaterThan(0)
+        // Every step before has its time, in the order in which they were passed, before the first attempt's.
+        const steps = [life.asked_at, life.verified_at, life.leased_at].map((at) => Date.parse(at))
+        expect(steps.every((at, index) => at >= (steps[index - 1] ?? 0))).toBe(true)
+        expect(Date.parse(life.attempts[0].recorded_at)).toBeGreaterThanOrEqual(steps[2]!)
+        expect(Math.abs(Date.parse(life.recorded_at) - steps[2]!)).toBeLessThan(60_000)
+        expect(Math.abs(Date.now() - steps[0]!)).toBeLessThan(60_000)
         const byHash = `/dashboard/v1/settlements/${life.attempts[0].outer_hash}`
         expect((yield* facilitator.ask(byHash, { headers: bearer(ops) })).json.id).toBe(id)
 

@@ -37,6 +37,9 @@ const record: SettlementRecord = {
 
 const life: Life = {
   record,
+  askedAt: new Date("2025-12-31T23:59:58.000Z"),
+  verifiedAt: new Date("2025-12-31T23:59:59.000Z"),
+  leasedAt: new Date("2025-12-31T23:59:59.500Z"),
   resourceUrl: "https://shop.example/report",
   recordedLedger: 1_000n,
   closedAt: null,
@@ -55,7 +58,9 @@ const life: Life = {
       sentStatus: "Error",
       sentLedger: 1_001n,
       sentCode: "txINSUFFICIENT_FEE",
-      taken: false
+      taken: false,
+      recordedAt: null,
+      sentAt: null
     },
     {
       number: 2,
@@ -66,7 +71,9 @@ const life: Life = {
       sentStatus: "Lost",
       sentLedger: 1_001n,
       sentCode: null,
-      taken: true
+      taken: true,
+      recordedAt: null,
+      sentAt: null
     }
   ]
 }
@@ -84,7 +91,9 @@ it("tells each step of an open payment, its bids and answers, and lets nobody pa
   const text = told({})
   expect(text).toContain("12345 of USDC-CONTRACT (0.0012345 USDC) from PAYER to SELLER for https://shop.example/report")
   expect(text).toContain(`trace ${"1".repeat(32)}`)
-  expect(text).toContain("channel CHANNEL, its number 77")
+  expect(text).toContain("2025-12-31T23:59:59.000Z, judged anew")
+  expect(text).toContain("2025-12-31T23:59:59.500Z, channel CHANNEL, its number 77")
+  expect(told({}, { leasedAt: null })).toMatch(/lease {5}channel CHANNEL, its number 77/)
   expect(text).toContain("50000 stroops reserved of the budget of key:shop for 2026-01-01")
   expect(text).toMatch(
     /1: the payment, bid 200 stroops.*sent by ledger 1001: refused by the node.*\(txINSUFFICIENT_FEE\)/

@@ -22,10 +22,28 @@ const look = (facilitator: Facilitator, query: string, init?: RequestInit) =>
 const until = Effect.fnUntraced(function* (facilitator: Facilitator, holds: (items: ReadonlyArray<any>) => boolean) {
   while (true) {
     const { json } = yield* facilitator.ask(path, bearer(ops))
-    if (holds(json.items)) return json
+    const items = json.items.filter(({ words }: any) => words !== "almanac")
+    if (holds(items)) return { ...json, items }
     yield* Effect.sleep("50 millis")
   }
 }, Effect.timeout("30 seconds"))
+
+const catalog = {
+  info: { input: { type: "http", method: "GET" }, output: { type: "json", example: {} } },
+  schema: { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object", properties: { input: {} } }
+}
+
+/** Lists a resource, and finds it once the index knows it; looks before that were in vain, and may be told. */
+const list = Effect.fnUntraced(function* (facilitator: Facilitator) {
+  const [payer, payTo] = [yield* facilitator.account(), (yield* facilitator.account()).publicKey()]
+  const resourceUrl = "http://127.0.0.1:9/almanac"
+  const { body } = yield* facilitator.payment({ payer, payTo, amount: 10_000n, resourceUrl, extensions: { catalog } })
+  expect((yield* facilitator.settle(body, bearer(shop).headers)).json.success).toBe(true)
+  const found = (query: string) =>
+    Effect.map(facilitator.ask(`/discovery/search?query=${query}`), ({ json }) => json.resources.length === 1)
+  while (!(yield* found("almanac"))) yield* Effect.sleep("50 millis")
+  expect(yield* found("the%20almanac")).toBe(true)
+})
 
 describe("the words that are kept of a query", () => {
   it.each([
@@ -49,15 +67,16 @@ describe.each(databaseKinds)("searches without a result on %s", (database) => {
     () =>
       Effect.gen(function* () {
         const facilitator = yield* startFacilitator({ database, environment, set: [plugins], channels: 1 })
+        yield* list(facilitator)
         for (const init of [undefined, bearer(shop), bearer(shop)]) yield* look(facilitator, "Zebra  maps", init)
         yield* look(facilitator, "=1+1 tides of bob@example.com", bearer(shop))
         yield* look(facilitator, "bob@example.com", bearer(shop))
-        const told = yield* until(facilitator, (items) => items.length === 2)
+        const told = yield* until(facilitator, (items) => items.length === 2 && items[0].times === "3")
         expect(told.items.map(({ sessions, times, words }: any) => [words, sessions, times])).toEqual([
           ["zebra maps", "2", "3"],
           ["=1+1 tides of …", "1", "1"]
         ])
-        expect(told.pagination).toEqual({ limit: 50, offset: 0, total: 2 })
+        expect(told.pagination).toMatchObject({ limit: 50, offset: 0 })
         expect(Option.getOrThrow(csvOf(told))).toContain("\r\n'=1+1 tides of …,")
         for (const init of [undefined, bearer(shop)]) expect((yield* facilitator.ask(path, init)).status).toBe(401)
         for (const query of ["hours=0", "hours=721", "hours=24&limit=x"])
