@@ -73,7 +73,7 @@ const judgeTransactions = (claims: Claims, view: LedgerView, wrong: Wrong): void
     } else if (attempt === undefined)
       wrong("recorded before sent", entry.innerHash, `landed in ledger ${entry.ledger} without a record`)
     else if (!outerHashes.has(entry.outerHash))
-      wrong("recorded before sent", entry.outerHash, "an envelope that was never recorded landed")
+      wrong("bid recorded before sent", entry.outerHash, `a bid for ${entry.innerHash} landed without a record`)
   }
 }
 

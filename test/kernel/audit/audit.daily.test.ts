@@ -53,6 +53,13 @@ const entry =
 
 const faults: ReadonlyArray<Fault> = [
   { rule: "recorded before sent", claims: (claims) => ({ ...claims, attempts: [] }) },
+  {
+    rule: "bid recorded before sent",
+    claims: (claims) => ({
+      ...claims,
+      attempts: claims.attempts.map((one) => ({ ...one, outer_hash: "0".repeat(64) }))
+    })
+  },
   { rule: "has the ledger's word", view: (view) => ({ ...view, entries: view.entries.slice(0, -1) }) },
   { rule: "settled", view: entry(-1, () => ({})), claims: settlement(() => ({ ended_by: "0".repeat(64) })) },
   { rule: "failed", claims: settlement(() => ({ state: "failed" })) },
