@@ -151,7 +151,7 @@ const startFrom = async (binaries: string, connectionsMax: number, primaryUrl?: 
 }
 
 /** Folder of the binaries, which must hold these programs as well. */
-const binariesWith = (...programs: ReadonlyArray<string>): string => {
+export const binariesWith = (...programs: ReadonlyArray<string>): string => {
   const found = [systemBinaries(), packageBinaries()].find(
     (folder) => folder !== undefined && programs.every((program) => existsSync(join(folder, program)))
   )

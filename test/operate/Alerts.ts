@@ -1,0 +1,76 @@
+// What a scene asks of the alerts: silent before, fired by the cause, gone with it. Without Prometheus nothing is
+// judged, and each word says so.
+import { setTimeout as sleep } from "node:timers/promises"
+import type { Monitor } from "./Monitor.ts"
+
+/** Labels that the alert must bear. */
+type Labels = Readonly<Record<string, string>>
+
+/** A rule's own time, the scrapes before it, and a machine that is busy. */
+const millisMax = 180_000
+
+export class Alerts {
+  readonly #monitor: Monitor | undefined
+
+  constructor(monitor: Monitor | undefined) {
+    this.#monitor = monitor
+  }
+
+  readonly #standing = async (name: string, labels: Labels) => {
+    const all = (await this.#monitor?.standing()) ?? []
+    return all.filter(
+      (one) =>
+        one.labels["alertname"] === name && Object.entries(labels).every(([key, value]) => one.labels[key] === value)
+    )
+  }
+
+  /** Throws when it stands already: then a scene could not tell its own doing. */
+  readonly silent = async (...names: ReadonlyArray<string>): Promise<void> => {
+    for (const name of names) {
+      const [standing] = await this.#standing(name, {})
+      if (standing !== undefined) throw new Error(`${name} is ${standing.state} before anything was done`)
+    }
+  }
+
+  /** Waits until nothing stands: Prometheus has scraped, and nobody would be woken. */
+  readonly calm = async (): Promise<void> => {
+    const since = performance.now()
+    const standing = async () => ((await this.#monitor?.standing()) ?? []).map(({ labels }) => labels["alertname"])
+    for (let names = await standing(); names.length > 0; names = await standing()) {
+      if (performance.now() - since > millisMax) throw new Error(`${names.join(", ")} before anything was done`)
+      await sleep(250)
+    }
+  }
+
+  /** Waits until it fires; as text, how long that took. */
+  readonly fires = async (name: string, labels: Labels = {}): Promise<string> => {
+    if (this.#monitor === undefined) return `${name} not judged`
+    const since = performance.now()
+    while (!(await this.#standing(name, labels)).some(({ state }) => state === "firing")) {
+      if (performance.now() - since > millisMax) throw new Error(`${name} did not fire`)
+      await sleep(250)
+    }
+    return `${name} fired after ${((performance.now() - since) / 1_000).toFixed(0)} s`
+  }
+
+  /** Waits until Prometheus reads another value of an expression than before. */
+  readonly reads = async (expression: string, isNew: (value: number) => boolean): Promise<void> => {
+    if (this.#monitor === undefined) return
+    const since = performance.now()
+    for (let value; value === undefined || !isNew(value); value = await this.#monitor.value(expression)) {
+      if (performance.now() - since > millisMax) throw new Error(`${expression} is ${value} for ever`)
+      await sleep(250)
+    }
+  }
+
+  /** Waits until it is gone. */
+  readonly clears = async (...names: ReadonlyArray<string>): Promise<void> => {
+    for (const name of names) {
+      const since = performance.now()
+      while ((await this.#standing(name, {})).length > 0) {
+        if (performance.now() - since > millisMax) throw new Error(`${name} still stands`)
+        await sleep(250)
+      }
+    }
+  }
+}

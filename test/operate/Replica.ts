@@ -1,0 +1,116 @@
+// A facilitator as a supervisor like compose runs it: a process of the shipped command and profile, secrets in files,
+// started again when it ends by itself, and counted as ready only when its readiness says so. Its environment is what
+// is given here and nothing of who runs this.
+import { type ChildProcess, spawn } from "node:child_process"
+import { setTimeout as sleep } from "node:timers/promises"
+import process from "node:process"
+
+export interface ReplicaOptions {
+  readonly name: string
+  readonly url: string
+  readonly folder: string
+  readonly command: () => ReadonlyArray<string>
+  readonly environment: () => Readonly<Record<string, string>>
+}
+
+/** Between the end of a process that was not stopped and its next start. */
+const backOffMillis = 500
+/** A start runs migrations and waits for its turn on a busy machine. */
+const readyMillisMax = 120_000
+/** Longer than any stop may take: what is still there then is killed, and that is told by its time. */
+const stopMillisMax = 30_000
+
+const clean = (own: Readonly<Record<string, string>>) => ({
+  PATH: process.env["PATH"] ?? "",
+  HOME: process.env["HOME"] ?? "/tmp",
+  TZ: "UTC",
+  NO_COLOR: "1",
+  ...own
+})
+
+export class Replica {
+  readonly name: string
+  readonly url: string
+  /** Processes that were started so far. */
+  starts = 0
+  #child: ChildProcess | undefined
+  #isWanted = false
+  #log = ""
+  readonly #options: ReplicaOptions
+
+  constructor(options: ReplicaOptions) {
+    this.#options = options
+    this.name = options.name
+    this.url = options.url
+  }
+
+  /** The last of what it logged. */
+  get log(): string {
+    return this.#log
+  }
+
+  #spawn(): void {
+    const { command, environment, folder } = this.#options
+    this.starts += 1
+    const child = spawn(process.execPath, [...command()], {
+      cwd: folder,
+      env: clean(environment()),
+      stdio: ["ignore", "pipe", "pipe"]
+    })
+    this.#child = child
+    for (const stream of [child.stdout!, child.stderr!])
+      stream.setEncoding("utf8").on("data", (chunk: string) => void (this.#log = (this.#log + chunk).slice(-20_000)))
+    child.once("exit", () => {
+      if (this.#child !== child) return
+      this.#child = undefined
+      if (this.#isWanted) setTimeout(() => this.#isWanted && this.#child === undefined && this.#spawn(), backOffMillis)
+    })
+  }
+
+  readonly isReady = async (): Promise<boolean> => {
+    try {
+      return (await fetch(`${this.url}/health/ready`, { signal: AbortSignal.timeout(5_000) })).ok
+    } catch {
+      return false
+    }
+  }
+
+  /** Returns when it is ready; throws with its log when it is not in time. */
+  readonly ready = async (): Promise<void> => {
+    const end = performance.now() + readyMillisMax
+    while (!(await this.isReady())) {
+      if (performance.now() > end) throw new Error(`${this.name} is not ready:\n${this.#log.slice(-4_000)}`)
+      await sleep(100)
+    }
+  }
+
+  readonly start = (): void => {
+    this.#isWanted = true
+    if (this.#child === undefined) this.#spawn()
+  }
+
+  /** SIGTERM; the milliseconds that it took to end, and what it ended with. */
+  readonly stop = async (): Promise<{ readonly millis: number; readonly code: number | string }> => {
+    this.#isWanted = false
+    const child = this.#child
+    if (child === undefined) return { millis: 0, code: 0 }
+    const since = performance.now()
+    const ended = new Promise<number | string>((resolve) =>
+      child.once("exit", (code, signal) => resolve(code ?? signal ?? "unknown"))
+    )
+    child.kill("SIGTERM")
+    const kill = setTimeout(() => child.kill("SIGKILL"), stopMillisMax)
+    const code = await ended
+    clearTimeout(kill)
+    return { millis: performance.now() - since, code }
+  }
+
+  /** SIGKILL; the supervisor starts it again. */
+  readonly crash = async (): Promise<void> => {
+    const child = this.#child
+    if (child === undefined) return
+    const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()))
+    child.kill("SIGKILL")
+    await ended
+  }
+}

@@ -1,0 +1,197 @@
+// Buyers that pay sellers by way of whichever replica answers, as a balancer over their readiness would have it: a
+// payment is brought again until its answer is final, as a seller does that must not lose it. What everybody was told
+// is kept, and compared with the ledger's own balances at the end.
+import { Keypair } from "@stellar/stellar-sdk"
+import { setTimeout as sleep } from "node:timers/promises"
+import type { Random } from "../simulation/random.ts"
+import { usdcBalance } from "../support/balances.ts"
+import { makePayment } from "../support/buyer.ts"
+import { askFriendbot, type RpcCall } from "../support/rpcCall.ts"
+
+export const price = 10_000n
+/** An authorization outlives every scene: 180 ledgers. */
+const lifeSeconds = 900
+const endMillisMax = 300_000
+const buyersCount = 24
+const sellersCount = 3
+
+/** A payment whose success its seller was told of. */
+export interface Paid {
+  readonly body: unknown
+  readonly transaction: string
+}
+
+/** Words after which the same payment is brought again. */
+const again = new Set([
+  "settle_ledger_temporarily_unavailable",
+  "settle_ledger_transaction_status_unknown",
+  "ledger_unavailable"
+])
+
+export interface TrafficOptions {
+  readonly rpc: RpcCall
+  readonly ledgerUrl: string
+  readonly urls: ReadonlyArray<string>
+  readonly random: Random
+  /** The seller's key at the facilitator. */
+  readonly key: () => string
+}
+
+export class Traffic {
+  readonly paid: Array<Paid> = []
+  /** Payments that ended otherwise than settled, or never: nobody may have one. */
+  readonly lost: Array<string> = []
+  /** Requests that were brought again because a replica did not answer. */
+  unanswered = 0
+  readonly #options: TrafficOptions
+  readonly #buyers = Array.from({ length: buyersCount }, () => Keypair.random())
+  readonly #sellers = Array.from({ length: sellersCount }, () => Keypair.random())
+  readonly #received = new Map<string, bigint>()
+  readonly #spent = new Map<string, bigint>()
+  readonly #hashes = new Set<string>()
+  #running: Array<Promise<void>> = []
+  #isOn = false
+  #hasQuit = false
+  #clients = 0
+  #doubled = 0
+
+  constructor(options: TrafficOptions) {
+    this.#options = options
+  }
+
+  readonly fund = async (): Promise<void> => {
+    for (const account of [...this.#buyers, ...this.#sellers])
+      await askFriendbot(this.#options.ledgerUrl, account.publicKey(), 100)
+  }
+
+  /** A signed payment of one of the buyers, and who is who in it. */
+  readonly make = async () => {
+    const { random, rpc } = this.#options
+    const buyer = random.pick(this.#buyers)
+    const seller = random.pick(this.#sellers).publicKey()
+    const { body } = await makePayment({
+      rpc,
+      payer: buyer,
+      payTo: seller,
+      amount: price,
+      maxTimeoutSeconds: lifeSeconds,
+      resourceUrl: "https://shop.example/weather"
+    })
+    return { body, buyer: buyer.publicKey(), seller }
+  }
+
+  /** One answer of `/settle`; undefined when nobody answered. */
+  readonly settle = async (body: unknown, key = this.#options.key()): Promise<any> => {
+    try {
+      const response = await fetch(`${this.#options.random.pick(this.#options.urls)}/settle`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${key}` },
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(40_000)
+      })
+      return { status: response.status, ...((await response.json()) as object) }
+    } catch {
+      this.unanswered += 1
+      return undefined
+    }
+  }
+
+  /** Brings a payment until its end is known; false when it was not settled. */
+  readonly bring = async (made: Awaited<ReturnType<Traffic["make"]>>, key?: string): Promise<boolean> => {
+    const end = performance.now() + endMillisMax
+    let last = "no answer"
+    while (performance.now() < end && !this.#hasQuit) {
+      const answer = await this.settle(made.body, key)
+      const hasHash = /^[0-9a-f]{64}$/.test(String(answer?.transaction))
+      // Whoever lost the first answer hears that it is settled, with the hash.
+      if (answer?.success === true || (answer?.errorReason === "settle_ledger_already_settled" && hasHash)) {
+        this.#settled(made, answer.transaction)
+        return true
+      }
+      last = String(answer?.errorReason ?? last)
+      if (answer !== undefined && !again.has(last)) {
+        this.lost.push(`${last}: ${answer.errorMessage ?? ""}`)
+        return false
+      }
+      await sleep(300)
+    }
+    this.lost.push(`never ended, last ${last}`)
+    return false
+  }
+
+  #settled({ body, buyer, seller }: Awaited<ReturnType<Traffic["make"]>>, transaction: string): void {
+    if (this.#hashes.has(transaction)) this.#doubled += 1
+    this.#hashes.add(transaction)
+    this.#received.set(seller, (this.#received.get(seller) ?? 0n) + price)
+    this.#spent.set(buyer, (this.#spent.get(buyer) ?? 0n) + price)
+    this.paid.push({ body, transaction })
+  }
+
+  /** The final answer to a payment that was settled before; counts nothing. */
+  readonly ended = async (body: unknown): Promise<any> => {
+    const end = performance.now() + endMillisMax
+    while (performance.now() < end) {
+      const answer = await this.settle(body)
+      if (answer !== undefined && !again.has(answer.errorReason)) return answer
+      await sleep(300)
+    }
+    throw new Error("a payment that was settled has no end any more")
+  }
+
+  readonly start = (clients: number): void => {
+    this.#clients = clients
+    this.#isOn = true
+    this.#running = Array.from({ length: clients }, async () => {
+      while (this.#isOn) {
+        await this.bring(await this.make())
+        await sleep(this.#options.random.int(100, 600))
+      }
+    })
+  }
+
+  readonly resume = (): void => this.start(this.#clients)
+
+  /** Begins nothing more and brings nothing again. */
+  readonly quit = (): void => {
+    this.#isOn = false
+    this.#hasQuit = true
+  }
+
+  /** Returns when every payment that was begun has its end. */
+  readonly stop = async (): Promise<void> => {
+    this.#isOn = false
+    await Promise.all(this.#running)
+  }
+
+  /** Returns when so many more have settled than at the call. */
+  readonly more = async (count: number): Promise<void> => {
+    const goal = this.paid.length + count
+    const end = performance.now() + endMillisMax
+    while (this.paid.length < goal) {
+      if (performance.now() > end) throw new Error(`${count} payments did not settle in ${endMillisMax / 1_000} s`)
+      await sleep(100)
+    }
+  }
+
+  /** What ledger and callers disagree about, to the atom; nothing when they agree. */
+  readonly faults = async (): Promise<ReadonlyArray<string>> => {
+    const { rpc } = this.#options
+    const started = 1_000_000_000n
+    const faults: Array<string> = []
+    const compare = async (address: string, expected: bigint, who: string) => {
+      const held = await usdcBalance(rpc, address)
+      if (held !== expected) faults.push(`${who} ${address} holds ${held} and should hold ${expected}`)
+    }
+    for (const one of this.#sellers) {
+      const address = one.publicKey()
+      await compare(address, started + (this.#received.get(address) ?? 0n), "seller")
+    }
+    for (const one of this.#buyers) {
+      const address = one.publicKey()
+      await compare(address, started - (this.#spent.get(address) ?? 0n), "buyer")
+    }
+    if (this.#doubled > 0) faults.push(`${this.#doubled} transactions were told of two payments`)
+    for (const lost of this.lost) faults.push(`lost: ${lost}`)
+    return faults
+  }
+}
