@@ -7,6 +7,7 @@ import type { Store } from "../engine/state/Store.ts"
 import type { Ledger } from "../node/Ledger.ts"
 import { fromBase64, toBase64 } from "../node/text.ts"
 import { codecs } from "../transaction/Wire.ts"
+import { configSetting as configSettingOf } from "./configSettings.ts"
 import { checkFormat, list, type Params } from "./params.ts"
 import { invalidParams } from "./RpcError.ts"
 import type { View } from "./View.ts"
@@ -37,6 +38,14 @@ export const entryItem = (ledger: Ledger, store: Store, key: LedgerKey, entry: L
   }
 }
 
+const configEntry = (ledger: Ledger, key: Extract<LedgerKey, { type: 8 }>): LedgerEntry | undefined => {
+  const configSetting = configSettingOf(ledger.options, key.configSetting.configSettingId)
+  const lastModifiedLedgerSeq = ledger.history.oldest.sequence
+  return configSetting === undefined
+    ? undefined
+    : { lastModifiedLedgerSeq, data: { type: 8, configSetting }, ext: { v: 0 } }
+}
+
 export const getLedgerEntries = ({ ledger, store, latest }: View, params: Params) => {
   checkFormat(params)
   const keys = list(params, "keys")
@@ -46,7 +55,7 @@ export const getLedgerEntries = ({ ledger, store, latest }: View, params: Params
   for (const [index, text] of keys.entries()) {
     const key = decodeKey(text, index)
     if (key.type === EntryType.ttl) throw invalidParams("ledger ttl entries cannot be queried directly")
-    const entry = store.get(keyString(key))
+    const entry = key.type === EntryType.configSetting ? configEntry(ledger, key) : store.get(keyString(key))
     if (entry !== undefined) entries.push(entryItem(ledger, store, key, entry))
   }
   return { entries, latestLedger: latest.sequence }

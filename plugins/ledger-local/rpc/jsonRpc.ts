@@ -3,6 +3,7 @@
 // caller.
 import { getEvents } from "./getEvents.ts"
 import { getLedgerEntries } from "./getLedgerEntries.ts"
+import { inJson } from "./inJson.ts"
 import { getLedgers } from "./getLedgers.ts"
 import { getTransaction, getTransactions } from "./getTransaction.ts"
 import { getFeeStats, getHealth, getLatestLedger, getNetwork, getVersionInfo } from "./info.ts"
@@ -63,5 +64,7 @@ export const readRequest = (value: unknown): RpcRequest | RpcResponse => {
 export const callMethod = (view: View, method: string, params: unknown): unknown => {
   const found = methods.get(method)
   if (found === undefined) throw new RpcError(RpcCode.methodNotFound, "method not found")
-  return found(view, paramsOf(params))
+  const read = paramsOf(params)
+  const result = found(view, read)
+  return read["xdrFormat"] === "json" ? inJson(method, result) : result
 }

@@ -34,10 +34,8 @@ export const object = (params: Params, name: string): Params => read(params, nam
 /** The complaint about an unknown `xdrFormat`, or nothing. */
 export const formatProblem = (params: Params): string | undefined => {
   const format = text(params, "xdrFormat")
-  if (format === "" || format === "base64") return undefined
-  return format === "json"
-    ? "xdrFormat 'json' is not offered by the embedded ledger"
-    : `got '${format}': expected base64, json for optional 'xdrFormat'`
+  if (format === "" || format === "base64" || format === "json") return undefined
+  return `got '${format}': expected base64, json for optional 'xdrFormat'`
 }
 
 /** Refuses an unknown `xdrFormat`. */
