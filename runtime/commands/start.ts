@@ -14,6 +14,7 @@ import { isForPeople, progress } from "../logging.ts"
 import { familiesOf, listenForOperators } from "../operators.ts"
 import { lockFolder } from "../platform/folderLock.ts"
 import { freePort } from "../platform/freePort.ts"
+import { giveBackMemory } from "../platform/nodeMemory.ts"
 import type { Profile } from "../profile.ts"
 import { databaseAt, serve } from "../serve.ts"
 import { announce, claimState, databaseMark, describeInstance, instancesOf, StateRefused } from "../state.ts"
@@ -96,6 +97,7 @@ const run = Effect.fnUntraced(function* (place: Place, overrides: ReadonlyArray<
         })
         const told = { address, profile: profile.name, stateFolder: place.state }
         yield* greeting({ ...told, isForPeople: isForPeople(process.stdout) })
+        yield* Effect.forkScoped(giveBackMemory)
       })
   }).pipe(crashAt(process.env["TOLLKEEPER_TEST_CRASH_AT"]))
 }, Effect.scoped)
