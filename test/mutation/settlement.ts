@@ -394,6 +394,24 @@ export const mutations: ReadonlyArray<Mutation> = [
     ...scanTests
   },
   {
+    name: "a crowded ledger looked through for a few",
+    changes: [
+      {
+        file: "kernel/settlement/scanLedgers.ts",
+        from: "ledgers <= triedLedgersMax : expected <= perQuestion * records.length",
+        to: "ledgers <= triedLedgersMax : true"
+      }
+    ],
+    ...fast("settlement/scanLedgers.test.ts")
+  },
+  {
+    name: "a scan that fails is tried with each ledger",
+    changes: [
+      { file: "kernel/settlement/scanLedgers.ts", from: "density.note(Infinity, 1,", to: "density.note(0, 1," }
+    ],
+    ...fast("settlement/scanLedgers.test.ts")
+  },
+  {
     name: "a scan that believes in any hash",
     changes: [
       {

@@ -3,7 +3,7 @@
 // the moment it ended, by what the ledger could still have done.
 import { Clock, Context, Effect, References } from "effect"
 import { CrashPoints } from "../../kernel/settlement/CrashPoints.ts"
-import { ScanAbove } from "../../kernel/settlement/scanLedgers.ts"
+import { ScanAbove, TransactionsPerQuestion } from "../../kernel/settlement/scanLedgers.ts"
 import type { Outcome } from "../../kernel/settlement/Settlement.ts"
 import { Coverage, type Occurrence } from "./Coverage.ts"
 import { type Faults, quiet, quietLedger } from "./Faults.ts"
@@ -187,6 +187,8 @@ export class World {
       Context.add(References.MinimumLogLevel, "None"),
       Context.add(References.TracerEnabled, false),
       Context.add(ScanAbove, this.scanAbove),
+      // By the number of open ones alone: half of the seeds ask for each hash.
+      Context.add(TransactionsPerQuestion, 0),
       Context.add(CrashPoints, (step: string) =>
         Effect.suspend(() => {
           if (!replica.isAlive) return Effect.never
