@@ -310,14 +310,14 @@ export const mutations: ReadonlyArray<Mutation> = [
     name: "half of a wait refused though it could be served",
     changes: change(
       admission,
-      "Math.max(waitMillis * estimateShareMin, waitMillis - weather.ledgerMillis)",
-      "waitMillis * estimateShareMin"
+      "Math.min(2 * linear, Math.ceil(linear / ledgerMillis) * ledgerMillis + noticedMillis)",
+      "2 * linear"
     ),
     ...poolUnderLoad
   },
   {
     name: "the whole wait estimated, though channels come back by ledgers",
-    changes: change(admission, "waitMillis - weather.ledgerMillis", "waitMillis"),
+    changes: change(admission, "Math.ceil(linear / ledgerMillis) * ledgerMillis + noticedMillis", "linear"),
     ...poolUnderLoad
   },
   {

@@ -7,11 +7,8 @@ import type { Scarcity } from "./Scarcity.ts"
 /** Places in all, and of one principal: bounds of memory, since what is hopeless is refused long before. */
 const placesMax = 2_000
 const placesOfOneMax = 250
-/**
- * Of a wait, what its estimate may take at least. Channels come back with the ledger's closes, so an estimate errs by
- * one of them; that much of the wait is kept for it, since who waits in vain is told so late.
- */
-const estimateShareMin = 0.5
+/** From a ledger's close until the channels that it frees are lent again, milliseconds. */
+const noticedMillis = 250
 /** Ledgers from a lease until its channel is free again, where channels are leased as soon as they come free. */
 const ledgersHeld = 1.2
 /** The shortest and the longest estimate that is told, in milliseconds. */
@@ -39,8 +36,7 @@ export class Admission {
   /** Undefined when the place was given; else the milliseconds after which to try again. */
   enter(principal: string, waitMillis: number, weather: Weather): number | undefined {
     const own = this.#places.get(principal) ?? 0
-    const excess =
-      this.#estimate(own, weather) - Math.max(waitMillis * estimateShareMin, waitMillis - weather.ledgerMillis)
+    const excess = this.#estimate(own, weather) - waitMillis
     if (excess > 0 || own >= placesOfOneMax || this.#placesInAll >= placesMax)
       return Math.min(retryMillisMax, Math.max(retryMillisMin, Math.ceil(excess)))
     this.#places.set(principal, own + 1)
@@ -61,7 +57,10 @@ export class Admission {
     return this.#places
   }
 
-  /** Milliseconds until a channel for whoever has `own` places already. */
+  /**
+   * Milliseconds until a channel for whoever has `own` places already. Channels come back with the ledger's closes: at
+   * worst it takes whole ledgers, and where a ledger is long beside the few that wait, twice their share of one.
+   */
   #estimate(own: number, { channels, ledgerMillis, now }: Weather): number {
     // In turns: before it comes, everybody else is served once more than it was, as far as they wait.
     let before = 0
@@ -69,6 +68,7 @@ export class Admission {
     const free = this.#scarcity.isScarce ? 0 : channels
     if (before < free) return 0
     const reckoned = Math.max(1, channels) / (ledgersHeld * ledgerMillis)
-    return (before + 1 - free) / (this.#scarcity.ratePerMilli(now, ledgerMillis) ?? reckoned)
+    const linear = (before + 1 - free) / (this.#scarcity.ratePerMilli(now, ledgerMillis) ?? reckoned)
+    return Math.min(2 * linear, Math.ceil(linear / ledgerMillis) * ledgerMillis + noticedMillis)
   }
 }

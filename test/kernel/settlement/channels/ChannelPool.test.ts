@@ -185,13 +185,12 @@ describe("the channel pool", () => {
     "refuses at once what could not be served in time, and says when to come again; another's turn is sooner",
     () =>
       Effect.gen(function* () {
-        // Two channels come free in 1.2 ledgers of 5 s each: a wait of 8 s, of which an estimate may take 4, is for one
-        // more.
+        // Two channels come free in 1.2 ledgers of 5 s each: a wait of 8 s is for one ledger, and so for one more.
         const pool = yield* ChannelPool
         const enter = (principal: string) => pool.enter(principal, Duration.seconds(25))
         const tags = yield* Effect.forEach(Array.from({ length: 6 }), () => enter("key:flood"))
         expect(tags.map(({ _tag }) => _tag)).toEqual(["Place", "Place", "Place", "Full", "Full", "Full"])
-        expect(tags.at(-1)).toEqual({ _tag: "Full", retryAfterMillis: 2_000 })
+        expect(tags.at(-1)).toEqual({ _tag: "Full", retryAfterMillis: 2_250 })
         // Its turn comes after one of the others, not after three.
         expect((yield* enter("key:calm"))._tag).toBe("Place")
         // Whoever has less time left is refused sooner.
@@ -207,8 +206,8 @@ describe("the channel pool", () => {
       yield* TestClock.adjust("1 second")
       expect((yield* enter)._tag).toBe("Place")
       yield* TestClock.adjust("2 seconds")
-      // Two stand before it, and in three seconds none came: another three seconds each, of which it may wait three.
-      expect(yield* enter).toEqual({ _tag: "Full", retryAfterMillis: 6_000 })
+      // Two stand before it, and in three seconds none came: another three seconds each, of which it may wait four.
+      expect(yield* enter).toEqual({ _tag: "Full", retryAfterMillis: 5_250 })
       yield* TestClock.adjust("1 seconds")
       expect(yield* Fiber.join(waiter)).toEqual(Option.none())
       free.push(leaseOf(1))
