@@ -4,7 +4,7 @@
 import { Context, Effect, type FileSystem, Layer, type Path, Ref } from "effect"
 import { Crypto } from "../../kernel/platform/Crypto.ts"
 import type { PublicKey } from "./engine/xdr/Xdr.ts"
-import { decodeAccount } from "./node/decodeAccount.ts"
+import { decodeHolder } from "./node/decodeHolder.ts"
 import { combineFaults, type Faults, noFaults } from "./node/Faults.ts"
 import { prepareFunding, USDC_UNITS_MAX } from "./node/friendbot.ts"
 import type { Ledger } from "./node/Ledger.ts"
@@ -50,7 +50,7 @@ interface Shape {
   readonly revert: (id: string) => Effect.Effect<number | undefined>
   /** Forgets a snapshot; false when there is none. */
   readonly dropSnapshot: (id: string) => Effect.Effect<boolean>
-  /** 10 000 XLM and, when asked, USDC, in a ledger of its own. An address that is no account is `undefined`. */
+  /** 10 000 XLM and, when asked, USDC for a `G…` or `C…`, in a ledger of its own; `undefined` when it is refused. */
   readonly fund: (address: string, options?: FundOptions) => Effect.Effect<Funded | undefined>
   /** Replaces the faults in effect; an empty list is a quiet network. */
   readonly setFaults: (faults: ReadonlyArray<Partial<Faults>>) => Effect.Effect<void>
@@ -67,11 +67,11 @@ interface Shape {
 
 const fund = (machine: LedgerMachine) =>
   Effect.fn("LocalLedger.fund")(function* (address: string, { usdcUnits }: FundOptions = {}) {
-    const key = decodeAccount(address)
-    if (key === undefined || (usdcUnits !== undefined && (usdcUnits < 0n || usdcUnits > USDC_UNITS_MAX)))
+    const holder = decodeHolder(address)
+    if (holder === undefined || (usdcUnits !== undefined && (usdcUnits < 0n || usdcUnits > USDC_UNITS_MAX)))
       return undefined
-    const { record } = yield* machine.close((time) => prepareFunding(machine.ledger, key, usdcUnits, time))
-    return { hash: record.transactions[0]!.hash, ledger: record.sequence }
+    const closed = yield* machine.close((time) => prepareFunding(machine.ledger, holder, usdcUnits, time))
+    return closed && { hash: closed.record.transactions[0]!.hash, ledger: closed.record.sequence }
   })
 
 const make = Effect.fnUntraced(function* (options: LocalLedgerOptions, folder: string | undefined) {

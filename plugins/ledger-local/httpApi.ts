@@ -71,7 +71,11 @@ const friendbot = Effect.fnUntraced(function* (ledger: LocalLedger["Service"], u
     return problem(400, "Bad Request", "usdc is a decimal number with at most 7 digits behind the point")
   const funded = yield* ledger.fund(address, usdcUnits === undefined ? {} : { usdcUnits })
   if (funded === undefined)
-    return problem(400, "Bad Request", "addr is not an account this friendbot can fund, or the amount is too large")
+    return problem(
+      400,
+      "Bad Request",
+      "addr is neither an account nor a contract, has no room for it, or the amount is too large"
+    )
   const { hash, ledger: sequence } = funded
   return json({
     id: hash,

@@ -7,7 +7,13 @@ import type { EngineCrypto } from "../engine/EngineCrypto.ts"
 import type { ContractRuntime } from "../engine/host/HostTypes.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import type { Store } from "../engine/state/Store.ts"
-import { type DiagnosticEvent, type LedgerEntry, type TransactionEnvelope, codec } from "../engine/xdr/Xdr.ts"
+import {
+  type DiagnosticEvent,
+  type LedgerEntry,
+  type PublicKey,
+  type TransactionEnvelope,
+  codec
+} from "../engine/xdr/Xdr.ts"
 import type { KeyString } from "../engine/state/LedgerKeys.ts"
 import { availableBalance } from "../transaction/Accounts.ts"
 import { type Applying, chargeFee, prepare, refund, runOrInternalError } from "../transaction/applyTransaction.ts"
@@ -265,7 +271,7 @@ export class Ledger {
     let rest = frames
     for (;;) {
       try {
-        return this.#close(this.context(ledger.ledgerSeq, closeTime), rest, baseFee, false, () => undefined)
+        return this.#close(this.context(ledger.ledgerSeq, closeTime), rest, baseFee, false)
       } catch (error) {
         if (rest.length === 0) throw error
         this.report("closing a ledger", error)
@@ -276,15 +282,10 @@ export class Ledger {
     }
   }
 
-  /** A ledger with one transaction of the house and edits to the state beside it; the queue stays as it is. */
-  prepareAside(
-    now: bigint,
-    frames: ReadonlyArray<Frame>,
-    edit: (store: Store, ledgerSeq: number) => void
-  ): ClosedLedger {
-    const closeTime = this.#closeTime(now)
-    const { baseFeeStroops } = this.options.settings
-    return this.#close(this.context(this.latest.sequence + 1, closeTime), frames, baseFeeStroops, true, edit)
+  /** A ledger of the house's own transactions, in which `waived` need not have signed; the queue stays as it is. */
+  prepareAside(now: bigint, frames: ReadonlyArray<Frame>, waived: PublicKey | undefined): ClosedLedger {
+    const ledger = this.context(this.latest.sequence + 1, this.#closeTime(now))
+    return this.#close({ ...ledger, waived }, frames, this.options.settings.baseFeeStroops, true)
   }
 
   #closeTime(now: bigint): bigint {
@@ -324,13 +325,7 @@ export class Ledger {
     return { frames, baseFee: surge > baseFeeStroops ? surge : baseFeeStroops }
   }
 
-  #close(
-    forLedger: LedgerContext,
-    frames: ReadonlyArray<Frame>,
-    baseFee: bigint,
-    isAside: boolean,
-    edit: (store: Store, ledgerSeq: number) => void
-  ): ClosedLedger {
+  #close(forLedger: LedgerContext, frames: ReadonlyArray<Frame>, baseFee: bigint, isAside: boolean): ClosedLedger {
     const store = this.store.child()
     const { sha256 } = this.options.crypto
     const phaseOf = (soroban: boolean): Phase => ({
@@ -357,7 +352,6 @@ export class Ledger {
       feePool += applied.result.feeCharged
       return recordOf(one.frame, applied, i + 1, ledger, baseFee)
     })
-    edit(store, ledger.ledgerSeq)
     const evicted = this.#expiry.evict(store, ledger.ledgerSeq)
     const parts = {
       sequence: ledger.ledgerSeq,

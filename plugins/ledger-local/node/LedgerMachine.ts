@@ -56,7 +56,8 @@ export interface LedgerMachine {
   readonly revert: (id: string) => Effect.Effect<Snapshot | undefined>
   /** Forgets a snapshot; false when there is none. */
   readonly drop: (id: string) => Effect.Effect<boolean>
-  readonly close: (prepare: (now: bigint) => ClosedLedger) => Effect.Effect<ClosedLedger>
+  /** Closes what is prepared; nothing prepared is nothing done. */
+  readonly close: <Closed extends ClosedLedger | undefined>(prepare: (now: bigint) => Closed) => Effect.Effect<Closed>
   /** Tells what the ledger met that it did not expect. */
   readonly tellDefects: Effect.Effect<void>
 }
@@ -123,6 +124,7 @@ const machineOf = ({ clock, journal, ledger, passphrase, strictCloseTimes }: Par
         Effect.gen(function* () {
           const closed = prepare(yield* clock.now)
           yield* tell(ledger)
+          if (closed === undefined) return closed
           if (journal !== undefined) yield* journal.append(closed)
           ledger.publish(closed)
           if (journal !== undefined) yield* journal.compact(ledger)

@@ -38,6 +38,8 @@ export interface LedgerContext {
   /** Resource fees appear in the meta (extension v1). */
   readonly sorobanMetaFees: boolean
   readonly contracts?: ContractRuntime
+  /** An account whose signature is not asked for: the friendbot's, when it opens a line for somebody. */
+  readonly waived?: PublicKey | undefined
   /** The ledger's counter of offers; a transaction that succeeds moves it on. */
   readonly offerIds: OfferIds
 }

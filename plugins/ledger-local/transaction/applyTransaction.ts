@@ -145,7 +145,7 @@ export const prepare = (applying: Applying, ledger: LedgerContext, store: Store)
     txn.putAccount(withSequence(txn.loadAccount(frame.source)!, frame.tx.seqNum, ledger.ledgerSeq, ledger.closeTime))
   }
   if (judgement.code !== undefined) failWith(applying, judgement.code)
-  else checkOperationAuth(applying, txn, checker)
+  else checkOperationAuth(applying, txn, checker, ledger.waived)
   const sources = [
     frame.source,
     ...frame.tx.operations.map((operation) => accountOf(operationSource(frame, operation)))
@@ -155,11 +155,16 @@ export const prepare = (applying: Applying, ledger: LedgerContext, store: Store)
   txn.commit()
 }
 
-const checkOperationAuth = (applying: Applying, txn: Txn, checker: SignatureChecker): void => {
+const checkOperationAuth = (
+  applying: Applying,
+  txn: Txn,
+  checker: SignatureChecker,
+  waived: PublicKey | undefined
+): void => {
   const { frame } = applying
   let signed = true
   for (const [i, operation] of frame.tx.operations.entries()) {
-    const problem = operationAuthProblem(frame, operation, txn.store, checker)
+    const problem = operationAuthProblem(frame, operation, txn.store, checker, waived)
     if (problem === undefined) continue
     applying.results[i] = problem
     signed = false
