@@ -78,6 +78,23 @@ const crashes: Scene = {
   }
 }
 
+const goneReplica: Scene = {
+  name: "gone",
+  play: async ({ alerts, world }) => {
+    // The rule's half hour is of looks a minute apart: most of them have to have seen both.
+    await alerts.reads("quantile_over_time(0.5, count(tollkeeper_build_info)[30m:1m])", (value) => value === 2)
+    await alerts.clears("TollkeeperReplicaGone")
+    const two = world.replicas[1]!
+    await two.stop()
+    const fired = await alerts.fires("TollkeeperReplicaGone")
+    await world.traffic.more(4)
+    two.start()
+    await two.ready()
+    await alerts.clears("TollkeeperReplicaGone")
+    return `one stopped for good, the other goes on alone; ${fired}`
+  }
+}
+
 const fullBudget: Scene = {
   name: "budget",
   play: async ({ alerts, world }) => {
@@ -197,6 +214,7 @@ const drainedSponsor: Scene = {
 export const scenes: ReadonlyArray<Scene> = [
   rollingRestart,
   crashes,
+  goneReplica,
   fullBudget,
   skewedClock,
   deadRpc,

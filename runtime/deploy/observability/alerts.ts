@@ -149,6 +149,27 @@ const traffic: ReadonlyArray<Alert> = [
     calm: [[`tollkeeper_build_info{${one}, version="0.1.0"}`, always(1)]]
   },
   {
+    name: "TollkeeperReplicaGone",
+    severity: "warning",
+    // Compared with the median, so that the surge of a rollout is no loss afterwards.
+    expr: "count(tollkeeper_build_info) < quantile_over_time(0.5, count(tollkeeper_build_info)[30m:1m])",
+    for: "2m",
+    summary: "Fewer facilitators tell their metrics than in the last half hour.",
+    fires: {
+      series: [
+        [`tollkeeper_build_info{${one}}`, always(1)],
+        ['tollkeeper_build_info{instance="b"}', "1x20"]
+      ],
+      labels: {}
+    },
+    calm: [
+      [`tollkeeper_build_info{${one}}`, always(1)],
+      // A third one beside them for some minutes, as a rollout has it.
+      ['tollkeeper_build_info{instance="b"}', always(1)],
+      ['tollkeeper_build_info{instance="c"}', "1x3"]
+    ]
+  },
+  {
     name: "TollkeeperRestarting",
     severity: "warning",
     expr: "changes(process_start_time_seconds[30m]) > 3",
