@@ -2,7 +2,7 @@
 // database. The effect runs in a fiber of an owner that outlives the wait. Who has waited long enough, or is
 // interrupted, goes on at once; the effect is interrupted and left behind, for the end of a statement that a database
 // does not answer, or of a finalizer behind it, may be as long in coming as the answer.
-import { type Duration, Effect, Exit, Fiber, Scope } from "effect"
+import { Clock, Duration, Effect, type Exit, Fiber, type Scope } from "effect"
 
 /** What is left behind: done once it has really ended. */
 export type Leftover = Effect.Effect<unknown>
@@ -47,26 +47,101 @@ export interface Patience<out A, out E, out R> {
   readonly left?: (leftover: Leftover) => void
 }
 
+interface Wait {
+  /** When its time is over, nanoseconds of the monotonic clock. */
+  readonly end: bigint
+  isOver: boolean
+  told: () => void
+}
+
+/**
+ * The ends of all waits of one length under one owner: they come in the order in which the waits began, so one fiber
+ * sleeps until the next of them, for as long as anybody waits. A fiber and a timer for each wait would cost a busy
+ * process as much as many a thing that is waited for.
+ */
+class Deadlines {
+  /** Undefined: without an end. */
+  readonly #nanos: bigint | undefined
+  readonly #waits = new Set<Wait>()
+  /** Who sleeps for the waits there are; nobody while there is none. */
+  #sleeper: { fiber?: Fiber.Fiber<void> } | undefined
+
+  constructor(millis: number) {
+    this.#nanos = Number.isFinite(millis) ? BigInt(Math.ceil(millis * 1e6)) : undefined
+  }
+
+  /** From now on. */
+  readonly begin: Effect.Effect<Wait> = Effect.flatMap(Clock.Clock, (clock) => {
+    const wait: Wait = { end: clock.monotonicTimeNanosUnsafe() + (this.#nanos ?? 0n), isOver: false, told: () => {} }
+    if (this.#nanos === undefined) return Effect.succeed(wait)
+    this.#waits.add(wait)
+    if (this.#sleeper !== undefined) return Effect.succeed(wait)
+    const sleeper: { fiber?: Fiber.Fiber<void> } = {}
+    this.#sleeper = sleeper
+    return Effect.map(Effect.forkDetach(Effect.interruptible(this.#sleep(sleeper))), (fiber) => {
+      sleeper.fiber = fiber
+      return wait
+    })
+  })
+
+  finish(wait: Wait): void {
+    if (!this.#waits.delete(wait) || this.#waits.size > 0) return
+    this.#sleeper?.fiber?.interruptUnsafe()
+    this.#sleeper = undefined
+  }
+
+  #sleep(sleeper: object): Effect.Effect<void> {
+    return Effect.flatMap(Clock.monotonicTimeNanos, (now) => {
+      // Somebody else sleeps by now, or nobody has to.
+      if (this.#sleeper !== sleeper) return Effect.void
+      for (const wait of this.#waits) {
+        if (wait.end > now)
+          return Effect.flatMap(Effect.sleep(Duration.nanos(wait.end - now)), () => this.#sleep(sleeper))
+        this.#waits.delete(wait)
+        wait.isOver = true
+        wait.told()
+      }
+      if (this.#sleeper === sleeper) this.#sleeper = undefined
+      return Effect.void
+    })
+  }
+}
+
+/** By owner and by length: a few lengths each. */
+const deadlines = new WeakMap<Scope.Scope, Map<number, Deadlines>>()
+
+const deadlinesOf = (owner: Scope.Scope, millis: number): Deadlines => {
+  const own = deadlines.get(owner) ?? new Map<number, Deadlines>()
+  deadlines.set(owner, own)
+  const known = own.get(millis) ?? new Deadlines(millis)
+  own.set(millis, known)
+  return known
+}
+
 /** The fiber's exit; undefined when its time is over first. */
-const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, timer: Fiber.Fiber<void>, until: Ending | undefined) =>
+const exitOf = <A, E>(fiber: Fiber.Fiber<A, E>, wait: Wait, until: Ending | undefined) =>
   Effect.callback<Exit.Exit<A, E> | undefined>((resume) => {
-    const stops: Array<() => void> = [() => timer.interruptUnsafe()]
-    let isOver = false
+    const stops: Array<() => void> = []
+    let isHeard = false
     const stop = () => {
-      isOver = true
       for (const one of stops.splice(0)) one()
     }
     const hear = (exit: Exit.Exit<A, E> | undefined) => {
-      if (isOver) return
+      if (isHeard) return
+      isHeard = true
       stop()
       resume(Effect.succeed(exit))
     }
+    wait.told = () => hear(undefined)
+    if (wait.isOver) hear(undefined)
     // Each may have ended already, and then says so at once.
-    stops.push(timer.addObserver((exit) => (Exit.isSuccess(exit) ? hear(undefined) : undefined)))
     if (until !== undefined) stops.push(until.listen(() => hear(undefined)))
     stops.push(fiber.addObserver(hear))
-    if (isOver) stop()
-    return Effect.sync(stop)
+    if (isHeard) stop()
+    return Effect.sync(() => {
+      isHeard = true
+      stop()
+    })
   })
 
 /** Bounded also where the caller must not be interrupted: a COMMIT, a ROLLBACK. */
@@ -84,10 +159,15 @@ export const within = <A, E, R>(
         left?.(Fiber.await(fiber))
         fiber.interruptUnsafe()
       })
-      const timer = yield* Effect.forkDetach(Effect.interruptible(Effect.sleep(longest)))
-      const exit = yield* restore(Effect.interruptible(exitOf(fiber, timer, until))).pipe(
-        Effect.onInterrupt(() => leave)
+      const ends = deadlinesOf(owner, Duration.toMillis(Duration.fromInputUnsafe(longest)))
+      const wait = yield* ends.begin
+      const exit = yield* restore(Effect.interruptible(exitOf(fiber, wait, until))).pipe(
+        Effect.onInterrupt(() => {
+          ends.finish(wait)
+          return leave
+        })
       )
+      ends.finish(wait)
       if (exit !== undefined) return yield* exit
       yield* leave
       return yield* late

@@ -44,6 +44,51 @@ describe("a bounded wait", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("ends at its own time beside others that began before, ended before, or are there no more", () =>
+    Effect.gen(function* () {
+      const owner = yield* Effect.scope
+      const patience = { longest: "1 second", owner, late } as const
+      const gate = yield* Deferred.make<string>()
+      const begin = <A>(effect: Effect.Effect<A>) =>
+        Effect.forkChild(within<A | string, never, never>(effect, patience), { startImmediately: true })
+      const first = yield* begin(Effect.never)
+      yield* TestClock.adjust("300 millis")
+      const [second, gone] = [yield* begin(Effect.never), yield* begin(Deferred.await(gate))]
+      yield* TestClock.adjust("300 millis")
+      const third = yield* begin(Effect.never)
+      yield* Deferred.succeed(gate, "done")
+      expect(yield* Fiber.join(gone)).toBe("done")
+      const over = () => [first, second, third].map((fiber) => fiber.pollUnsafe() !== undefined)
+      for (const [millis, found] of [
+        [399, [false, false, false]],
+        [1, [true, false, false]],
+        [299, [true, false, false]],
+        [1, [true, true, false]],
+        [299, [true, true, false]],
+        [1, [true, true, true]]
+      ] as const) {
+        yield* TestClock.adjust(millis)
+        expect(over()).toEqual(found)
+      }
+      // And when nobody was left to wait, the next one is waited for again.
+      const last = yield* begin(Effect.never)
+      yield* TestClock.adjust("1 second")
+      expect(yield* Fiber.join(last)).toBe("late")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("may be without an end", () =>
+    Effect.gen(function* () {
+      const owner = yield* Effect.scope
+      const gate = yield* Deferred.make<string>()
+      const waiting = yield* Effect.forkChild(within(Deferred.await(gate), { longest: "Infinity", owner, late }))
+      yield* TestClock.adjust("400 days")
+      expect(waiting.pollUnsafe()).toBeUndefined()
+      yield* Deferred.succeed(gate, "then")
+      expect(yield* Fiber.join(waiting)).toBe("then")
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("is bounded where its caller must not be interrupted", () =>
     Effect.gen(function* () {
       const owner = yield* Effect.scope

@@ -284,14 +284,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["a caller's trace that ends here", "Effect.provideService(handler, Tracer.ParentSpan, caller)", "handler"]
   ]),
   ...guards("kernel/within.ts", "test/kernel/within.test.ts", [
-    [
-      "a wait without an end",
-      "Effect.forkDetach(Effect.interruptible(Effect.sleep(longest)))",
-      "Effect.forkDetach(Effect.interruptible(Effect.never))"
-    ],
+    ["a wait without an end", "wait.isOver = true\n        wait.told()", "wait.isOver = true"],
+    ["the next one to wait is not waited for", "if (this.#sleeper === sleeper) this.#sleeper = undefined", ""],
+    ["who goes takes the others' end away", "|| this.#waits.size > 0) return", ") return"],
     ["who is left behind goes on", "fiber.interruptUnsafe()", ""],
     ["an end that has come is not heard", "if (hasEnded) {", "if (hasEnded && listeners.size > 1e9) {"],
-    ["a caller who goes leaves its work", ".pipe(Effect.onInterrupt(() => leave))", ""]
+    ["a caller who goes leaves its work", "ends.finish(wait)\n          return leave", "return Effect.void"]
   ]),
   ...guards("kernel/spanned.ts", "test/kernel/http/Guard.test.ts", [
     ["spans of what nobody asked for", "isTracing(fiber) && fiber.cache.span?.sampled === true", "isTracing(fiber)"]
