@@ -77,12 +77,18 @@ const makeUntracedIds = () => {
   }
 }
 
+/** The place in a trace that the caller names, in any of the three spellings there are. */
+const callerOf = (headers: Request["headers"]) =>
+  headers["traceparent"] === undefined && headers["b3"] === undefined && headers["x-b3-traceid"] === undefined
+    ? undefined
+    : Option.getOrUndefined(HttpTraceContext.fromHeaders(headers))
+
 /**
  * A span by method and route, below the caller's own when it sent one. Around what becomes of faults, whose words may
  * quote a path. Where no spans are made the caller's own is all there is to tell of.
  */
 const traced = <E, R>(request: Request, route: string, isTracing: boolean, handler: Answering<E, R>) => {
-  const caller = Option.getOrUndefined(HttpTraceContext.fromHeaders(request.headers))
+  const caller = callerOf(request.headers)
   if (!isTracing) return caller === undefined ? handler : Effect.provideService(handler, Tracer.ParentSpan, caller)
   const method = methodOf(request.method)
   return handler.pipe(

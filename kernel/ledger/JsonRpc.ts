@@ -212,7 +212,10 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
     Effect.mapError(attempt(url, method, params, answer), ({ unavailable }) => unavailable)
 
   /** Configured order; those whose word is not the ledger's after the others, those that failed lately last. */
+  const places = options.urls.map((url, place) => ({ url, place, rank: 0 }))
   const ordered = Effect.map(Clock.monotonicTimeNanos, (now) => {
+    // Of one alone there is no order.
+    if (places.length === 1) return places
     const rank = (url: string, place: number) => ((badUntil.get(url) ?? 0n) > now ? 2 : unfit.has(place) ? 1 : 0)
     return options.urls
       .map((url, place) => ({ url, place, rank: rank(url, place) }))

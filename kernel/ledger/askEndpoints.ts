@@ -45,21 +45,25 @@ const inTurn = <A>(asked: ReadonlyArray<Asked<A>>, patience: Duration.Duration):
 }
 
 /** The answer of whoever gives one. `round` names the endpoints in the order of the moment. */
-export const askEndpoints = Effect.fnUntraced(function* <A>(
+export const askEndpoints = <A>(
   round: Effect.Effect<ReadonlyArray<Asked<A>>>,
   timeout: Duration.Duration
-): Effect.fn.Return<A, LedgerUnavailable> {
-  const millis = Duration.toMillis(timeout)
-  const patience = Duration.millis(Math.min(millis / slowShare, slowMillisMax))
-  const startedAt = yield* Clock.monotonicTimeNanos
-  for (let retry = 0; ; retry++) {
-    const said = yield* Effect.result(Effect.flatMap(round, (asked) => inTurn(asked, patience)))
-    if (said._tag === "Success") return said.success
-    const { isPassing, retryAfterMillis, unavailable } = said.failure
-    const jittered = firstPauseMillis * 2 ** retry * (0.5 + (yield* Random.next) / 2)
-    const pause = Math.max(jittered, retryAfterMillis)
-    const elapsed = Number((yield* Clock.monotonicTimeNanos) - startedAt) / 1_000_000
-    if (!isPassing || retry === retriesMax || elapsed + pause >= millis) return yield* unavailable
-    yield* Effect.sleep(pause)
-  }
-})
+): Effect.Effect<A, LedgerUnavailable> =>
+  Effect.flatMap(Clock.monotonicTimeNanos, (startedAt) => {
+    const millis = Duration.toMillis(timeout)
+    const patience = Duration.millis(Math.min(millis / slowShare, slowMillisMax))
+    const attempt = (retry: number): Effect.Effect<A, LedgerUnavailable> =>
+      Effect.catch(
+        Effect.flatMap(round, (asked) => inTurn(asked, patience)),
+        (fault) => again(fault, retry)
+      )
+    const again = Effect.fnUntraced(function* ({ isPassing, retryAfterMillis, unavailable }: CallFault, retry: number) {
+      const jittered = firstPauseMillis * 2 ** retry * (0.5 + (yield* Random.next) / 2)
+      const pause = Math.max(jittered, retryAfterMillis)
+      const elapsed = Number((yield* Clock.monotonicTimeNanos) - startedAt) / 1_000_000
+      if (!isPassing || retry === retriesMax || elapsed + pause >= millis) return yield* unavailable
+      yield* Effect.sleep(pause)
+      return yield* attempt(retry + 1)
+    })
+    return attempt(0)
+  })

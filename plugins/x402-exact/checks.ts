@@ -7,6 +7,7 @@ import { verifyEd25519 } from "../../kernel/ledger/Ed25519.ts"
 import type { LedgerTime } from "../../kernel/ledger/LedgerClock.ts"
 import type { Terms } from "../../kernel/payment/Payment.ts"
 import type { Crypto } from "../../kernel/platform/Crypto.ts"
+import { remembered } from "../../kernel/remembered.ts"
 import { addressesIn, addressText } from "../../kernel/stellar/Address.ts"
 import {
   type AuthEntry,
@@ -45,6 +46,10 @@ export interface Check {
 
 /** Ledgers that must remain for a transaction to be built, sent and included. */
 export const ledgersLeftMin = 2
+
+/** Payers whose form is kept: they come back. */
+const payersMax = 4_096
+const isAccount = remembered(payersMax, (address) => StrKey.isValidEd25519PublicKey(address))
 
 /** What is wrong with an authorization that ends at a ledger, as of another. */
 export const expiryFault = (expiresLedger: number, latestLedger: number): Fault =>
@@ -277,11 +282,7 @@ export const checks: ReadonlyArray<Check> = [
         const credentials = credentialsOf(entry)
         const payload = signedPayload(subject.crypto, subject.networkId, entry)
         // A contract account's signature is its own contract's business: the simulation judges it.
-        if (
-          credentials === undefined ||
-          payload === undefined ||
-          !StrKey.isValidEd25519PublicKey(subject.transfer.from ?? "")
-        )
+        if (credentials === undefined || payload === undefined || !isAccount(subject.transfer.from ?? ""))
           return undefined
         const signatures = keySignatures(credentials.signature)
         const valid =

@@ -31,10 +31,13 @@ export const makeHttpServer = (): HttpServer => {
   const sayLast = (response: ServerResponse) => {
     if (!response.headersSent) response.setHeader("connection", "close")
   }
+  function answered(this: ServerResponse) {
+    unanswered.delete(this)
+  }
   const begin = (response: ServerResponse) => {
     if (isStopping) sayLast(response)
     unanswered.add(response)
-    response.once("close", () => unanswered.delete(response))
+    response.on("close", answered)
   }
   server.on("connection", (socket) => {
     silent.add(socket)
