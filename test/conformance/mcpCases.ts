@@ -160,6 +160,21 @@ const offersToolsAlone = async (url: string): Promise<void> => {
   deepStrictEqual(Object.keys(JSON.parse(data).result.capabilities), ["tools"])
 }
 
+/** Milliseconds from the start of the process to its first answer over stdin and stdout: the best of three. */
+const stdioMillis = async ([command = "", ...args]: ReadonlyArray<string>): Promise<number> => {
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "conformance", version: "1" } }
+  let best = Number.POSITIVE_INFINITY
+  for (let round = 0; round < 3; round++) {
+    const startedAt = performance.now()
+    const program = startProgram(command, args, { cwd: root })
+    program.send({ jsonrpc: "2.0", id: 1, method: "initialize", params })
+    await program.next(({ id }) => id === 1)
+    best = Math.min(best, performance.now() - startedAt)
+    await program.stop()
+  }
+  return best
+}
+
 /** Something to find: a listing begins with a payment. */
 const listOne = async (world: World): Promise<void> => {
   const buyer = await world.account(1)
@@ -192,6 +207,7 @@ export const mcpCases = async (world: World, runtime: Runtime, part: Part): Prom
       )
     }
     await part.check("the inspector shows a fault of a tool as it is", () => showsFault(server.url, home))
+    part.figure("stdio answers, ms", (await stdioMillis(server.stdio)).toFixed(0))
   } finally {
     await server.stop()
     await rm(home, { recursive: true, force: true })
