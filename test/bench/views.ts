@@ -79,7 +79,8 @@ const viewsOf = (buyer: string, seller: string, hash: string): ReadonlyArray<Vie
         "/analytics/v1/search/status",
         "/analytics/v1/search/conversion?hours=24",
         "/analytics/v1/search/conversion?hours=720",
-        "/analytics/v1/search/generations?limit=50"
+        "/analytics/v1/search/generations?limit=50",
+        "/analytics/v1/search/missed?hours=720&limit=50"
       ]
     },
     { name: "operation", paths: ["/dashboard/v1/standing", "/dashboard/v1/moves", "/dashboard/session"] },

@@ -1,7 +1,12 @@
 // The pages in a real browser, over whole facilitators: a payment made from the page and seen live, every view at three
 // widths in both themes, signing in and out, moves, a server that goes away and comes back, and a hostile listing.
 import { NodeServices } from "@effect/platform-node"
+import { Keypair } from "@stellar/stellar-sdk"
 import { Effect, Exit, Scope } from "effect"
+import { createHash } from "node:crypto"
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Facilitator, type FacilitatorOptions, startFacilitator } from "../support/facilitator.ts"
@@ -27,11 +32,11 @@ const catalog = {
 }
 
 /** A payment of USDC for what its seller describes so, settled. */
-const pay = (facilitator: Facilitator, url: string, description: string, key?: string) =>
+const pay = (facilitator: Facilitator, url: string, description: string, key?: string, to?: string) =>
   Effect.runPromise(
     Effect.gen(function* () {
       const payer = yield* facilitator.account()
-      const payTo = (yield* facilitator.account()).publicKey()
+      const payTo = to ?? (yield* facilitator.account()).publicKey()
       const { body } = yield* facilitator.payment({
         payer,
         payTo,
@@ -92,6 +97,8 @@ describe.skipIf(chromiumPath() === undefined)(
       await dashboard.page.locator("tbody tr").first().getByText("settled").waitFor()
       await dashboard.page.locator("tbody tr").first().getByRole("link").click()
       await dashboard.page.getByText("Ended: settled").waitFor()
+      // Each step from the request on has its time.
+      expect(await dashboard.page.locator(".steps > li time").count()).toBeGreaterThanOrEqual(7)
       expect(await dashboard.axe()).toEqual([])
       await dashboard.picture("one settlement")
       expect([...dashboard.faults, ...visitor.faults]).toEqual([])
@@ -200,7 +207,7 @@ describe.skipIf(chromiumPath() === undefined)(
       const visit = await Visit.open(browser, keyed.url)
       const { page } = visit
       await visit.go("/seller")
-      await page.getByLabel("Key").fill(shop)
+      await page.getByLabel("Key", { exact: true }).fill(shop)
       await page.getByRole("button", { name: "Sign in" }).click()
       await page.getByText("caller shop").waitFor()
       const sales = page.getByRole("region", { name: "Sales, table" }).locator("tbody tr")
@@ -218,21 +225,74 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.close()
     }, 120_000)
 
+    it.each([1_280, 390])(
+      "let a seller sign in at %i pixels with the account that is paid, and show what is its own",
+      async (width) => {
+        const keyed = await start({ channels: 2, environment: { FACILITATOR_API_KEYS: `shop:${shop}` } })
+        const seller = await Effect.runPromise(keyed.account())
+        await pay(keyed, "http://127.0.0.1:9/mine", "What the account sells", shop, seller.publicKey())
+        await pay(keyed, "http://127.0.0.1:9/theirs", "What another sells", shop)
+        const visit = await Visit.open(browser, keyed.url, { width, theme: width === 390 ? "dark" : "light" })
+        const { page } = visit
+        await visit.go("/seller")
+        await page.getByLabel("Account that is paid").fill("GNOBODY")
+        await page.getByRole("button", { name: "Continue" }).click()
+        await page.getByText("An account (G…) is required").waitFor()
+        await page.getByLabel("Account that is paid").fill(seller.publicKey())
+        await page.getByRole("button", { name: "Continue" }).click()
+        const sentence = await page.locator("pre").first().innerText()
+        expect(await page.locator("pre").nth(1).innerText()).toBe(
+          `stellar message sign '${sentence}' --sign-with-key NAME`
+        )
+        await page.getByLabel("Signature").fill(Buffer.alloc(64).toString("base64"))
+        await page.locator("form").getByRole("button", { name: "Sign in" }).first().click()
+        await page.getByText("The signature is not this account's").waitFor()
+        expect(await visit.axe()).toEqual([])
+        await visit.picture(`signing in with an account ${width}`)
+        const digest = createHash("sha256").update(`Stellar Signed Message:\n${sentence}`).digest()
+        await page.getByLabel("Signature").fill(Buffer.from(seller.sign(digest)).toString("base64"))
+        await page.locator("form").getByRole("button", { name: "Sign in" }).first().click()
+        await page.getByText("Signed in as an account").waitFor()
+        const sales = page.getByRole("region", { name: "Your sales, table" }).locator("tbody tr")
+        await sales.first().waitFor()
+        expect(await sales.count()).toBe(1)
+        await page.getByRole("heading", { name: "http://127.0.0.1:9/mine" }).waitFor()
+        expect(await page.getByText("/theirs").count()).toBe(0)
+        expect(await visit.axe()).toEqual([])
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+        expect(wide).toBeLessThanOrEqual(0)
+        await visit.picture(`a seller's account ${width}`)
+        await page.getByRole("button", { name: "Sign out", exact: true }).click()
+        await page.getByRole("button", { name: "Continue" }).waitFor()
+        expect(visit.faults).toEqual([])
+        await visit.close()
+      },
+      120_000
+    )
+
     it("sign in and out, and make each move with a reason that is kept", async () => {
+      const folder = mkdtempSync(join(tmpdir(), "tollkeeper-browser-"))
+      const [old, next] = [Keypair.random(), Keypair.random()]
+      writeFileSync(join(folder, "sponsor"), old.secret())
       const keyed = await start({
         channels: 2,
-        environment: { FACILITATOR_API_KEYS: `shop:${shop}`, OPERATOR_API_KEYS: `ops:${ops}` }
+        environment: {
+          FACILITATOR_API_KEYS: `shop:${shop}`,
+          OPERATOR_API_KEYS: `ops:${ops}`,
+          SPONSOR_SECRET_FILE: join(folder, "sponsor")
+        }
       })
+      const headers = { authorization: `Bearer ${shop}` }
       await pay(keyed, "http://127.0.0.1:9/listed", "A listing", shop)
       const visit = await Visit.open(browser, keyed.url)
       const { page } = visit
       await visit.go("/dashboard")
-      await page.getByLabel("Key").fill("nobody-secret-0123456")
+      await page.getByLabel("Key", { exact: true }).fill("nobody-secret-0123456")
       await page.getByRole("button", { name: "Sign in" }).click()
       await page.getByText("This key is not listed here.").waitFor()
       await visit.picture("signing in")
       expect(await visit.axe()).toEqual([])
-      await page.getByLabel("Key").fill(ops)
+      await page.getByLabel("Key", { exact: true }).fill(ops)
       await page.getByRole("button", { name: "Sign in" }).click()
       await page.getByText("operator ops").waitFor()
 
@@ -244,6 +304,32 @@ describe.skipIf(chromiumPath() === undefined)(
       await visit.picture("a move")
       await page.getByRole("dialog").getByRole("button", { name: "Resize" }).click()
       await page.getByText("more at once").waitFor()
+      await page.getByText("Nothing to rotate to: the sponsor is still").waitFor()
+      writeFileSync(join(folder, "sponsor"), `${next.secret()},${old.secret()}`)
+      await page.getByRole("button", { name: "Look again" }).click()
+      await page.getByRole("button", { name: "Rotate the sponsor" }).first().click()
+      const rotation = page.getByRole("dialog")
+      await rotation.getByText(`are paid for by ${next.publicKey()}, in place of ${old.publicKey()}`).waitFor()
+      await rotation.getByLabel("Why, for whoever reads it later").fill("a year has passed")
+      expect(await visit.axe()).toEqual([])
+      await visit.picture("a rotation")
+      await rotation.getByRole("button", { name: "Rotate the sponsor" }).click()
+      await page.getByText("a year has passed").waitFor()
+      expect((await Effect.runPromise(keyed.ask("/supported", { headers }))).json.kinds[0].signer).toBe(
+        next.publicKey()
+      )
+
+      await Effect.runPromise(keyed.ask("/discovery/search?query=zebra%20maps"))
+      const isKept = async (): Promise<boolean> => {
+        const path = "/analytics/v1/search/missed"
+        const { json } = await Effect.runPromise(keyed.ask(path, { headers: { authorization: `Bearer ${ops}` } }))
+        return json.items.length > 0
+      }
+      while (!(await isKept())) await page.waitForTimeout(100)
+      await visit.go("/dashboard#search")
+      await page.getByText("zebra maps").waitFor()
+      expect(await visit.axe()).toEqual([])
+      await visit.picture("search of an operator")
 
       await visit.go("/dashboard#resources")
       await page.getByRole("link", { name: "http://127.0.0.1:9/listed" }).first().click()

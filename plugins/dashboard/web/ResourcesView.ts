@@ -29,7 +29,7 @@ export const ResourcesView = (): VNode<any> => {
           empty: "Nothing is listed yet.",
           columns: [
             { head: "What", cell: (row) => h("a", { href: `#resource/${row.id}` }, written(titleOf(row))) },
-            { head: "Where", cell: ({ resource }) => written(resource) },
+            { head: "Where", cell: (row) => (titleOf(row) === row.resource ? "–" : written(row.resource)) },
             {
               head: "State",
               cell: ({ status, status_reason }) => [

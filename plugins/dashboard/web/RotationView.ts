@@ -39,7 +39,9 @@ const effectsOf = ({ next, now, what }: Rotation): ReadonlyArray<string> => {
       : []),
     ...(added + left === 0
       ? []
-      : [`${counted(added, "channel")} come in; ${counted(left, "channel")} are lent no more, and are merged back.`]),
+      : left === now.channels.length
+        ? ["Every channel is another one then; those of before are lent no more, and are merged back."]
+        : [`Channels that come in: ${added}; that are lent no more, and are merged back: ${left}.`]),
     "Other replicas follow within seconds, as soon as their own sources hold the same keys.",
     "Keep the seeds of before in their sources until nothing is open under them."
   ]
@@ -50,7 +52,7 @@ const Plan = (props: { readonly of: Rotation; readonly mayMove: boolean; readonl
   const signer =
     of.what === "sponsor"
       ? [h(Name, { key: "now", text: of.now.sponsor }), " pays the fees."]
-      : [counted(of.now.channels.length, "channel"), " may be lent."]
+      : [`Keys of ${counted(of.now.channels.length, "channel")}, as many as there may be.`]
   return h(
     "li",
     { class: "item" },

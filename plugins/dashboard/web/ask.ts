@@ -24,7 +24,8 @@ const wordsOf = (status: number, body: any): string => {
   if (status === 401) return "A key is required: sign in first."
   if (status === 0) return "The facilitator does not answer."
   const details = Array.isArray(body?.details) ? `: ${body.details.join("; ")}` : ""
-  return `${body?.message ?? body?.error ?? `status ${status}`}${details}`
+  const said = `${body?.message ?? body?.error ?? `status ${status}`}${details}`
+  return `${said.slice(0, 1).toUpperCase()}${said.slice(1)}`
 }
 
 /** One question. It never rejects but for `signal`. */

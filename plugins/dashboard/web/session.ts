@@ -48,7 +48,7 @@ export const SignIn = (props: { readonly why: string }): VNode<any> => {
   }
   return h(
     Panel,
-    { title: "Sign in" },
+    { title: "Sign in with a key" },
     h("p", { class: "quiet" }, props.why),
     state.fault === undefined ? null : h(Notice, { kind: "fault" }, state.fault),
     h(
