@@ -7,7 +7,7 @@
 import { Clock, Data, Duration, Effect, Result, Schema } from "effect"
 import { Headers } from "effect/http"
 import { headersFor, type RpcHeader } from "../config/rpcHeaders.ts"
-import { measureUnsafe } from "../telemetry/Measure.ts"
+import { measure, measureUnsafe } from "../telemetry/Measure.ts"
 import { ledger } from "../telemetry/metrics.ts"
 import { CallFailed, HttpCalls, type HttpAnswered } from "../platform/HttpCalls.ts"
 import { remembered } from "../remembered.ts"
@@ -195,17 +195,28 @@ export const makeEndpoints = Effect.fnUntraced(function* (options: EndpointOptio
     Effect.map(Clock.monotonicTimeNanos, (now) => void badUntil.set(url, now + BigInt(Math.ceil(millis)) * 1_000_000n))
   const penaltyMillis = Duration.toMillis(penalty)
 
+  const noted = new Map<string, 0 | 1>()
+  /** Told when it changes: a payment makes several calls. */
+  const note = (url: string, isAvailable: 0 | 1) => {
+    if (noted.get(url) === isAvailable) return Effect.void
+    noted.set(url, isAvailable)
+    return measure(ledger.endpointAvailable, isAvailable, { endpoint: String(options.urls.indexOf(url) + 1) })
+  }
+
   /** One endpoint, once. */
   const attempt = <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>
     Effect.suspend(() => asking(url, method, params, answer)).pipe(
       spanned(`ledger.${method}`, { kind: "client", attributes: { "rpc.method": method } }),
       Effect.matchEffect({
-        onFailure: (error) => Effect.andThen(setBad(url, penaltyMillis), Effect.fail(faultIn(method, error))),
+        onFailure: (error) =>
+          Effect.andThen(note(url, 0), Effect.andThen(setBad(url, penaltyMillis), Effect.fail(faultIn(method, error)))),
         onSuccess: (said) => {
           badUntil.delete(url)
-          return Effect.succeed(said)
+          return Effect.as(note(url, 1), said)
         }
-      })
+      }),
+      // Nobody waits for it any more: another was quicker, or it is silent.
+      Effect.onInterrupt(() => note(url, 0))
     )
 
   const call = <A>(url: string, method: string, params: unknown, answer: Schema.Codec<A, any>) =>

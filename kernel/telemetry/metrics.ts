@@ -118,6 +118,11 @@ export const ledger = {
     unit: "stroops",
     help: "What the network asks for inclusion, stroops."
   }),
+  endpointAvailable: gauge("tollkeeper_ledger_endpoint_available", {
+    unit: "yes or no",
+    labels: ["endpoint"],
+    help: "1 when an RPC endpoint answered the last call to it, else 0; by its place in rpc_urls, from 1."
+  }),
   rpcCalls: counter("tollkeeper_ledger_rpc_calls_total", {
     unit: "count",
     labels: ["method"],

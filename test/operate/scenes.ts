@@ -138,20 +138,21 @@ const skewedClock: Scene = {
 const deadRpc: Scene = {
   name: "rpc",
   play: async ({ alerts, world }) => {
-    await alerts.silent("TollkeeperLedgerStalled")
+    await alerts.silent("TollkeeperLedgerStalled", "TollkeeperRpcEndpointAway")
     const firsts = world.endpoints.map(([first]) => first!)
     for (const endpoint of firsts) endpoint.isDead = true
     const since = performance.now()
     await world.traffic.more(8)
     const away = seconds(performance.now() - since)
+    const first = await alerts.fires("TollkeeperRpcEndpointAway", { endpoint: "1" })
     await alerts.silent("TollkeeperLedgerStalled")
     for (const endpoint of world.endpoints.flat()) endpoint.isDead = true
-    const fired = await alerts.fires("TollkeeperLedgerStalled")
+    const fired = `${first}, ${await alerts.fires("TollkeeperLedgerStalled")}`
     const { status } = await world.traffic.settle((await world.traffic.make()).body)
     if (status !== 503) throw new Error(`settle answers ${status} while no endpoint does`)
     for (const endpoint of world.endpoints.flat()) endpoint.isDead = false
     await world.traffic.more(8)
-    await alerts.clears("TollkeeperLedgerStalled")
+    await alerts.clears("TollkeeperLedgerStalled", "TollkeeperRpcEndpointAway")
     return `8 payments settled in ${away} s without the first endpoint, none without both, then on; ${fired}`
   }
 }

@@ -261,6 +261,18 @@ const surroundings: ReadonlyArray<Alert> = [
     calm: [[`tollkeeper_ledger_available{${one}}`, always(1)]]
   },
   {
+    name: "TollkeeperRpcEndpointAway",
+    severity: "warning",
+    expr: "tollkeeper_ledger_endpoint_available == 0",
+    for: "5m",
+    summary: "An RPC endpoint does not answer; the others are used, if there are any.",
+    fires: {
+      series: [[`tollkeeper_ledger_endpoint_available{${one}, endpoint="2"}`, always(0)]],
+      labels: { instance: "a", endpoint: "2" }
+    },
+    calm: [[`tollkeeper_ledger_endpoint_available{${one}, endpoint="2"}`, "0 0 1 0 0 1 0 0 1 0 0 1 0 0 1 0 0 1 0 0 1"]]
+  },
+  {
     name: "TollkeeperClockSkewed",
     severity: "warning",
     expr: "abs(tollkeeper_ledger_clock_skew_seconds) > 5",

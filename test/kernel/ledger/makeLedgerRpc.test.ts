@@ -2,7 +2,7 @@
 // what is never sent twice. Every answer here comes over HTTP from a scripted server.
 import { describe, expect, it } from "@effect/vitest"
 import { xdr } from "@stellar/stellar-sdk/base"
-import { Duration, Effect, Layer, Option } from "effect"
+import { Duration, Effect, Layer, Metric, Option } from "effect"
 import { Base64 } from "effect/encoding"
 import { Keypair } from "@stellar/stellar-sdk"
 import {
@@ -77,6 +77,32 @@ describe("which endpoint is asked", () => {
         expect(bad.asked.length).toBeGreaterThan(0)
       }
     })
+  )
+
+  live(
+    "tells of each endpoint, by its place, whether it answered the last call: one that fails, is silent, is back",
+    () =>
+      Effect.gen(function* () {
+        const told = Effect.map(Metric.snapshot, (all) =>
+          all
+            .filter(({ id }) => id === "tollkeeper_ledger_endpoint_available")
+            .map(({ attributes, state }) => `${attributes?.["endpoint"]}: ${(state as { value?: number }).value}`)
+            .sort()
+        )
+        for (const failure of ["silence", { raw: "<html>", status: 502 }] satisfies ReadonlyArray<Said>) {
+          const first = yield* startScriptedRpc({ getLatestLedger: failure })
+          const second = yield* startScriptedRpc({ getLatestLedger: latest(2) })
+          yield* over([first, second], (rpc) =>
+            Effect.gen(function* () {
+              expect(yield* rpc.latestLedger).toMatchObject({ sequence: 2 })
+              expect(yield* told).toEqual(["1: 0", "2: 1"])
+              first.script["getLatestLedger"] = latest(1)
+              yield* rpc.latestLedgers
+              expect(yield* told).toEqual(["1: 1", "2: 1"])
+            })
+          )
+        }
+      }).pipe(Effect.provideService(Metric.MetricRegistry, new Map()))
   )
 
   live("asks an endpoint that failed last for a while, and never gives up on the only one", () =>

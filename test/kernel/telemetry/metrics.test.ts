@@ -33,6 +33,7 @@ describe("the register of metrics", () => {
       [
         "consumer",
         "decision",
+        "endpoint",
         "method",
         "operation",
         "outcome",
