@@ -42,6 +42,14 @@ const told = by(vitest("test/runtime/commands/settlementStory.test.ts"))
 const charged = by(vitest("test/runtime/commands/budget.test.ts"))
 const traced = by(vitest("test/runtime/platform/telemetry.daily.test.ts", "sampler"))
 const logged = by(vitest("test/runtime/platform/telemetry.daily.test.ts", "backend"))
+const rejectedTold = by(vitest("test/plugins/catalog/hostile.daily.test.ts"))
+const rejectedKept = by(vitest("test/plugins/catalog/rejections.daily.test.ts"))
+const clientsTold = by(vitest("test/runtime/clientConfig.test.ts"))
+const meant = by(vitest("test/plugins/search-semantic/search.daily.test.ts", "S296"))
+const hashed = by(vitest("test/plugins/catalog/units.test.ts"))
+const booted = by(vitest("test/kernel/database/boot.daily.test.ts"))
+const hooked = by(vitest("test/plugins/webhooks/webhooks.daily.test.ts"))
+const packaged = by(vitest("test/architecture/packages.test.ts"))
 const signalled = by(vitest("test/runtime/platform/telemetry.test.ts"))
 
 export const mutations: ReadonlyArray<Mutation> = [
@@ -254,5 +262,89 @@ export const mutations: ReadonlyArray<Mutation> = [
     "runtime/serve.ts",
     "if (Option.isSome(readings)) yield* readForExport(readings.value.refresh)",
     ""
+  ),
+  searched(
+    "S173: the history of generations is the active one",
+    "plugins/search-semantic/Generations.ts",
+    "from search_semantic_generations order by id desc limit 1000",
+    "from search_semantic_generations where status = 'active' order by id desc limit 1000"
+  ),
+  clientsTold(
+    "S187: a client is told no transport",
+    "runtime/clientConfig.ts",
+    'const server = { type: "streamable-http", url',
+    "const server = { url"
+  ),
+  rejectedTold(
+    "S257: a seller is told what is for the operator",
+    "plugins/catalog/rememberOutcomes.ts",
+    "({ decision, reason }: Recorded): ExtensionOutcome => {\n" +
+      '  if (decision === "rejected") return { status: "rejected", rejectedReason: reason ??',
+    "({ decision, detail, reason }: Recorded): ExtensionOutcome => {\n" +
+      '  if (decision === "rejected") return { status: "rejected", rejectedReason: (detail as any) ?? reason ??'
+  ),
+  rejectedKept(
+    "S257: the operator is not told why",
+    "plugins/catalog/Observer.ts",
+    "    reason,\n    detail\n  }",
+    "    reason,\n    detail: reason\n  }"
+  ),
+  {
+    // The branch's deadline, and the provider's below it: either alone keeps the bound.
+    ...meant("S296: a model is waited for whatever the setting says", "", "", ""),
+    changes: [
+      {
+        file: "plugins/search-semantic/plugin.ts",
+        from: "timeoutMillis: semantic.timeout_ms,",
+        to: "timeoutMillis: 600_000,"
+      },
+      {
+        file: "plugins/search-semantic/branch.ts",
+        from: "timeoutMillis: semantic.timeout_ms",
+        to: "timeoutMillis: 600_000"
+      }
+    ]
+  },
+  hashed(
+    "S310: an operation that is added leaves the version hash as it was",
+    "plugins/catalog/store/ResourceWire.ts",
+    "hashOf(crypto, lastingOf(body))",
+    "hashOf(crypto, { ...lastingOf(body), operations: [] })"
+  ),
+  hashed(
+    "S310: an option's extra terms leave the version hash as it was",
+    "plugins/catalog/store/ResourceWire.ts",
+    "hashOf(crypto, lastingOf(body))",
+    "hashOf(crypto, { ...lastingOf(body), accepts: (body['accepts'] as any).map(({ extra: _, ...one }: any) => one) })"
+  ),
+  booted(
+    "S311: a program older than its database goes on",
+    "kernel/database/Migrations.ts",
+    "      if (file === undefined)\n        return yield*",
+    "      if (file === undefined) continue\n      if (Math.PI < 3)\n        return yield*"
+  ),
+  hooked(
+    "S326: a receiver is told of another's settlements",
+    "plugins/webhooks/queueEvents.ts",
+    "principal === undefined || principal === fact.principal",
+    "principal === undefined || fact.principal !== null"
+  ),
+  decided(
+    "S335: the interface's version moves without a word",
+    "kernel/http/OpenApi.ts",
+    'interfaceVersion = "0.1.0"',
+    'interfaceVersion = "0.2.0"'
+  ),
+  packaged(
+    "S344: OpenTelemetry's own is not what sends",
+    "runtime/platform/telemetrySent.ts",
+    'await import("@opentelemetry/sdk-node")',
+    'await import("@opentelemetry/api")'
+  ),
+  shown(
+    "S148: each resource is an origin",
+    "plugins/catalog/administration/Records.ts",
+    "select distinct origin from catalog_resources",
+    "select origin from catalog_resources"
   )
 ]
