@@ -120,9 +120,17 @@ const consumerTurn = <E, R>(
       return facts.length
     })
   ).pipe(Effect.provideService(SqlClient.SqlClient, sql))
+  const look = sql<{ unplaced: boolean; begun: boolean; behind: boolean }>`select
+    exists (select 1 from kernel_facts where position is null) as unplaced,
+    c.position is not null as begun,
+    coalesce((select max(position) from kernel_facts), 0) > coalesce(c.position, 0) as behind
+    from (select 1) as one left join kernel_fact_cursors as c on c.consumer = ${consumer}`
   return Effect.gen(function* () {
-    yield* placeFacts(sql)
-    yield* begin
+    // Most turns find nothing: that costs one statement.
+    const [at] = yield* look
+    if (at!.unplaced) yield* placeFacts(sql)
+    if (!at!.begun) yield* begin
+    if (at!.begun && !at!.unplaced && !at!.behind) return
     while ((yield* step) === batchMax) yield* Effect.yieldNow
   })
 }

@@ -11,6 +11,9 @@ import { isOpen } from "./Settlement.ts"
 import { type SettlementRecord, Settlements } from "./Settlements.ts"
 import { spanned } from "../spanned.ts"
 
+/** Whoever begins to wait wakes it. */
+const whileNobodyWaits = Duration.minutes(1)
+
 export class Outcomes extends Context.Service<
   Outcomes,
   {
@@ -45,10 +48,10 @@ export class Outcomes extends Context.Service<
       const look = Effect.suspend(() => Effect.flatMap(settlements.byIds([...waiters.keys()]), complete))
       const looking = yield* reconciler({
         id: "outcomes",
-        every: limits.settlePoll,
+        every: Effect.sync(() => (waiters.size === 0 ? whileNobodyWaits : limits.settlePoll)),
         turn: Effect.provideService(look, Lane, "payments")
       })
-      yield* clock.subscribe(looking.wake)
+      yield* clock.subscribe(Effect.suspend(() => (waiters.size === 0 ? Effect.void : looking.wake)))
 
       return Outcomes.of({
         complete,

@@ -674,6 +674,12 @@ export const mutations: ReadonlyArray<Mutation> = [
     [
       ["a network that was reset is waited for", channels, "if (yield* forgetReset) memory.ready = false", ""],
       [
+        "a running process never sees a reset",
+        channels,
+        "!memory.ready || sequence < memory.ledgerMost",
+        "!memory.ready"
+      ],
+      [
         "the old network's sponsor transactions hold up the new one's",
         "kernel/settlement/channels/forgetReset.ts",
         "update kernel_sponsor_transactions set ledger = null,",

@@ -46,6 +46,8 @@ interface Memory {
   settingsBefore: string
   surveyedAt: number
   warnedAt: number
+  /** The highest ledger of any turn. */
+  ledgerMost: number
 }
 
 /** At most once a minute: the turn comes back each second while something is missing. */
@@ -113,6 +115,16 @@ const endMerges = Effect.fnUntraced(function* ({ accounts, leaving }: Survey) {
   }
 })
 
+/**
+ * A network that was reset has lower numbers than there were, and is looked at until it is known to be one. Before the
+ * channels are ready each turn looks: what a process finds when it begins may be of before a reset.
+ */
+const mayBeReset = Effect.fnUntraced(function* (memory: Memory) {
+  const { sequence } = yield* (yield* LedgerClock).now
+  memory.ledgerMost = Math.max(memory.ledgerMost, sequence)
+  return !memory.ready || sequence < memory.ledgerMost
+})
+
 /** Whether the minute is over, another number is required, or a channel waits for something. */
 const isDue = Effect.fnUntraced(function* (memory: Memory, required: number) {
   const now = yield* Clock.currentTimeMillis
@@ -141,7 +153,9 @@ const turn = Effect.fnUntraced(function* (memory: Memory) {
   if (settingsId !== memory.settingsBefore) memory.ready = false
   memory.settingsBefore = settingsId
   if (!(yield* (yield* Leases).hold(`channels ${settingsId}`, leaseDuration))) return
-  if (yield* forgetReset) memory.ready = false
+  if (yield* mayBeReset(memory)) {
+    if (yield* forgetReset) memory.ready = false
+  }
   if (!(yield* isDue(memory, required))) return
   yield* rows.claim(required)
   memory.requiredBefore = required
@@ -172,7 +186,8 @@ export const startChannels = Effect.fnUntraced(function* () {
     requiredBefore: 0,
     settingsBefore: "",
     surveyedAt: -Infinity,
-    warnedAt: -Infinity
+    warnedAt: -Infinity,
+    ledgerMost: -Infinity
   }
   // Woken by each ledger, and by the second while something is missing.
   const channels = yield* reconciler({
