@@ -7,6 +7,7 @@ import { lockFolder } from "../platform/folderLock.ts"
 import * as NodeCrypto from "../platform/nodeCrypto.ts"
 import * as NodeDeadline from "../platform/nodeDeadline.ts"
 import * as NodeListeners from "../platform/nodeListeners.ts"
+import { giveBackMemoryNow } from "../platform/nodeMemory.ts"
 import { growFreely } from "../platform/startHeap.ts"
 
 /** Milliseconds between two ledgers, as the setting `local_ledger.close_interval_ms` has them. */
@@ -130,7 +131,11 @@ export const ledger = Command.make(
   Effect.fn(
     function* (flags) {
       const chosen = yield* readFlags(flags)
-      if (Option.isSome(flags.state)) yield* lockFolder(flags.state.value)
+      if (Option.isSome(flags.state)) {
+        yield* lockFolder(flags.state.value)
+        // A kept ledger may hold a hundred thousand entries, of which no collection would find anything to give back.
+        growFreely()
+      }
       const running = yield* standalone({
         port: flags.port,
         ...chosen,
@@ -144,7 +149,8 @@ export const ledger = Command.make(
         ...Option.match(flags.https, { onNone: () => ({}), onSome: (httpsPort) => ({ httpsPort }) })
       })
       yield* Console.log(greetingOf(running))
-      yield* Effect.sync(growFreely)
+      growFreely()
+      yield* giveBackMemoryNow
       return yield* Effect.never
     },
     Effect.scoped,

@@ -18,6 +18,9 @@ const collect = Effect.sync(() => {
   gc?.({ type: "major", execution: "sync", flavor: "last-resort" })
 })
 
+/** For a process that is ready, and has nothing more to begin with. */
+export const giveBackMemoryNow: Effect.Effect<void> = process.versions["deno"] === undefined ? collect : Effect.void
+
 /** To be forked when the process is ready. */
 export const giveBackMemory: Effect.Effect<void> =
   process.versions["deno"] === undefined ? Effect.andThen(Effect.sleep(startedAfter), collect) : Effect.void

@@ -22,6 +22,37 @@ const rules = (
 
 export const mutations: ReadonlyArray<Mutation> = [
   ...rules(
+    "node/Ledger.ts",
+    ["control.test.ts"],
+    [
+      [
+        "what waited is there again after going back",
+        "    this.#queue = new Queue()\n    this.#heldUntil",
+        "    this.#heldUntil"
+      ],
+      ["close times are not strict", "(this.options.strictCloseTimes === true ? 1n : 0n)", "0n"]
+    ]
+  ),
+  ...rules(
+    "node/LedgerMachine.ts",
+    ["control.test.ts"],
+    [
+      [
+        "going back is not written down",
+        "          if (journal !== undefined) yield* journal.begin(snapshot.image)\n",
+        ""
+      ]
+    ]
+  ),
+  ...rules(
+    "engine/xdr/reusedWriter.ts",
+    ["engine/xdr/reusedWriter.test.ts"],
+    [
+      ["what a failed encoding left is written out", "    this.offset = 0\n    this.#depth = 0", "    this.#depth = 0"],
+      ["padding is what the last value left", "    this.#buffer.fill(0, at, at + padding)\n", ""]
+    ]
+  ),
+  ...rules(
     "engine/wasm/opcodes.ts",
     ["engine/wasm/Hostile.test.ts"],
     [

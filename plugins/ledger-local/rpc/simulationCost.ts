@@ -1,6 +1,6 @@
 // What a simulation recommends: the metered resources with the RPC's own padding, the size of the largest envelope that
 // may become of the transaction (twenty signatures, muxed sources, all preconditions), and the fee for both.
-import { OperationType } from "../transaction/Wire.ts"
+import { codecs, OperationType } from "../transaction/Wire.ts"
 import type { NetworkSettings } from "../engine/state/NetworkSettings.ts"
 import { eventsFeeStroops, nonRefundableFeeStroops, rentFeeStroops, type RentChange } from "../engine/state/Fees.ts"
 import {
@@ -22,8 +22,8 @@ const largestSigner: SignerKey = {
   ed25519SignedPayload: { ed25519: new Uint8Array(32), payload: new Uint8Array(64) }
 }
 
-/** Size of the envelope that the transaction may grow to, padded: the larger of 10 % and 500 bytes more. */
-export const paddedSize = (body: OperationBody, footprint: LedgerFootprint): number => {
+/** Size of the envelope that the transaction may grow to. */
+const largestSize = (body: OperationBody, footprint: LedgerFootprint): number => {
   const operation: Operation = { sourceAccount: largestAccount, body }
   const tx: Transaction = {
     sourceAccount: largestAccount,
@@ -55,7 +55,21 @@ export const paddedSize = (body: OperationBody, footprint: LedgerFootprint): num
     hint: new Uint8Array(4),
     signature: new Uint8Array(64)
   }))
-  const size = codec.TransactionEnvelope.encode({ type: 2, v1: { tx, signatures } }).length
+  return codec.TransactionEnvelope.encode({ type: 2, v1: { tx, signatures } }).length
+}
+
+const changingSize = (body: OperationBody, footprint: LedgerFootprint): number =>
+  codecs.Operation.encode({ sourceAccount: null, body }).length +
+  codec.SorobanResources.encode({ footprint, instructions: 0, diskReadBytes: 0, writeBytes: 0 }).length
+
+const leastBody: OperationBody = { type: 26, restoreFootprintOp: { ext: { v: 0 } } }
+const noFootprint: LedgerFootprint = { readOnly: [], readWrite: [] }
+/** What stands around operation and footprint, whatever they are. */
+const AROUND_BYTES = largestSize(leastBody, noFootprint) - changingSize(leastBody, noFootprint)
+
+/** That size padded: the larger of 10 % and 500 bytes more. */
+export const paddedSize = (body: OperationBody, footprint: LedgerFootprint): number => {
+  const size = AROUND_BYTES + changingSize(body, footprint)
   return Math.max(size + SIZE_ADDED, Math.floor(size * 1.1))
 }
 

@@ -1,6 +1,7 @@
 // The wire types and codecs that only transactions need, beside those of `engine/Xdr.ts`: operations, results, meta,
 // ledger headers. Like there, a value is a plain object that is never changed once somebody else can see it.
 import * as xdr from "@stellar/stellar-sdk/xdr"
+import { codecOf } from "../engine/xdr/reusedWriter.ts"
 
 export type MuxedAccount = xdr.MuxedAccountWire
 export type Operation = xdr.OperationWire
@@ -99,17 +100,17 @@ export const OpCode = {
 export type OpErrorCode = (typeof OpCode)[keyof typeof OpCode]
 
 export const codecs = {
-  Operation: xdr.Operation.schema,
-  SignerKey: xdr.SignerKey.schema,
-  SorobanTransactionData: xdr.SorobanTransactionData.schema,
-  LedgerHeader: xdr.LedgerHeader.schema,
-  GeneralizedTransactionSet: xdr.GeneralizedTransactionSet.schema,
-  LedgerCloseMeta: xdr.LedgerCloseMeta.schema,
-  LedgerEntryExt: xdr.LedgerEntryExt.schema,
-  LedgerEntryData: xdr.LedgerEntryData.schema,
-  TransactionResult: xdr.TransactionResult.schema,
-  TransactionMeta: xdr.TransactionMeta.schema,
-  TransactionEnvelope: xdr.TransactionEnvelope.schema,
-  Asset: xdr.Asset.schema,
-  LiquidityPoolParameters: xdr.LiquidityPoolParameters.schema
+  Operation: codecOf(xdr.Operation.schema),
+  SignerKey: codecOf(xdr.SignerKey.schema),
+  SorobanTransactionData: codecOf(xdr.SorobanTransactionData.schema),
+  LedgerHeader: codecOf(xdr.LedgerHeader.schema),
+  GeneralizedTransactionSet: codecOf(xdr.GeneralizedTransactionSet.schema),
+  LedgerCloseMeta: codecOf(xdr.LedgerCloseMeta.schema),
+  LedgerEntryExt: codecOf(xdr.LedgerEntryExt.schema),
+  LedgerEntryData: codecOf(xdr.LedgerEntryData.schema),
+  TransactionResult: codecOf(xdr.TransactionResult.schema),
+  TransactionMeta: codecOf(xdr.TransactionMeta.schema),
+  TransactionEnvelope: codecOf(xdr.TransactionEnvelope.schema),
+  Asset: codecOf(xdr.Asset.schema),
+  LiquidityPoolParameters: codecOf(xdr.LiquidityPoolParameters.schema)
 } as const

@@ -5,6 +5,7 @@
 // do.
 import { AddressType } from "./types.ts"
 import * as xdr from "@stellar/stellar-sdk/xdr"
+import { codecOf } from "./reusedWriter.ts"
 import { decodeStrKey, encodeStrKey, type StrKeyKind } from "./StrKey.ts"
 
 export type ScVal = xdr.ScValWire
@@ -45,25 +46,25 @@ export type ConfigSettingEntry = xdr.ConfigSettingEntryWire
  * on a mismatch.
  */
 export const codec = {
-  ScVal: xdr.ScVal.schema,
-  ScAddress: xdr.ScAddress.schema,
-  LedgerEntry: xdr.LedgerEntry.schema,
-  LedgerEntryData: xdr.LedgerEntryData.schema,
-  LedgerKey: xdr.LedgerKey.schema,
-  ContractEvent: xdr.ContractEvent.schema,
-  DiagnosticEvent: xdr.DiagnosticEvent.schema,
-  HostFunction: xdr.HostFunction.schema,
-  HashIdPreimage: xdr.HashIdPreimage.schema,
-  InvokeHostFunctionSuccessPreImage: xdr.InvokeHostFunctionSuccessPreImage.schema,
-  SorobanAuthorizationEntry: xdr.SorobanAuthorizationEntry.schema,
-  SorobanAuthorizedFunction: xdr.SorobanAuthorizedFunction.schema,
-  SorobanResources: xdr.SorobanResources.schema,
-  SorobanTransactionData: xdr.SorobanTransactionData.schema,
-  TransactionEnvelope: xdr.TransactionEnvelope.schema,
-  TransactionResult: xdr.TransactionResult.schema,
-  TransactionMeta: xdr.TransactionMeta.schema,
-  TransactionEvent: xdr.TransactionEvent.schema,
-  TransactionSignaturePayload: xdr.TransactionSignaturePayload.schema
+  ScVal: codecOf(xdr.ScVal.schema),
+  ScAddress: codecOf(xdr.ScAddress.schema),
+  LedgerEntry: codecOf(xdr.LedgerEntry.schema),
+  LedgerEntryData: codecOf(xdr.LedgerEntryData.schema),
+  LedgerKey: codecOf(xdr.LedgerKey.schema),
+  ContractEvent: codecOf(xdr.ContractEvent.schema),
+  DiagnosticEvent: codecOf(xdr.DiagnosticEvent.schema),
+  HostFunction: codecOf(xdr.HostFunction.schema),
+  HashIdPreimage: codecOf(xdr.HashIdPreimage.schema),
+  InvokeHostFunctionSuccessPreImage: codecOf(xdr.InvokeHostFunctionSuccessPreImage.schema),
+  SorobanAuthorizationEntry: codecOf(xdr.SorobanAuthorizationEntry.schema),
+  SorobanAuthorizedFunction: codecOf(xdr.SorobanAuthorizedFunction.schema),
+  SorobanResources: codecOf(xdr.SorobanResources.schema),
+  SorobanTransactionData: codecOf(xdr.SorobanTransactionData.schema),
+  TransactionEnvelope: codecOf(xdr.TransactionEnvelope.schema),
+  TransactionResult: codecOf(xdr.TransactionResult.schema),
+  TransactionMeta: codecOf(xdr.TransactionMeta.schema),
+  TransactionEvent: codecOf(xdr.TransactionEvent.schema),
+  TransactionSignaturePayload: codecOf(xdr.TransactionSignaturePayload.schema)
 } as const
 
 /** Bytes as a string of the same length, one character per byte. */
