@@ -33,8 +33,9 @@ const flatten = (value: Readonly<Record<string, unknown>>, prefix: string): Flat
     )
   )
 
-/** Figures stay figures: a sign or a tab at the start of anything else is taken for a formula. */
-const isFormula = (text: string): boolean => /^[=+\-@\t\r]/.test(text) && !/^-?[0-9]+(\.[0-9]+)?$/.test(text)
+/** Figures stay figures: a sign, wide ones too, or a break at the start of anything else is taken for a formula. */
+const isFormula = (text: string): boolean =>
+  /^(\s*[=+\-@＝＋－＠]|[\t\r\n])/.test(text) && !/^-?[0-9]+(\.[0-9]+)?$/.test(text)
 
 const field = (text: string): string => {
   const safe = isFormula(text) ? `'${text}` : text

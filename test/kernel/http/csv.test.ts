@@ -56,6 +56,8 @@ describe("a list as CSV", () => {
 
   it("gives no spreadsheet a formula that a stranger wrote, and leaves figures as they are", () => {
     const written = ["=1+1", "+1-1", "-cmd", "@SUM(A1)", "\t=1", "-5", "-0.5", "12"]
+    const wide = [" =1", "＝1", "＋1", "－1", "＠x", "\u00a0=1"]
+    expect(read({ items: wide.map((text) => ({ text })) }).slice(1)).toEqual(wide.map((text) => [`'${text}`]))
     const fields = read({ items: written.map((text) => ({ text })) }).slice(1)
     expect(fields.map(([text]) => text)).toEqual(["'=1+1", "'+1-1", "'-cmd", "'@SUM(A1)", "'\t=1", "-5", "-0.5", "12"])
   })

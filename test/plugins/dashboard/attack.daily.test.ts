@@ -1,0 +1,121 @@
+// What somebody tries at the pages and at what they ask: positions that are none, sessions of another role, and a
+// database that is out of reach. Nothing of it is answered as if all were well, or as a fault of the house.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { describe } from "vitest"
+import { databaseKinds } from "../../support/databases.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
+
+const [shop, ops] = ["shop-secret-0123456789", "operator-secret-012345"]
+const environment = { FACILITATOR_API_KEYS: `shop:${shop}`, OPERATOR_API_KEYS: `ops:${ops}` }
+const set = ["plugins=[ledger-local,x402-exact,catalog,search-lexical,analytics,dashboard]"]
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+
+const pages = ["/", "/seller", "/dashboard", "/docs", "/dashboard/web/style.css"]
+/** What the pages ask, and the tables behind it. */
+const asked = [
+  "/dashboard/v1/standing",
+  `/dashboard/v1/settlements/${"a".repeat(64)}`,
+  "/dashboard/v1/moves",
+  "/analytics/v1/overview",
+  "/analytics/v1/transactions",
+  "/analytics/v1/sellers",
+  "/analytics/v1/resources",
+  "/analytics/v1/search/missed",
+  "/analytics/v1/search/conversion",
+  "/catalog/v1/observations?url=http://127.0.0.1:9/x"
+]
+const tables = [
+  "kernel_settlements",
+  "kernel_attempts",
+  "dashboard_moves",
+  "analytics_totals",
+  "analytics_standings",
+  "analytics_members",
+  "catalog_resources",
+  "catalog_missed_searches",
+  "catalog_impressions"
+]
+
+describe.each(databaseKinds)("what the pages ask on %s", (database) => {
+  it.live(
+    "is said to be away when its tables are out of reach, and the pages stay; it is told again when they are back",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ database, environment, set, channels: 1 })
+        const { sql } = facilitator
+        const statuses = (paths: ReadonlyArray<string>) =>
+          Effect.forEach(paths, (path) =>
+            Effect.map(facilitator.ask(path, { headers: bearer(ops) }), (answer) => {
+              expect([path, answer.text]).not.toEqual([path, expect.stringMatching(/relation|select |traceId/)])
+              return `${answer.status} ${path}`
+            })
+          )
+        for (const table of tables) yield* sql`alter table ${sql.literal(`${table} rename to away_${table}`)}`
+        expect(yield* statuses(pages)).toEqual(pages.map((path) => `200 ${path}`))
+        expect(yield* statuses(asked)).toEqual(asked.map((path) => `503 ${path}`))
+        for (const table of tables) yield* sql`alter table ${sql.literal(`away_${table} rename to ${table}`)}`
+        expect(yield* statuses(asked)).toEqual(
+          asked.map((path) => (path.includes("/settlements/") ? `404 ${path}` : `200 ${path}`))
+        )
+      }).pipe(Effect.scoped),
+    120_000
+  )
+})
+
+describe("a stream of settlements", () => {
+  it.live(
+    "begins at no position that is none, by header and by query",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ environment, set, channels: 1 })
+        const bogus = ["x", "-1", "1e3", "0x10", "1.5", "9".repeat(20), "9223372036854775808", "1 2", "%00", "null"]
+        for (const position of bogus) {
+          const header = { headers: { ...bearer(ops), "last-event-id": position } }
+          const path = `/analytics/v1/events?after=${encodeURIComponent(position)}`
+          for (const answer of [
+            yield* facilitator.ask("/analytics/v1/events", header),
+            yield* facilitator.ask(path, { headers: bearer(ops) })
+          ])
+            expect([position, answer.status, answer.json.error]).toEqual([position, 400, "invalid_cursor"])
+        }
+      }).pipe(Effect.scoped),
+    60_000
+  )
+})
+
+describe("a session", () => {
+  it.live(
+    "is of its own role and key, whatever is written into its cookie",
+    () =>
+      Effect.gen(function* () {
+        const facilitator = yield* startFacilitator({ environment, set, channels: 1 })
+        const opened = yield* facilitator.ask("/dashboard/session", {
+          method: "POST",
+          headers: { "content-type": "application/json", "x-tollkeeper-page": "1" },
+          body: JSON.stringify({ key: shop })
+        })
+        const cookie = opened.headers.get("set-cookie")!.split(";", 1)[0]!
+        const status = (given: string, path: string) =>
+          Effect.map(facilitator.ask(path, { headers: { cookie: given } }), (answer) => answer.status)
+        expect(yield* status(cookie, "/analytics/v1/overview")).toBe(200)
+        const token = cookie.split("=")[1]!
+        const [, , until, ...rest] = token.split(".")
+        for (const forged of [
+          `operator.ops.${until}.${rest.join(".")}`,
+          `operator.shop.${until}.${rest.join(".")}`,
+          `caller.ops.${until}.${rest.join(".")}`,
+          `caller.shop.${Number(until) + 1}.${rest.join(".")}`,
+          `${token}.`,
+          token.replace(/.$/, (last) => (last === "A" ? "B" : "A"))
+        ])
+          for (const path of ["/dashboard/v1/standing", "/analytics/v1/overview", "/analytics/v1/search/missed"])
+            expect([forged, yield* status(`tollkeeper_session=${forged}`, path)]).toEqual([forged, 401])
+        // Its name does not make it an account's, nor does a second cookie beside it make it an operator's.
+        expect(yield* status(`tollkeeper_account=${token}`, "/catalog/v1/account")).toBe(401)
+        expect(yield* status(`${cookie}; tollkeeper_account=${token}`, "/analytics/v1/account")).toBe(401)
+        expect(yield* status(`${cookie}; tollkeeper_session=operator.ops.1.2.3`, "/dashboard/v1/standing")).toBe(401)
+      }).pipe(Effect.scoped),
+    60_000
+  )
+})
