@@ -17,6 +17,8 @@ export const defaultBounds: JsonBounds = { depthMax: 32, valuesMax: 20_000 }
 /** The text is not JSON within the bounds. */
 export class JsonFault extends Data.TaggedClass("JsonFault")<{ readonly message: string }> {}
 
+const notJson = "the body is not JSON"
+
 /** Finds the end of the string that begins at `at` (its opening quote); -1 when it does not end. */
 const stringEnd = (text: string, at: number): number => {
   for (let i = at + 1; i < text.length; i++) {
@@ -109,7 +111,8 @@ class Scan {
       }
       if (fault !== undefined) return fault
     }
-    return undefined
+    // Cut off: the parser would say so too, by an error with a stack.
+    return this.#open.length > 0 ? notJson : undefined
   }
 
   /** A fault of the member it stands in, if it stands in one; else of the whole. */
@@ -230,7 +233,7 @@ const parse = (
   try {
     return Result.succeed({ value: JSON.parse(withoutFaulty(text, scan.members, dropped)) as unknown, dropped })
   } catch {
-    return fail("the body is not JSON")
+    return fail(notJson)
   }
 }
 

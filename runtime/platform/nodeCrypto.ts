@@ -71,7 +71,7 @@ const make = (): Crypto["Service"] => {
   const ed25519Private = (seed: Uint8Array): native.KeyObject =>
     native.createPrivateKey({ key: Buffer.concat([ed25519SeedPrefix, seed]), format: "der", type: "pkcs8" })
   return {
-    sha256: (bytes) => plain(native.createHash("sha256").update(bytes).digest()),
+    sha256: (bytes) => plain(native.hash("sha256", bytes, "buffer")),
     hmacSha256: (key, bytes) => plain(native.createHmac("sha256", key).update(bytes).digest()),
     ...sealing,
     randomBytes: (length) => plain(native.randomBytes(length)),
