@@ -32,9 +32,18 @@ export const samplerOf = (variables: Readonly<Record<string, string | undefined>
 const unsent = (options: Parameters<Tracer.Tracer["span"]>[0]) =>
   Tracer.nativeTracer.span({ ...options, sampled: false })
 
+/** A tracer that makes its span the active one for each step of a fiber does so below a span that is sent alone. */
+const contextOf = ({ context }: Tracer.Tracer): Pick<Tracer.Tracer, "context"> =>
+  context === undefined
+    ? {}
+    : {
+        context: (primitive, fiber) =>
+          fiber.cache.span?.sampled === true ? context(primitive, fiber) : primitive["~effect/Effect/evaluate"](fiber)
+      }
+
 /** The tracer for requests alone; whatever is below a span that is not sent is not sent either. */
 export const forRequests = (tracer: Tracer.Tracer): Tracer.Tracer => ({
-  ...tracer,
+  ...contextOf(tracer),
   span: (options) => {
     const parent = Option.getOrUndefined(options.parent)
     const isSent = parent === undefined ? options.kind === "server" : parent._tag === "ExternalSpan" || parent.sampled

@@ -224,6 +224,9 @@ export const mutations: ReadonlyArray<Mutation> = [
     ["bits that no byte uses", "if (last < 0 || rest !== 0) return undefined", "if (last < 0) return undefined"],
     ["letters beyond the alphabet", "code < 128 ? values[code]! : -1", "values[code & 127]!"]
   ]),
+  ...guards("runtime/platform/sampler.ts", "test/runtime/platform/sampler.test.ts", [
+    ["each step of what is not sent", "fiber.cache.span?.sampled === true ?", "fiber.cache.span !== undefined ?"]
+  ]),
   ...guards("kernel/remembered.ts", "test/kernel/remembered.test.ts", [
     ["texts without number are kept", "if (known.size >= max)", "if (known.size >= 1e9)"],
     ["long texts are kept", "if (text.length > lengthMax) return now.read", ""]
