@@ -112,6 +112,22 @@ export const mutations: ReadonlyArray<Mutation> = [
     ]
   ),
   ...rules(
+    "engine/host/EntryMaps.ts",
+    ["engine/host/EntryMaps.test.ts"],
+    [
+      [
+        "a map is not made anew when an entry is written",
+        " + replaced + this.#remade(ENTRY_BYTES, count, this.#adjacent)",
+        " + replaced"
+      ]
+    ]
+  ),
+  ...rules(
+    "engine/wasm/WasmRuntime.ts",
+    ["engine/wasm/Hostile.test.ts"],
+    [["linear memory costs nothing", "    host.meter.growMemory(compiled.prepared.memoryBytes)\n", ""]]
+  ),
+  ...rules(
     "engine/curves/PointGroup.ts",
     ["engine/wasm/CurveFunctions.test.ts"],
     [

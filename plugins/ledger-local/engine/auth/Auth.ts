@@ -141,7 +141,6 @@ export class Auth implements Authorization {
             contractFn: { contractAddress: frame.contract, functionName: sym(frame.fn).sym, args: args as ScVal[] }
           }
     const { meter } = this.#host
-    meter.spend(Price.requiredAuth)
     for (const arg of args) meter.spend(Price.authorizedArgument * valuesIn(arg))
     const addressId = addressString(address)
     const id = functionString(fn)

@@ -8,7 +8,7 @@ import { HostError, Unsupported } from "./HostError.ts"
 import type { AccountAuthHost, AuthCheck, CallOptions, ContractHost, Frame, HostInput } from "./HostTypes.ts"
 import { InstructionMeter } from "./InstructionMeter.ts"
 import { contractCodeKey, contractInstanceKey, keyOfEntry, keyString } from "../state/LedgerKeys.ts"
-import { objectsIn } from "../xdr/valueSizes.ts"
+import { objectsIn, valuesIn } from "../xdr/valueSizes.ts"
 import { chargeSignature, Price } from "./instructionPrices.ts"
 import type { Random } from "./Random.ts"
 import { callSac } from "../sac/Sac.ts"
@@ -29,6 +29,8 @@ export class HostContext implements ContractHost {
   readonly log = new EventLog()
   readonly meter: InstructionMeter
   readonly frames: Array<Frame> = []
+  /** Frames of contracts so far, those that have ended too. */
+  framesOpened = 0
   readonly accountAuth: AccountAuthHost
   /** The transaction's random numbers, from which each frame's are seeded. */
   random: Random | undefined
@@ -38,7 +40,7 @@ export class HostContext implements ContractHost {
     const { cpuCosts, limits } = input.settings
     this.meter = new InstructionMeter(cpuCosts, input.instructionsMax, limits.txMemoryBytesMax)
     this.storage = storage
-    storage.meter = this.meter
+    storage.begin(this.meter)
     this.accountAuth = {
       verify: (publicKey, message, signature) => this.verifyEd25519(publicKey, message, signature),
       require: (key, message) => storage.require(key, message),
@@ -77,6 +79,7 @@ export class HostContext implements ContractHost {
 
   emit(topics: ReadonlyArray<ScVal>, data: ScVal): void {
     this.meter.spend(Price.event)
+    this.meter.spend(Price.eventValue * topics.reduce((sum, topic) => sum + valuesIn(topic), valuesIn(data)))
     this.log.contract(this.frame.contractId, topics, data)
   }
 
@@ -136,6 +139,8 @@ export class HostContext implements ContractHost {
   #run(frame: Frame, options: CallOptions): ScVal {
     if (this.frames.length >= FRAMES_MAX)
       throw this.#logged(HostError.of("Context", "ExceededLimit", "call stack is too deep"))
+    this.storage.spendFrame()
+    this.framesOpened++
     const parent = this.storage.store
     const events = this.log.length
     this.storage.store = parent.child()
@@ -171,7 +176,6 @@ export class HostContext implements ContractHost {
         const code = this.storage.require(contractCodeKey(executable.wasmHash), "Wasm does not exist")
         if (code.data.type !== EntryType.contractCode)
           throw HostError.of("Storage", "InternalError", "contract code is malformed")
-        this.meter.spend(Price.wasmFrame)
         return contracts.call(this, {
           contractId: frame.contractId,
           wasmHash: executable.wasmHash,

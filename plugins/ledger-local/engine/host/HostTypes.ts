@@ -178,7 +178,7 @@ export interface ContractRuntime {
   readonly protocolOf: (host: ContractHost, module: ContractModule) => number
   /**
    * Refuses code the network would refuse at upload, by throwing a HostError; otherwise its cost inputs, as the code
-   * entry keeps them.
+   * entry keeps them. The instance that is tried out is charged its memory.
    */
-  readonly validate: (code: Uint8Array, settings: NetworkSettings) => ContractCodeEntry["ext"]
+  readonly validate: (host: ContractHost, code: Uint8Array) => ContractCodeEntry["ext"]
 }

@@ -16,6 +16,9 @@ const LINEAR_BYTES_MAX = 268_435_456
 
 const exceeded = (what: string): HostError => HostError.of("Budget", "ExceededLimit", `${what} limit exceeded`)
 
+export const costOf = ({ constant, linear128 }: CpuCost, size: number): number =>
+  constant + Math.floor((linear128 * size) / 128)
+
 export class InstructionMeter {
   readonly costs: CpuCosts
   readonly #instructionsMax: number
@@ -53,13 +56,13 @@ export class InstructionMeter {
   }
 
   /** What the network charges for one thing of the given size. */
-  charge({ constant, linear128 }: CpuCost, size = 0): void {
-    this.spend(constant + Math.floor((linear128 * size) / 128))
+  charge(cost: CpuCost, size = 0): void {
+    this.spend(costOf(cost, size))
   }
 
   /** The same so many times over; the sum. */
-  chargeEach({ constant, linear128 }: CpuCost, times: number, size = 0): number {
-    const instructions = times * (constant + Math.floor((linear128 * size) / 128))
+  chargeEach(cost: CpuCost, times: number, size = 0): number {
+    const instructions = times * costOf(cost, size)
     this.spend(instructions)
     return instructions
   }
@@ -68,6 +71,13 @@ export class InstructionMeter {
   payWork(units: number): void {
     this.#work -= units
     if (this.#work < 0) throw exceeded("instruction")
+  }
+
+  /** Linear memory that a contract begins with; the network gives nothing back of it while the transaction lasts. */
+  growMemory(bytes: number): void {
+    if (bytes === 0) return
+    this.takeMemory(bytes)
+    this.charge(this.costs.memAlloc, bytes)
   }
 
   /** Takes from what the contracts of the transaction may make of objects and memory together. */

@@ -6,6 +6,7 @@
 import { EntryType, ScType } from "../xdr/types.ts"
 import { HostError } from "./HostError.ts"
 import type { InstructionMeter } from "./InstructionMeter.ts"
+import { EntryMaps, type Keyed } from "./EntryMaps.ts"
 import { Price } from "./instructionPrices.ts"
 import { valuesIn } from "../xdr/valueSizes.ts"
 import { Durability, hasTtl, keyString, type KeyString, ttlEntry, ttlHash } from "../state/LedgerKeys.ts"
@@ -32,8 +33,13 @@ export class Storage {
   readonly #ledgerSeq: number
   readonly #settings: NetworkSettings
   readonly #crypto: EngineCrypto
-  /** Set by the host that meters what is read and written here. */
-  meter: InstructionMeter | undefined
+  readonly #footprint: ReadonlyArray<Keyed> | undefined
+  #meter: InstructionMeter | undefined
+  #maps: EntryMaps | undefined
+  /** While the footprint is found out: how often each key was read and written, and how many frames there were. */
+  readonly #reads = new Map<KeyString, number>()
+  readonly #writes = new Map<KeyString, number>()
+  #frames = 0
 
   constructor(
     store: Store,
@@ -47,18 +53,57 @@ export class Storage {
     this.#settings = settings
     this.#crypto = crypto
     if (footprint !== undefined) {
+      const keyed = (key: LedgerKey): Keyed => [keyString(key), key]
+      const [readOnly, readWrite] = [footprint.readOnly.map(keyed), footprint.readWrite.map(keyed)]
+      this.#footprint = [...readOnly, ...readWrite]
       this.#allowed = new Map()
-      for (const key of footprint.readOnly) this.#allowed.set(keyString(key), false)
-      for (const key of footprint.readWrite) this.#allowed.set(keyString(key), true)
+      for (const [id] of readOnly) this.#allowed.set(id, false)
+      for (const [id] of readWrite) this.#allowed.set(id, true)
     }
   }
 
-  /** What a change to an entry costs, by what it is. */
-  #spend(key: LedgerKey, data: number, instance: number, code: number): void {
-    if (key.type === EntryType.contractCode) this.meter?.spend(code)
-    else if (key.type === EntryType.contractData) {
+  /** From here on what is read and written is paid. */
+  begin(meter: InstructionMeter): void {
+    this.#meter = meter
+    if (this.#footprint !== undefined) this.#maps = new EntryMaps(meter.costs, this.#footprint)
+  }
+
+  #spendRead(id: KeyString): void {
+    if (this.#maps === undefined) this.#reads.set(id, (this.#reads.get(id) ?? 0) + 1)
+    else this.#spendAt(this.#maps, id, false)
+  }
+
+  #spendWrite(id: KeyString): void {
+    if (this.#maps === undefined) this.#writes.set(id, (this.#writes.get(id) ?? 0) + 1)
+    else this.#spendAt(this.#maps, id, true)
+  }
+
+  #spendAt(maps: EntryMaps, id: KeyString, isWrite: boolean, times = 1): void {
+    const place = maps.places.get(id)
+    if (place !== undefined) this.#meter?.spend(times * (isWrite ? maps.write(place) : maps.read(place)))
+  }
+
+  /** A frame keeps a copy of all entries, to go back to. */
+  spendFrame(): void {
+    if (this.#maps === undefined) this.#frames++
+    else this.#meter?.spend(this.#maps.snapshot)
+  }
+
+  /** The maps of all entries. What a simulation has read and written is paid now that it knows them all. */
+  settle(meter: InstructionMeter, footprint: ReadonlyArray<Keyed>): EntryMaps {
+    if (this.#maps !== undefined) return this.#maps
+    const maps = new EntryMaps(meter.costs, footprint)
+    for (const [id, times] of this.#reads) this.#spendAt(maps, id, false, times)
+    for (const [id, times] of this.#writes) this.#spendAt(maps, id, true, times)
+    meter.spend(this.#frames * maps.snapshot)
+    return maps
+  }
+
+  /** What a change to an entry of contract data costs beside its place in the maps, by what it is. */
+  #spend(key: LedgerKey, data: number, instance: number): void {
+    if (key.type === EntryType.contractData) {
       const own = key.contractData.key.type === ScType.ledgerKeyContractInstance ? instance : data
-      this.meter?.spend(own + Price.keyValue * valuesIn(key.contractData.key))
+      this.#meter?.spend(own + Price.keyValue * valuesIn(key.contractData.key))
     }
   }
 
@@ -97,10 +142,10 @@ export class Storage {
   /** The entry, or undefined when it is absent or, being temporary, has expired. */
   get(key: LedgerKey): LedgerEntry | undefined {
     if (key.type === EntryType.contractData && key.contractData.key.type !== ScType.ledgerKeyContractInstance)
-      this.meter?.spend(Price.dataGet)
-    else if (!hasTtl(key)) this.meter?.spend(Price.classicGet)
+      this.#meter?.spend(Price.dataGet)
     const id = keyString(key)
     this.#access(id, key, false)
+    this.#spendRead(id)
     return this.#live(id, key)
   }
 
@@ -126,10 +171,13 @@ export class Storage {
 
   /** Writes an entry. A new one with a TTL lives until `liveUntil`, or the minimum for its durability. */
   put(key: LedgerKey, data: LedgerEntry["data"], liveUntil?: number): void {
-    this.#spend(key, Price.dataPut, Price.instancePut, Price.uploadedCode)
+    this.#spend(key, Price.dataPut, Price.instancePut)
     const id = keyString(key)
     const before = hasTtl(key) ? this.#peek(id, key) : this.store.get(id)
     this.#access(id, key, true)
+    // The network looks whether an entry with a time to live is there, and at it when it is.
+    if (hasTtl(key)) for (let looks = before === undefined ? 1 : 2; looks > 0; looks--) this.#spendRead(id)
+    this.#spendWrite(id)
     this.store.set(id, { lastModifiedLedgerSeq: this.#ledgerSeq, data, ext: before?.ext ?? { v: 0 } })
     if (!hasTtl(key)) return
     if (liveUntil !== undefined) this.#setLiveUntil(id, liveUntil)
@@ -142,9 +190,10 @@ export class Storage {
   }
 
   delete(key: LedgerKey): void {
-    this.#spend(key, Price.dataRemoved, 0, 0)
+    this.#spend(key, Price.dataRemoved, 0)
     const id = keyString(key)
     this.#access(id, key, true)
+    this.#spendWrite(id)
     this.store.delete(id)
     if (hasTtl(key)) this.store.delete(this.ttlId(id))
   }
@@ -172,10 +221,11 @@ export class Storage {
    * maximum, a persistent entry is extended to the maximum and a temporary one refused.
    */
   extend(key: LedgerKey, threshold: number, extendTo: number): void {
-    this.#spend(key, 0, 0, 0)
+    this.#spend(key, 0, 0)
     if (threshold > extendTo) throw HostError.of("Storage", "InvalidInput", "threshold must be <= extend_to")
     const id = keyString(key)
     this.#access(id, key, false)
+    this.#spendRead(id)
     if (this.#live(id, key) === undefined)
       throw HostError.of("Storage", "MissingValue", "trying to extend a missing entry")
     const liveUntil = this.liveUntil(id)
@@ -187,7 +237,10 @@ export class Storage {
       }
       target = this.maxLiveUntil
     }
-    if (target > liveUntil && liveUntil - this.#ledgerSeq <= threshold) this.#setLiveUntil(id, target)
+    if (target > liveUntil && liveUntil - this.#ledgerSeq <= threshold) {
+      this.#spendWrite(id)
+      this.#setLiveUntil(id, target)
+    }
   }
 
   /**
@@ -195,11 +248,12 @@ export class Storage {
    * alone, and more are not given. A read-only access (CAP-78).
    */
   extendWithin(key: LedgerKey, extendTo: number, least: number, most: number): void {
-    this.#spend(key, 0, 0, 0)
+    this.#spend(key, 0, 0)
     if (least > extendTo || most < least)
       throw HostError.of("Storage", "InvalidInput", "the bounds of the extension do not fit")
     const id = keyString(key)
     this.#access(id, key, false)
+    this.#spendRead(id)
     if (this.#live(id, key) === undefined)
       throw HostError.of("Storage", "MissingValue", "trying to extend a missing entry")
     const liveUntil = this.liveUntil(id)
@@ -211,6 +265,8 @@ export class Storage {
       throw HostError.of("Storage", "InvalidAction", "trying to extend past max live_until ledger")
     }
     const given = Math.min(target, this.maxLiveUntil)
-    if (given > liveUntil) this.#setLiveUntil(id, given)
+    if (given <= liveUntil) return
+    this.#spendWrite(id)
+    this.#setLiveUntil(id, given)
   }
 }

@@ -1,12 +1,12 @@
 // What the network charges around a host function call: for decoding what comes in (the call, its authorization, the
 // footprint and its entries), and for encoding what goes out (the value, the events, and every entry that may have
 // changed). It is known for sure when the call has ended, because a simulation finds the footprint on the way.
-import { CredentialsType, EntryType } from "../xdr/types.ts"
+import { CredentialsType } from "../xdr/types.ts"
 import { callsIn } from "../auth/Auth.ts"
 import { entrySizeBytes } from "../state/entrySize.ts"
 import { hasTtl, type KeyString } from "../state/LedgerKeys.ts"
 import type { Store } from "../state/Store.ts"
-import { piecesOfEntry, piecesOfEvent, piecesOfKey, piecesOfValue, valuesIn } from "../xdr/valueSizes.ts"
+import { piecesOfEntry, piecesOfEvent, piecesOfKey, piecesOfValue } from "../xdr/valueSizes.ts"
 import {
   codec,
   type ContractEvent,
@@ -16,7 +16,7 @@ import {
   type SorobanAuthorizationEntry
 } from "../xdr/Xdr.ts"
 import type { HostContext } from "./HostContext.ts"
-import type { InstructionMeter } from "./InstructionMeter.ts"
+import { costOf, type InstructionMeter } from "./InstructionMeter.ts"
 import { Price } from "./instructionPrices.ts"
 
 type Keys = ReadonlyArray<readonly [KeyString, LedgerKey]>
@@ -33,36 +33,73 @@ export interface Surroundings {
 
 /** The account that is the source, as XDR. */
 const SOURCE_BYTES = 36
-const TTL_BYTES = 48
+const TTL_BYTES = 36
 /** What a signature will add to an authorization entry that a simulation leaves unsigned. */
 const SIGNATURE_BYTES = 160
 const SEED_BYTES = 64
+const AUTH_LIST_BYTES = 40
+const AUTH_BYTES = 400
+const LIST_BYTES = 24
+/** What is noted of an entry and of a call below another one. */
+const TRACKER_NOTE_BYTES = 104
+const CALL_NOTE_BYTES = 48
 const RESOURCES_BYTES = 20
 
 const chargeDecoding = (meter: InstructionMeter, bytes: number): void => meter.charge(meter.costs.valDeser, bytes)
 
 const chargeEncoding = (meter: InstructionMeter, pieces: number, bytes: number): void => {
   const { constant, linear128 } = meter.costs.valSer
-  meter.spend(pieces * (constant + Price.pieceWritten) + (linear128 * bytes) / 128)
+  meter.spend(pieces * constant + (linear128 * bytes) / 128)
 }
 
 const chargeEntryRead = (meter: InstructionMeter, key: LedgerKey, entry: LedgerEntry): void => {
   chargeDecoding(meter, entrySizeBytes(entry))
   if (hasTtl(key)) chargeDecoding(meter, TTL_BYTES)
-  if (entry.data.type === EntryType.contractCode) meter.spend(Price.codeRead)
-  else if (entry.data.type === EntryType.trustLine) meter.spend(Price.trustLineRead)
-  else if (entry.data.type === EntryType.contractData)
-    meter.spend(Price.valueRead * valuesIn(entry.data.contractData.val))
+  // What an entry was is written out again, for its size.
+  chargeEncoding(meter, piecesOfEntry(entry), entrySizeBytes(entry))
+}
+
+/** A new list of so many items of `bytes` each, behind a head of `headBytes`. */
+const chargeList = (meter: InstructionMeter, headBytes: number, count: number, bytes: number): void => {
+  meter.charge(meter.costs.memCpy, headBytes)
+  meter.charge(meter.costs.memAlloc, count * bytes)
+  meter.charge(meter.costs.memCpy, count * bytes)
+}
+
+/** The maps of the entries: made before the call, gone through after it. */
+const chargeMaps = ({ meter, input, storage }: HostContext, { readOnly, readWrite }: Surroundings): void => {
+  const maps = storage.settle(meter, [...readOnly, ...readWrite])
+  const there = maps.ids.map((id) => input.store.get(id) !== undefined)
+  const isThere = (place: number): boolean => there[place]!
+  const placesOf = (keys: Keys): Array<number> => keys.map(([id]) => maps.places.get(id)!)
+  meter.spend(maps.build(placesOf(readOnly), placesOf(readWrite), isThere) + maps.compare(isThere))
+  for (const [place, key] of maps.keys.entries())
+    if (hasTtl(key) && !isThere(place)) meter.charge(meter.costs.computeSha256Hash, maps.ids[place]!.length)
+  // The host function itself is a frame.
+  meter.spend(maps.snapshot)
+}
+
+/** Each frame notes how far every authorized call has come, to go back to it; the host function is a frame as well. */
+const chargeAuthSnapshots = ({ meter, framesOpened }: HostContext, auth: Surroundings["auth"]): void => {
+  const { memCpy, memAlloc } = meter.costs
+  const list = (headBytes: number, bytes: number): number =>
+    costOf(memCpy, headBytes) + costOf(memAlloc, bytes) + costOf(memCpy, bytes)
+  const calls = auth.reduce((sum, entry) => sum + callsIn(entry.rootInvocation), 0)
+  const nested = (calls - auth.length) * (list(0, CALL_NOTE_BYTES) - list(0, 0))
+  const perFrame = list(LIST_BYTES, TRACKER_NOTE_BYTES * auth.length) + calls * list(AUTH_LIST_BYTES, 0) + nested
+  meter.spend((framesOpened + 1) * perFrame)
 }
 
 const chargeAuth = (host: HostContext, auth: ReadonlyArray<SorobanAuthorizationEntry>): void => {
   const isRecorded = host.input.access.mode === "record"
+  chargeList(host.meter, AUTH_LIST_BYTES, auth.length, AUTH_BYTES)
   for (const entry of auth) {
     const unsigned = isRecorded && entry.credentials.type !== CredentialsType.sourceAccount ? SIGNATURE_BYTES : 0
     chargeDecoding(host.meter, codec.SorobanAuthorizationEntry.encode(entry).length + unsigned)
     // Entries that were given are counted when they are taken in.
     if (isRecorded) host.meter.spend(Price.authorizedCall * callsIn(entry.rootInvocation))
   }
+  chargeAuthSnapshots(host, auth)
 }
 
 /** Footprint and resources as XDR: keys, two counts and three numbers. A key's string is its XDR. */
@@ -72,8 +109,8 @@ export const chargeSurroundings = (host: HostContext, changes: Store, around: Su
   const { meter, input } = host
   const { returnValue, events, readOnly, readWrite } = around
   const keys = [...readOnly, ...readWrite]
-  const pairs = (keys.length * (keys.length + 1)) / 2
-  meter.spend(Price.call + Price.readOnlyKey * readOnly.length + Price.pairOfKeys * pairs)
+  meter.spend(Price.call)
+  chargeMaps(host, around)
   meter.charge(meter.costs.computeSha256Hash, SEED_BYTES)
   meter.charge(meter.costs.computeSha256Hash, SEED_BYTES)
   chargeDecoding(meter, SOURCE_BYTES)
@@ -82,6 +119,7 @@ export const chargeSurroundings = (host: HostContext, changes: Store, around: Su
   chargeAuth(host, around.auth)
   const pieces = events.reduce((sum, event) => sum + piecesOfEvent(event), piecesOfValue(returnValue))
   chargeEncoding(meter, pieces, around.eventsBytes)
+  chargeList(meter, LIST_BYTES, events.length, LIST_BYTES)
   for (const [i, [id, key]] of keys.entries()) {
     chargeEncoding(meter, piecesOfKey(key), id.length)
     const before = input.store.get(id)
@@ -89,6 +127,5 @@ export const chargeSurroundings = (host: HostContext, changes: Store, around: Su
     const after = i < readOnly.length ? undefined : changes.get(id)
     if (after === undefined) continue
     chargeEncoding(meter, piecesOfEntry(after), entrySizeBytes(after))
-    meter.spend(Price.entryWritten)
   }
 }

@@ -104,6 +104,8 @@ export const createContract = (host: ContractHost, args: CreateContractArgs): Sc
     }
   } else {
     contractId = store(host, args)
+    host.meter.spend(Price.assetCreated)
+    if (contractIdPreimage.fromAsset.type !== 0) host.meter.spend(Price.issuedAssetCreated)
     host.call(contractId, "init_asset", [bytes(codecAsset.encode(contractIdPreimage.fromAsset))], { reserved: true })
   }
   return addressVal(contractAddress(contractId))
@@ -118,11 +120,11 @@ export const uploadWasm = (host: ContractHost, code: Uint8Array): ScVal => {
   meter.charge(meter.costs.vmInstantiation, code.length)
   meter.charge(meter.costs.vmCachedInstantiation, code.length)
   meter.charge(meter.costs.vmInstantiation, code.length)
-  const { contracts, crypto, settings } = host.input
+  const { contracts, crypto } = host.input
   if (contracts === undefined) throw new Unsupported("contract wasm")
   const hash = crypto.sha256(code)
   const key = contractCodeKey(hash)
-  const ext = contracts.validate(code, settings)
+  const ext = contracts.validate(host, code)
   const known = host.storage.get(key)
   if (known === undefined) host.storage.put(key, { type: 7, contractCode: { ext, hash, code } })
   return bytes(hash)

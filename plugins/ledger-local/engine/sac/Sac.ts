@@ -4,6 +4,7 @@
 // numbers.
 import { AddressType, ScType } from "../xdr/types.ts"
 import { HostError } from "../host/HostError.ts"
+import { Price } from "../host/instructionPrices.ts"
 import type { ContractHost, Frame } from "../host/HostTypes.ts"
 import { allowanceOf, spendAllowance, writeAllowance } from "./SacAllowance.ts"
 import { SacBalances } from "./SacBalances.ts"
@@ -248,6 +249,7 @@ export const callSac = (host: ContractHost, frame: Frame): ScVal => {
   if (frame.args.length !== arity)
     throw HostError.of("Context", "UnexpectedSize", "wrong number of args to StellarAssetContract fn")
   const sac = readSacInstance(frame.instanceStorage)
+  if (sac.issuer !== undefined) host.meter.spend(Price.issuedAssetFrame)
   return run({ host, frame, sac, balances: new SacBalances(host, frame, sac), args: frame.args })
 }
 

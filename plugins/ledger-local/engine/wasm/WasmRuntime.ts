@@ -121,16 +121,19 @@ export class WasmRuntime implements ContractRuntime {
     return compiled
   }
 
-  readonly validate: ContractRuntime["validate"] = (code, settings) => {
+  readonly validate: ContractRuntime["validate"] = (host, code) => {
+    const { settings } = host.input
     if (code.length > settings.limits.contractCodeBytesMax)
       throw HostError.of("Budget", "ExceededLimit", "contract code is too large")
-    const { costInputs } = this.#limited(() => checkedCode(code, settings.protocolVersion))
+    const { costInputs, memoryBytes } = this.#limited(() => checkedCode(code, settings.protocolVersion))
+    host.meter.growMemory(memoryBytes)
     return { v: 1, v1: { ext: { v: 0 }, costInputs: { ext: { v: 0 }, ...costInputs } } }
   }
 
   readonly protocolOf: ContractRuntime["protocolOf"] = (host, module) => {
     const { prepared } = this.#limited(() => this.#compiled(module))
     chargeInstance(host.meter, prepared.costInputs, module.isNew)
+    host.meter.growMemory(prepared.memoryBytes)
     return prepared.environmentProtocol
   }
 
@@ -140,6 +143,8 @@ export class WasmRuntime implements ContractRuntime {
     const compiled = this.#compiled(call)
     checkEnvironment(compiled.prepared, host.input.settings.protocolVersion)
     chargeInstance(host.meter, compiled.prepared.costInputs, call.isNew)
+    host.meter.growMemory(compiled.prepared.memoryBytes)
+    host.meter.charge(host.meter.costs.invokeVmFunction)
     const type = compiled.prepared.exports.get(call.fn)
     if (type === undefined) {
       if (call.missingIsNoop) return VOID
@@ -189,7 +194,6 @@ const instantiate = (module: WebAssembly.Module, imports: WebAssembly.Imports): 
 
 const run = (host: ContractHost, call: ContractCall, { module, prepared }: Compiled): ScVal => {
   host.meter.payWork(INSTANCE_WORK)
-  host.meter.takeMemory(prepared.memoryBytes)
   let vm: Vm | undefined
   const imports = importObject(prepared, (id) => {
     const fn = functions[id]
@@ -210,7 +214,6 @@ const run = (host: ContractHost, call: ContractCall, { module, prepared }: Compi
   const memory = exports["memory"]
   const fuel = exports[FUEL_EXPORT] as WebAssembly.Global
   vm = new Vm(host, fuel, memory instanceof WebAssembly.Memory ? memory : undefined, prepared.memoryBytes)
-  host.meter.charge(host.meter.costs.invokeVmFunction)
   vm.resume()
   try {
     const fn = exports[call.fn] as (...args: ReadonlyArray<bigint>) => bigint

@@ -5,6 +5,7 @@
 // which are no part of the module as it was uploaded, is refused with them. Types are left to the engine's own
 // validation, which sees the result.
 import { BinaryReader, leb, Malformed, signedLeb } from "./BinaryReader.ts"
+import { MEMORY_PAGES_MAX } from "./readModule.ts"
 import { Bulk, NO_RESULT, Op, readInstruction, ValueType } from "./opcodes.ts"
 
 /** Values that one unit of fuel moves when a function is entered. */
@@ -13,9 +14,8 @@ const BLOCK = 1
 /** Bytes that a bulk instruction moves for one unit of fuel, as a power of two, and entries of a table. */
 const BYTES_SHIFT = 6
 const ENTRIES_SHIFT = 3
-/** Fuel for each page that `memory.grow` asks for, as a power of two, and how many pages there can be. */
-const PAGE_SHIFT = 10
-const PAGES_MAX = 65_536
+/** Fuel for each page that `memory.grow` asks for, as a power of two: what the network takes for so many bytes. */
+const PAGE_SHIFT = 11
 
 /** The globals added behind the module's own. */
 export interface Tank {
@@ -47,7 +47,7 @@ const takeLength = ({ fuel }: Tank, local: number, shift: number): Array<number>
 const takePages = ({ fuel, grows }: Tank, local: number): Array<number> => {
   const pages = [Op.localGet, ...leb(local)]
   const price = [...pages, ...constant(PAGE_SHIFT), Op.i32Shl]
-  const isTooMany = [...pages, ...constant(PAGES_MAX), Op.i32GtU]
+  const isTooMany = [...pages, ...constant(MEMORY_PAGES_MAX), Op.i32GtU]
   return [
     Op.localTee,
     ...leb(local),

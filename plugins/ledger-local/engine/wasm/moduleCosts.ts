@@ -1,7 +1,6 @@
 // What the network charges for a module before any of its code runs: an instance of it each time, and reading it when
 // the node has not done that already, which is once a ledger for what was uploaded before.
 import type { InstructionMeter } from "../host/InstructionMeter.ts"
-import { Price } from "../host/instructionPrices.ts"
 import type { CpuCostName } from "../state/cpuCosts.ts"
 import type { CostInputs } from "./readModule.ts"
 
@@ -37,5 +36,4 @@ const instantiating: ReadonlyArray<Charge> = [
 export const chargeInstance = (meter: InstructionMeter, inputs: CostInputs, isNew: boolean): void => {
   if (isNew) for (const [name, input] of parsing) meter.charge(meter.costs[name], inputs[input])
   for (const [name, input] of instantiating) meter.charge(meter.costs[name], inputs[input])
-  meter.spend(Price.importedFunction * inputs.nImports)
 }

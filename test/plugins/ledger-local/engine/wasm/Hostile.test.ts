@@ -34,8 +34,10 @@ const word = (value: bigint): Array<number> => [0x42, ...signed(value)]
 const u32 = (value: number): Array<number> => word(BigInt.asIntN(64, (BigInt(value) << 32n) | 4n))
 const run = (index: number): Array<number> => [0x10, index]
 const DROP = 0x1a
-const ALL_MEMORY = 640 * 65_536
-const fullMemory = [0, 0x80, 5]
+/** Nearly half of what the network gives a transaction, since making a contract instantiates it twice. */
+const LARGE_PAGES = 300
+const LARGE_MEMORY = LARGE_PAGES * 65_536
+const largeMemory = [0, ...leb(LARGE_PAGES)]
 const dataAt = (offset: number, bytes: ReadonlyArray<number>): Array<number> =>
   section(11, [0, ...i32(offset), 0x0b, ...sized(bytes)])
 
@@ -158,18 +160,18 @@ describe("a module whose imports are not the network's", () => {
 })
 
 describe("a module that moves bytes for ever", () => {
-  const lengthy = [...i32(0), ...i32(0), ...i32(ALL_MEMORY)]
+  const lengthy = [...i32(0), ...i32(0), ...i32(LARGE_MEMORY)]
 
   it("pays for each byte of memory.fill and memory.copy", () => {
-    expect(stopped(contract({ body: forever(...lengthy, 0xfc, 11, 0), memory: fullMemory }))).toMatch(
+    expect(stopped(contract({ body: forever(...lengthy, 0xfc, 11, 0), memory: largeMemory }))).toMatch(
       /^Error\(Budget, ExceededLimit\)/
     )
-    expect(stopped(contract({ body: forever(...lengthy, 0xfc, 10, 0, 0), memory: fullMemory }))).toMatch(
+    expect(stopped(contract({ body: forever(...lengthy, 0xfc, 10, 0, 0), memory: largeMemory }))).toMatch(
       /^Error\(Budget, ExceededLimit\)/
     )
     const once = contract({
       body: [...lengthy, 0xfc, 11, 0, ...VOID_BODY],
-      memory: fullMemory,
+      memory: largeMemory,
       locals: [2, 1, I64, 1, I32]
     })
     expect(succeeded(call(once)).returnValue).toEqual({ type: 1 })
@@ -226,9 +228,27 @@ describe("a module that keeps the compiler busy", () => {
 describe("a module that takes memory", () => {
   it("has what the network gives a transaction, objects of the host included", () => {
     const imports = [hostImport("b", "3", 2)]
-    const body = [...u32(0), ...u32(65_536), ...run(0), DROP, ...VOID_BODY]
-    expect(errorOf(call(contract({ imports, body, memory: fullMemory })))).toMatch(/^Error\(Budget, ExceededLimit\)/)
-    expect(succeeded(call(contract({ imports, body, memory: [0, 0xf0, 4] }))).returnValue).toEqual({ type: 1 })
+    const making = (count: number) =>
+      call(
+        contract({
+          imports,
+          body: [...times(count, ...u32(0), ...u32(65_536), ...run(0), DROP), ...VOID_BODY],
+          memory: largeMemory
+        })
+      )
+    expect(succeeded(making(330)).returnValue).toEqual({ type: 1 })
+    expect(errorOf(making(345))).toMatch(/^Error\(Budget, ExceededLimit\)/)
+  })
+
+  it("pays the network's price for each page, at the start and when it grows", () => {
+    const used = (result: ReturnType<typeof call>): number => succeeded(result).instructions
+    const [small, large] = [1, 101].map((pages) =>
+      used(call(contract({ body: VOID_BODY, memory: [0, ...leb(pages)] })))
+    )
+    expect(large! - small!).toBe(100 * 8_192)
+    const growing = (pages: number) =>
+      used(call(contract({ body: [...i32(pages), 0x40, 0, DROP, ...VOID_BODY], locals: [2, 1, I64, 1, I32] })))
+    expect(growing(60) - growing(10)).toBe(50 * 8_192)
   })
 })
 
