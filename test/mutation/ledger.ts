@@ -343,5 +343,110 @@ export const mutations: ReadonlyArray<Mutation> = [
       ],
       ["a temporary entry lives on", "if (durabilityOf(key) === Durability.temporary) return undefined", ""]
     ]
+  ),
+  ...rules(
+    "transaction/operations/claimPredicate.ts",
+    ["transaction/claimableBalances.test.ts"],
+    [
+      [
+        "a balance is claimed in the second that ends it",
+        "return predicate.absBefore > now",
+        "return predicate.absBefore >= now"
+      ],
+      ["a balance has conditions of any depth", "if (level > LEVELS_MAX) return false", ""]
+    ]
+  ),
+  ...rules(
+    "transaction/operations/claimClaimableBalance.ts",
+    ["transaction/claimableBalances.test.ts"],
+    [
+      [
+        "a balance is paid into a frozen entry",
+        "if (isFrozen(context, balance.asset)) return result(Code.trustLineFrozen)",
+        ""
+      ]
+    ]
+  ),
+  ...rules(
+    "transaction/operations/clawbackClaimableBalance.ts",
+    ["transaction/claimableBalances.test.ts"],
+    [
+      [
+        "every claimable balance is clawed back",
+        "if (!mayBeClawedBack(balance)) return result(Code.notClawbackEnabled)",
+        ""
+      ]
+    ]
+  ),
+  ...rules(
+    "transaction/reserves.ts",
+    ["transaction/invariants.test.ts"],
+    [
+      [
+        "a balance's sponsor pays one reserve for all claimants",
+        'counted(sponsor, "numSponsoring", reservesOf(entry))',
+        'counted(sponsor, "numSponsoring", 1)'
+      ]
+    ]
+  ),
+  ...rules(
+    "transaction/sponsorshipTransfer.ts",
+    ["transaction/sponsorship.test.ts"],
+    [
+      [
+        "anybody revokes what others sponsor",
+        'if (!same(reserve.sponsor ?? reserve.owner!, source)) return "notSponsor"',
+        ""
+      ],
+      ["a sponsor gives back what its owner cannot keep", 'return "lowReserve"', 'return "ok"']
+    ]
+  ),
+  ...rules(
+    "transaction/operations/trustFlags.ts",
+    ["transaction/trustFlags.test.ts"],
+    [["leave is lessened without the revocable flag", "if (lessens && !isRevocable(context))", "if (lessens && false)"]]
+  ),
+  ...rules(
+    "transaction/exchange/convert.ts",
+    ["transaction/liquidityPools.test.ts"],
+    [
+      [
+        "a pool loses against a book that is as dear",
+        "swap.sent * booked.received > swap.received * booked.sent",
+        "swap.sent * booked.received >= swap.received * booked.sent"
+      ]
+    ]
+  ),
+  ...rules(
+    "transaction/exchange/poolAmounts.ts",
+    ["transaction/liquidityPools.test.ts"],
+    [["a pool takes no fee", "(AFTER_FEE * reserveOut * sent)", "(WHOLE * reserveOut * sent)"]]
+  ),
+  ...rules(
+    "transaction/exchange/Pools.ts",
+    ["transaction/invariants.test.ts"],
+    [["a line is held open by a pool that was left", "withPoolUses(line!, -1)", "withPoolUses(line!, 0)"]]
+  ),
+  ...rules(
+    "transaction/ClassicEvents.ts",
+    ["transaction/invariants.test.ts"],
+    [
+      [
+        "what goes through a pool is not told",
+        "else if (claim.type === ClaimAtomType.liquidityPool)",
+        "else if (claim.type === ClaimAtomType.v0 && 'liquidityPool' in claim)"
+      ]
+    ]
+  ),
+  ...rules(
+    "node/friendbot.ts",
+    ["node/friendbot.test.ts"],
+    [
+      [
+        "the friendbot closes a ledger in which it failed",
+        "return closed.record.transactions.every(({ succeeded }) => succeeded) ? closed : undefined",
+        "return closed"
+      ]
+    ]
   )
 ]

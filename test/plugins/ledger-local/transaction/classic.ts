@@ -1,7 +1,16 @@
 // What the tests of classic operations share: what an operation of one transaction answered and emitted, issuers with
 // their assets, and entries as the ledger keeps them.
 import { Effect } from "effect"
-import { Asset, type Keypair, Operation, scValToNative, xdr } from "@stellar/stellar-sdk"
+import {
+  Asset,
+  getLiquidityPoolId,
+  type Keypair,
+  LiquidityPoolAsset,
+  LiquidityPoolFeeV18,
+  Operation,
+  scValToNative,
+  xdr
+} from "@stellar/stellar-sdk"
 import { it } from "@effect/vitest"
 import type { Crypto } from "../../../../kernel/platform/Crypto.ts"
 import { LocalLedger, type LocalLedgerOptions } from "../../../../plugins/ledger-local/LocalLedger.ts"
@@ -133,3 +142,12 @@ export const withBody = (operation: xdr.Operation, parts: object): xdr.Operation
   const [field] = Object.keys(wire.body).filter((name) => name !== "type")
   return xdr.Operation.fromXdrObject({ ...wire, body: { ...wire.body, [field!]: { ...wire.body[field!], ...parts } } })
 }
+
+/** The shares of the pool that trades two assets, whichever comes first. */
+export const sharesOf = (one: Asset, other: Asset): LiquidityPoolAsset => {
+  const [a, b] = Asset.compare(one, other) < 0 ? [one, other] : [other, one]
+  return new LiquidityPoolAsset(a, b, LiquidityPoolFeeV18)
+}
+
+export const poolId = (shares: LiquidityPoolAsset): Buffer =>
+  Buffer.from(getLiquidityPoolId("constant_product", shares.getLiquidityPoolParameters()))

@@ -2,16 +2,7 @@
 // leave does to shares, and each way in which the operations refuse.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import {
-  Asset,
-  getLiquidityPoolId,
-  type Keypair,
-  LiquidityPoolAsset,
-  LiquidityPoolFeeV18,
-  Operation,
-  StrKey,
-  xdr
-} from "@stellar/stellar-sdk"
+import { Asset, type Keypair, type LiquidityPoolAsset, Operation, StrKey, xdr } from "@stellar/stellar-sdk"
 import { LocalLedger } from "../../../../plugins/ledger-local/LocalLedger.ts"
 import { keyString, trustLineKey } from "../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import { testnet } from "../../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
@@ -35,6 +26,8 @@ import {
   issue,
   lineOf,
   native,
+  poolId,
+  sharesOf,
   test,
   together,
   withBody
@@ -42,13 +35,7 @@ import {
 
 const INT64_MAX = 9_223_372_036_854_775_807n
 
-const sharesOf = (one: Asset, other: Asset): LiquidityPoolAsset => {
-  const [a, b] = Asset.compare(one, other) < 0 ? [one, other] : [other, one]
-  return new LiquidityPoolAsset(a, b, LiquidityPoolFeeV18)
-}
-const idOf = (shares: LiquidityPoolAsset): Buffer =>
-  Buffer.from(getLiquidityPoolId("constant_product", shares.getLiquidityPoolParameters()))
-const strKey = (shares: LiquidityPoolAsset): string => StrKey.encodeLiquidityPool(idOf(shares))
+const strKey = (shares: LiquidityPoolAsset): string => StrKey.encodeLiquidityPool(poolId(shares))
 const named = (asset: Asset): string => (asset.isNative() ? "native" : `${asset.getCode()}:${asset.getIssuer()}`)
 
 interface Bounds {
@@ -57,14 +44,14 @@ interface Bounds {
 }
 const deposit = (shares: LiquidityPoolAsset, maxAmountA: string, maxAmountB: string, bounds: Bounds = {}) =>
   Operation.liquidityPoolDeposit({
-    liquidityPoolId: idOf(shares).toString("hex"),
+    liquidityPoolId: poolId(shares).toString("hex"),
     maxAmountA,
     maxAmountB,
     minPrice: bounds.minPrice ?? "0.000001",
     maxPrice: bounds.maxPrice ?? "1000000"
   })
 const withdraw = (shares: LiquidityPoolAsset, amount: string, minAmountA = "0", minAmountB = "0") =>
-  Operation.liquidityPoolWithdraw({ liquidityPoolId: idOf(shares).toString("hex"), amount, minAmountA, minAmountB })
+  Operation.liquidityPoolWithdraw({ liquidityPoolId: poolId(shares).toString("hex"), amount, minAmountA, minAmountB })
 
 const pools = Effect.map(entriesOf(5), (entries) => entries.map(({ data }) => data.liquidityPool.body.constantProduct))
 
@@ -90,7 +77,7 @@ describe("a line of pool shares", () => {
       expect(yield* pools).toMatchObject([
         { reserveA: 0n, reserveB: 0n, totalPoolShares: 0n, poolSharesTrustLineCount: 1n, params: { fee: 30 } }
       ])
-      expect((yield* lineOf(holder, idOf(shares)))!.flags).toBe(0)
+      expect((yield* lineOf(holder, poolId(shares)))!.flags).toBe(0)
       yield* done(holder, Operation.payment({ destination: issuer.publicKey(), asset: gold, amount: "1000" }))
       const close = Operation.changeTrust({ asset: gold, limit: "0" })
       expect(yield* code(holder, close)).toBe("changeTrustCannotDelete")
@@ -177,7 +164,7 @@ describe("LiquidityPoolDeposit", () => {
         ["transfer", holder.publicKey(), strKey(shares), "native", 100_0000000n],
         ["transfer", holder.publicKey(), strKey(shares), named(gold), 400_0000000n]
       ])
-      expect((yield* lineOf(holder, idOf(shares)))!.balance).toBe(200_0000000n)
+      expect((yield* lineOf(holder, poolId(shares)))!.balance).toBe(200_0000000n)
       yield* done(issuer, Operation.changeTrust({ asset: shares }))
       const second = yield* done(issuer, deposit(shares, "100", "40"))
       expect(second.events).toEqual([
@@ -284,7 +271,7 @@ describe("pools that validators or the network hold back", () => {
     const { holder, shares } = yield* market()
     expect(yield* code(holder, deposit(shares, "1", "1"))).toBe("liquidityPoolDepositTrustlineFrozen")
     const { ledger } = yield* LocalLedger
-    const line = trustLineKey(publicKey(holder.rawPublicKey()), { type: 3, liquidityPoolId: idOf(shares) })
+    const line = trustLineKey(publicKey(holder.rawPublicKey()), { type: 3, liquidityPoolId: poolId(shares) })
     const entry = ledger.store.get(keyString(line))! as any
     ledger.store.put({ ...entry, data: { type: 1, trustLine: { ...entry.data.trustLine, balance: 5n } } })
     expect(yield* code(holder, withBody(withdraw(shares, "1"), { amount: 5n }))).toBe(
@@ -415,7 +402,7 @@ describe("the loss of an issuer's leave", () => {
       yield* done(holder, deposit(shares, "100", "400"))
       const revoked = yield* done(issuer, revoke(holder, gold))
       expect(revoked.code).toBe("setTrustLineFlagsSuccess")
-      expect(yield* lineOf(holder, idOf(shares))).toBeUndefined()
+      expect(yield* lineOf(holder, poolId(shares))).toBeUndefined()
       const balances = (yield* entriesOf(4)).map(({ data, sponsor }) => ({ ...data.claimableBalance, sponsor }))
       expect(balances.map(({ amount }) => amount).sort()).toEqual([100_0000000n, 400_0000000n])
       expect(balances.map(({ ext, asset }) => [asset.type, ext.v]).sort()).toEqual([
@@ -455,7 +442,7 @@ describe("the loss of an issuer's leave", () => {
       const revoked = yield* done(other, revoke(issuer, silver))
       expect(revoked.events[0]).toEqual(["burn", strKey(pair), named(gold), 10_0000000n])
       expect(yield* code(issuer, revoke(holder, gold))).toBe("setTrustLineFlagsSuccess")
-      expect(yield* lineOf(holder, idOf(shares))).toBeUndefined()
+      expect(yield* lineOf(holder, poolId(shares))).toBeUndefined()
       expect(yield* pools).toEqual([])
       expect((yield* entriesOf(4)).map(({ data }) => data.claimableBalance.amount)).toEqual([10_0000000n])
     })
