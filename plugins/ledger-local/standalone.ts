@@ -11,6 +11,7 @@ import { demoNames, localAccount, USDC_CONTRACT } from "./node/accounts.ts"
 import { type Chosen, chosenSettings } from "./node/chosenSettings.ts"
 import type { Faults } from "./node/Faults.ts"
 import { parseFault } from "./node/parseFault.ts"
+import { runScript, type ScriptRefused } from "./runScript.ts"
 import { type Secured, serve, type Serving } from "./serve.ts"
 
 /** A fault that cannot be read. */
@@ -40,6 +41,8 @@ export interface StandaloneOptions {
   /** Absent: in memory. */
   readonly folder?: string
   readonly seedAccounts?: boolean
+  /** A file of accounts and contracts to begin with; see `runScript.ts`. */
+  readonly script?: string
   /** Gives up what follows a damaged line of the journal. */
   readonly repair?: boolean
   /** Seconds since 1970 at which the clock stands; absent: the machine's. */
@@ -63,6 +66,7 @@ export interface Standalone extends Serving {
   readonly https: Secured | undefined
   readonly usdcContract: string
   readonly accounts: ReadonlyArray<SeededAccount>
+  readonly contracts: ReadonlyArray<{ readonly name: string; readonly address: string }>
 }
 
 const SEED_USDC_UNITS = 10_000_0000000n
@@ -84,7 +88,7 @@ export const standalone = Effect.fnUntraced(function* (
   options: StandaloneOptions
 ): Effect.fn.Return<
   Standalone,
-  ChoiceRefused | FaultRefused | HttpsRefused | ListenFailed,
+  ChoiceRefused | FaultRefused | ScriptRefused | HttpsRefused | ListenFailed,
   Crypto | FileSystem.FileSystem | Path.Path | Listeners | Supervisor | Scope.Scope
 > {
   const faults: Array<Partial<Faults>> = []
@@ -129,7 +133,11 @@ export const standalone = Effect.fnUntraced(function* (
       return yield* new HttpsRefused({ message: `port ${options.httpsPort} cannot be opened for HTTPS` })
     }
     const ledger = yield* LocalLedger
-    const accounts = options.seedAccounts === true ? yield* seed : []
-    return { ...serving, https, passphrase: ledger.passphrase, usdcContract: USDC_CONTRACT, accounts }
+    const { accounts, contracts } =
+      options.script === undefined ? { accounts: [], contracts: [] } : yield* runScript(options.script)
+    const seeded = options.seedAccounts === true ? yield* seed : []
+    const told = accounts.map(({ address, name, secret }) => ({ name, address, secret }))
+    const { passphrase } = ledger
+    return { ...serving, https, passphrase, usdcContract: USDC_CONTRACT, accounts: [...seeded, ...told], contracts }
   }).pipe(Effect.provideContext(context))
 })

@@ -60,7 +60,7 @@ const readFlags = Effect.fnUntraced(function* (flags: Flags) {
 })
 
 /** What the program says when it listens. */
-const greetingOf = ({ accounts, https, passphrase, port, usdcContract }: Standalone): string =>
+const greetingOf = ({ accounts, contracts, https, passphrase, port, usdcContract }: Standalone): string =>
   [
     `A Stellar ledger is at http://127.0.0.1:${port}  (RPC, /friendbot?addr=G…&usdc=100, /ledgers)`,
     ...(https === undefined
@@ -68,7 +68,8 @@ const greetingOf = ({ accounts, https, passphrase, port, usdcContract }: Standal
       : [`  over HTTPS  https://127.0.0.1:${https.port}  (clients trust ${https.certificateFile})`]),
     `  passphrase  ${passphrase}`,
     `  USDC        ${usdcContract}`,
-    ...accounts.map(({ address, name, secret }) => `  ${name.padEnd(10)}  ${address}  ${secret}`)
+    ...accounts.map(({ address, name, secret }) => `  ${name.padEnd(10)}  ${address}  ${secret}`),
+    ...contracts.map(({ address, name }) => `  ${name.padEnd(10)}  ${address}`)
   ].join("\n")
 
 export const ledger = Command.make(
@@ -123,6 +124,10 @@ export const ledger = Command.make(
       Flag.withDescription("Give up what follows a damaged line of the kept ledger's journal"),
       Flag.withDefault(false)
     ),
+    script: Flag.String("script").pipe(
+      Flag.withDescription("A JSON file of accounts and contracts to begin with"),
+      Flag.optional
+    ),
     seedAccounts: Flag.Boolean("seed-accounts").pipe(
       Flag.withDescription("Four accounts with XLM and USDC from the start"),
       Flag.withDefault(false)
@@ -144,6 +149,7 @@ export const ledger = Command.make(
         allowedOrigins: flags.allowOrigin,
         repair: flags.repair,
         strictCloseTimes: flags.strictCloseTimes || Option.isSome(flags.time),
+        ...Option.match(flags.script, { onNone: () => ({}), onSome: (script) => ({ script }) }),
         ...Option.match(flags.seed, { onNone: () => ({}), onSome: (seed) => ({ seed }) }),
         ...Option.match(flags.state, { onNone: () => ({}), onSome: (folder) => ({ folder }) }),
         ...Option.match(flags.https, { onNone: () => ({}), onSome: (httpsPort) => ({ httpsPort }) })

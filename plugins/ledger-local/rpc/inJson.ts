@@ -132,3 +132,6 @@ export const inJson = (method: string, result: unknown): unknown => {
   const rule = rules.get(method)
   return rule === undefined ? result : changed(result, rule)
 }
+
+/** A contract value of its JSON. Throws on anything else. */
+export const scValOfJson = (json: unknown): xdr.ScValWire => xdr.ScVal.fromJson(json as never).toXdrObject()
