@@ -4,9 +4,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Asset, type Keypair, type LiquidityPoolAsset, Operation, StrKey, xdr } from "@stellar/stellar-sdk"
 import { LocalLedger } from "../../../../plugins/ledger-local/LocalLedger.ts"
-import { keyString, trustLineKey } from "../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
+import { accountKey, keyString, trustLineKey } from "../../../../plugins/ledger-local/engine/state/LedgerKeys.ts"
 import { testnet } from "../../../../plugins/ledger-local/engine/state/NetworkSettings.ts"
-import { publicKey } from "../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
+import { type LedgerKey, publicKey } from "../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import {
   depositOf,
   swapReceiving,
@@ -365,6 +365,60 @@ describe("a path payment", () => {
       yield* sell("2", "0.2", "1")
       expect(yield* by(holder)).toEqual(["pool"])
     })
+  )
+
+  /** Pays through the pool past a thousand and one small offers that are dearer; how it went. */
+  const pastOffers = Effect.gen(function* () {
+    const { issuer, gold, holder, shares } = yield* market()
+    yield* done(holder, deposit(shares, "100", "400"))
+    const offer = Operation.manageSellOffer({ selling: gold, buying: native, amount: "0.00001", price: "1" })
+    const maker = yield* fund("maker")
+    yield* give(issuer, maker, gold, "1")
+    yield* done(maker, offer)
+    const { ledger } = yield* LocalLedger
+    // A thousand more like it, promised for by the same account.
+    const put = (key: LedgerKey, change: (data: any) => object): void => {
+      const entry = ledger.store.get(keyString(key))!
+      ledger.store.put({ ...entry, data: change(entry.data) as never })
+    }
+    const promised = {
+      ext: { v: 1 as const, v1: { liabilities: { buying: 0n, selling: 100_100n }, ext: { v: 0 as const } } }
+    }
+    const [first] = yield* entriesOf(2)
+    for (let offerId = 2n; offerId <= 1_001n; offerId++)
+      ledger.store.put({
+        lastModifiedLedgerSeq: ledger.latest.sequence,
+        data: { type: 2, offer: { ...first!.data.offer, offerId } },
+        ext: { v: 0 }
+      })
+    const id = publicKey(maker.rawPublicKey())
+    put(trustLineKey(id, gold.toTrustLineXdrObject().toXdrObject()), (data) => ({
+      type: 1,
+      trustLine: { ...data.trustLine, ...promised }
+    }))
+    put(accountKey(id), ({ account }) => {
+      const liabilities = { buying: 100_100n, selling: 0n }
+      return {
+        type: 0,
+        account: { ...account, numSubEntries: 1_002, ext: { v: 1, v1: { ...account.ext.v1, liabilities } } }
+      }
+    })
+    return yield* code(holder, pathSend(holder, native, "1", gold, "0.1"))
+  })
+
+  test(
+    "counts the offers that were tried before a pool against what one operation may take",
+    Effect.gen(function* () {
+      expect(yield* pastOffers).toBe("opExceededWorkLimit")
+    })
+  )
+
+  test(
+    "did not count them before protocol 27",
+    Effect.gen(function* () {
+      expect(yield* pastOffers).toBe("pathPaymentStrictSendSuccess")
+    }),
+    { settings: { ...testnet, protocolVersion: 26 } }
   )
 
   test(
