@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import * as xdr from "@stellar/stellar-sdk/xdr"
 import { LocalLedger } from "../../../../../plugins/ledger-local/LocalLedger.ts"
 import { codecOf } from "../../../../../plugins/ledger-local/engine/xdr/reusedWriter.ts"
-import { codec, type ScVal } from "../../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
+import { codec, equalBytes, type ScVal } from "../../../../../plugins/ledger-local/engine/xdr/Xdr.ts"
 import { fund, ledgerLayer } from "../../support.ts"
 
 const bytes = (length: number, fill: number): Uint8Array => new Uint8Array(length).fill(fill)
@@ -18,14 +18,14 @@ const values: ReadonlyArray<ScVal> = [
   { type: 5, u64: 2n ** 64n - 1n },
   { type: 10, i128: { hi: -1n, lo: 2n ** 64n - 1n } },
   // Every length of padding, an empty value, and one that outgrows the buffer and the one that is kept.
-  ...[0, 1, 2, 3, 4, 5, 70_000, 2_000_000, 3].map((length): ScVal => ({ type: 13, bytes: bytes(length, 0xab) }))
+  ...[0, 1, 2, 3, 4, 5, 70_000, 1_100_000, 3].map((length): ScVal => ({ type: 13, bytes: bytes(length, 0xab) }))
 ]
 
 describe("a kept buffer", () => {
   it("holds what the SDK writes, value after value, the large ones and those after them", () => {
     const all: ScVal = { type: 16, vec: [...values] }
     for (const value of [...values, all, ...values])
-      expect(codec.ScVal.encode(value)).toEqual(xdr.ScVal.schema.encode(value))
+      expect(equalBytes(codec.ScVal.encode(value), xdr.ScVal.schema.encode(value))).toBe(true)
   })
 
   it("gives bytes that the next value does not write over", () => {
