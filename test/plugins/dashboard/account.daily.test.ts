@@ -271,7 +271,8 @@ describe.each(databaseKinds)("an account's session on %s", (database) => {
         expect(yield* told(third!.cookie)).toBe("503")
         expect(yield* told(`tollkeeper_account=${"A".repeat(32)}.${token.split(".")[1]}`)).toBe("401")
         yield* facilitator.sql`alter table out_of_reach rename to kernel_account_sessions`
-        yield* facilitator.sql`update kernel_account_sessions set until = now() where account <> ${seller.publicKey()}`
+        yield* facilitator.sql`update kernel_account_sessions set until = now() - interval '1 second'
+          where account <> ${seller.publicKey()}`
         expect(yield* told(third!.cookie)).toBe("401")
         const none = (yield* facilitator.ask("/dashboard/account", { headers: { cookie: third!.cookie } })).json
         expect(none).toEqual({ account: null, until: null })
