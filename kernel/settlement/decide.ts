@@ -52,9 +52,12 @@ export const isDue = (
   now: { readonly sequence: number; readonly millisSinceRecord: number }
 ): boolean => {
   const newest = attempts.at(-1)
+  const ofRecord = newest?.sentLedger === undefined ? (newest?.recordedLedger ?? 0) : recordedLedger
+  // A record of a ledger that is yet to come was made by the word of a node that was wrong.
+  if (ofRecord > now.sequence + queueLedgers) return true
   if (newest?.sentLedger !== undefined) return now.sequence > recordedLedger
   // By the ledger as well as by the clock, which may be wrong.
-  return now.millisSinceRecord >= unsentAfterMillis || now.sequence > (newest?.recordedLedger ?? 0) + 1
+  return now.millisSinceRecord >= unsentAfterMillis || now.sequence > ofRecord + 1
 }
 
 const hasSucceeded = ({ executed, kind }: Landed): boolean => kind === "payment" && executed.succeeded

@@ -207,13 +207,15 @@ export const mutations: ReadonlyArray<Mutation> = [
   ...guards("runtime/platform/nodeRequestBytes.ts", "test/runtime/platform/nodeRequestBytes.test.ts", [
     ["a body of any length on node:http", 'if (bytes > bytesMax) return refuse("too long")', ""],
     ["a body that never comes on node:http", "setTimeout(cutOff, millis)", "setTimeout(() => undefined, millis)"],
-    ["a body that was cut off is waited for", '.on("close", cutOff)', ""],
-    ["who waits for leave to send waits on", "source.headers.expect === undefined &&", ""]
+    [
+      "a body that was cut off is waited for",
+      'const cutOff = () => refuse("cut off")',
+      "const cutOff = () => undefined"
+    ]
   ]),
   ...guards("kernel/stellar/readXdr.ts", "test/kernel/stellar/readXdr.test.ts", [
     ["padding of any bytes", "if (cursor.bytes[i] !== 0) throw malformed", ""],
     ["bytes after the value", "if (cursor.at !== cursor.end) throw malformed", ""],
-    ["bytes beyond the input", "if (cursor.end - at < bytes) throw malformed", ""],
     ["a bool of any number", "if (value > 1) throw malformed", ""],
     ["a length above its bound", "if (length > lengthMax) throw malformed", ""],
     ["values nested without end", "if (++cursor.depth > cursor.depthMax) throw malformed", "cursor.depth++"],

@@ -427,10 +427,15 @@ export const mutations: ReadonlyArray<Mutation> = [
     changes: [
       {
         file: deciding,
-        from: "return now.millisSinceRecord >= unsentAfterMillis || now.sequence > (newest?.recordedLedger ?? 0) + 1",
+        from: "return now.millisSinceRecord >= unsentAfterMillis || now.sequence > ofRecord + 1",
         to: "return now.millisSinceRecord < unsentAfterMillis && unsentAfterMillis === 0"
       }
     ],
+    ...decideTests
+  },
+  {
+    name: "a record of a ledger that is yet to come waits for it",
+    changes: [{ file: deciding, from: "if (ofRecord > now.sequence + queueLedgers) return true", to: "" }],
     ...decideTests
   },
   {

@@ -294,6 +294,15 @@ describe("an open settlement is looked at", () => {
     expect(isDue(unsent, { sequence: recordedLedger, millisSinceRecord: 2_000 })).toBe(true)
     expect(isDue(unsent, { sequence: recordedLedger + 2, millisSinceRecord: -60_000 })).toBe(true)
   })
+
+  it("when its record names a ledger that is yet to come, whatever the clock says", () => {
+    const ahead = { sentStatus: undefined, sentLedger: undefined, taken: false, recordedLedger: recordedLedger + 9 }
+    const now = { sequence: recordedLedger + 4, millisSinceRecord: -3_600_000 }
+    expect(isDue(settlement(attempt(ahead)), now)).toBe(true)
+    expect(isDue(settlement(attempt({ ...ahead, recordedLedger: recordedLedger + 8 })), now)).toBe(false)
+    const sent = { ...settlement(), recordedLedger: recordedLedger + 9 }
+    expect(isDue(sent, now)).toBe(true)
+  })
 })
 
 it("ends nothing by answers of the queue, in any order, before the bound [S83, S90]", () => {

@@ -161,6 +161,18 @@ describe("readXdr", () => {
     expect(new Set(found)).toEqual(new Set([true, false]))
   })
 
+  it("refuses a length above its type's bound, though the input holds it", () => {
+    const symbol = (length: number) => {
+      const bytes = new Uint8Array(8 + Math.ceil(length / 4) * 4)
+      bytes.set([0, 0, 0, 15, 0, 0, 0, length])
+      return bytes.fill(97, 8, 8 + length)
+    }
+    const { schema } = xdr.ScVal
+    expect(readXdr(schema, symbol(32))).toEqual(schema.decode(symbol(32)))
+    for (const read of [() => readXdr(schema, symbol(33)), () => schema.decode(symbol(33))])
+      expect(told(read)).toBe("refused")
+  })
+
   it("allocates nothing for a length that the input cannot hold", () => {
     const bytes = new Uint8Array(16)
     // A vector of four thousand million values.
