@@ -155,7 +155,9 @@ const before: ReadonlyArray<Item> = [
   {
     name: "a database that does not answer",
     play: () =>
-      program([cli, "start", "--state", inFolder("db"), ...freePorts], { DATABASE_URL: "postgres://127.0.0.1:1/x" }),
+      program([cli, "start", "--state", inFolder("db"), ...freePorts], {
+        DATABASE_URL: "postgres://nobody@127.0.0.1:1/x"
+      }),
     says: /does not answer( \(.*\))?; start the PostgreSQL.*DATABASE_URL/
   },
   {
