@@ -2,7 +2,7 @@
 // made of the error and of what lies beneath it: the operating system's word for a port that is taken or a disk that is
 // full counts, wherever it came up. Only what nobody foresaw has a trace.
 import { Cause } from "effect"
-import { wordsOf } from "../kernel/database/faultWords.ts"
+import { field, wordsOf } from "../kernel/database/faultWords.ts"
 
 /** The operating system's words, as an operator hears them. Absent here: they tell nothing that can be done. */
 const ofTheSystem: Readonly<Record<string, string>> = {
@@ -35,9 +35,6 @@ const flagOf: Readonly<Record<string, string>> = {
 }
 
 const depthMax = 8
-
-const field = (value: unknown, name: string): unknown =>
-  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
 
 /** An error and what caused it, the outermost first. */
 const chainOf = (error: unknown): ReadonlyArray<unknown> => {
