@@ -1,8 +1,8 @@
 // `npm run mutation -- NAME…`: puts each defect of the lists into a copy of the tree and runs the command that must
 // catch it; no name means every list. A defect that is not caught, or whose place is not found, fails the run. First
 // each command runs on the unchanged copy, where it must pass. Words that name no list select defects whose names
-// contain them; `--every 10` takes a tenth of each list. Two copies are worked on at a time, and a PostgreSQL server is
-// started once for all.
+// contain them; `--from 101 --to 150` takes that part of what is left of each list, `--every 10` a tenth of it. Two
+// copies are worked on at a time, and a PostgreSQL server is started once for all.
 import { spawn } from "node:child_process"
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -15,7 +15,7 @@ import { listNames, type Mutation, readList, withChange } from "./Mutation.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 /** A catcher that runs longer than this has caught nothing. */
-const timeoutMillis = 300_000
+const timeoutMillis = 600_000
 /** Copies that are worked on at the same time; a catcher may itself use two cores. */
 const copiesMax = 2
 
@@ -36,9 +36,9 @@ interface Outcome {
 
 type Environment = Readonly<Record<string, string>>
 
-/** The catcher's arguments: vitest stops at the first test that fails. */
+/** The catcher's arguments: vitest stops at the first test that fails, and at one that hangs sooner than elsewhere. */
 const argsOf = (catcher: ReadonlyArray<string>): ReadonlyArray<string> =>
-  catcher[0]?.includes("vitest") === true ? [...catcher, "--bail=1"] : catcher
+  catcher[0]?.includes("vitest") === true ? [...catcher, "--bail=1", "--testTimeout=60000"] : catcher
 
 const runNode = (copy: string, args: ReadonlyArray<string>, environment: Environment): Promise<Outcome> =>
   new Promise((resolve) => {
@@ -144,15 +144,25 @@ const runList = async (
 const needsPostgres = ({ environment }: Mutation): boolean =>
   environment?.["TOLLKEEPER_TEST_DATABASES"]?.includes("postgres") === true
 
-const main = async (names: ReadonlyArray<string>, words: ReadonlyArray<string>, every: number): Promise<void> => {
+/** What to take of each list: the entries whose names hold every word, of these a range, of it one in so many. */
+interface Selection {
+  readonly words: ReadonlyArray<string>
+  /** First and last, counted from one. */
+  readonly from: number
+  readonly to: number
+  readonly every: number
+}
+
+const selected = (all: ReadonlyArray<Mutation>, { every, from, to, words }: Selection): ReadonlyArray<Mutation> =>
+  all
+    .filter(({ name }) => words.every((word) => name.includes(word)))
+    .slice(from - 1, to)
+    .filter((_, index) => index % every === 0)
+
+const main = async (names: ReadonlyArray<string>, selection: Selection): Promise<void> => {
   const started = performance.now()
   const lists = await Promise.all(
-    names.map(async (name) => ({
-      name,
-      mutations: (await readList(name))
-        .filter((mutation) => words.every((word) => mutation.name.includes(word)))
-        .filter((_, index) => index % every === 0)
-    }))
+    names.map(async (name) => ({ name, mutations: selected(await readList(name), selection) }))
   )
   const all = lists.flatMap(({ mutations }) => mutations)
   let postgres: TestPostgres | undefined
@@ -182,12 +192,17 @@ const main = async (names: ReadonlyArray<string>, words: ReadonlyArray<string>, 
 
 const { positionals: given, values } = parseArgs({
   allowPositionals: true,
-  options: { every: { type: "string", default: "1" } }
+  options: {
+    from: { type: "string", default: "1" },
+    to: { type: "string", default: "Infinity" },
+    every: { type: "string", default: "1" }
+  }
 })
 const known = given.filter((word) => listNames.includes(word))
 const names = known.length === 0 ? listNames : known
-await main(
-  names,
-  given.filter((word) => !names.includes(word)),
-  Number(values.every)
-)
+await main(names, {
+  words: given.filter((word) => !names.includes(word)),
+  from: Number(values.from),
+  to: Number(values.to),
+  every: Number(values.every)
+})
