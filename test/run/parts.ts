@@ -12,7 +12,7 @@ const types: Part = {
   command: "node_modules/.bin/tsc",
   args: ["--noEmit"],
   figures: "status",
-  minutesMax: 1
+  minutesMax: 3
 }
 
 const format: Part = {
@@ -20,7 +20,7 @@ const format: Part = {
   command: "test/tools/node_modules/.bin/oxfmt",
   args: ["--check", "."],
   figures: "status",
-  minutesMax: 0.5
+  minutesMax: 1
 }
 
 const lint: Part = {
@@ -28,7 +28,7 @@ const lint: Part = {
   command: "test/tools/node_modules/.bin/oxlint",
   args: ["--quiet", "--deny-warnings", "."],
   figures: "status",
-  minutesMax: 0.5
+  minutesMax: 1
 }
 
 /**
@@ -49,7 +49,7 @@ const effects: Part = {
     `{"name":"@effect/language-service"}`
   ],
   figures: "status",
-  minutesMax: 2
+  minutesMax: 4
 }
 
 const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts"]
@@ -62,7 +62,7 @@ const onNode: Part = {
   args: vitest,
   env: both,
   figures: "vitest",
-  minutesMax: 20
+  minutesMax: 27
 }
 
 const onDeno = (deno: string): Part => ({
@@ -71,7 +71,7 @@ const onDeno = (deno: string): Part => ({
   args: ["run", "-A", ...vitest],
   env: { ...both, DENO_NO_UPDATE_CHECK: "1" },
   figures: "vitest",
-  minutesMax: 22
+  minutesMax: 29
 })
 
 const fast: Part = {
@@ -80,7 +80,7 @@ const fast: Part = {
   args: vitest,
   env: { TOLLKEEPER_TEST_FAST: "only" },
   figures: "vitest",
-  minutesMax: 4
+  minutesMax: 8
 }
 
 const slow: Part = {
