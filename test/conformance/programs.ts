@@ -3,7 +3,6 @@
 // report.
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { createServer } from "node:net"
 import { createInterface } from "node:readline"
 
 export interface Program {
@@ -123,14 +122,4 @@ const ends = async (exit: Promise<unknown>, withinMs: number): Promise<boolean> 
   const answer = await Promise.race([exit.then(() => true), late])
   clearTimeout(timer)
   return answer
-}
-
-/** A TCP port that nothing listens on at this moment. */
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, "close")
-  return port
 }

@@ -8,7 +8,8 @@ import { join } from "node:path"
 import { Keypair } from "@stellar/stellar-sdk"
 import { usdcBalance } from "../support/balances.ts"
 import { askFriendbot, type RpcCall, rpcCall } from "../support/rpcCall.ts"
-import { freePort, startProgram } from "./programs.ts"
+import { startProgram } from "./programs.ts"
+import { freePort } from "../support/freePort.ts"
 
 /** The folder of the project. */
 export const root = new URL("../..", import.meta.url).pathname

@@ -10,7 +10,7 @@ import { join } from "node:path"
 import process from "node:process"
 import { promisify } from "node:util"
 import { findNode, root } from "../../runtime/bootstrap.mjs"
-import { freePort } from "../conformance/programs.ts"
+import { freePort } from "../support/freePort.ts"
 
 const node = findNode()
 const cli = join(root, "runtime", "cli.ts")

@@ -19,7 +19,7 @@ import { tmpdir } from "node:os"
 import { delimiter, dirname, join } from "node:path"
 import process from "node:process"
 import { findNode, root } from "../../runtime/bootstrap.mjs"
-import { freePort } from "../conformance/programs.ts"
+import { freePort } from "../support/freePort.ts"
 
 /** Ten times what the slowest command takes on a quiet machine. */
 const commandTimeout = 300_000

@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { root } from "../../runtime/bootstrap.mjs"
 import { readText } from "../architecture/sources.ts"
-import { freePort } from "../conformance/programs.ts"
+import { freePort } from "../support/freePort.ts"
 import { makePayment } from "../support/buyer.ts"
 import { askFriendbot } from "../support/rpcCall.ts"
 

@@ -7,7 +7,7 @@ import { delimiter, join } from "node:path"
 import process from "node:process"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parse, stringify } from "yaml"
-import { freePort } from "../support/postgres.ts"
+import { freePort } from "../support/freePort.ts"
 
 export const prometheusProgram = (): string | undefined =>
   (process.env["PATH"] ?? "")

@@ -13,7 +13,7 @@ import { root } from "../../runtime/bootstrap.mjs"
 import { claimState } from "../../runtime/state.ts"
 import { buy } from "../../examples/buyer.ts"
 import { startSeller } from "../../examples/seller-http.ts"
-import { freePort } from "../conformance/programs.ts"
+import { freePort } from "../support/freePort.ts"
 import { testnetUsdc } from "../support/buyer.ts"
 import { askFriendbot } from "../support/rpcCall.ts"
 

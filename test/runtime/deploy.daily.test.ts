@@ -17,7 +17,8 @@ import { describe } from "vitest"
 import { parse, parseAllDocuments } from "yaml"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
 import { databaseKinds, sourceLayer } from "../support/databases.ts"
-import { freePort, startFacilitator } from "../support/facilitator.ts"
+import { startFacilitator } from "../support/facilitator.ts"
+import { freePort } from "../support/freePort.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const at = (path: string) => join(root, "runtime/deploy", path)
@@ -242,7 +243,7 @@ const start = Effect.fnUntraced(function* (stage: "node" | "deno", secrets: Read
     return join(folder, path)
   }
   const [tree, state, temporary] = [makeTree(stage, folder), own("state"), own("tmp")]
-  const port = yield* freePort
+  const port = yield* Effect.promise(freePort)
   const profile = own("profile.yaml", read("kubernetes/profile.yaml").replace("port: 4022", `port: ${port}`))
   const words = [...wordsOf(stage, "ENTRYPOINT"), ...command].map((word) =>
     word

@@ -5,7 +5,6 @@ import { NodeServices } from "@effect/platform-node"
 import { Keypair } from "@stellar/stellar-sdk"
 import { Context, Deferred, Effect, Fiber, FileSystem, type Layer, Option, References, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { createServer, type AddressInfo } from "node:net"
 import process from "node:process"
 import { DatabaseSource } from "../../kernel/database/DatabaseSource.ts"
 import { Sponsor } from "../../kernel/settlement/Sponsor.ts"
@@ -17,6 +16,7 @@ import { serve } from "../../runtime/serve.ts"
 import { usdcBalance } from "./balances.ts"
 import { makePayment, type Payment, type PaymentOptions } from "./buyer.ts"
 import { type DatabaseKind, sourceLayer } from "./databases.ts"
+import { freePort } from "./freePort.ts"
 import { type RpcCall, rpcCall } from "./rpcCall.ts"
 
 export interface FacilitatorOptions {
@@ -58,25 +58,13 @@ export interface Facilitator {
   readonly settle: (body: unknown, headers?: Record<string, string>) => Effect.Effect<Answer>
   /** A new account with XLM and as many atomic units of USDC; default 100 USDC. */
   readonly account: (usdcUnits?: bigint) => Effect.Effect<Keypair>
-  /** A signed payment of USDC. */
+  /** A signed payment of USDC, by default one that lives for half a minute or longer. */
   readonly payment: (options: Omit<PaymentOptions, "rpc">) => Effect.Effect<Payment>
   /** Atomic units of USDC, by the ledger's own entries. */
   readonly balance: (address: string) => Effect.Effect<bigint>
   /** Ends it as a signal does. */
   readonly stop: Effect.Effect<void>
 }
-
-/** A port nobody listens on at this moment. */
-export const freePort: Effect.Effect<number> = Effect.promise(
-  () =>
-    new Promise((resolve, reject) => {
-      const server = createServer().once("error", reject)
-      server.listen(0, "127.0.0.1", () => {
-        const { port } = server.address() as AddressInfo
-        server.close(() => resolve(port))
-      })
-    })
-)
 
 const ask = (url: string, init?: RequestInit): Effect.Effect<Answer> =>
   Effect.promise(async (signal) => {
@@ -92,6 +80,16 @@ const ask = (url: string, init?: RequestInit): Effect.Effect<Answer> =>
   })
 
 /**
+ * A payment for which no life is asked lives for as long as the settings allow: on a ledger that closes five times a
+ * second, a minute reckoned in ledgers of five seconds is over before a loaded machine has verified it.
+ */
+const lasting = <A extends Omit<PaymentOptions, "rpc">>(payment: A, { closeMillis = 200 }: FacilitatorOptions): A => {
+  const { maxTimeoutSeconds = 300, secondsPerLedger, tamper } = payment
+  const isAsked = maxTimeoutSeconds !== 300 || secondsPerLedger !== undefined || tamper?.expiryOffset !== undefined
+  return isAsked || closeMillis > 1_000 ? payment : { ...payment, maxTimeoutSeconds, secondsPerLedger: 2 }
+}
+
+/**
  * Starts it and waits until it is ready and its channels are. What it logs is dropped unless TOLLKEEPER_TEST_LOG is
  * set.
  */
@@ -99,7 +97,7 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
   Effect.gen(function* () {
     const files = yield* FileSystem.FileSystem
     const stateFolder = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-" })
-    const ledgerUrl = options.ledgerUrl ?? `http://127.0.0.1:${yield* freePort}`
+    const ledgerUrl = options.ledgerUrl ?? `http://127.0.0.1:${yield* Effect.promise(freePort)}`
     const profile = yield* loadProfile(
       "local",
       [
@@ -174,7 +172,7 @@ export const startFacilitator = (options: FacilitatorOptions = {}): Effect.Effec
         yield* fund(pair.publicKey(), usdcUnits)
         return pair
       }),
-      payment: (payment) => Effect.promise(() => makePayment({ ...payment, rpc })),
+      payment: (payment) => Effect.promise(() => makePayment({ ...lasting(payment, options), rpc })),
       balance: (address) => Effect.promise(() => usdcBalance(rpc, address)),
       stop: Effect.asVoid(Fiber.interrupt(running))
     }

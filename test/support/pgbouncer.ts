@@ -6,7 +6,8 @@ import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
 import process from "node:process"
-import { answers, freePort, unprivileged } from "./postgres.ts"
+import { answers, unprivileged } from "./postgres.ts"
+import { freePort } from "./freePort.ts"
 
 export interface TestPgbouncer {
   /** The URL of the database behind it, by way of the pooler. */

@@ -5,10 +5,10 @@
 import { execFileSync, spawn } from "node:child_process"
 import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import process from "node:process"
+import { freePort } from "./freePort.ts"
 
 export interface TestPostgres {
   /** URL of the maintenance database; tests create their own beside it. */
@@ -60,16 +60,6 @@ export const unprivileged = (): { readonly uid?: number; readonly gid?: number }
     throw new Error("PostgreSQL refuses root and there is no user to run it as")
   return { uid: Number(uid), gid: Number(gid) }
 }
-
-export const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once("error", reject)
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 
 export const answers = (port: number): Promise<boolean> => {
   const { promise, resolve } = Promise.withResolvers<boolean>()

@@ -10,7 +10,8 @@ import { Settings } from "../../../kernel/config/Settings.ts"
 import { Database } from "../../../kernel/database/Database.ts"
 import * as Pglite from "../../../runtime/platform/pglite.ts"
 import { startProgram } from "../../conformance/programs.ts"
-import { freePort, startFacilitator } from "../../support/facilitator.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
+import { freePort } from "../../support/freePort.ts"
 
 const count = 1_000
 const readyMillisMax = 5_000
@@ -23,7 +24,7 @@ it.live(
       const files = yield* FileSystem.FileSystem
       const state = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-boot-" })
       const world = yield* startFacilitator({ channels: 1, closeMillis: 300 })
-      const port = yield* freePort
+      const port = yield* Effect.promise(freePort)
       const url = `http://127.0.0.1:${port}`
       const isReady = () =>
         fetch(`${url}/health/ready`).then(
@@ -167,5 +168,5 @@ it.live(
         { state: "settled", count: 1 }
       ])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-  180_000
+  240_000
 )

@@ -7,7 +7,8 @@ import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { steps } from "../../../kernel/settlement/CrashPoints.ts"
 import { startProgram } from "../../conformance/programs.ts"
-import { freePort, startFacilitator } from "../../support/facilitator.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
+import { freePort } from "../../support/freePort.ts"
 
 const price = 10_000n
 const root = fileURLToPath(new URL("../../..", import.meta.url))
@@ -33,7 +34,7 @@ it.live.each(steps)(
       const files = yield* FileSystem.FileSystem
       const state = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-crash-" })
       const world = yield* startFacilitator({ channels: 1, closeMillis: 1_000 })
-      const port = yield* freePort
+      const port = yield* Effect.promise(freePort)
       const url = `http://127.0.0.1:${port}`
       const launch = (crashAt: string | undefined) =>
         Effect.acquireRelease(
@@ -107,5 +108,5 @@ it.live.each(steps)(
       expect(answers.map(({ json }) => json.success)).toEqual([true, true])
       expect(yield* world.balance(seller.publicKey())).toBe(3n * price)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-  120_000
+  240_000
 )

@@ -12,6 +12,7 @@ import { plugin } from "../../../plugins/ledger-local/plugin.ts"
 import { standalone } from "../../../plugins/ledger-local/standalone.ts"
 import { layer as nodeCrypto } from "../../../runtime/platform/nodeCrypto.ts"
 import { layer as nodeListeners } from "../../../runtime/platform/nodeListeners.ts"
+import { freePort } from "../../support/freePort.ts"
 import { keypair } from "./support.ts"
 
 const platform = Layer.mergeAll(nodeCrypto, nodeListeners, NodeFileSystem.layer, NodePath.layer, Supervisor.layer)
@@ -39,14 +40,6 @@ const overTls = (port: number, ca: string, servername: string) =>
     request.end()
   })
 
-const freePort = Effect.promise(async () => {
-  const server = https.createServer()
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-})
-
 describe("the embedded ledger as a plugin", () => {
   it.live(
     "answers over HTTP and, with its own certificate, over HTTPS by Horizon's name",
@@ -54,7 +47,7 @@ describe("the embedded ledger as a plugin", () => {
       Effect.gen(function* () {
         const files = yield* FileSystem.FileSystem
         const folder = yield* files.makeTempDirectoryScoped()
-        const [port, httpsPort] = [yield* freePort, yield* freePort]
+        const [port, httpsPort] = [yield* Effect.promise(freePort), yield* Effect.promise(freePort)]
         const settings = Settings.layerTest(
           { local_ledger: { port, https_port: httpsPort, close_interval_ms: 50 } },
           () => Option.none()
@@ -76,7 +69,7 @@ describe("the embedded ledger as a plugin", () => {
           expect(yield* overTls(httpsPort, ca, name)).toBe(200)
         expect(Exit.isFailure(yield* Effect.exit(overTls(httpsPort, ca, "example.com")))).toBe(true)
       }).pipe(Effect.scoped, Effect.provide(platform)),
-    20_000
+    240_000
   )
 
   it.live("keeps what it closed when it is started again on the same folder", () =>

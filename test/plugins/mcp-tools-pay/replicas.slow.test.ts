@@ -10,7 +10,7 @@ import process from "node:process"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { startProgram } from "../../conformance/programs.ts"
 import { databaseKinds, sourceLayer } from "../../support/databases.ts"
-import { freePort } from "../../support/facilitator.ts"
+import { freePort } from "../../support/freePort.ts"
 import { connectHttp, type Called, type Json } from "../mcp-tools/support.ts"
 import { pay, payingSet, PayWorld, sealed } from "./payWorld.ts"
 import { amount } from "./seller.ts"
@@ -27,7 +27,7 @@ const args = () => ({ a: ++fresh, b: 70_000 })
 const startReplica = Effect.fnUntraced(function* (databaseUrl: string) {
   const { agent, facilitator } = yield* PayWorld
   const { file, key } = sealed(agent.secret())
-  const port = yield* freePort
+  const port = yield* Effect.promise(freePort)
   const state = mkdtempSync(join(tmpdir(), "tollkeeper-replica-"))
   yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(state, { recursive: true, force: true })))
   const set = [
@@ -132,7 +132,7 @@ layer(Replicas.layer, {
         expect(spent).toBe(3n * amount)
         expect(outcomes(yield* spread(clients, ref, 2, args))).toEqual(["BUDGET_EXCEEDED", "BUDGET_EXCEEDED"])
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 
   onServer(
@@ -163,7 +163,7 @@ layer(Replicas.layer, {
             details: { approval: { state: "pending" } }
           })
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 
   onServer(
@@ -180,6 +180,6 @@ layer(Replicas.layer, {
         expect(spent).toBe(amount)
         expect(seller.calls.slice(calls).filter(({ payment }) => payment !== undefined)).toHaveLength(1)
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 })

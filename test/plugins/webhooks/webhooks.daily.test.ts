@@ -6,7 +6,8 @@ import { Context, Effect, Layer } from "effect"
 import { describe } from "vitest"
 import { DatabaseSource } from "../../../kernel/database/DatabaseSource.ts"
 import { type DatabaseKind, databaseKinds, sourceLayer } from "../../support/databases.ts"
-import { type Facilitator, freePort, startFacilitator } from "../../support/facilitator.ts"
+import { type Facilitator, startFacilitator } from "../../support/facilitator.ts"
+import { freePort } from "../../support/freePort.ts"
 import { type Event, startReceiver as startExample } from "../../../examples/webhook-receiver.ts"
 import { CurrentPlugin } from "../../../kernel/Plugin.ts"
 import { administration } from "../../../plugins/webhooks/plugin.ts"
@@ -52,7 +53,7 @@ describe.each(databaseKinds)("webhooks on %s", (kind) => {
         const ledger = yield* startLedger
         const pay = yield* paying(ledger)
         const database = yield* lasting(kind)
-        const port = yield* freePort
+        const port = yield* Effect.promise(freePort)
         const other = yield* startReceiver({ secret })
         // It takes what it is sent, and never answers.
         const silent = yield* startReceiver({ secret, answer: () => "never" })
@@ -112,7 +113,7 @@ describe.each(databaseKinds)("webhooks on %s", (kind) => {
         // The second event waits for the first.
         expect(new Set(silent.received.map(({ type }) => type))).toEqual(new Set(["settlement.recorded"]))
       }).pipe(Effect.scoped),
-    120_000
+    240_000
   )
 })
 
@@ -190,7 +191,7 @@ describe("webhooks", () => {
         const [last] = yield* sql`select last_answer from webhooks_deliveries limit 1`
         expect(last).toEqual({ last_answer: "500" })
       }).pipe(Effect.scoped),
-    90_000
+    240_000
   )
 
   it.live(
@@ -215,7 +216,7 @@ describe("webhooks", () => {
         expect((yield* answers)[0]).toEqual({ last_answer: "blocked" })
         expect(inside.received).toEqual([])
       }).pipe(Effect.scoped),
-    90_000
+    240_000
   )
 
   it.live(
@@ -240,6 +241,6 @@ describe("webhooks", () => {
           expect(JSON.stringify(refused)).not.toContain(variable)
         }
       }),
-    120_000
+    240_000
   )
 })

@@ -8,7 +8,8 @@ import type { AddressInfo } from "node:net"
 import process from "node:process"
 import { fileURLToPath } from "node:url"
 import { startProgram } from "../../conformance/programs.ts"
-import { freePort, startFacilitator } from "../../support/facilitator.ts"
+import { startFacilitator } from "../../support/facilitator.ts"
+import { freePort } from "../../support/freePort.ts"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 const secret = "telemetry-must-not-carry-this-1"
@@ -52,7 +53,7 @@ const startCollector = Effect.gen(function* () {
 const startTraced = Effect.fnUntraced(function* (ledgerUrl: string, env: Record<string, string>) {
   const files = yield* FileSystem.FileSystem
   const state = yield* files.makeTempDirectoryScoped({ prefix: "tollkeeper-telemetry-" })
-  const port = yield* freePort
+  const port = yield* Effect.promise(freePort)
   const url = `http://127.0.0.1:${port}`
   const settings = [
     "plugins=[x402-exact]",

@@ -1,0 +1,29 @@
+// A port for what must be told its port before it listens there. Asking the system for any port and giving it back
+// would let the next connection that anybody opens have it, so these come from below the range that systems give away
+// by themselves, and each of a run's test processes has a part of that to itself.
+import { createServer } from "node:net"
+import process from "node:process"
+
+/** Systems give away ports from 32 768 on (Linux) or 49 152 on; browsers and `fetch` refuse none of these. */
+const portMin = 10_240
+const portsOfAPart = 1_360
+const parts = 16
+
+const part = Number(process.env["VITEST_POOL_ID"] ?? process.pid) % parts
+let next = Math.floor(Math.random() * portsOfAPart)
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer().once("error", () => resolve(false))
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)))
+  })
+
+/** A port that nothing listens on at this moment, and that this process was not given before. */
+export const freePort = async (): Promise<number> => {
+  for (let tried = 0; tried < portsOfAPart; tried++) {
+    next = (next + 1) % portsOfAPart
+    const port = portMin + part * portsOfAPart + next
+    if (await isFree(port)) return port
+  }
+  throw new Error(`no free port between ${portMin + part * portsOfAPart} and ${portsOfAPart} above it`)
+}
